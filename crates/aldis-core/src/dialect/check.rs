@@ -1,0 +1,226 @@
+//! Loading dialect files: what people write, checked, with errors that point at the line.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+
+use super::{Dialect, FORMAT_VERSION, SignalDef, Syntax};
+
+/// A dialect file cannot be used. Points at the text to change.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct DialectError {
+    /// What is wrong.
+    pub message: String,
+    /// What would be right, where that can be said.
+    pub help: Option<String>,
+    /// Bytes of the file this is about, if it is about some.
+    pub span: Option<Range<usize>>,
+    /// Line of the span's first byte, from 1.
+    pub line: Option<usize>,
+}
+
+impl fmt::Display for DialectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        f.write_str(&self.message)?;
+        match &self.help {
+            Some(help) => write!(f, " ({help})"),
+            None => Ok(()),
+        }
+    }
+}
+
+pub(super) fn dialect(text: &str) -> Result<Dialect, DialectError> {
+    let probe: Probe = parse(text)?;
+    let family = probe.syntax.family;
+    match family.get_ref().as_str() {
+        "block" => build(text, Syntax::Block),
+        "fence" => build(text, Syntax::Fence),
+        "line" => build(text, Syntax::Line),
+        "status" => build(text, Syntax::Status),
+        "tag" => build(text, Syntax::Tag),
+        "trailer" => build(text, Syntax::Trailer),
+        other => Err(at(text, family.span(), format!("there is no grammar family `{other}`"))
+            .with_help("the families are block, line, tag, trailer, fence and status")),
+    }
+}
+
+/// Enough of a file to know which family's keys to expect.
+#[derive(Deserialize)]
+struct Probe {
+    syntax: ProbeSyntax,
+}
+
+#[derive(Deserialize)]
+struct ProbeSyntax {
+    family: Spanned<String>,
+}
+
+/// The file as people write it, for a family whose keys are known.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw<S> {
+    v: Spanned<u32>,
+    name: Spanned<String>,
+    about: String,
+    syntax: S,
+    signals: Vec<Spanned<SignalDef>>,
+    #[serde(default)]
+    prompt: String,
+    #[serde(default = "yes")]
+    verdict_words: bool,
+    #[serde(default)]
+    placeholders: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn build<S: DeserializeOwned>(
+    text: &str,
+    wrap: impl FnOnce(S) -> Syntax,
+) -> Result<Dialect, DialectError> {
+    let raw: Raw<S> = parse(text)?;
+    if *raw.v.get_ref() != FORMAT_VERSION {
+        let message = format!("dialect format {} is not known", raw.v.get_ref());
+        return Err(at(text, raw.v.span(), message)
+            .with_help(&format!("this version reads `v = {FORMAT_VERSION}`")));
+    }
+    if !is_dialect_name(raw.name.get_ref()) {
+        let message = format!("`{}` is not a dialect name", raw.name.get_ref());
+        return Err(at(text, raw.name.span(), message)
+            .with_help("use lower-case letters, digits and hyphens, a letter first"));
+    }
+    let mut seen = HashSet::new();
+    for signal in &raw.signals {
+        check_signal(text, signal, &mut seen)?;
+    }
+    let dialect = Dialect {
+        name: raw.name.get_ref().as_str().into(),
+        about: raw.about,
+        syntax: wrap(raw.syntax),
+        signals: raw.signals.into_iter().map(Spanned::into_inner).collect(),
+        prompt: raw.prompt,
+        verdict_words: raw.verdict_words,
+        placeholders: raw.placeholders,
+    };
+    check_syntax(&dialect).map_err(|(key, message)| {
+        let span = find_key(text, key);
+        DialectError { line: span.clone().map(|s| line_of(text, s.start)), span, message, help: None }
+    })?;
+    Ok(dialect)
+}
+
+fn check_signal<'a>(
+    text: &str,
+    signal: &'a Spanned<SignalDef>,
+    seen: &mut HashSet<&'a str>,
+) -> Result<(), DialectError> {
+    let name: &str = &signal.get_ref().name;
+    let problem = if name.is_empty() || name.len() > 64 {
+        Some(format!("a signal name has 1 to 64 letters, `{name}` does not"))
+    } else if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_- ".contains(&byte)) {
+        Some(format!("`{name}` is not a signal name"))
+    } else if !seen.insert(name) {
+        Some(format!("the signal `{name}` is defined twice"))
+    } else {
+        None
+    };
+    match problem {
+        Some(message) => Err(at(text, signal.span(), message)
+            .with_help("names are unique and made of ASCII letters, digits, `_`, `-` and blanks")),
+        None => Ok(()),
+    }
+}
+
+/// Returns the key to change and what is wrong with it.
+fn check_syntax(dialect: &Dialect) -> Result<(), (&'static str, String)> {
+    if dialect.signals.is_empty() {
+        return Err(("signals", "a dialect needs at least one signal".to_owned()));
+    }
+    match &dialect.syntax {
+        Syntax::Block(block) => {
+            needs_length("delimiter", &block.delimiter, 3)?;
+            needs_length("key", &block.key, 3)
+        }
+        Syntax::Fence(fence) => needs_length("info", &fence.info, 3),
+        Syntax::Line(line) => {
+            let short = dialect.signals.iter().find(|signal| signal.name.len() < 3);
+            match short {
+                Some(signal) => Err((
+                    "name",
+                    format!("`{}` is too short to stand at the start of a line", signal.name),
+                )),
+                None => needs_length("separator", &line.separator, 1),
+            }
+        }
+        Syntax::Status(status) => {
+            needs_length("open", &status.open, 3)?;
+            needs_length("close", &status.close, 3)
+        }
+        Syntax::Tag(tag) => {
+            needs_length("open", &tag.open, 3)?;
+            needs_length("close", &tag.close, 1)
+        }
+        Syntax::Trailer(trailer) => needs_length("keyword", &trailer.keyword, 3),
+    }
+}
+
+fn needs_length(key: &'static str, value: &str, least: usize) -> Result<(), (&'static str, String)> {
+    let printable = value.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if value.len() >= least && value.len() <= 64 && printable && value.trim() == value {
+        return Ok(());
+    }
+    Err((key, format!("`{key}` has {least} to 64 printable ASCII characters, `{value}` does not")))
+}
+
+fn is_dialect_name(name: &str) -> bool {
+    name.len() <= 32
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, DialectError> {
+    toml::from_str(text).map_err(|error| DialectError {
+        message: error.message().trim().to_owned(),
+        help: None,
+        line: error.span().map(|span| line_of(text, span.start)),
+        span: error.span(),
+    })
+}
+
+fn at(text: &str, span: Range<usize>, message: String) -> DialectError {
+    DialectError { message, help: None, line: Some(line_of(text, span.start)), span: Some(span) }
+}
+
+impl DialectError {
+    fn with_help(mut self, help: &str) -> Self {
+        self.help = Some(help.to_owned());
+        self
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
+    1 + memchr::memchr_iter(b'\n', before).count()
+}
+
+/// Finds the line that sets `key`, for errors about a value whose span was not kept.
+fn find_key(text: &str, key: &str) -> Option<Range<usize>> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let trimmed = line.trim_start();
+        if trimmed.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('=')) {
+            return Some(start..start + line.trim_end().len());
+        }
+        start += line.len();
+    }
+    None
+}

@@ -1,0 +1,9 @@
+//! The six grammar families. Each file holds a family's data and the functions that read one signal
+//! of it from bytes; where in a message such bytes may stand is the business of [`crate::scan`].
+
+pub mod block;
+pub mod fence;
+pub mod line;
+pub mod status;
+pub mod tag;
+pub mod trailer;

@@ -1,0 +1,3 @@
+//! Pure state machines.
+
+pub mod phases;

@@ -1,0 +1,130 @@
+//! Messages and who said them.
+//!
+//! The same words mean different things from different mouths: a completion marker in a file the
+//! agent read, in the prompt that asks for it, or in a branch of the conversation that was taken
+//! back is a fact about that text and not a claim by the agent. Every message therefore carries its
+//! [`Origin`], and the scanner asks the origin before it believes anything.
+
+use std::fmt;
+
+/// Who produced the bytes of a message.
+///
+/// Exhaustive on purpose: a new role must be judged at every match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// The agent itself.
+    Assistant,
+    /// The program that runs the agent: error texts, hook records, status lines.
+    Host,
+    /// The final message of a sub-agent: its task result or its own stop event.
+    Subagent,
+    /// System prompts, developer messages, summaries of compacted history.
+    System,
+    /// The result of a tool call, the arguments of one, hidden reasoning.
+    Tool,
+    /// A human, or text injected on a human's behalf.
+    User,
+}
+
+impl Role {
+    /// Returns the stable lower-case name used in JSON output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Assistant => "assistant",
+            Self::Host => "host",
+            Self::Subagent => "subagent",
+            Self::System => "system",
+            Self::Tool => "tool",
+            Self::User => "user",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Where a message comes from, as far as its transcript tells.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// Who spoke.
+    pub role: Role,
+    /// Whether this was said inside a sub-agent's own conversation.
+    pub sidechain: bool,
+    /// The sub-agent or agent id, where the host names one.
+    pub agent: Option<String>,
+    /// Whether the message is part of the conversation as it stands: not rewound, not aborted, not
+    /// of another session.
+    pub live: bool,
+    /// What people should know about this origin ("result of Read docs/signals.md").
+    pub detail: Option<String>,
+}
+
+impl Origin {
+    /// Creates a live origin of the main conversation.
+    pub fn new(role: Role) -> Self {
+        Self { role, sidechain: false, agent: None, live: true, detail: None }
+    }
+
+    /// Returns the origin of an agent's own text.
+    pub fn assistant() -> Self {
+        Self::new(Role::Assistant)
+    }
+
+    /// Says in words what this origin is.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// Names the agent.
+    #[must_use]
+    pub fn with_agent(mut self, agent: impl Into<String>) -> Self {
+        self.agent = Some(agent.into());
+        self
+    }
+
+    /// Marks a message that no longer belongs to the conversation, and says why.
+    #[must_use]
+    pub fn dead(mut self, why: impl Into<String>) -> Self {
+        self.live = false;
+        self.detail = Some(why.into());
+        self
+    }
+
+    /// Marks a message of a sub-agent's own conversation.
+    #[must_use]
+    pub fn in_sidechain(mut self) -> Self {
+        self.sidechain = true;
+        self
+    }
+
+    /// Returns whether a signal from here counts: the agent's own live text, or the final message
+    /// of a sub-agent.
+    pub fn may_signal(&self) -> bool {
+        self.live
+            && match self.role {
+                Role::Assistant => !self.sidechain,
+                Role::Subagent => true,
+                Role::Host | Role::System | Role::Tool | Role::User => false,
+            }
+    }
+}
+
+/// One utterance with one origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Counts the utterances of its transcript from 0.
+    pub index: u64,
+    /// The line of the transcript file it starts on, from 1; `None` for plain text.
+    pub entry: Option<u64>,
+    /// Who said it.
+    pub origin: Origin,
+    /// The host's own id for it, for de-duplication across reads.
+    pub id: Option<String>,
+    /// What was said.
+    pub text: String,
+}

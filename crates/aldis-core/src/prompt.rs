@@ -1,0 +1,1 @@
+//! What to tell an agent so that it speaks a dialect.

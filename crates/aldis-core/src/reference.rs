@@ -1,0 +1,1 @@
+//! The literal regexes of the seed documents.

@@ -1,0 +1,312 @@
+//! What the scanner finds: signals, and near misses with the reason they are not signals.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::message::Origin;
+
+/// What a signal says in any dialect. Machines that serve every dialect look only at this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Meaning {
+    /// A reviewer or auditor accepts the work.
+    Approved,
+    /// The agent cannot go on because something outside it is missing.
+    Blocked,
+    /// The work, or this part of it, is claimed to be finished.
+    Done,
+    /// The agent gives up or reports an error.
+    Failed,
+    /// The agent passes the work or the floor to someone else.
+    Handoff,
+    /// Worth recording, changes nothing by itself.
+    Info,
+    /// The agent asks another agent.
+    NeedsHelp,
+    /// The agent asks a human.
+    NeedsHuman,
+    /// How far the work has come.
+    Progress,
+    /// A reviewer or auditor refuses the work.
+    Rejected,
+}
+
+impl Meaning {
+    /// Returns the stable name used in JSON output and dialect files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::Blocked => "blocked",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Handoff => "handoff",
+            Self::Info => "info",
+            Self::NeedsHelp => "needs_help",
+            Self::NeedsHuman => "needs_human",
+            Self::Progress => "progress",
+            Self::Rejected => "rejected",
+        }
+    }
+
+    /// Returns whether believing this wrongly would end or pass on work too early. Only claims are
+    /// checked for being mentioned or taken back.
+    pub fn is_claim(self) -> bool {
+        match self {
+            Self::Approved | Self::Done | Self::Handoff => true,
+            Self::Blocked
+            | Self::Failed
+            | Self::Info
+            | Self::NeedsHelp
+            | Self::NeedsHuman
+            | Self::Progress
+            | Self::Rejected => false,
+        }
+    }
+}
+
+impl fmt::Display for Meaning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Half-open range of bytes of one message, counted from its first byte as it was received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Span {
+    /// First byte.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+}
+
+/// Where in its message something was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The bytes themselves.
+    pub span: Span,
+    /// Line of the first byte, from 1. Only LF ends a line.
+    pub line: u64,
+    /// Byte within that line, from 1.
+    pub column: u64,
+}
+
+/// The members of a signal beside its name: block keys, body fields, JSON members.
+pub type Fields = Map<String, Value>;
+
+/// One thing an agent said in a dialect, with the evidence for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Signal {
+    /// The dialect it is written in.
+    pub dialect: Arc<str>,
+    /// Canonical name.
+    pub name: Arc<str>,
+    /// What it says in any dialect.
+    pub meaning: Meaning,
+    /// What it is about: a task id, a path, a verdict.
+    pub subject: Option<String>,
+    /// Free text said with it.
+    pub payload: Option<String>,
+    /// Percentage, for signals that carry one.
+    pub progress: Option<u8>,
+    /// Further members.
+    pub fields: Fields,
+    /// What the delivery loop does with it.
+    pub handler: Option<Arc<str>>,
+    /// What was odd about it and tolerated.
+    pub warnings: Vec<Warning>,
+    /// Who said it.
+    pub origin: Origin,
+    /// Where.
+    pub place: Place,
+    /// Where its body ends, for dialects whose signals have one.
+    pub body_end: Option<u64>,
+    /// The bytes of `place.span`, lossily decoded.
+    pub raw: String,
+    /// Whether it carried the expected run token.
+    pub trusted: bool,
+}
+
+/// Looked like a signal and was not one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NearMiss {
+    /// The dialect it resembles.
+    pub dialect: Arc<str>,
+    /// The signal it resembles, canonical where it is known, as written otherwise.
+    pub name: String,
+    /// Why it does not count.
+    pub reason: Reason,
+    /// What to write instead.
+    pub hint: String,
+    /// Who said it.
+    pub origin: Origin,
+    /// Where.
+    pub place: Place,
+    /// The bytes of `place.span`, lossily decoded.
+    pub raw: String,
+}
+
+/// What the scanner reports, in the order it becomes certain.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finding {
+    /// It counts.
+    Signal(Signal),
+    /// It does not, and this is why.
+    NearMiss(NearMiss),
+}
+
+impl Finding {
+    /// Returns where it was found.
+    pub fn place(&self) -> &Place {
+        match self {
+            Self::Signal(signal) => &signal.place,
+            Self::NearMiss(miss) => &miss.place,
+        }
+    }
+
+    /// Returns the signal, if it is one.
+    pub fn signal(&self) -> Option<&Signal> {
+        match self {
+            Self::Signal(signal) => Some(signal),
+            Self::NearMiss(_) => None,
+        }
+    }
+}
+
+macro_rules! codes {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$variant_doc])* $variant,)* }
+
+        impl $name {
+            /// Every code, in alphabetical order.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Returns the stable code.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $code,)* }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+codes! {
+    /// Why something that looks like a signal is not one. The codes are stable.
+    Reason {
+        /// An id or path of the wrong shape, or one that leaves the project.
+        BadSubject = "bad_subject",
+        /// A value of the wrong type or not among the listed ones.
+        BadValue = "bad_value",
+        /// Bold, a heading, a bullet or a quote mark in front.
+        Decorated = "decorated",
+        /// A key that is given twice.
+        DuplicateField = "duplicate_field",
+        /// Letters, controls or terminal sequences that show a human something else.
+        Hidden = "hidden",
+        /// Blanks in front of something that must start its line.
+        Indented = "indented",
+        /// Not JSON, or JSON that is ambiguous or out of bounds.
+        InvalidJson = "invalid_json",
+        /// The text around it only talks about it.
+        Mentioned = "mentioned",
+        /// A required member is missing.
+        MissingField = "missing_field",
+        /// No colon between name and subject.
+        MissingSeparator = "missing_separator",
+        /// Nothing after the colon.
+        MissingSubject = "missing_subject",
+        /// A known name with other letters or separators.
+        Misspelled = "misspelled",
+        /// A tag closed inside another tag.
+        Nested = "nested",
+        /// Text follows something that must end the message.
+        NotAtEnd = "not_at_end",
+        /// Other words on a line that must hold nothing else.
+        NotWholeLine = "not_whole_line",
+        /// Blanks inside the tag.
+        Padded = "padded",
+        /// A template that was not filled in.
+        Placeholder = "placeholder",
+        /// Inside a fence, a quotation, a comment, a table, a search hit or a diff.
+        Quoted = "quoted",
+        /// Taken back by the text after it.
+        Retracted = "retracted",
+        /// A completion whose status says otherwise.
+        StatusNotComplete = "status_not_complete",
+        /// More than 64 KiB.
+        TooLong = "too_long",
+        /// The closing delimiter is missing.
+        Unclosed = "unclosed",
+        /// A key the dialect does not have.
+        UnknownField = "unknown_field",
+        /// A name the dialect does not have.
+        UnknownName = "unknown_name",
+        /// Not the agent's own words.
+        UntrustedOrigin = "untrusted_origin",
+        /// A known name in the wrong case.
+        WrongCase = "wrong_case",
+        /// Not the token of this run, or none where one is required.
+        WrongToken = "wrong_token",
+    }
+}
+
+/// What was odd about an accepted signal. The rendered codes are stable.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A listed field has a value that is not on its list.
+    BadValue,
+    /// A number was out of range.
+    Clamped,
+    /// A value had another type and was converted.
+    Coerced,
+    /// A member of `indicators` is not a boolean and was dropped.
+    IndicatorNotBool,
+    /// A value of an old form could not be read.
+    LegacyInvalid(&'static str),
+    /// The end of the message, or the next opening, closed it.
+    MissingClosingDelimiter,
+    /// It stands alone, without the lines around it.
+    MissingDelimiters,
+    /// An expected field is missing.
+    MissingField(String),
+    /// A type that needs words came without.
+    MissingPayload,
+    /// No blank after the colon.
+    MissingSpace,
+    /// The phase named is not the signal's own.
+    PhaseMismatch,
+    /// A type the dialect does not have: listed, not handled.
+    UnknownType,
+    /// A version the dialect does not have.
+    UnknownVersion,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadValue => f.write_str("bad_value"),
+            Self::Clamped => f.write_str("clamped"),
+            Self::Coerced => f.write_str("coerced"),
+            Self::IndicatorNotBool => f.write_str("indicator_not_bool"),
+            Self::LegacyInvalid(field) => write!(f, "legacy_invalid:{field}"),
+            Self::MissingClosingDelimiter => f.write_str("missing_closing_delimiter"),
+            Self::MissingDelimiters => f.write_str("missing_delimiters"),
+            Self::MissingField(field) => write!(f, "missing_field:{field}"),
+            Self::MissingPayload => f.write_str("missing_payload"),
+            Self::MissingSpace => f.write_str("missing_space"),
+            Self::PhaseMismatch => f.write_str("phase_mismatch"),
+            Self::UnknownType => f.write_str("unknown_type"),
+            Self::UnknownVersion => f.write_str("unknown_version"),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Transcripts: hosts' files and streams as messages.

@@ -1,0 +1,1 @@
+//! Corpora, generators and fakes for the tests.
