@@ -1,43 +1,44 @@
 //! The careful scanner.
+//!
+//! # Why it is not a regex
+//!
+//! A signal in a prompt, a file, a code fence or a sentence about signals is not a signal, and a
+//! genuine one may come with colours, CRLF or a closing sentence. So the scanner finds candidates
+//! with a fast literal search and then judges each one: who said it, where in the message it stands,
+//! whether it is whole and filled in, and whether the words around it mean it.
+//!
+//! # What always holds
+//!
+//! * The same bytes give the same findings, however they are cut into chunks.
+//! * Time is linear in the input and memory is bounded, for every input.
+//! * It cannot fail: what is malformed becomes a near miss with its reason.
 
-use std::sync::{Arc, LazyLock};
+mod ansi;
+mod claims;
+mod context;
+pub(crate) mod draft;
+mod engine;
+mod fuzzy;
+mod hints;
+mod lines;
+mod prefilter;
+mod rules;
+mod tags;
+pub(crate) mod text;
+mod verdict;
+pub(crate) mod window;
 
-use crate::dialect::{Dialect, builtins};
+use std::fmt;
+
+pub use self::rules::Rules;
+
+use self::ansi::{Removals, Stripper};
+use self::engine::Engine;
+use self::window::Window;
 use crate::message::Origin;
 use crate::signal::Finding;
 
-/// A set of dialects, compiled for scanning. Building one costs about a tenth of a millisecond:
-/// build it once and share it.
-#[derive(Debug)]
-pub struct Rules {
-    dialects: Vec<Arc<Dialect>>,
-}
-
-impl Rules {
-    /// Compiles a set of dialects.
-    pub fn new(dialects: impl IntoIterator<Item = Arc<Dialect>>) -> Self {
-        Self { dialects: dialects.into_iter().collect() }
-    }
-
-    /// Returns the rules of all built-in dialects.
-    pub fn builtin() -> &'static Self {
-        static ALL: LazyLock<Rules> = LazyLock::new(|| Rules::new(builtins().iter().cloned()));
-        &ALL
-    }
-
-    /// Returns the dialects in the order they were given.
-    pub fn dialects(&self) -> &[Arc<Dialect>] {
-        &self.dialects
-    }
-
-    /// Returns whether a line of JSON may hold text that matters: `false` means that no string in it
-    /// can hold a signal or a near miss that the scanner would report.
-    pub fn may_match_json(&self, _line: &[u8]) -> bool {
-        true
-    }
-}
-
-/// What is known about the run token.
+/// What is known about the run token: a short code that was told to the agent only in its prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Token {
     /// No token is in use.
@@ -49,38 +50,122 @@ pub enum Token {
     Require(String),
 }
 
+/// How much of a chunk is taken at a time.
+const PIECE: usize = 256 * 1024;
+
 /// Incremental scanner for one message.
-#[derive(Debug)]
+///
+/// ```
+/// use aldis_core::{Finding, Origin, Rules, Scanner};
+///
+/// let mut found = Vec::new();
+/// let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+/// for chunk in ["Halfway. <chorus>PROG", "RESS: 45</cho", "rus> Going on."] {
+///     scanner.push(chunk.as_bytes(), &mut |finding| found.push(finding));
+/// }
+/// scanner.finish(&mut |finding| found.push(finding));
+///
+/// let Finding::Signal(signal) = &found[0] else { panic!("{found:?}") };
+/// assert_eq!((&*signal.name, signal.progress), ("PROGRESS", Some(45)));
+/// ```
 pub struct Scanner<'r> {
-    rules: &'r Rules,
+    engine: Engine<'r>,
+    stripper: Stripper,
+    /// Text that is still needed; `base` is the offset of its first byte.
+    text: Vec<u8>,
+    base: u64,
+}
+
+impl fmt::Debug for Scanner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = self.base + self.text.len() as u64;
+        f.debug_struct("Scanner").field("kept", &(self.base..end)).finish_non_exhaustive()
+    }
 }
 
 impl<'r> Scanner<'r> {
     /// Starts a message.
-    pub fn new(rules: &'r Rules, _origin: Origin) -> Self {
-        Self { rules }
+    pub fn new(rules: &'r Rules, origin: Origin) -> Self {
+        Self {
+            engine: Engine::new(rules, origin),
+            stripper: Stripper::default(),
+            text: Vec::new(),
+            base: 0,
+        }
     }
 
     /// Says which run token is expected.
     #[must_use]
-    pub fn with_token(self, _token: Token) -> Self {
+    pub fn with_token(mut self, token: Token) -> Self {
+        self.engine.token = token;
         self
     }
 
     /// Scans the next chunk, giving `sink` each finding as soon as it is certain.
-    pub fn push(&mut self, _chunk: &[u8], _sink: &mut dyn FnMut(Finding)) {}
+    ///
+    /// A claim is certain when nothing can take it back any more: at the end of the message, or
+    /// 16 KiB later.
+    pub fn push(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Finding)) {
+        for piece in chunk.chunks(PIECE) {
+            let text = &mut self.text;
+            self.stripper.push(piece, &mut |passed| text.extend_from_slice(passed));
+            self.run(false);
+            self.engine.out.drain(..).for_each(&mut *sink);
+        }
+    }
 
     /// Ends the message.
-    pub fn finish(self, _sink: &mut dyn FnMut(Finding)) {
-        self.rules.dialects().len();
+    pub fn finish(mut self, sink: &mut dyn FnMut(Finding)) {
+        let text = &mut self.text;
+        self.stripper.finish(&mut |passed| text.extend_from_slice(passed));
+        self.run(true);
+        self.engine.out.drain(..).for_each(sink);
+    }
+
+    /// Returns how many bytes of the message are kept in memory.
+    pub fn kept(&self) -> usize {
+        self.text.len()
+    }
+
+    fn run(&mut self, last: bool) {
+        let window = Window::new(&self.text, self.base, last);
+        let removals = self.stripper.removals();
+        if last {
+            return self.engine.finish(&window, removals);
+        }
+        let keep = self.engine.run(&window, removals);
+        let unneeded = usize::try_from(keep - self.base).unwrap_or(0).min(self.text.len());
+        // Moving the rest to the front costs time: do it when it pays.
+        if unneeded > self.text.len() / 2 {
+            self.text.drain(..unneeded);
+            self.base = keep;
+            removals.forget_before(keep);
+        }
     }
 }
 
 /// Scans a whole message. Findings come in text order.
 pub fn scan(rules: &Rules, text: &[u8], origin: &Origin) -> Vec<Finding> {
+    scan_with(rules, text, origin, Token::Off)
+}
+
+/// Scans a whole message, expecting a run token. Findings come in text order.
+pub fn scan_with(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut scanner = Scanner::new(rules, origin.clone());
-    scanner.push(text, &mut |finding| findings.push(finding));
-    scanner.finish(&mut |finding| findings.push(finding));
+    if memchr::memchr(0x1B, text).is_some() || text.starts_with(b"\xEF\xBB\xBF") {
+        let mut scanner = Scanner::new(rules, origin.clone()).with_token(token);
+        scanner.push(text, &mut |finding| findings.push(finding));
+        scanner.finish(&mut |finding| findings.push(finding));
+    } else {
+        // Nothing to take out: scan the text where it is.
+        let mut engine = Engine::new(rules, origin.clone());
+        engine.token = token;
+        engine.finish(&Window::new(text, 0, true), &Removals::default());
+        findings = engine.out;
+    }
+    findings.sort_by_key(|finding| finding.place().span);
     findings
 }
+
+#[cfg(test)]
+mod tests;

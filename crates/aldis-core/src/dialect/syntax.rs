@@ -2,7 +2,9 @@
 //! of it from bytes; where in a message such bytes may stand is the business of [`crate::scan`].
 
 pub mod block;
+pub(crate) mod body;
 pub mod fence;
+pub(crate) mod json;
 pub mod line;
 pub mod status;
 pub mod tag;

@@ -3,12 +3,23 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use crate::dialect::Dialect;
+use crate::scan::draft::{Defect, Draft};
+use crate::scan::text::{
+    SIGNAL_MAX, is_deceptive_text, is_placeholder, trim_blanks, trim_line_end,
+};
+use crate::scan::window::{Line, LineAt, Window};
+use crate::signal::{Reason, Warning};
 
 /// How a block dialect is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Syntax {
-    family: String,
+    #[serde(rename = "family")]
+    _family: IgnoredAny,
     /// The line that opens and closes a block.
     pub delimiter: String,
     /// The key of the first line, whose value is the signal's name.
@@ -27,4 +38,236 @@ pub struct Syntax {
     /// What a claim must say beside its name, such as `STATUS: complete`.
     #[serde(default)]
     pub claim_needs: BTreeMap<String, String>,
+}
+
+/// What starts at a delimiter line.
+#[derive(Debug)]
+pub(crate) enum Block {
+    /// A block, well-formed or not; `next` is where the text goes on.
+    Found { result: Result<Draft, Defect>, next: u64 },
+    /// Something else.
+    Other,
+    /// More text is needed to tell.
+    Wait,
+}
+
+impl Syntax {
+    /// Returns whether a line is a delimiter and nothing else.
+    pub(crate) fn is_delimiter(&self, line: &[u8]) -> bool {
+        trim_line_end(line) == self.delimiter.as_bytes()
+    }
+
+    /// Reads `KEY: value`, in any case; the key is returned as the dialect spells it.
+    pub(crate) fn key_line<'a>(&self, line: &'a [u8]) -> Option<(&str, &'a [u8])> {
+        let line = trim_line_end(line);
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        let key = &line[..colon];
+        let known = std::iter::once(self.key.as_str())
+            .chain(self.keys.iter().map(String::as_str))
+            .chain(std::iter::once("TOKEN"))
+            .find(|known| known.as_bytes().eq_ignore_ascii_case(key))?;
+        Some((known, trim_blanks(&line[colon + 1..])))
+    }
+
+    /// Reads the block whose delimiter line is `opening`.
+    pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Block {
+        let first = match window.line(opening.next) {
+            LineAt::Line(line) => line,
+            LineAt::Wait => return Block::Wait,
+            LineAt::Nothing | LineAt::TooLong => return Block::Other,
+        };
+        match self.key_line(first.text) {
+            Some((key, name)) if key == self.key => {
+                let mut block = Reading::new(self, dialect, opening, first, name);
+                block.read(window)
+            }
+            _ => Block::Other,
+        }
+    }
+}
+
+/// A block being read.
+struct Reading<'a> {
+    syntax: &'a Syntax,
+    dialect: &'a Dialect,
+    draft: Draft,
+    /// The name as written.
+    written: String,
+    defect: Option<Reason>,
+    about: Option<String>,
+    next: u64,
+    end: u64,
+}
+
+impl<'a> Reading<'a> {
+    fn new(
+        syntax: &'a Syntax,
+        dialect: &'a Dialect,
+        opening: Line<'_>,
+        first: Line<'_>,
+        name: &[u8],
+    ) -> Self {
+        let written = String::from_utf8_lossy(name).into_owned();
+        let mut draft = Draft { range: (opening.start, first.seen_end()), ..Draft::default() };
+        let known = dialect.signals.iter().find(|def| def.name.eq_ignore_ascii_case(&written));
+        let mut defect = None;
+        match known {
+            Some(def) => draft.name = def.name.clone(),
+            None if is_deceptive_text(name) || !name.is_ascii() => defect = Some(Reason::Hidden),
+            None if is_placeholder(&written) => defect = Some(Reason::Placeholder),
+            None => defect = Some(Reason::UnknownName),
+        }
+        Self {
+            syntax,
+            dialect,
+            draft,
+            written,
+            defect,
+            about: None,
+            next: first.next,
+            end: first.seen_end(),
+        }
+    }
+
+    fn read(&mut self, window: &Window<'_>) -> Block {
+        loop {
+            let line = match window.line(self.next) {
+                LineAt::Line(line) => line,
+                LineAt::Wait => return Block::Wait,
+                LineAt::Nothing => {
+                    self.draft.warnings.push(Warning::MissingClosingDelimiter);
+                    return self.found();
+                }
+                LineAt::TooLong => {
+                    self.fail(Reason::TooLong, None);
+                    return self.found();
+                }
+            };
+            if self.syntax.is_delimiter(line.text) {
+                self.end = line.seen_end();
+                self.next = line.next;
+                return self.found();
+            }
+            if line.next - self.draft.range.0 > SIGNAL_MAX {
+                self.fail(Reason::TooLong, None);
+                return self.found();
+            }
+            if trim_line_end(line.text).is_empty() {
+                match only_blank_lines_follow(window, self.draft.range.0, line.next) {
+                    Some(true) => {
+                        self.draft.warnings.push(Warning::MissingClosingDelimiter);
+                        return self.found();
+                    }
+                    Some(false) => {
+                        self.fail(Reason::Unclosed, Some("a blank line".to_owned()));
+                        return self.found();
+                    }
+                    None => return Block::Wait,
+                }
+            }
+            if !self.field(line) {
+                return self.found();
+            }
+        }
+    }
+
+    /// Takes one field line; returns whether the block can go on.
+    fn field(&mut self, line: Line<'_>) -> bool {
+        let Some((key, value)) = self.syntax.key_line(line.text) else {
+            let text = String::from_utf8_lossy(trim_line_end(line.text)).into_owned();
+            let looks_like_key =
+                text.split_once(':').is_some_and(|(key, _)| !key.is_empty() && !key.contains(' '));
+            let hidden = is_deceptive_text(trim_line_end(line.text));
+            let reason = match (hidden, looks_like_key) {
+                (true, _) => Reason::Hidden,
+                (_, true) => Reason::UnknownField,
+                _ => Reason::Unclosed,
+            };
+            self.fail(reason, Some(text.split(':').next().unwrap_or_default().to_owned()));
+            return looks_like_key && self.step(line);
+        };
+        let member = key.to_ascii_lowercase();
+        let text = String::from_utf8_lossy(value).into_owned();
+        if key == self.syntax.key || self.draft.fields.contains_key(&member) {
+            self.fail(Reason::DuplicateField, Some(key.to_owned()));
+        } else if is_placeholder(&text) {
+            self.fail(Reason::Placeholder, Some(key.to_owned()));
+        } else if !self.syntax.text_keys.iter().any(|free| free == key) && is_deceptive_text(value) {
+            self.fail(Reason::Hidden, Some(key.to_owned()));
+        }
+        if key == "TOKEN" {
+            self.draft.token = Some(text.clone());
+        }
+        self.draft.fields.insert(member, Value::String(text));
+        self.step(line)
+    }
+
+    fn step(&mut self, line: Line<'_>) -> bool {
+        self.end = line.seen_end();
+        self.next = line.next;
+        true
+    }
+
+    fn fail(&mut self, reason: Reason, about: Option<String>) {
+        if self.defect.is_none() {
+            self.defect = Some(reason);
+            self.about = about;
+        }
+    }
+
+    fn found(&mut self) -> Block {
+        self.draft.range.1 = self.end;
+        self.check_claim();
+        let result = match self.defect {
+            Some(reason) => {
+                let mut name = self.written.clone();
+                if !self.draft.name.is_empty() {
+                    name = self.draft.name.to_string();
+                }
+                let mut defect = Defect::new(reason, name, self.draft.range);
+                defect.about = self.about.take();
+                Err(defect)
+            }
+            None => Ok(std::mem::take(&mut self.draft)),
+        };
+        Block::Found { result, next: self.next }
+    }
+
+    fn check_claim(&mut self) {
+        let Some(def) = self.dialect.signal(&self.draft.name) else { return };
+        self.draft.fields.remove("token");
+        self.draft.check_expected(def);
+        if !def.meaning.is_claim() {
+            return;
+        }
+        for (key, value) in &self.syntax.claim_needs {
+            let said = self.draft.fields.get(&key.to_ascii_lowercase()).and_then(Value::as_str);
+            if let Some(said) = said.filter(|said| !said.eq_ignore_ascii_case(value)) {
+                let about = format!("{key}: {said}");
+                self.fail(Reason::StatusNotComplete, Some(about));
+            }
+        }
+    }
+}
+
+/// Returns whether nothing but blank lines follows, or `None` if that is not known yet.
+fn only_blank_lines_follow(window: &Window<'_>, block: u64, mut start: u64) -> Option<bool> {
+    while start - block <= SIGNAL_MAX {
+        match window.line(start) {
+            LineAt::Nothing => return Some(true),
+            LineAt::Line(line) if trim_line_end(line.text).is_empty() => {
+                if line.next == start {
+                    return Some(true);
+                }
+                start = line.next;
+            }
+            LineAt::Line(_) | LineAt::TooLong => return Some(false),
+            // A line that has begun to show something will not become blank.
+            LineAt::Wait if window.from(start).iter().any(u8::is_ascii_graphic) => {
+                return Some(false);
+            }
+            LineAt::Wait => return None,
+        }
+    }
+    Some(false)
 }

@@ -3,14 +3,22 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
 
-use super::status;
+use super::{json, status};
+use crate::dialect::Dialect;
+use crate::scan::draft::{Defect, Draft};
+use crate::scan::text::{leading_percent, trim_line_end};
+use crate::scan::window::Line;
+use crate::signal::{Fields, Meaning, Reason, Warning};
 
 /// How a fence dialect is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Syntax {
-    family: String,
+    #[serde(rename = "family")]
+    _family: IgnoredAny,
     /// The info string of the fence.
     pub info: String,
     /// How a bare line starts that counts without a fence.
@@ -28,6 +36,9 @@ pub struct Syntax {
     /// Progress that a value stands for where none is given, by member; `*` for all others.
     #[serde(default)]
     pub implied_progress: BTreeMap<String, u8>,
+    /// Members that only count beside others; `exit` stands for a signal that ends the work.
+    #[serde(default)]
+    pub needs: BTreeMap<String, Vec<String>>,
     /// Older forms, taken only where a message has no valid signal of the current form.
     #[serde(default)]
     pub legacy: Option<Legacy>,
@@ -104,4 +115,195 @@ pub struct Banner {
     /// Whether words may follow behind ` - ` or `:`.
     #[serde(default)]
     pub words_follow: bool,
+}
+
+/// Reads the JSON of one signal that stands at `range`.
+///
+/// # Errors
+///
+/// Returns what is wrong with it.
+pub(crate) fn read(
+    syntax: &Syntax,
+    dialect: &Dialect,
+    text: &[u8],
+    range: (u64, u64),
+) -> Result<Draft, Defect> {
+    let Some(object) = json::read_object(text) else {
+        let start = String::from_utf8_lossy(text).trim().chars().take(100).collect::<String>();
+        return Err(Defect::new(Reason::InvalidJson, &*syntax.default_name, range).about(start));
+    };
+    let mut draft = Draft { range, name: syntax.default_name.as_str().into(), ..Draft::default() };
+    let mut bad = None;
+    for (member, value) in object {
+        let kind = syntax.members.get(&member).copied();
+        if !take_member(syntax, dialect, &mut draft, kind, &member, value) {
+            bad.get_or_insert(member);
+        }
+    }
+    if let Some(member) = bad {
+        return Err(Defect::new(Reason::BadValue, &*draft.name, range).about(member));
+    }
+    fill_in(syntax, &mut draft);
+    drop_unsupported(syntax, dialect, &mut draft);
+    Ok(draft)
+}
+
+/// Takes one member; returns whether its value fits.
+fn take_member(
+    syntax: &Syntax,
+    dialect: &Dialect,
+    draft: &mut Draft,
+    kind: Option<Member>,
+    member: &str,
+    value: Value,
+) -> bool {
+    let value = match (kind, value) {
+        (Some(Member::Boolean), value @ Value::Bool(_)) => value,
+        (Some(Member::Flags), Value::Object(flags)) => {
+            let (kept, dropped): (Vec<_>, Vec<_>) =
+                flags.into_iter().partition(|(_, flag)| flag.is_boolean());
+            if !dropped.is_empty() {
+                draft.warnings.push(Warning::IndicatorNotBool);
+            }
+            Value::Object(kept.into_iter().collect())
+        }
+        (Some(Member::Integer), Value::Number(number)) => match whole(&number) {
+            Some(number) => number.into(),
+            None => return false,
+        },
+        (Some(Member::Name), Value::String(name)) => {
+            draft.name = name.to_ascii_uppercase().as_str().into();
+            if dialect.signal(&draft.name).is_none() {
+                draft.warnings.push(Warning::UnknownType);
+            }
+            name.into()
+        }
+        (Some(Member::Percent), value) => match percent(&value, &mut draft.warnings) {
+            Some(progress) => {
+                draft.progress = Some(progress);
+                progress.into()
+            }
+            None => return false,
+        },
+        (Some(Member::Text), Value::String(text)) => {
+            if member == "token" {
+                draft.token = Some(text);
+                return true;
+            }
+            text.into()
+        }
+        (Some(Member::Upper), Value::String(word)) => {
+            let word = word.trim().to_uppercase();
+            let alias = syntax.aliases.get(member).and_then(|aliases| aliases.get(&word));
+            alias.cloned().unwrap_or(word).into()
+        }
+        (Some(Member::Version), Value::Number(number)) => {
+            if number.as_u64() != Some(syntax.version) {
+                draft.warnings.push(Warning::UnknownVersion);
+            }
+            Value::Number(number)
+        }
+        (None, value) => value,
+        (Some(_), _) => return false,
+    };
+    draft.fields.insert(member.to_owned(), value);
+    true
+}
+
+/// Adds the members that have a default.
+fn fill_in(syntax: &Syntax, draft: &mut Draft) {
+    for (member, kind) in &syntax.members {
+        let default: Value = match kind {
+            Member::Version => syntax.version.into(),
+            Member::Name => syntax.default_name.to_lowercase().into(),
+            Member::Boolean
+            | Member::Flags
+            | Member::Integer
+            | Member::Percent
+            | Member::Text
+            | Member::Upper => continue,
+        };
+        draft.fields.entry(member.as_str()).or_insert(default);
+    }
+}
+
+/// Removes members that only count beside others.
+fn drop_unsupported(syntax: &Syntax, dialect: &Dialect, draft: &mut Draft) {
+    let ends = matches!(draft.meaning(dialect).0, Meaning::Done | Meaning::Failed);
+    for (member, supports) in &syntax.needs {
+        let supported = supports.iter().all(|support| match draft.fields.get(support) {
+            _ if support == "exit" => ends,
+            Some(Value::Bool(flag)) => *flag,
+            Some(Value::String(text)) => !text.trim().is_empty(),
+            _ => false,
+        });
+        if !supported {
+            draft.fields.remove(member);
+        }
+    }
+}
+
+fn whole(number: &serde_json::Number) -> Option<u64> {
+    number.as_u64().or_else(|| match number.as_f64() {
+        Some(value) if (0.0..=1e15).contains(&value) && value.fract() == 0.0 => {
+            format!("{value:.0}").parse().ok()
+        }
+        _ => None,
+    })
+}
+
+fn percent(value: &Value, warnings: &mut Vec<Warning>) -> Option<u8> {
+    let number = match value {
+        Value::Number(number) => number.as_f64()?,
+        Value::String(text) => {
+            warnings.push(Warning::Coerced);
+            text.trim().trim_end_matches('%').parse().ok().filter(|n: &f64| n.is_finite())?
+        }
+        _ => return None,
+    };
+    if number.fract() != 0.0 && value.is_number() {
+        warnings.push(Warning::Coerced);
+    }
+    if !(0.0..=100.0).contains(&number) {
+        warnings.push(Warning::Clamped);
+    }
+    leading_percent(&format!("{:.0}", number.trunc().clamp(0.0, 100.0)))
+}
+
+/// Reads a line of an old form that stands alone.
+pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft> {
+    let text = std::str::from_utf8(trim_line_end(line.text)).ok()?;
+    let range = (line.start, line.seen_end());
+    let mut fields = Fields::new();
+    fields.insert("legacy".to_owned(), true.into());
+    for banner in &legacy.banners {
+        let Some(rest) = text.strip_prefix(banner.text.as_str()) else { continue };
+        let words = rest.strip_prefix(" - ").or_else(|| rest.strip_prefix(':')).map(str::trim);
+        if !rest.is_empty() && !(banner.words_follow && words.is_some()) {
+            continue;
+        }
+        let payload = words.filter(|words| !words.is_empty()).map(str::to_owned);
+        let name = banner.signal.as_str().into();
+        if banner.signal == legacy.flag.signal {
+            fields.insert(legacy.flag.member.clone(), true.into());
+        }
+        return Some(Draft { name, range, payload, fields, ..Draft::default() });
+    }
+    let (key, value) = text.split_once(':')?;
+    let value = value.trim();
+    if key == legacy.flag.key && value == "true" {
+        fields.insert(legacy.flag.member.clone(), true.into());
+        let name = legacy.flag.signal.as_str().into();
+        return Some(Draft { name, range, fields, ..Draft::default() });
+    }
+    let (from, to) = value.split_once('→').or_else(|| value.split_once("->"))?;
+    let (from, to) = (from.trim(), to.trim());
+    let word = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
+    if key != legacy.transition.key || !word(from) || !word(to) {
+        return None;
+    }
+    fields.insert("from".to_owned(), from.to_uppercase().into());
+    fields.insert(legacy.transition.member.clone(), to.to_uppercase().into());
+    let name = legacy.transition.signal.as_str().into();
+    Some(Draft { name, range, fields, ..Draft::default() })
 }

@@ -3,12 +3,22 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::dialect::{Dialect, Presence, SignalDef, SubjectForm};
+use crate::scan::draft::{Defect, Draft};
+use crate::scan::text::{
+    is_blank, is_deceptive_text, is_id, is_inner_path, is_placeholder, trim_blanks, trim_line_end,
+};
+use crate::scan::window::Line;
+use crate::signal::{Reason, Warning};
 
 /// How a line dialect is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Syntax {
-    family: String,
+    #[serde(rename = "family")]
+    _family: IgnoredAny,
     /// What stands between name and subject.
     #[serde(default = "colon")]
     pub separator: String,
@@ -37,4 +47,143 @@ pub struct Delegation {
 
 fn colon() -> String {
     ":".to_owned()
+}
+
+/// What a line that starts with a name is.
+#[derive(Debug)]
+pub(crate) enum Head {
+    /// The line of a signal.
+    Signal(Draft),
+    Defect(Defect),
+    /// No name of this dialect.
+    Other,
+}
+
+impl Syntax {
+    /// Reads a line that may start with a name.
+    pub(crate) fn read(&self, dialect: &Dialect, line: Line<'_>) -> Head {
+        let text = trim_line_end(line.text);
+        let found = dialect
+            .signals
+            .iter()
+            .filter(|def| text.starts_with(def.name.as_bytes()))
+            .filter(|def| !text.get(def.name.len()).copied().is_some_and(continues_name))
+            .max_by_key(|def| def.name.len());
+        let Some(def) = found else { return Head::Other };
+        let range = (line.start, line.start + text.len() as u64);
+        let rest = &text[def.name.len()..];
+        let mut draft = Draft { name: def.name.clone(), range, ..Draft::default() };
+        match self.subject(def, rest, &mut draft) {
+            Ok(()) => Head::Signal(draft),
+            Err(reason) => Head::Defect(Defect::new(reason, &*def.name, range)),
+        }
+    }
+
+    /// Finds a name that stands somewhere in a line, where a signal could be meant: followed by the
+    /// separator, or by nothing where it takes no subject.
+    pub(crate) fn mention<'d>(
+        &self,
+        dialect: &'d Dialect,
+        line: &[u8],
+    ) -> Option<(&'d SignalDef, usize)> {
+        let text = trim_line_end(line);
+        let places = dialect.signals.iter().filter_map(|def| {
+            memchr::memmem::find_iter(text, def.name.as_bytes())
+                .find(|at| self.is_meant(def, text, *at))
+                .map(|at| (def, at))
+        });
+        places.min_by_key(|(def, at)| (*at, usize::MAX - def.name.len()))
+    }
+
+    fn is_meant(&self, def: &SignalDef, text: &[u8], at: usize) -> bool {
+        let whole = at == 0 || !continues_name(text[at - 1]);
+        let rest = &text[at + def.name.len()..];
+        let closing = rest.iter().all(|byte| b"*_`\"'. \t".contains(byte));
+        whole
+            && match def.subject {
+                Presence::None => closing,
+                Presence::Optional | Presence::Required => {
+                    rest.starts_with(self.separator.as_bytes())
+                }
+            }
+    }
+
+    fn subject(&self, def: &SignalDef, rest: &[u8], draft: &mut Draft) -> Result<(), Reason> {
+        if def.subject == Presence::None {
+            return if rest.is_empty() {
+                Ok(())
+            } else if is_deceptive_text(rest) {
+                Err(Reason::Hidden)
+            } else {
+                Err(Reason::NotWholeLine)
+            };
+        }
+        let Some(value) = rest.strip_prefix(self.separator.as_bytes()) else {
+            return self.without_separator(def, rest);
+        };
+        if value.first().is_some_and(|byte| !is_blank(*byte)) {
+            draft.warnings.push(Warning::MissingSpace);
+        }
+        let subject = trim_closing(trim_blanks(value));
+        if subject.is_empty() {
+            return if def.subject == Presence::Optional {
+                Ok(())
+            } else {
+                Err(Reason::MissingSubject)
+            };
+        }
+        check_subject(def.subject_form, subject)?;
+        draft.subject = Some(String::from_utf8_lossy(subject).into_owned());
+        Ok(())
+    }
+
+    fn without_separator(&self, def: &SignalDef, rest: &[u8]) -> Result<(), Reason> {
+        let words = trim_blanks(rest);
+        if words.is_empty() {
+            return match def.subject {
+                Presence::Optional => Ok(()),
+                Presence::None | Presence::Required => Err(Reason::MissingSubject),
+            };
+        }
+        if is_deceptive_text(rest) {
+            return Err(Reason::Hidden);
+        }
+        let looks_like_subject = is_id(trim_closing(words)) && words.iter().any(u8::is_ascii_digit);
+        Err(if looks_like_subject { Reason::MissingSeparator } else { Reason::NotWholeLine })
+    }
+}
+
+/// Returns whether a name that is followed by `byte` is part of a longer one.
+pub(crate) fn continues_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-' || !byte.is_ascii()
+}
+
+/// Removes quotes in front, and quotes and closing punctuation behind.
+fn trim_closing(mut text: &[u8]) -> &[u8] {
+    while let [b'`' | b'"' | b'\'', rest @ ..] = text {
+        text = rest;
+    }
+    while let [rest @ .., b'.' | b',' | b';' | b':' | b'!' | b'?' | b'`' | b'"' | b'\''] = text {
+        text = rest;
+    }
+    text
+}
+
+fn check_subject(form: SubjectForm, subject: &[u8]) -> Result<(), Reason> {
+    if is_deceptive_text(subject) {
+        return Err(Reason::Hidden);
+    }
+    let text = String::from_utf8_lossy(subject);
+    if is_placeholder(&text) {
+        return Err(Reason::Placeholder);
+    }
+    let fits = match form {
+        SubjectForm::Id if subject.iter().any(|byte| is_blank(*byte)) => {
+            return Err(Reason::NotWholeLine);
+        }
+        SubjectForm::Id => is_id(subject),
+        SubjectForm::Path => is_inner_path(&text),
+        SubjectForm::Text => subject.len() <= 1024,
+    };
+    if fits { Ok(()) } else { Err(Reason::BadSubject) }
 }

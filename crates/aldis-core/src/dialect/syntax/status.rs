@@ -1,12 +1,22 @@
 //! Keyed lines between an opening and a closing line of their own.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::dialect::Dialect;
+use crate::scan::draft::{Defect, Draft};
+use crate::scan::text::{
+    SIGNAL_MAX, is_deceptive_text, is_placeholder, leading_percent, snake_case, trim_line_end,
+};
+use crate::scan::window::{Line, LineAt, Window};
+use crate::signal::{Reason, Warning};
 
 /// How a status dialect is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Syntax {
-    family: String,
+    #[serde(rename = "family")]
+    _family: IgnoredAny,
     /// The line before.
     pub open: String,
     /// The line after.
@@ -23,4 +33,162 @@ pub struct Ruled {
     pub rules: String,
     /// The signal the block is.
     pub signal: String,
+}
+
+/// What starts at an opening line.
+#[derive(Debug)]
+pub(crate) enum Status {
+    Found { result: Result<Draft, Defect>, next: u64 },
+    Wait,
+}
+
+impl Syntax {
+    /// Returns whether a line opens a block.
+    pub(crate) fn opens(&self, line: &[u8]) -> bool {
+        trim_line_end(line) == self.open.as_bytes()
+    }
+
+    /// Reads the block whose opening line is `opening`.
+    pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Status {
+        let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
+        let mut draft = Draft { name, range: (opening.start, opening.seen_end()), ..Draft::default() };
+        let mut next = opening.next;
+        let reason = loop {
+            let line = match window.line(next) {
+                LineAt::Line(line) => line,
+                LineAt::Wait => return Status::Wait,
+                LineAt::Nothing => break Some((Reason::Unclosed, None)),
+                LineAt::TooLong => break Some((Reason::TooLong, None)),
+            };
+            let text = trim_line_end(line.text);
+            if line.next - opening.start > SIGNAL_MAX {
+                break Some((Reason::TooLong, None));
+            }
+            if self.opens(line.text) {
+                break Some((Reason::Unclosed, None));
+            }
+            draft.range.1 = line.seen_end();
+            next = line.next;
+            if text == self.close.as_bytes() {
+                break None;
+            }
+            if let Err(defect) = take_line(&mut draft, text) {
+                break Some(defect);
+            }
+        };
+        let result = match reason {
+            None => {
+                dialect.signals.iter().for_each(|def| draft.check_expected(def));
+                Ok(draft)
+            }
+            Some((reason, about)) => {
+                let mut defect = Defect::new(reason, &*draft.name, draft.range);
+                defect.about = about;
+                Err(defect)
+            }
+        };
+        Status::Found { result, next }
+    }
+}
+
+/// Takes one line between the delimiters. Lines that are not `KEY: value` are tolerated.
+fn take_line(draft: &mut Draft, text: &[u8]) -> Result<(), (Reason, Option<String>)> {
+    let line = String::from_utf8_lossy(text);
+    let Some((key, value)) = line.split_once(':') else { return Ok(()) };
+    if is_deceptive_text(key.as_bytes()) {
+        return Err((Reason::Hidden, Some(key.to_owned())));
+    }
+    let value = value.trim();
+    if is_placeholder(value) {
+        return Err((Reason::Placeholder, Some(key.to_owned())));
+    }
+    let member = snake_case(key);
+    if member == "token" {
+        draft.token = Some(value.to_owned());
+    } else if draft.fields.insert(member, value.into()).is_some() {
+        return Err((Reason::DuplicateField, Some(key.to_owned())));
+    }
+    Ok(())
+}
+
+impl Ruled {
+    /// Reads the block whose heading line is `heading`, or nothing if it is only a heading.
+    pub(crate) fn read(&self, window: &Window<'_>, heading: Line<'_>) -> Option<Status> {
+        let mut next = match window.line(heading.next) {
+            LineAt::Line(line) if self.is_rule(line.text) => line.next,
+            LineAt::Wait => return Some(Status::Wait),
+            LineAt::Line(_) | LineAt::Nothing | LineAt::TooLong => return None,
+        };
+        let mut draft = Draft {
+            name: self.signal.as_str().into(),
+            range: (heading.start, heading.seen_end()),
+            ..Draft::default()
+        };
+        draft.fields.insert("legacy".to_owned(), true.into());
+        loop {
+            let line = match window.line(next) {
+                LineAt::Line(line) if line.next - heading.start <= SIGNAL_MAX => line,
+                LineAt::Wait => return Some(Status::Wait),
+                LineAt::Line(_) | LineAt::Nothing | LineAt::TooLong => {
+                    let defect = Defect::new(Reason::Unclosed, &*self.signal, draft.range);
+                    return Some(Status::Found { result: Err(defect), next });
+                }
+            };
+            next = line.next;
+            draft.range.1 = line.seen_end();
+            if self.is_rule(line.text) {
+                return Some(Status::Found { result: Ok(draft), next });
+            }
+            take_ruled_line(&mut draft, &String::from_utf8_lossy(line.text));
+        }
+    }
+
+    fn is_rule(&self, line: &[u8]) -> bool {
+        let Ok(line) = std::str::from_utf8(trim_line_end(line)) else { return false };
+        let first = line.chars().next();
+        line.chars().count() >= 3
+            && first.is_some_and(|first| self.rules.contains(first))
+            && line.chars().all(|c| Some(c) == first)
+    }
+}
+
+/// Takes `Phase:`, `Iteration:`, `Progress:` or `EXIT_SIGNAL:`; what cannot be read is a warning.
+fn take_ruled_line(draft: &mut Draft, line: &str) {
+    let Some((key, value)) = line.split_once(':') else { return };
+    let value = value.trim();
+    match key.trim() {
+        "Phase" => {
+            draft.fields.insert("phase".to_owned(), value.to_uppercase().into());
+        }
+        "Iteration" => {
+            let counts = value.split_once('/').and_then(|(n, m)| {
+                Some((n.trim().parse::<u32>().ok()?, m.trim().parse::<u32>().ok()?))
+            });
+            match counts {
+                Some((iteration, max)) => {
+                    draft.fields.insert("iteration".to_owned(), iteration.into());
+                    draft.fields.insert("max_iterations".to_owned(), max.into());
+                }
+                None => draft.warnings.push(Warning::LegacyInvalid("iteration")),
+            }
+        }
+        "Progress" => match leading_percent(value) {
+            Some(progress) => {
+                let said: f64 = value.trim_end_matches('%').trim().parse().unwrap_or(0.0);
+                if !(0.0..=100.0).contains(&said) {
+                    draft.warnings.push(Warning::Clamped);
+                }
+                draft.progress = Some(progress);
+                draft.fields.insert("progress".to_owned(), progress.into());
+            }
+            None => draft.warnings.push(Warning::LegacyInvalid("progress")),
+        },
+        "EXIT_SIGNAL" => match value {
+            "true" | "false" => {
+                draft.fields.insert("exit_signal".to_owned(), (value == "true").into());
+            }
+            _ => draft.warnings.push(Warning::LegacyInvalid("exit_signal")),
+        },
+        _ => {}
+    }
 }

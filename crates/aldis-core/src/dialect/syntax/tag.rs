@@ -1,12 +1,19 @@
 //! An opening and a closing tag around the words.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::dialect::{Dialect, Payload};
+use crate::scan::draft::{Defect, Draft, is_sample};
+use crate::scan::text::{is_deceptive_text, is_placeholder, leading_percent};
+use crate::signal::{Reason, Warning};
 
 /// How a tag dialect is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Syntax {
-    family: String,
+    #[serde(rename = "family")]
+    _family: IgnoredAny,
     /// The opening tag; for a tag with an attribute only `<name`.
     pub open: String,
     /// The closing tag.
@@ -21,4 +28,153 @@ pub struct Syntax {
     /// pair holds only the name.
     #[serde(default)]
     pub end: Option<String>,
+}
+
+impl Syntax {
+    /// Reads what stands between an opening and a closing tag.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with it.
+    pub(crate) fn read(
+        &self,
+        dialect: &Dialect,
+        content: &[u8],
+        range: (u64, u64),
+    ) -> Result<Draft, Defect> {
+        let text = String::from_utf8_lossy(content);
+        match (&self.text, &self.attribute) {
+            (Some(agreed), _) => read_agreed(dialect, agreed, &text, range),
+            (None, Some(attribute)) => read_attribute(dialect, attribute, &text, range),
+            (None, None) => read_typed(dialect, &text, range),
+        }
+    }
+}
+
+/// `TYPE` or `TYPE: words`.
+fn read_typed(dialect: &Dialect, text: &str, range: (u64, u64)) -> Result<Draft, Defect> {
+    let length = text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+    let (name, rest) = text.split_at(length);
+    let Some(def) = dialect.signal(name) else { return Err(unknown(dialect, text, range)) };
+    let defect = |reason| Err(Defect::new(reason, name, range));
+    let payload = match rest.strip_prefix(':') {
+        Some(payload) => payload.trim(),
+        None if rest.is_empty() => "",
+        None if rest.trim().is_empty() => return defect(Reason::Padded),
+        None if is_deceptive_text(rest.as_bytes()) => return defect(Reason::Hidden),
+        None if rest.starts_with(|c: char| !c.is_ascii()) => return defect(Reason::Hidden),
+        None if rest.starts_with([' ', '\t']) => return defect(Reason::MissingSeparator),
+        None => return defect(Reason::UnknownName),
+    };
+    let mut draft = Draft { name: def.name.clone(), range, ..Draft::default() };
+    let payload = take_token(&mut draft, payload);
+    if is_sample(dialect, payload) {
+        return Err(Defect::new(Reason::Placeholder, name, range).about(payload.to_owned()));
+    }
+    draft.payload = (!payload.is_empty()).then(|| payload.to_owned());
+    match def.payload {
+        Payload::Percent => draft.progress = leading_percent(payload),
+        Payload::Text if payload.is_empty() => draft.warnings.push(Warning::MissingPayload),
+        Payload::Json | Payload::None | Payload::Text => {}
+    }
+    Ok(draft)
+}
+
+/// The agreed words and nothing else.
+fn read_agreed(
+    dialect: &Dialect,
+    agreed: &str,
+    text: &str,
+    range: (u64, u64),
+) -> Result<Draft, Defect> {
+    let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
+    let mut draft = Draft { name, range, ..Draft::default() };
+    let words = take_token(&mut draft, text);
+    if words == agreed {
+        draft.payload = Some(words.to_owned());
+        return Ok(draft);
+    }
+    let reason = if is_deceptive_text(words.as_bytes()) {
+        Reason::Hidden
+    } else if words.trim() == agreed {
+        Reason::Padded
+    } else if is_sample(dialect, words) {
+        Reason::Placeholder
+    } else if words.eq_ignore_ascii_case(agreed) {
+        Reason::WrongCase
+    } else {
+        Reason::UnknownName
+    };
+    Err(Defect::new(reason, &*draft.name, range).about(agreed.to_owned()))
+}
+
+/// ` topic="subject">words`, the opening tag up to its `>` included.
+fn read_attribute(
+    dialect: &Dialect,
+    attribute: &str,
+    text: &str,
+    range: (u64, u64),
+) -> Result<Draft, Defect> {
+    let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
+    let defect = |reason| Err(Defect::new(reason, &*name, range).about(attribute.to_owned()));
+    let value = text
+        .trim_start_matches([' ', '\t'])
+        .strip_prefix(attribute)
+        .and_then(|rest| rest.strip_prefix("=\""))
+        .and_then(|rest| rest.split_once('"'));
+    let Some((subject, rest)) = value else { return defect(Reason::MissingField) };
+    let Some((attributes, payload)) = rest.split_once('>') else {
+        return defect(Reason::Unclosed);
+    };
+    if is_placeholder(subject) {
+        return defect(Reason::Placeholder);
+    }
+    if is_deceptive_text(subject.as_bytes()) || is_deceptive_text(attributes.as_bytes()) {
+        return defect(Reason::Hidden);
+    }
+    let plain = subject.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-:/*".contains(&b));
+    if subject.is_empty() || subject.len() > 128 || !plain {
+        return defect(Reason::BadSubject);
+    }
+    let mut draft = Draft {
+        name: name.clone(),
+        range,
+        subject: Some(subject.to_owned()),
+        ..Draft::default()
+    };
+    let payload = take_token(&mut draft, payload.trim());
+    draft.payload = (!payload.is_empty()).then(|| payload.to_owned());
+    Ok(draft)
+}
+
+/// Takes `#code` from the front of a payload.
+fn take_token<'t>(draft: &mut Draft, payload: &'t str) -> &'t str {
+    let Some(rest) = payload.strip_prefix('#') else { return payload };
+    let length = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'-').count();
+    let (code, rest) = rest.split_at(length);
+    if code.is_empty() || rest.starts_with(|c: char| !c.is_whitespace()) {
+        return payload;
+    }
+    draft.token = Some(code.to_owned());
+    rest.trim_start()
+}
+
+fn unknown(dialect: &Dialect, text: &str, range: (u64, u64)) -> Defect {
+    let word = text.split(':').next().unwrap_or_default();
+    let named = |test: &dyn Fn(&str) -> bool| {
+        dialect.signals.iter().map(|def| &*def.name).find(|name| test(name)).map(str::to_owned)
+    };
+    if let Some(name) = named(&|name| name == word.trim()) {
+        return Defect::new(Reason::Padded, name, range);
+    }
+    if let Some(name) = named(&|name| name.eq_ignore_ascii_case(word)) {
+        return Defect::new(Reason::WrongCase, name, range);
+    }
+    let written: String = word.trim().chars().take(64).collect();
+    let reason = match () {
+        () if is_deceptive_text(word.as_bytes()) => Reason::Hidden,
+        () if is_placeholder(word) => Reason::Placeholder,
+        () => Reason::UnknownName,
+    };
+    Defect::new(reason, written, range)
 }

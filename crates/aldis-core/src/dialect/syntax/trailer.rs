@@ -1,12 +1,14 @@
 //! A keyword that ends the message.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// How a trailer dialect is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Syntax {
-    family: String,
+    #[serde(rename = "family")]
+    _family: IgnoredAny,
     /// The keyword.
     pub keyword: String,
     /// Whether case matters.

@@ -1,0 +1,167 @@
+//! The body of a line signal: `Key: value` lines, lists, and a prompt that is passed on.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::line::{Delegation, Syntax};
+use crate::scan::text::{snake_case, trim_line_end};
+use crate::signal::{Fields, Warning};
+
+/// What a body holds.
+#[derive(Debug, Default)]
+pub(crate) struct Body {
+    pub(crate) fields: Fields,
+    pub(crate) warnings: Vec<Warning>,
+    pub(crate) token: Option<String>,
+    /// Whether a prompt was opened and not closed.
+    pub(crate) unclosed: bool,
+}
+
+impl Syntax {
+    /// Reads a body.
+    pub(crate) fn read_body(&self, body: &[u8]) -> Body {
+        let mut reader = Reader { delegation: self.delegation.as_ref(), ..Reader::default() };
+        let mut lines = memchr::memchr_iter(b'\n', body).chain(std::iter::once(body.len()));
+        let mut start = 0;
+        for end in &mut lines {
+            reader.line(trim_line_end(&body[start..end]));
+            start = end + 1;
+        }
+        reader.end_field();
+        let mut out = reader.body;
+        out.unclosed = reader.prompt.is_some();
+        check_values(&self.values, &mut out);
+        if let Some(Value::String(token)) = out.fields.remove("token") {
+            out.token = Some(token);
+        }
+        out
+    }
+}
+
+fn check_values(values: &BTreeMap<String, Vec<String>>, body: &mut Body) {
+    for (key, allowed) in values {
+        let said = body.fields.get(&snake_case(key)).and_then(Value::as_str);
+        if said.is_some_and(|said| !allowed.iter().any(|value| value.eq_ignore_ascii_case(said))) {
+            body.warnings.push(Warning::BadValue);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    delegation: Option<&'a Delegation>,
+    body: Body,
+    /// The field whose lines are being read.
+    open: Option<String>,
+    lines: Vec<String>,
+    /// The prompt being read, between its markers.
+    prompt: Option<String>,
+    fenced: bool,
+}
+
+impl Reader<'_> {
+    fn line(&mut self, line: &[u8]) {
+        if let Some(delegation) = self.delegation {
+            if let Some(prompt) = &mut self.prompt {
+                if line == delegation.end.as_bytes() {
+                    let prompt = self.prompt.take().unwrap_or_default();
+                    self.body.fields.insert(delegation.field.clone(), prompt.trim().into());
+                } else {
+                    prompt.push_str(&String::from_utf8_lossy(line));
+                    prompt.push('\n');
+                }
+                return;
+            }
+            if line == delegation.start.as_bytes() {
+                self.end_field();
+                self.prompt = Some(String::new());
+                return;
+            }
+        }
+        if line.starts_with(b"```") || line.starts_with(b"~~~") {
+            self.fenced = !self.fenced;
+        }
+        match key_value(line).filter(|_| !self.fenced) {
+            Some((key, "")) => {
+                self.end_field();
+                self.open = Some(key);
+            }
+            Some((key, value)) => {
+                self.end_field();
+                self.body.fields.insert(key, value.into());
+            }
+            None if self.open.is_some() => {
+                self.lines.push(String::from_utf8_lossy(line).into_owned());
+            }
+            None => {}
+        }
+    }
+
+    fn end_field(&mut self) {
+        let lines = std::mem::take(&mut self.lines);
+        if let Some(key) = self.open.take() {
+            self.body.fields.insert(key, value_of(&lines));
+        }
+    }
+}
+
+/// Reads `Key: value`: a capitalised phrase of at most five words before a colon, at column 0.
+fn key_value(line: &[u8]) -> Option<(String, &str)> {
+    if !line.first()?.is_ascii_uppercase() {
+        return None;
+    }
+    let line = std::str::from_utf8(line).ok()?;
+    let (key, value) = line.split_once(':')?;
+    if !value.is_empty() && !value.starts_with([' ', '\t']) {
+        return None;
+    }
+    let key = key.split_once('(').map_or(key, |(key, _)| key).trim();
+    let plain = key.chars().all(|c| c.is_ascii_alphanumeric() || " -_/".contains(c));
+    (plain && key.split_whitespace().count() <= 5).then(|| (snake_case(key), value.trim()))
+}
+
+/// Returns a list where every line that is not indented is an item, else the text.
+fn value_of(lines: &[String]) -> Value {
+    let mut items: Vec<String> = Vec::new();
+    for line in lines.iter().filter(|line| !line.trim().is_empty()) {
+        match (item(line), items.last_mut()) {
+            (Some(text), _) => items.push(text.to_owned()),
+            (None, Some(last)) if line.starts_with([' ', '\t']) => {
+                last.push('\n');
+                last.push_str(line.trim());
+            }
+            (None, _) => return lines.join("\n").trim().into(),
+        }
+    }
+    if items.is_empty() {
+        return Value::String(String::new());
+    }
+    items.iter().map(|text| item_value(text)).collect()
+}
+
+/// Returns what follows `- `, `* ` or `1. `, without a check box.
+fn item(line: &str) -> Option<&str> {
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = match digits {
+        0 => line.strip_prefix("- ").or_else(|| line.strip_prefix("* "))?,
+        _ => line[digits..].strip_prefix(". ").or_else(|| line[digits..].strip_prefix(") "))?,
+    };
+    let rest = rest.trim();
+    let unboxed = ["[ ]", "[x]", "[X]"].iter().find_map(|mark| rest.strip_prefix(mark));
+    Some(unboxed.map_or(rest, str::trim))
+}
+
+/// Returns `file:line: text` as an object, anything else as it is.
+fn item_value(text: &str) -> Value {
+    let place = text.split_once(':').and_then(|(file, rest)| {
+        let (line, words) = rest.split_once(':')?;
+        let number: u64 = line.parse().ok()?;
+        let named = !file.is_empty() && !file.contains(char::is_whitespace);
+        named.then(|| json!({ "file": file, "line": number, "text": words.trim() }))
+    });
+    match place {
+        Some(Value::Object(object)) => Value::Object(Map::from_iter(object)),
+        _ => Value::String(text.to_owned()),
+    }
+}

@@ -1,0 +1,216 @@
+//! Colours are transparent: they are taken out before scanning, and put back into what is reported.
+//!
+//! Coding agents run in terminals, so their words arrive wrapped in colour sequences. Those change
+//! nothing about what was said. Everything else an escape can do (conceal, erase, move) stays in the
+//! text, where it makes a signal `hidden`. A byte order mark in front goes the same way as colours.
+
+use std::collections::VecDeque;
+
+use super::text::sgr_conceals;
+
+/// A colour sequence longer than this is not one.
+const SEQUENCE_MAX: usize = 64;
+
+/// Removes colours from a stream and remembers where they were.
+#[derive(Debug, Default)]
+pub(crate) struct Stripper {
+    /// An escape sequence that may go on in the next chunk.
+    partial: Vec<u8>,
+    /// Bytes given to the scanner so far.
+    passed: u64,
+    removals: Removals,
+    started: bool,
+}
+
+/// Where bytes were taken out, in offsets of what is left.
+#[derive(Debug, Default)]
+pub(crate) struct Removals {
+    list: VecDeque<Removal>,
+    /// Bytes taken out before the first of the list.
+    forgotten: u64,
+}
+
+#[derive(Debug)]
+struct Removal {
+    at: u64,
+    bytes: Vec<u8>,
+    /// Bytes taken out before this one.
+    before: u64,
+}
+
+impl Stripper {
+    /// Gives `pass` everything of `chunk` that is text.
+    pub(crate) fn push(&mut self, chunk: &[u8], pass: &mut dyn FnMut(&[u8])) {
+        let mut chunk = chunk;
+        if !self.partial.is_empty() || !self.started {
+            let Some(rest) = self.resume(chunk, pass) else { return };
+            chunk = rest;
+        }
+        while let Some(escape) = memchr::memchr(0x1B, chunk) {
+            self.pass(&chunk[..escape], pass);
+            chunk = &chunk[escape..];
+            match sequence(chunk) {
+                Sequence::Colour(length) => {
+                    self.remove(&chunk[..length]);
+                    chunk = &chunk[length..];
+                }
+                Sequence::Other => {
+                    self.pass(&chunk[..1], pass);
+                    chunk = &chunk[1..];
+                }
+                Sequence::Partial => {
+                    self.partial.extend_from_slice(chunk);
+                    return;
+                }
+            }
+        }
+        self.pass(chunk, pass);
+    }
+
+    /// Gives `pass` what was held back: it was not a colour after all.
+    pub(crate) fn finish(&mut self, pass: &mut dyn FnMut(&[u8])) {
+        let partial = std::mem::take(&mut self.partial);
+        self.pass(&partial, pass);
+    }
+
+    /// Returns where bytes were taken out.
+    pub(crate) fn removals(&mut self) -> &mut Removals {
+        &mut self.removals
+    }
+
+    /// Goes on with a sequence from the last chunk; returns the rest of this one.
+    fn resume<'c>(&mut self, chunk: &'c [u8], pass: &mut dyn FnMut(&[u8])) -> Option<&'c [u8]> {
+        for (index, byte) in chunk.iter().enumerate() {
+            if self.partial.is_empty() && (self.started || *byte != 0xEF) {
+                self.started = true;
+                return Some(&chunk[index..]);
+            }
+            self.partial.push(*byte);
+            if !self.started {
+                self.byte_order_mark(pass);
+                continue;
+            }
+            match sequence(&self.partial) {
+                Sequence::Partial => {}
+                Sequence::Colour(_) => {
+                    let partial = std::mem::take(&mut self.partial);
+                    self.remove(&partial);
+                }
+                Sequence::Other => {
+                    let partial = std::mem::take(&mut self.partial);
+                    self.pass(&partial, pass);
+                }
+            }
+        }
+        None
+    }
+
+    fn byte_order_mark(&mut self, pass: &mut dyn FnMut(&[u8])) {
+        const MARK: &[u8] = b"\xEF\xBB\xBF";
+        if self.partial == MARK {
+            self.started = true;
+            self.partial.clear();
+            self.remove(MARK);
+        } else if !MARK.starts_with(&self.partial) {
+            self.started = true;
+            self.finish(pass);
+        }
+    }
+
+    fn pass(&mut self, text: &[u8], pass: &mut dyn FnMut(&[u8])) {
+        if !text.is_empty() {
+            self.passed += text.len() as u64;
+            pass(text);
+        }
+    }
+
+    fn remove(&mut self, bytes: &[u8]) {
+        self.removals.add(self.passed, bytes);
+    }
+}
+
+impl Removals {
+    fn add(&mut self, at: u64, bytes: &[u8]) {
+        match self.list.back_mut() {
+            Some(last) if last.at == at => last.bytes.extend_from_slice(bytes),
+            _ => {
+                let before = self.total();
+                self.list.push_back(Removal { at, bytes: bytes.to_vec(), before });
+            }
+        }
+    }
+
+    /// Forgets what was taken out before `position`; it is not asked for again.
+    pub(crate) fn forget_before(&mut self, position: u64) {
+        while self.list.front().is_some_and(|removal| removal.at < position) {
+            if let Some(removal) = self.list.pop_front() {
+                self.forgotten = removal.before + removal.bytes.len() as u64;
+            }
+        }
+    }
+
+    /// Returns where the byte at `position` was in the message as received.
+    pub(crate) fn original(&self, position: u64) -> u64 {
+        position + self.taken_out(|removal| removal.at <= position)
+    }
+
+    /// Returns where a range that ends at `position` ended in the message as received.
+    pub(crate) fn original_end(&self, position: u64) -> u64 {
+        position + self.taken_out(|removal| removal.at < position)
+    }
+
+    /// Returns `text`, which starts at `start`, as it was received.
+    pub(crate) fn restore(&self, start: u64, text: &[u8]) -> Vec<u8> {
+        let end = start + text.len() as u64;
+        let mut out = Vec::with_capacity(text.len());
+        let mut from = 0;
+        for removal in self.list.iter().filter(|removal| removal.at > start && removal.at < end) {
+            let to = usize::try_from(removal.at - start).unwrap_or(usize::MAX).min(text.len());
+            out.extend_from_slice(&text[from..to]);
+            out.extend_from_slice(&removal.bytes);
+            from = to;
+        }
+        out.extend_from_slice(&text[from..]);
+        out
+    }
+
+    fn total(&self) -> u64 {
+        self.list
+            .back()
+            .map_or(self.forgotten, |removal| removal.before + removal.bytes.len() as u64)
+    }
+
+    fn taken_out(&self, counts: impl Fn(&Removal) -> bool) -> u64 {
+        let index = self.list.partition_point(counts);
+        match index.checked_sub(1).and_then(|index| self.list.get(index)) {
+            Some(removal) => removal.before + removal.bytes.len() as u64,
+            None => self.forgotten,
+        }
+    }
+}
+
+enum Sequence {
+    /// A colour of this many bytes.
+    Colour(usize),
+    Other,
+    /// Could become a colour.
+    Partial,
+}
+
+/// Classifies text that starts with an escape.
+fn sequence(text: &[u8]) -> Sequence {
+    match text.get(1) {
+        None => return Sequence::Partial,
+        Some(b'[') => {}
+        Some(_) => return Sequence::Other,
+    }
+    for (index, byte) in text.iter().enumerate().skip(2).take(SEQUENCE_MAX) {
+        match byte {
+            b'0'..=b'9' | b';' | b':' => {}
+            b'm' if sgr_conceals(&text[2..index]) => return Sequence::Other,
+            b'm' => return Sequence::Colour(index + 1),
+            _ => return Sequence::Other,
+        }
+    }
+    if text.len() > SEQUENCE_MAX { Sequence::Other } else { Sequence::Partial }
+}

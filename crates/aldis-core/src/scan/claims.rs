@@ -1,0 +1,508 @@
+//! From what a grammar read to a finding: who said it, where, and whether it was taken back.
+
+use super::ansi::Removals;
+use super::draft::{Defect, Draft};
+use super::engine::{Engine, Flow, Mask};
+use super::text::{SIGNAL_MAX, hides_text, is_zero_width};
+use super::verdict::{
+    LEAD_IN_MAX, RETRACTION_REACH, Surroundings, begins_retraction, says_unfinished,
+};
+use super::window::Window;
+use super::{Token, hints};
+use crate::dialect::Syntax;
+use crate::signal::{Fields, Finding, NearMiss, Place, Reason, Signal, Span};
+
+/// How many signals of old forms one message can hold.
+const LEGACY_MAX: usize = 16 * 1024;
+
+/// Something read from the text, ready to be judged.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    /// Index of its dialect.
+    pub(crate) dialect: usize,
+    pub(crate) result: Result<Draft, Defect>,
+    pub(crate) place: Place,
+    pub(crate) raw: String,
+    pub(crate) quoted: bool,
+    pub(crate) hidden: bool,
+    /// The text around, for claims.
+    pub(crate) around: Option<Surroundings>,
+    /// Whether it is an old form, which counts only if no new form does.
+    pub(crate) legacy: bool,
+}
+
+/// A signal that is not certain yet.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    signal: Signal,
+    dialect: usize,
+    /// Where its own text ends, in scanned offsets.
+    end: u64,
+    /// Whether later text can take it back.
+    claim: bool,
+    /// Whether its body is still open.
+    open: bool,
+    retracted: bool,
+    legacy: bool,
+}
+
+/// The body of the last line signal.
+#[derive(Debug)]
+pub(crate) struct Body {
+    /// Number of its signal in the order of pending ones.
+    number: u64,
+    dialect: usize,
+    start: u64,
+    /// What was read from it, once it has grown beyond what is kept.
+    read: Option<crate::dialect::syntax::body::Body>,
+}
+
+impl Body {
+    /// Returns the offset from which its text is still needed.
+    pub(crate) fn needs(&self) -> Option<u64> {
+        self.read.is_none().then_some(self.start)
+    }
+}
+
+/// Something that counts only if nothing that can be seen follows.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    pub(crate) dialect: usize,
+    pub(crate) candidate: Candidate,
+    /// Why it does not count if something follows.
+    pub(crate) otherwise: Reason,
+    /// Nothing can be seen between its end and here.
+    pub(crate) checked: u64,
+    /// Whether its fence is still open.
+    pub(crate) fenced: bool,
+    /// Whether the same again directly behind it replaces it.
+    pub(crate) repeats: bool,
+}
+
+impl Engine<'_> {
+    /// Returns what stands at a range, as it was received.
+    pub(crate) fn candidate(
+        &self,
+        window: &Window<'_>,
+        removals: &Removals,
+        dialect: usize,
+        result: Result<Draft, Defect>,
+    ) -> Candidate {
+        let (start, end) = match &result {
+            Ok(draft) => draft.range,
+            Err(defect) => defect.range,
+        };
+        let (place, raw) = self.place(window, removals, start, end);
+        let lines = self.lines_around(window, start, end);
+        Candidate {
+            dialect,
+            result,
+            place,
+            raw,
+            quoted: false,
+            hidden: hides_text(lines),
+            around: None,
+            legacy: false,
+        }
+    }
+
+    pub(crate) fn place(
+        &self,
+        window: &Window<'_>,
+        removals: &Removals,
+        start: u64,
+        end: u64,
+    ) -> (Place, String) {
+        let span = Span { start: removals.original(start), end: removals.original_end(end) };
+        let line_start = removals.original_end(self.line_start.min(start));
+        let column = span.start - line_start + 1;
+        let raw = removals.restore(start, window.slice(start, end));
+        let raw = String::from_utf8_lossy(&raw).into_owned();
+        (Place { span, line: self.line, column }, raw)
+    }
+
+    /// Returns the lines that a range touches, and what is at hand of the next.
+    fn lines_around<'w>(&self, window: &Window<'w>, start: u64, end: u64) -> &'w [u8] {
+        let start = self.line_start.max(start.saturating_sub(LEAD_IN_MAX)).min(start);
+        let after = window.slice(end, end + LEAD_IN_MAX);
+        let end = end + memchr::memchr(b'\n', after).unwrap_or(after.len()) as u64;
+        window.slice(start, end)
+    }
+
+    /// Judges a candidate and reports it, or keeps it until it is certain.
+    pub(crate) fn submit(&mut self, candidate: Candidate, body: Option<u64>) {
+        let verdict = self.verdict(&candidate);
+        let Candidate { dialect, result, place, raw, legacy, .. } = candidate;
+        let draft = match (verdict, result) {
+            (None, Ok(draft)) => draft,
+            (Some(reason), Ok(draft)) => {
+                let about = matches!(reason, Reason::WrongToken).then(String::new);
+                return self.miss(dialect, reason, &draft.name, about, place, raw);
+            }
+            (_, Err(defect)) => {
+                let reason = verdict.unwrap_or(defect.reason);
+                return self.miss(dialect, reason, &defect.name, defect.about, place, raw);
+            }
+        };
+        let end = draft.range.1;
+        let signal = self.signal(dialect, draft, place, raw);
+        let claim = signal.meaning.is_claim() && self.rules.dialects()[dialect].verdict_words;
+        self.note_line(place.line);
+        let open = body.is_some();
+        let pending = Pending { signal, dialect, end, claim, open, retracted: false, legacy };
+        if !claim && !open {
+            return self.settle(pending);
+        }
+        self.unsettled += usize::from(claim);
+        self.pending.push_back(pending);
+        if let Some(start) = body {
+            let number = self.pending_first + self.pending.len() as u64 - 1;
+            self.body = Some(Body { number, dialect, start, read: None });
+        }
+    }
+
+    /// Returns why a candidate does not count, beside its own defects.
+    pub(crate) fn verdict(&self, candidate: &Candidate) -> Option<Reason> {
+        if !self.origin.may_signal() {
+            return Some(Reason::UntrustedOrigin);
+        }
+        if candidate.quoted {
+            return Some(Reason::Quoted);
+        }
+        let draft = candidate.result.as_ref().ok()?;
+        if candidate.hidden {
+            return Some(Reason::Hidden);
+        }
+        let dialect = &self.rules.dialects()[candidate.dialect];
+        let has_body = matches!(&dialect.syntax, Syntax::Line(line) if line.body);
+        if !has_body && !self.token_fits(draft.token.as_deref()) {
+            return Some(Reason::WrongToken);
+        }
+        let claim = draft.meaning(dialect).0.is_claim() && dialect.verdict_words;
+        let mentioned = candidate.around.as_ref().is_some_and(Surroundings::mention);
+        (claim && mentioned).then_some(Reason::Mentioned)
+    }
+
+    fn token_fits(&self, said: Option<&str>) -> bool {
+        match (&self.token, said) {
+            (Token::Off, _) | (Token::Accept(_), None) => true,
+            (Token::Accept(expected) | Token::Require(expected), Some(said)) => expected == said,
+            (Token::Require(_), None) => false,
+        }
+    }
+
+    pub(crate) fn is_trusted(&self, said: Option<&str>) -> bool {
+        match &self.token {
+            Token::Off => false,
+            Token::Accept(expected) | Token::Require(expected) => said == Some(expected),
+        }
+    }
+
+    pub(crate) fn signal(&self, dialect: usize, draft: Draft, place: Place, raw: String) -> Signal {
+        let dialect = &self.rules.dialects()[dialect];
+        let (meaning, handler) = draft.meaning(dialect);
+        Signal {
+            dialect: dialect.name.clone(),
+            trusted: self.is_trusted(draft.token.as_deref()),
+            name: draft.name,
+            meaning,
+            subject: draft.subject,
+            payload: draft.payload,
+            progress: draft.progress,
+            fields: draft.fields,
+            handler,
+            warnings: draft.warnings,
+            origin: self.origin.clone(),
+            place,
+            body_end: None,
+            raw,
+        }
+    }
+
+    pub(crate) fn miss(
+        &mut self,
+        dialect: usize,
+        reason: Reason,
+        name: &str,
+        about: Option<String>,
+        place: Place,
+        raw: String,
+    ) {
+        let rules = self.rules;
+        let dialect = &rules.dialects()[dialect];
+        self.note_line(place.line);
+        self.out.push(Finding::NearMiss(NearMiss {
+            dialect: dialect.name.clone(),
+            name: name.to_owned(),
+            reason,
+            hint: hints::hint(dialect, reason, name, about.as_deref()),
+            origin: self.origin.clone(),
+            place,
+            raw,
+        }));
+    }
+
+    fn note_line(&mut self, line: u64) {
+        if self.reported_lines.len() == 64 {
+            self.reported_lines.pop_front();
+        }
+        self.reported_lines.push_back(line);
+    }
+
+    /// Ends the body of the last line signal at `end`.
+    pub(crate) fn close_body(&mut self, window: &Window<'_>, end: u64) {
+        let Some(body) = self.body.take() else { return };
+        let Syntax::Line(syntax) = &self.rules.dialects()[body.dialect].syntax else { return };
+        let read = body.read.unwrap_or_else(|| syntax.read_body(window.slice(body.start, end)));
+        let Some(index) = body.number.checked_sub(self.pending_first).map(|index| index as usize)
+        else {
+            return;
+        };
+        let trusted = self.is_trusted(read.token.as_deref());
+        let fits = self.token_fits(read.token.as_deref());
+        let Some(pending) = self.pending.get_mut(index) else { return };
+        pending.open = false;
+        pending.signal.trusted = trusted;
+        pending.signal.body_end = Some(pending.signal.place.span.end + (end - pending.end));
+        pending.signal.warnings.extend(read.warnings);
+        pending.signal.fields = read.fields;
+        let missing = self.missing_fields(body.dialect, index, read.unclosed);
+        let refused = missing.or((!fits).then_some((Reason::WrongToken, None)));
+        if let Some((reason, about)) = refused {
+            if let Some(pending) = self.remove_pending(index) {
+                let Signal { name, place, raw, .. } = pending.signal;
+                self.miss(pending.dialect, reason, &name, about, place, raw);
+            }
+            if reason != Reason::WrongToken {
+                self.mask = Mask::All;
+            }
+        } else if self.pending.get(index).is_some_and(|pending| !pending.claim)
+            && let Some(pending) = self.remove_pending(index)
+        {
+            self.settle(pending);
+        }
+    }
+
+    /// Returns the first required member that a signal does not have.
+    fn missing_fields(
+        &self,
+        dialect: usize,
+        index: usize,
+        unclosed: bool,
+    ) -> Option<(Reason, Option<String>)> {
+        let signal = &self.pending.get(index)?.signal;
+        let def = self.rules.dialects()[dialect].signal(&signal.name)?;
+        let lacks = |field: &&String| is_empty(&signal.fields, field);
+        let missing = def.require.iter().find(lacks)?;
+        let reason = if unclosed { Reason::Unclosed } else { Reason::MissingField };
+        Some((reason, Some(missing.clone())))
+    }
+
+    /// Takes a pending signal out of the queue. The numbers of those before it stay.
+    fn remove_pending(&mut self, index: usize) -> Option<Pending> {
+        let removed = self.pending.remove(index);
+        if removed.as_ref().is_some_and(|removed| removed.claim && !removed.retracted) {
+            self.unsettled -= 1;
+        }
+        if index == 0 && removed.is_some() {
+            self.pending_first += 1;
+        } else if let (Some(_), Some(body)) = (&removed, &mut self.body)
+            && body.number > self.pending_first + index as u64
+        {
+            body.number -= 1;
+        }
+        removed
+    }
+
+    /// Lets go of what cannot change any more at the current place.
+    pub(crate) fn expire(&mut self, window: &Window<'_>) {
+        if let Some(body) = &mut self.body
+            && body.read.is_none()
+            && self.at.saturating_sub(body.start) > SIGNAL_MAX
+            && let Syntax::Line(syntax) = &self.rules.dialects()[body.dialect].syntax
+        {
+            let text = window.slice(body.start, body.start + SIGNAL_MAX);
+            body.read = Some(syntax.read_body(text));
+        }
+        loop {
+            // At most one body is open at a time; what came after it need not wait for it.
+            let index = usize::from(self.pending.front().is_some_and(|front| front.open));
+            let certain = self.pending.get(index).is_some_and(|next| {
+                !next.open && (next.retracted || next.end + RETRACTION_REACH < self.at)
+            });
+            match certain.then(|| self.remove_pending(index)).flatten() {
+                Some(pending) => self.settle(pending),
+                None => break,
+            }
+        }
+        self.expire_tags();
+        self.check_terminals(window, self.at);
+    }
+
+    fn settle(&mut self, pending: Pending) {
+        let Pending { signal, dialect, retracted, legacy, .. } = pending;
+        if retracted {
+            let Signal { name, place, raw, .. } = signal;
+            self.miss(dialect, Reason::Retracted, &name, None, place, raw);
+        } else if legacy {
+            // An endless stream of old forms must not fill the memory.
+            if self.legacy.len() < LEGACY_MAX {
+                self.legacy.push((dialect, signal));
+            }
+        } else {
+            self.out.push(Finding::Signal(signal));
+        }
+    }
+
+    pub(crate) fn end_pending(&mut self) {
+        while let Some(pending) = self.remove_pending(0) {
+            self.settle(pending);
+        }
+    }
+
+    /// A word that may take claims back.
+    pub(crate) fn on_retraction(&mut self, window: &Window<'_>, at: u64) -> Flow {
+        if self.context.fence.is_some() || self.context.comment || self.mask != Mask::None {
+            return Flow::On(at);
+        }
+        let reach = |pending: &Pending| {
+            pending.claim && !pending.retracted && pending.end <= at
+                && at - pending.end <= RETRACTION_REACH
+        };
+        if !self.pending.iter().any(reach) {
+            return Flow::On(at);
+        }
+        let Some((before, after)) = sentence_around(window, self.line_start, at) else {
+            return Flow::Wait;
+        };
+        let start = at - before.len() as u64;
+        let sentence = String::from_utf8_lossy(window.slice(start, at + after.len() as u64));
+        let line_starts = start <= self.line_start;
+        let in_body = self.body.is_some();
+        let taken_back = match in_body {
+            true => line_starts && begins_retraction(&sentence),
+            false => {
+                begins_retraction(strip_bullet(&sentence)) || says_unfinished(&sentence)
+            }
+        };
+        if taken_back && !self.is_quoted(window, at, None) {
+            for pending in self.pending.iter_mut().filter(|pending| reach(pending)) {
+                pending.retracted = true;
+                self.unsettled -= 1;
+            }
+        }
+        Flow::On(at)
+    }
+
+    /// Resolves terminals after which something can be seen before `to`.
+    pub(crate) fn check_terminals(&mut self, window: &Window<'_>, to: u64) {
+        let mut index = 0;
+        while index < self.terminals.len() {
+            let terminal = &mut self.terminals[index];
+            if terminal.fenced || terminal.checked >= to {
+                index += 1;
+                continue;
+            }
+            let (seen, checked) = first_visible(window.slice(terminal.checked, to), window.last);
+            terminal.checked += checked as u64;
+            if seen {
+                let terminal = self.terminals.remove(index);
+                self.refuse(terminal);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// Reports a terminal that is not at the end.
+    pub(crate) fn refuse(&mut self, terminal: Terminal) {
+        let mut candidate = terminal.candidate;
+        if let Ok(draft) = &candidate.result {
+            let defect = Defect::new(terminal.otherwise, &*draft.name, draft.range);
+            candidate.result = Err(defect);
+        }
+        self.submit(candidate, None);
+    }
+
+    pub(crate) fn end_terminals(&mut self, window: &Window<'_>) {
+        self.check_terminals(window, window.end());
+        for terminal in std::mem::take(&mut self.terminals) {
+            if terminal.fenced {
+                self.refuse(terminal);
+            } else {
+                self.submit(terminal.candidate, None);
+            }
+        }
+    }
+
+    pub(crate) fn end_legacy(&mut self) {
+        for (dialect, signal) in std::mem::take(&mut self.legacy) {
+            if !self.modern.contains(&dialect) {
+                self.out.push(Finding::Signal(signal));
+            }
+        }
+    }
+}
+
+fn is_empty(fields: &Fields, field: &str) -> bool {
+    match fields.get(field) {
+        None => true,
+        Some(value) => value.as_str().is_some_and(|text| text.trim().is_empty()),
+    }
+}
+
+/// Returns whether something can be seen, and how many bytes are known to show nothing.
+fn first_visible(text: &[u8], last: bool) -> (bool, usize) {
+    let mut at = 0;
+    while at < text.len() {
+        if text[at].is_ascii_whitespace() || text[at] == 0x0B {
+            at += 1;
+            continue;
+        }
+        let width = match text[at] {
+            0xC0..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF7 => 4,
+            _ => return (true, at),
+        };
+        let Some(bytes) = text.get(at..at + width) else { return (last, at) };
+        match std::str::from_utf8(bytes).ok().and_then(|text| text.chars().next()) {
+            Some(c) if c.is_whitespace() || is_zero_width(c) => at += width,
+            _ => return (true, at),
+        }
+    }
+    (false, at)
+}
+
+/// Returns the sentence around a place, in the part before and the part after it, or `None` if more
+/// text is needed. A sentence ends with `.`, `!` or `?` and a blank, or with its paragraph.
+fn sentence_around<'w>(
+    window: &Window<'w>,
+    line_start: u64,
+    at: u64,
+) -> Option<(&'w [u8], &'w [u8])> {
+    let from = at.saturating_sub(LEAD_IN_MAX);
+    let before = window.slice(from, at);
+    let ends = |pair: &[u8]| matches!(pair[0], b'.' | b'!' | b'?') && pair[1].is_ascii_whitespace();
+    let sentence = before.windows(2).rposition(ends).map_or(0, |index| index + 2);
+    // Only a line that starts a paragraph or an item starts a sentence; a wrapped line goes on.
+    let line = usize::try_from(line_start.saturating_sub(from)).unwrap_or(0).min(before.len());
+    let start = sentence.max(if line_start >= from { line } else { 0 });
+    let blanks = before[start..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let after = window.slice(at, at + LEAD_IN_MAX);
+    let line_end = memchr::memchr(b'\n', after);
+    let stop = after.windows(2).position(ends).map(|index| index + 1);
+    let complete = after.len() as u64 == LEAD_IN_MAX || window.last;
+    let end = match (line_end, stop) {
+        (Some(line), Some(stop)) => line.min(stop),
+        (Some(end), None) | (None, Some(end)) => end,
+        (None, None) if complete => after.len(),
+        (None, None) => return None,
+    };
+    Some((&before[start + blanks..], &after[..end]))
+}
+
+/// Removes a list mark.
+fn strip_bullet(sentence: &str) -> &str {
+    ["- ", "* ", "+ "].iter().find_map(|mark| sentence.strip_prefix(mark)).unwrap_or(sentence)
+}

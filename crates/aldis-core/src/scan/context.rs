@@ -1,0 +1,230 @@
+//! Where in a message a place is: in a fence, a comment, inline code, a quotation.
+//!
+//! Fences and comments are followed from the start of the message, because they last until they are
+//! closed. Inline code ends with its paragraph and is only worked out where something asks for it,
+//! walking forward from the last place that did, so that the whole stays linear.
+
+use super::text::{is_blank, trim_blanks, trim_line_end};
+use super::verdict::LEAD_IN_MAX;
+use super::window::{Line, Window};
+
+/// What is open at the current place.
+#[derive(Debug, Default)]
+pub(crate) struct Context {
+    pub(crate) fence: Option<Fence>,
+    pub(crate) comment: bool,
+    pub(crate) inline: Inline,
+}
+
+/// An open code fence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fence {
+    pub(crate) marker: u8,
+    pub(crate) length: usize,
+    /// Whether it has no info string.
+    pub(crate) bare: bool,
+    /// Where its opening line starts.
+    pub(crate) start: u64,
+    /// Where its content starts.
+    pub(crate) content: u64,
+}
+
+/// A line that starts with a run of fence characters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FenceLine<'a> {
+    pub(crate) marker: u8,
+    pub(crate) length: usize,
+    /// What follows the run, trimmed.
+    pub(crate) info: &'a [u8],
+}
+
+impl<'a> FenceLine<'a> {
+    /// Reads a line that may be indented.
+    pub(crate) fn read(line: &'a [u8]) -> Option<Self> {
+        let text = trim_line_end(super::text::trim_blanks_start(line));
+        let marker = *text.first().filter(|byte| matches!(byte, b'`' | b'~'))?;
+        let length = text.iter().take_while(|byte| **byte == marker).count();
+        (length >= 3).then(|| Self { marker, length, info: trim_blanks(&text[length..]) })
+    }
+
+    /// Returns whether this line ends `fence`.
+    pub(crate) fn closes(&self, fence: &Fence) -> bool {
+        self.marker == fence.marker && self.length >= fence.length && self.info.is_empty()
+    }
+
+    /// Returns whether this line can open a fence: back-quotes in the info string make it inline
+    /// code.
+    pub(crate) fn opens(&self) -> bool {
+        self.marker == b'~' || !self.info.contains(&b'`')
+    }
+}
+
+impl Context {
+    /// Takes note of a fence line.
+    pub(crate) fn on_fence_line(&mut self, line: Line<'_>, read: FenceLine<'_>) {
+        match &self.fence {
+            Some(fence) if read.closes(fence) => self.fence = None,
+            Some(_) => return,
+            None if read.opens() => {
+                self.fence = Some(Fence {
+                    marker: read.marker,
+                    length: read.length,
+                    bare: read.info.is_empty(),
+                    start: line.start,
+                    content: line.next,
+                });
+            }
+            None => return,
+        }
+        self.inline.restart(line.next);
+    }
+}
+
+/// Follows back-quotes within a paragraph.
+#[derive(Debug, Default)]
+pub(crate) struct Inline {
+    /// How far the text was walked.
+    at: u64,
+    /// Length of the run that opened the code around `at`, or 0.
+    open: usize,
+    /// Back-quotes directly before `at`.
+    run: usize,
+    /// Whether the line of `at` shows nothing before it.
+    blank: bool,
+    /// Whether the byte before the run escapes its first back-quote.
+    escaped: bool,
+}
+
+impl Inline {
+    /// Starts a new paragraph at `at`.
+    pub(crate) fn restart(&mut self, at: u64) {
+        *self = Self { at, blank: true, ..Self::default() };
+    }
+
+    /// Returns how far the text was walked; earlier bytes are not needed.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Walks to `to` and returns whether that place is inside inline code.
+    pub(crate) fn is_code_at(&mut self, window: &Window<'_>, to: u64) -> bool {
+        self.walk(window, to);
+        self.end_run();
+        self.open != 0
+    }
+
+    /// Walks to `to`.
+    pub(crate) fn walk(&mut self, window: &Window<'_>, to: u64) {
+        if to <= self.at {
+            return;
+        }
+        let text = window.slice(self.at, to);
+        let start = match last_paragraph(text, self.blank) {
+            Some(start) => {
+                self.open = 0;
+                self.run = 0;
+                self.escaped = false;
+                start
+            }
+            None => 0,
+        };
+        self.back_quotes(&text[start..]);
+        let line = memchr::memrchr(b'\n', text);
+        let shown = line.map_or(text, |at| &text[at + 1..]);
+        self.blank = (line.is_some() || self.blank) && is_blank_line(shown);
+        self.at = to;
+    }
+
+    fn back_quotes(&mut self, text: &[u8]) {
+        let mut rest = text;
+        loop {
+            let length = rest.iter().take_while(|byte| **byte == b'`').count();
+            self.run += length;
+            rest = &rest[length..];
+            if rest.is_empty() {
+                return;
+            }
+            self.end_run();
+            let Some(next) = memchr::memchr(b'`', rest) else {
+                self.escaped = rest.ends_with(b"\\");
+                return;
+            };
+            self.escaped = rest[..next].ends_with(b"\\");
+            rest = &rest[next..];
+        }
+    }
+
+    fn end_run(&mut self) {
+        let escaped = usize::from(self.escaped && self.open == 0 && self.run > 0);
+        let run = self.run - escaped;
+        if run > 0 {
+            self.open = match self.open {
+                0 => run,
+                open if open == run => 0,
+                open => open,
+            };
+        }
+        self.run = 0;
+        self.escaped = false;
+    }
+}
+
+/// Returns where the last paragraph of `text` starts, if one starts in it. `blank` says whether the
+/// line that `text` starts in shows nothing before it.
+fn last_paragraph(text: &[u8], blank: bool) -> Option<usize> {
+    let mut end = memchr::memrchr(b'\n', text)?;
+    loop {
+        let start = memchr::memrchr(b'\n', &text[..end]);
+        let line = &text[start.map_or(0, |at| at + 1)..end];
+        if is_blank_line(line) && (start.is_some() || blank) {
+            return Some(end + 1);
+        }
+        end = start?;
+    }
+}
+
+fn is_blank_line(line: &[u8]) -> bool {
+    line.iter().all(|byte| is_blank(*byte) || *byte == b'\r')
+}
+
+/// Returns whether a line is a block quote or a table row.
+pub(crate) fn is_quoting_line(line: &[u8]) -> bool {
+    let first = line.iter().find(|byte| !is_blank(**byte));
+    matches!(first, Some(b'>' | b'|'))
+}
+
+/// Returns whether what stands before a place on its line marks the rest as a search hit, a numbered
+/// line or a line of a diff.
+pub(crate) fn is_quoting_prefix(prefix: &[u8]) -> bool {
+    if prefix.len() as u64 > LEAD_IN_MAX {
+        return false;
+    }
+    if prefix == b"+" || prefix == b"-" {
+        return true;
+    }
+    let numbered = prefix.strip_suffix(b"\t").or_else(|| prefix.strip_suffix("→".as_bytes()));
+    if let Some(number) = numbered {
+        return is_number(trim_blanks(number));
+    }
+    [b':', b'-'].iter().any(|mark| {
+        let Some(head) = prefix.strip_suffix(&[*mark]) else { return false };
+        let Some(at) = head.iter().rposition(|byte| byte == mark) else { return false };
+        let (path, number) = (&head[..at], &head[at + 1..]);
+        is_number(number) && !path.is_empty() && !path.iter().any(|byte| is_blank(*byte))
+    })
+}
+
+fn is_number(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
+}
+
+/// Returns whether the text directly around a range encloses it in quotation marks.
+pub(crate) fn is_in_quotation_marks(before: &[u8], after: &[u8]) -> bool {
+    const PAIRS: &[(&str, &str)] =
+        &[("\"", "\""), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("„", "“"), ("‚", "‘")];
+    let directly = PAIRS.iter().any(|(open, close)| {
+        before.ends_with(open.as_bytes()) && after.starts_with(close.as_bytes())
+    });
+    let inside = before.iter().filter(|byte| **byte == b'"').count() % 2 == 1 && after.contains(&b'"');
+    directly || inside
+}

@@ -1,0 +1,94 @@
+//! What a grammar reads, before it is judged where and by whom it was said.
+
+use crate::dialect::{Dialect, SignalDef};
+use crate::signal::{Fields, Meaning, Reason, Warning};
+use std::sync::Arc;
+
+/// A half-open range of offsets in the scanned text.
+pub(crate) type Range = (u64, u64);
+
+/// A well-formed signal.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) name: Arc<str>,
+    pub(crate) range: Range,
+    pub(crate) subject: Option<String>,
+    pub(crate) payload: Option<String>,
+    pub(crate) progress: Option<u8>,
+    pub(crate) fields: Fields,
+    pub(crate) warnings: Vec<Warning>,
+    pub(crate) token: Option<String>,
+}
+
+/// Something malformed.
+#[derive(Clone, Debug)]
+pub(crate) struct Defect {
+    pub(crate) reason: Reason,
+    /// The signal it resembles, or what stands in its place.
+    pub(crate) name: String,
+    pub(crate) range: Range,
+    /// What exactly is wrong, for the hint.
+    pub(crate) about: Option<String>,
+}
+
+impl Defect {
+    pub(crate) fn new(reason: Reason, name: impl Into<String>, range: Range) -> Self {
+        Self { reason, name: name.into(), range, about: None }
+    }
+
+    pub(crate) fn about(mut self, about: impl Into<String>) -> Self {
+        self.about = Some(about.into());
+        self
+    }
+}
+
+impl Draft {
+    /// Returns what the signal says, given what it was said with.
+    pub(crate) fn meaning(&self, dialect: &Dialect) -> (Meaning, Option<Arc<str>>) {
+        let Some(def) = dialect.signal(&self.name) else { return (Meaning::Info, None) };
+        let applies = def
+            .when
+            .iter()
+            .find(|when| when.conditions.iter().all(|(member, value)| self.holds(member, value)));
+        match applies {
+            Some(when) => (when.meaning, when.handler.clone().or_else(|| def.handler.clone())),
+            None => (def.meaning, def.handler.clone()),
+        }
+    }
+
+    /// Adds warnings for members the definition expects.
+    pub(crate) fn check_expected(&mut self, def: &SignalDef) {
+        for field in &def.fields {
+            let field = field.to_ascii_lowercase();
+            if !self.fields.contains_key(&field) {
+                self.warnings.push(Warning::MissingField(field));
+            }
+        }
+        let mismatch = def.expect.iter().any(|(field, value)| {
+            let said = self.fields.get(&field.to_ascii_lowercase());
+            said.and_then(|said| said.as_str()).is_some_and(|said| !said.eq_ignore_ascii_case(value))
+        });
+        if mismatch {
+            self.warnings.push(Warning::PhaseMismatch);
+        }
+    }
+
+    fn holds(&self, member: &str, value: &str) -> bool {
+        let said = match member {
+            "subject" => self.subject.as_deref(),
+            "payload" => self.payload.as_deref(),
+            _ => match self.fields.get(member) {
+                Some(serde_json::Value::Bool(flag)) => Some(if *flag { "true" } else { "false" }),
+                Some(serde_json::Value::String(text)) => Some(text.as_str()),
+                _ => None,
+            },
+        };
+        said.is_some_and(|said| said.eq_ignore_ascii_case(value))
+    }
+}
+
+/// Returns the placeholder check's verdict for a payload: template brackets or a sample word.
+pub(crate) fn is_sample(dialect: &Dialect, payload: &str) -> bool {
+    super::text::is_placeholder(payload)
+        || dialect.placeholders.iter().any(|word| word.eq_ignore_ascii_case(payload.trim()))
+}

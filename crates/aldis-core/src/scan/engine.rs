@@ -1,0 +1,291 @@
+//! The scanner's state, and the walk from one interesting place to the next.
+//!
+//! The engine sees a window of the message that starts wherever nothing earlier is needed any more.
+//! It decides something only when it has all the bytes the decision can depend on; otherwise it
+//! waits. That is why the result is the same for every way of cutting the message into chunks.
+
+use std::collections::VecDeque;
+
+use super::ansi::Removals;
+use super::claims::{Body, Pending, Terminal};
+use super::context::{Context, FenceLine, is_quoting_line, is_quoting_prefix};
+use super::prefilter::{Hit, Kinds};
+use super::rules::Rules;
+use super::tags::TagState;
+use super::text::SIGNAL_MAX;
+use super::verdict::LEAD_IN_MAX;
+use super::window::{Line, LineAt, Window};
+use super::{Token, fuzzy};
+use crate::message::Origin;
+use crate::signal::{Finding, Signal};
+
+/// How much is searched at a time, so that it is still in the cache when its lines are counted.
+const STRIDE: u64 = 64 * 1024;
+/// What is kept before the current line for lead-ins.
+const LOOK_BACK: u64 = 2 * LEAD_IN_MAX + 512;
+
+/// Whether the engine could decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// Go on at this offset.
+    On(u64),
+    /// More text is needed.
+    Wait,
+}
+
+/// Text that is payload and not speech.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mask {
+    None,
+    /// A prompt for another agent, up to its closing marker.
+    Prompt,
+    /// Everything to the end: a prompt that was never closed properly.
+    All,
+}
+
+pub(crate) struct Engine<'r> {
+    pub(crate) rules: &'r Rules,
+    pub(crate) origin: Origin,
+    pub(crate) token: Token,
+    /// Everything before has been searched.
+    pub(crate) at: u64,
+    /// Start of the line of `at`.
+    pub(crate) line_start: u64,
+    /// Number of that line, from 1.
+    pub(crate) line: u64,
+    /// Lines that start before have been read.
+    pub(crate) read_to: u64,
+    pub(crate) context: Context,
+    pub(crate) mask: Mask,
+    pub(crate) tags: Vec<TagState>,
+    /// Where the last tag of any dialect ended.
+    pub(crate) last_tag_end: u64,
+    pub(crate) body: Option<Body>,
+    pub(crate) terminals: Vec<Terminal>,
+    pub(crate) pending: VecDeque<Pending>,
+    pub(crate) pending_first: u64,
+    /// How many pending claims have not been taken back.
+    pub(crate) unsettled: usize,
+    /// Old forms, which count only if no new form does; and the dialects that said a new one.
+    pub(crate) legacy: Vec<(usize, Signal)>,
+    pub(crate) modern: Vec<usize>,
+    /// Lines near the end that were reported, so that they are not reported again as misspelled.
+    pub(crate) reported_lines: VecDeque<u64>,
+    pub(crate) out: Vec<Finding>,
+}
+
+impl<'r> Engine<'r> {
+    pub(crate) fn new(rules: &'r Rules, origin: Origin) -> Self {
+        let mut context = Context::default();
+        context.inline.restart(0);
+        Self {
+            rules,
+            origin,
+            token: Token::Off,
+            at: 0,
+            line_start: 0,
+            line: 1,
+            read_to: 0,
+            context,
+            mask: Mask::None,
+            tags: rules.dialects().iter().map(|_| TagState::Idle).collect(),
+            last_tag_end: 0,
+            body: None,
+            terminals: Vec::new(),
+            pending: VecDeque::new(),
+            pending_first: 0,
+            unsettled: 0,
+            legacy: Vec::new(),
+            modern: Vec::new(),
+            reported_lines: VecDeque::new(),
+            out: Vec::new(),
+        }
+    }
+
+    /// Scans what can be decided; returns the offset before which nothing is needed any more.
+    pub(crate) fn run(&mut self, window: &Window<'_>, removals: &Removals) -> u64 {
+        loop {
+            let filter = if self.unsettled > 0 { &self.rules.watchful } else { &self.rules.quiet };
+            // A literal that only begins in the window will be found when the rest has come.
+            let overlap = if window.last { 0 } else { filter.length_max().saturating_sub(1) as u64 };
+            let end = window.end().saturating_sub(overlap).min(self.at + STRIDE);
+            if self.at >= end {
+                break;
+            }
+            let from = (self.at - window.base()) as usize;
+            let to = (end - window.base()) as usize;
+            match filter.find(window.bytes(), from, to) {
+                None => self.advance(window, end),
+                Some(hit) => {
+                    let at = window.base() + hit.start as u64;
+                    self.advance(window, at);
+                    match self.on_hit(window, removals, hit, at) {
+                        Flow::On(next) => self.advance(window, next.min(window.end())),
+                        Flow::Wait => break,
+                    }
+                }
+            }
+        }
+        self.keep_from(window)
+    }
+
+    /// Ends the message. The window is the last one.
+    pub(crate) fn finish(&mut self, window: &Window<'_>, removals: &Removals) {
+        self.run(window, removals);
+        self.close_body(window, window.end());
+        self.end_tags();
+        self.end_terminals(window);
+        self.end_legacy();
+        self.end_pending();
+        fuzzy::look_at_tail(self, window, removals);
+    }
+
+    /// Moves to `to`: counts lines, gives up what has waited too long.
+    fn advance(&mut self, window: &Window<'_>, to: u64) {
+        if to > self.at {
+            let text = window.slice(self.at, to);
+            if let Some(last) = memchr::memrchr(b'\n', text) {
+                self.line += memchr::memchr_iter(b'\n', &text[..=last]).count() as u64;
+                self.line_start = self.at + last as u64 + 1;
+            }
+            self.at = to;
+        }
+        self.expire(window);
+    }
+
+    fn on_hit(&mut self, window: &Window<'_>, removals: &Removals, hit: Hit, at: u64) -> Flow {
+        let mut next = at + hit.length as u64;
+        if hit.kinds.has(Kinds::COMMENT) {
+            self.on_comment(window, at);
+            next = at + 1;
+        }
+        if hit.kinds.has(Kinds::FENCE) {
+            match self.on_fence(window, removals, at) {
+                Flow::On(after) => next = next.max(after),
+                Flow::Wait => return Flow::Wait,
+            }
+        }
+        if hit.kinds.has(Kinds::LINE) && self.line_start >= self.read_to {
+            match self.on_line(window, removals) {
+                Flow::On(after) => next = next.max(after),
+                Flow::Wait => return Flow::Wait,
+            }
+        }
+        if hit.kinds.has(Kinds::TRAILER) {
+            match self.on_trailer(window, removals, at) {
+                Flow::On(after) => next = next.max(after),
+                Flow::Wait => return Flow::Wait,
+            }
+        }
+        if hit.kinds.has(Kinds::TAG) {
+            match self.on_tag(window, removals, at) {
+                Flow::On(after) => next = next.max(after),
+                Flow::Wait => return Flow::Wait,
+            }
+        }
+        if hit.kinds.has(Kinds::RETRACTION) && self.on_retraction(window, at) == Flow::Wait {
+            return Flow::Wait;
+        }
+        Flow::On(next)
+    }
+
+    fn on_comment(&mut self, window: &Window<'_>, at: u64) {
+        if window.byte(at) == Some(b'-') {
+            self.context.comment = false;
+        } else if self.context.fence.is_none() && !self.context.inline.is_code_at(window, at) {
+            self.context.comment = true;
+        }
+    }
+
+    /// A run of fence characters: a fence line if nothing stands before it.
+    fn on_fence(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
+        let marker = window.byte(at).unwrap_or(b'`');
+        let run = window.from(at).iter().take_while(|byte| **byte == marker).count() as u64;
+        let before = window.slice(self.line_start, at);
+        let first = at - self.line_start <= SIGNAL_MAX
+            && before.len() as u64 == at - self.line_start
+            && before.iter().all(|byte| super::text::is_blank(*byte));
+        if !first || self.context.comment {
+            return Flow::On(at + run);
+        }
+        let line = match window.line(self.line_start) {
+            LineAt::Line(line) => line,
+            LineAt::Wait => return Flow::Wait,
+            LineAt::Nothing | LineAt::TooLong => return Flow::On(at + run),
+        };
+        let Some(read) = FenceLine::read(line.text) else { return Flow::On(at + run) };
+        if self.context.fence.is_none()
+            && let Some(flow) = self.on_signal_fence(window, removals, line, read)
+        {
+            return flow;
+        }
+        let was_open = self.context.fence;
+        self.context.on_fence_line(line, read);
+        if let (Some(fence), None) = (was_open, self.context.fence) {
+            self.on_fence_closed(fence, line);
+        }
+        // The line may matter for other reasons; its run of fence characters does not.
+        Flow::On(at + run)
+    }
+
+    /// Returns whether the text at `start`, up to `end` if it is known, is quoted.
+    pub(crate) fn is_quoted(&mut self, window: &Window<'_>, start: u64, end: Option<u64>) -> bool {
+        if self.mask != Mask::None || self.context.fence.is_some() || self.context.comment {
+            return true;
+        }
+        let near = start.saturating_sub(LEAD_IN_MAX).max(self.line_start);
+        let before = window.slice(near, start);
+        // A line that is too long to be a quotation is not looked at from its start.
+        let prefix = (near == self.line_start).then_some(before);
+        if prefix.is_some_and(|prefix| is_quoting_prefix(prefix))
+            || self.is_quoting_line(window, start)
+        {
+            return true;
+        }
+        if let Some(end) = end {
+            let after = window.slice(end, end + LEAD_IN_MAX);
+            let after = &after[..memchr::memchr(b'\n', after).unwrap_or(after.len())];
+            if super::context::is_in_quotation_marks(before, after) {
+                return true;
+            }
+        }
+        self.context.inline.is_code_at(window, start)
+    }
+
+    fn is_quoting_line(&self, window: &Window<'_>, start: u64) -> bool {
+        // The start of a longer line may be gone.
+        let known = start - self.line_start <= SIGNAL_MAX;
+        known && is_quoting_line(window.slice(self.line_start, start.max(self.line_start + 1)))
+    }
+
+    /// Returns the line of the current place, if it can be read.
+    pub(crate) fn current_line<'w>(&self, window: &Window<'w>) -> Result<Option<Line<'w>>, Flow> {
+        if self.at - self.line_start > SIGNAL_MAX {
+            return Ok(None);
+        }
+        match window.line(self.line_start) {
+            LineAt::Line(line) => Ok(Some(line)),
+            LineAt::Wait => Err(Flow::Wait),
+            LineAt::Nothing | LineAt::TooLong => Ok(None),
+        }
+    }
+
+    /// Returns the offset before which nothing is needed any more, having taken note of the rest.
+    fn keep_from(&mut self, window: &Window<'_>) -> u64 {
+        let line = self.line_start.max(self.at.saturating_sub(SIGNAL_MAX));
+        let mut keep = line.saturating_sub(LOOK_BACK);
+        keep = keep.min(self.at.saturating_sub(fuzzy::TAIL_MAX));
+        for tag in &self.tags {
+            keep = keep.min(tag.start().map_or(keep, |start| start.saturating_sub(LOOK_BACK)));
+        }
+        if let Some(body) = &self.body {
+            keep = keep.min(body.needs().unwrap_or(keep));
+        }
+        for terminal in &self.terminals {
+            keep = keep.min(terminal.checked);
+        }
+        let keep = keep.max(window.base());
+        self.context.inline.walk(window, keep);
+        keep.min(self.context.inline.at())
+    }
+}

@@ -1,0 +1,409 @@
+//! Tags: opening and closing tokens anywhere in the text, matched as they come.
+//!
+//! No search for a closing tag ever starts anew from an opening one, so unclosed tags cost nothing.
+
+use super::ansi::Removals;
+use super::claims::Candidate;
+use super::draft::Defect;
+use super::engine::{Engine, Flow};
+use super::rules::shared_literal;
+use super::text::SIGNAL_MAX;
+use super::verdict::{LEAD_IN_MAX, Surroundings};
+use super::window::Window;
+use crate::dialect::syntax::tag::Syntax as Tag;
+use crate::dialect::{Dialect, Payload, Syntax};
+use crate::signal::{Place, Reason};
+
+/// What is open in a tag dialect.
+#[derive(Debug)]
+pub(crate) enum TagState {
+    /// A tag closed after another was left open: nested if that one is closed too.
+    Held { candidate: Box<Candidate>, outer: Opening },
+    Idle,
+    Open { opening: Opening, outer: Option<Opening> },
+}
+
+impl TagState {
+    /// Returns the offset from which text is still needed.
+    pub(crate) fn start(&self) -> Option<u64> {
+        match self {
+            Self::Open { opening, .. } => Some(opening.start),
+            Self::Held { .. } | Self::Idle => None,
+        }
+    }
+}
+
+/// An opening tag.
+#[derive(Clone, Debug)]
+pub(crate) struct Opening {
+    start: u64,
+    content: u64,
+    place: Place,
+    raw: String,
+    lead_in: String,
+    adjacent: bool,
+    since_tag: String,
+    hidden: bool,
+}
+
+/// A tag token at a place.
+enum TokenAt {
+    Close { start: u64, end: u64 },
+    Open { start: u64, end: u64 },
+    WrongCase { start: u64, end: u64 },
+}
+
+impl Engine<'_> {
+    pub(crate) fn on_tag(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
+        let rules = self.rules;
+        let mut next = at + 1;
+        for (index, dialect) in rules.dialects().iter().enumerate() {
+            let Syntax::Tag(tag) = &dialect.syntax else { continue };
+            let Some(token) = token_at(tag, window, at) else { continue };
+            let flow = match token {
+                TokenAt::Open { start, end } if tag.end.is_some() => {
+                    self.on_named(window, removals, index, tag, (start, end))
+                }
+                TokenAt::Open { start, end } => {
+                    self.on_open(window, removals, index, tag, (start, end))
+                }
+                TokenAt::Close { start, end } => {
+                    self.on_close(window, removals, index, tag, (start, end))
+                }
+                TokenAt::WrongCase { start, end } => {
+                    let name = tag.open.trim_matches(['<', '>', '/']);
+                    let defect = Defect::new(Reason::WrongCase, name, (start, end));
+                    self.report_tag(window, removals, index, defect);
+                    Flow::On(end)
+                }
+            };
+            match flow {
+                Flow::On(after) => next = next.max(after),
+                Flow::Wait => return Flow::Wait,
+            }
+        }
+        Flow::On(next)
+    }
+
+    fn report_tag(&mut self, window: &Window<'_>, removals: &Removals, index: usize, defect: Defect) {
+        let start = defect.range.0;
+        let mut candidate = self.candidate(window, removals, index, Err(defect));
+        candidate.quoted = self.is_quoted(window, start, None);
+        self.submit(candidate, None);
+    }
+
+    fn on_open(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        index: usize,
+        tag: &Tag,
+        (start, end): (u64, u64),
+    ) -> Flow {
+        if self.is_quoted(window, start, None) {
+            let is_open = matches!(self.tags[index], TagState::Open { .. });
+            return if is_open {
+                Flow::On(end)
+            } else {
+                self.on_quoted(window, removals, index, tag, (start, end))
+            };
+        }
+        let opening = self.opening(window, removals, start, end);
+        let state = std::mem::replace(&mut self.tags[index], TagState::Idle);
+        let outer = match state {
+            TagState::Idle => None,
+            TagState::Open { opening: left, outer } => {
+                if let Some(outer) = outer {
+                    self.unclosed(index, outer, Reason::Unclosed);
+                }
+                Some(left)
+            }
+            TagState::Held { candidate, outer } => {
+                self.unclosed(index, outer, Reason::Unclosed);
+                self.submit(*candidate, None);
+                None
+            }
+        };
+        self.tags[index] = TagState::Open { opening, outer };
+        Flow::On(end)
+    }
+
+    fn on_close(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        index: usize,
+        tag: &Tag,
+        (start, end): (u64, u64),
+    ) -> Flow {
+        let TagState::Open { opening, .. } = &self.tags[index] else {
+            if let TagState::Held { .. } = &self.tags[index]
+                && !self.is_quoted(window, start, None)
+                && let TagState::Held { candidate, outer } =
+                    std::mem::replace(&mut self.tags[index], TagState::Idle)
+            {
+                self.nested(index, *candidate, outer);
+            }
+            return Flow::On(end);
+        };
+        let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
+        let rest = String::from_utf8_lossy(rest).into_owned();
+        let content = window.slice(opening.content, start);
+        let dialect = &self.rules.dialects()[index];
+        let result = tag.read(dialect, content, (opening.start, end));
+        let state = std::mem::replace(&mut self.tags[index], TagState::Idle);
+        let TagState::Open { opening, outer } = state else { return Flow::On(end) };
+        let (_, raw) = self.place(window, removals, opening.start, end);
+        let mut place = opening.place;
+        place.span.end = removals.original_end(end);
+        let lines = window.slice(opening.start, end + rest.len() as u64);
+        let before = window.slice(opening.start.saturating_sub(LEAD_IN_MAX), opening.start);
+        let before = &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..];
+        let candidate = Candidate {
+            dialect: index,
+            result,
+            place,
+            raw,
+            quoted: super::context::is_in_quotation_marks(before, rest.as_bytes()),
+            hidden: opening.hidden || super::text::hides_text(lines),
+            around: Some(Surroundings {
+                lead_in: opening.lead_in,
+                adjacent: opening.adjacent,
+                rest,
+                since_tag: Some(opening.since_tag),
+            }),
+            legacy: false,
+        };
+        self.last_tag_end = end;
+        match outer {
+            Some(outer) => {
+                let candidate = Box::new(candidate);
+                self.tags[index] = TagState::Held { candidate, outer };
+            }
+            None => self.submit(candidate, None),
+        }
+        Flow::On(end)
+    }
+
+    /// `<<<NAME>>>`: the name stands in the tag, its words up to a second tag.
+    fn on_named(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        index: usize,
+        tag: &Tag,
+        (start, end): (u64, u64),
+    ) -> Flow {
+        let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
+        let Some(length) = memchr::memmem::find(rest, tag.close.as_bytes()) else {
+            return Flow::On(end);
+        };
+        let dialect = &self.rules.dialects()[index];
+        let mut whole = (start, end + (length + tag.close.len()) as u64);
+        let name = String::from_utf8_lossy(&rest[..length]).into_owned();
+        if Some(window.slice(start, whole.1)) == tag.end.as_deref().map(str::as_bytes) {
+            return Flow::On(whole.1);
+        }
+        let mut result = tag.read(dialect, &rest[..length], whole);
+        let takes_words = dialect.signal(&name).is_some_and(|def| def.payload == Payload::Text);
+        if let (Ok(draft), true) = (&mut result, takes_words) {
+            match words_until(window, tag, whole) {
+                Words::Closed(words, after) => {
+                    whole.1 = after;
+                    draft.range = whole;
+                    draft.payload = (!words.is_empty()).then_some(words);
+                    draft.warnings.retain(|w| *w != crate::signal::Warning::MissingPayload);
+                }
+                Words::Unclosed(reason) => result = Err(Defect::new(reason, name, whole)),
+                Words::Wait => return Flow::Wait,
+            }
+        }
+        let Some(rest) = rest_of_line(window, whole.1) else { return Flow::Wait };
+        let rest = String::from_utf8_lossy(rest).into_owned();
+        let quoted = self.is_quoted(window, start, Some(whole.1));
+        let mut candidate = self.candidate(window, removals, index, result);
+        let opening = self.opening(window, removals, start, end);
+        candidate.quoted = quoted;
+        candidate.around = Some(Surroundings {
+            lead_in: opening.lead_in,
+            adjacent: opening.adjacent,
+            rest,
+            since_tag: Some(opening.since_tag),
+        });
+        self.last_tag_end = whole.1;
+        self.submit(candidate, None);
+        Flow::On(whole.1)
+    }
+
+    /// A quoted tag is reported if it is closed on its line.
+    fn on_quoted(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        index: usize,
+        tag: &Tag,
+        (start, end): (u64, u64),
+    ) -> Flow {
+        let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
+        let Some(length) = memchr::memmem::find(rest, tag.close.as_bytes()) else {
+            return Flow::On(end);
+        };
+        let after = end + (length + tag.close.len()) as u64;
+        let dialect = &self.rules.dialects()[index];
+        let result = tag.read(dialect, &rest[..length], (start, after));
+        let mut candidate = self.candidate(window, removals, index, result);
+        candidate.quoted = true;
+        self.submit(candidate, None);
+        Flow::On(after)
+    }
+
+    fn opening(&self, window: &Window<'_>, removals: &Removals, start: u64, end: u64) -> Opening {
+        let (place, raw) = self.place(window, removals, start, end);
+        let (lead_in, adjacent) = self.lead_in(window, start);
+        let from = self.last_tag_end.max(self.line_start).max(start.saturating_sub(LEAD_IN_MAX));
+        let line = window.slice(self.line_start.max(start.saturating_sub(LEAD_IN_MAX)), start);
+        Opening {
+            start,
+            content: end,
+            place,
+            raw,
+            lead_in,
+            adjacent,
+            since_tag: String::from_utf8_lossy(window.slice(from.min(start), start)).into_owned(),
+            hidden: super::text::hides_text(line),
+        }
+    }
+
+    fn unclosed(&mut self, index: usize, opening: Opening, reason: Reason) {
+        let name = tag_name(&self.rules.dialects()[index]);
+        let range = (opening.start, opening.content);
+        self.submit(
+            Candidate {
+                dialect: index,
+                result: Err(Defect::new(reason, name, range)),
+                place: opening.place,
+                raw: opening.raw,
+                quoted: false,
+                hidden: false,
+                around: None,
+                legacy: false,
+            },
+            None,
+        );
+    }
+
+    fn nested(&mut self, index: usize, candidate: Candidate, outer: Opening) {
+        self.unclosed(index, outer, Reason::Nested);
+        let mut candidate = candidate;
+        if let Ok(draft) = &candidate.result {
+            candidate.result = Err(Defect::new(Reason::Nested, &*draft.name, draft.range));
+        }
+        self.submit(candidate, None);
+    }
+
+    /// Gives up tags that have grown longer than any signal.
+    pub(crate) fn expire_tags(&mut self) {
+        for index in 0..self.tags.len() {
+            let start = match &self.tags[index] {
+                TagState::Idle => continue,
+                TagState::Open { opening, .. } => opening.start,
+                TagState::Held { outer, .. } => outer.start,
+            };
+            if self.at - start > SIGNAL_MAX {
+                self.end_tag(index, Reason::TooLong);
+            }
+        }
+    }
+
+    pub(crate) fn end_tags(&mut self) {
+        for index in 0..self.tags.len() {
+            self.end_tag(index, Reason::Unclosed);
+        }
+    }
+
+    fn end_tag(&mut self, index: usize, reason: Reason) {
+        match std::mem::replace(&mut self.tags[index], TagState::Idle) {
+            TagState::Idle => {}
+            TagState::Open { opening, outer } => {
+                if let Some(outer) = outer {
+                    self.unclosed(index, outer, Reason::Unclosed);
+                }
+                self.unclosed(index, opening, reason);
+            }
+            TagState::Held { candidate, outer } => {
+                self.unclosed(index, outer, Reason::Unclosed);
+                self.submit(*candidate, None);
+            }
+        }
+    }
+}
+
+/// Returns the token of a dialect at a hit.
+fn token_at(tag: &Tag, window: &Window<'_>, at: u64) -> Option<TokenAt> {
+    let starts = |start: u64, text: &str| window.from(start).starts_with(text.as_bytes());
+    let Some(shared) = shared_literal(tag) else {
+        if starts(at, &tag.open) {
+            return Some(TokenAt::Open { start: at, end: at + tag.open.len() as u64 });
+        }
+        let close = tag.end.is_none() && starts(at, &tag.close);
+        return close.then(|| TokenAt::Close { start: at, end: at + tag.close.len() as u64 });
+    };
+    let end = at + shared.len() as u64;
+    let back = |length: u64| at.checked_sub(length).filter(|start| *start >= window.base());
+    if starts(at, shared) {
+        if let Some(start) = back(2).filter(|start| starts(*start, &tag.close)) {
+            return Some(TokenAt::Close { start, end });
+        }
+        let open = back(1).filter(|start| starts(*start, &tag.open));
+        return open.map(|start| TokenAt::Open { start, end });
+    }
+    let written = window.slice(at, end);
+    let start = back(1).filter(|start| window.byte(*start) == Some(b'<'))?;
+    let same = written.eq_ignore_ascii_case(shared.as_bytes());
+    same.then_some(TokenAt::WrongCase { start, end })
+}
+
+/// Returns what follows on the line, at most as far as a sentence goes on; `None` if it is not at
+/// hand yet.
+pub(crate) fn rest_of_line<'w>(window: &Window<'w>, from: u64) -> Option<&'w [u8]> {
+    let text = window.slice(from, from + LEAD_IN_MAX);
+    match memchr::memchr(b'\n', text) {
+        Some(end) => Some(&text[..end]),
+        None if text.len() as u64 == LEAD_IN_MAX || window.last => Some(text),
+        None => None,
+    }
+}
+
+enum Words {
+    Closed(String, u64),
+    Unclosed(Reason),
+    Wait,
+}
+
+/// Returns the words between a named tag and the tag that ends them.
+fn words_until(window: &Window<'_>, tag: &Tag, (start, end): (u64, u64)) -> Words {
+    let Some(closing) = &tag.end else { return Words::Unclosed(Reason::Unclosed) };
+    let text = window.slice(end, start + SIGNAL_MAX);
+    // Any other tag of the dialect restarts there.
+    match memchr::memmem::find(text, tag.open.as_bytes()) {
+        Some(at) if text[at..].starts_with(closing.as_bytes()) => {
+            let words = String::from_utf8_lossy(&text[..at]).trim().to_owned();
+            Words::Closed(words, end + (at + closing.len()) as u64)
+        }
+        Some(at) if text.len() - at >= closing.len() => Words::Unclosed(Reason::Unclosed),
+        _ if window.end() >= start + SIGNAL_MAX => Words::Unclosed(Reason::TooLong),
+        _ if window.last => Words::Unclosed(Reason::Unclosed),
+        _ => Words::Wait,
+    }
+}
+
+/// Returns what to call a tag whose content was never read.
+fn tag_name(dialect: &Dialect) -> String {
+    match dialect.signals.as_slice() {
+        [only] => only.name.to_string(),
+        _ => match &dialect.syntax {
+            Syntax::Tag(tag) => tag.open.trim_matches(['<', '>', '/']).to_owned(),
+            _ => dialect.name.to_string(),
+        },
+    }
+}

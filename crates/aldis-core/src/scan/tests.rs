@@ -1,0 +1,58 @@
+//! Tests of the scanner: the worked cases, the hostile files, the labelled endings.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::*;
+use crate::dialect::{Dialect, builtins};
+use crate::message::Role;
+use crate::signal::{NearMiss, Reason, Signal};
+
+mod cases;
+mod endings;
+mod hostile;
+mod properties;
+mod table;
+
+/// Returns a path of the repository's test data.
+fn testdata(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)
+}
+
+fn json_lines(path: &str) -> Vec<Value> {
+    let text = fs::read_to_string(testdata(path)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn rules_for(dialect: &str) -> Rules {
+    Rules::new([Dialect::builtin(dialect).unwrap().clone()])
+}
+
+fn findings(rules: &Rules, text: &[u8], chunk: usize) -> Vec<Finding> {
+    let mut out = Vec::new();
+    let mut scanner = Scanner::new(rules, Origin::assistant());
+    for piece in text.chunks(chunk.max(1)) {
+        scanner.push(piece, &mut |finding| out.push(finding));
+    }
+    scanner.finish(&mut |finding| out.push(finding));
+    out.sort_by_key(|finding| finding.place().span);
+    out
+}
+
+fn signals(findings: &[Finding]) -> Vec<&Signal> {
+    findings.iter().filter_map(Finding::signal).collect()
+}
+
+fn misses(findings: &[Finding]) -> Vec<&NearMiss> {
+    findings
+        .iter()
+        .filter_map(|finding| match finding {
+            Finding::NearMiss(miss) => Some(miss),
+            Finding::Signal(_) => None,
+        })
+        .collect()
+}

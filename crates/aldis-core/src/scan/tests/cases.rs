@@ -1,0 +1,3 @@
+//! The parse-level part of every case in `conformance/cases.jsonl`.
+
+use super::*;

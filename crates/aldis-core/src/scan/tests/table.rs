@@ -1,0 +1,1 @@
+//! Rules of the specification, one row each.

@@ -1,0 +1,178 @@
+//! Small questions about bytes that several parts of the scanner ask.
+
+/// No signal is longer, and no line that is longer holds a signal that must start it.
+pub(crate) const SIGNAL_MAX: u64 = 64 * 1024;
+
+/// Returns whether `byte` separates words on a line.
+pub(crate) fn is_blank(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+/// Removes what may stand unseen at the end of a line: blanks, the CR of a CRLF, and characters of
+/// no width.
+pub(crate) fn trim_line_end(mut line: &[u8]) -> &[u8] {
+    loop {
+        line = match line {
+            [rest @ .., b' ' | b'\t' | b'\r'] => rest,
+            // ZERO WIDTH SPACE, NON-JOINER, JOINER; WORD JOINER; BYTE ORDER MARK.
+            [rest @ .., 0xE2, 0x80, 0x8B..=0x8D] | [rest @ .., 0xE2, 0x81, 0xA0] => rest,
+            [rest @ .., 0xEF, 0xBB, 0xBF] => rest,
+            _ => return line,
+        };
+    }
+}
+
+/// Removes blanks and tabs in front.
+pub(crate) fn trim_blanks_start(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = text {
+        text = rest;
+    }
+    text
+}
+
+/// Removes blanks and tabs on both sides.
+pub(crate) fn trim_blanks(text: &[u8]) -> &[u8] {
+    let mut text = trim_blanks_start(text);
+    while let [rest @ .., b' ' | b'\t'] = text {
+        text = rest;
+    }
+    text
+}
+
+/// Returns whether a character takes no room and can be overlooked.
+pub(crate) fn is_zero_width(c: char) -> bool {
+    matches!(c, '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{FEFF}' | '\u{180E}' | '\u{00AD}')
+}
+
+/// Returns whether a character changes how its neighbours are seen.
+fn is_deceptive(c: char) -> bool {
+    is_zero_width(c)
+        || c.is_control() && c != '\t' && c != '\n'
+        || matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}'
+            | '\u{2028}' | '\u{2029}' | '\u{2066}'..='\u{2069}' | '\u{E0000}'..='\u{E007F}'
+            | '\u{0300}'..='\u{036F}')
+}
+
+/// Returns whether a name, key or id holds something a human would not see as it is.
+pub(crate) fn is_deceptive_text(text: &[u8]) -> bool {
+    !text.is_ascii() && String::from_utf8_lossy(text).chars().any(is_deceptive)
+        || text.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t' && *byte != b'\n')
+}
+
+/// Returns whether a terminal showing these lines would hide some of them: NUL, a bare CR, a
+/// backspace, cursor movement, erasing, concealed text.
+pub(crate) fn hides_text(lines: &[u8]) -> bool {
+    let mut rest = lines;
+    while let Some(at) = rest.iter().position(|byte| matches!(byte, 0 | 8 | b'\r' | 0x1B)) {
+        let tail = &rest[at + 1..];
+        match rest[at] {
+            b'\r' if tail.is_empty() || tail[0] == b'\n' => rest = tail,
+            0x1B => match tail.strip_prefix(b"[") {
+                Some(sequence) if csi_hides(sequence) => return true,
+                _ => rest = tail,
+            },
+            _ => return true,
+        }
+    }
+    false
+}
+
+/// Judges what follows `ESC [`. Colours that do not conceal were removed before.
+fn csi_hides(sequence: &[u8]) -> bool {
+    let end = sequence.iter().position(|byte| (0x40..=0x7E).contains(byte));
+    match end {
+        Some(end) if sequence[end] == b'm' => sgr_conceals(&sequence[..end]),
+        Some(_) | None => true,
+    }
+}
+
+/// Returns whether the parameters of a colour sequence switch visibility off.
+pub(crate) fn sgr_conceals(parameters: &[u8]) -> bool {
+    let mut parts = parameters.split(|byte| *byte == b';' || *byte == b':');
+    while let Some(part) = parts.next() {
+        match part {
+            // 38 and 48 take a colour: `5;n` or `2;r;g;b`.
+            b"38" | b"48" | b"58" => match parts.next() {
+                Some(b"5") => drop(parts.next()),
+                Some(b"2") => drop(parts.by_ref().take(3).count()),
+                _ => {}
+            },
+            b"8" | b"08" => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Returns whether the whole text is a template that was not filled in: `[task_id]`, `{name}`,
+/// `<reason>`.
+pub(crate) fn is_placeholder(text: &str) -> bool {
+    let text = text.trim();
+    let inner = [('[', ']'), ('{', '}'), ('<', '>')].iter().find_map(|(open, close)| {
+        text.strip_prefix(*open).and_then(|rest| rest.strip_suffix(*close))
+    });
+    inner.is_some_and(|inner| {
+        !inner.trim().is_empty()
+            && !inner.contains(['[', ']', '{', '}', '<', '>'])
+            && inner.chars().any(char::is_alphabetic)
+    })
+}
+
+/// Returns whether `text` is an id: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
+pub(crate) fn is_id(text: &[u8]) -> bool {
+    text.len() <= 64
+        && text.first().is_some_and(u8::is_ascii_alphanumeric)
+        && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
+}
+
+/// Returns whether `text` is a relative path that stays inside the project.
+pub(crate) fn is_inner_path(text: &str) -> bool {
+    let drive = text.as_bytes().get(1) == Some(&b':');
+    !text.is_empty()
+        && text.len() <= 1024
+        && !text.starts_with(['/', '\\', '~'])
+        && !drive
+        && !text.contains('\\')
+        && !is_deceptive_text(text.as_bytes())
+        && text.split('/').all(|part| !part.is_empty() && part != ".." && part != ".")
+}
+
+/// Returns `NAME: value` keys as members: `Files Modified` is `files_modified`.
+pub(crate) fn snake_case(key: &str) -> String {
+    let mut out = String::with_capacity(key.len());
+    for c in key.trim().chars() {
+        match c {
+            ' ' | '-' | '_' => {
+                if !out.ends_with('_') {
+                    out.push('_');
+                }
+            }
+            c => out.extend(c.to_lowercase()),
+        }
+    }
+    out
+}
+
+/// Returns the number a percentage starts with, clamped: `62%` is 62, `99.9` is 99, `-7` is 0.
+pub(crate) fn leading_percent(text: &str) -> Option<u8> {
+    let text = text.trim();
+    let negative = text.starts_with('-');
+    let digits = text.trim_start_matches(['-', '+']);
+    if text.len() - digits.len() > 1 {
+        return None;
+    }
+    let length = digits.bytes().take_while(u8::is_ascii_digit).count();
+    if length == 0 {
+        return None;
+    }
+    if negative {
+        return Some(0);
+    }
+    // More digits than fit are more than a hundred, unless they are zeros.
+    let significant = digits[..length].trim_start_matches('0');
+    if significant.len() > 3 {
+        return Some(100);
+    }
+    let value: u16 = significant.parse().unwrap_or(0);
+    u8::try_from(value.min(100)).ok()
+}

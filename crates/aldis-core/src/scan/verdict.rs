@@ -1,0 +1,273 @@
+//! Mentioned is not said, taken back is not said: small word tables, not understanding.
+//!
+//! A claim that the text around it only talks about ends runs too early; a claim that is refused is
+//! asked for once more, with the reason quoted. The tables therefore lean towards refusing. They are
+//! documented in `docs/near-misses.md` and scored on labelled examples.
+
+/// How far back a lead-in reaches, and how far a sentence goes on.
+pub(crate) const LEAD_IN_MAX: u64 = 300;
+
+/// How far after a claim its retraction is looked for. Later words are about something else, and a
+/// claim becomes certain at last.
+pub(crate) const RETRACTION_REACH: u64 = 16 * 1024;
+
+/// What stands around a claim.
+#[derive(Debug, Default)]
+pub(crate) struct Surroundings {
+    /// What stands before it on its line, or the last line before that shows anything.
+    pub(crate) lead_in: String,
+    /// Whether the lead-in stands on the claim's line or directly above it.
+    pub(crate) adjacent: bool,
+    /// What follows on its line.
+    pub(crate) rest: String,
+    /// For tags: the words before it on its line since the last tag.
+    pub(crate) since_tag: Option<String>,
+}
+
+impl Surroundings {
+    /// Returns whether the text around only talks about the claim.
+    pub(crate) fn mention(&self) -> bool {
+        if self.since_tag.as_deref().is_some_and(is_mid_sentence) {
+            return true;
+        }
+        let sentences = sentences(&self.lead_in);
+        let continuation = continuation(&self.rest);
+        let (last, finished) = match sentences.split_last() {
+            Some((last, finished)) => (*last, finished),
+            None => ("", &[][..]),
+        };
+        let open = !last.is_empty() && !ends_sentence(last) && (self.adjacent || ends_colon(last));
+        let opened = match (open, continuation) {
+            (true, Some(more)) => mentions(&format!("{last} {more}"), true),
+            (true, None) => mentions(last, true),
+            (false, Some(more)) => mentions(more, true) || mentions(last, false),
+            (false, None) => mentions(last, false),
+        };
+        opened || finished.iter().any(|sentence| mentions(sentence, false))
+    }
+}
+
+/// Returns whether a sentence is about saying the claim, and not saying it now.
+fn mentions(sentence: &str, open: bool) -> bool {
+    let words = Words::new(sentence);
+    let utters = words.utters();
+    let about = match open {
+        true => utters || words.has_noun(true),
+        false => utters && words.has_noun(false),
+    };
+    about
+        && (words.is_sample()
+            || words.negates()
+            || words.is_future() && !words.excuses())
+}
+
+/// Four or more words before a tag, ending in a word or a comma.
+fn is_mid_sentence(before: &str) -> bool {
+    let before = before.trim_end();
+    let ends = before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == ',');
+    ends && before.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count() >= 4
+}
+
+/// What follows on the line belongs to the sentence if it goes on with a lower-case letter.
+fn continuation(rest: &str) -> Option<&str> {
+    let words = rest.strip_prefix([' ', '\t'])?.trim_start();
+    words.starts_with(char::is_lowercase).then(|| sentences(words).first().copied().unwrap_or(""))
+}
+
+/// Splits after `.`, `!` and `?` that a blank or the end follows.
+fn sentences(text: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let mut start = 0;
+    let bytes = text.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        let ends = matches!(byte, b'.' | b'!' | b'?')
+            && bytes.get(at + 1).is_none_or(|next| next.is_ascii_whitespace());
+        if ends {
+            out.push(text[start..=at].trim());
+            start = at + 1;
+        }
+    }
+    out.push(text[start..].trim());
+    out.retain(|sentence| sentence.chars().any(char::is_alphanumeric));
+    out
+}
+
+fn ends_sentence(sentence: &str) -> bool {
+    sentence.trim_end_matches(['*', '_', '"', ')', '`']).ends_with(['.', '!', '?'])
+}
+
+fn ends_colon(sentence: &str) -> bool {
+    sentence.trim_end_matches(['*', '_', '"', ')', '`']).ends_with(':')
+}
+
+/// A sentence as lower-case words.
+struct Words(Vec<String>);
+
+impl Words {
+    fn new(sentence: &str) -> Self {
+        let lower = sentence.to_lowercase().replace('’', "'");
+        let words = lower
+            .split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '-'))
+            .map(|word| word.trim_matches(['\'', '-']).to_owned())
+            .filter(|word| !word.is_empty());
+        Self(words.collect())
+    }
+
+    fn has(&self, table: &[&str]) -> bool {
+        self.0.iter().any(|word| table.contains(&word.as_str()))
+    }
+
+    /// Returns whether the words of `phrase` follow each other.
+    fn says(&self, phrase: &str) -> bool {
+        let phrase: Vec<&str> = phrase.split(' ').collect();
+        self.0.windows(phrase.len()).any(|words| words.iter().eq(phrase.iter()))
+    }
+
+    fn utters(&self) -> bool {
+        self.has(UTTERING)
+            || ENDING.iter().any(|verb| self.says(&format!("{verb} with")))
+    }
+
+    fn has_noun(&self, open: bool) -> bool {
+        self.has(NOUNS)
+            || self.has(LOOSE_NOUNS) && open
+            || self.0.windows(2).any(|pair| {
+                QUALIFIERS.contains(&pair[0].as_str()) && LOOSE_NOUNS.contains(&pair[1].as_str())
+            })
+    }
+
+    fn is_sample(&self) -> bool {
+        let cited = FORMATS.iter().any(|noun| {
+            ["as", "per"].iter().any(|word| self.says(&format!("{word} the {noun}")))
+        });
+        self.has(SAMPLES)
+            || self.has(FORMATS) && !cited
+            || ["for reference", "looks like", "look like"].iter().any(|phrase| self.says(phrase))
+    }
+
+    fn negates(&self) -> bool {
+        self.has(NEGATIONS) || self.0.iter().any(|word| word.ends_with("n't"))
+    }
+
+    fn is_future(&self) -> bool {
+        self.has(FUTURE)
+            || self.0.iter().any(|word| word.ends_with("'ll") || word.ends_with("'d"))
+            || FUTURE_PHRASES.iter().any(|phrase| self.says(phrase))
+    }
+
+    fn excuses(&self) -> bool {
+        self.has(&["now", "hereby", "here's"])
+            || self.says("here is")
+            || self.says("here it is")
+    }
+}
+
+const UTTERING: &[&str] = &[
+    "print", "prints", "printed", "printing", "output", "outputs", "outputted", "outputting",
+    "emit", "emits", "emitted", "emitting", "reply", "replies", "replied", "replying", "respond",
+    "responds", "responded", "responding", "say", "says", "said", "saying", "write", "writes",
+    "wrote", "written", "writing", "send", "sends", "sent", "sending", "claim", "claims",
+    "claimed", "claiming",
+];
+const ENDING: &[&str] = &[
+    "end", "ends", "ended", "ending", "finish", "finishes", "finished", "finishing", "close",
+    "closes", "closed", "closing",
+];
+const NOUNS: &[&str] = &[
+    "marker", "markers", "signal", "signals", "tag", "tags", "promise", "promises", "sentinel",
+    "sentinels",
+];
+const LOOSE_NOUNS: &[&str] = &["block", "blocks", "line", "lines"];
+const QUALIFIERS: &[&str] = &["completion", "status", "exit", "final", "signal"];
+const SAMPLES: &[&str] =
+    &["example", "examples", "sample", "samples", "expected"];
+const FORMATS: &[&str] = &["format", "formats", "template", "templates"];
+const NEGATIONS: &[&str] = &["not", "never", "cannot", "without"];
+const FUTURE: &[&str] = &[
+    "will", "would", "must", "should", "shall", "until", "once", "when", "if", "before", "pending",
+];
+const FUTURE_PHRASES: &[&str] = &[
+    "going to", "about to", "to be", "only after", "as soon as", "told to", "asked to", "says to",
+    "remember to", "next step",
+];
+
+/// Words that, in any text after a claim, may take it back. A superset that a closer look decides.
+pub(crate) const RETRACTION_LITERALS: &[&str] = &[
+    "orrection", "Wait", "wait", "ctually", "orry", "Oops", "oops", "cratch that", "second thought",
+    "Hold on", "hold on", "omplete", "OMPLETE", "done", "DONE", "inished", "too soon", "rematur",
+    "fail", "FAIL", "broken", " red",
+];
+
+const OPENERS: &[&str] = &[
+    "correction", "wait", "actually", "sorry", "oops", "scratch that", "on second thought",
+    "hold on",
+];
+
+/// Returns whether a sentence begins by taking something back: the opener, then punctuation or the
+/// end of the line.
+pub(crate) fn begins_retraction(sentence: &str) -> bool {
+    let text = sentence.trim_start_matches(['*', '_', ' ', '\t', '~']);
+    OPENERS.iter().any(|opener| {
+        let Some(head) = text.get(..opener.len()) else { return false };
+        let rest = text[opener.len()..].trim_start_matches(['*', '_']);
+        head.eq_ignore_ascii_case(opener) && (rest.is_empty() || ends_opener(rest))
+    })
+}
+
+fn ends_opener(rest: &str) -> bool {
+    let dash = |text: &str| text.starts_with(['-', '–', '—']);
+    rest.starts_with([',', '.', ':', ';', '!', '?', '…', '\n', '\r'])
+        || dash(rest) && !rest.chars().nth(1).is_some_and(char::is_alphanumeric)
+        || dash(rest.trim_start_matches(' ')) && rest.starts_with(' ')
+        || rest.trim_end_matches([' ', '\t']).is_empty()
+}
+
+/// Returns whether a sentence says that the work is unfinished after all.
+pub(crate) fn says_unfinished(sentence: &str) -> bool {
+    let words = Words::new(sentence);
+    if words.has(&["unrelated", "pre-existing", "preexisting", "upstream", "previous", "was", "were"])
+        || words.says("on main")
+    {
+        return false;
+    }
+    words.is_unfinished() || words.has_failing_check()
+}
+
+impl Words {
+    fn is_unfinished(&self) -> bool {
+        let negated = self.0.iter().enumerate().any(|(at, word)| {
+            (word == "not" || word.ends_with("n't"))
+                && self.0[at + 1..].iter().take(5).any(|next| {
+                    matches!(next.as_str(), "complete" | "done" | "finished")
+                })
+        });
+        let incomplete = self.0.windows(2).any(|pair| {
+            let verb = matches!(pair[0].as_str(), "is" | "are" | "remains" | "remain")
+                || pair[0].ends_with("'s") || pair[0].ends_with("'re");
+            verb && pair[1] == "incomplete"
+        });
+        negated
+            || incomplete
+            || self.says("still incomplete")
+            || ["still fails", "still fail", "still failing", "spoke too soon"]
+                .iter()
+                .any(|phrase| self.says(phrase))
+            || self.has(&["premature", "prematurely"])
+    }
+
+    fn has_failing_check(&self) -> bool {
+        let check = self.has(&[
+            "test", "tests", "build", "builds", "check", "checks", "lint", "lints", "linter",
+            "linting", "ci",
+        ]);
+        check
+            && self.0.iter().enumerate().any(|(at, word)| {
+                let denied = self.0[at.saturating_sub(4)..at].iter().any(|before| {
+                    let before = before.as_str();
+                    ["no", "none", "nothing", "not", "never", "zero", "0", "without"].contains(&before)
+                        || before.ends_with("n't")
+                });
+                matches!(word.as_str(), "fail" | "fails" | "failing" | "broken" | "red") && !denied
+            })
+    }
+}

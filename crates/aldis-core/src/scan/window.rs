@@ -1,0 +1,100 @@
+//! The part of a message that is at hand, addressed by offsets from the message's start.
+
+use super::text::SIGNAL_MAX;
+
+/// A run of bytes of a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window<'a> {
+    bytes: &'a [u8],
+    base: u64,
+    /// Whether the message ends where the window ends.
+    pub(crate) last: bool,
+}
+
+/// One line, without its LF.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line<'a> {
+    pub(crate) start: u64,
+    pub(crate) text: &'a [u8],
+    /// Where the next line starts.
+    pub(crate) next: u64,
+}
+
+impl Line<'_> {
+    /// Returns the offset after the last byte of the line that can be seen.
+    pub(crate) fn seen_end(&self) -> u64 {
+        self.start + super::text::trim_line_end(self.text).len() as u64
+    }
+}
+
+/// What can be said about the line that starts somewhere.
+pub(crate) enum LineAt<'a> {
+    Line(Line<'a>),
+    /// The message ends before.
+    Nothing,
+    /// Longer than any signal.
+    TooLong,
+    /// It goes on after the window.
+    Wait,
+}
+
+impl<'a> Window<'a> {
+    pub(crate) fn new(bytes: &'a [u8], base: u64, last: bool) -> Self {
+        Self { bytes, base, last }
+    }
+
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    pub(crate) fn base(&self) -> u64 {
+        self.base
+    }
+
+    pub(crate) fn end(&self) -> u64 {
+        self.base + self.bytes.len() as u64
+    }
+
+    /// Returns the bytes of a range, as far as they are at hand.
+    pub(crate) fn slice(&self, start: u64, end: u64) -> &'a [u8] {
+        let end = self.index(end);
+        &self.bytes[self.index(start).min(end)..end]
+    }
+
+    /// Returns everything from `start` on.
+    pub(crate) fn from(&self, start: u64) -> &'a [u8] {
+        &self.bytes[self.index(start)..]
+    }
+
+    pub(crate) fn byte(&self, at: u64) -> Option<u8> {
+        at.checked_sub(self.base)
+            .and_then(|index| usize::try_from(index).ok())
+            .and_then(|index| self.bytes.get(index))
+            .copied()
+    }
+
+    /// Returns the line that starts at `start`.
+    pub(crate) fn line(&self, start: u64) -> LineAt<'a> {
+        let rest = self.from(start);
+        if start >= self.end() {
+            return if self.last { LineAt::Nothing } else { LineAt::Wait };
+        }
+        let reach = rest.len().min(SIGNAL_MAX as usize + 1);
+        match memchr::memchr(b'\n', &rest[..reach]) {
+            Some(length) => LineAt::Line(Line {
+                start,
+                text: &rest[..length],
+                next: start + length as u64 + 1,
+            }),
+            None if reach > SIGNAL_MAX as usize => LineAt::TooLong,
+            None if self.last => {
+                LineAt::Line(Line { start, text: rest, next: start + rest.len() as u64 })
+            }
+            None => LineAt::Wait,
+        }
+    }
+
+    fn index(&self, at: u64) -> usize {
+        usize::try_from(at.saturating_sub(self.base)).unwrap_or(usize::MAX).min(self.bytes.len())
+    }
+}
