@@ -11,7 +11,7 @@ use super::claims::{Body, Pending, Terminal};
 use super::context::{Context, FenceLine, is_quoting_line, is_quoting_prefix};
 use super::prefilter::{Hit, Kinds};
 use super::rules::Rules;
-use super::tags::TagState;
+use super::tags::{Closer, TagState};
 use super::text::SIGNAL_MAX;
 use super::verdict::LEAD_IN_MAX;
 use super::window::{Line, LineAt, Window};
@@ -47,6 +47,8 @@ pub(crate) struct Engine<'r> {
     pub(crate) rules: &'r Rules,
     pub(crate) origin: Origin,
     pub(crate) token: Token,
+    /// Whether the first line has been looked at.
+    started: bool,
     /// Everything before has been searched.
     pub(crate) at: u64,
     /// Start of the line of `at`.
@@ -58,6 +60,9 @@ pub(crate) struct Engine<'r> {
     pub(crate) context: Context,
     pub(crate) mask: Mask,
     pub(crate) tags: Vec<TagState>,
+    pub(crate) closers: Vec<Closer>,
+    /// How far the end of an open comment has been looked for.
+    comment_searched: u64,
     /// Where the last tag of any dialect ended.
     pub(crate) last_tag_end: u64,
     pub(crate) body: Option<Body>,
@@ -82,6 +87,7 @@ impl<'r> Engine<'r> {
             rules,
             origin,
             token: Token::Off,
+            started: false,
             at: 0,
             line_start: 0,
             line: 1,
@@ -89,6 +95,8 @@ impl<'r> Engine<'r> {
             context,
             mask: Mask::None,
             tags: rules.dialects().iter().map(|_| TagState::Idle).collect(),
+            closers: vec![Closer::default(); rules.dialects().len()],
+            comment_searched: 0,
             last_tag_end: 0,
             body: None,
             terminals: Vec::new(),
@@ -104,40 +112,151 @@ impl<'r> Engine<'r> {
 
     /// Scans what can be decided; returns the offset before which nothing is needed any more.
     pub(crate) fn run(&mut self, window: &Window<'_>, removals: &Removals) -> u64 {
-        loop {
-            let filter = if self.unsettled > 0 { &self.rules.watchful } else { &self.rules.quiet };
-            // A literal that only begins in the window will be found when the rest has come.
-            let overlap = if window.last { 0 } else { filter.length_max().saturating_sub(1) as u64 };
-            let end = window.end().saturating_sub(overlap).min(self.at + STRIDE);
-            if self.at >= end {
-                break;
+        if !self.started && self.on_start(window, removals) == Flow::Wait {
+            return 0;
+        }
+        while self.step(window, removals) {}
+        self.keep_from(window)
+    }
+
+    /// Literals that need a line end before them do not find the first line.
+    fn on_start(&mut self, window: &Window<'_>, removals: &Removals) -> Flow {
+        let text = window.bytes();
+        if text.len() < 3 && !window.last {
+            return Flow::Wait;
+        }
+        let flow = if text.starts_with(b"```") || text.starts_with(b"~~~") {
+            self.on_fence(window, removals, 0)
+        } else if self.rules.may_start_line(text) {
+            self.on_line(window, removals)
+        } else {
+            Flow::On(0)
+        };
+        if let Flow::On(next) = flow {
+            self.started = true;
+            self.advance(window, next.min(window.end()));
+        }
+        flow
+    }
+
+    /// Goes to the next place that is worth a look; returns whether there may be another.
+    fn step(&mut self, window: &Window<'_>, removals: &Removals) -> bool {
+        let rules = self.rules;
+        let filter = if self.unsettled > 0 { &rules.watchful } else { &rules.quiet };
+        // A literal that only begins in the window will be found when the rest has come.
+        let overlap = if window.last { 0 } else { filter.length_max().saturating_sub(1) as u64 };
+        let mut end = window.end().saturating_sub(overlap).min(self.at + STRIDE);
+        if self.at >= end {
+            return false;
+        }
+        let close = self.next_close(window);
+        let event = close.map(|(at, _)| at).into_iter().chain(self.comment_end(window)).min();
+        end = end.min(event.unwrap_or(end).max(self.at));
+        let after_line = self.at > window.base() && window.byte(self.at - 1) == Some(b'\n');
+        let from = (self.at - window.base()) as usize;
+        let to = (end - window.base()) as usize;
+        let hit = filter.find(window.bytes(), from - usize::from(after_line), to);
+        let flow = match hit {
+            Some(hit) if window.base() + hit.place as u64 >= self.at => {
+                let at = window.base() + hit.place as u64;
+                self.advance(window, at);
+                self.on_hit(window, removals, hit)
             }
-            let from = (self.at - window.base()) as usize;
-            let to = (end - window.base()) as usize;
-            match filter.find(window.bytes(), from, to) {
-                None => self.advance(window, end),
-                Some(hit) => {
-                    let at = window.base() + hit.start as u64;
-                    self.advance(window, at);
-                    match self.on_hit(window, removals, hit, at) {
-                        Flow::On(next) => self.advance(window, next.min(window.end())),
-                        Flow::Wait => break,
-                    }
-                }
+            // The byte before a line start only matters for literals that begin with it.
+            Some(_) => self.after_early_hit(window, removals, to),
+            None if event == Some(end) => self.on_event(window, removals, end, close),
+            None => Flow::On(end),
+        };
+        match flow {
+            Flow::On(next) => self.advance(window, next.min(window.end())),
+            Flow::Wait => return false,
+        }
+        true
+    }
+
+    /// A literal that lies before the current place hid what comes next: search from here.
+    fn after_early_hit(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        to: usize,
+    ) -> Flow {
+        let rules = self.rules;
+        let filter = if self.unsettled > 0 { &rules.watchful } else { &rules.quiet };
+        let from = (self.at - window.base()) as usize;
+        match filter.find(window.bytes(), from, to) {
+            Some(hit) => {
+                self.advance(window, window.base() + hit.place as u64);
+                self.on_hit(window, removals, hit)
+            }
+            None => Flow::On(window.base() + to as u64),
+        }
+    }
+
+    /// Something that was waited for: a closing tag, the end of a comment.
+    fn on_event(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        at: u64,
+        close: Option<(u64, usize)>,
+    ) -> Flow {
+        self.advance(window, at);
+        if self.context.comment && window.from(at).starts_with(b"-->") {
+            self.context.comment = false;
+            return Flow::On(at);
+        }
+        match close {
+            Some((start, index)) if start == at => self.on_closing(window, removals, at, index),
+            _ => Flow::On(at + 1),
+        }
+    }
+
+    /// Returns where the open comment ends, if that is at hand.
+    fn comment_end(&mut self, window: &Window<'_>) -> Option<u64> {
+        if !self.context.comment {
+            return None;
+        }
+        let from = self.comment_searched.max(self.at);
+        let text = window.from(from);
+        match memchr::memmem::find(text, b"-->") {
+            Some(at) => {
+                self.comment_searched = from + at as u64;
+                Some(self.comment_searched)
+            }
+            None => {
+                self.comment_searched = (window.end() - 2.min(window.end())).max(from);
+                None
             }
         }
-        self.keep_from(window)
     }
 
     /// Ends the message. The window is the last one.
     pub(crate) fn finish(&mut self, window: &Window<'_>, removals: &Removals) {
         self.run(window, removals);
+        self.on_last_line(window, removals);
         self.close_body(window, window.end());
         self.end_tags();
         self.end_terminals(window);
         self.end_legacy();
         self.end_pending();
         fuzzy::look_at_tail(self, window, removals);
+    }
+
+    /// The last line that shows anything may be a signal in any case, which no literal finds.
+    fn on_last_line(&mut self, window: &Window<'_>, removals: &Removals) {
+        let text = window.bytes().trim_ascii_end();
+        let after = &window.bytes()[text.len()..];
+        let start = memchr::memrchr(b'\n', text).map_or(0, |at| at + 1);
+        let start = window.base() + start as u64;
+        if start < self.read_to || text.is_empty() || window.end() - start > SIGNAL_MAX {
+            return;
+        }
+        let end = (self.at, self.line_start, self.line);
+        self.line -= memchr::memchr_iter(b'\n', after).count() as u64;
+        (self.at, self.line_start) = (start, start);
+        self.on_line(window, removals);
+        (self.at, self.line_start, self.line) = end;
     }
 
     /// Moves to `to`: counts lines, gives up what has waited too long.
@@ -153,32 +272,30 @@ impl<'r> Engine<'r> {
         self.expire(window);
     }
 
-    fn on_hit(&mut self, window: &Window<'_>, removals: &Removals, hit: Hit, at: u64) -> Flow {
-        let mut next = at + hit.length as u64;
-        if hit.kinds.has(Kinds::COMMENT) {
-            self.on_comment(window, at);
-            next = at + 1;
+    fn on_hit(&mut self, window: &Window<'_>, removals: &Removals, hit: Hit) -> Flow {
+        let at = self.at;
+        let mut next = window.base() + hit.end as u64;
+        if hit.kinds.has(Kinds::COMMENT)
+            && self.context.fence.is_none()
+            && !self.context.inline.is_code_at(window, at)
+        {
+            self.context.comment = true;
         }
+        let mut flows = [None; 4];
         if hit.kinds.has(Kinds::FENCE) {
-            match self.on_fence(window, removals, at) {
-                Flow::On(after) => next = next.max(after),
-                Flow::Wait => return Flow::Wait,
-            }
+            flows[0] = Some(self.on_fence(window, removals, at));
         }
         if hit.kinds.has(Kinds::LINE) && self.line_start >= self.read_to {
-            match self.on_line(window, removals) {
-                Flow::On(after) => next = next.max(after),
-                Flow::Wait => return Flow::Wait,
-            }
+            flows[1] = Some(self.on_line(window, removals));
         }
         if hit.kinds.has(Kinds::TRAILER) {
-            match self.on_trailer(window, removals, at) {
-                Flow::On(after) => next = next.max(after),
-                Flow::Wait => return Flow::Wait,
-            }
+            flows[2] = Some(self.on_trailer(window, removals, at));
         }
         if hit.kinds.has(Kinds::TAG) {
-            match self.on_tag(window, removals, at) {
+            flows[3] = Some(self.on_tag(window, removals, at));
+        }
+        for flow in flows.into_iter().flatten() {
+            match flow {
                 Flow::On(after) => next = next.max(after),
                 Flow::Wait => return Flow::Wait,
             }
@@ -187,14 +304,6 @@ impl<'r> Engine<'r> {
             return Flow::Wait;
         }
         Flow::On(next)
-    }
-
-    fn on_comment(&mut self, window: &Window<'_>, at: u64) {
-        if window.byte(at) == Some(b'-') {
-            self.context.comment = false;
-        } else if self.context.fence.is_none() && !self.context.inline.is_code_at(window, at) {
-            self.context.comment = true;
-        }
     }
 
     /// A run of fence characters: a fence line if nothing stands before it.

@@ -1,24 +1,24 @@
 //! Finds the few places of a text that are worth a closer look.
 //!
-//! One vectorised pass over short literals runs at the speed of memory; everything careful happens
-//! only where it hits. The vectorised searcher takes at most 64 literals, so larger sets are split
-//! into groups that each pass over a block while it is still in the cache.
+//! One vectorised pass over short literals runs at nearly the speed of memory; everything careful
+//! happens only where it hits. The searcher is fastest with up to 32 literals and takes at most 64,
+//! so larger sets are split into groups that each pass over a block while it is in the cache.
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 
 /// What a hit may be the start of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Kinds(u8);
 
 impl Kinds {
     /// A run of fence characters.
     pub(crate) const FENCE: Self = Self(1);
-    /// The start or end of an HTML comment.
+    /// The start of an HTML comment.
     pub(crate) const COMMENT: Self = Self(2);
     /// Something that makes its whole line interesting.
     pub(crate) const LINE: Self = Self(4);
-    /// An opening or closing tag.
+    /// An opening tag.
     pub(crate) const TAG: Self = Self(8);
     /// A keyword that may end the message.
     pub(crate) const TRAILER: Self = Self(16);
@@ -37,11 +37,36 @@ impl Kinds {
 /// A place worth a look.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit {
-    /// Where it starts, relative to the text searched.
-    pub(crate) start: usize,
-    /// How long the literal is.
-    pub(crate) length: usize,
+    /// Where the literal starts, relative to the text searched.
+    start: usize,
+    /// Where the place itself is: behind the byte in front of it, if that is part of the literal.
+    pub(crate) place: usize,
+    /// Where the literal ends.
+    pub(crate) end: usize,
     pub(crate) kinds: Kinds,
+}
+
+/// Something to look for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Literal {
+    pub(crate) text: Vec<u8>,
+    /// How many of its bytes stand before the place it marks.
+    pub(crate) skip: usize,
+    pub(crate) kinds: Kinds,
+}
+
+impl Literal {
+    pub(crate) fn new(text: &str, kinds: Kinds) -> Self {
+        Self { text: text.as_bytes().to_vec(), skip: 0, kinds }
+    }
+
+    /// A literal that only counts directly after `before`.
+    pub(crate) fn after(before: u8, text: &str, kinds: Kinds) -> Self {
+        let mut literal = Self::new(text, kinds);
+        literal.text.insert(0, before);
+        literal.skip = 1;
+        literal
+    }
 }
 
 /// A set of literals with what each may be.
@@ -54,7 +79,7 @@ pub(crate) struct Prefilter {
 #[derive(Debug)]
 struct Group {
     searcher: Engine,
-    entries: Vec<(usize, Kinds)>,
+    literals: Vec<Literal>,
 }
 
 #[derive(Debug)]
@@ -68,23 +93,30 @@ enum Engine {
 
 /// How much is searched before another group has its turn: small enough for the first-level cache.
 const BLOCK: usize = 16 * 1024;
-/// Fewer than the 64 that are possible: every literal more makes the search slower.
-const GROUP_MAX: usize = 60;
+/// A group of this size or less is searched at full speed.
+const GROUP_FAST: usize = 32;
+/// More are not possible.
+const GROUP_MAX: usize = 64;
+/// Literals that share this much at the start can be looked for by what they share.
+const SHARED_MIN: usize = 4;
 
 impl Prefilter {
     /// Compiles literals. One that starts with another is covered by the shorter.
-    pub(crate) fn new(mut literals: Vec<(Vec<u8>, Kinds)>) -> Self {
-        literals.retain(|(literal, _)| !literal.is_empty());
-        literals.sort();
-        let mut kept: Vec<(Vec<u8>, Kinds)> = Vec::new();
-        for (literal, kinds) in literals {
-            match kept.last_mut() {
-                Some((shorter, all)) if literal.starts_with(shorter) => *all = all.and(kinds),
-                _ => kept.push((literal, kinds)),
-            }
+    pub(crate) fn new(literals: Vec<Literal>) -> Self {
+        let mut kept = distinct(literals);
+        if kept.len() > GROUP_FAST {
+            kept = by_shared_start(kept);
         }
-        let length_max = kept.iter().map(|(literal, _)| literal.len()).max().unwrap_or(0);
-        Self { groups: kept.chunks(GROUP_MAX).map(Group::new).collect(), length_max }
+        let size = if kept.len() > 2 * GROUP_FAST { GROUP_MAX } else { GROUP_FAST };
+        let length_max = kept.iter().map(|literal| literal.text.len()).max().unwrap_or(0);
+        Self { groups: kept.chunks(size).map(Group::new).collect(), length_max }
+    }
+
+    /// Joins two sets, each of which keeps its own groups.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.groups.extend(other.groups);
+        self.length_max = self.length_max.max(other.length_max);
+        self
     }
 
     /// Returns the length of the longest literal.
@@ -122,32 +154,19 @@ impl Prefilter {
     }
 }
 
-impl PartialOrd for Kinds {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Kinds {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.cmp(&other.0)
-    }
-}
-
 impl Group {
-    fn new(literals: &[(Vec<u8>, Kinds)]) -> Self {
-        let entries = literals.iter().map(|(literal, kinds)| (literal.len(), *kinds)).collect();
-        let patterns = literals.iter().map(|(literal, _)| literal);
+    fn new(literals: &[Literal]) -> Self {
+        let patterns = literals.iter().map(|literal| &literal.text);
         let packed =
             Config::new().match_kind(MatchKind::LeftmostFirst).builder().extend(patterns).build();
         let searcher = match packed {
             Some(searcher) => Engine::Packed(searcher),
             None => AhoCorasickBuilder::new()
                 .match_kind(aho_corasick::MatchKind::LeftmostFirst)
-                .build(literals.iter().map(|(literal, _)| literal))
+                .build(literals.iter().map(|literal| &literal.text))
                 .map_or(Engine::Empty, Engine::Automaton),
         };
-        Self { searcher, entries }
+        Self { searcher, literals: literals.to_vec() }
     }
 
     fn find(&self, text: &[u8], from: usize, end: usize) -> Option<Hit> {
@@ -161,7 +180,73 @@ impl Group {
             }
             Engine::Empty => None,
         }?;
-        let (length, kinds) = self.entries[found.pattern().as_usize()];
-        Some(Hit { start: found.start(), length, kinds })
+        let literal = &self.literals[found.pattern().as_usize()];
+        let (start, end) = (found.start(), found.end());
+        Some(Hit { start, place: start + literal.skip, end, kinds: literal.kinds })
     }
+}
+
+/// Removes literals that another one covers.
+fn distinct(mut literals: Vec<Literal>) -> Vec<Literal> {
+    literals.retain(|literal| !literal.text.is_empty());
+    literals.sort();
+    let mut kept: Vec<Literal> = Vec::new();
+    for literal in literals {
+        match kept.last_mut() {
+            Some(shorter)
+                if literal.text.starts_with(&shorter.text) && literal.skip == shorter.skip =>
+            {
+                shorter.kinds = shorter.kinds.and(literal.kinds);
+            }
+            _ => kept.push(literal),
+        }
+    }
+    kept
+}
+
+/// Replaces neighbours that start alike by what they share.
+fn by_shared_start(literals: Vec<Literal>) -> Vec<Literal> {
+    let mut kept: Vec<Literal> = Vec::new();
+    for literal in literals {
+        if let Some(last) = kept.last_mut() {
+            let shared =
+                last.text.iter().zip(&literal.text).take_while(|(left, right)| left == right).count();
+            if shared >= SHARED_MIN + literal.skip && last.skip == literal.skip {
+                last.text.truncate(shared);
+                last.kinds = last.kinds.and(literal.kinds);
+                continue;
+            }
+        }
+        kept.push(literal);
+    }
+    kept
+}
+
+/// Returns few words so that each of `names` holds at least one: names of one dialect share words,
+/// and fewer literals are found faster.
+pub(crate) fn covering_words<'n>(names: &[&'n str]) -> Vec<&'n str> {
+    let long = |word: &&str| word.len() >= SHARED_MIN;
+    let words: Vec<&str> = names
+        .iter()
+        .flat_map(|name| {
+            let parts = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(long);
+            parts.chain(std::iter::once(*name))
+        })
+        .collect();
+    let covers: Vec<Vec<usize>> = words
+        .iter()
+        .map(|word| {
+            (0..names.len()).filter(|index| names[*index].contains(word)).collect::<Vec<_>>()
+        })
+        .collect();
+    let mut covered = vec![false; names.len()];
+    let mut chosen = Vec::new();
+    while covered.contains(&false) {
+        let gain = |index: &usize| covers[*index].iter().filter(|name| !covered[**name]).count();
+        let best = (0..words.len()).max_by_key(|index| (gain(index), words[*index].len()));
+        let Some(best) = best.filter(|best| gain(best) > 0) else { break };
+        covers[best].iter().for_each(|name| covered[*name] = true);
+        chosen.push(words[best]);
+    }
+    chosen
 }

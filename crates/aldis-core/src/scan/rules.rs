@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use super::prefilter::{Kinds, Prefilter};
+use super::prefilter::{Kinds, Literal, Prefilter, covering_words};
 use super::verdict::RETRACTION_LITERALS;
-use crate::dialect::syntax::tag;
+use crate::dialect::syntax::fence;
 use crate::dialect::{Dialect, Syntax, builtins};
 
 /// A set of dialects, compiled for scanning. Building one costs about a tenth of a millisecond:
@@ -31,23 +31,23 @@ impl Rules {
     /// Compiles a set of dialects.
     pub fn new(dialects: impl IntoIterator<Item = Arc<Dialect>>) -> Self {
         let dialects: Vec<_> = dialects.into_iter().collect();
-        let mut literals = dialects.iter().flat_map(|dialect| literals(dialect)).collect::<Vec<_>>();
-        let json = literals.iter().map(|(literal, kinds)| (escape(literal), *kinds));
+        let own: Vec<Literal> = words_of(&dialects)
+            .into_iter()
+            .chain(dialects.iter().flat_map(|dialect| starts_of(dialect)))
+            .collect();
+        let escaped = own.iter().map(|literal| Literal { text: escape(literal), ..literal.clone() });
         // A printable character written as an escape must not hide a signal.
-        let escapes = (2..8).map(|high| (format!("\\u00{high}").into_bytes(), Kinds::LINE));
-        let json = Prefilter::new(json.chain(escapes).collect());
-        for (literal, kinds) in [
-            ("```", Kinds::FENCE),
-            ("~~~", Kinds::FENCE),
-            ("<!--", Kinds::COMMENT),
-            ("-->", Kinds::COMMENT),
-        ] {
-            literals.push((literal.into(), kinds));
-        }
+        let escapes = (2..8).map(|high| Literal::new(&format!("\\u00{high}"), Kinds::LINE));
+        let json = Prefilter::new(escaped.chain(escapes).collect());
+        let quiet: Vec<Literal> = own.into_iter().chain(context_literals()).collect();
         let retractions =
-            RETRACTION_LITERALS.iter().map(|word| (word.as_bytes().to_vec(), Kinds::RETRACTION));
-        let watchful = Prefilter::new(literals.iter().cloned().chain(retractions).collect());
-        Self { dialects, quiet: Prefilter::new(literals), watchful, json }
+            RETRACTION_LITERALS.iter().map(|word| Literal::new(word, Kinds::RETRACTION)).collect();
+        Self {
+            dialects,
+            watchful: Prefilter::new(quiet.clone()).and(Prefilter::new(retractions)),
+            quiet: Prefilter::new(quiet),
+            json,
+        }
     }
 
     /// Returns the rules of all built-in dialects.
@@ -61,6 +61,13 @@ impl Rules {
         &self.dialects
     }
 
+    /// Returns whether the first line of a message may be one that is otherwise only found behind a
+    /// line end.
+    pub(crate) fn may_start_line(&self, text: &[u8]) -> bool {
+        let starts = self.dialects.iter().flat_map(|dialect| starts_of(dialect));
+        starts.filter(|literal| literal.skip > 0).any(|literal| text.starts_with(&literal.text[1..4]))
+    }
+
     /// Returns whether a line of JSON may hold text that matters: `false` means that no string in it
     /// holds a signal. Names that are only misspelled may be overlooked.
     pub fn may_match_json(&self, line: &[u8]) -> bool {
@@ -68,65 +75,64 @@ impl Rules {
     }
 }
 
-/// Returns literals of which every signal of a dialect, and most that only look like one, holds at
-/// least one.
-fn literals(dialect: &Dialect) -> Vec<(Vec<u8>, Kinds)> {
-    let line = |text: &str| (text.as_bytes().to_vec(), Kinds::LINE);
+/// Returns what opens fences and comments. A fence may be indented.
+fn context_literals() -> Vec<Literal> {
+    let before = [b'\n', b' ', b'\t'];
+    let fences = before.iter().flat_map(|before| {
+        ["```", "~~~"].map(|fence| Literal::after(*before, fence, Kinds::FENCE))
+    });
+    fences.chain([Literal::new("<!--", Kinds::COMMENT)]).collect()
+}
+
+/// Returns words of which every line that may hold a signal holds at least one.
+fn words_of(dialects: &[Arc<Dialect>]) -> Vec<Literal> {
+    let keys: Vec<String> = dialects.iter().flat_map(|dialect| line_keys(dialect)).collect();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    covering_words(&keys).into_iter().map(|word| Literal::new(word, Kinds::LINE)).collect()
+}
+
+/// Returns the texts that a line of each signal holds, wherever in the line.
+fn line_keys(dialect: &Dialect) -> Vec<String> {
     match &dialect.syntax {
-        Syntax::Block(block) => {
-            let key = format!("{}:", block.key);
-            let common = [key.clone(), key.to_lowercase(), capitalised(&key)];
-            common.iter().chain([&block.delimiter]).map(|text| line(text)).collect()
+        Syntax::Block(block) => vec![format!("{}:", block.key)],
+        Syntax::Line(_) => dialect.signals.iter().map(|def| def.name.to_string()).collect(),
+        Syntax::Fence(fence::Syntax { legacy: Some(legacy), .. }) => {
+            let keys = [
+                legacy.status.heading.clone(),
+                format!("{}:", legacy.transition.key),
+                format!("{}:", legacy.flag.key),
+            ];
+            keys.into_iter().chain(legacy.banners.iter().map(|banner| banner.text.clone())).collect()
         }
-        Syntax::Line(syntax) => {
-            let names = dialect.signals.iter().map(|def| line(stem(&def.name)));
-            let markers = syntax.delegation.iter().flat_map(|d| [line(&d.start), line(&d.end)]);
-            names.chain(markers).collect()
+        Syntax::Status(status) => vec![status.open.clone()],
+        Syntax::Fence(_) | Syntax::Tag(_) | Syntax::Trailer(_) => Vec::new(),
+    }
+}
+
+/// Returns literals that signals start with.
+fn starts_of(dialect: &Dialect) -> Vec<Literal> {
+    match &dialect.syntax {
+        Syntax::Block(block) => vec![Literal::after(b'\n', &block.delimiter, Kinds::LINE)],
+        Syntax::Line(line) => {
+            let markers = line.delegation.iter().flat_map(|lines| [&lines.start, &lines.end]);
+            markers.map(|marker| Literal::after(b'\n', marker, Kinds::LINE)).collect()
         }
-        Syntax::Tag(tag) => tag_literals(tag),
+        Syntax::Tag(tag) => vec![Literal::new(&tag.open, Kinds::TAG)],
         Syntax::Trailer(trailer) => {
             let words = trailer.alternative_signals.iter().chain([&trailer.keyword]);
-            let cased = |word: &String| [word.clone(), word.to_lowercase(), word.to_uppercase()];
-            words.flat_map(cased).map(|word| (word.into_bytes(), Kinds::TRAILER)).collect()
+            let cased = |word: &String| {
+                let mut cases = vec![word.clone()];
+                if !trailer.case_sensitive {
+                    cases.extend([word.to_lowercase(), word.to_uppercase(), capitalised(word)]);
+                }
+                cases
+            };
+            words.flat_map(cased).map(|word| Literal::new(&word, Kinds::TRAILER)).collect()
         }
         Syntax::Fence(fence) => {
-            let legacy = fence.legacy.iter().flat_map(|legacy| {
-                let keys = [
-                    legacy.status.heading.clone(),
-                    format!("{}:", legacy.transition.key),
-                    format!("{}:", legacy.flag.key),
-                ];
-                keys.into_iter().chain(legacy.banners.iter().map(|banner| banner.text.clone()))
-            });
-            let bare = fence.bare.clone();
-            legacy.chain(bare).map(|text| line(&text)).collect()
+            fence.bare.iter().map(|bare| Literal::new(bare, Kinds::LINE)).collect()
         }
-        Syntax::Status(status) => vec![line(&status.open)],
-    }
-}
-
-fn tag_literals(tag: &tag::Syntax) -> Vec<(Vec<u8>, Kinds)> {
-    let mut texts = vec![tag.open.clone(), tag.close.clone()];
-    if let Some(shared) = shared_literal(tag) {
-        texts = vec![shared.to_lowercase(), shared.to_uppercase(), shared.to_owned()];
-    } else if tag.end.is_some() {
-        // The name and its closing follow the opening directly.
-        texts = vec![tag.open.clone()];
-    }
-    texts.into_iter().map(|text| (text.into_bytes(), Kinds::TAG)).collect()
-}
-
-/// Returns `name>` for tags `<name>` and `</name>`: one literal finds both.
-pub(crate) fn shared_literal(tag: &tag::Syntax) -> Option<&str> {
-    let name = tag.open.strip_prefix('<')?;
-    (tag.close.strip_prefix("</") == Some(name) && name.ends_with('>')).then_some(name)
-}
-
-/// Returns the first part of a long name, enough to be rare.
-fn stem(name: &str) -> &str {
-    match name.match_indices(['_', ' ']).find(|(at, _)| *at >= 4) {
-        Some((at, _)) if at + 1 < name.len() => &name[..=at],
-        _ => name,
+        Syntax::Status(_) => Vec::new(),
     }
 }
 
@@ -137,8 +143,8 @@ fn capitalised(text: &str) -> String {
 }
 
 /// Returns a literal as it stands inside a JSON string.
-fn escape(literal: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(literal);
+fn escape(literal: &Literal) -> Vec<u8> {
+    let text = String::from_utf8_lossy(&literal.text);
     let quoted = serde_json::Value::String(text.into_owned()).to_string();
     quoted.trim_matches('"').as_bytes().to_vec()
 }

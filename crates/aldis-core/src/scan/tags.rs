@@ -6,7 +6,6 @@ use super::ansi::Removals;
 use super::claims::Candidate;
 use super::draft::Defect;
 use super::engine::{Engine, Flow};
-use super::rules::shared_literal;
 use super::text::SIGNAL_MAX;
 use super::verdict::{LEAD_IN_MAX, Surroundings};
 use super::window::Window;
@@ -46,36 +45,27 @@ pub(crate) struct Opening {
     hidden: bool,
 }
 
-/// A tag token at a place.
-enum TokenAt {
-    Close { start: u64, end: u64 },
-    Open { start: u64, end: u64 },
-    WrongCase { start: u64, end: u64 },
+/// How far closing tags of a dialect have been looked for. Never starts over.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Closer {
+    searched: u64,
+    found: Option<u64>,
 }
 
 impl Engine<'_> {
+    /// An opening tag.
     pub(crate) fn on_tag(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
         let rules = self.rules;
         let mut next = at + 1;
         for (index, dialect) in rules.dialects().iter().enumerate() {
             let Syntax::Tag(tag) = &dialect.syntax else { continue };
-            let Some(token) = token_at(tag, window, at) else { continue };
-            let flow = match token {
-                TokenAt::Open { start, end } if tag.end.is_some() => {
-                    self.on_named(window, removals, index, tag, (start, end))
-                }
-                TokenAt::Open { start, end } => {
-                    self.on_open(window, removals, index, tag, (start, end))
-                }
-                TokenAt::Close { start, end } => {
-                    self.on_close(window, removals, index, tag, (start, end))
-                }
-                TokenAt::WrongCase { start, end } => {
-                    let name = tag.open.trim_matches(['<', '>', '/']);
-                    let defect = Defect::new(Reason::WrongCase, name, (start, end));
-                    self.report_tag(window, removals, index, defect);
-                    Flow::On(end)
-                }
+            if !window.from(at).starts_with(tag.open.as_bytes()) {
+                continue;
+            }
+            let token = (at, at + tag.open.len() as u64);
+            let flow = match tag.end {
+                Some(_) => self.on_named(window, removals, index, tag, token),
+                None => self.on_open(window, removals, index, tag, token),
             };
             match flow {
                 Flow::On(after) => next = next.max(after),
@@ -85,11 +75,33 @@ impl Engine<'_> {
         Flow::On(next)
     }
 
-    fn report_tag(&mut self, window: &Window<'_>, removals: &Removals, index: usize, defect: Defect) {
-        let start = defect.range.0;
-        let mut candidate = self.candidate(window, removals, index, Err(defect));
-        candidate.quoted = self.is_quoted(window, start, None);
-        self.submit(candidate, None);
+    /// Returns the next closing tag of a dialect in which one is awaited.
+    pub(crate) fn next_close(&mut self, window: &Window<'_>) -> Option<(u64, usize)> {
+        let mut first: Option<(u64, usize)> = None;
+        for index in 0..self.tags.len() {
+            let (from, start) = match &self.tags[index] {
+                TagState::Idle => continue,
+                TagState::Open { opening, .. } => (opening.content, opening.start),
+                TagState::Held { outer, .. } => (self.at, outer.start),
+            };
+            let Syntax::Tag(tag) = &self.rules.dialects()[index].syntax else { continue };
+            let found = self.closers[index].find(window, tag, from, start);
+            first = first.into_iter().chain(found.map(|at| (at, index))).min();
+        }
+        first
+    }
+
+    /// A closing tag at `at`.
+    pub(crate) fn on_closing(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        at: u64,
+        index: usize,
+    ) -> Flow {
+        let rules = self.rules;
+        let Syntax::Tag(tag) = &rules.dialects()[index].syntax else { return Flow::On(at + 1) };
+        self.on_close(window, removals, index, tag, (at, at + tag.close.len() as u64))
     }
 
     fn on_open(
@@ -338,29 +350,22 @@ impl Engine<'_> {
     }
 }
 
-/// Returns the token of a dialect at a hit.
-fn token_at(tag: &Tag, window: &Window<'_>, at: u64) -> Option<TokenAt> {
-    let starts = |start: u64, text: &str| window.from(start).starts_with(text.as_bytes());
-    let Some(shared) = shared_literal(tag) else {
-        if starts(at, &tag.open) {
-            return Some(TokenAt::Open { start: at, end: at + tag.open.len() as u64 });
+impl Closer {
+    /// Returns the first closing tag from `from` on, as far as a signal that starts at `start` goes.
+    fn find(&mut self, window: &Window<'_>, tag: &Tag, from: u64, start: u64) -> Option<u64> {
+        if self.found.is_some_and(|found| found >= from) {
+            return self.found;
         }
-        let close = tag.end.is_none() && starts(at, &tag.close);
-        return close.then(|| TokenAt::Close { start: at, end: at + tag.close.len() as u64 });
-    };
-    let end = at + shared.len() as u64;
-    let back = |length: u64| at.checked_sub(length).filter(|start| *start >= window.base());
-    if starts(at, shared) {
-        if let Some(start) = back(2).filter(|start| starts(*start, &tag.close)) {
-            return Some(TokenAt::Close { start, end });
+        self.found = None;
+        let width = tag.close.len() as u64;
+        let begin = self.searched.max(from);
+        let text = window.slice(begin, start + SIGNAL_MAX + width);
+        match memchr::memmem::find(text, tag.close.as_bytes()) {
+            Some(at) => self.found = Some(begin + at as u64),
+            None => self.searched = (begin + text.len() as u64).saturating_sub(width - 1).max(begin),
         }
-        let open = back(1).filter(|start| starts(*start, &tag.open));
-        return open.map(|start| TokenAt::Open { start, end });
+        self.found
     }
-    let written = window.slice(at, end);
-    let start = back(1).filter(|start| window.byte(*start) == Some(b'<'))?;
-    let same = written.eq_ignore_ascii_case(shared.as_bytes());
-    same.then_some(TokenAt::WrongCase { start, end })
 }
 
 /// Returns what follows on the line, at most as far as a sentence goes on; `None` if it is not at

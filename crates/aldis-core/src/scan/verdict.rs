@@ -9,7 +9,7 @@ pub(crate) const LEAD_IN_MAX: u64 = 300;
 
 /// How far after a claim its retraction is looked for. Later words are about something else, and a
 /// claim becomes certain at last.
-pub(crate) const RETRACTION_REACH: u64 = 16 * 1024;
+pub(crate) const RETRACTION_REACH: u64 = 8 * 1024;
 
 /// What stands around a claim.
 #[derive(Debug, Default)]
@@ -193,9 +193,10 @@ const FUTURE_PHRASES: &[&str] = &[
 
 /// Words that, in any text after a claim, may take it back. A superset that a closer look decides.
 pub(crate) const RETRACTION_LITERALS: &[&str] = &[
-    "orrection", "Wait", "wait", "ctually", "orry", "Oops", "oops", "cratch that", "second thought",
-    "Hold on", "hold on", "omplete", "OMPLETE", "done", "DONE", "inished", "too soon", "rematur",
-    "fail", "FAIL", "broken", " red",
+    "Correction", "Wait", "Actually", "Sorry", "Oops", "Scratch that", "On second", "Hold on",
+    "CORRECTION", "WAIT", "\ncorrection", "\nwait", "\nactually", "\nsorry", "\noops",
+    "\nscratch that", "\non second", "\nhold on", "omplete", "OMPLETE", " done", " DONE", "nished",
+    "too soon", "emature", "fail", "FAIL", "roken", " red",
 ];
 
 const OPENERS: &[&str] = &[
