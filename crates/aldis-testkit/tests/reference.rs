@@ -1,5 +1,7 @@
 //! Proves that `aldis_core::reference` is what the seeds' own patterns find, in their own languages.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test may panic like the test itself")]
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

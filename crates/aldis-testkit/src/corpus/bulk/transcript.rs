@@ -41,7 +41,8 @@ impl Writer {
         self.seconds += 1 + self.rng.below(40) as u64;
         let (hour, minute, second) =
             (self.seconds / 3600 % 24, self.seconds / 60 % 60, self.seconds % 60);
-        let parent = self.parent.as_ref().map_or("null".to_owned(), |known| format!("\"{known}\""));
+        let parent =
+            self.parent.as_ref().map_or_else(|| "null".to_owned(), |known| format!("\"{known}\""));
         // Writing to a string cannot fail.
         let _ = writeln!(
             self.text,
