@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use aldis_core::dialect::builtins;
-use aldis_core::{Dialect, Finding, Origin, Role, Rules, Signal, reference, scan};
+use aldis_core::{Dialect, Finding, Origin, Reason, Role, Rules, Signal, reference, scan};
 
 pub use self::report::Report;
 use crate::corpus::{Expected, Sample};
@@ -61,6 +61,17 @@ pub fn accepted(matching: Matching, dialect: &str, text: &[u8], role: Role) -> V
             signals.collect()
         }
     }
+}
+
+/// Returns why careful matching refuses what it refuses in a message: name and reason.
+pub fn refused(dialect: &str, text: &[u8], role: Role) -> Vec<(String, Reason)> {
+    let Some(dialect) = Dialect::builtin(dialect) else { return Vec::new() };
+    let findings = scan(&Rules::new([Arc::clone(dialect)]), text, &Origin::new(role)).into_iter();
+    let misses = findings.filter_map(|finding| match finding {
+        Finding::Signal(_) => None,
+        Finding::NearMiss(miss) => Some((miss.name, miss.reason)),
+    });
+    misses.collect()
 }
 
 /// What one message came to.

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use aldis_testkit::accuracy::{Matching, Report, accepted, shared};
+use aldis_testkit::accuracy::{Matching, Report, accepted, refused, shared};
 use aldis_testkit::corpus::{Decided, Sample, samples};
 
 struct Options {
@@ -44,8 +44,12 @@ fn show(out: &mut impl Write, sample: &Sample) -> io::Result<()> {
     let Sample { phenomenon, dialect, text, role, genuine, .. } = sample;
     let found = accepted(Matching::Careful, dialect, text.as_bytes(), *role);
     let found: Vec<_> = found.iter().map(|signal| (&signal.name, &signal.subject)).collect();
+    let refused = refused(dialect, text.as_bytes(), *role);
     let start: String = text.chars().take(1_500).collect();
-    writeln!(out, "{phenomenon} {dialect} {role} said {genuine:?} found {found:?}\n{start:?}\n")
+    writeln!(
+        out,
+        "{phenomenon} {dialect} {role} said {genuine:?} found {found:?} refused {refused:?}\n{start:?}\n"
+    )
 }
 
 fn run() -> Result<bool, Box<dyn Error>> {

@@ -9,6 +9,7 @@ mod context;
 mod grammar;
 mod json;
 mod names;
+mod nesting;
 mod speech;
 mod words;
 
@@ -19,6 +20,7 @@ pub(super) fn all() -> Vec<Phenomenon> {
     let groups = [
         bytes::PHENOMENA,
         context::PHENOMENA,
+        nesting::PHENOMENA,
         names::PHENOMENA,
         grammar::PHENOMENA,
         json::PHENOMENA,
