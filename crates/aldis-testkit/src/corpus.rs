@@ -104,7 +104,14 @@ impl Phenomenon {
     /// Builds one of its twins in one of the dialects that have it.
     pub fn sample(&self, rng: &mut Rng, genuine: bool) -> Sample {
         let dialect = rng.pick(if genuine { self.genuine_in } else { self.false_in });
-        let Draft { text, role, genuine } = (self.build)(rng, dialect, genuine);
+        let Draft { mut text, role, genuine } = (self.build)(rng, dialect, genuine);
+        // Neither changes what is said, in any phenomenon.
+        if rng.chance(10) && !text.contains('\r') {
+            text = text.replace('\n', "\r\n");
+        }
+        if rng.chance(5) && !text.starts_with('\u{feff}') {
+            text.insert(0, '\u{feff}');
+        }
         let Self { name: phenomenon, decided, .. } = *self;
         Sample { phenomenon, decided, dialect, text, role, genuine }
     }

@@ -8,7 +8,7 @@ const SEED: u64 = 20_261_115;
 
 /// Word-decided errors that are allowed, in percent: the tables are small on purpose, and the
 /// generated sentences are not made from them.
-const WORDS_ERRORS_MAX: usize = 10;
+const WORDS_ERRORS_MAX: usize = 5;
 
 fn measured() -> (Report, Vec<String>) {
     let mut report = Report::default();

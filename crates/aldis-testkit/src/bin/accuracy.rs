@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use aldis_testkit::accuracy::{Matching, Report, accepted, refused, shared};
-use aldis_testkit::corpus::{Decided, Sample, samples};
+use aldis_testkit::corpus::{Sample, samples};
 
 struct Options {
     count: usize,
@@ -65,7 +65,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
     let mut shown = 0;
     for (index, sample) in samples(options.seed, options.count).enumerate() {
         let right = report.generated(&sample);
-        if !right && sample.decided == Decided::Structure && shown < options.show {
+        if !right && shown < options.show {
             shown += 1;
             show(&mut log, &sample)?;
         }

@@ -11,6 +11,7 @@ mod json;
 mod names;
 mod nesting;
 mod speech;
+mod variety;
 mod words;
 
 use super::{Decided, Phenomenon};
@@ -24,6 +25,7 @@ pub(super) fn all() -> Vec<Phenomenon> {
         names::PHENOMENA,
         grammar::PHENOMENA,
         json::PHENOMENA,
+        variety::PHENOMENA,
         speech::PHENOMENA,
         words::PHENOMENA,
     ];

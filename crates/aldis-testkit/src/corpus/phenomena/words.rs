@@ -85,18 +85,89 @@ const MADE: &[&str] = &[
     "Done. The build does not print warnings.",
 ];
 
+const CONDITIONS: &[&str] = &[
+    "Once the tests pass",
+    "When the review is through",
+    "As soon as CI has finished",
+    "If nobody objects",
+    "After the migration",
+    "When both branches are merged",
+];
+const FUTURES: &[&str] = &["I will", "I'll", "I am going to", "I shall", "I should", "I would"];
+const UTTERINGS: &[(&str, &str)] = &[
+    ("print", "Printing"),
+    ("output", "Outputting"),
+    ("emit", "Emitting"),
+    ("send", "Sending"),
+    ("write", "Writing"),
+    ("reply with", "Replying with"),
+    ("respond with", "Responding with"),
+    ("end with", "Ending with"),
+    ("close with", "Closing with"),
+    ("finish with", "Finishing with"),
+];
+const NOUNS: &[&str] = &[
+    "this signal",
+    "the following marker",
+    "the completion block",
+    "the tag below",
+    "the final line",
+    "the sentinel",
+    "my status block",
+];
+const REFUSALS: &[&str] = &["I must not", "I cannot", "I will not", "Do not", "Never", "I don't"];
+const SAMPLES: &[&str] =
+    &["An example", "The format", "A template", "The expected form", "A sample"];
+const SOURCES: &[&str] =
+    &["The prompt says", "README.md says", "The coordinator told me", "I was asked"];
+const FACTS: &[&str] = &[
+    "All tests pass",
+    "Every item of the plan is ticked",
+    "The review is through",
+    "All acceptance criteria are met",
+    "The branch is merged and deployed",
+    "Nothing is left on the list",
+];
+
+/// A sentence about a claim, put together from its usual parts.
+fn talk(rng: &mut Rng) -> String {
+    let ((utter, _), noun) = (rng.pick(UTTERINGS), rng.pick(NOUNS));
+    match rng.below(5) {
+        0 => format!("{}, {} {utter} {noun}:", rng.pick(CONDITIONS), rng.pick(FUTURES)),
+        1 => format!("{} {utter} {noun} yet:", rng.pick(REFUSALS)),
+        2 => format!("{} of {noun}:", rng.pick(SAMPLES)),
+        3 => format!("{} to {utter} {noun} at the very end:", rng.pick(SOURCES)),
+        _ => rng.pick(TALK).to_owned(),
+    }
+}
+
+/// A sentence that makes a claim, put together likewise.
+fn made(rng: &mut Rng) -> String {
+    let ((utter, uttering), noun) = (rng.pick(UTTERINGS), rng.pick(NOUNS));
+    match rng.below(5) {
+        0 => format!("{}, so I {utter} {noun}:", rng.pick(FACTS)),
+        1 => format!("{}. {uttering} {noun}:", rng.pick(FACTS)),
+        2 => format!("{}; here is {noun}:", rng.pick(FACTS)),
+        3 => format!("{}.", rng.pick(FACTS)),
+        _ => rng.pick(MADE).to_owned(),
+    }
+}
+
 fn mentioned(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
     let claim = claims::done(rng, dialect);
     let prose = filler::paragraph(rng);
-    if dialect == "turn" {
-        let lead = if genuine { rng.pick(MADE) } else { rng.pick(TALK_TURN) };
-        let gap = if genuine { rng.pick(&["\n", "\n\n"]) } else { " " };
-        let text = format!("{prose}\n\n{lead}{gap}{}", claim.text);
-        return Draft::heard(text, if genuine { vec![claim.expected] } else { Vec::new() });
-    }
-    let lead = if genuine { rng.pick(MADE) } else { rng.pick(TALK) };
-    // An unfinished sentence runs on into the next line, not over a blank one.
-    let gap = if lead.ends_with([':', '.']) { rng.pick(&["\n", "\n\n"]) } else { "\n" };
+    let lead = match (genuine, dialect) {
+        (true, _) => made(rng),
+        (false, "turn") => rng.pick(TALK_TURN).to_owned(),
+        (false, _) => talk(rng),
+    };
+    // An unfinished sentence runs on into the line of a trailer and into the line below otherwise,
+    // not over a blank one.
+    let gap = match (lead.ends_with([':', '.']), dialect) {
+        (true, _) => rng.pick(&["\n", "\n\n"]),
+        (false, "turn") => " ",
+        (false, _) => "\n",
+    };
     let text = format!("{prose}\n\n{lead}{gap}{}", claim.text);
     Draft::heard(text, if genuine { vec![claim.expected] } else { Vec::new() })
 }
@@ -170,15 +241,81 @@ const KEPT: &[&str] = &[
     "The TLS test still fails on main and is unrelated to this change.",
     "Actually exercised against the staging cluster.",
     "The pre-existing lint failures are tracked elsewhere.",
+    "None of the tests fail any more.",
 ];
+
+const OPENERS: &[&str] = &[
+    "Correction:",
+    "Wait,",
+    "Wait -",
+    "Actually,",
+    "Hold on:",
+    "Oops,",
+    "Oops!",
+    "Scratch that.",
+    "On second thought,",
+    "Sorry,",
+];
+const REASONS: &[&str] = &[
+    "the import still needs a guard.",
+    "I forgot the second endpoint.",
+    "one migration has no down step.",
+    "the docs still show the old flag.",
+    "there is one more task on the list.",
+    "the retry path drops a header.",
+];
+const CHECKED: &[&str] = &[
+    "The integration test",
+    "The build",
+    "The lint job",
+    "The type check",
+    "CI",
+    "The smoke test",
+];
+const BROKEN: &[&str] = &["is failing", "still fails", "fails on Windows", "is red", "is broken"];
+const HISTORY: &[&str] = &[
+    "was red before this change.",
+    "fails on main too and is unrelated.",
+    "was broken by an upstream release, now pinned.",
+    "passes again.",
+    "is green.",
+];
+const WORK: &[&str] = &["The cache layer", "The importer", "The second endpoint", "This"];
+const UNFINISHED: &[&str] =
+    &["is not finished yet.", "is not done.", "is incomplete.", "is not really complete."];
+
+fn take_back(rng: &mut Rng) -> String {
+    match rng.chance(60) {
+        true => format!("{} {}", rng.pick(OPENERS), rng.pick(REASONS)),
+        false => rng.pick(TAKEN_BACK).to_owned(),
+    }
+}
+
+fn contradict(rng: &mut Rng) -> String {
+    match rng.below(3) {
+        0 => format!("{} {}.", rng.pick(CHECKED), rng.pick(BROKEN)),
+        1 => format!("{} {}", rng.pick(WORK), rng.pick(UNFINISHED)),
+        _ => rng.pick(CONTRADICTED).to_owned(),
+    }
+}
+
+fn keep(rng: &mut Rng) -> String {
+    match rng.chance(50) {
+        true => format!("{} {}", rng.pick(CHECKED), rng.pick(HISTORY)),
+        false => rng.pick(KEPT).to_owned(),
+    }
+}
 
 fn retracted(rng: &mut Rng, dialect: &'static str, genuine: bool) -> Draft {
     let claim = claims::done(rng, dialect);
     let words = match (genuine, dialect, rng.chance(50)) {
-        (true, ..) => rng.pick(KEPT),
-        (false, "delivery", _) | (false, _, true) => rng.pick(TAKEN_BACK),
-        (false, _, false) => rng.pick(CONTRADICTED),
+        (true, ..) => keep(rng),
+        (false, "delivery", _) | (false, _, true) => take_back(rng),
+        (false, _, false) => contradict(rng),
     };
-    let text = format!("{}{}\n\n{words}", filler::before(rng), claim.text);
+    // Sometimes at once, sometimes after other things were said.
+    let between =
+        if rng.chance(30) { format!("{}\n\n", filler::paragraph(rng)) } else { String::new() };
+    let text = format!("{}{}\n\n{between}{words}", filler::before(rng), claim.text);
     Draft::heard(text, if genuine { vec![claim.expected] } else { Vec::new() })
 }
