@@ -1,0 +1,52 @@
+//! The phenomena, grouped by what makes the false twin false.
+//!
+//! A builder gets the dialect and which twin is wanted. The genuine twin keeps the words that make
+//! the other one false, where they do no harm: a fence that is closed before the signal, a quote
+//! that has ended, the same control character in the prose.
+
+mod bytes;
+mod context;
+mod grammar;
+mod json;
+mod names;
+mod nesting;
+mod speech;
+mod variety;
+mod words;
+
+use super::{Decided, Phenomenon};
+
+/// Every group, in the order of reports.
+pub(super) fn all() -> Vec<Phenomenon> {
+    let groups = [
+        bytes::PHENOMENA,
+        context::PHENOMENA,
+        nesting::PHENOMENA,
+        names::PHENOMENA,
+        grammar::PHENOMENA,
+        json::PHENOMENA,
+        variety::PHENOMENA,
+        speech::PHENOMENA,
+        words::PHENOMENA,
+    ];
+    groups.concat()
+}
+
+/// A phenomenon that structure decides, with both twins in the same dialects.
+const fn structure(
+    name: &'static str,
+    dialects: &'static [&'static str],
+    build: fn(&mut super::Rng, &'static str, bool) -> super::Draft,
+) -> Phenomenon {
+    twins(name, dialects, dialects, build)
+}
+
+/// A phenomenon that structure decides.
+const fn twins(
+    name: &'static str,
+    genuine_in: &'static [&'static str],
+    false_in: &'static [&'static str],
+    build: fn(&mut super::Rng, &'static str, bool) -> super::Draft,
+) -> Phenomenon {
+    Phenomenon { name, decided: Decided::Structure, genuine_in, false_in, build }
+}
