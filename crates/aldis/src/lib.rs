@@ -1,1 +1,32 @@
-//! Everything that touches the world.
+//! Everything of Aldis that touches the world: files, streams, the terminal.
+//!
+//! The binary `aldis` is [`run`] over the process's own arguments and streams. Deciding what is a
+//! signal is the business of [`aldis_core`]; this crate reads input, chooses dialects and shows
+//! findings to people ([`commands`]) and programs ([`wire`]).
+
+mod catalog;
+mod clock;
+mod commands;
+mod display;
+mod error;
+mod hearing;
+mod io;
+mod json;
+mod paint;
+mod selection;
+mod snippet;
+mod source;
+pub mod wire;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+pub use crate::io::{Color, Io};
+
+/// Runs one command and returns its exit code: 0 for yes, 1 for no, 2 for an error.
+pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io) -> ExitCode {
+    let code = commands::run(args, &mut io);
+    // Nobody is left to tell when this fails.
+    let _flushed = io.stdout.flush();
+    ExitCode::from(code)
+}

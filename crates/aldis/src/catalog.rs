@@ -1,0 +1,268 @@
+//! The dialects there are: the built-in ones and the user's own.
+//!
+//! A project is the nearest directory, from the current one upwards, that has `.aldis/dialects` or
+//! `aldis.toml`. Its dialects are the files `.aldis/dialects/*.toml` and the tables
+//! `[dialects.NAME]` of `aldis.toml`.
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aldis_core::dialect::{FORMAT_VERSION, builtin_source, builtins};
+use aldis_core::{Dialect, DialectError};
+
+use crate::error::CommandError;
+
+/// A dialect and where it comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) dialect: Arc<Dialect>,
+    /// The file that defines it; `None` for a built-in one.
+    pub(crate) file: Option<PathBuf>,
+    /// Its TOML text.
+    pub(crate) source: String,
+}
+
+/// Every dialect that can be named.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    entries: Vec<Entry>,
+}
+
+impl Catalog {
+    /// Loads the built-in dialects and those of the project around `directory`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a user's dialect cannot be used: it would be missing from every result.
+    pub(crate) fn load(directory: &Path) -> Result<Self, CommandError> {
+        let mut catalog = Self::builtin();
+        let Some(project) = directory.ancestors().find(|place| is_project(place)) else {
+            return Ok(catalog);
+        };
+        for file in dialect_files(&project.join(DIALECTS_DIR))? {
+            let entry = load_file(&file)?;
+            catalog.add(entry)?;
+        }
+        let config = project.join(CONFIG_FILE);
+        if config.is_file() {
+            for entry in load_config(&config)? {
+                catalog.add(entry)?;
+            }
+        }
+        Ok(catalog)
+    }
+
+    /// Returns only the built-in dialects.
+    pub(crate) fn builtin() -> Self {
+        let entries = builtins().iter().map(|dialect| Entry {
+            dialect: Arc::clone(dialect),
+            file: None,
+            source: builtin_source(&dialect.name).unwrap_or_default().to_owned(),
+        });
+        Self { entries: entries.collect() }
+    }
+
+    /// Returns the dialects, built-in ones first.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Returns the dialect of that name.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the names there are.
+    pub(crate) fn get(&self, name: &str) -> Result<&Entry, CommandError> {
+        self.entries.iter().find(|entry| &*entry.dialect.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.entries.iter().map(|entry| &*entry.dialect.name).collect();
+            CommandError::new(format!("there is no dialect `{name}`"))
+                .with_help(format!("the dialects are {}", names.join(", ")))
+        })
+    }
+
+    fn add(&mut self, entry: Entry) -> Result<(), CommandError> {
+        let name = &entry.dialect.name;
+        let Some(other) = self.entries.iter().find(|other| other.dialect.name == *name) else {
+            self.entries.push(entry);
+            return Ok(());
+        };
+        let place = entry.file.as_deref().unwrap_or_else(|| Path::new("")).display();
+        Err(match &other.file {
+            None => CommandError::new(format!("`{place}`: `{name}` is a built-in dialect"))
+                .with_help("give yours another name"),
+            Some(file) => CommandError::new(format!(
+                "`{place}`: the dialect `{name}` is already defined in `{}`",
+                file.display()
+            ))
+            .with_help("remove or rename one of them"),
+        })
+    }
+}
+
+/// Reads one dialect file.
+///
+/// # Errors
+///
+/// Fails with the file and line of what is wrong.
+pub(crate) fn load_file(path: &Path) -> Result<Entry, CommandError> {
+    let source = read(path)?;
+    match Dialect::from_toml(&source) {
+        Ok(dialect) => {
+            Ok(Entry { dialect: Arc::new(dialect), file: Some(path.to_owned()), source })
+        }
+        Err(error) => {
+            let problem = Problem::new(path, &source, error);
+            let mut message = problem.message();
+            if let Some(excerpt) = &problem.excerpt {
+                message.push('\n');
+                message.push_str(excerpt);
+            }
+            let failed = CommandError::new(message);
+            Err(match problem.help {
+                Some(help) => failed.with_help(help),
+                None => failed,
+            })
+        }
+    }
+}
+
+/// What is wrong with a dialect file, ready to be shown.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    file: String,
+    line: Option<usize>,
+    what: String,
+    /// The source line with an underline.
+    pub(crate) excerpt: Option<String>,
+    /// What would be right.
+    pub(crate) help: Option<String>,
+}
+
+impl Problem {
+    fn new(path: &Path, source: &str, error: DialectError) -> Self {
+        let excerpt = match (error.line, &error.span) {
+            (Some(line), Some(span)) => underlined(source, line, span),
+            _ => None,
+        };
+        Self {
+            file: path.display().to_string(),
+            line: error.line,
+            what: error.message,
+            excerpt,
+            help: error.help,
+        }
+    }
+
+    /// Says what is wrong and where.
+    pub(crate) fn message(&self) -> String {
+        let what = crate::display::lines(&self.what);
+        match self.line {
+            Some(line) => format!("{} line {line}: {what}", self.file),
+            None => format!("{}: {what}", self.file),
+        }
+    }
+}
+
+fn underlined(source: &str, line: usize, span: &Range<usize>) -> Option<String> {
+    let start = source.get(..span.start)?.rfind('\n').map_or(0, |newline| newline + 1);
+    let text = source.get(start..)?.lines().next()?;
+    let before = source.get(start..span.start)?;
+    let covered = source.get(span.clone())?.lines().next().unwrap_or_default();
+    let number = line.to_string();
+    Some(format!(
+        "{:width$} |\n{number} | {}\n{:width$} | {}{}",
+        "",
+        crate::display::line(text),
+        "",
+        " ".repeat(crate::display::line(before).chars().count()),
+        "^".repeat(crate::display::line(covered).chars().count().max(1)),
+        width = number.len(),
+    ))
+}
+
+fn read(path: &Path) -> Result<String, CommandError> {
+    let length = fs::metadata(path).map_err(|error| CommandError::file(path, &error))?.len();
+    if length > FILE_BYTES_MAX {
+        return Err(CommandError::new(format!(
+            "`{}`: {length} bytes are too many for a dialect file",
+            path.display()
+        ))
+        .with_help(format!("at most {FILE_BYTES_MAX} bytes are read")));
+    }
+    fs::read_to_string(path).map_err(|error| CommandError::file(path, &error))
+}
+
+fn is_project(directory: &Path) -> bool {
+    directory.join(DIALECTS_DIR).is_dir() || directory.join(CONFIG_FILE).is_file()
+}
+
+fn dialect_files(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(CommandError::file(directory, &error)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| CommandError::file(directory, &error))?.path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Reads the `[dialects.NAME]` tables of a configuration file. The rest of it is not ours.
+fn load_config(path: &Path) -> Result<Vec<Entry>, CommandError> {
+    let text = read(path)?;
+    let table: toml::Table = toml::from_str(&text).map_err(|error| {
+        let span = error.span();
+        let line = span
+            .as_ref()
+            .map(|span| 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count());
+        let what = DialectError { message: error.message().to_owned(), help: None, span, line };
+        CommandError::new(Problem::new(path, &text, what).message())
+    })?;
+    let Some(dialects) = table.get("dialects").and_then(toml::Value::as_table) else {
+        return Ok(Vec::new());
+    };
+    dialects.iter().map(|(name, value)| load_table(path, name, value)).collect()
+}
+
+fn load_table(path: &Path, name: &str, value: &toml::Value) -> Result<Entry, CommandError> {
+    let place = format!("`{}`: [dialects.{name}]", path.display());
+    let mut table = value
+        .as_table()
+        .cloned()
+        .ok_or_else(|| CommandError::new(format!("{place} is not a table")))?;
+    table.entry("v").or_insert_with(|| i64::from(FORMAT_VERSION).into());
+    table.entry("name").or_insert_with(|| name.into());
+    if table.get("name").and_then(toml::Value::as_str) != Some(name) {
+        return Err(CommandError::new(format!("{place} has another `name`"))
+            .with_help("leave `name` out: the table says it"));
+    }
+    let source =
+        toml::to_string(&table).map_err(|error| CommandError::new(format!("{place}: {error}")))?;
+    match Dialect::from_toml(&source) {
+        Ok(dialect) => {
+            Ok(Entry { dialect: Arc::new(dialect), file: Some(path.to_owned()), source })
+        }
+        // Lines would be those of the text written here, not of the user's file.
+        Err(error) => {
+            let failed = CommandError::new(format!("{place}: {}", error.message));
+            Err(match error.help {
+                Some(help) => failed.with_help(help),
+                None => failed,
+            })
+        }
+    }
+}
+
+const CONFIG_FILE: &str = "aldis.toml";
+const DIALECTS_DIR: &str = ".aldis/dialects";
+/// The longest built-in dialect has 5 KB.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;

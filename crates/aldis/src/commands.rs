@@ -1,0 +1,118 @@
+//! The commands: arguments in, exit code out.
+
+mod completions;
+mod dialects;
+mod explain;
+mod prompt;
+mod scan;
+mod schema;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+
+use clap::{Parser, Subcommand};
+
+use crate::display;
+use crate::error::CommandError;
+use crate::io::{Color, Io};
+use crate::paint::Paint;
+
+/// Reads what coding agents say
+///
+/// Agents report in their output that they are done, blocked, waiting or 45 % along. Aldis finds
+/// these signals in text and transcripts without mistaking a quoted, echoed, announced or
+/// taken-back signal for a genuine one, and can always say why.
+///
+/// Exit codes: 0 yes, 1 no, 2 usage or input error.
+#[derive(Debug, Parser)]
+#[command(name = "aldis", version, max_term_width = 100)]
+struct Cli {
+    /// When to use colour
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    color: Color,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Completions(completions::CompletionsArgs),
+    #[command(subcommand)]
+    Dialects(dialects::DialectsCommand),
+    Explain(explain::ExplainArgs),
+    Prompt(prompt::PromptArgs),
+    Scan(scan::ScanArgs),
+    Schema(schema::SchemaArgs),
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Success, or something was found.
+    Yes,
+    /// Failure by rule, or nothing was found.
+    No,
+    /// Something could not be read, and that was reported.
+    Error,
+}
+
+impl Outcome {
+    fn code(self) -> u8 {
+        match self {
+            Self::Yes => 0,
+            Self::No => 1,
+            Self::Error => 2,
+        }
+    }
+}
+
+/// Parses arguments, runs the command and reports its error. Returns the exit code.
+pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return report_usage(io, &error),
+    };
+    io.set_color(cli.color);
+    let result = match cli.command {
+        Command::Completions(args) => completions::run(io, &args),
+        Command::Dialects(command) => dialects::run(io, command),
+        Command::Explain(args) => explain::run(io, args),
+        Command::Prompt(args) => prompt::run(io, &args),
+        Command::Scan(args) => scan::run(io, args),
+        Command::Schema(args) => schema::run(io, &args),
+    };
+    match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
+        Ok(outcome) => outcome.code(),
+        Err(CommandError::Closed) => Outcome::Yes.code(),
+        Err(error) => {
+            report(io, &error);
+            Outcome::Error.code()
+        }
+    }
+}
+
+/// Shows an error on standard error.
+fn report(io: &mut Io, error: &CommandError) {
+    let CommandError::Failed { message, help } = error else { return };
+    let paint = Paint { on: io.color_stderr };
+    let message = display::lines(message);
+    // Nobody is left to tell when this fails.
+    let _written = writeln!(io.stderr, "{} {message}", paint.bad("error:"));
+    if let Some(help) = help {
+        let help = display::lines(help);
+        let _written = writeln!(io.stderr, "{} {help}", paint.good(" help:"));
+    }
+}
+
+fn report_usage(io: &mut Io, error: &clap::Error) -> u8 {
+    let (stream, color) = if error.use_stderr() {
+        (&mut io.stderr, io.color_stderr)
+    } else {
+        (&mut io.stdout, io.color_stdout)
+    };
+    let text = error.render();
+    let text = if color { text.ansi().to_string() } else { text.to_string() };
+    let _written = stream.write_all(text.as_bytes());
+    u8::try_from(error.exit_code()).unwrap_or_else(|_| Outcome::Error.code())
+}

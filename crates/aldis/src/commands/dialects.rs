@@ -1,0 +1,111 @@
+//! `aldis dialects`: what dialects there are, and whether a file is one.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::{Outcome, report};
+use crate::catalog::load_file;
+use crate::error::CommandError;
+use crate::io::Io;
+use crate::paint::Paint;
+use crate::selection::catalog;
+use crate::wire::DialectLine;
+use crate::{display, json};
+
+/// List, show and check dialects
+///
+/// Your own dialects are files `.aldis/dialects/*.toml` and tables `[dialects.NAME]` in `aldis.toml`,
+/// in the nearest directory from the current one upwards that has either.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  aldis dialects list
+  aldis dialects show chorus > .aldis/dialects/mine.toml
+  aldis dialects check .aldis/dialects/*.toml")]
+pub(super) enum DialectsCommand {
+    Check(CheckArgs),
+    List(ListArgs),
+    Show(ShowArgs),
+}
+
+/// Check dialect files
+///
+/// Says for each file whether it can be used, and if not, what to change on which line. Exits with 1
+/// if one cannot.
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// Files to check
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+}
+
+/// List the dialects
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Print the TOML of a dialect
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// The name of the dialect
+    name: String,
+}
+
+pub(super) fn run(io: &mut Io, command: DialectsCommand) -> Result<Outcome, CommandError> {
+    match command {
+        DialectsCommand::Check(args) => check(io, &args),
+        DialectsCommand::List(args) => list(io, &args),
+        DialectsCommand::Show(args) => show(io, &args),
+    }
+}
+
+fn check(io: &mut Io, args: &CheckArgs) -> Result<Outcome, CommandError> {
+    let mut outcome = Outcome::Yes;
+    for file in &args.files {
+        if let Err(error) = file.metadata() {
+            report(io, &CommandError::file(file, &error));
+            outcome = Outcome::Error;
+            continue;
+        }
+        match load_file(file) {
+            Ok(entry) => {
+                let (name, count) = (&entry.dialect.name, entry.dialect.signals.len());
+                let signals = if count == 1 { "signal" } else { "signals" };
+                writeln!(io.stdout, "{}: ok, `{name}`, {count} {signals}", file.display())?;
+            }
+            Err(error) => {
+                report(io, &error);
+                outcome = if outcome == Outcome::Yes { Outcome::No } else { outcome };
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+fn list(io: &mut Io, args: &ListArgs) -> Result<Outcome, CommandError> {
+    let paint = Paint { on: io.color_stdout };
+    for entry in catalog()?.entries() {
+        if args.json {
+            json::write_line(&mut io.stdout, &DialectLine::new(entry))?;
+            continue;
+        }
+        let dialect = &entry.dialect;
+        let about = display::line(&dialect.about);
+        let family = dialect.syntax.family();
+        write!(io.stdout, "{:<13} {family:<8} {about}", paint.strong(&dialect.name))?;
+        if let Some(file) = &entry.file {
+            write!(io.stdout, "  {}", paint.dim(format_args!("({})", file.display())))?;
+        }
+        writeln!(io.stdout)?;
+    }
+    Ok(Outcome::Yes)
+}
+
+fn show(io: &mut Io, args: &ShowArgs) -> Result<Outcome, CommandError> {
+    let catalog = catalog()?;
+    io.stdout.write_all(display::lines(&catalog.get(&args.name)?.source).as_bytes())?;
+    Ok(Outcome::Yes)
+}

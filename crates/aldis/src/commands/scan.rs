@@ -1,0 +1,172 @@
+//! `aldis scan`: the signals in text and transcripts.
+
+use std::path::Path;
+
+use aldis_core::{Finding, NearMiss, Signal};
+use clap::Args;
+
+use super::{Outcome, report};
+use crate::error::CommandError;
+use crate::hearing::{Heard, Hearing, Stopped};
+use crate::io::Io;
+use crate::paint::Paint;
+use crate::selection::{Matching, Selection, SelectionArgs};
+use crate::source::Source;
+use crate::wire::ScanLine;
+use crate::{display, json};
+
+/// Print the signals in text and transcripts
+///
+/// Prints one line per signal: where it is, its dialect, name and subject, what it means, and what
+/// was said with it. Exits with 0 if there was a signal, with 1 if there was none and with 2 if an
+/// input could not be read, so it can stand in an `if`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aldis scan session.jsonl
+  some-agent | aldis scan --dialect caw
+  aldis scan --dialect 'promise=ALL TESTS PASS' --json log.txt
+  aldis scan --follow --near-misses session.jsonl")]
+pub(super) struct ScanArgs {
+    #[command(flatten)]
+    selection: SelectionArgs,
+
+    /// Also print what looked like a signal and was not one, with the reason
+    #[arg(long)]
+    near_misses: bool,
+
+    /// Keep reading as the input grows
+    ///
+    /// Reads one file or standard input until Ctrl-C. A file that is cut short or replaced is read
+    /// from its new beginning. In text, silence for one second ends a message: a claim is only
+    /// certain when nothing more follows that could take it back.
+    #[arg(long, short)]
+    follow: bool,
+
+    /// Print one JSON object a line; see `aldis schema scan`
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(io: &mut Io, args: ScanArgs) -> Result<Outcome, CommandError> {
+    let selection = Selection::new(args.selection)?;
+    if args.follow && selection.files.len() > 1 {
+        return Err(CommandError::new("--follow reads one input")
+            .with_help("start one `aldis scan --follow` for each file"));
+    }
+    if args.follow && selection.matching == Matching::Reference {
+        return Err(CommandError::new("--follow does not work with --matching reference")
+            .with_help("the plain regexes need the whole text"));
+    }
+    let hearing = Hearing {
+        selection: &selection,
+        near_misses: args.near_misses,
+        follow: args.follow,
+        keep_text: false,
+    };
+    let mut outcome = Outcome::No;
+    let mut unread = false;
+    for file in &selection.files {
+        match scan_file(io, file, &hearing, args.json, &mut outcome) {
+            Ok(()) => {}
+            Err(Stopped::Reading(error)) => {
+                io.stdout.flush()?;
+                report(io, &error);
+                unread = true;
+            }
+            // Whoever listened has heard enough.
+            Err(Stopped::Showing(CommandError::Closed)) => break,
+            Err(Stopped::Showing(error)) => return Err(error),
+        }
+    }
+    match io.stdout.flush().map_err(CommandError::from) {
+        Ok(()) | Err(CommandError::Closed) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(if unread { Outcome::Error } else { outcome })
+}
+
+fn scan_file(
+    io: &mut Io,
+    file: &Path,
+    hearing: &Hearing<'_>,
+    as_json: bool,
+    outcome: &mut Outcome,
+) -> Result<(), Stopped> {
+    let mut source = Source::open(io, file, hearing.follow).map_err(Stopped::Reading)?;
+    let name = file.display().to_string();
+    let paint = Paint { on: io.color_stdout };
+    hearing.listen(&mut source, &mut |heard| {
+        for finding in &heard.findings {
+            if finding.signal().is_some() {
+                *outcome = Outcome::Yes;
+            }
+            if as_json {
+                let line = ScanLine::new(&name, heard.message, heard.entry, finding);
+                json::write_line(&mut io.stdout, &line)?;
+            } else {
+                writeln!(io.stdout, "{}", human_line(paint, &name, &heard, finding))?;
+            }
+        }
+        if hearing.follow {
+            io.stdout.flush()?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// `file:line:column: dialect NAME subject  meaning  "payload"  [warnings]`.
+fn human_line(paint: Paint, file: &str, heard: &Heard<'_>, finding: &Finding) -> String {
+    let place = finding.place();
+    let file = display::line(file);
+    // A line inside a message of a transcript is no line of the file.
+    let place = match heard.entry {
+        Some(entry) => format!("{file}:{entry}:"),
+        None => format!("{file}:{}:{}:", place.line, place.column),
+    };
+    match finding {
+        Finding::Signal(signal) => {
+            format!("{} {}", paint.place(place), signal_words(paint, signal))
+        }
+        Finding::NearMiss(miss) => {
+            paint.dim(format_args!("{place} {}", miss_words(miss))).to_string()
+        }
+    }
+}
+
+fn signal_words(paint: Paint, signal: &Signal) -> String {
+    let name = display::line(&signal.name);
+    let what = match &signal.subject {
+        Some(subject) => format!("{name} {}", display::excerpt(subject, SUBJECT_MAX)),
+        None => name,
+    };
+    let mut parts = vec![
+        format!("{} {}", signal.dialect, paint.strong(format_args!("{what:<NAME_WIDTH$}"))),
+        paint.good(format_args!("{:<MEANING_WIDTH$}", signal.meaning.as_str())).to_string(),
+    ];
+    if let Some(progress) = signal.progress {
+        parts.push(format!("{progress} %"));
+    }
+    if let Some(payload) = &signal.payload {
+        parts.push(format!("\"{}\"", display::excerpt(payload, PAYLOAD_MAX)));
+    }
+    if !signal.warnings.is_empty() {
+        let warnings: Vec<String> = signal.warnings.iter().map(ToString::to_string).collect();
+        let warnings = display::line(&warnings.join(", "));
+        parts.push(paint.warn(format_args!("[{warnings}]")).to_string());
+    }
+    parts.join("  ").trim_end().to_owned()
+}
+
+fn miss_words(miss: &NearMiss) -> String {
+    let name = display::excerpt(&miss.name, SUBJECT_MAX);
+    let hint = display::line(&miss.hint);
+    let what =
+        format!("{} {name:<NAME_WIDTH$}  near miss   [{}]  {hint}", miss.dialect, miss.reason);
+    what.trim_end().to_owned()
+}
+
+const MEANING_WIDTH: usize = 11;
+const NAME_WIDTH: usize = 24;
+const PAYLOAD_MAX: usize = 72;
+const SUBJECT_MAX: usize = 64;

@@ -1,0 +1,38 @@
+//! `aldis schema`: JSON Schema of the formats that programs read and write.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::Outcome;
+use crate::error::CommandError;
+use crate::io::Io;
+use crate::wire::SCHEMAS;
+
+/// Print the JSON Schema of a format
+///
+/// Without a name, lists the formats.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aldis schema
+  aldis schema scan > scan.schema.json")]
+pub(super) struct SchemaArgs {
+    /// The format
+    #[arg(value_parser = SCHEMAS.iter().map(|format| format.name).collect::<Vec<_>>())]
+    format: Option<String>,
+}
+
+pub(super) fn run(io: &mut Io, args: &SchemaArgs) -> Result<Outcome, CommandError> {
+    let Some(wanted) = &args.format else {
+        for format in SCHEMAS {
+            writeln!(io.stdout, "{:<15} {}", format.name, format.about)?;
+        }
+        return Ok(Outcome::Yes);
+    };
+    if let Some(format) = SCHEMAS.iter().find(|format| format.name == wanted) {
+        let text =
+            serde_json::to_string_pretty(&(format.schema)()).map_err(std::io::Error::from)?;
+        writeln!(io.stdout, "{text}")?;
+    }
+    Ok(Outcome::Yes)
+}

@@ -1,0 +1,320 @@
+//! From bytes to findings, message by message.
+//!
+//! Plain text is one message and streams through the scanner. A transcript goes through its reader,
+//! and each message is scanned with its own origin. Nothing is read twice: the format is detected on
+//! the first piece, which is then the first piece of the message.
+
+use aldis_core::transcript::{self, Format, Reader};
+use aldis_core::{Finding, Message, Origin, Place, Scanner, reference};
+
+use crate::error::CommandError;
+use crate::selection::{Input, Matching, Selection};
+use crate::source::{CHUNK, Next, Source};
+
+/// One message and what was found in it.
+#[derive(Debug)]
+pub(crate) struct Heard<'t> {
+    /// Counts the messages of a transcript from 0; 0 for text.
+    pub(crate) message: u64,
+    /// The line of the transcript file; `None` for text.
+    pub(crate) entry: Option<u64>,
+    /// What was said, where it was kept.
+    pub(crate) text: &'t [u8],
+    /// In text order, except for text that is followed.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// How much was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Amount {
+    pub(crate) bytes: u64,
+    /// Only counted where [`Hearing::keep_text`] is set.
+    pub(crate) lines: u64,
+    /// Lines of a transcript that could not be read.
+    pub(crate) skipped: u64,
+}
+
+/// Why an input was not heard to its end.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    /// It could not be read. Others may be.
+    Reading(CommandError),
+    /// What was found could not be shown.
+    Showing(CommandError),
+}
+
+/// How to listen.
+#[derive(Debug)]
+pub(crate) struct Hearing<'s> {
+    pub(crate) selection: &'s Selection,
+    /// Whether near misses are wanted.
+    pub(crate) near_misses: bool,
+    /// Whether the input may grow.
+    pub(crate) follow: bool,
+    /// Whether findings come with the text around them.
+    pub(crate) keep_text: bool,
+}
+
+type Sink<'f> = dyn FnMut(Heard<'_>) -> Result<(), CommandError> + 'f;
+
+impl Hearing<'_> {
+    /// Listens to one input until it ends.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the input cannot be read, or as soon as `sink` fails.
+    pub(crate) fn listen(
+        &self,
+        source: &mut Source,
+        sink: &mut Sink<'_>,
+    ) -> Result<Amount, Stopped> {
+        let may_matter = |line: &[u8]| match self.selection.matching {
+            Matching::Careful => self.selection.rules.may_match_json(line),
+            Matching::Reference => true,
+        };
+        let mut buffer = vec![0; CHUNK];
+        let mut amount = Amount::default();
+        let mut ear: Option<Ear<'_>> = None;
+        loop {
+            match source.next(&mut buffer).map_err(Stopped::Reading)? {
+                Next::Bytes(count) => {
+                    let bytes = buffer.get(..count).unwrap_or_default();
+                    amount.add(bytes, self.keep_text);
+                    let ear = ear.get_or_insert_with(|| self.ear(bytes, &may_matter));
+                    self.push(ear, bytes, source, sink)?;
+                }
+                Next::Pause => {
+                    if let Some(Ear::Text(text)) = &mut ear {
+                        text.end(self, sink).map_err(Stopped::Showing)?;
+                    }
+                }
+                Next::Restart => self.finish(ear.take(), &mut amount, sink)?,
+                Next::End => {
+                    self.finish(ear, &mut amount, sink)?;
+                    return Ok(amount);
+                }
+            }
+        }
+    }
+
+    fn ear<'a>(&'a self, head: &[u8], may_matter: &'a dyn Fn(&[u8]) -> bool) -> Ear<'a> {
+        let format = match self.selection.input {
+            Input::Auto => transcript::detect(head),
+            Input::Is(format) => format,
+        };
+        let whole = self.keep_text || self.selection.matching == Matching::Reference;
+        if format == Format::Text {
+            return if whole { Ear::Whole(Vec::new()) } else { Ear::Text(TextEar::default()) };
+        }
+        let reader = Reader::new(format, may_matter);
+        Ear::Transcript(if self.follow { reader.following() } else { reader })
+    }
+
+    fn push<'a>(
+        &'a self,
+        ear: &mut Ear<'a>,
+        bytes: &[u8],
+        source: &Source,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Stopped> {
+        match ear {
+            Ear::Text(text) => text.push(self, bytes, sink).map_err(Stopped::Showing),
+            Ear::Transcript(reader) => {
+                let mut result = Ok(());
+                reader.push(bytes, &mut |message| self.hear(&mut result, message, sink));
+                result.map_err(Stopped::Showing)
+            }
+            Ear::Whole(text) if text.len() + bytes.len() > TEXT_BYTES_MAX => {
+                let path = source.path.display();
+                let error = format!("`{path}`: more than {} MiB of text", TEXT_BYTES_MAX >> 20);
+                Err(Stopped::Reading(
+                    CommandError::new(error).with_help("`aldis scan` reads text of any length"),
+                ))
+            }
+            Ear::Whole(text) => {
+                text.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(
+        &self,
+        ear: Option<Ear<'_>>,
+        amount: &mut Amount,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Stopped> {
+        match ear {
+            None => Ok(()),
+            Some(Ear::Text(mut text)) => text.end(self, sink),
+            Some(Ear::Transcript(mut reader)) => {
+                let mut result = Ok(());
+                reader.finish(&mut |message| self.hear(&mut result, message, sink));
+                amount.skipped += reader.skipped_lines();
+                result
+            }
+            Some(Ear::Whole(text)) => {
+                let findings = self.scan(&text, &Origin::assistant());
+                sink(Heard { message: 0, entry: None, text: &text, findings })
+            }
+        }
+        .map_err(Stopped::Showing)
+    }
+
+    /// Scans one message of a transcript, unless showing an earlier one failed.
+    fn hear(&self, result: &mut Result<(), CommandError>, message: Message, sink: &mut Sink<'_>) {
+        let careful = self.selection.matching == Matching::Careful;
+        let heard_in_vain = careful && !self.near_misses && !message.origin.may_signal();
+        if result.is_err() || heard_in_vain {
+            return;
+        }
+        let findings = self.scan(message.text.as_bytes(), &message.origin);
+        if !findings.is_empty() {
+            let text = message.text.as_bytes();
+            let heard = Heard { message: message.index, entry: message.entry, text, findings };
+            *result = sink(heard);
+        }
+    }
+
+    fn scan(&self, text: &[u8], origin: &Origin) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        match self.selection.matching {
+            Matching::Careful => {
+                let mut scanner = self.scanner(origin.clone());
+                scanner.push(text, &mut |finding| self.keep(&mut findings, finding));
+                scanner.finish(&mut |finding| self.keep(&mut findings, finding));
+            }
+            Matching::Reference => {
+                let text = String::from_utf8_lossy(text);
+                let signals = reference::scan(self.selection.rules.dialects(), &text, origin);
+                findings.extend(signals.into_iter().map(Finding::Signal));
+            }
+        }
+        findings.sort_by_key(|finding| finding.place().span.start);
+        findings
+    }
+
+    fn scanner(&self, origin: Origin) -> Scanner<'_> {
+        Scanner::new(&self.selection.rules, origin).with_token(self.selection.token.clone())
+    }
+
+    fn keep(&self, findings: &mut Vec<Finding>, finding: Finding) {
+        if self.near_misses || finding.signal().is_some() {
+            findings.push(finding);
+        }
+    }
+}
+
+impl Amount {
+    fn add(&mut self, bytes: &[u8], count_lines: bool) {
+        self.bytes += bytes.len() as u64;
+        if count_lines {
+            self.lines += newlines(bytes);
+        }
+    }
+}
+
+/// What is listening to the bytes of one input.
+enum Ear<'a> {
+    Text(TextEar<'a>),
+    Transcript(Reader<'a>),
+    /// Text that is kept to its end before it is scanned.
+    Whole(Vec<u8>),
+}
+
+/// Text that streams through a scanner. Where it is followed, a pause ends one message and the next
+/// bytes begin another, while places go on counting from the beginning of the input.
+#[derive(Default)]
+struct TextEar<'a> {
+    scanner: Option<Scanner<'a>>,
+    findings: Vec<Finding>,
+    /// Where the current message starts.
+    base: Position,
+    here: Position,
+}
+
+impl<'a> TextEar<'a> {
+    fn push(
+        &mut self,
+        hearing: &'a Hearing<'_>,
+        bytes: &[u8],
+        sink: &mut Sink<'_>,
+    ) -> Result<(), CommandError> {
+        let scanner = self.scanner.get_or_insert_with(|| hearing.scanner(Origin::assistant()));
+        let findings = &mut self.findings;
+        scanner.push(bytes, &mut |finding| hearing.keep(findings, finding));
+        if !hearing.follow {
+            return Ok(());
+        }
+        self.here.advance(bytes);
+        self.show(sink)
+    }
+
+    /// Ends the message, if one has begun.
+    fn end(&mut self, hearing: &Hearing<'_>, sink: &mut Sink<'_>) -> Result<(), CommandError> {
+        let Some(scanner) = self.scanner.take() else { return Ok(()) };
+        let findings = &mut self.findings;
+        scanner.finish(&mut |finding| hearing.keep(findings, finding));
+        self.findings.sort_by_key(|finding| finding.place().span.start);
+        self.show(sink)?;
+        self.base = self.here;
+        Ok(())
+    }
+
+    fn show(&mut self, sink: &mut Sink<'_>) -> Result<(), CommandError> {
+        if self.findings.is_empty() {
+            return Ok(());
+        }
+        let mut findings = std::mem::take(&mut self.findings);
+        findings.iter_mut().for_each(|finding| self.base.shift(finding));
+        sink(Heard { message: 0, entry: None, text: &[], findings })
+    }
+}
+
+/// A place in the input: how much stands before it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Position {
+    bytes: u64,
+    lines: u64,
+    /// Bytes on the current line.
+    columns: u64,
+}
+
+impl Position {
+    fn advance(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.lines += newlines(bytes);
+        match bytes.iter().rposition(|byte| *byte == b'\n') {
+            Some(newline) => self.columns = (bytes.len() - newline - 1) as u64,
+            None => self.columns += bytes.len() as u64,
+        }
+    }
+
+    /// Counts a finding's place from the beginning of the input.
+    fn shift(&self, finding: &mut Finding) {
+        let place = match finding {
+            Finding::Signal(signal) => {
+                signal.body_end = signal.body_end.map(|end| end + self.bytes);
+                &mut signal.place
+            }
+            Finding::NearMiss(miss) => &mut miss.place,
+        };
+        self.shift_place(place);
+    }
+
+    fn shift_place(&self, place: &mut Place) {
+        if place.line == 1 {
+            place.column += self.columns;
+        }
+        place.line += self.lines;
+        place.span.start += self.bytes;
+        place.span.end += self.bytes;
+    }
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// The longest text that is kept whole; transcripts are kept message by message.
+const TEXT_BYTES_MAX: usize = 64 << 20;

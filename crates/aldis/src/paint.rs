@@ -1,0 +1,62 @@
+//! Colours by what they are for. Without colour every style writes nothing.
+
+use std::fmt;
+
+use anstyle::{AnsiColor, Style};
+
+/// Colours text, or leaves it alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paint {
+    pub(crate) on: bool,
+}
+
+impl Paint {
+    /// What counts.
+    pub(crate) fn good<T: fmt::Display>(self, text: T) -> Painted<T> {
+        self.with(AnsiColor::Green.on_default().bold(), text)
+    }
+
+    /// What nearly counted.
+    pub(crate) fn warn<T: fmt::Display>(self, text: T) -> Painted<T> {
+        self.with(AnsiColor::Yellow.on_default().bold(), text)
+    }
+
+    /// What is wrong.
+    pub(crate) fn bad<T: fmt::Display>(self, text: T) -> Painted<T> {
+        self.with(AnsiColor::Red.on_default().bold(), text)
+    }
+
+    /// Places and line numbers.
+    pub(crate) fn place<T: fmt::Display>(self, text: T) -> Painted<T> {
+        self.with(AnsiColor::Blue.on_default(), text)
+    }
+
+    /// What matters most in a line.
+    pub(crate) fn strong<T: fmt::Display>(self, text: T) -> Painted<T> {
+        self.with(Style::new().bold(), text)
+    }
+
+    /// What may be passed over.
+    pub(crate) fn dim<T: fmt::Display>(self, text: T) -> Painted<T> {
+        self.with(Style::new().dimmed(), text)
+    }
+
+    fn with<T>(self, style: Style, text: T) -> Painted<T> {
+        Painted { style: if self.on { style } else { Style::new() }, text }
+    }
+}
+
+/// Text with its colour. Padding applies to the text inside the colour.
+#[derive(Debug)]
+pub(crate) struct Painted<T> {
+    style: Style,
+    text: T,
+}
+
+impl<T: fmt::Display> fmt::Display for Painted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.style)?;
+        self.text.fmt(f)?;
+        write!(f, "{:#}", self.style)
+    }
+}

@@ -1,0 +1,181 @@
+//! What to scan, for which dialects, and how: the options that `scan` and `explain` share.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aldis_core::dialect::Syntax;
+use aldis_core::transcript::Format;
+use aldis_core::{Dialect, Rules, Token};
+use clap::{Args, ValueEnum, ValueHint};
+
+use crate::catalog::{Catalog, load_file};
+use crate::error::CommandError;
+
+/// The shared options as people write them.
+#[derive(Debug, Args)]
+pub(crate) struct SelectionArgs {
+    /// Files to read; `-` or none for standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Look for this dialect (repeatable; default: all)
+    ///
+    /// A built-in name, the name of one of your own dialects, or the path of a `.toml` file.
+    /// `promise=TEXT` and `turn=KEYWORD` set the word these two are about.
+    #[arg(long, short, value_name = "DIALECT")]
+    pub(crate) dialect: Vec<String>,
+
+    /// What the input is: auto, text, or a host's transcript format
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = parse_input)]
+    pub(crate) input: Input,
+
+    /// How strictly to match
+    #[arg(long, value_enum, default_value_t = Matching::Careful, value_name = "HOW")]
+    pub(crate) matching: Matching,
+
+    /// The run token that the agent was told to repeat
+    ///
+    /// A signal with another token is refused; one without is taken unless --require-token is given.
+    #[arg(long, value_name = "CODE")]
+    pub(crate) token: Option<String>,
+
+    /// Refuse signals without the run token
+    #[arg(long, requires = "token")]
+    pub(crate) require_token: bool,
+}
+
+/// What the input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// Whatever its first bytes look like.
+    Auto,
+    /// This.
+    Is(Format),
+}
+
+/// How strictly to match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Matching {
+    /// Refuse what is quoted, echoed, announced or taken back
+    Careful,
+    /// The plain regexes that people use today, for comparison
+    Reference,
+}
+
+/// The shared options, made meaningful.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) rules: Rules,
+    pub(crate) input: Input,
+    pub(crate) matching: Matching,
+    pub(crate) token: Token,
+}
+
+impl Selection {
+    /// Checks the options and loads the dialects they name.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a dialect does not exist or cannot be used.
+    pub(crate) fn new(args: SelectionArgs) -> Result<Self, CommandError> {
+        let token = match args.token {
+            None => Token::Off,
+            Some(code) if code.is_empty() => {
+                return Err(CommandError::new("an empty run token protects nothing")
+                    .with_help("give --token the code that the agent was told"));
+            }
+            Some(code) if args.require_token => Token::Require(code),
+            Some(code) => Token::Accept(code),
+        };
+        let files = if args.files.is_empty() { vec![PathBuf::from("-")] } else { args.files };
+        let rules = Rules::new(chosen(&args.dialect)?);
+        Ok(Self { files, rules, input: args.input, matching: args.matching, token })
+    }
+}
+
+/// Loads the catalog of the current directory.
+///
+/// # Errors
+///
+/// Fails if a user's dialect cannot be used.
+pub(crate) fn catalog() -> Result<Catalog, CommandError> {
+    let here = env::current_dir().map_err(|error| CommandError::file(Path::new("."), &error))?;
+    Catalog::load(&here)
+}
+
+/// Finds one dialect by name or path, with its word changed if it says so.
+///
+/// # Errors
+///
+/// Fails if there is none, or if it has no word to change.
+pub(crate) fn find(choice: &str) -> Result<Arc<Dialect>, CommandError> {
+    let (name, word) = match choice.split_once('=') {
+        Some((name, word)) if is_name(name) => (name, Some(word)),
+        _ => (choice, None),
+    };
+    if !is_name(name) {
+        return Ok(load_file(Path::new(choice))?.dialect);
+    }
+    let dialect = match Dialect::builtin(name) {
+        Some(dialect) => Arc::clone(dialect),
+        None => Arc::clone(&catalog()?.get(name)?.dialect),
+    };
+    match word {
+        None => Ok(dialect),
+        Some(word) => with_word(&dialect, word).map(Arc::new),
+    }
+}
+
+fn with_word(dialect: &Dialect, word: &str) -> Result<Dialect, CommandError> {
+    let changed = dialect.with_word(word).ok_or_else(|| {
+        CommandError::new(format!("the dialect `{}` has no word to set", dialect.name))
+            .with_help("only promise=TEXT, turn=KEYWORD and dialects like them have one")
+    })?;
+    let shown = crate::display::excerpt(word, 40);
+    let keyword = matches!(dialect.syntax, Syntax::Trailer(_));
+    let (least, most) = if keyword { (3, 64) } else { (1, 1024) };
+    let printable =
+        word.bytes().all(|byte| if keyword { byte.is_ascii_graphic() } else { byte >= b' ' });
+    if (least..=most).contains(&word.len()) && printable && word.trim() == word {
+        return Ok(changed);
+    }
+    let help = if keyword {
+        "a keyword has 3 to 64 printable ASCII characters and no blanks"
+    } else {
+        "a text has 1 to 1024 bytes on one line, without blanks at its ends"
+    };
+    Err(CommandError::new(format!("`{shown}` cannot be the word of `{}`", dialect.name))
+        .with_help(help))
+}
+
+fn chosen(choices: &[String]) -> Result<Vec<Arc<Dialect>>, CommandError> {
+    if choices.is_empty() {
+        let catalog = catalog()?;
+        return Ok(catalog.entries().iter().map(|entry| Arc::clone(&entry.dialect)).collect());
+    }
+    let mut dialects = Vec::new();
+    for (at, choice) in choices.iter().enumerate() {
+        if !choices.iter().take(at).any(|earlier| earlier == choice) {
+            dialects.push(find(choice)?);
+        }
+    }
+    Ok(dialects)
+}
+
+/// Anything that is not shaped like the name of a dialect is the path of a file.
+fn is_name(choice: &str) -> bool {
+    !choice.is_empty()
+        && choice.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+fn parse_input(name: &str) -> Result<Input, String> {
+    if name == "auto" {
+        return Ok(Input::Auto);
+    }
+    Format::from_name(name).map(Input::Is).ok_or_else(|| {
+        let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+        format!("the formats are auto, {}", names.join(", "))
+    })
+}

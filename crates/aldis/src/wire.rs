@@ -1,0 +1,280 @@
+//! What programs read: the JSON forms, versioned, with their schemas.
+//!
+//! These types are not the core's: the core may change, these may only grow. New members may
+//! appear in version 1; none disappears or changes its meaning.
+
+pub mod dialect_file;
+
+use aldis_core::{Fields, Finding, NearMiss, Origin, Place, Signal};
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::Entry;
+
+/// One line of `scan --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ScanLine {
+    /// It counts.
+    Signal(Box<SignalLine>),
+    /// It does not, and this is why.
+    NearMiss(Box<NearMissLine>),
+}
+
+/// Something an agent said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SignalLine {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// Always `signal`.
+    pub kind: SignalKind,
+    /// The dialect it is written in.
+    pub dialect: String,
+    /// Canonical name.
+    pub name: String,
+    /// What it says in any dialect: `done`, `progress`, `blocked`, ...
+    pub meaning: String,
+    /// What it is about.
+    pub subject: Option<String>,
+    /// Free text said with it.
+    pub payload: Option<String>,
+    /// Percentage.
+    pub progress: Option<u8>,
+    /// Further members.
+    pub fields: Fields,
+    /// What the delivery loop does with it.
+    pub handler: Option<String>,
+    /// What was odd about it and tolerated.
+    pub warnings: Vec<String>,
+    /// Who said it.
+    pub origin: OriginForm,
+    /// Where.
+    pub source: SourceForm,
+    /// The bytes between `start` and `end`, lossily decoded.
+    pub raw: String,
+}
+
+/// Something that looked like a signal and was not one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NearMissLine {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// Always `near_miss`.
+    pub kind: NearMissKind,
+    /// The dialect it resembles.
+    pub dialect: String,
+    /// The signal it resembles.
+    pub name: String,
+    /// Why it does not count: a stable code.
+    pub reason: String,
+    /// What to write instead.
+    pub hint: String,
+    /// Who said it.
+    pub origin: OriginForm,
+    /// Where.
+    pub source: SourceForm,
+    /// The bytes between `start` and `end`, lossily decoded.
+    pub raw: String,
+}
+
+/// The kind of a [`SignalLine`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SignalKind {
+    /// `signal`
+    #[serde(rename = "signal")]
+    Signal,
+}
+
+/// The kind of a [`NearMissLine`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum NearMissKind {
+    /// `near_miss`
+    #[serde(rename = "near_miss")]
+    NearMiss,
+}
+
+/// Who said it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OriginForm {
+    /// `assistant`, `host`, `subagent`, `system`, `tool` or `user`.
+    pub role: String,
+    /// Whether it was said inside a sub-agent's own conversation.
+    pub sidechain: bool,
+    /// The agent, where the host names one.
+    pub agent: Option<String>,
+}
+
+/// Where it was said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SourceForm {
+    /// The file as it was named on the command line; `-` for standard input.
+    pub file: String,
+    /// Counts the messages of a transcript from 0; 0 for text.
+    pub message: u64,
+    /// The line of the transcript file, from 1. Only for transcripts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<u64>,
+    /// The line in the message, from 1.
+    pub line: u64,
+    /// The byte in that line, from 1.
+    pub column: u64,
+    /// First byte in the message.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+    /// Where its body ends; `null` without one.
+    pub body_end: Option<u64>,
+}
+
+/// One line of `dialects list --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DialectLine {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// Unique name.
+    pub name: String,
+    /// One line about it.
+    pub about: String,
+    /// Its grammar family: `block`, `line`, `tag`, `trailer`, `fence` or `status`.
+    pub family: String,
+    /// Whether it is built in.
+    pub builtin: bool,
+    /// The file that defines it; `null` for a built-in one.
+    pub file: Option<String>,
+    /// What can be said in it.
+    pub signals: Vec<DialectSignal>,
+}
+
+/// A signal of a dialect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DialectSignal {
+    /// Canonical name.
+    pub name: String,
+    /// What it says in any dialect, unless its members say otherwise.
+    pub meaning: String,
+}
+
+/// A format that has a schema.
+#[derive(Debug)]
+pub(crate) struct Described {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) schema: fn() -> Schema,
+}
+
+/// The formats that programs read and write.
+pub(crate) const SCHEMAS: &[Described] = &[
+    Described {
+        name: "scan",
+        about: "a line of `aldis scan --json`",
+        schema: || schema_for!(ScanLine),
+    },
+    Described {
+        name: "dialect",
+        about: "a dialect file",
+        schema: || schema_for!(dialect_file::DialectFile),
+    },
+    Described {
+        name: "dialects-list",
+        about: "a line of `aldis dialects list --json`",
+        schema: || schema_for!(DialectLine),
+    },
+];
+
+impl ScanLine {
+    /// Returns the form of a finding.
+    pub(crate) fn new(file: &str, message: u64, entry: Option<u64>, finding: &Finding) -> Self {
+        let source = |place: &Place, body_end| SourceForm {
+            file: file.to_owned(),
+            message,
+            entry,
+            line: place.line,
+            column: place.column,
+            start: place.span.start,
+            end: place.span.end,
+            body_end,
+        };
+        match finding {
+            Finding::Signal(signal) => {
+                let source = source(&signal.place, signal.body_end);
+                Self::Signal(Box::new(SignalLine::new(signal, source)))
+            }
+            Finding::NearMiss(miss) => {
+                let source = source(&miss.place, None);
+                Self::NearMiss(Box::new(NearMissLine::new(miss, source)))
+            }
+        }
+    }
+}
+
+impl SignalLine {
+    fn new(signal: &Signal, source: SourceForm) -> Self {
+        Self {
+            v: VERSION,
+            kind: SignalKind::Signal,
+            dialect: signal.dialect.to_string(),
+            name: signal.name.to_string(),
+            meaning: signal.meaning.to_string(),
+            subject: signal.subject.clone(),
+            payload: signal.payload.clone(),
+            progress: signal.progress,
+            fields: signal.fields.clone(),
+            handler: signal.handler.as_ref().map(ToString::to_string),
+            warnings: signal.warnings.iter().map(ToString::to_string).collect(),
+            origin: OriginForm::new(&signal.origin),
+            source,
+            raw: signal.raw.clone(),
+        }
+    }
+}
+
+impl NearMissLine {
+    fn new(miss: &NearMiss, source: SourceForm) -> Self {
+        Self {
+            v: VERSION,
+            kind: NearMissKind::NearMiss,
+            dialect: miss.dialect.to_string(),
+            name: miss.name.clone(),
+            reason: miss.reason.to_string(),
+            hint: miss.hint.clone(),
+            origin: OriginForm::new(&miss.origin),
+            source,
+            raw: miss.raw.clone(),
+        }
+    }
+}
+
+impl OriginForm {
+    fn new(origin: &Origin) -> Self {
+        Self {
+            role: origin.role.to_string(),
+            sidechain: origin.sidechain,
+            agent: origin.agent.clone(),
+        }
+    }
+}
+
+impl DialectLine {
+    /// Returns the form of a dialect.
+    pub(crate) fn new(entry: &Entry) -> Self {
+        let dialect = &entry.dialect;
+        let signals = dialect.signals.iter().map(|signal| DialectSignal {
+            name: signal.name.to_string(),
+            meaning: signal.meaning.to_string(),
+        });
+        Self {
+            v: VERSION,
+            name: dialect.name.to_string(),
+            about: dialect.about.clone(),
+            family: dialect.syntax.family().to_owned(),
+            builtin: entry.file.is_none(),
+            file: entry.file.as_ref().map(|file| file.display().to_string()),
+            signals: signals.collect(),
+        }
+    }
+}
+
+const VERSION: u32 = 1;
