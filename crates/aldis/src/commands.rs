@@ -27,8 +27,11 @@ use crate::paint::Paint;
 #[derive(Debug, Parser)]
 #[command(name = "aldis", version, max_term_width = 100)]
 struct Cli {
-    /// When to use colour
+    /// When to use colour: always, auto or never
+    ///
+    /// By default on a terminal, unless NO_COLOR is set.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    #[arg(hide_possible_values = true, hide_default_value = true, display_order = 900)]
     color: Color,
 
     #[command(subcommand)]

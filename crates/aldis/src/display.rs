@@ -168,6 +168,23 @@ mod tests {
         assert_eq!(excerpt("abc", 3), "abc");
     }
 
+    #[test]
+    fn hostile_texts_become_harmless() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/display");
+        let mut seen = 0;
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+            for c in lines(&text).chars() {
+                let control = c.is_control() && c != '\n' && c != '\t';
+                let bidi = matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+                assert!(!control && !bidi, "{}: {c:?}", path.display());
+            }
+            seen += 1;
+        }
+        assert!(seen >= 12, "{seen} texts");
+    }
+
     proptest::proptest! {
         #[test]
         fn nothing_passes_that_a_terminal_obeys(text: String) {

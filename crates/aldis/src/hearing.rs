@@ -4,11 +4,11 @@
 //! and each message is scanned with its own origin. Nothing is read twice: the format is detected on
 //! the first piece, which is then the first piece of the message.
 
-use aldis_core::transcript::{self, Format, Reader};
+use aldis_core::transcript::{Format, Reader};
 use aldis_core::{Finding, Message, Origin, Place, Scanner, reference};
 
 use crate::error::CommandError;
-use crate::selection::{Input, Matching, Selection};
+use crate::selection::{Matching, Selection};
 use crate::source::{CHUNK, Next, Source};
 
 /// One message and what was found in it.
@@ -98,10 +98,7 @@ impl Hearing<'_> {
     }
 
     fn ear<'a>(&'a self, head: &[u8], may_matter: &'a dyn Fn(&[u8]) -> bool) -> Ear<'a> {
-        let format = match self.selection.input {
-            Input::Auto => transcript::detect(head),
-            Input::Is(format) => format,
-        };
+        let format = self.selection.input.resolve(head);
         let whole = self.keep_text || self.selection.matching == Matching::Reference;
         if format == Format::Text {
             return if whole { Ear::Whole(Vec::new()) } else { Ear::Text(TextEar::default()) };
@@ -147,10 +144,10 @@ impl Hearing<'_> {
         match ear {
             None => Ok(()),
             Some(Ear::Text(mut text)) => text.end(self, sink),
-            Some(Ear::Transcript(mut reader)) => {
+            Some(Ear::Transcript(reader)) => {
                 let mut result = Ok(());
-                reader.finish(&mut |message| self.hear(&mut result, message, sink));
-                amount.skipped += reader.skipped_lines();
+                amount.skipped +=
+                    reader.finish_counting(&mut |message| self.hear(&mut result, message, sink));
                 result
             }
             Some(Ear::Whole(text)) => {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aldis_core::dialect::Syntax;
-use aldis_core::transcript::Format;
+use aldis_core::transcript::{Format, HOSTS, Input};
 use aldis_core::{Dialect, Rules, Token};
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -26,7 +26,7 @@ pub(crate) struct SelectionArgs {
     #[arg(long, short, value_name = "DIALECT")]
     pub(crate) dialect: Vec<String>,
 
-    /// What the input is: auto, text, or a host's transcript format
+    /// What the input is: auto, text, or a host such as claude-code or codex
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = parse_input)]
     pub(crate) input: Input,
 
@@ -43,15 +43,6 @@ pub(crate) struct SelectionArgs {
     /// Refuse signals without the run token
     #[arg(long, requires = "token")]
     pub(crate) require_token: bool,
-}
-
-/// What the input is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Input {
-    /// Whatever its first bytes look like.
-    Auto,
-    /// This.
-    Is(Format),
 }
 
 /// How strictly to match.
@@ -171,11 +162,11 @@ fn is_name(choice: &str) -> bool {
 }
 
 fn parse_input(name: &str) -> Result<Input, String> {
-    if name == "auto" {
-        return Ok(Input::Auto);
-    }
-    Format::from_name(name).map(Input::Is).ok_or_else(|| {
-        let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+    Input::from_name(name).ok_or_else(|| {
+        let mut names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+        names.extend(HOSTS);
+        names.sort_unstable();
+        names.dedup();
         format!("the formats are auto, {}", names.join(", "))
     })
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use aldis_core::dialect::builtin_source;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::{Outcome, report};
@@ -20,7 +21,7 @@ use crate::{display, json};
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   aldis dialects list
-  aldis dialects show chorus > .aldis/dialects/mine.toml
+  aldis dialects show chorus > mine.toml
   aldis dialects check .aldis/dialects/*.toml")]
 pub(super) enum DialectsCommand {
     Check(CheckArgs),
@@ -105,7 +106,11 @@ fn list(io: &mut Io, args: &ListArgs) -> Result<Outcome, CommandError> {
 }
 
 fn show(io: &mut Io, args: &ShowArgs) -> Result<Outcome, CommandError> {
-    let catalog = catalog()?;
-    io.stdout.write_all(display::lines(&catalog.get(&args.name)?.source).as_bytes())?;
+    // A built-in one can be shown whatever state the user's own are in.
+    let source = match builtin_source(&args.name) {
+        Some(source) => source.to_owned(),
+        None => catalog()?.get(&args.name)?.source.clone(),
+    };
+    io.stdout.write_all(display::lines(&source).as_bytes())?;
     Ok(Outcome::Yes)
 }

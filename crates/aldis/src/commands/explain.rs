@@ -28,7 +28,7 @@ use crate::source::Source;
 #[command(after_help = "Examples:
   aldis explain session.jsonl
   aldis explain --dialect caw --all session.jsonl
-  pbpaste | aldis explain")]
+  some-agent | aldis explain")]
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     selection: SelectionArgs,

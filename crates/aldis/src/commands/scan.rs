@@ -4,6 +4,7 @@ use std::path::Path;
 
 use aldis_core::{Finding, NearMiss, Signal};
 use clap::Args;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{Outcome, report};
 use crate::error::CommandError;
@@ -135,13 +136,13 @@ fn human_line(paint: Paint, file: &str, heard: &Heard<'_>, finding: &Finding) ->
 }
 
 fn signal_words(paint: Paint, signal: &Signal) -> String {
-    let name = display::line(&signal.name);
-    let what = match &signal.subject {
-        Some(subject) => format!("{name} {}", display::excerpt(subject, SUBJECT_MAX)),
-        None => name,
-    };
+    let mut name = display::line(&signal.name);
+    if let Some(subject) = &signal.subject {
+        name = format!("{name} {}", display::excerpt(subject, SUBJECT_MAX));
+    }
+    let rest = NAME_WIDTH.saturating_sub(signal.dialect.width() + name.width() + 1);
     let mut parts = vec![
-        format!("{} {}", signal.dialect, paint.strong(format_args!("{what:<NAME_WIDTH$}"))),
+        format!("{} {}{:rest$}", signal.dialect, paint.strong(name), ""),
         paint.good(format_args!("{:<MEANING_WIDTH$}", signal.meaning.as_str())).to_string(),
     ];
     if let Some(progress) = signal.progress {
@@ -159,14 +160,15 @@ fn signal_words(paint: Paint, signal: &Signal) -> String {
 }
 
 fn miss_words(miss: &NearMiss) -> String {
-    let name = display::excerpt(&miss.name, SUBJECT_MAX);
+    let what = format!("{} {}", miss.dialect, display::excerpt(&miss.name, SUBJECT_MAX));
+    let rest = NAME_WIDTH.saturating_sub(what.width());
     let hint = display::line(&miss.hint);
-    let what =
-        format!("{} {name:<NAME_WIDTH$}  near miss   [{}]  {hint}", miss.dialect, miss.reason);
-    what.trim_end().to_owned()
+    let kind = format_args!("{:<MEANING_WIDTH$}", "near miss").to_string();
+    format!("{what}{:rest$}  {kind}  [{}]  {hint}", "", miss.reason).trim_end().to_owned()
 }
 
 const MEANING_WIDTH: usize = 11;
-const NAME_WIDTH: usize = 24;
+/// Room for dialect, name and a short subject.
+const NAME_WIDTH: usize = 36;
 const PAYLOAD_MAX: usize = 72;
 const SUBJECT_MAX: usize = 64;

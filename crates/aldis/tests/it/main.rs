@@ -1,1 +1,13 @@
-//! Tests of the real binary.
+//! Tests of the real binary, in a directory of its own and without an environment.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod dialects;
+mod examples;
+mod explain;
+mod follow;
+mod help;
+mod sandbox;
+mod scan;
+mod schema;
+mod tidy;

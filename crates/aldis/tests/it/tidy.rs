@@ -1,0 +1,232 @@
+//! Rules of the house, as tests. Lists of exceptions may only shrink.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use aldis_core::Reason;
+use aldis_core::dialect::builtins;
+
+/// Files allowed to be longer.
+const LONG_FILES: &[&str] = &[];
+/// Functions allowed to be longer, as `file: name`.
+const LONG_FUNCTIONS: &[&str] = &[];
+
+const FILE_LINES_MAX: usize = 500;
+const FUNCTION_LINES_MAX: usize = 70;
+
+/// What the pure crate must not even mention.
+const BANNED_IN_CORE: &[&str] = &[
+    "Instant::now",
+    "SystemTime",
+    "std::env",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "tokio",
+];
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let silent: Vec<String> = rust_files()
+        .into_iter()
+        .filter(|(_, text)| !text.starts_with("//!"))
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(silent, [""; 0], "start with `//!` and why the file exists");
+}
+
+#[test]
+fn files_are_short() {
+    let long: Vec<String> = rust_files()
+        .into_iter()
+        .filter(|(name, text)| !is_test(name) && code(text).lines().count() > FILE_LINES_MAX)
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(long, LONG_FILES, "split by responsibility, or shrink the list");
+}
+
+#[test]
+fn functions_fit_a_screen() {
+    let mut long = Vec::new();
+    for (file, text) in rust_files() {
+        if !is_test(&file) {
+            let functions = function_lengths(code(&text));
+            let too_long = functions.into_iter().filter(|(_, lines)| *lines > FUNCTION_LINES_MAX);
+            long.extend(too_long.map(|(name, _)| format!("{file}: {name}")));
+        }
+    }
+    assert_eq!(long, LONG_FUNCTIONS, "cut them up, or shrink the list");
+}
+
+#[test]
+fn the_core_is_pure() {
+    let mut impure = Vec::new();
+    for (file, text) in rust_files() {
+        if file.starts_with("crates/aldis-core/src") && !is_test(&file) {
+            for (at, line) in code(&text).lines().enumerate() {
+                let banned = BANNED_IN_CORE.iter().find(|banned| line.contains(**banned));
+                impure.extend(banned.map(|banned| format!("{file}:{}: {banned}", at + 1)));
+            }
+        }
+    }
+    assert_eq!(impure, [""; 0], "time, files and processes belong into the shell");
+}
+
+#[test]
+fn no_file_knows_this_machine() {
+    // Written in two parts, or this file would be the first to fail.
+    let homes = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/Us", "ers/")];
+    let mut found = Vec::new();
+    for path in files(&root(), &["rs", "toml", "md", "yml", "sh", ""]) {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let line = text.lines().position(|line| homes.iter().any(|home| line.contains(home)));
+        found.extend(line.map(|line| format!("{}:{}", name_of(&path), line + 1)));
+    }
+    assert_eq!(found, [""; 0], "use relative paths");
+}
+
+#[test]
+fn documents_stay_short() {
+    for (name, most) in [("README.md", 120), ("ARCHITECTURE.md", 150)] {
+        let lines = document(name).lines().count();
+        assert!(lines <= most, "{name} has {lines} lines; {most} are enough");
+    }
+}
+
+#[test]
+fn every_dialect_is_documented() {
+    let text = document("docs/dialects.md");
+    let missing: Vec<&str> = builtins()
+        .iter()
+        .map(|dialect| &*dialect.name)
+        .filter(|name| !text.contains(&format!("\n### `{name}`")))
+        .collect();
+    assert_eq!(missing, [""; 0]);
+}
+
+#[test]
+fn every_reason_is_documented() {
+    let text = document("docs/near-misses.md");
+    let missing: Vec<&str> = Reason::ALL
+        .iter()
+        .map(|reason| reason.as_str())
+        .filter(|code| !text.contains(&format!("\n| `{code}` |")))
+        .collect();
+    assert_eq!(missing, [""; 0]);
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut broken = Vec::new();
+    for path in files(&root(), &["md"]) {
+        let text = fs::read_to_string(&path).unwrap();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = target.split('#').next().unwrap();
+            let local = !file.is_empty() && !file.contains("://");
+            if local && !path.parent().unwrap().join(file).exists() {
+                broken.push(format!("{}: {target}", name_of(&path)));
+            }
+        }
+    }
+    assert_eq!(broken, [""; 0]);
+}
+
+#[test]
+fn the_function_counter_counts() {
+    let text = "fn one() {\n    a();\n}\n\nimpl X {\n    pub(crate) fn two(\n        self,\n    ) -> u8 {\n        \
+                if a {\n            b();\n        }\n        1\n    }\n\n    fn three();\n    fn four() {}\n}\n";
+    let expected = [("one".to_owned(), 1), ("two".to_owned(), 4)];
+    assert_eq!(function_lengths(text), expected);
+}
+
+/// Counts the body lines of each function. Relies on rustfmt: a body opens at the end of a line and
+/// closes with a brace at the indentation of its `fn`.
+fn function_lengths(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut lengths = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let Some(name) = function_name(line) else { continue };
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let at_indent = |line: &str| {
+            line.strip_prefix(indent).is_some_and(|rest| !rest.starts_with([' ', '\n']))
+        };
+        let head = lines[start..].iter().position(|line| {
+            at_indent(line) && (line.ends_with(['{', ';']) || line.ends_with("{}"))
+        });
+        let Some(open) = head.map(|offset| start + offset) else { continue };
+        if !lines[open].ends_with('{') {
+            continue;
+        }
+        let close = format!("{indent}}}");
+        let length = lines[open + 1..].iter().take_while(|line| **line != close).count();
+        lengths.push((name.to_owned(), length));
+    }
+    lengths
+}
+
+fn function_name(line: &str) -> Option<&str> {
+    let words = line.trim_start();
+    let (before, after) = words.split_once("fn ")?;
+    let plain = before
+        .split_whitespace()
+        .all(|word| matches!(word, "async" | "const") || word.starts_with("pub"));
+    if !plain || line.ends_with('}') {
+        return None;
+    }
+    after.split(['(', '<']).next()
+}
+
+/// The part of a file that is not its inline tests.
+fn code(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap()
+}
+
+fn is_test(name: &str) -> bool {
+    name.contains("/tests/")
+        || name.ends_with("tests.rs")
+        || name.starts_with("crates/aldis-testkit")
+}
+
+fn rust_files() -> Vec<(String, String)> {
+    let files = [root().join("crates"), root().join("fuzz")].into_iter().flat_map(|directory| {
+        files(&directory, &["rs"])
+            .into_iter()
+            .map(|path| (name_of(&path), fs::read_to_string(&path).unwrap()))
+    });
+    let mut files: Vec<_> = files.collect();
+    assert!(files.len() > 20, "the files were not found");
+    files.sort();
+    files
+}
+
+fn document(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap()
+}
+
+fn files(directory: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let Ok(entries) = fs::read_dir(directory) else { return found };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            let foreign = [".git", "target", "corpus", "artifacts", "node_modules", "data"];
+            if !foreign.contains(&name.as_str()) {
+                found.extend(files(&path, extensions));
+            }
+        } else if name != ".git" && extensions.contains(&extension.as_str()) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn name_of(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().to_string_lossy().into_owned()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
+}
