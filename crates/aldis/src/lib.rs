@@ -2,7 +2,7 @@
 //!
 //! The binary `aldis` is [`run`] over the process's own arguments and streams. Deciding what is a
 //! signal is the business of [`aldis_core`]; this crate reads input, chooses dialects and shows
-//! findings to people ([`commands`]) and programs ([`wire`]).
+//! findings to people and, in the forms of [`wire`], to programs.
 
 mod catalog;
 mod clock;
@@ -30,3 +30,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io) -> ExitCode {
     let _flushed = io.stdout.flush();
     ExitCode::from(code)
 }
+
+/// Compiles and runs the examples of the document.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Embedding;

@@ -32,6 +32,20 @@ fn shown_output_is_real() {
     assert_eq!(fs::read_to_string(shown).unwrap(), real);
 }
 
+/// What the README shows is part of it.
+#[test]
+fn the_readme_shows_real_output() {
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let real = fs::read_to_string(root.join("examples/output.txt")).unwrap();
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let mut shown = 0;
+    for block in readme.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+        assert!(real.contains(block.trim_end()), "not in examples/output.txt:\n{block}");
+        shown += 1;
+    }
+    assert!(shown > 0);
+}
+
 /// Replaces how long it took.
 fn timeless(text: &str) -> String {
     let lines = text.lines().map(|line| match line.split_once("kB, ") {

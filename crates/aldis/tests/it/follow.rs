@@ -97,8 +97,9 @@ fn transcripts_are_followed_entry_by_entry() {
     let sandbox = Sandbox::new();
     let entry = |id: &str, text: &str| {
         format!(
-            "{{\"type\":\"assistant\",\"uuid\":\"{id}\",\"sessionId\":\"s\",\"message\":{{\"role\":\
-             \"assistant\",\"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]}}}}\n"
+            "{{\"type\":\"assistant\",\"uuid\":\"{id}\",\"sessionId\":\"s\",\"message\":{{\"id\":\"{id}\",\
+             \"role\":\"assistant\",\"stop_reason\":\"end_turn\",\"content\":[{{\"type\":\"text\",\
+             \"text\":\"{text}\"}}]}}}}\n"
         )
     };
     let log = sandbox.write("session.jsonl", entry("a", "Working."));

@@ -143,7 +143,7 @@ fn files_that_cannot_be_read_do_not_hide_the_others() {
     exit 2
     -- stdout
     a.txt:3:1: delivery READY_FOR_REVIEW task-1      handoff
-    b.txt:4:1: caw QA_COMPLETE                       done
+    b.txt:3:1: caw QA_COMPLETE                       done
     -- stderr
     error: `missing.txt`: no such file or directory
     error: `directory` is a directory
