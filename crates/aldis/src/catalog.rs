@@ -184,7 +184,12 @@ fn underlined(source: &str, line: usize, span: &Range<usize>) -> Option<String> 
 }
 
 fn read(path: &Path) -> Result<String, CommandError> {
-    let length = fs::metadata(path).map_err(|error| CommandError::file(path, &error))?.len();
+    let metadata = fs::metadata(path).map_err(|error| CommandError::file(path, &error))?;
+    // Opening a pipe would wait for a writer that never comes.
+    if !metadata.is_file() {
+        return Err(CommandError::new(format!("`{}` is not a file", path.display())));
+    }
+    let length = metadata.len();
     if length > FILE_BYTES_MAX {
         return Err(CommandError::new(format!(
             "`{}`: {length} bytes are too many for a dialect file",

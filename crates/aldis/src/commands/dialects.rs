@@ -75,7 +75,8 @@ fn check(io: &mut Io, args: &CheckArgs) -> Result<Outcome, CommandError> {
             Ok(entry) => {
                 let (name, count) = (&entry.dialect.name, entry.dialect.signals.len());
                 let signals = if count == 1 { "signal" } else { "signals" };
-                writeln!(io.stdout, "{}: ok, `{name}`, {count} {signals}", file.display())?;
+                let file = display::line(&file.display().to_string());
+                writeln!(io.stdout, "{file}: ok, `{name}`, {count} {signals}")?;
             }
             Err(error) => {
                 report(io, &error);
@@ -98,7 +99,8 @@ fn list(io: &mut Io, args: &ListArgs) -> Result<Outcome, CommandError> {
         let family = dialect.syntax.family();
         write!(io.stdout, "{:<13} {family:<8} {about}", paint.strong(&dialect.name))?;
         if let Some(file) = &entry.file {
-            write!(io.stdout, "  {}", paint.dim(format_args!("({})", file.display())))?;
+            let file = display::line(&file.display().to_string());
+            write!(io.stdout, "  {}", paint.dim(format_args!("({file})")))?;
         }
         writeln!(io.stdout)?;
     }

@@ -148,7 +148,11 @@ fn signal_words(paint: Paint, signal: &Signal) -> String {
     if let Some(progress) = signal.progress {
         parts.push(format!("{progress} %"));
     }
-    if let Some(payload) = &signal.payload {
+    // A bare number has just been said.
+    let number = signal.progress.map(|progress| progress.to_string());
+    if let Some(payload) =
+        signal.payload.as_ref().filter(|payload| number.as_ref() != Some(payload))
+    {
         parts.push(format!("\"{}\"", display::excerpt(payload, PAYLOAD_MAX)));
     }
     if !signal.warnings.is_empty() {

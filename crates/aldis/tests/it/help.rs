@@ -111,6 +111,22 @@ fn a_closed_pipe_is_no_error() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_an_error() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = Command::new(ALDIS)
+        .env_clear()
+        .args(["schema", "scan"])
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(stderr, "error: failed to write standard output: no space left on device\n");
+}
+
+#[test]
 fn prompts_signal_nothing() {
     let sandbox = Sandbox::new();
     for line in sandbox.run(&["dialects", "list", "--json"]).json() {
