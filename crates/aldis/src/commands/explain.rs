@@ -57,6 +57,9 @@ pub(super) fn run(io: &mut Io, args: ExplainArgs) -> Result<Outcome, CommandErro
             Err(Stopped::Showing(error)) => return Err(error),
         }
     }
+    if unread && telling.amount.bytes == 0 {
+        return Ok(telling.outcome(unread));
+    }
     let summary = telling.summary(&watch);
     match writeln!(io.stdout, "{summary}").and_then(|()| io.stdout.flush()).map_err(Into::into) {
         Ok(()) | Err(CommandError::Closed) => Ok(telling.outcome(unread)),

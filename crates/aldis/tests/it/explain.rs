@@ -70,6 +70,13 @@ fn what_others_said_is_counted_and_listed_on_request() {
 }
 
 #[test]
+fn what_cannot_be_read_is_not_summed_up() {
+    let done = Sandbox::new().run(&["explain", "missing.txt"]);
+    let error = "error: `missing.txt`: no such file or directory\n";
+    assert_eq!(done.text(), format!("exit 2\n-- stdout\n-- stderr\n{error}"));
+}
+
+#[test]
 fn colour_marks_the_parts() {
     let sandbox = Sandbox::new();
     let done = sandbox.run_with(&["explain", "--color", "always"], READY.as_bytes());
