@@ -324,6 +324,14 @@ impl Engine<'_> {
             let text = window.slice(body.start, body.start + SIGNAL_MAX);
             body.read = Some(syntax.read_body(text));
         }
+        if let Some(front) = self.pending.front_mut().filter(|front| front.open && front.claim)
+            && front.end + RETRACTION_REACH < self.at
+            && !front.retracted
+        {
+            // Only its body is still awaited.
+            front.claim = false;
+            self.unsettled -= 1;
+        }
         loop {
             // At most one body is open at a time; what came after it need not wait for it.
             let index = usize::from(self.pending.front().is_some_and(|front| front.open));

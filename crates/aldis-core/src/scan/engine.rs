@@ -49,6 +49,8 @@ pub(crate) struct Engine<'r> {
     pub(crate) token: Token,
     /// Whether the first line has been looked at.
     started: bool,
+    /// What was found at the current place and could not be decided yet, and where it ends.
+    waiting: Option<(Kinds, u64)>,
     /// Everything before has been searched.
     pub(crate) at: u64,
     /// Start of the line of `at`.
@@ -88,6 +90,7 @@ impl<'r> Engine<'r> {
             origin,
             token: Token::Off,
             started: false,
+            waiting: None,
             at: 0,
             line_start: 0,
             line: 1,
@@ -113,7 +116,7 @@ impl<'r> Engine<'r> {
     /// Scans what can be decided; returns the offset before which nothing is needed any more.
     pub(crate) fn run(&mut self, window: &Window<'_>, removals: &Removals) -> u64 {
         if !self.started && self.on_start(window, removals) == Flow::Wait {
-            return 0;
+            return window.base();
         }
         while self.step(window, removals) {}
         self.keep_from(window)
@@ -141,6 +144,10 @@ impl<'r> Engine<'r> {
 
     /// Goes to the next place that is worth a look; returns whether there may be another.
     fn step(&mut self, window: &Window<'_>, removals: &Removals) -> bool {
+        if let Some((kinds, end)) = self.waiting.take() {
+            let flow = self.on_hit(window, removals, kinds, end);
+            return self.go(window, flow);
+        }
         let rules = self.rules;
         let filter = if self.unsettled > 0 { &rules.watchful } else { &rules.quiet };
         // A literal that only begins in the window will be found when the rest has come.
@@ -158,20 +165,29 @@ impl<'r> Engine<'r> {
         let hit = filter.find(window.bytes(), from - usize::from(after_line), to);
         let flow = match hit {
             Some(hit) if window.base() + hit.place as u64 >= self.at => {
-                let at = window.base() + hit.place as u64;
-                self.advance(window, at);
-                self.on_hit(window, removals, hit)
+                self.on_found(window, removals, hit)
             }
             // The byte before a line start only matters for literals that begin with it.
             Some(_) => self.after_early_hit(window, removals, to),
             None if event == Some(end) => self.on_event(window, removals, end, close),
             None => Flow::On(end),
         };
+        self.go(window, flow)
+    }
+
+    fn go(&mut self, window: &Window<'_>, flow: Flow) -> bool {
         match flow {
-            Flow::On(next) => self.advance(window, next.min(window.end())),
-            Flow::Wait => return false,
+            Flow::On(next) => {
+                self.advance(window, next.min(window.end()));
+                true
+            }
+            Flow::Wait => false,
         }
-        true
+    }
+
+    fn on_found(&mut self, window: &Window<'_>, removals: &Removals, hit: Hit) -> Flow {
+        self.advance(window, window.base() + hit.place as u64);
+        self.on_hit(window, removals, hit.kinds, window.base() + hit.end as u64)
     }
 
     /// A literal that lies before the current place hid what comes next: search from here.
@@ -185,10 +201,7 @@ impl<'r> Engine<'r> {
         let filter = if self.unsettled > 0 { &rules.watchful } else { &rules.quiet };
         let from = (self.at - window.base()) as usize;
         match filter.find(window.bytes(), from, to) {
-            Some(hit) => {
-                self.advance(window, window.base() + hit.place as u64);
-                self.on_hit(window, removals, hit)
-            }
+            Some(hit) => self.on_found(window, removals, hit),
             None => Flow::On(window.base() + to as u64),
         }
     }
@@ -238,8 +251,8 @@ impl<'r> Engine<'r> {
         self.close_body(window, window.end());
         self.end_tags();
         self.end_terminals(window);
-        self.end_legacy();
         self.end_pending();
+        self.end_legacy();
         fuzzy::look_at_tail(self, window, removals);
     }
 
@@ -272,35 +285,61 @@ impl<'r> Engine<'r> {
         self.expire(window);
     }
 
-    fn on_hit(&mut self, window: &Window<'_>, removals: &Removals, hit: Hit) -> Flow {
+    fn on_hit(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        kinds: Kinds,
+        end: u64,
+    ) -> Flow {
+        let flow = self.look_at(window, removals, kinds, end);
+        if flow == Flow::Wait {
+            self.waiting = Some((kinds, end));
+        }
+        flow
+    }
+
+    /// Looks at the current place. Nothing has changed if it must wait.
+    fn look_at(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        kinds: Kinds,
+        end: u64,
+    ) -> Flow {
         let at = self.at;
-        let mut next = window.base() + hit.end as u64;
-        if hit.kinds.has(Kinds::COMMENT)
+        let mut next = end;
+        if kinds.has(Kinds::COMMENT)
             && self.context.fence.is_none()
             && !self.context.inline.is_code_at(window, at)
         {
             self.context.comment = true;
         }
-        let mut flows = [None; 4];
-        if hit.kinds.has(Kinds::FENCE) {
-            flows[0] = Some(self.on_fence(window, removals, at));
-        }
-        if hit.kinds.has(Kinds::LINE) && self.line_start >= self.read_to {
-            flows[1] = Some(self.on_line(window, removals));
-        }
-        if hit.kinds.has(Kinds::TRAILER) {
-            flows[2] = Some(self.on_trailer(window, removals, at));
-        }
-        if hit.kinds.has(Kinds::TAG) {
-            flows[3] = Some(self.on_tag(window, removals, at));
-        }
-        for flow in flows.into_iter().flatten() {
-            match flow {
+        if kinds.has(Kinds::FENCE) {
+            match self.on_fence(window, removals, at) {
                 Flow::On(after) => next = next.max(after),
                 Flow::Wait => return Flow::Wait,
             }
         }
-        if hit.kinds.has(Kinds::RETRACTION) && self.on_retraction(window, at) == Flow::Wait {
+        if kinds.has(Kinds::LINE) && self.line_start >= self.read_to {
+            match self.on_line(window, removals) {
+                Flow::On(after) => next = next.max(after),
+                Flow::Wait => return Flow::Wait,
+            }
+        }
+        if kinds.has(Kinds::TRAILER) {
+            match self.on_trailer(window, removals, at) {
+                Flow::On(after) => next = next.max(after),
+                Flow::Wait => return Flow::Wait,
+            }
+        }
+        if kinds.has(Kinds::TAG) {
+            match self.on_tag(window, removals, at) {
+                Flow::On(after) => next = next.max(after),
+                Flow::Wait => return Flow::Wait,
+            }
+        }
+        if kinds.has(Kinds::RETRACTION) && self.on_retraction(window, at) == Flow::Wait {
             return Flow::Wait;
         }
         Flow::On(next)
