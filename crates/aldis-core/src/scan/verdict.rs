@@ -49,16 +49,13 @@ impl Surroundings {
 
 /// Returns whether a sentence is about saying the claim, and not saying it now.
 fn mentions(sentence: &str, open: bool) -> bool {
-    let words = Words::new(sentence);
-    let utters = words.utters();
+    let lower = lower_case(sentence);
+    let words = Words::new(&lower);
     let about = match open {
-        true => utters || words.has_noun(true),
-        false => utters && words.has_noun(false),
+        true => words.utters() || words.has_noun(true),
+        false => words.has_noun(false) && words.utters(),
     };
-    about
-        && (words.is_sample()
-            || words.negates()
-            || words.is_future() && !words.excuses())
+    about && (words.is_sample() || words.negates() || words.is_future() && !words.excuses())
 }
 
 /// Four or more words before a tag, ending in a word or a comma.
@@ -100,49 +97,50 @@ fn ends_colon(sentence: &str) -> bool {
     sentence.trim_end_matches(['*', '_', '"', ')', '`']).ends_with(':')
 }
 
-/// A sentence as lower-case words.
-struct Words(Vec<String>);
+fn lower_case(sentence: &str) -> String {
+    sentence.to_lowercase().replace('’', "'")
+}
 
-impl Words {
-    fn new(sentence: &str) -> Self {
-        let lower = sentence.to_lowercase().replace('’', "'");
+/// A sentence as lower-case words.
+struct Words<'s>(Vec<&'s str>);
+
+impl<'s> Words<'s> {
+    fn new(lower: &'s str) -> Self {
         let words = lower
             .split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '-'))
-            .map(|word| word.trim_matches(['\'', '-']).to_owned())
+            .map(|word| word.trim_matches(['\'', '-']))
             .filter(|word| !word.is_empty());
         Self(words.collect())
     }
 
     fn has(&self, table: &[&str]) -> bool {
-        self.0.iter().any(|word| table.contains(&word.as_str()))
+        self.0.iter().any(|word| table.contains(word))
     }
 
-    /// Returns whether the words of `phrase` follow each other.
-    fn says(&self, phrase: &str) -> bool {
-        let phrase: Vec<&str> = phrase.split(' ').collect();
-        self.0.windows(phrase.len()).any(|words| words.iter().eq(phrase.iter()))
+    /// Returns whether the words of one of the phrases follow each other.
+    fn says(&self, phrases: &[&[&str]]) -> bool {
+        phrases.iter().any(|phrase| self.0.windows(phrase.len()).any(|words| words == *phrase))
     }
 
     fn utters(&self) -> bool {
-        self.has(UTTERING)
-            || ENDING.iter().any(|verb| self.says(&format!("{verb} with")))
+        let ends_with = |pair: &[&str]| ENDING.contains(&pair[0]) && pair[1] == "with";
+        self.has(UTTERING) || self.0.windows(2).any(ends_with)
     }
 
     fn has_noun(&self, open: bool) -> bool {
+        let qualified =
+            |pair: &[&str]| QUALIFIERS.contains(&pair[0]) && LOOSE_NOUNS.contains(&pair[1]);
         self.has(NOUNS)
-            || self.has(LOOSE_NOUNS) && open
-            || self.0.windows(2).any(|pair| {
-                QUALIFIERS.contains(&pair[0].as_str()) && LOOSE_NOUNS.contains(&pair[1].as_str())
-            })
+            || self.has(LOOSE_NOUNS) && (open || self.0.windows(2).any(qualified))
     }
 
     fn is_sample(&self) -> bool {
-        let cited = FORMATS.iter().any(|noun| {
-            ["as", "per"].iter().any(|word| self.says(&format!("{word} the {noun}")))
-        });
+        let cited = |words: &[&str]| {
+            matches!(words[0], "as" | "per") && words[1] == "the" && FORMATS.contains(&words[2])
+        };
         self.has(SAMPLES)
-            || self.has(FORMATS) && !cited
-            || ["for reference", "looks like", "look like"].iter().any(|phrase| self.says(phrase))
+            || self.has(FORMATS) && !self.0.windows(3).any(cited)
+            || self.says(&[&["for", "reference"], &["looks", "like"], &["look", "like"]])
     }
 
     fn negates(&self) -> bool {
@@ -152,13 +150,11 @@ impl Words {
     fn is_future(&self) -> bool {
         self.has(FUTURE)
             || self.0.iter().any(|word| word.ends_with("'ll") || word.ends_with("'d"))
-            || FUTURE_PHRASES.iter().any(|phrase| self.says(phrase))
+            || self.says(FUTURE_PHRASES)
     }
 
     fn excuses(&self) -> bool {
-        self.has(&["now", "hereby", "here's"])
-            || self.says("here is")
-            || self.says("here it is")
+        self.has(&["now", "hereby", "here's"]) || self.says(&[&["here", "is"], &["here", "it", "is"]])
     }
 }
 
@@ -186,9 +182,17 @@ const NEGATIONS: &[&str] = &["not", "never", "cannot", "without"];
 const FUTURE: &[&str] = &[
     "will", "would", "must", "should", "shall", "until", "once", "when", "if", "before", "pending",
 ];
-const FUTURE_PHRASES: &[&str] = &[
-    "going to", "about to", "to be", "only after", "as soon as", "told to", "asked to", "says to",
-    "remember to", "next step",
+const FUTURE_PHRASES: &[&[&str]] = &[
+    &["going", "to"],
+    &["about", "to"],
+    &["to", "be"],
+    &["only", "after"],
+    &["as", "soon", "as"],
+    &["told", "to"],
+    &["asked", "to"],
+    &["says", "to"],
+    &["remember", "to"],
+    &["next", "step"],
 ];
 
 /// Words that, in any text after a claim, may take it back. A superset that a closer look decides.
@@ -225,50 +229,50 @@ fn ends_opener(rest: &str) -> bool {
 
 /// Returns whether a sentence says that the work is unfinished after all.
 pub(crate) fn says_unfinished(sentence: &str) -> bool {
-    let words = Words::new(sentence);
-    if words.has(&["unrelated", "pre-existing", "preexisting", "upstream", "previous", "was", "were"])
-        || words.says("on main")
-    {
-        return false;
-    }
-    words.is_unfinished() || words.has_failing_check()
+    let lower = lower_case(sentence);
+    let words = Words::new(&lower);
+    let excused = words.has(EXCUSED) || words.says(&[&["on", "main"]]);
+    !excused && (words.is_unfinished() || words.has_failing_check())
 }
 
-impl Words {
+const EXCUSED: &[&str] =
+    &["unrelated", "pre-existing", "preexisting", "upstream", "previous", "was", "were"];
+const CHECKS: &[&str] = &[
+    "test", "tests", "build", "builds", "check", "checks", "lint", "lints", "linter", "linting",
+    "ci",
+];
+const DENIALS: &[&str] =
+    &["no", "none", "nothing", "not", "never", "zero", "0", "without", "cannot"];
+
+impl Words<'_> {
     fn is_unfinished(&self) -> bool {
         let negated = self.0.iter().enumerate().any(|(at, word)| {
-            (word == "not" || word.ends_with("n't"))
-                && self.0[at + 1..].iter().take(5).any(|next| {
-                    matches!(next.as_str(), "complete" | "done" | "finished")
-                })
+            let finished = |next: &&str| matches!(*next, "complete" | "done" | "finished");
+            (*word == "not" || word.ends_with("n't"))
+                && self.0[at + 1..].iter().take(5).any(finished)
         });
-        let incomplete = self.0.windows(2).any(|pair| {
-            let verb = matches!(pair[0].as_str(), "is" | "are" | "remains" | "remain")
-                || pair[0].ends_with("'s") || pair[0].ends_with("'re");
-            verb && pair[1] == "incomplete"
-        });
+        let incomplete = |pair: &[&str]| {
+            let is = matches!(pair[0], "is" | "are" | "remains" | "remain" | "still");
+            (is || pair[0].ends_with("'s") || pair[0].ends_with("'re")) && pair[1] == "incomplete"
+        };
         negated
-            || incomplete
-            || self.says("still incomplete")
-            || ["still fails", "still fail", "still failing", "spoke too soon"]
-                .iter()
-                .any(|phrase| self.says(phrase))
+            || self.0.windows(2).any(incomplete)
+            || self.says(&[
+                &["still", "fails"],
+                &["still", "fail"],
+                &["still", "failing"],
+                &["spoke", "too", "soon"],
+            ])
             || self.has(&["premature", "prematurely"])
     }
 
     fn has_failing_check(&self) -> bool {
-        let check = self.has(&[
-            "test", "tests", "build", "builds", "check", "checks", "lint", "lints", "linter",
-            "linting", "ci",
-        ]);
-        check
-            && self.0.iter().enumerate().any(|(at, word)| {
-                let denied = self.0[at.saturating_sub(4)..at].iter().any(|before| {
-                    let before = before.as_str();
-                    ["no", "none", "nothing", "not", "never", "zero", "0", "without"].contains(&before)
-                        || before.ends_with("n't")
-                });
-                matches!(word.as_str(), "fail" | "fails" | "failing" | "broken" | "red") && !denied
-            })
+        let failing = |(at, word): (usize, &&str)| {
+            let denied = self.0[at.saturating_sub(4)..at]
+                .iter()
+                .any(|before| DENIALS.contains(before) || before.ends_with("n't"));
+            matches!(*word, "fail" | "fails" | "failing" | "broken" | "red") && !denied
+        };
+        self.has(CHECKS) && self.0.iter().enumerate().any(failing)
     }
 }

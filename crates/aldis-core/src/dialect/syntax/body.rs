@@ -54,14 +54,14 @@ struct Reader<'a> {
     body: Body,
     /// The field whose lines are being read.
     open: Option<String>,
-    lines: Vec<String>,
+    lines: Vec<&'a [u8]>,
     /// The prompt being read, between its markers.
     prompt: Option<String>,
     fenced: bool,
 }
 
-impl Reader<'_> {
-    fn line(&mut self, line: &[u8]) {
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: &'a [u8]) {
         if let Some(delegation) = self.delegation {
             if let Some(prompt) = &mut self.prompt {
                 if line == delegation.end.as_bytes() {
@@ -91,9 +91,7 @@ impl Reader<'_> {
                 self.end_field();
                 self.body.fields.insert(key, value.into());
             }
-            None if self.open.is_some() => {
-                self.lines.push(String::from_utf8_lossy(line).into_owned());
-            }
+            None if self.open.is_some() => self.lines.push(line),
             None => {}
         }
     }
@@ -122,16 +120,20 @@ fn key_value(line: &[u8]) -> Option<(String, &str)> {
 }
 
 /// Returns a list where every line that is not indented is an item, else the text.
-fn value_of(lines: &[String]) -> Value {
+fn value_of(lines: &[&[u8]]) -> Value {
     let mut items: Vec<String> = Vec::new();
-    for line in lines.iter().filter(|line| !line.trim().is_empty()) {
-        match (item(line), items.last_mut()) {
+    for line in lines.iter().filter(|line| !line.trim_ascii().is_empty()) {
+        let line = String::from_utf8_lossy(line);
+        match (item(&line), items.last_mut()) {
             (Some(text), _) => items.push(text.to_owned()),
             (None, Some(last)) if line.starts_with([' ', '\t']) => {
                 last.push('\n');
                 last.push_str(line.trim());
             }
-            (None, _) => return lines.join("\n").trim().into(),
+            (None, _) => {
+                let text = lines.join(&b'\n');
+                return String::from_utf8_lossy(&text).trim().into();
+            }
         }
     }
     if items.is_empty() {
