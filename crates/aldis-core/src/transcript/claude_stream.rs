@@ -142,6 +142,12 @@ impl ClaudeStream {
     ) -> Result<(), Malformed> {
         let said = event.said()?;
         self.end_turn(&event.agent(), out);
+        // The result of a sub-agent's call is the end of what it says.
+        let named = |agent: &&String| memchr::memmem::find(line.bytes, agent.as_bytes()).is_some();
+        let ended = self.open.keys().flatten().find(named).cloned();
+        if ended.is_some() {
+            self.end_turn(&ended, out);
+        }
         let index = out.utter();
         if !(out.may_matter)(line.bytes) {
             return Ok(());
