@@ -227,7 +227,7 @@ impl<'f> Reader<'f> {
             Format::ClaudeCode => Box::new(claude_code::ClaudeCode::new()),
             Format::ClaudeStream => Box::new(claude_stream::ClaudeStream::default()),
             Format::Cline => Box::new(cline::Cline::default()),
-            Format::CodexExec => Box::new(codex::Exec::default()),
+            Format::CodexExec => Box::new(codex::Exec),
             Format::CodexRollout => Box::new(codex::Rollout::default()),
             Format::Copilot => Box::new(copilot::Copilot::default()),
             Format::CursorStream => Box::new(cursor::Stream::default()),

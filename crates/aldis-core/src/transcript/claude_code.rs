@@ -30,6 +30,8 @@ pub(super) struct ClaudeCode {
     /// The agent's last messages that hold nothing of interest.
     recent: VecDeque<Group>,
     ready: Vec<Ready>,
+    /// The id of the entry before, as it is and hashed: it is the next one's parent.
+    last: (Vec<u8>, u128),
 }
 
 /// The lines of one assistant message.
@@ -62,20 +64,29 @@ impl ClaudeCode {
             open: Vec::new(),
             recent: VecDeque::new(),
             ready: Vec::new(),
+            last: (Vec::new(), 0),
         }
     }
 
     /// Takes a line that holds nothing of interest and whose ids are known without parsing.
     fn known(&mut self, line: Line<'_>, known: &Known<'_>, out: &mut Out<'_>) {
+        let own = key(known.uuid);
         let entry = Entry {
-            key: key(known.uuid),
-            parent: Parent::Key(key(known.parent)),
+            key: own,
+            parent: Parent::Key(if self.last.0 == known.parent {
+                self.last.1
+            } else {
+                key(known.parent)
+            }),
             print: shape::print(line.bytes, false),
             session: known.session,
             sidechain: known.sidechain,
             meta: false,
             team: false,
         };
+        self.last.0.clear();
+        self.last.0.extend_from_slice(known.uuid);
+        self.last.1 = own;
         let Some(node) = self.chain.add(&entry) else { return };
         match known.kind {
             Kind::Assistant => {

@@ -104,7 +104,7 @@ impl Copilot {
         }
     }
 
-    fn result(&mut self, line: Line<'_>, data: &Data<'_>, agent: Option<&str>, out: &mut Out<'_>) {
+    fn result(&self, line: Line<'_>, data: &Data<'_>, agent: Option<&str>, out: &mut Out<'_>) {
         let index = out.utter();
         let Some(result) = data.result.filter(|raw| out.matters(raw.get())) else { return };
         let id = data.tool_call_id.as_deref().unwrap_or_default();

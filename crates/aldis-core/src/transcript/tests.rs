@@ -363,6 +363,19 @@ fn indices_do_not_depend_on_the_filter() {
 }
 
 #[test]
+fn layout_makes_no_difference() {
+    let bytes = String::from_utf8(sample("claude_code/transcript.jsonl")).unwrap();
+    // Twice, under other ids and first without markers, so that most lines are not parsed.
+    let again = bytes.replace("SIGNAL", "signal").replace("AUTO_COMP", "auto_comp");
+    let (session, other) = ("7b1d6c52-0f7e-4c7b", "7b1d6c52-0f7e-5c7b");
+    let again = again.replace("\"msg_", "\"msg_0").replace("-4", "-5").replace(other, session);
+    let file = again + &bytes;
+    let read = |file: &str| read_chunks(Format::ClaudeCode, [file.as_bytes()], &marked);
+    let spaced = file.replace("{\"parentUuid\":", "{ \"parentUuid\":");
+    assert_eq!(read(&file), read(&spaced));
+}
+
+#[test]
 fn documents_and_lists() {
     let pretty = b"{\n  \"type\": \"result\",\n  \"is_error\": false,\n  \"session_id\": \"s\",\n  \"result\": \"SIGNAL a\"\n}\n";
     assert_eq!(claims(pretty), ["SIGNAL a"]);

@@ -6,6 +6,7 @@
 //! follow the one before it.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// What an entry says about its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub(super) struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct Chain {
     nodes: Vec<Node>,
-    by_key: HashMap<u128, u32>,
+    by_key: HashMap<u128, u32, BuildHasherDefault<Mixed>>,
     /// How many nodes are in `by_key`.
     mapped: usize,
     /// Nodes whose parent was not seen before them.
@@ -138,6 +139,7 @@ impl Chain {
 
     /// Brings the index by id up to date.
     fn index(&mut self) {
+        self.by_key.reserve(self.nodes.len() - self.mapped);
         for (number, node) in self.nodes.iter().enumerate().skip(self.mapped) {
             if node.key != 0 {
                 self.by_key.insert(node.key, u32::try_from(number).unwrap_or(NONE));
@@ -218,14 +220,32 @@ impl Live {
 /// Hashes an id. Ids are long and random, so a quick mix of all bytes is enough.
 pub(super) fn key(id: &[u8]) -> u128 {
     let (mut a, mut b) = (id.len() as u64 ^ 0x9e37_79b9_7f4a_7c15, 0x2545_f491_4f6c_dd1d_u64);
-    for chunk in id.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        let word = u64::from_le_bytes(word);
+    let mut mix = |word: u64| {
         a = (a ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29);
         b = (b.rotate_left(31) ^ word).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    }
+    };
+    let (words, rest) = id.as_chunks::<8>();
+    words.iter().for_each(|word| mix(u64::from_le_bytes(*word)));
+    mix(rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
     (u128::from(a ^ (b >> 32)) << 64 | u128::from(b ^ (a >> 29))) | 1
+}
+
+/// Keys are hashes already: the table takes them as they are.
+#[derive(Debug, Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = key(bytes) as u64;
+    }
+
+    fn write_u128(&mut self, key: u128) {
+        self.0 = (key >> 64) as u64;
+    }
 }
 
 const NONE: u32 = u32::MAX;

@@ -55,7 +55,7 @@ pub(super) struct Said<'a> {
     #[serde(borrow)]
     model: Option<Str<'a>>,
     #[serde(borrow)]
-    content: Option<&'a RawValue>,
+    pub(super) content: Option<&'a RawValue>,
     /// Qwen keeps Gemini's name for it.
     #[serde(borrow)]
     parts: Option<&'a RawValue>,

@@ -38,6 +38,8 @@ struct Shape {
     session: u32,
     /// From behind the parent's id to the message's id or the start of the content.
     head: Vec<u8>,
+    /// From behind the message's id to the name of the first block's type.
+    opening: Vec<u8>,
     /// How long the timestamp is that follows the entry's id.
     stamp: usize,
     /// From behind the timestamp to the end.
@@ -76,10 +78,15 @@ impl Shapes {
     }
 
     /// Returns the ids of a line of known layout.
-    pub(super) fn recognise<'a>(&self, line: &'a [u8]) -> Option<Known<'a>> {
-        let (parent, rest) = id_at(line.strip_prefix(PARENT)?)?;
+    pub(super) fn recognise<'a>(&mut self, line: &'a [u8]) -> Option<Known<'a>> {
+        let (parent, rest) = line.strip_prefix(PARENT)?.split_at_checked(ID_LEN)?;
         let rest = rest.strip_prefix(b"\"")?;
-        self.known.iter().find_map(|shape| self.fits(shape, parent, rest))
+        let mut shapes = self.known.iter().enumerate();
+        let (at, known) =
+            shapes.find_map(|(at, shape)| Some((at, self.fits(shape, parent, rest)?)))?;
+        // Common layouts rise to the front.
+        self.known.swap(at, at / 2);
+        is_plain(parent).then_some(known)
     }
 
     /// Remembers the layout of a line that was parsed and has nothing special about it.
@@ -106,8 +113,9 @@ impl Shapes {
             Kind::Assistant => {
                 let end = memchr::memchr2(b'"', b'\\', body)?;
                 known.message_id = &body[..end];
-                known.call = self.call(&body[end..])?;
+                known.call = self.call(body[end..].strip_prefix(&*shape.opening)?)?;
             }
+            Kind::Other if is_result(body) => {}
             Kind::Other => {
                 let window = &body[body.len().saturating_sub(FLAGS_WINDOW)..];
                 if self.meta.find(window).or_else(|| self.team.find(window)).is_some() {
@@ -118,16 +126,11 @@ impl Shapes {
         Some(known)
     }
 
-    /// Returns the one tool call of an assistant's line; `Some(None)` if its content starts with
-    /// something else, `None` if it has to be parsed.
+    /// Returns the one tool call of an assistant's line, given the line from its first block's type;
+    /// `Some(None)` if that is something else, `None` if the line has to be parsed.
     #[expect(clippy::option_option, reason = "unknown, none and one are three answers")]
-    fn call<'a>(&self, body: &'a [u8]) -> Option<Option<KnownCall<'a>>> {
-        let head = &body[..body.len().min(CONTENT_WINDOW)];
-        let Some(content) = memmem::find(head, CONTENT) else { return Some(None) };
-        let Some(rest) = body[content + CONTENT.len()..].strip_prefix(br#"tool_use","id":""#)
-        else {
-            return Some(None);
-        };
+    fn call<'a>(&self, block: &'a [u8]) -> Option<Option<KnownCall<'a>>> {
+        let Some(rest) = block.strip_prefix(br#"tool_use","id":""#) else { return Some(None) };
         if self.next_block.find(rest).is_some() {
             return None;
         }
@@ -154,6 +157,12 @@ impl Shape {
                 raw_offset(line, record.message.or(record.attachment)?)?.checked_add(1)?,
             ),
         };
+        let mut opening = Vec::new();
+        if kind == Kind::Assistant {
+            let content = raw_offset(line, said.content?)? + BLOCK.len();
+            let id_end = head_end + said.id.as_ref()?.len();
+            opening = line.get(id_end..content).filter(|part| part.ends_with(BLOCK))?.to_vec();
+        }
         let uuid = record.uuid.as_ref()?;
         let uuid_at = offset(line, uuid)?;
         let stamp = record.timestamp.as_ref()?;
@@ -179,6 +188,7 @@ impl Shape {
             sidechain: record.is_sidechain.unwrap_or_default(),
             session: record.session_key(),
             head: head.to_vec(),
+            opening,
             stamp: stamp.len(),
             tail: tail.to_vec(),
         })
@@ -203,8 +213,11 @@ pub(super) fn print(line: &[u8], matters: bool) -> u32 {
     line.len() as u32 & !(1 << 31)
 }
 
-fn id_at(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    bytes.split_at_checked(ID_LEN).filter(|(id, _)| is_plain(id))
+/// Returns whether a line ends in the id of the call it answers: nothing else is said of a result.
+fn is_result(body: &[u8]) -> bool {
+    let rest = body.strip_suffix(b"\"");
+    let source = rest.and_then(|rest| rest.split_at_checked(rest.len().checked_sub(ID_LEN)?));
+    source.is_some_and(|(rest, id)| rest.ends_with(SOURCE) && is_plain(id))
 }
 
 fn is_plain(bytes: &[u8]) -> bool {
@@ -234,9 +247,9 @@ fn address(line: &[u8], text: &str) -> Option<usize> {
 const PARENT: &[u8] = br#"{"parentUuid":""#;
 const UUID: &[u8] = br#","uuid":""#;
 const STAMP: &[u8] = br#"","timestamp":""#;
-const CONTENT: &[u8] = br#""content":[{"type":""#;
+const BLOCK: &[u8] = br#"[{"type":""#;
+const SOURCE: &[u8] = br#","sourceToolAssistantUUID":""#;
 const ID_LEN: usize = 36;
 const HEAD_MAX: usize = 1024;
-const CONTENT_WINDOW: usize = 256;
 const FLAGS_WINDOW: usize = 512;
 const SHAPES_MAX: usize = 16;
