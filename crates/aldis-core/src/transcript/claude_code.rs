@@ -103,7 +103,27 @@ impl ClaudeCode {
         }
     }
 
-    /// Takes a line that was parsed.
+    /// Parses a line. Apart from the quick path, which must not pay for its large frame.
+    #[inline(never)]
+    fn parsed(
+        &mut self,
+        line: Line<'_>,
+        matters: bool,
+        out: &mut Out<'_>,
+    ) -> Result<(), Malformed> {
+        let (record, said) = Record::read(line.bytes)?;
+        if record.is_entry() {
+            self.entry(line, &record, &said, matters, out);
+            if !matters {
+                self.shapes.learn(line.bytes, &record, &said);
+            }
+        } else if matters {
+            self.metadata(line, &record, out);
+        }
+        Ok(())
+    }
+
+    /// Takes an entry of the conversation.
     fn entry(
         &mut self,
         line: Line<'_>,
@@ -264,16 +284,7 @@ impl Host for ClaudeCode {
                 return Ok(());
             }
         }
-        let (record, said) = Record::read(line.bytes)?;
-        if record.is_entry() {
-            self.entry(line, &record, &said, matters, out);
-            if !matters {
-                self.shapes.learn(line.bytes, &record, &said);
-            }
-        } else if matters {
-            self.metadata(line, &record, out);
-        }
-        Ok(())
+        self.parsed(line, matters, out)
     }
 
     fn finish(&mut self, out: &mut Out<'_>) {

@@ -286,6 +286,8 @@ impl<'a> Event<'a> {
 
 fn place(agent: Option<&str>, origin: Origin) -> Origin {
     match agent {
+        // The result of a sub-agent names that one already.
+        Some(_) if origin.agent.is_some() => origin.in_sidechain(),
         Some(agent) => origin.in_sidechain().with_agent(agent),
         None => origin,
     }

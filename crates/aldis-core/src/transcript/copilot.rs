@@ -166,6 +166,8 @@ impl Host for Copilot {
 
 fn place(origin: Origin, agent: Option<&str>) -> Origin {
     match agent {
+        // The result of a sub-agent names that one already.
+        Some(_) if origin.agent.is_some() => origin.in_sidechain(),
         Some(agent) => origin.in_sidechain().with_agent(agent),
         None => origin,
     }

@@ -19,14 +19,16 @@ pub fn detect(head: &[u8]) -> Format {
                 if let Some(format) = of_line(&members) {
                     return format;
                 }
+                noise += 1;
             }
             Err(_) => {
                 if let Some(format) = of_list(line).or_else(|| of_start(line)) {
                     return format;
                 }
+                // Prose before JSON is more likely an answer that shows some.
+                noise += 5;
             }
         }
-        noise += 1;
         if noise > NOISE_MAX {
             break;
         }
@@ -159,5 +161,5 @@ fn of_start(line: &[u8]) -> Option<Format> {
         .then_some(Format::ClaudeStream)
 }
 
-/// So many lines may come before one that decides: hosts print notices first.
+/// How much may come before a line that decides: hosts print notices first.
 const NOISE_MAX: usize = 40;

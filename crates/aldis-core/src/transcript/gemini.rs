@@ -3,6 +3,8 @@
 //! A session file is a journal: a message is written again when it changes, and a rewind is one more
 //! line. A stream has no message ids: deltas belong together until something else happens.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -16,12 +18,13 @@ use crate::message::{Message, Origin, Role};
 #[derive(Debug, Default)]
 pub(super) struct Session {
     records: Vec<Entry>,
+    /// Where the message of an id is.
+    by_id: HashMap<String, usize>,
 }
 
 /// One message of the journal and what goes with it.
 #[derive(Debug)]
 struct Entry {
-    id: Option<String>,
     index: u64,
     rewound: bool,
     messages: Vec<Message>,
@@ -68,7 +71,7 @@ impl Session {
     fn record(&mut self, line: Line<'_>, record: &Record<'_>, out: &mut Out<'_>) {
         let Some(kind) = record.kind.as_deref() else { return };
         let id = record.id.as_ref().map(|id| id.to_owned());
-        let earlier = self.records.iter().rposition(|entry| entry.id == id && id.is_some());
+        let earlier = id.as_ref().and_then(|id| self.by_id.get(id)).copied();
         let index = earlier.map_or_else(|| out.utter(), |at| self.records[at].index);
         let say = |origin, text| message(index, line.number, id.clone(), origin, text);
         let matters = |raw: &&RawValue| out.matters(raw.get());
@@ -94,7 +97,10 @@ impl Session {
             kind if interesting => messages.push(say(host(format!("{kind} line")), text)),
             _ => {}
         }
-        let entry = Entry { id, index, rewound: false, messages };
+        if let Some(id) = id {
+            self.by_id.insert(id, earlier.unwrap_or(self.records.len()));
+        }
+        let entry = Entry { index, rewound: false, messages };
         match earlier {
             Some(at) => self.records[at] = entry,
             None => self.records.push(entry),
@@ -113,15 +119,16 @@ impl Session {
     }
 
     fn rewind(&mut self, id: &str) {
-        let from = self.records.iter().rposition(|entry| entry.id.as_deref() == Some(id));
-        for entry in from.map(|at| &mut self.records[at..]).unwrap_or_default() {
+        let Some(from) = self.by_id.get(id).copied() else { return };
+        for entry in &mut self.records[from..] {
             entry.rewound = true;
-            // Should the id be used again, that is another message.
-            entry.id = None;
         }
+        // Should an id be used again, that is another message.
+        self.by_id.retain(|_, at| *at < from);
     }
 
     fn flush(&mut self, out: &mut Out<'_>) {
+        self.by_id.clear();
         for entry in std::mem::take(&mut self.records) {
             for mut message in entry.messages {
                 if entry.rewound && message.origin.role == Role::Assistant {

@@ -138,7 +138,9 @@ impl<'a> Record<'a> {
     pub(super) fn place(&self, mut origin: Origin) -> Origin {
         if self.is_sidechain == Some(true) {
             origin = origin.in_sidechain();
-            if let Some(agent) = &self.agent_id {
+            if let Some(agent) = &self.agent_id
+                && origin.agent.is_none()
+            {
                 origin = origin.with_agent(agent.to_owned());
             }
         }
