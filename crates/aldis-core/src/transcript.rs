@@ -1,7 +1,7 @@
 //! Transcripts: hosts' files and streams as messages.
 //!
 //! Every host writes down what its agent said in a form of its own, mixed with what tools, users
-//! and the host itself said. The readers here give each text its [`Origin`](crate::Origin), so that
+//! and the host itself said. The readers here give each text its [`Origin`], so that
 //! the scanner can tell a claim by the agent from the same words in a file it read.
 //!
 //! A [`Reader`] takes bytes in any chunks and never fails: a line that makes no sense is skipped and

@@ -185,5 +185,5 @@ fn params_text(line: &[u8]) -> String {
     let rpc = parse::<Rpc<'_>>(line).ok();
     let params: Params<'_> = lenient(rpc.and_then(|rpc| rpc.params));
     let update: Update<'_> = lenient(params.update);
-    update.content.or(params.update).map(strings).unwrap_or_default()
+    update.content.or(params.update).map(blocks::block_text).unwrap_or_default()
 }

@@ -107,7 +107,8 @@ pub(super) fn member_strings(
     let texts = members
         .iter()
         .filter(|member| matters(member.1.get().as_bytes()))
-        .map(|member| strings(member.1));
+        .map(|member| strings(member.1))
+        .filter(|text| !text.is_empty());
     Ok(texts.collect::<Vec<_>>().join("\n"))
 }
 

@@ -1,6 +1,7 @@
 //! Samples of every host, hostile files, and properties of the reader.
 
 mod claude_code;
+mod hosts;
 
 use std::path::PathBuf;
 
