@@ -128,7 +128,8 @@ impl fmt::Display for Format {
     }
 }
 
-/// What is known about an input before its first bytes are seen.
+/// What is known about an input before its first bytes are seen. Exhaustive: there is no fourth
+/// way to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Input {
     /// Nothing: its first lines tell.
@@ -283,7 +284,8 @@ impl<'f> Reader<'f> {
         self.skipped
     }
 
-    /// Returns how many lines did not parse so far.
+    /// Returns how many lines did not parse so far. Lines of a [`Format::ClaudeCode`] file that do
+    /// not matter and look like others before them are not parsed, so they count as sound.
     pub fn skipped_lines(&self) -> u64 {
         self.skipped
     }
