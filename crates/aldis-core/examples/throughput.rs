@@ -1,5 +1,23 @@
 //! Scratch.
-use std::time::Instant;
+fn cpu() -> u128 {
+    let s = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    s.split(' ').next().unwrap().parse().unwrap()
+}
+struct Instant(u128);
+struct El(u128);
+impl El {
+    fn as_nanos(&self) -> u128 {
+        self.0
+    }
+}
+impl Instant {
+    fn now() -> Self {
+        Self(cpu())
+    }
+    fn elapsed(&self) -> El {
+        El(cpu() - self.0)
+    }
+}
 fn main() {
     let text = std::fs::read(std::env::args().nth(1).unwrap()).unwrap();
     let rules = aldis_core::Rules::builtin();

@@ -8,7 +8,7 @@ use super::verdict::{
     LEAD_IN_MAX, RETRACTION_REACH, Surroundings, begins_retraction, says_unfinished,
 };
 use super::window::Window;
-use super::{Token, hints};
+use super::Token;
 use crate::dialect::Syntax;
 use crate::signal::{Fields, Finding, NearMiss, Place, Reason, Signal, Span};
 
@@ -46,9 +46,15 @@ pub(crate) struct Pending {
     legacy: bool,
 }
 
+/// How much of a body is read for its fields; a prompt that is passed on may take up the whole
+/// signal.
+const FIELDS_MAX: u64 = 16 * 1024;
+
 /// The body of the last line signal.
 #[derive(Debug)]
 pub(crate) struct Body {
+    /// How much of it is read.
+    limit: u64,
     /// Number of its signal in the order of pending ones.
     number: u64,
     dialect: usize,
@@ -82,7 +88,7 @@ pub(crate) struct Terminal {
 impl Engine<'_> {
     /// Returns what stands at a range, as it was received.
     pub(crate) fn candidate(
-        &self,
+        &mut self,
         window: &Window<'_>,
         removals: &Removals,
         dialect: usize,
@@ -107,7 +113,7 @@ impl Engine<'_> {
     }
 
     pub(crate) fn place(
-        &self,
+        &mut self,
         window: &Window<'_>,
         removals: &Removals,
         start: u64,
@@ -118,7 +124,7 @@ impl Engine<'_> {
         let column = span.start - line_start + 1;
         let raw = removals.restore(start, window.slice(start, end));
         let raw = String::from_utf8_lossy(&raw).into_owned();
-        (Place { span, line: self.line, column }, raw)
+        (Place { span, line: self.line_number(window), column }, raw)
     }
 
     /// Returns the lines that a range touches, and what is at hand of the next.
@@ -146,7 +152,9 @@ impl Engine<'_> {
         };
         let end = draft.range.1;
         let signal = self.signal(dialect, draft, place, raw);
-        let claim = signal.meaning.is_claim() && self.rules.dialects()[dialect].verdict_words;
+        let definition = &self.rules.dialects()[dialect];
+        let claim = signal.meaning.is_claim() && definition.verdict_words;
+        let needs_prompt = definition.signal(&signal.name).is_some_and(|def| !def.require.is_empty());
         self.note_line(place.line);
         let open = body.is_some();
         let pending = Pending { signal, dialect, end, claim, open, retracted: false, legacy };
@@ -157,7 +165,8 @@ impl Engine<'_> {
         self.pending.push_back(pending);
         if let Some(start) = body {
             let number = self.pending_first + self.pending.len() as u64 - 1;
-            self.body = Some(Body { number, dialect, start, read: None });
+            let limit = if needs_prompt { SIGNAL_MAX } else { FIELDS_MAX };
+            self.body = Some(Body { limit, number, dialect, start, read: None });
         }
     }
 
@@ -233,9 +242,10 @@ impl Engine<'_> {
         self.note_line(place.line);
         self.out.push(Finding::NearMiss(NearMiss {
             dialect: dialect.name.clone(),
+            definition: dialect.clone(),
             name: name.to_owned(),
             reason,
-            hint: hints::hint(dialect, reason, name, about.as_deref()),
+            about: about.filter(|about| !about.is_empty()),
             origin: self.origin.clone(),
             place,
             raw,
@@ -253,7 +263,8 @@ impl Engine<'_> {
     pub(crate) fn close_body(&mut self, window: &Window<'_>, end: u64) {
         let Some(body) = self.body.take() else { return };
         let Syntax::Line(syntax) = &self.rules.dialects()[body.dialect].syntax else { return };
-        let read = body.read.unwrap_or_else(|| syntax.read_body(window.slice(body.start, end)));
+        let shown = window.slice(body.start, end.min(body.start + body.limit));
+        let read = body.read.unwrap_or_else(|| syntax.read_body(shown));
         let Some(index) = body.number.checked_sub(self.pending_first).map(|index| index as usize)
         else {
             return;
@@ -318,10 +329,10 @@ impl Engine<'_> {
     pub(crate) fn expire(&mut self, window: &Window<'_>) {
         if let Some(body) = &mut self.body
             && body.read.is_none()
-            && self.at.saturating_sub(body.start) > SIGNAL_MAX
+            && self.at.saturating_sub(body.start) > body.limit
             && let Syntax::Line(syntax) = &self.rules.dialects()[body.dialect].syntax
         {
-            let text = window.slice(body.start, body.start + SIGNAL_MAX);
+            let text = window.slice(body.start, body.start + body.limit);
             body.read = Some(syntax.read_body(text));
         }
         if let Some(front) = self.pending.front_mut().filter(|front| front.open && front.claim)
@@ -343,7 +354,9 @@ impl Engine<'_> {
                 None => break,
             }
         }
-        self.expire_tags();
+        if self.open_tags > 0 {
+            self.expire_tags();
+        }
         self.check_terminals(window, self.at);
     }
 

@@ -101,11 +101,6 @@ impl Inline {
         *self = Self { at, blank: true, ..Self::default() };
     }
 
-    /// Returns how far the text was walked; earlier bytes are not needed.
-    pub(crate) fn at(&self) -> u64 {
-        self.at
-    }
-
     /// Walks to `to` and returns whether that place is inside inline code.
     pub(crate) fn is_code_at(&mut self, window: &Window<'_>, to: u64) -> bool {
         self.walk(window, to);

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use super::ansi::Removals;
 use super::claims::{Body, Pending, Terminal};
 use super::context::{Context, FenceLine, is_quoting_line, is_quoting_prefix};
-use super::prefilter::{Hit, Kinds};
+use super::prefilter::{Hit, Kinds, Prefilter};
 use super::rules::Rules;
 use super::tags::{Closer, TagState};
 use super::text::SIGNAL_MAX;
@@ -20,7 +20,7 @@ use crate::message::Origin;
 use crate::signal::{Finding, Signal};
 
 /// How much is searched at a time, so that it is still in the cache when its lines are counted.
-const STRIDE: u64 = 64 * 1024;
+const STRIDE: u64 = 32 * 1024;
 /// What is kept before the current line for lead-ins.
 const LOOK_BACK: u64 = 2 * LEAD_IN_MAX + 512;
 
@@ -55,13 +55,17 @@ pub(crate) struct Engine<'r> {
     pub(crate) at: u64,
     /// Start of the line of `at`.
     pub(crate) line_start: u64,
-    /// Number of that line, from 1.
-    pub(crate) line: u64,
+    /// Number of the line of `counted`, from 1.
+    lines: u64,
+    /// How far lines have been counted.
+    counted: u64,
     /// Lines that start before have been read.
     pub(crate) read_to: u64,
     pub(crate) context: Context,
     pub(crate) mask: Mask,
     pub(crate) tags: Vec<TagState>,
+    /// How many of them are not idle.
+    pub(crate) open_tags: usize,
     pub(crate) closers: Vec<Closer>,
     /// How far the end of an open comment has been looked for.
     comment_searched: u64,
@@ -93,11 +97,13 @@ impl<'r> Engine<'r> {
             waiting: None,
             at: 0,
             line_start: 0,
-            line: 1,
+            lines: 1,
+            counted: 0,
             read_to: 0,
             context,
             mask: Mask::None,
             tags: rules.dialects().iter().map(|_| TagState::Idle).collect(),
+            open_tags: 0,
             closers: vec![Closer::default(); rules.dialects().len()],
             comment_searched: 0,
             last_tag_end: 0,
@@ -131,7 +137,7 @@ impl<'r> Engine<'r> {
         let flow = if text.starts_with(b"```") || text.starts_with(b"~~~") {
             self.on_fence(window, removals, 0)
         } else if self.rules.may_start_line(text) {
-            self.on_line(window, removals)
+            self.on_line(window, removals, true)
         } else {
             Flow::On(0)
         };
@@ -148,15 +154,14 @@ impl<'r> Engine<'r> {
             let flow = self.on_hit(window, removals, kinds, end);
             return self.go(window, flow);
         }
-        let rules = self.rules;
-        let filter = if self.unsettled > 0 { &rules.watchful } else { &rules.quiet };
+        let filter = self.filter();
         // A literal that only begins in the window will be found when the rest has come.
         let overlap = if window.last { 0 } else { filter.length_max().saturating_sub(1) as u64 };
         let mut end = window.end().saturating_sub(overlap).min(self.at + STRIDE);
         if self.at >= end {
             return false;
         }
-        let close = self.next_close(window);
+        let close = if self.open_tags == 0 { None } else { self.next_close(window) };
         let event = close.map(|(at, _)| at).into_iter().chain(self.comment_end(window)).min();
         end = end.min(event.unwrap_or(end).max(self.at));
         let after_line = self.at > window.base() && window.byte(self.at - 1) == Some(b'\n');
@@ -173,6 +178,15 @@ impl<'r> Engine<'r> {
             None => Flow::On(end),
         };
         self.go(window, flow)
+    }
+
+    /// Returns what to look for. What stands in a fence takes nothing back.
+    fn filter(&self) -> &'r Prefilter {
+        if self.unsettled > 0 && self.context.fence.is_none() {
+            &self.rules.watchful
+        } else {
+            &self.rules.quiet
+        }
     }
 
     fn go(&mut self, window: &Window<'_>, flow: Flow) -> bool {
@@ -197,8 +211,7 @@ impl<'r> Engine<'r> {
         removals: &Removals,
         to: usize,
     ) -> Flow {
-        let rules = self.rules;
-        let filter = if self.unsettled > 0 { &rules.watchful } else { &rules.quiet };
+        let filter = self.filter();
         let from = (self.at - window.base()) as usize;
         match filter.find(window.bytes(), from, to) {
             Some(hit) => self.on_found(window, removals, hit),
@@ -244,6 +257,30 @@ impl<'r> Engine<'r> {
         }
     }
 
+    /// Scans a whole message, unless it holds an escape sequence. Returns whether it did.
+    pub(crate) fn scan_plain(&mut self, text: &[u8]) -> bool {
+        let window = Window::new(text, 0, true);
+        let removals = Removals::default();
+        let mut checked = 0;
+        if self.on_start(&window, &removals) == Flow::Wait {
+            return true;
+        }
+        while self.step(&window, &removals) {
+            // Right after the search the text is still in the cache.
+            if self.at > checked + STRIDE {
+                if memchr::memchr(0x1B, window.slice(checked, self.at)).is_some() {
+                    return false;
+                }
+                checked = self.at;
+            }
+        }
+        if memchr::memchr(0x1B, window.from(checked)).is_some() {
+            return false;
+        }
+        self.finish(&window, &removals);
+        true
+    }
+
     /// Ends the message. The window is the last one.
     pub(crate) fn finish(&mut self, window: &Window<'_>, removals: &Removals) {
         self.run(window, removals);
@@ -259,30 +296,53 @@ impl<'r> Engine<'r> {
     /// The last line that shows anything may be a signal in any case, which no literal finds.
     fn on_last_line(&mut self, window: &Window<'_>, removals: &Removals) {
         let text = window.bytes().trim_ascii_end();
-        let after = &window.bytes()[text.len()..];
         let start = memchr::memrchr(b'\n', text).map_or(0, |at| at + 1);
         let start = window.base() + start as u64;
         if start < self.read_to || text.is_empty() || window.end() - start > SIGNAL_MAX {
             return;
         }
-        let end = (self.at, self.line_start, self.line);
-        self.line -= memchr::memchr_iter(b'\n', after).count() as u64;
+        let end = (self.at, self.line_start);
         (self.at, self.line_start) = (start, start);
-        self.on_line(window, removals);
-        (self.at, self.line_start, self.line) = end;
+        self.on_line(window, removals, true);
+        (self.at, self.line_start) = end;
     }
 
-    /// Moves to `to`: counts lines, gives up what has waited too long.
+    /// Moves to `to`; gives up what has waited too long.
     fn advance(&mut self, window: &Window<'_>, to: u64) {
         if to > self.at {
-            let text = window.slice(self.at, to);
-            if let Some(last) = memchr::memrchr(b'\n', text) {
-                self.line += memchr::memchr_iter(b'\n', &text[..=last]).count() as u64;
-                self.line_start = self.at + last as u64 + 1;
+            let from = self.at.max(self.line_start);
+            if let Some(last) = memchr::memrchr(b'\n', window.slice(from, to)) {
+                self.line_start = from + last as u64 + 1;
             }
             self.at = to;
         }
-        self.expire(window);
+        let idle = self.pending.is_empty()
+            && self.body.is_none()
+            && self.open_tags == 0
+            && self.terminals.is_empty();
+        if !idle {
+            self.expire(window);
+        }
+    }
+
+    /// Returns the number of the current line. Lines are counted in one go, when someone asks.
+    pub(crate) fn line_number(&mut self, window: &Window<'_>) -> u64 {
+        self.count_lines(window, self.line_start);
+        self.lines
+    }
+
+    /// Returns the number of the line that the window ends in.
+    pub(crate) fn last_line_number(&mut self, window: &Window<'_>) -> u64 {
+        self.count_lines(window, window.end());
+        self.lines
+    }
+
+    fn count_lines(&mut self, window: &Window<'_>, to: u64) {
+        if to > self.counted {
+            let text = window.slice(self.counted, to);
+            self.lines += memchr::memchr_iter(b'\n', text).count() as u64;
+            self.counted = to;
+        }
     }
 
     fn on_hit(
@@ -321,8 +381,8 @@ impl<'r> Engine<'r> {
                 Flow::Wait => return Flow::Wait,
             }
         }
-        if kinds.has(Kinds::LINE) && self.line_start >= self.read_to {
-            match self.on_line(window, removals) {
+        if kinds.has(Kinds::LINE.and(Kinds::BLOCK)) && self.line_start >= self.read_to {
+            match self.on_line(window, removals, kinds.has(Kinds::LINE)) {
                 Flow::On(after) => next = next.max(after),
                 Flow::Wait => return Flow::Wait,
             }
@@ -434,6 +494,7 @@ impl<'r> Engine<'r> {
         }
         let keep = keep.max(window.base());
         self.context.inline.walk(window, keep);
-        keep.min(self.context.inline.at())
+        self.count_lines(window, keep);
+        keep
     }
 }

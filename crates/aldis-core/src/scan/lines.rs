@@ -22,8 +22,14 @@ struct Found {
 }
 
 impl Engine<'_> {
-    /// Reads the current line for every dialect whose signals own their line.
-    pub(crate) fn on_line(&mut self, window: &Window<'_>, removals: &Removals) -> Flow {
+    /// Reads the current line for every dialect whose signals own their line: as the opening of a
+    /// block, and if `whole`, as a signal by itself.
+    pub(crate) fn on_line(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        whole: bool,
+    ) -> Flow {
         let line = match self.current_line(window) {
             Ok(Some(line)) => line,
             Ok(None) => {
@@ -46,14 +52,19 @@ impl Engine<'_> {
                 Err(wait) => return wait,
             }
         }
-        self.read_to = line.next;
         if blocks.is_empty() {
             let rules = self.rules;
             for (index, dialect) in rules.dialects().iter().enumerate() {
-                self.read_line(window, removals, index, dialect, line);
+                if whole {
+                    self.read_to = line.next;
+                    self.read_line(window, removals, index, dialect, line);
+                } else {
+                    self.on_marker(window, dialect, line);
+                }
             }
             return Flow::On(self.at);
         }
+        self.read_to = line.next;
         let mut next = self.at;
         for found in blocks {
             next = next.max(found.next);
@@ -265,15 +276,23 @@ impl Engine<'_> {
             }
             line::Head::Defect(defect) => self.report_line(window, removals, index, defect),
             line::Head::Other => {
-                let opens = syntax.delegation.as_ref().is_some_and(|delegation| {
-                    trim_line_end(line.text) == delegation.start.as_bytes()
-                });
-                if opens && self.body.is_some() && !self.is_quoted(window, line.start, None) {
-                    self.mask = Mask::Prompt;
-                } else if let Some((def, at)) = syntax.mention(dialect, line.text) {
+                if let Some((def, at)) = syntax.mention(dialect, line.text) {
                     self.out_of_place(window, removals, index, &def.name, line, at);
                 }
             }
+        }
+    }
+
+    /// A line that may start a prompt for another agent.
+    fn on_marker(&mut self, window: &Window<'_>, dialect: &Dialect, line: Line<'_>) {
+        let opens = match &dialect.syntax {
+            Syntax::Line(line::Syntax { delegation: Some(delegation), .. }) => {
+                trim_line_end(line.text) == delegation.start.as_bytes()
+            }
+            _ => false,
+        };
+        if opens && self.body.is_some() && !self.is_quoted(window, line.start, None) {
+            self.mask = Mask::Prompt;
         }
     }
 
@@ -523,11 +542,11 @@ fn after_name(text: &[u8]) -> String {
 
 /// Finds `KEY:` in any case and the word behind it.
 fn find_key<'t>(key: &str, text: &'t [u8]) -> Option<(usize, &'t [u8])> {
-    let width = key.len() + 1;
-    let at = text.windows(width).position(|part| {
-        part[..key.len()].eq_ignore_ascii_case(key.as_bytes()) && part[key.len()] == b':'
+    let at = memchr::memchr_iter(b':', text).find_map(|colon| {
+        let at = colon.checked_sub(key.len())?;
+        text[at..colon].eq_ignore_ascii_case(key.as_bytes()).then_some(at)
     })?;
-    let rest = super::text::trim_blanks_start(&text[at + width..]);
+    let rest = super::text::trim_blanks_start(&text[at + key.len() + 1..]);
     let end = rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
     let name = &rest[..end.unwrap_or(rest.len())];
     let whole = at == 0 || !(text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'_');

@@ -18,6 +18,8 @@ impl Kinds {
     pub(crate) const COMMENT: Self = Self(2);
     /// Something that makes its whole line interesting.
     pub(crate) const LINE: Self = Self(4);
+    /// A line that may open a block.
+    pub(crate) const BLOCK: Self = Self(2 << 5);
     /// An opening tag.
     pub(crate) const TAG: Self = Self(8);
     /// A keyword that may end the message.

@@ -104,6 +104,7 @@ fn line_keys(dialect: &Dialect) -> Vec<String> {
             ];
             keys.into_iter().chain(legacy.banners.iter().map(|banner| banner.text.clone())).collect()
         }
+        // Its opening line is looked for where it starts a line; this finds it elsewhere.
         Syntax::Status(status) => vec![status.open.clone()],
         Syntax::Fence(_) | Syntax::Tag(_) | Syntax::Trailer(_) => Vec::new(),
     }
@@ -112,10 +113,10 @@ fn line_keys(dialect: &Dialect) -> Vec<String> {
 /// Returns literals that signals start with.
 fn starts_of(dialect: &Dialect) -> Vec<Literal> {
     match &dialect.syntax {
-        Syntax::Block(block) => vec![Literal::after(b'\n', &block.delimiter, Kinds::LINE)],
+        Syntax::Block(block) => vec![Literal::after(b'\n', &block.delimiter, Kinds::BLOCK)],
         Syntax::Line(line) => {
             let markers = line.delegation.iter().flat_map(|lines| [&lines.start, &lines.end]);
-            markers.map(|marker| Literal::after(b'\n', marker, Kinds::LINE)).collect()
+            markers.map(|marker| Literal::after(b'\n', marker, Kinds::BLOCK)).collect()
         }
         Syntax::Tag(tag) => vec![Literal::new(&tag.open, Kinds::TAG)],
         Syntax::Trailer(trailer) => {

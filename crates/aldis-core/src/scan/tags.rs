@@ -75,6 +75,17 @@ impl Engine<'_> {
         Flow::On(next)
     }
 
+    fn take_tag(&mut self, index: usize) -> TagState {
+        let state = std::mem::replace(&mut self.tags[index], TagState::Idle);
+        self.open_tags -= usize::from(!matches!(state, TagState::Idle));
+        state
+    }
+
+    fn set_tag(&mut self, index: usize, state: TagState) {
+        self.open_tags += 1;
+        self.tags[index] = state;
+    }
+
     /// Returns the next closing tag of a dialect in which one is awaited.
     pub(crate) fn next_close(&mut self, window: &Window<'_>) -> Option<(u64, usize)> {
         let mut first: Option<(u64, usize)> = None;
@@ -121,7 +132,7 @@ impl Engine<'_> {
             };
         }
         let opening = self.opening(window, removals, start, end);
-        let state = std::mem::replace(&mut self.tags[index], TagState::Idle);
+        let state = self.take_tag(index);
         let outer = match state {
             TagState::Idle => None,
             TagState::Open { opening: left, outer } => {
@@ -136,7 +147,7 @@ impl Engine<'_> {
                 None
             }
         };
-        self.tags[index] = TagState::Open { opening, outer };
+        self.set_tag(index, TagState::Open { opening, outer });
         Flow::On(end)
     }
 
@@ -152,7 +163,7 @@ impl Engine<'_> {
             if let TagState::Held { .. } = &self.tags[index]
                 && !self.is_quoted(window, start, None)
                 && let TagState::Held { candidate, outer } =
-                    std::mem::replace(&mut self.tags[index], TagState::Idle)
+                    self.take_tag(index)
             {
                 self.nested(index, *candidate, outer);
             }
@@ -163,7 +174,7 @@ impl Engine<'_> {
         let content = window.slice(opening.content, start);
         let dialect = &self.rules.dialects()[index];
         let result = tag.read(dialect, content, (opening.start, end));
-        let state = std::mem::replace(&mut self.tags[index], TagState::Idle);
+        let state = self.take_tag(index);
         let TagState::Open { opening, outer } = state else { return Flow::On(end) };
         let (_, raw) = self.place(window, removals, opening.start, end);
         let mut place = opening.place;
@@ -190,7 +201,7 @@ impl Engine<'_> {
         match outer {
             Some(outer) => {
                 let candidate = Box::new(candidate);
-                self.tags[index] = TagState::Held { candidate, outer };
+                self.set_tag(index, TagState::Held { candidate, outer });
             }
             None => self.submit(candidate, None),
         }
@@ -269,7 +280,7 @@ impl Engine<'_> {
         Flow::On(after)
     }
 
-    fn opening(&self, window: &Window<'_>, removals: &Removals, start: u64, end: u64) -> Opening {
+    fn opening(&mut self, window: &Window<'_>, removals: &Removals, start: u64, end: u64) -> Opening {
         let (place, raw) = self.place(window, removals, start, end);
         let (lead_in, adjacent) = self.lead_in(window, start);
         let from = self.last_tag_end.max(self.line_start).max(start.saturating_sub(LEAD_IN_MAX));
@@ -334,7 +345,7 @@ impl Engine<'_> {
     }
 
     fn end_tag(&mut self, index: usize, reason: Reason) {
-        match std::mem::replace(&mut self.tags[index], TagState::Idle) {
+        match self.take_tag(index) {
             TagState::Idle => {}
             TagState::Open { opening, outer } => {
                 if let Some(outer) = outer {

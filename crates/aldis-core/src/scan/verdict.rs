@@ -9,7 +9,7 @@ pub(crate) const LEAD_IN_MAX: u64 = 300;
 
 /// How far after a claim its retraction is looked for. Later words are about something else, and a
 /// claim becomes certain at last.
-pub(crate) const RETRACTION_REACH: u64 = 8 * 1024;
+pub(crate) const RETRACTION_REACH: u64 = 4 * 1024;
 
 /// What stands around a claim.
 #[derive(Debug, Default)]

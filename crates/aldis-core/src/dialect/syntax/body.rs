@@ -25,8 +25,15 @@ impl Syntax {
         let mut lines = memchr::memchr_iter(b'\n', body).chain(std::iter::once(body.len()));
         let mut start = 0;
         for end in &mut lines {
-            reader.line(trim_line_end(&body[start..end]));
+            let line = &body[start..end];
             start = end + 1;
+            // Most lines of a long body are neither a key nor part of a field.
+            let matters = line.first().is_some_and(|byte| {
+                byte.is_ascii_uppercase() || matches!(byte, b'-' | b'`' | b'~')
+            });
+            if matters || reader.open.is_some() || reader.prompt.is_some() {
+                reader.line(trim_line_end(line));
+            }
         }
         reader.end_field();
         let mut out = reader.body;
@@ -104,13 +111,17 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// No key, parenthesis included, is longer.
+const KEY_MAX: usize = 120;
+
 /// Reads `Key: value`: a capitalised phrase of at most five words before a colon, at column 0.
 fn key_value(line: &[u8]) -> Option<(String, &str)> {
     if !line.first()?.is_ascii_uppercase() {
         return None;
     }
-    let line = std::str::from_utf8(line).ok()?;
-    let (key, value) = line.split_once(':')?;
+    let colon = memchr::memchr(b':', &line[..line.len().min(KEY_MAX)])?;
+    let key = std::str::from_utf8(&line[..colon]).ok()?;
+    let value = std::str::from_utf8(&line[colon + 1..]).ok()?;
     if !value.is_empty() && !value.starts_with([' ', '\t']) {
         return None;
     }
