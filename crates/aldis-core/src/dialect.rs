@@ -44,7 +44,7 @@ pub enum Syntax {
     /// Keyed lines between delimiter lines.
     Block(block::Syntax),
     /// A fenced JSON object.
-    Fence(fence::Syntax),
+    Fence(Box<fence::Syntax>),
     /// A name at the start of a line, with a body below.
     Line(line::Syntax),
     /// Keyed lines between an opening and a closing line of their own.

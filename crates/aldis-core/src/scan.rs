@@ -18,13 +18,17 @@ mod claims;
 mod context;
 pub(crate) mod draft;
 mod engine;
+mod fences;
 mod fuzzy;
 pub(crate) mod hints;
 mod lines;
 mod prefilter;
+mod retraction;
 mod rules;
 mod tags;
+mod terminals;
 pub(crate) mod text;
+mod trailers;
 mod verdict;
 pub(crate) mod window;
 

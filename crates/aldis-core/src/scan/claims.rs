@@ -1,14 +1,12 @@
 //! From what a grammar read to a finding: who said it, where, and whether it was taken back.
 
+use super::Token;
 use super::ansi::Removals;
 use super::draft::{Defect, Draft};
-use super::engine::{Engine, Flow, Mask};
-use super::text::{SIGNAL_MAX, hides_text, is_zero_width};
-use super::verdict::{
-    LEAD_IN_MAX, RETRACTION_REACH, Surroundings, begins_retraction, says_unfinished,
-};
+use super::engine::{Engine, Mask};
+use super::text::{SIGNAL_MAX, hides_text};
+use super::verdict::{LEAD_IN_MAX, RETRACTION_REACH, Surroundings};
 use super::window::Window;
-use super::Token;
 use crate::dialect::Syntax;
 use crate::signal::{Fields, Finding, NearMiss, Place, Reason, Signal, Span};
 
@@ -37,12 +35,12 @@ pub(crate) struct Pending {
     signal: Signal,
     dialect: usize,
     /// Where its own text ends, in scanned offsets.
-    end: u64,
+    pub(super) end: u64,
     /// Whether later text can take it back.
-    claim: bool,
+    pub(super) claim: bool,
     /// Whether its body is still open.
     open: bool,
-    retracted: bool,
+    pub(super) retracted: bool,
     legacy: bool,
 }
 
@@ -68,21 +66,6 @@ impl Body {
     pub(crate) fn needs(&self) -> Option<u64> {
         self.read.is_none().then_some(self.start)
     }
-}
-
-/// Something that counts only if nothing that can be seen follows.
-#[derive(Debug)]
-pub(crate) struct Terminal {
-    pub(crate) dialect: usize,
-    pub(crate) candidate: Candidate,
-    /// Why it does not count if something follows.
-    pub(crate) otherwise: Reason,
-    /// Nothing can be seen between its end and here.
-    pub(crate) checked: u64,
-    /// Whether its fence is still open.
-    pub(crate) fenced: bool,
-    /// Whether the same again directly behind it replaces it.
-    pub(crate) repeats: bool,
 }
 
 impl Engine<'_> {
@@ -154,7 +137,8 @@ impl Engine<'_> {
         let signal = self.signal(dialect, draft, place, raw);
         let definition = &self.rules.dialects()[dialect];
         let claim = signal.meaning.is_claim() && definition.verdict_words;
-        let needs_prompt = definition.signal(&signal.name).is_some_and(|def| !def.require.is_empty());
+        let needs_prompt =
+            definition.signal(&signal.name).is_some_and(|def| !def.require.is_empty());
         self.note_line(place.line);
         let open = body.is_some();
         let pending = Pending { signal, dialect, end, claim, open, retracted: false, legacy };
@@ -278,7 +262,7 @@ impl Engine<'_> {
         pending.signal.warnings.extend(read.warnings);
         pending.signal.fields = read.fields;
         let missing = self.missing_fields(body.dialect, index, read.unclosed);
-        let refused = missing.or((!fits).then_some((Reason::WrongToken, None)));
+        let refused = missing.or_else(|| (!fits).then_some((Reason::WrongToken, None)));
         if let Some((reason, about)) = refused {
             if let Some(pending) = self.remove_pending(index) {
                 let Signal { name, place, raw, .. } = pending.signal;
@@ -381,81 +365,6 @@ impl Engine<'_> {
         }
     }
 
-    /// A word that may take claims back.
-    pub(crate) fn on_retraction(&mut self, window: &Window<'_>, at: u64) -> Flow {
-        if self.context.fence.is_some() || self.context.comment || self.mask != Mask::None {
-            return Flow::On(at);
-        }
-        let reach = |pending: &Pending| {
-            pending.claim && !pending.retracted && pending.end <= at
-                && at - pending.end <= RETRACTION_REACH
-        };
-        if !self.pending.iter().any(reach) {
-            return Flow::On(at);
-        }
-        let Some((before, after)) = sentence_around(window, self.line_start, at) else {
-            return Flow::Wait;
-        };
-        let start = at - before.len() as u64;
-        let sentence = String::from_utf8_lossy(window.slice(start, at + after.len() as u64));
-        let line_starts = start <= self.line_start;
-        let in_body = self.body.is_some();
-        let taken_back = match in_body {
-            true => line_starts && begins_retraction(&sentence),
-            false => {
-                begins_retraction(strip_bullet(&sentence)) || says_unfinished(&sentence)
-            }
-        };
-        if taken_back && !self.is_quoted(window, at, None) {
-            for pending in self.pending.iter_mut().filter(|pending| reach(pending)) {
-                pending.retracted = true;
-                self.unsettled -= 1;
-            }
-        }
-        Flow::On(at)
-    }
-
-    /// Resolves terminals after which something can be seen before `to`.
-    pub(crate) fn check_terminals(&mut self, window: &Window<'_>, to: u64) {
-        let mut index = 0;
-        while index < self.terminals.len() {
-            let terminal = &mut self.terminals[index];
-            if terminal.fenced || terminal.checked >= to {
-                index += 1;
-                continue;
-            }
-            let (seen, checked) = first_visible(window.slice(terminal.checked, to), window.last);
-            terminal.checked += checked as u64;
-            if seen {
-                let terminal = self.terminals.remove(index);
-                self.refuse(terminal);
-            } else {
-                index += 1;
-            }
-        }
-    }
-
-    /// Reports a terminal that is not at the end.
-    pub(crate) fn refuse(&mut self, terminal: Terminal) {
-        let mut candidate = terminal.candidate;
-        if let Ok(draft) = &candidate.result {
-            let defect = Defect::new(terminal.otherwise, &*draft.name, draft.range);
-            candidate.result = Err(defect);
-        }
-        self.submit(candidate, None);
-    }
-
-    pub(crate) fn end_terminals(&mut self, window: &Window<'_>) {
-        self.check_terminals(window, window.end());
-        for terminal in std::mem::take(&mut self.terminals) {
-            if terminal.fenced {
-                self.refuse(terminal);
-            } else {
-                self.submit(terminal.candidate, None);
-            }
-        }
-    }
-
     pub(crate) fn end_legacy(&mut self) {
         for (dialect, signal) in std::mem::take(&mut self.legacy) {
             if !self.modern.contains(&dialect) {
@@ -470,60 +379,4 @@ fn is_empty(fields: &Fields, field: &str) -> bool {
         None => true,
         Some(value) => value.as_str().is_some_and(|text| text.trim().is_empty()),
     }
-}
-
-/// Returns whether something can be seen, and how many bytes are known to show nothing.
-fn first_visible(text: &[u8], last: bool) -> (bool, usize) {
-    let mut at = 0;
-    while at < text.len() {
-        if text[at].is_ascii_whitespace() || text[at] == 0x0B {
-            at += 1;
-            continue;
-        }
-        let width = match text[at] {
-            0xC0..=0xDF => 2,
-            0xE0..=0xEF => 3,
-            0xF0..=0xF7 => 4,
-            _ => return (true, at),
-        };
-        let Some(bytes) = text.get(at..at + width) else { return (last, at) };
-        match std::str::from_utf8(bytes).ok().and_then(|text| text.chars().next()) {
-            Some(c) if c.is_whitespace() || is_zero_width(c) => at += width,
-            _ => return (true, at),
-        }
-    }
-    (false, at)
-}
-
-/// Returns the sentence around a place, in the part before and the part after it, or `None` if more
-/// text is needed. A sentence ends with `.`, `!` or `?` and a blank, or with its paragraph.
-fn sentence_around<'w>(
-    window: &Window<'w>,
-    line_start: u64,
-    at: u64,
-) -> Option<(&'w [u8], &'w [u8])> {
-    let from = at.saturating_sub(LEAD_IN_MAX);
-    let before = window.slice(from, at);
-    let ends = |pair: &[u8]| matches!(pair[0], b'.' | b'!' | b'?') && pair[1].is_ascii_whitespace();
-    let sentence = before.windows(2).rposition(ends).map_or(0, |index| index + 2);
-    // Only a line that starts a paragraph or an item starts a sentence; a wrapped line goes on.
-    let line = usize::try_from(line_start.saturating_sub(from)).unwrap_or(0).min(before.len());
-    let start = sentence.max(if line_start >= from { line } else { 0 });
-    let blanks = before[start..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    let after = window.slice(at, at + LEAD_IN_MAX);
-    let line_end = memchr::memchr(b'\n', after);
-    let stop = after.windows(2).position(ends).map(|index| index + 1);
-    let complete = after.len() as u64 == LEAD_IN_MAX || window.last;
-    let end = match (line_end, stop) {
-        (Some(line), Some(stop)) => line.min(stop),
-        (Some(end), None) | (None, Some(end)) => end,
-        (None, None) if complete => after.len(),
-        (None, None) => return None,
-    };
-    Some((&before[start + blanks..], &after[..end]))
-}
-
-/// Removes a list mark.
-fn strip_bullet(sentence: &str) -> &str {
-    ["- ", "* ", "+ "].iter().find_map(|mark| sentence.strip_prefix(mark)).unwrap_or(sentence)
 }

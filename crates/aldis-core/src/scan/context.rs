@@ -220,6 +220,7 @@ pub(crate) fn is_in_quotation_marks(before: &[u8], after: &[u8]) -> bool {
     let directly = PAIRS.iter().any(|(open, close)| {
         before.ends_with(open.as_bytes()) && after.starts_with(close.as_bytes())
     });
-    let inside = before.iter().filter(|byte| **byte == b'"').count() % 2 == 1 && after.contains(&b'"');
+    let inside =
+        before.iter().filter(|byte| **byte == b'"').count() % 2 == 1 && after.contains(&b'"');
     directly || inside
 }

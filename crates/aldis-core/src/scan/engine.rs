@@ -7,11 +7,12 @@
 use std::collections::VecDeque;
 
 use super::ansi::Removals;
-use super::claims::{Body, Pending, Terminal};
+use super::claims::{Body, Pending};
 use super::context::{Context, FenceLine, is_quoting_line, is_quoting_prefix};
 use super::prefilter::{Hit, Kinds, Prefilter};
 use super::rules::Rules;
 use super::tags::{Closer, TagState};
+use super::terminals::Terminal;
 use super::text::SIGNAL_MAX;
 use super::verdict::LEAD_IN_MAX;
 use super::window::{Line, LineAt, Window};
@@ -205,12 +206,7 @@ impl<'r> Engine<'r> {
     }
 
     /// A literal that lies before the current place hid what comes next: search from here.
-    fn after_early_hit(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        to: usize,
-    ) -> Flow {
+    fn after_early_hit(&mut self, window: &Window<'_>, removals: &Removals, to: usize) -> Flow {
         let filter = self.filter();
         let from = (self.at - window.base()) as usize;
         match filter.find(window.bytes(), from, to) {
@@ -345,13 +341,7 @@ impl<'r> Engine<'r> {
         }
     }
 
-    fn on_hit(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        kinds: Kinds,
-        end: u64,
-    ) -> Flow {
+    fn on_hit(&mut self, window: &Window<'_>, removals: &Removals, kinds: Kinds, end: u64) -> Flow {
         let flow = self.look_at(window, removals, kinds, end);
         if flow == Flow::Wait {
             self.waiting = Some((kinds, end));
@@ -445,9 +435,7 @@ impl<'r> Engine<'r> {
         let before = window.slice(near, start);
         // A line that is too long to be a quotation is not looked at from its start.
         let prefix = (near == self.line_start).then_some(before);
-        if prefix.is_some_and(|prefix| is_quoting_prefix(prefix))
-            || self.is_quoting_line(window, start)
-        {
+        if prefix.is_some_and(is_quoting_prefix) || self.is_quoting_line(window, start) {
             return true;
         }
         if let Some(end) = end {

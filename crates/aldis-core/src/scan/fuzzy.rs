@@ -22,15 +22,14 @@ pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removal
     let start = window.end().saturating_sub(TAIL_MAX).max(window.base());
     let tail = window.slice(start, window.end());
     let last = engine.last_line_number(window);
-    let mut number = last - memchr::memchr_iter(b'\n', tail).count() as u64;
+    let first = last - memchr::memchr_iter(b'\n', tail).count() as u64;
     let mut from = start;
-    for text in tail.split(|byte| *byte == b'\n') {
+    for (number, text) in (first..).zip(tail.split(|byte| *byte == b'\n')) {
         let whole = from == 0 || from > start || window.byte(from - 1) == Some(b'\n');
         if whole && !engine.reported_lines.contains(&number) {
             look_at_line(engine, removals, from, text, number);
         }
         from += text.len() as u64 + 1;
-        number += 1;
     }
 }
 
@@ -51,8 +50,7 @@ fn look_at_line(
         let end = start + shown.len() as u64;
         let span = Span { start: removals.original(start), end: removals.original_end(end) };
         let place = crate::signal::Place { span, line: number, column: 1 };
-        let reason =
-            if engine.origin.may_signal() { reason } else { Reason::UntrustedOrigin };
+        let reason = if engine.origin.may_signal() { reason } else { Reason::UntrustedOrigin };
         let raw = removals.restore(start, shown);
         let raw = String::from_utf8_lossy(&raw).into_owned();
         engine.miss(index, reason, &name, None, place, raw);
@@ -116,7 +114,9 @@ fn resembles(word: &str, name: &str) -> Option<Reason> {
         return None;
     }
     let first = |text: &str| text.bytes().next().map(|byte| byte.to_ascii_lowercase());
-    if first(word) != first(name) && word.is_ascii() && !word[1..].eq_ignore_ascii_case(&name[1..])
+    if first(word) != first(name)
+        && word.is_ascii()
+        && !word[1..].eq_ignore_ascii_case(&name[1..])
         && !name[1..].eq_ignore_ascii_case(word)
     {
         return None;

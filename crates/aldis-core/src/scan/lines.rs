@@ -1,15 +1,14 @@
-//! Signals that own their lines: blocks, line signals, status blocks, fences and trailers.
+//! Signals that own their lines: blocks, line signals, status blocks.
 
 use super::ansi::Removals;
-use super::claims::{Candidate, Terminal};
-use super::context::{Fence, FenceLine, is_quoting_line, is_quoting_prefix};
+use super::context::{is_quoting_line, is_quoting_prefix};
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow, Mask};
-use super::tags::rest_of_line;
-use super::text::{SIGNAL_MAX, is_blank, is_deceptive_text, is_placeholder, trim_line_end};
+use super::terminals::Terminal;
+use super::text::{is_blank, is_deceptive_text, is_placeholder, trim_line_end};
 use super::verdict::{LEAD_IN_MAX, Surroundings};
-use super::window::{Line, LineAt, Window};
-use crate::dialect::syntax::{block, fence, line, status, trailer};
+use super::window::{Line, Window};
+use crate::dialect::syntax::{block, fence, line, status};
 use crate::dialect::{Dialect, Syntax};
 use crate::signal::{Meaning, Reason, Warning};
 
@@ -96,9 +95,11 @@ impl Engine<'_> {
                     status::Status::Wait => Err(Flow::Wait),
                 }
             }
-            Syntax::Fence(fence::Syntax { legacy: Some(legacy), .. })
-                if trim_line_end(line.text) == legacy.status.heading.as_bytes() =>
-            {
+            Syntax::Fence(fence) => {
+                let heads = |legacy: &&fence::Legacy| {
+                    trim_line_end(line.text) == legacy.status.heading.as_bytes()
+                };
+                let Some(legacy) = fence.legacy.as_ref().filter(heads) else { return Ok(None) };
                 match legacy.status.read(window, line) {
                     Some(status::Status::Found { result, next }) => {
                         Ok(Some(Found { dialect: index, result, next, legacy: true }))
@@ -138,25 +139,6 @@ impl Engine<'_> {
         candidate.quoted = self.is_quoted(window, line.start, None);
         candidate.around = Some(self.surroundings(window, line.start));
         self.submit(candidate, None);
-    }
-
-    /// A fence ended at `line`: a block that filled it counts if it also ends the message.
-    pub(crate) fn on_fence_closed(&mut self, fence: Fence, line: Line<'_>) {
-        let mut index = 0;
-        while index < self.terminals.len() {
-            let terminal = &mut self.terminals[index];
-            if terminal.fenced && terminal.checked >= fence.content {
-                if terminal.checked == line.start {
-                    terminal.fenced = false;
-                    terminal.checked = line.next;
-                } else {
-                    let terminal = self.terminals.remove(index);
-                    self.refuse(terminal);
-                    continue;
-                }
-            }
-            index += 1;
-        }
     }
 
     fn read_line(
@@ -310,149 +292,14 @@ impl Engine<'_> {
         }
     }
 
-    /// A bare line of JSON, or a line of an old form.
-    fn on_bare_json(
+    /// Reports a malformed signal on the current line.
+    pub(crate) fn report_line(
         &mut self,
         window: &Window<'_>,
         removals: &Removals,
         index: usize,
-        fence: &fence::Syntax,
-        line: Line<'_>,
+        defect: Defect,
     ) {
-        let rules = self.rules;
-        let dialect = &rules.dialects()[index];
-        let text = trim_line_end(line.text);
-        let range = (line.start, line.seen_end());
-        let bare = fence.bare.as_deref().filter(|bare| text.starts_with(bare.as_bytes()));
-        let (result, legacy) = if bare.is_some() && text.ends_with(b"}") {
-            (fence::read(fence, dialect, text, range), false)
-        } else if let Some(draft) =
-            fence.legacy.as_ref().and_then(|legacy| fence::read_legacy_line(legacy, line))
-        {
-            (Ok(draft), true)
-        } else {
-            return;
-        };
-        let mut candidate = self.candidate(window, removals, index, result);
-        candidate.quoted = self.is_quoted(window, line.start, None);
-        if candidate.quoted && candidate.result.is_err() {
-            return;
-        }
-        candidate.around = Some(self.surroundings(window, line.start));
-        candidate.legacy = legacy;
-        self.note_modern(&candidate);
-        self.submit(candidate, None);
-    }
-
-    /// A fence whose info string makes its content a signal. Returns `None` for other fences.
-    pub(crate) fn on_signal_fence(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        line: Line<'_>,
-        read: FenceLine<'_>,
-    ) -> Option<Flow> {
-        let rules = self.rules;
-        let (index, dialect, syntax, json) =
-            rules.dialects().iter().enumerate().find_map(|(index, dialect)| {
-                let Syntax::Fence(syntax) = &dialect.syntax else { return None };
-                let json = read.info.strip_prefix(syntax.info.as_bytes())?;
-                let own = json.first().is_none_or(|byte| is_blank(*byte) || *byte == b'{');
-                (own && read.marker == b'`' && read.length == 3)
-                    .then_some((index, dialect, syntax, json))
-            })?;
-        let content = line.seen_end() - json.len() as u64;
-        let start = line.start + line.text.iter().take_while(|byte| is_blank(**byte)).count() as u64;
-        let (end, closing, next, warning) = match fence_end(window, line, content) {
-            FenceEnd::Closed { content_end, end, next } => (content_end, end, next, None),
-            FenceEnd::Reopened { at } => {
-                (at, at, at, Some(Warning::MissingClosingDelimiter))
-            }
-            FenceEnd::Failed(reason) => {
-                let defect = Defect::new(reason, &*syntax.default_name, (start, line.seen_end()));
-                self.report_line(window, removals, index, defect);
-                self.context.on_fence_line(line, FenceLine { info: b"signal", ..read });
-                self.read_to = line.next;
-                return Some(Flow::On(line.next));
-            }
-            FenceEnd::Wait => return Some(Flow::Wait),
-        };
-        let shown = trim_line_end(window.slice(start, closing));
-        let shown_end = start + shown.trim_ascii_end().len() as u64;
-        let text = window.slice(content, end);
-        let mut result = fence::read(syntax, dialect, text, (start, shown_end));
-        if let Ok(draft) = &mut result {
-            draft.warnings.extend(warning);
-        }
-        let mut candidate = self.candidate(window, removals, index, result);
-        candidate.quoted = self.mask != Mask::None || self.context.comment;
-        candidate.around = Some(self.surroundings(window, line.start));
-        self.note_modern(&candidate);
-        self.submit(candidate, None);
-        self.context.inline.restart(next);
-        self.read_to = next;
-        Some(Flow::On(next))
-    }
-
-    /// Remembers that a dialect's current form was used, so that its old forms do not count.
-    fn note_modern(&mut self, candidate: &Candidate) {
-        let dialect = candidate.dialect;
-        if !candidate.legacy && self.verdict(candidate).is_none() && candidate.result.is_ok()
-            && !self.modern.contains(&dialect)
-        {
-            self.modern.push(dialect);
-        }
-    }
-
-    /// A keyword that may end the message.
-    pub(crate) fn on_trailer(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
-        let rules = self.rules;
-        for (index, dialect) in rules.dialects().iter().enumerate() {
-            let Syntax::Trailer(trailer) = &dialect.syntax else { continue };
-            let Some((length, exact)) = keyword_at(trailer, window.from(at)) else { continue };
-            let end = at + length as u64;
-            let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
-            let before = window.slice(at.saturating_sub(4), at);
-            let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
-            let range = (at, end);
-            if continues_word(before, rest) {
-                let defect = Defect::new(Reason::Misspelled, &*name, range);
-                self.report_line(window, removals, index, defect);
-                return Flow::On(end);
-            }
-            if !exact {
-                let defect = Defect::new(Reason::WrongCase, &*name, range);
-                self.report_line(window, removals, index, defect);
-                return Flow::On(end);
-            }
-            let otherwise = match rest.first() {
-                Some(b'*' | b'_' | b'`' | b'~') => Reason::Decorated,
-                Some(b'"' | b'\'') => Reason::Quoted,
-                _ => Reason::NotAtEnd,
-            };
-            let draft = Draft { name, range, ..Draft::default() };
-            let mut candidate = self.candidate(window, removals, index, Ok(draft));
-            candidate.quoted = self.is_quoted(window, at, Some(end));
-            let mut around = self.surroundings(window, at);
-            around.rest = String::from_utf8_lossy(rest).into_owned();
-            candidate.around = Some(around);
-            if trailer.require_at_end {
-                // What is still here has nothing but white space behind it.
-                self.terminals.retain(|terminal| terminal.dialect != index || !terminal.repeats);
-                let (fenced, repeats) = (false, true);
-                let terminal =
-                    Terminal { dialect: index, candidate, otherwise, checked: end, fenced, repeats };
-                self.terminals.push(terminal);
-            } else {
-                self.submit(candidate, None);
-            }
-            return Flow::On(end);
-        }
-        Flow::On(at + 1)
-    }
-
-    /// Reports a malformed signal on the current line.
-    fn report_line(&mut self, window: &Window<'_>, removals: &Removals, index: usize, defect: Defect) {
         let start = defect.range.0;
         let mut candidate = self.candidate(window, removals, index, Err(defect));
         candidate.quoted = self.is_quoted(window, start, None);
@@ -536,7 +383,7 @@ fn misplaced(prefix: &[u8]) -> Reason {
 /// Returns what follows `KEY: NAME` or `NAME:` on its line.
 fn after_name(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
-    let words = text.splitn(2, ": ").nth(1).unwrap_or("");
+    let words = text.split_once(": ").map_or("", |(_, words)| words);
     words.split_once(' ').map_or_else(String::new, |(_, rest)| rest.to_owned())
 }
 
@@ -551,70 +398,4 @@ fn find_key<'t>(key: &str, text: &'t [u8]) -> Option<(usize, &'t [u8])> {
     let name = &rest[..end.unwrap_or(rest.len())];
     let whole = at == 0 || !(text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'_');
     whole.then_some((at, name))
-}
-
-/// Returns the length of the keyword that `text` starts with, and whether its case is right.
-fn keyword_at(trailer: &trailer::Syntax, text: &[u8]) -> Option<(usize, bool)> {
-    let words = trailer.alternative_signals.iter().chain([&trailer.keyword]);
-    words
-        .filter_map(|word| {
-            let start = text.get(..word.len())?;
-            let same = start.eq_ignore_ascii_case(word.as_bytes());
-            same.then(|| (word.len(), !trailer.case_sensitive || start == word.as_bytes()))
-        })
-        .max()
-}
-
-/// Returns whether a keyword between these is part of a longer word.
-fn continues_word(before: &[u8], after: &[u8]) -> bool {
-    let word = |c: char| c.is_alphanumeric() || c == '_';
-    let last = before.utf8_chunks().last().filter(|chunk| chunk.invalid().is_empty());
-    let left = last.and_then(|chunk| chunk.valid().chars().next_back()).is_some_and(word);
-    let right = after.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
-    left || right.is_some_and(word)
-}
-
-enum FenceEnd {
-    Closed { content_end: u64, end: u64, next: u64 },
-    Failed(Reason),
-    /// Another fence opens before this one is closed.
-    Reopened { at: u64 },
-    Wait,
-}
-
-/// Finds where a fence that holds a signal ends.
-fn fence_end(window: &Window<'_>, opening: Line<'_>, content: u64) -> FenceEnd {
-    if let Some(end) = closes_on_line(window, content, opening.seen_end()) {
-        return FenceEnd::Closed { content_end: end, end: opening.seen_end(), next: opening.next };
-    }
-    let mut next = opening.next;
-    loop {
-        let line = match window.line(next) {
-            LineAt::Line(line) => line,
-            LineAt::Wait => return FenceEnd::Wait,
-            LineAt::Nothing => return FenceEnd::Failed(Reason::Unclosed),
-            LineAt::TooLong => return FenceEnd::Failed(Reason::TooLong),
-        };
-        if line.next - opening.start > SIGNAL_MAX {
-            return FenceEnd::Failed(Reason::TooLong);
-        }
-        if let Some(read) = FenceLine::read(line.text).filter(|read| read.marker == b'`') {
-            if read.info.is_empty() {
-                let (content_end, end) = (line.start, line.seen_end());
-                return FenceEnd::Closed { content_end, end, next: line.next };
-            }
-            return FenceEnd::Reopened { at: line.start };
-        }
-        if let Some(content_end) = closes_on_line(window, line.start, line.seen_end()) {
-            return FenceEnd::Closed { content_end, end: line.seen_end(), next: line.next };
-        }
-        next = line.next;
-    }
-}
-
-/// Returns where the content ends if a line of JSON ends with the closing fence.
-fn closes_on_line(window: &Window<'_>, start: u64, end: u64) -> Option<u64> {
-    let text = window.slice(start, end).strip_suffix(b"```")?;
-    let json = text.trim_ascii_end();
-    json.ends_with(b"}").then(|| start + text.len() as u64)
 }

@@ -211,8 +211,12 @@ fn by_shared_start(literals: Vec<Literal>) -> Vec<Literal> {
     let mut kept: Vec<Literal> = Vec::new();
     for literal in literals {
         if let Some(last) = kept.last_mut() {
-            let shared =
-                last.text.iter().zip(&literal.text).take_while(|(left, right)| left == right).count();
+            let shared = last
+                .text
+                .iter()
+                .zip(&literal.text)
+                .take_while(|(left, right)| left == right)
+                .count();
             if shared >= SHARED_MIN + literal.skip && last.skip == literal.skip {
                 last.text.truncate(shared);
                 last.kinds = last.kinds.and(literal.kinds);

@@ -17,9 +17,15 @@ use crate::signal::{Place, Reason};
 #[derive(Debug)]
 pub(crate) enum TagState {
     /// A tag closed after another was left open: nested if that one is closed too.
-    Held { candidate: Box<Candidate>, outer: Opening },
+    Held {
+        candidate: Box<Candidate>,
+        outer: Opening,
+    },
     Idle,
-    Open { opening: Opening, outer: Option<Opening> },
+    Open {
+        opening: Opening,
+        outer: Option<Opening>,
+    },
 }
 
 impl TagState {
@@ -162,8 +168,7 @@ impl Engine<'_> {
         let TagState::Open { opening, .. } = &self.tags[index] else {
             if let TagState::Held { .. } = &self.tags[index]
                 && !self.is_quoted(window, start, None)
-                && let TagState::Held { candidate, outer } =
-                    self.take_tag(index)
+                && let TagState::Held { candidate, outer } = self.take_tag(index)
             {
                 self.nested(index, *candidate, outer);
             }
@@ -280,7 +285,13 @@ impl Engine<'_> {
         Flow::On(after)
     }
 
-    fn opening(&mut self, window: &Window<'_>, removals: &Removals, start: u64, end: u64) -> Opening {
+    fn opening(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        start: u64,
+        end: u64,
+    ) -> Opening {
         let (place, raw) = self.place(window, removals, start, end);
         let (lead_in, adjacent) = self.lead_in(window, start);
         let from = self.last_tag_end.max(self.line_start).max(start.saturating_sub(LEAD_IN_MAX));
@@ -373,7 +384,9 @@ impl Closer {
         let text = window.slice(begin, start + SIGNAL_MAX + width);
         match memchr::memmem::find(text, tag.close.as_bytes()) {
             Some(at) => self.found = Some(begin + at as u64),
-            None => self.searched = (begin + text.len() as u64).saturating_sub(width - 1).max(begin),
+            None => {
+                self.searched = (begin + text.len() as u64).saturating_sub(width - 1).max(begin);
+            }
         }
         self.found
     }

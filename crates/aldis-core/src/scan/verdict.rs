@@ -62,7 +62,8 @@ fn mentions(sentence: &str, open: bool) -> bool {
 fn is_mid_sentence(before: &str) -> bool {
     let before = before.trim_end();
     let ends = before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == ',');
-    ends && before.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count() >= 4
+    ends && before.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count()
+        >= 4
 }
 
 /// What follows on the line belongs to the sentence if it goes on with a lower-case letter.
@@ -130,8 +131,7 @@ impl<'s> Words<'s> {
     fn has_noun(&self, open: bool) -> bool {
         let qualified =
             |pair: &[&str]| QUALIFIERS.contains(&pair[0]) && LOOSE_NOUNS.contains(&pair[1]);
-        self.has(NOUNS)
-            || self.has(LOOSE_NOUNS) && (open || self.0.windows(2).any(qualified))
+        self.has(NOUNS) || self.has(LOOSE_NOUNS) && (open || self.0.windows(2).any(qualified))
     }
 
     fn is_sample(&self) -> bool {
@@ -154,29 +154,79 @@ impl<'s> Words<'s> {
     }
 
     fn excuses(&self) -> bool {
-        self.has(&["now", "hereby", "here's"]) || self.says(&[&["here", "is"], &["here", "it", "is"]])
+        self.has(&["now", "hereby", "here's"])
+            || self.says(&[&["here", "is"], &["here", "it", "is"]])
     }
 }
 
 const UTTERING: &[&str] = &[
-    "print", "prints", "printed", "printing", "output", "outputs", "outputted", "outputting",
-    "emit", "emits", "emitted", "emitting", "reply", "replies", "replied", "replying", "respond",
-    "responds", "responded", "responding", "say", "says", "said", "saying", "write", "writes",
-    "wrote", "written", "writing", "send", "sends", "sent", "sending", "claim", "claims",
-    "claimed", "claiming",
+    "print",
+    "prints",
+    "printed",
+    "printing",
+    "output",
+    "outputs",
+    "outputted",
+    "outputting",
+    "emit",
+    "emits",
+    "emitted",
+    "emitting",
+    "reply",
+    "replies",
+    "replied",
+    "replying",
+    "respond",
+    "responds",
+    "responded",
+    "responding",
+    "say",
+    "says",
+    "said",
+    "saying",
+    "write",
+    "writes",
+    "wrote",
+    "written",
+    "writing",
+    "send",
+    "sends",
+    "sent",
+    "sending",
+    "claim",
+    "claims",
+    "claimed",
+    "claiming",
 ];
 const ENDING: &[&str] = &[
-    "end", "ends", "ended", "ending", "finish", "finishes", "finished", "finishing", "close",
-    "closes", "closed", "closing",
+    "end",
+    "ends",
+    "ended",
+    "ending",
+    "finish",
+    "finishes",
+    "finished",
+    "finishing",
+    "close",
+    "closes",
+    "closed",
+    "closing",
 ];
 const NOUNS: &[&str] = &[
-    "marker", "markers", "signal", "signals", "tag", "tags", "promise", "promises", "sentinel",
+    "marker",
+    "markers",
+    "signal",
+    "signals",
+    "tag",
+    "tags",
+    "promise",
+    "promises",
+    "sentinel",
     "sentinels",
 ];
 const LOOSE_NOUNS: &[&str] = &["block", "blocks", "line", "lines"];
 const QUALIFIERS: &[&str] = &["completion", "status", "exit", "final", "signal"];
-const SAMPLES: &[&str] =
-    &["example", "examples", "sample", "samples", "expected"];
+const SAMPLES: &[&str] = &["example", "examples", "sample", "samples", "expected"];
 const FORMATS: &[&str] = &["format", "formats", "template", "templates"];
 const NEGATIONS: &[&str] = &["not", "never", "cannot", "without"];
 const FUTURE: &[&str] = &[
@@ -197,14 +247,45 @@ const FUTURE_PHRASES: &[&[&str]] = &[
 
 /// Words that, in any text after a claim, may take it back. A superset that a closer look decides.
 pub(crate) const RETRACTION_LITERALS: &[&str] = &[
-    "Correction", "Wait", "Actually", "Sorry", "Oops", "Scratch that", "On second", "Hold on",
-    "CORRECTION", "WAIT", "\ncorrection", "\nwait", "\nactually", "\nsorry", "\noops",
-    "\nscratch that", "\non second", "\nhold on", "omplete", "OMPLETE", " done", " DONE", "nished",
-    "too soon", "emature", "fail", "FAIL", "roken", " red",
+    "Correction",
+    "Wait",
+    "Actually",
+    "Sorry",
+    "Oops",
+    "Scratch that",
+    "On second",
+    "Hold on",
+    "CORRECTION",
+    "WAIT",
+    "\ncorrection",
+    "\nwait",
+    "\nactually",
+    "\nsorry",
+    "\noops",
+    "\nscratch that",
+    "\non second",
+    "\nhold on",
+    "omplete",
+    "OMPLETE",
+    " done",
+    " DONE",
+    "nished",
+    "too soon",
+    "emature",
+    "fail",
+    "FAIL",
+    "roken",
+    " red",
 ];
 
 const OPENERS: &[&str] = &[
-    "correction", "wait", "actually", "sorry", "oops", "scratch that", "on second thought",
+    "correction",
+    "wait",
+    "actually",
+    "sorry",
+    "oops",
+    "scratch that",
+    "on second thought",
     "hold on",
 ];
 

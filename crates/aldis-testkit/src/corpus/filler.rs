@@ -154,7 +154,9 @@ fn listing(rng: &mut Rng) -> String {
     });
     let lines = lines.collect::<Vec<_>>().join("\n");
     match kind {
-        0 => format!("```diff\n--- a/src/retry.rs\n+++ b/src/retry.rs\n@@ -1,80 +1,90 @@\n{lines}\n```"),
+        0 => format!(
+            "```diff\n--- a/src/retry.rs\n+++ b/src/retry.rs\n@@ -1,80 +1,90 @@\n{lines}\n```"
+        ),
         1 => format!("```text\n{lines}\n```"),
         _ => format!("```rust\n{lines}\n```"),
     }

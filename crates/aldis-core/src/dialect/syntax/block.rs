@@ -192,7 +192,8 @@ impl<'a> Reading<'a> {
             self.fail(Reason::DuplicateField, Some(key.to_owned()));
         } else if is_placeholder(&text) {
             self.fail(Reason::Placeholder, Some(key.to_owned()));
-        } else if !self.syntax.text_keys.iter().any(|free| free == key) && is_deceptive_text(value) {
+        } else if !self.syntax.text_keys.iter().any(|free| free == key) && is_deceptive_text(value)
+        {
             self.fail(Reason::Hidden, Some(key.to_owned()));
         }
         if key == "TOKEN" {

@@ -279,7 +279,7 @@ pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft>
     for banner in &legacy.banners {
         let Some(rest) = text.strip_prefix(banner.text.as_str()) else { continue };
         let words = rest.strip_prefix(" - ").or_else(|| rest.strip_prefix(':')).map(str::trim);
-        if !rest.is_empty() && !(banner.words_follow && words.is_some()) {
+        if !(rest.is_empty() || banner.words_follow && words.is_some()) {
             continue;
         }
         let payload = words.filter(|words| !words.is_empty()).map(str::to_owned);

@@ -136,12 +136,8 @@ fn read_attribute(
     if subject.is_empty() || subject.len() > 128 || !plain {
         return defect(Reason::BadSubject);
     }
-    let mut draft = Draft {
-        name: name.clone(),
-        range,
-        subject: Some(subject.to_owned()),
-        ..Draft::default()
-    };
+    let mut draft =
+        Draft { name: name.clone(), range, subject: Some(subject.to_owned()), ..Draft::default() };
     let payload = take_token(&mut draft, payload.trim());
     draft.payload = (!payload.is_empty()).then(|| payload.to_owned());
     Ok(draft)
