@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::*;
 use crate::dialect::{Dialect, builtins};
 use crate::message::Role;
-use crate::signal::{NearMiss, Reason, Signal};
+use crate::signal::{Meaning, NearMiss, Reason, Signal, Warning};
 
 mod cases;
 mod endings;

@@ -27,9 +27,9 @@ fn accepted(findings: &[Finding]) -> Vec<String> {
 
 /// The one that wins where the row speaks of priority.
 fn highest_priority(rules: &Rules, findings: &[Finding]) -> Vec<String> {
-    let best = signals(findings).into_iter().min_by_key(|signal| {
-        rules.dialects()[0].signal(&signal.name).map(|def| def.priority)
-    });
+    let best = signals(findings)
+        .into_iter()
+        .min_by_key(|signal| rules.dialects()[0].signal(&signal.name).map(|def| def.priority));
     let best: Vec<Finding> = best.into_iter().cloned().map(Finding::Signal).collect();
     accepted(&best)
 }
