@@ -1,6 +1,5 @@
 //! Tests of the scanner: the worked cases, the hostile files, the labelled endings.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
