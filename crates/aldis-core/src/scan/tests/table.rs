@@ -18,6 +18,8 @@ use super::*;
 mod dialects;
 mod mentions;
 mod origins;
+mod pilot;
+mod retractions;
 mod shared;
 mod users;
 
@@ -49,12 +51,18 @@ fn check(rows: &[Row<'_>]) {
         let whole = findings(&rules, text.as_bytes(), usize::MAX);
         if !matches(&whole, want) {
             let text = text.get(..600).unwrap_or(&text);
-            wrong.push(format!("{name} ({dialect})\n  {text:?}\n  want {want}\n  got  {}", show(&whole)));
+            wrong.push(format!(
+                "{name} ({dialect})\n  {text:?}\n  want {want}\n  got  {}",
+                show(&whole)
+            ));
         }
         if text.len() < 10_000 {
             let bytes = findings(&rules, text.as_bytes(), 1);
             if bytes != whole {
-                wrong.push(format!("{name} ({dialect})\n  {text:?}\n  byte by byte {}", show(&bytes)));
+                wrong.push(format!(
+                    "{name} ({dialect})\n  {text:?}\n  byte by byte {}",
+                    show(&bytes)
+                ));
             }
         }
     }
@@ -88,7 +96,8 @@ fn bare(signal: &Signal) -> String {
 
 fn matches(found: &[Finding], want: &str) -> bool {
     if let Some(reason) = want.strip_prefix('-') {
-        let given = misses(found).iter().any(|miss| reason == "*" || miss.reason.as_str() == reason);
+        let given =
+            misses(found).iter().any(|miss| reason == "*" || miss.reason.as_str() == reason);
         return signals(found).is_empty() && (reason.is_empty() || given);
     }
     let (want, only_signals) = match want.strip_prefix('=') {
@@ -98,7 +107,8 @@ fn matches(found: &[Finding], want: &str) -> bool {
     let found: Vec<&Finding> =
         found.iter().filter(|finding| !only_signals || finding.signal().is_some()).collect();
     let want: Vec<&str> = want.split(", ").filter(|part| !part.is_empty()).collect();
-    found.len() == want.len() && found.iter().zip(want).all(|(found, want)| matches_one(found, want))
+    found.len() == want.len()
+        && found.iter().zip(want).all(|(found, want)| matches_one(found, want))
 }
 
 fn matches_one(found: &Finding, want: &str) -> bool {
@@ -125,7 +135,11 @@ fn matches_one(found: &Finding, want: &str) -> bool {
 
 /// Returns every row of every table.
 fn all_rows() -> impl Iterator<Item = &'static Row<'static>> {
-    [shared::ROWS, dialects::ROWS, mentions::ROWS, users::ROWS].into_iter().flatten().copied().flatten()
+    [shared::ROWS, dialects::ROWS, pilot::ROWS, mentions::ROWS, retractions::ROWS]
+        .into_iter()
+        .flatten()
+        .copied()
+        .flatten()
 }
 
 #[test]

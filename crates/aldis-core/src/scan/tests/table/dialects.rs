@@ -1,8 +1,8 @@
-//! `spec/1` to `spec/5`: what each system says about how its signals are written.
+//! `spec/1` to `spec/4` and other tools: what each system says about how its signals are written.
 
 use super::*;
 
-pub(super) const ROWS: &[&[Row<'_>]] = &[CAW, DELIVERY, CHORUS, TURN, PILOT, LEGACY, OTHERS];
+pub(super) const ROWS: &[&[Row<'_>]] = &[CAW, DELIVERY, CHORUS, TURN, OTHERS];
 
 #[test]
 fn spec_1_caw() {
@@ -22,16 +22,6 @@ fn spec_3_chorus() {
 #[test]
 fn spec_4_turns() {
     check(TURN);
-}
-
-#[test]
-fn spec_5_pilot() {
-    check(PILOT);
-}
-
-#[test]
-fn spec_5_pilot_legacy() {
-    check(LEGACY);
 }
 
 #[test]
@@ -55,10 +45,25 @@ const CAW: &[Row<'_>] = &[
         "---\nSIGNAL:FIX_COMPLETE\nPHASE:fix\nSTATUS:complete\nTIMESTAMP:2026-03-02T10:00:00Z\nNEXT:check\n---",
         "FIX_COMPLETE",
     ),
-    ("the end closes it", "caw", "---\nSIGNAL: QA_COMPLETE\nPHASE: qa", "QA_COMPLETE~missing_closing_delimiter"),
-    ("a wrong phase", "caw", "---\nSIGNAL: QA_COMPLETE\nPHASE: fix\n---", "QA_COMPLETE~phase_mismatch"),
+    (
+        "the end closes it",
+        "caw",
+        "---\nSIGNAL: QA_COMPLETE\nPHASE: qa",
+        "QA_COMPLETE~missing_closing_delimiter",
+    ),
+    (
+        "a wrong phase",
+        "caw",
+        "---\nSIGNAL: QA_COMPLETE\nPHASE: fix\n---",
+        "QA_COMPLETE~phase_mismatch",
+    ),
     ("a wrong next", "caw", "---\nSIGNAL: QA_COMPLETE\nNEXT: deploy\n---", "QA_COMPLETE~*"),
-    ("an error", "caw", "---\nSIGNAL: PHASE_ERROR\nPHASE: qa\nSTATUS: error\nTIMESTAMP: 2026-03-02T10:00:00Z\nERROR: a: b, c\nRECOVERABLE: true\n---", "PHASE_ERROR"),
+    (
+        "an error",
+        "caw",
+        "---\nSIGNAL: PHASE_ERROR\nPHASE: qa\nSTATUS: error\nTIMESTAMP: 2026-03-02T10:00:00Z\nERROR: a: b, c\nRECOVERABLE: true\n---",
+        "PHASE_ERROR",
+    ),
     ("SIGNAL is not first", "caw", "---\nPHASE: qa\nSIGNAL: QA_COMPLETE\n---", "-*"),
     ("a blank line inside", "caw", "---\nSIGNAL: QA_COMPLETE\n\nPHASE: qa\n---", "-*"),
     ("a sentence inside", "caw", "---\nSIGNAL: QA_COMPLETE\nAll is well\n---", "-*"),
@@ -76,7 +81,12 @@ const CAW: &[Row<'_>] = &[
     ),
     ("a rule of markdown before it", "caw", "Summary\n\n---\n\n{qa}", "QA_COMPLETE"),
     ("a rule of markdown after it", "caw", "{qa}\n\n---\nThanks.", "QA_COMPLETE"),
-    ("the last line alone", "caw", "All good.\n\nSIGNAL: QA_COMPLETE\n\n", "QA_COMPLETE~missing_delimiters"),
+    (
+        "the last line alone",
+        "caw",
+        "All good.\n\nSIGNAL: QA_COMPLETE\n\n",
+        "QA_COMPLETE~missing_delimiters",
+    ),
     ("the only line", "caw", "signal: qa_complete", "QA_COMPLETE~missing_delimiters"),
     ("not the last line", "caw", "SIGNAL: QA_COMPLETE\nAnd on it goes.", "-*"),
     ("the last line, more words", "caw", "SIGNAL: QA_COMPLETE is next.", "-not_whole_line"),
@@ -126,19 +136,61 @@ const DELIVERY: &[Row<'_>] = &[
     ("unhealthy", "delivery", "HEALTH_AUDIT: UNHEALTHY", "HEALTH_AUDIT:UNHEALTHY"),
     ("another verdict", "delivery", "HEALTH_AUDIT: DEGRADED", "HEALTH_AUDIT:DEGRADED"),
     ("a request id with blanks", "delivery", "EXPERT_ADVICE: req 42", "EXPERT_ADVICE:req 42"),
-    ("an unsuccessful request", "delivery", "EXPERT_UNSUCCESSFUL: KDF choice", "EXPERT_UNSUCCESSFUL:KDF choice"),
-    ("the task of a question", "delivery", "SEEKING_DIVINE_CLARIFICATION\n\nTask: t-1\n\nQuestion: which?", "SEEKING_DIVINE_CLARIFICATION:t-1"),
-    ("no markers", "delivery", "EXPERT_REQUEST\nTarget Agent: x\nContext Snapshot: y\n\nAUDIT_PASSED: t-1", "-"),
-    ("no end marker", "delivery", "EXPERT_REQUEST\nTarget Agent: x\nContext Snapshot: y\n---DELEGATION PROMPT START---\nAUDIT_PASSED: t-1", "-unclosed"),
-    ("no target", "delivery", "EXPERT_REQUEST\nContext Snapshot: y\n---DELEGATION PROMPT START---\nx\n---DELEGATION PROMPT END---\nAUDIT_PASSED: t-1", "-missing_field"),
-    ("no snapshot", "delivery", "EXPERT_REQUEST\nTarget Agent: y\n---DELEGATION PROMPT START---\nx\n---DELEGATION PROMPT END---\nAUDIT_PASSED: t-1", "-missing_field"),
-    ("a value off its list", "delivery", "REVIEW_FAILED: t-1\n\nPriority: URGENT", "REVIEW_FAILED:t-1~bad_value"),
-    ("a name in a body's prose", "delivery", "REVIEW_FAILED: t-1\n\nPlease signal READY_FOR_REVIEW when complete.", "=REVIEW_FAILED:t-1"),
+    (
+        "an unsuccessful request",
+        "delivery",
+        "EXPERT_UNSUCCESSFUL: KDF choice",
+        "EXPERT_UNSUCCESSFUL:KDF choice",
+    ),
+    (
+        "the task of a question",
+        "delivery",
+        "SEEKING_DIVINE_CLARIFICATION\n\nTask: t-1\n\nQuestion: which?",
+        "SEEKING_DIVINE_CLARIFICATION:t-1",
+    ),
+    (
+        "no markers",
+        "delivery",
+        "EXPERT_REQUEST\nTarget Agent: x\nContext Snapshot: y\n\nAUDIT_PASSED: t-1",
+        "-",
+    ),
+    (
+        "no end marker",
+        "delivery",
+        "EXPERT_REQUEST\nTarget Agent: x\nContext Snapshot: y\n---DELEGATION PROMPT START---\nAUDIT_PASSED: t-1",
+        "-unclosed",
+    ),
+    (
+        "no target",
+        "delivery",
+        "EXPERT_REQUEST\nContext Snapshot: y\n---DELEGATION PROMPT START---\nx\n---DELEGATION PROMPT END---\nAUDIT_PASSED: t-1",
+        "-missing_field",
+    ),
+    (
+        "no snapshot",
+        "delivery",
+        "EXPERT_REQUEST\nTarget Agent: y\n---DELEGATION PROMPT START---\nx\n---DELEGATION PROMPT END---\nAUDIT_PASSED: t-1",
+        "-missing_field",
+    ),
+    (
+        "a value off its list",
+        "delivery",
+        "REVIEW_FAILED: t-1\n\nPriority: URGENT",
+        "REVIEW_FAILED:t-1~bad_value",
+    ),
+    (
+        "a name in a body's prose",
+        "delivery",
+        "REVIEW_FAILED: t-1\n\nPlease signal READY_FOR_REVIEW when complete.",
+        "=REVIEW_FAILED:t-1",
+    ),
 ];
 
 #[test]
 fn delivery_handlers_and_meanings() {
-    use Meaning::{Approved, Blocked, Done, Handoff, Info, NeedsHelp, NeedsHuman, Progress, Rejected};
+    use Meaning::{
+        Approved, Blocked, Done, Handoff, Info, NeedsHelp, NeedsHuman, Progress, Rejected,
+    };
     for (text, handler, meaning) in [
         ("READY_FOR_REVIEW: t-1", "DISPATCH_CRITIC", Handoff),
         ("TASK_INCOMPLETE: t-1", "LOG_AND_FILL_SLOTS", Blocked),
@@ -211,23 +263,48 @@ const CHORUS: &[Row<'_>] = &[
     ("no space", "chorus", "<chorus>BLOCKED:no db</chorus>", "BLOCKED=no db"),
     ("anywhere", "chorus", "Half. <chorus>PROGRESS: 50</chorus> More.", "PROGRESS=50@50"),
     ("over lines", "chorus", "<chorus>BLOCKED: a\nb</chorus>", "BLOCKED=a\nb"),
-    ("holds <", "chorus", "<chorus>BLOCKED: got Vec<u8> & x < y</chorus>", "BLOCKED=got Vec<u8> & x < y"),
+    (
+        "holds <",
+        "chorus",
+        "<chorus>BLOCKED: got Vec<u8> & x < y</chorus>",
+        "BLOCKED=got Vec<u8> & x < y",
+    ),
     ("trimmed", "chorus", "<chorus>BLOCKED:   no db \n</chorus>", "BLOCKED=no db"),
     ("empty is none", "chorus", "<chorus>BLOCKED: </chorus>", "BLOCKED~missing_payload"),
     ("none at all", "chorus", "<chorus>NEEDS_HELP</chorus>", "NEEDS_HELP~missing_payload"),
-    ("kept where none is due", "chorus", "<chorus>COMPLETE: 12 tests</chorus>", "COMPLETE=12 tests"),
+    (
+        "kept where none is due",
+        "chorus",
+        "<chorus>COMPLETE: 12 tests</chorus>",
+        "COMPLETE=12 tests",
+    ),
     ("resolved", "chorus", "<chorus>RESOLVED</chorus>", "RESOLVED"),
     ("a human", "chorus", "<chorus>NEEDS_HUMAN: schema</chorus>", "NEEDS_HUMAN=schema"),
-    ("restarts", "chorus", "<chorus>BLOCKED: a\n\n<chorus>COMPLETE</chorus>", "!unclosed BLOCKED, COMPLETE"),
+    (
+        "restarts",
+        "chorus",
+        "<chorus>BLOCKED: a\n\n<chorus>COMPLETE</chorus>",
+        "!unclosed BLOCKED, COMPLETE",
+    ),
     ("percent", "chorus", "<chorus>PROGRESS: 62%</chorus>", "PROGRESS=62%@62~*"),
     ("a fraction", "chorus", "<chorus>PROGRESS: 99.9</chorus>", "PROGRESS=99.9@99~*"),
     ("below", "chorus", "<chorus>PROGRESS: -7</chorus>", "PROGRESS=-7@0~*"),
     ("above", "chorus", "<chorus>PROGRESS: 150</chorus>", "PROGRESS=150@100~*"),
-    ("far above", "chorus", "<chorus>PROGRESS: 99999999999999999999999</chorus>", "PROGRESS=99999999999999999999999@100~*"),
+    (
+        "far above",
+        "chorus",
+        "<chorus>PROGRESS: 99999999999999999999999</chorus>",
+        "PROGRESS=99999999999999999999999@100~*",
+    ),
     ("no number", "chorus", "<chorus>PROGRESS: halfway</chorus>", "PROGRESS=halfway~*"),
     ("padded before", "chorus", "<chorus> COMPLETE</chorus>", "!padded COMPLETE"),
     ("padded after", "chorus", "<chorus>COMPLETE </chorus>", "!padded COMPLETE"),
-    ("two on a line", "chorus", "<chorus>BLOCKED: a</chorus><chorus>COMPLETE</chorus>", "BLOCKED=a, COMPLETE"),
+    (
+        "two on a line",
+        "chorus",
+        "<chorus>BLOCKED: a</chorus><chorus>COMPLETE</chorus>",
+        "BLOCKED=a, COMPLETE",
+    ),
 ];
 
 const TURN: &[Row<'_>] = &[
@@ -245,81 +322,28 @@ const TURN: &[Row<'_>] = &[
     ("nothing", "turn", "  \n ", ""),
 ];
 
-const PILOT: &[Row<'_>] = &[
-    ("whole", "pilot", "x\n```pilot-signal\n{\"v\":2,\"type\":\"status\",\"progress\":40}\n```\ny", "STATUS@40"),
-    ("JSON on the info line", "pilot", "```pilot-signal {\"v\":2,\"progress\":1}\n```", "STATUS@1"),
-    ("closed on the JSON line", "pilot", "```pilot-signal\n{\"v\":2,\"progress\":2}```", "STATUS@2~*"),
-    ("all on one line", "pilot", "```pilot-signal {\"v\":2,\"progress\":2}```", "STATUS@2~*"),
-    ("indented", "pilot", "- a\n  ```pilot-signal\n  {\"v\":2,\"progress\":3}\n  ```", "STATUS@3"),
-    ("pretty", "pilot", "```pilot-signal\n{\n  \"v\": 2,\n  \"progress\": 4\n}\n```", "STATUS@4"),
-    ("CRLF", "pilot", "```pilot-signal\r\n{\"v\":2,\"progress\":5}\r\n```\r\n", "STATUS@5"),
-    ("a bare line", "pilot", "x\n{\"v\":2,\"progress\":6}\ny", "STATUS@6"),
-    ("a bare line, prose after", "pilot", "{\"v\":2,\"progress\":6} is it", "-"),
-    ("a bare line in a fence", "pilot", "```json\n{\"v\":2,\"progress\":6}\n```", "-"),
-    ("opened again", "pilot", "```pilot-signal\n{\"v\":2,\"progress\":7}\n\n```pilot-signal\n{\"v\":2,\"progress\":8}\n```", "STATUS@7~*, STATUS@8"),
-    ("never closed", "pilot", "```pilot-signal\n{\"v\":2,\"progress\":7}\n", "=STATUS@7~*"),
-    ("no v, no type", "pilot", "```pilot-signal\n{\"progress\":9}\n```", "STATUS@9"),
-    ("a phase", "pilot", "```pilot-signal\n{\"v\":2,\"type\":\"phase\",\"phase\":\"impl\"}\n```", "PHASE"),
-    ("stagnation", "pilot", "```pilot-signal\n{\"v\":2,\"type\":\"stagnation\"}\n```", "STAGNATION"),
-    ("another type", "pilot", "```pilot-signal\n{\"v\":2,\"type\":\"party\"}\n```", "PARTY~unknown_type"),
-    ("another version", "pilot", "```pilot-signal\n{\"v\":3,\"progress\":1}\n```", "STATUS@1~unknown_version"),
-    ("clamped", "pilot", "```pilot-signal\n{\"v\":2,\"progress\":140}\n```", "STATUS@100~clamped"),
-    ("a numeric string", "pilot", "```pilot-signal\n{\"v\":2,\"progress\":\"45\"}\n```", "STATUS@45~coerced"),
-    ("a fraction", "pilot", "```pilot-signal\n{\"v\":2,\"progress\":45.0}\n```", "STATUS@45~*"),
-    ("a true fraction", "pilot", "```pilot-signal\n{\"v\":2,\"progress\":45.4}\n```", "STATUS@45~coerced"),
-    ("zero", "pilot", "```pilot-signal\n{\"v\":2,\"progress\":0}\n```", "STATUS@0"),
-    ("an indicator", "pilot", "```pilot-signal\n{\"v\":2,\"indicators\":{\"a\":1,\"b\":true}}\n```", "STATUS~indicator_not_bool"),
-    ("exit is no number", "pilot", "```pilot-signal\n{\"v\":2,\"exit_signal\":1}\n```", "-bad_value"),
-    ("success is no string", "pilot", "```pilot-signal\n{\"v\":2,\"type\":\"exit\",\"success\":\"yes\"}\n```", "-bad_value"),
-    ("a key twice", "pilot", "```pilot-signal\n{\"v\":2,\"v\":2}\n```", "-invalid_json"),
-    ("a nested key twice", "pilot", "```pilot-signal\n{\"v\":2,\"x\":{\"a\":1,\"a\":2}}\n```", "-invalid_json"),
-    ("two values", "pilot", "```pilot-signal\n{\"v\":2}\n{\"v\":2}\n```", "-invalid_json"),
-    ("an array", "pilot", "```pilot-signal\n[1]\n```", "-invalid_json"),
-    ("empty", "pilot", "```pilot-signal\n```", "-invalid_json"),
-    ("beyond a double", "pilot", "```pilot-signal\n{\"v\":2,\"x\":1e999}\n```", "-invalid_json"),
-    ("a lone surrogate", "pilot", "```pilot-signal\n{\"v\":2,\"reason\":\"\\ud800\"}\n```", "-invalid_json"),
-    ("another fence name", "pilot", "```pilot-signals\n{\"v\":2}\n```", "-"),
-];
-
-#[test]
-fn pilot_depth() {
-    for (depth, taken) in [(32, true), (33, false)] {
-        let nested = format!("{}{}", "[".repeat(depth - 1), "]".repeat(depth - 1));
-        let text = format!("```pilot-signal\n{{\"v\":2,\"x\":{nested}}}\n```");
-        check(&[("depth", "pilot", &text, if taken { "STATUS" } else { "-invalid_json" })]);
-    }
-}
-
-const LEGACY: &[Row<'_>] = &[
-    ("a block", "pilot", "NAVIGATOR_STATUS\n====\nPhase: IMPL\nIteration: 2/5\nProgress: 30%\n====", "STATUS@30"),
-    ("a block with heavy rules", "pilot", "NAVIGATOR_STATUS\n━━━━\nPhase: IMPL\nProgress: 30%\n━━━━", "STATUS@30"),
-    ("clamped", "pilot", "NAVIGATOR_STATUS\n====\nPhase: IMPL\nProgress: 130%\n====", "STATUS@100~clamped"),
-    ("not a number", "pilot", "NAVIGATOR_STATUS\n====\nPhase: IMPL\nProgress: half\n====", "STATUS~legacy_invalid:progress"),
-    ("a transition", "pilot", "PHASE: IMPL → VERIFY", "PHASE"),
-    ("an exit", "pilot", "EXIT_SIGNAL: true", "EXIT"),
-    ("no exit", "pilot", "EXIT_SIGNAL: false", "-"),
-    ("a banner", "pilot", "LOOP COMPLETE", "EXIT"),
-    ("another banner", "pilot", "TASK MODE COMPLETE", "EXIT"),
-    ("a hint", "pilot", "STAGNATION DETECTED", "STAGNATION"),
-    ("a hint with text", "pilot", "STAGNATION DETECTED - same state", "STAGNATION"),
-    ("a hint with a colon", "pilot", "STAGNATION DETECTED: same state", "STAGNATION"),
-    ("a banner with text", "pilot", "LOOP COMPLETE - all done", "-"),
-    ("a banner in prose", "pilot", "The LOOP COMPLETE banner is old.", "-"),
-    ("an exit in prose", "pilot", "I set EXIT_SIGNAL: true there.", "-"),
-    ("a heading in prose", "pilot", "NAVIGATOR_STATUS is old.", "-"),
-    ("a banner in a fence", "pilot", "```\nLOOP COMPLETE\n```\nx", "-"),
-    ("beside v2", "pilot", "LOOP COMPLETE\n\n```pilot-signal\n{\"v\":2,\"progress\":5}\n```", "=STATUS@5"),
-    ("before v2", "pilot", "{\"v\":2,\"progress\":5}\n\nLOOP COMPLETE", "=STATUS@5"),
-    ("beside broken v2", "pilot", "LOOP COMPLETE\n\n```pilot-signal\n{\"v\":2,\n```", "=EXIT"),
-];
-
 const OTHERS: &[Row<'_>] = &[
     ("a promise", "promise", "<promise>COMPLETE</promise>", "PROMISE=COMPLETE"),
     ("a status block", "ralph-status", "{ralph}", "RALPH_STATUS"),
-    ("blocked", "ralph-status", "---RALPH_STATUS---\nSTATUS: BLOCKED\nEXIT_SIGNAL: false\n---END_RALPH_STATUS---", "RALPH_STATUS"),
-    ("a status block left open", "ralph-status", "---RALPH_STATUS---\nSTATUS: COMPLETE\n", "-unclosed"),
+    (
+        "blocked",
+        "ralph-status",
+        "---RALPH_STATUS---\nSTATUS: BLOCKED\nEXIT_SIGNAL: false\n---END_RALPH_STATUS---",
+        "RALPH_STATUS",
+    ),
+    (
+        "a status block left open",
+        "ralph-status",
+        "---RALPH_STATUS---\nSTATUS: COMPLETE\n",
+        "-unclosed",
+    ),
     ("a marker", "ralphex", "<<<RALPHEX:ALL_TASKS_DONE>>>", "ALL_TASKS_DONE"),
-    ("a question", "ralphex", "<<<RALPHEX:QUESTION>>>\nWhich one?\n<<<RALPHEX:END>>>", "QUESTION=Which one?"),
+    (
+        "a question",
+        "ralphex",
+        "<<<RALPHEX:QUESTION>>>\nWhich one?\n<<<RALPHEX:END>>>",
+        "QUESTION=Which one?",
+    ),
     ("a question left open", "ralphex", "<<<RALPHEX:QUESTION>>>\nWhich one?", "-unclosed"),
     ("an unknown marker", "ralphex", "<<<RALPHEX:SHIPPED>>>", "!unknown_name SHIPPED"),
     ("an event", "event", "<event topic=\"build.done\">ok</event>", "EVENT:build.done=ok"),

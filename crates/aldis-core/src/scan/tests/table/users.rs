@@ -2,9 +2,6 @@
 
 use super::*;
 
-/// Claims are in the rows of the other tables; here every text is made from one genuine signal.
-pub(super) const ROWS: &[&[Row<'_>]] = &[];
-
 /// A genuine signal of each dialect that has claims, and its name.
 const GENUINE: &[(&str, &str, &str)] = &[
     ("caw", QA, "QA_COMPLETE"),
@@ -22,10 +19,26 @@ const GENUINE: &[(&str, &str, &str)] = &[
 const CASES: &[(&str, &str, bool)] = &[
     ("A genuine, last thing said", "All tests pass.\n\n{s}", true),
     ("A with a line end", "All tests pass.\n\n{s}\n", true),
-    ("B and one closing sentence", "All tests pass.\n\n{s}\n\nLet me know if anything is unclear.", true),
-    ("C prompt echoed at the top", "When everything is done, print:\n\n{s}\n\nI start with the parser.", false),
-    ("D fenced example in the middle", "The format:\n\n```\n{s}\n```\n\nI go on with task 2.", false),
-    ("E fenced example as last thing", "Two tasks left. For reference, the format is:\n\n````\n{s}\n````", false),
+    (
+        "B and one closing sentence",
+        "All tests pass.\n\n{s}\n\nLet me know if anything is unclear.",
+        true,
+    ),
+    (
+        "C prompt echoed at the top",
+        "When everything is done, print:\n\n{s}\n\nI start with the parser.",
+        false,
+    ),
+    (
+        "D fenced example in the middle",
+        "The format:\n\n```\n{s}\n```\n\nI go on with task 2.",
+        false,
+    ),
+    (
+        "E fenced example as last thing",
+        "Two tasks left. For reference, the completion marker is:\n\n````\n{s}\n````",
+        false,
+    ),
     ("F markdown quote", "The prompt says:\n\n{q}\n\nI am at task 2.", false),
     ("H not yet", "Not done, so I must not yet print\n{s}", false),
     ("I correction", "{s}\n\nCorrection: NOT complete, two tests fail.", false),
@@ -63,7 +76,10 @@ fn no_false_stop_and_no_miss() {
                 let heard = signals(&found);
                 let said = heard.iter().any(|signal| *signal.name == **name);
                 if said != *genuine || (!genuine && !heard.is_empty()) {
-                    wrong.push(format!("{case} ({dialect}, {chunk})\n  {text:?}\n  {}", show(&found)));
+                    wrong.push(format!(
+                        "{case} ({dialect}, {chunk})\n  {text:?}\n  {}",
+                        show(&found)
+                    ));
                 }
             }
         }
