@@ -1,6 +1,5 @@
 //! Tests of the scanner: the worked cases, the hostile files, the labelled endings.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use serde_json::Value;
 use super::*;
 use crate::dialect::{Dialect, builtins};
 use crate::message::Role;
-use crate::signal::{NearMiss, Reason, Signal};
+use crate::signal::{Meaning, NearMiss, Reason, Signal, Warning};
 
 mod cases;
 mod endings;
