@@ -83,6 +83,9 @@ pub struct SignalDef {
     /// What its subject looks like.
     #[serde(default)]
     pub subject_form: SubjectForm,
+    /// A body field that names the subject where the signal itself does not.
+    #[serde(default)]
+    pub subject_from: Option<String>,
     /// What is said with it.
     #[serde(default)]
     pub payload: Payload,

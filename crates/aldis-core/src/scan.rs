@@ -19,7 +19,7 @@ mod context;
 pub(crate) mod draft;
 mod engine;
 mod fences;
-mod fuzzy;
+pub(crate) mod fuzzy;
 pub(crate) mod hints;
 mod lines;
 mod prefilter;

@@ -4,12 +4,14 @@ use super::Token;
 use super::ansi::Removals;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Mask};
-use super::text::{SIGNAL_MAX, hides_text};
+use super::text::{SIGNAL_MAX, hides_text, is_id};
 use super::verdict::{LEAD_IN_MAX, RETRACTION_REACH, Surroundings};
 use super::window::Window;
 use crate::dialect::Syntax;
 use crate::signal::{Fields, Finding, NearMiss, Place, Reason, Signal, Span};
 
+/// How many findings near the end are remembered.
+const REPORTED_MAX: usize = 64;
 /// How many signals of old forms one message can hold.
 const LEGACY_MAX: usize = 16 * 1024;
 
@@ -139,7 +141,7 @@ impl Engine<'_> {
         let claim = signal.meaning.is_claim() && definition.verdict_words;
         let needs_prompt =
             definition.signal(&signal.name).is_some_and(|def| !def.require.is_empty());
-        self.note_line(place.line);
+        self.note(place.span);
         let open = body.is_some();
         let pending = Pending { signal, dialect, end, claim, open, retracted: false, legacy };
         if !claim && !open {
@@ -223,7 +225,7 @@ impl Engine<'_> {
     ) {
         let rules = self.rules;
         let dialect = &rules.dialects()[dialect];
-        self.note_line(place.line);
+        self.note(place.span);
         self.out.push(Finding::NearMiss(NearMiss {
             dialect: dialect.name.clone(),
             definition: dialect.clone(),
@@ -236,11 +238,11 @@ impl Engine<'_> {
         }));
     }
 
-    fn note_line(&mut self, line: u64) {
-        if self.reported_lines.len() == 64 {
-            self.reported_lines.pop_front();
+    fn note(&mut self, span: Span) {
+        if self.reported.len() == REPORTED_MAX {
+            self.reported.pop_front();
         }
-        self.reported_lines.push_back(line);
+        self.reported.push_back(span);
     }
 
     /// Ends the body of the last line signal at `end`.
@@ -261,6 +263,13 @@ impl Engine<'_> {
         pending.signal.body_end = Some(pending.signal.place.span.end + (end - pending.end));
         pending.signal.warnings.extend(read.warnings);
         pending.signal.fields = read.fields;
+        if let Some(field) = self.rules.dialects()[body.dialect]
+            .signal(&pending.signal.name)
+            .and_then(|def| def.subject_from.as_deref())
+        {
+            let said = pending.signal.fields.get(field).and_then(|value| value.as_str());
+            pending.signal.subject = said.filter(|said| is_id(said.as_bytes())).map(str::to_owned);
+        }
         let missing = self.missing_fields(body.dialect, index, read.unclosed);
         let refused = missing.or_else(|| (!fits).then_some((Reason::WrongToken, None)));
         if let Some((reason, about)) = refused {
@@ -339,7 +348,7 @@ impl Engine<'_> {
             }
         }
         if self.open_tags > 0 {
-            self.expire_tags();
+            self.expire_tags(window);
         }
         self.check_terminals(window, self.at);
     }

@@ -23,6 +23,8 @@ pub(crate) struct Fence {
     pub(crate) length: usize,
     /// Whether it has no info string.
     pub(crate) bare: bool,
+    /// Whether it was reported as a malformed signal, so that its content need not be.
+    pub(crate) reported: bool,
     /// Where its opening line starts.
     pub(crate) start: u64,
     /// Where its content starts.
@@ -70,6 +72,7 @@ impl Context {
                     marker: read.marker,
                     length: read.length,
                     bare: read.info.is_empty(),
+                    reported: false,
                     start: line.start,
                     content: line.next,
                 });

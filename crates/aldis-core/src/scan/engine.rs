@@ -18,10 +18,12 @@ use super::verdict::LEAD_IN_MAX;
 use super::window::{Line, LineAt, Window};
 use super::{Token, fuzzy};
 use crate::message::Origin;
-use crate::signal::{Finding, Signal};
+use crate::signal::{Finding, Signal, Span};
 
 /// How much is searched at a time, so that it is still in the cache when its lines are counted.
 const STRIDE: u64 = 32 * 1024;
+/// No delimiter that is looked for is longer.
+const OVERLAP: u64 = 64;
 /// What is kept before the current line for lead-ins.
 const LOOK_BACK: u64 = 2 * LEAD_IN_MAX + 512;
 
@@ -68,8 +70,9 @@ pub(crate) struct Engine<'r> {
     /// How many of them are not idle.
     pub(crate) open_tags: usize,
     pub(crate) closers: Vec<Closer>,
-    /// How far the end of an open comment has been looked for.
+    /// How far the end of an open comment has been looked for, and whether it is there.
     comment_searched: u64,
+    comment_found: bool,
     /// Where the last tag of any dialect ended.
     pub(crate) last_tag_end: u64,
     pub(crate) body: Option<Body>,
@@ -81,8 +84,8 @@ pub(crate) struct Engine<'r> {
     /// Old forms, which count only if no new form does; and the dialects that said a new one.
     pub(crate) legacy: Vec<(usize, Signal)>,
     pub(crate) modern: Vec<usize>,
-    /// Lines near the end that were reported, so that they are not reported again as misspelled.
-    pub(crate) reported_lines: VecDeque<u64>,
+    /// What was reported last, so that it is not reported again as misspelled.
+    pub(crate) reported: VecDeque<Span>,
     pub(crate) out: Vec<Finding>,
 }
 
@@ -107,6 +110,7 @@ impl<'r> Engine<'r> {
             open_tags: 0,
             closers: vec![Closer::default(); rules.dialects().len()],
             comment_searched: 0,
+            comment_found: false,
             last_tag_end: 0,
             body: None,
             terminals: Vec::new(),
@@ -115,7 +119,7 @@ impl<'r> Engine<'r> {
             unsettled: 0,
             legacy: Vec::new(),
             modern: Vec::new(),
-            reported_lines: VecDeque::new(),
+            reported: VecDeque::new(),
             out: Vec::new(),
         }
     }
@@ -157,14 +161,19 @@ impl<'r> Engine<'r> {
         }
         let filter = self.filter();
         // A literal that only begins in the window will be found when the rest has come.
-        let overlap = if window.last { 0 } else { filter.length_max().saturating_sub(1) as u64 };
+        let overlap = if window.last { 0 } else { OVERLAP.max(filter.length_max() as u64) };
         let mut end = window.end().saturating_sub(overlap).min(self.at + STRIDE);
         if self.at >= end {
             return false;
         }
         let close = if self.open_tags == 0 { None } else { self.next_close(window) };
         let event = close.map(|(at, _)| at).into_iter().chain(self.comment_end(window)).min();
-        end = end.min(event.unwrap_or(end).max(self.at));
+        if event.is_some_and(|event| event <= self.at) {
+            // Something else was read over it.
+            let flow = self.on_event(window, removals, close);
+            return self.go(window, flow);
+        }
+        end = end.min(event.unwrap_or(end));
         let after_line = self.at > window.base() && window.byte(self.at - 1) == Some(b'\n');
         let from = (self.at - window.base()) as usize;
         let to = (end - window.base()) as usize;
@@ -175,7 +184,6 @@ impl<'r> Engine<'r> {
             }
             // The byte before a line start only matters for literals that begin with it.
             Some(_) => self.after_early_hit(window, removals, to),
-            None if event == Some(end) => self.on_event(window, removals, end, close),
             None => Flow::On(end),
         };
         self.go(window, flow)
@@ -215,22 +223,20 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// Something that was waited for: a closing tag, the end of a comment.
+    /// Something that was waited for has come: a closing tag, the end of a comment.
     fn on_event(
         &mut self,
         window: &Window<'_>,
         removals: &Removals,
-        at: u64,
         close: Option<(u64, usize)>,
     ) -> Flow {
-        self.advance(window, at);
-        if self.context.comment && window.from(at).starts_with(b"-->") {
+        if self.context.comment && self.comment_searched <= self.at {
             self.context.comment = false;
-            return Flow::On(at);
+            return Flow::On(self.at);
         }
         match close {
-            Some((start, index)) if start == at => self.on_closing(window, removals, at, index),
-            _ => Flow::On(at + 1),
+            Some((at, index)) => self.on_closing(window, removals, at, index),
+            None => Flow::On(self.at + 1),
         }
     }
 
@@ -239,15 +245,20 @@ impl<'r> Engine<'r> {
         if !self.context.comment {
             return None;
         }
+        if self.comment_searched >= self.at && self.comment_found {
+            return Some(self.comment_searched);
+        }
         let from = self.comment_searched.max(self.at);
         let text = window.from(from);
+        self.comment_found = false;
         match memchr::memmem::find(text, b"-->") {
             Some(at) => {
+                self.comment_found = true;
                 self.comment_searched = from + at as u64;
                 Some(self.comment_searched)
             }
             None => {
-                self.comment_searched = (window.end() - 2.min(window.end())).max(from);
+                self.comment_searched = (from + text.len() as u64).saturating_sub(2).max(from);
                 None
             }
         }
@@ -282,7 +293,7 @@ impl<'r> Engine<'r> {
         self.run(window, removals);
         self.on_last_line(window, removals);
         self.close_body(window, window.end());
-        self.end_tags();
+        self.end_tags(window);
         self.end_terminals(window);
         self.end_pending();
         self.end_legacy();

@@ -56,7 +56,8 @@ impl Engine<'_> {
         };
         let mut candidate = self.candidate(window, removals, index, result);
         candidate.quoted = self.is_quoted(window, line.start, None);
-        if candidate.quoted && candidate.result.is_err() {
+        let reported = self.context.fence.is_some_and(|fence| fence.reported);
+        if reported || candidate.quoted && candidate.result.is_err() {
             return;
         }
         candidate.around = Some(self.surroundings(window, line.start));
@@ -92,6 +93,9 @@ impl Engine<'_> {
                 let defect = Defect::new(reason, &*syntax.default_name, (start, line.seen_end()));
                 self.report_line(window, removals, index, defect);
                 self.context.on_fence_line(line, FenceLine { info: b"signal", ..read });
+                if let Some(fence) = &mut self.context.fence {
+                    fence.reported = true;
+                }
                 self.read_to = line.next;
                 return Some(Flow::On(line.next));
             }

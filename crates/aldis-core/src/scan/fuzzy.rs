@@ -5,11 +5,11 @@
 
 use super::ansi::Removals;
 use super::engine::Engine;
-use super::text::trim_line_end;
+use super::text::{is_deceptive_text, trim_line_end};
 use super::window::Window;
 use crate::dialect::syntax::tag;
 use crate::dialect::{Dialect, Presence, Syntax};
-use crate::signal::{Reason, Span};
+use crate::signal::{Place, Reason, Span};
 
 /// How much of the end is looked at.
 pub(crate) const TAIL_MAX: u64 = 4 * 1024;
@@ -26,8 +26,13 @@ pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removal
     let mut from = start;
     for (number, text) in (first..).zip(tail.split(|byte| *byte == b'\n')) {
         let whole = from == 0 || from > start || window.byte(from - 1) == Some(b'\n');
-        if whole && !engine.reported_lines.contains(&number) {
-            look_at_line(engine, removals, from, text, number);
+        let shown = trim_line_end(text);
+        let end = from + shown.len() as u64;
+        let span = Span { start: removals.original(from), end: removals.original_end(end) };
+        let reported = |other: &Span| span.start < other.end && other.start < span.end;
+        let short = !shown.is_empty() && shown.len() <= LINE_MAX;
+        if whole && short && !engine.reported.iter().any(reported) {
+            look_at_line(engine, removals, from, shown, Place { span, line: number, column: 1 });
         }
         from += text.len() as u64 + 1;
     }
@@ -37,24 +42,16 @@ fn look_at_line(
     engine: &mut Engine<'_>,
     removals: &Removals,
     start: u64,
-    text: &[u8],
-    number: u64,
+    shown: &[u8],
+    place: Place,
 ) {
-    let shown = trim_line_end(text);
-    if shown.is_empty() || shown.len() > LINE_MAX {
-        return;
-    }
     let rules = engine.rules;
     for (index, dialect) in rules.dialects().iter().enumerate() {
         let Some((name, reason)) = misspelled(dialect, shown) else { continue };
-        let end = start + shown.len() as u64;
-        let span = Span { start: removals.original(start), end: removals.original_end(end) };
-        let place = crate::signal::Place { span, line: number, column: 1 };
         let reason = if engine.origin.may_signal() { reason } else { Reason::UntrustedOrigin };
         let raw = removals.restore(start, shown);
         let raw = String::from_utf8_lossy(&raw).into_owned();
-        engine.miss(index, reason, &name, None, place, raw);
-        return;
+        return engine.miss(index, reason, &name, None, place, raw);
     }
 }
 
@@ -79,10 +76,7 @@ fn misspelled(dialect: &Dialect, line: &[u8]) -> Option<(String, Reason)> {
 
 fn named(dialect: &Dialect, head: &str) -> Option<(String, Reason)> {
     let head = head.trim_matches(|c: char| c.is_whitespace() || "*_#`>-.".contains(c));
-    dialect.signals.iter().find_map(|def| {
-        let reason = resembles(head, &def.name)?;
-        Some((def.name.to_string(), reason))
-    })
+    meant(dialect, head).map(|(name, reason)| (name.to_owned(), reason))
 }
 
 /// A line without a separator may be a name that takes no subject.
@@ -106,8 +100,13 @@ fn wrong_case_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(S
     Some((name, Reason::WrongCase))
 }
 
+/// Finds the signal that a word was meant to be, and says how it differs.
+pub(crate) fn meant<'d>(dialect: &'d Dialect, word: &str) -> Option<(&'d str, Reason)> {
+    dialect.signals.iter().find_map(|def| Some((&*def.name, resembles(word, &def.name)?)))
+}
+
 /// Says how a word differs from a name, if it is close.
-fn resembles(word: &str, name: &str) -> Option<Reason> {
+pub(crate) fn resembles(word: &str, name: &str) -> Option<Reason> {
     // A look-alike letter takes two bytes, a separator one.
     let close = word.len() + 8 >= name.len() && word.len() <= 2 * name.len() + 1;
     if word == name || !close {
@@ -123,6 +122,10 @@ fn resembles(word: &str, name: &str) -> Option<Reason> {
     }
     if word.eq_ignore_ascii_case(name) {
         return Some(Reason::WrongCase);
+    }
+    if is_deceptive_text(word.as_bytes()) {
+        let seen: String = word.chars().filter(|c| c.is_ascii_graphic()).collect();
+        return (plain(&seen) == plain(name)).then_some(Reason::Hidden);
     }
     let (letters, wanted) = (plain(word), plain(name));
     if letters == wanted {

@@ -4,6 +4,7 @@ use super::ansi::Removals;
 use super::context::{is_quoting_line, is_quoting_prefix};
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow, Mask};
+use super::fuzzy::meant;
 use super::terminals::Terminal;
 use super::text::{is_blank, is_deceptive_text, is_placeholder, trim_line_end};
 use super::verdict::{LEAD_IN_MAX, Surroundings};
@@ -190,6 +191,10 @@ impl Engine<'_> {
             }
             (Some((_, value)), None) => {
                 let text = String::from_utf8_lossy(value);
+                if let Some((name, reason)) = meant(dialect, &text) {
+                    let defect = Defect::new(reason, name, range);
+                    return self.report_line(window, removals, index, defect);
+                }
                 let reason = match () {
                     () if is_deceptive_text(value) || !value.is_ascii() => Reason::Hidden,
                     () if is_placeholder(&text) => Reason::Placeholder,
@@ -257,6 +262,16 @@ impl Engine<'_> {
                 self.submit(candidate, syntax.body.then_some(line.next));
             }
             line::Head::Defect(defect) => self.report_line(window, removals, index, defect),
+            line::Head::Other if line.text.contains(&0x1B) => {
+                let seen = without_sequences(line.text);
+                if let line::Head::Signal(draft) =
+                    syntax.read(dialect, Line { text: &seen, ..line })
+                {
+                    let range = (line.start, line.seen_end());
+                    let defect = Defect::new(Reason::Hidden, &*draft.name, range);
+                    self.report_line(window, removals, index, defect);
+                }
+            }
             line::Head::Other => {
                 if let Some((def, at)) = syntax.mention(dialect, line.text) {
                     self.out_of_place(window, removals, index, &def.name, line, at);
@@ -371,7 +386,9 @@ fn shows_words(text: &[u8]) -> bool {
 /// Says what is wrong with a name that does not start its line.
 fn misplaced(prefix: &[u8]) -> Reason {
     let decoration = b" \t#*_>-+`\"'.)([]~0123456789";
-    if prefix.iter().all(|byte| is_blank(*byte)) {
+    if prefix.is_empty() {
+        Reason::NotWholeLine
+    } else if prefix.iter().all(|byte| is_blank(*byte)) {
         Reason::Indented
     } else if prefix.iter().all(|byte| decoration.contains(byte)) {
         Reason::Decorated
@@ -398,4 +415,18 @@ fn find_key<'t>(key: &str, text: &'t [u8]) -> Option<(usize, &'t [u8])> {
     let name = &rest[..end.unwrap_or(rest.len())];
     let whole = at == 0 || !(text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'_');
     whole.then_some((at, name))
+}
+
+/// Returns a line without terminal sequences.
+fn without_sequences(line: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = memchr::memchr(0x1B, rest) {
+        out.extend_from_slice(&rest[..at]);
+        let sequence = rest[at + 1..].strip_prefix(b"[").unwrap_or(&[]);
+        let end = sequence.iter().position(|byte| (0x40..=0x7E).contains(byte));
+        rest = end.map_or(&[][..], |end| &sequence[end + 1..]);
+    }
+    out.extend_from_slice(rest);
+    out
 }

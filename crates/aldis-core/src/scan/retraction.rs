@@ -20,7 +20,9 @@ impl Engine<'_> {
         if !self.pending.iter().any(reach) {
             return Flow::On(at);
         }
-        let Some((before, after)) = sentence_around(window, self.line_start, at) else {
+        let Some((before, after)) =
+            sentence_around(window, self.line_start.max(self.last_tag_end.min(at)), at)
+        else {
             return Flow::Wait;
         };
         let start = at - before.len() as u64;

@@ -49,6 +49,8 @@ pub(crate) struct Opening {
     adjacent: bool,
     since_tag: String,
     hidden: bool,
+    /// What it says, once that is known.
+    name: Option<String>,
 }
 
 /// How far closing tags of a dialect have been looked for. Never starts over.
@@ -141,10 +143,11 @@ impl Engine<'_> {
         let state = self.take_tag(index);
         let outer = match state {
             TagState::Idle => None,
-            TagState::Open { opening: left, outer } => {
+            TagState::Open { opening: mut left, outer } => {
                 if let Some(outer) = outer {
                     self.unclosed(index, outer, Reason::Unclosed);
                 }
+                left.name = self.name_after(window, index, left.content, start);
                 Some(left)
             }
             TagState::Held { candidate, outer } => {
@@ -305,11 +308,20 @@ impl Engine<'_> {
             adjacent,
             since_tag: String::from_utf8_lossy(window.slice(from.min(start), start)).into_owned(),
             hidden: super::text::hides_text(line),
+            name: None,
         }
     }
 
+    /// Returns the known name that follows an opening tag.
+    fn name_after(&self, window: &Window<'_>, index: usize, from: u64, to: u64) -> Option<String> {
+        let text = window.slice(from, to.min(from + 64));
+        let length = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        let word = String::from_utf8_lossy(&text[..length]);
+        self.rules.dialects()[index].signal(&word).map(|def| def.name.to_string())
+    }
+
     fn unclosed(&mut self, index: usize, opening: Opening, reason: Reason) {
-        let name = tag_name(&self.rules.dialects()[index]);
+        let name = opening.name.unwrap_or_else(|| tag_name(&self.rules.dialects()[index]));
         let range = (opening.start, opening.content);
         self.submit(
             Candidate {
@@ -336,7 +348,7 @@ impl Engine<'_> {
     }
 
     /// Gives up tags that have grown longer than any signal.
-    pub(crate) fn expire_tags(&mut self) {
+    pub(crate) fn expire_tags(&mut self, window: &Window<'_>) {
         for index in 0..self.tags.len() {
             let start = match &self.tags[index] {
                 TagState::Idle => continue,
@@ -344,24 +356,25 @@ impl Engine<'_> {
                 TagState::Held { outer, .. } => outer.start,
             };
             if self.at - start > SIGNAL_MAX {
-                self.end_tag(index, Reason::TooLong);
+                self.end_tag(window, index, Reason::TooLong);
             }
         }
     }
 
-    pub(crate) fn end_tags(&mut self) {
+    pub(crate) fn end_tags(&mut self, window: &Window<'_>) {
         for index in 0..self.tags.len() {
-            self.end_tag(index, Reason::Unclosed);
+            self.end_tag(window, index, Reason::Unclosed);
         }
     }
 
-    fn end_tag(&mut self, index: usize, reason: Reason) {
+    fn end_tag(&mut self, window: &Window<'_>, index: usize, reason: Reason) {
         match self.take_tag(index) {
             TagState::Idle => {}
-            TagState::Open { opening, outer } => {
+            TagState::Open { mut opening, outer } => {
                 if let Some(outer) = outer {
                     self.unclosed(index, outer, Reason::Unclosed);
                 }
+                opening.name = self.name_after(window, index, opening.content, u64::MAX);
                 self.unclosed(index, opening, reason);
             }
             TagState::Held { candidate, outer } => {

@@ -102,7 +102,10 @@ impl Syntax {
         let Some(rest) = text[at..].strip_prefix(def.name.as_bytes()) else { return false };
         match def.subject {
             Presence::None => rest.iter().all(|byte| b"*_`\"'. \t".contains(byte)),
-            Presence::Optional | Presence::Required => rest.starts_with(self.separator.as_bytes()),
+            Presence::Optional | Presence::Required => {
+                let marks = rest.iter().take_while(|byte| b"*_`".contains(byte)).count();
+                rest[marks..].starts_with(self.separator.as_bytes())
+            }
         }
     }
 
