@@ -159,7 +159,8 @@ impl Engine<'_> {
                 let opening = status.open.as_bytes();
                 if let Some(at) = memchr::memmem::find(text, opening) {
                     let name = dialect.signals.first().map_or("", |def| &def.name);
-                    self.out_of_place(window, removals, index, name, line, at);
+                    let range = (at, at + opening.len());
+                    self.out_of_place(window, removals, index, name, line, range);
                 }
             }
             Syntax::Tag(_) | Syntax::Trailer(_) => {}
@@ -178,9 +179,15 @@ impl Engine<'_> {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
         let text = trim_line_end(line.text);
-        let Some((at, name)) = find_key(&block.key, text) else { return };
+        let known = |name: &[u8]| {
+            dialect.signals.iter().find(|def| def.name.as_bytes().eq_ignore_ascii_case(name))
+        };
+        let mut keys = find_keys(&block.key, text);
+        let Some(first) = keys.next() else { return };
+        let said = std::iter::once(first).chain(keys).find(|(_, name)| known(name).is_some());
+        let (at, name) = said.unwrap_or(first);
         let written = String::from_utf8_lossy(name).into_owned();
-        let known = dialect.signals.iter().find(|def| def.name.eq_ignore_ascii_case(&written));
+        let known = known(name);
         let range = (line.start, line.seen_end());
         let whole = block.key_line(line.text).filter(|(key, _)| at == 0 && *key == block.key);
         match (whole, known) {
@@ -198,14 +205,17 @@ impl Engine<'_> {
                 let reason = match () {
                     () if is_deceptive_text(value) || !value.is_ascii() => Reason::Hidden,
                     () if is_placeholder(&text) => Reason::Placeholder,
-                    () if text.contains(' ') => return,
+                    () if text.contains(' ') || text.is_empty() => return,
                     () => Reason::UnknownName,
                 };
                 let defect = Defect::new(reason, written, range);
                 self.report_line(window, removals, index, defect);
             }
             (_, Some(def)) => {
-                self.out_of_place(window, removals, index, &def.name, line, at);
+                let behind = &text[at + block.key.len() + 1..];
+                let blanks = behind.len() - super::text::trim_blanks_start(behind).len();
+                let end = text.len() - behind.len() + blanks + name.len();
+                self.out_of_place(window, removals, index, &def.name, line, (at, end));
             }
             (None, None) => {}
         }
@@ -274,7 +284,8 @@ impl Engine<'_> {
             }
             line::Head::Other => {
                 if let Some((def, at)) = syntax.mention(dialect, line.text) {
-                    self.out_of_place(window, removals, index, &def.name, line, at);
+                    let range = (at, at + def.name.len());
+                    self.out_of_place(window, removals, index, &def.name, line, range);
                 }
             }
         }
@@ -329,7 +340,7 @@ impl Engine<'_> {
         index: usize,
         name: &str,
         line: Line<'_>,
-        at: usize,
+        (at, end): (usize, usize),
     ) {
         let start = line.start + at as u64;
         let prefix = &line.text[..at];
@@ -342,7 +353,7 @@ impl Engine<'_> {
                 reason = Reason::Mentioned;
             }
         }
-        let defect = Defect::new(reason, name, (start, line.seen_end().max(start)));
+        let defect = Defect::new(reason, name, (start, line.start + end as u64));
         let mut candidate = self.candidate(window, removals, index, Err(defect));
         candidate.quoted = is_quoting_prefix(prefix)
             || is_quoting_line(line.text)
@@ -404,17 +415,16 @@ fn after_name(text: &[u8]) -> String {
     words.split_once(' ').map_or_else(String::new, |(_, rest)| rest.to_owned())
 }
 
-/// Finds `KEY:` in any case and the word behind it.
-fn find_key<'t>(key: &str, text: &'t [u8]) -> Option<(usize, &'t [u8])> {
-    let at = memchr::memchr_iter(b':', text).find_map(|colon| {
+/// Finds every `KEY:` in any case, and the word behind it.
+fn find_keys<'t>(key: &str, text: &'t [u8]) -> impl Iterator<Item = (usize, &'t [u8])> {
+    memchr::memchr_iter(b':', text).filter_map(move |colon| {
         let at = colon.checked_sub(key.len())?;
-        text[at..colon].eq_ignore_ascii_case(key.as_bytes()).then_some(at)
-    })?;
-    let rest = super::text::trim_blanks_start(&text[at + key.len() + 1..]);
-    let end = rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
-    let name = &rest[..end.unwrap_or(rest.len())];
-    let whole = at == 0 || !(text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'_');
-    whole.then_some((at, name))
+        let whole = at == 0 || !(text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'_');
+        let named = whole && text[at..colon].eq_ignore_ascii_case(key.as_bytes());
+        let rest = super::text::trim_blanks_start(&text[colon + 1..]);
+        let end = rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
+        named.then(|| (at, &rest[..end.unwrap_or(rest.len())]))
+    })
 }
 
 /// Returns a line without terminal sequences.
