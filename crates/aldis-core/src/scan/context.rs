@@ -223,7 +223,6 @@ pub(crate) fn is_in_quotation_marks(before: &[u8], after: &[u8]) -> bool {
     let directly = PAIRS.iter().any(|(open, close)| {
         before.ends_with(open.as_bytes()) && after.starts_with(close.as_bytes())
     });
-    let inside =
-        before.iter().filter(|byte| **byte == b'"').count() % 2 == 1 && after.contains(&b'"');
-    directly || inside
+    let opened = || memchr::memchr_iter(b'"', before).count() % 2 == 1;
+    directly || memchr::memchr(b'"', after).is_some() && opened()
 }

@@ -138,7 +138,9 @@ impl Engine<'_> {
             return;
         }
         candidate.quoted = self.is_quoted(window, line.start, None);
-        candidate.around = Some(self.surroundings(window, line.start));
+        if !candidate.quoted {
+            candidate.around = Some(self.surroundings(window, line.start));
+        }
         self.submit(candidate, None);
     }
 
@@ -157,7 +159,8 @@ impl Engine<'_> {
             Syntax::Status(status) => {
                 let text = trim_line_end(line.text);
                 let opening = status.open.as_bytes();
-                if let Some(at) = memchr::memmem::find(text, opening) {
+                let starts = memchr::memchr_iter(opening[0], text);
+                if let Some(at) = starts.into_iter().find(|at| text[*at..].starts_with(opening)) {
                     let name = dialect.signals.first().map_or("", |def| &def.name);
                     let range = (at, at + opening.len());
                     self.out_of_place(window, removals, index, name, line, range);
@@ -263,7 +266,9 @@ impl Engine<'_> {
             line::Head::Signal(draft) => {
                 let mut candidate = self.candidate(window, removals, index, Ok(draft));
                 candidate.quoted = self.is_quoted(window, line.start, None);
-                candidate.around = Some(self.surroundings(window, line.start));
+                if !candidate.quoted {
+                    candidate.around = Some(self.surroundings(window, line.start));
+                }
                 if self.verdict(&candidate).is_none() {
                     self.close_body(window, line.start);
                     // The signal before may have been a request that swallows the rest.

@@ -4,6 +4,10 @@
 //! asked for once more, with the reason quoted. The tables therefore lean towards refusing. They are
 //! documented in `docs/near-misses.md` and scored on labelled examples.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 /// How far back a lead-in reaches, and how far a sentence goes on.
 pub(crate) const LEAD_IN_MAX: u64 = 300;
 
@@ -30,6 +34,9 @@ impl Surroundings {
         if self.since_tag.as_deref().is_some_and(is_mid_sentence) {
             return true;
         }
+        if !may_mention(&self.lead_in) && !may_mention(&self.rest) {
+            return false;
+        }
         let sentences = sentences(&self.lead_in);
         let continuation = continuation(&self.rest);
         let (last, finished) = match sentences.split_last() {
@@ -45,6 +52,20 @@ impl Surroundings {
         };
         opened || finished.iter().any(|sentence| mentions(sentence, false))
     }
+}
+
+/// Returns whether a text holds the start of any word that makes a sentence be about the claim.
+/// Most texts do not, and need no closer look.
+fn may_mention(text: &str) -> bool {
+    static STEMS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let stems = [
+            "print", "output", "emit", "repl", "respond", "say", "said", "writ", "wrote", "send",
+            "sent", "claim", "end", "finish", "clos", "marker", "signal", "tag", "promise",
+            "block", "line",
+        ];
+        AhoCorasick::builder().ascii_case_insensitive(true).build(stems).ok()
+    });
+    STEMS.as_ref().is_none_or(|stems| stems.is_match(text))
 }
 
 /// Returns whether a sentence is about saying the claim, and not saying it now.

@@ -66,6 +66,7 @@ impl Syntax {
         let found = dialect
             .signals
             .iter()
+            .filter(|def| def.name.as_bytes().first() == text.first())
             .filter(|def| text.starts_with(def.name.as_bytes()))
             .filter(|def| !text.get(def.name.len()).copied().is_some_and(continues_name))
             .max_by_key(|def| def.name.len());
@@ -99,6 +100,9 @@ impl Syntax {
     }
 
     fn is_meant(&self, def: &SignalDef, text: &[u8], at: usize) -> bool {
+        if def.name.as_bytes().first() != text.get(at) {
+            return false;
+        }
         let Some(rest) = text[at..].strip_prefix(def.name.as_bytes()) else { return false };
         match def.subject {
             Presence::None => rest.iter().all(|byte| b"*_`\"'. \t".contains(byte)),
