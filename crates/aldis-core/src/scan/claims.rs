@@ -48,7 +48,7 @@ pub(crate) struct Pending {
 
 /// How much of a body is read for its fields; a prompt that is passed on may take up the whole
 /// signal.
-const FIELDS_MAX: u64 = 16 * 1024;
+const FIELDS_MAX: u64 = 8 * 1024;
 
 /// The body of the last line signal.
 #[derive(Debug)]

@@ -130,7 +130,7 @@ impl<'r> Engine<'r> {
             return window.base();
         }
         while self.step(window, removals) {}
-        self.keep_from(window)
+        if window.last { window.base() } else { self.keep_from(window) }
     }
 
     /// Literals that need a line end before them do not find the first line.
@@ -338,10 +338,12 @@ impl<'r> Engine<'r> {
         self.lines
     }
 
-    /// Returns the number of the line that the window ends in.
-    pub(crate) fn last_line_number(&mut self, window: &Window<'_>) -> u64 {
-        self.count_lines(window, window.end());
-        self.lines
+    /// Returns the number of the line that starts at `start`, which may lie before the last one
+    /// asked for.
+    pub(crate) fn line_number_of(&mut self, window: &Window<'_>, start: u64) -> u64 {
+        self.count_lines(window, start);
+        let later = window.slice(start, self.counted);
+        self.lines - memchr::memchr_iter(b'\n', later).count() as u64
     }
 
     fn count_lines(&mut self, window: &Window<'_>, to: u64) {

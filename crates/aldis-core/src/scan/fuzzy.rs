@@ -21,10 +21,8 @@ const LINE_MAX: usize = 200;
 pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removals: &Removals) {
     let start = window.end().saturating_sub(TAIL_MAX).max(window.base());
     let tail = window.slice(start, window.end());
-    let last = engine.last_line_number(window);
-    let first = last - memchr::memchr_iter(b'\n', tail).count() as u64;
     let mut from = start;
-    for (number, text) in (first..).zip(tail.split(|byte| *byte == b'\n')) {
+    for text in tail.split(|byte| *byte == b'\n') {
         let whole = from == 0 || from > start || window.byte(from - 1) == Some(b'\n');
         let shown = trim_line_end(text);
         let end = from + shown.len() as u64;
@@ -32,7 +30,7 @@ pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removal
         let reported = |other: &Span| span.start < other.end && other.start < span.end;
         let short = !shown.is_empty() && shown.len() <= LINE_MAX;
         if whole && short && !engine.reported.iter().any(reported) {
-            look_at_line(engine, removals, from, shown, Place { span, line: number, column: 1 });
+            look_at_line(engine, window, removals, from, shown);
         }
         from += text.len() as u64 + 1;
     }
@@ -40,10 +38,10 @@ pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removal
 
 fn look_at_line(
     engine: &mut Engine<'_>,
+    window: &Window<'_>,
     removals: &Removals,
     start: u64,
     shown: &[u8],
-    place: Place,
 ) {
     let rules = engine.rules;
     for (index, dialect) in rules.dialects().iter().enumerate() {
@@ -51,6 +49,11 @@ fn look_at_line(
         let reason = if engine.origin.may_signal() { reason } else { Reason::UntrustedOrigin };
         let raw = removals.restore(start, shown);
         let raw = String::from_utf8_lossy(&raw).into_owned();
+        let span = Span {
+            start: removals.original(start),
+            end: removals.original_end(start + shown.len() as u64),
+        };
+        let place = Place { span, line: engine.line_number_of(window, start), column: 1 };
         return engine.miss(index, reason, &name, None, place, raw);
     }
 }
