@@ -14,6 +14,7 @@ use crate::signal::{Meaning, NearMiss, Reason, Signal, Warning};
 mod cases;
 mod endings;
 mod hostile;
+mod oracle;
 mod properties;
 mod table;
 
