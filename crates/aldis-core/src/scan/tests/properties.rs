@@ -120,6 +120,36 @@ proptest! {
     }
 }
 
+/// Inputs that a generator once found, kept because they are rare.
+const FOUND: &[&[u8]] = &[
+    b":",
+    b":\n---\nSIGNAL: QA_COMPLETE\n---\n",
+    b"\nHEALTH_AUDIT: HEALTHY\n\x1b[\x1b[31m",
+    b"\x1b[31mREADY FOR REVIEW: t1---\r\nSIGNAL: AUTO_COMPLETE\r\n---",
+];
+
+#[test]
+fn found_inputs_keep_the_promises() {
+    let mut wrong = Vec::new();
+    for text in FOUND {
+        let shown = text.escape_ascii();
+        let whole = scan(Rules::builtin(), text, &Origin::assistant());
+        for chunk in [1, 2, 3, usize::MAX] {
+            if findings(Rules::builtin(), text, chunk) != whole {
+                wrong.push(format!("{shown} in chunks of {chunk}"));
+            }
+        }
+        for finding in &whole {
+            let place = finding.place();
+            let counted = naive_place(text, place.span.start);
+            if (place.line, place.column) != counted {
+                wrong.push(format!("{shown}: {place:?} is at {counted:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Pushes at least 1 MiB of repeated text in chunks of 4 KiB and returns the most that was kept.
 fn most_kept(unit: &[u8]) -> usize {
     let mut stream = Vec::new();

@@ -17,10 +17,10 @@ const JSON: &[(&str, Option<&str>)] = &[
     ("{\"v\":2,\"exit_signal\":\"yes\"}", None),
     ("{\"v\":2,\"progress\":1e999}", None),
     ("{\"v\":2,\"reason\":\"\\ud800\"}", None),
-    ("{\"v\":2", None),
+    ("{\"v\":2]}", None),
 ];
 
-/// Ways to write it: before, after, whether it may be quoted in a longer fence.
+/// Ways to write it: what stands before and after.
 const FORMS: &[(&str, &str)] = &[
     ("```pilot-signal\n", "\n```"),
     ("```pilot-signal ", "\n```"),
