@@ -1,1 +1,401 @@
 //! Transcripts: hosts' files and streams as messages.
+//!
+//! Every host writes down what its agent said in a form of its own, mixed with what tools, users
+//! and the host itself said. The readers here give each text its [`Origin`], so that
+//! the scanner can tell a claim by the agent from the same words in a file it read.
+//!
+//! A [`Reader`] takes bytes in any chunks and never fails: a line that makes no sense is skipped and
+//! counted. Lines in which a quick look finds nothing of interest are not parsed.
+
+mod acp;
+mod blocks;
+mod claude_code;
+mod claude_stream;
+mod cline;
+mod codex;
+mod copilot;
+mod cursor;
+mod detect;
+mod droid;
+mod gemini;
+mod goose;
+mod json;
+mod lines;
+mod opencode;
+mod out;
+
+use std::fmt;
+
+pub use detect::detect;
+use lines::{Lines, trim};
+use out::{Host, Line, Out};
+use serde_json::value::RawValue;
+
+use crate::message::{Message, Origin};
+
+/// The form of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Format {
+    /// Agent Client Protocol messages, one per line.
+    Acp,
+    /// Claude Code's transcript file; Qwen's has the same envelope.
+    ClaudeCode,
+    /// `claude -p --output-format stream-json` or `json`; Amp and Qwen write the same.
+    ClaudeStream,
+    /// `cline --json`.
+    Cline,
+    /// `codex exec --json`.
+    CodexExec,
+    /// Codex's rollout file.
+    CodexRollout,
+    /// Copilot's `events.jsonl` and `copilot -p --output-format json`.
+    Copilot,
+    /// `cursor-agent -p --output-format stream-json`.
+    CursorStream,
+    /// Cursor's transcript file.
+    CursorTranscript,
+    /// Droid's transcript file.
+    Droid,
+    /// `droid exec -o stream-json`.
+    DroidStream,
+    /// Gemini's session file.
+    GeminiSession,
+    /// `gemini -p --output-format stream-json`.
+    GeminiStream,
+    /// `goose run --output-format stream-json`.
+    Goose,
+    /// `opencode run --format json`, or its event bus.
+    OpenCode,
+    /// What an agent printed, as it is.
+    Text,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 16] = [
+        Self::Acp,
+        Self::ClaudeCode,
+        Self::ClaudeStream,
+        Self::Cline,
+        Self::CodexExec,
+        Self::CodexRollout,
+        Self::Copilot,
+        Self::CursorStream,
+        Self::CursorTranscript,
+        Self::Droid,
+        Self::DroidStream,
+        Self::GeminiSession,
+        Self::GeminiStream,
+        Self::Goose,
+        Self::OpenCode,
+        Self::Text,
+    ];
+
+    /// Returns the stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Acp => "acp",
+            Self::ClaudeCode => "claude-code",
+            Self::ClaudeStream => "claude-stream",
+            Self::Cline => "cline",
+            Self::CodexExec => "codex-exec",
+            Self::CodexRollout => "codex-rollout",
+            Self::Copilot => "copilot",
+            Self::CursorStream => "cursor-stream",
+            Self::CursorTranscript => "cursor-transcript",
+            Self::Droid => "droid",
+            Self::DroidStream => "droid-stream",
+            Self::GeminiSession => "gemini-session",
+            Self::GeminiStream => "gemini-stream",
+            Self::Goose => "goose",
+            Self::OpenCode => "opencode",
+            Self::Text => "text",
+        }
+    }
+
+    /// Returns the format of this name. The name of a host stands for the form of its files; use
+    /// [`Input::from_name`] where its streams may come too.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let exact = Self::ALL.into_iter().find(|format| format.name() == name);
+        exact.or_else(|| host_forms(name)?.first().copied())
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What is known about an input before its first bytes are seen. Exhaustive: there is no fourth
+/// way to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing: its first lines tell.
+    #[default]
+    Auto,
+    /// Its form.
+    Format(Format),
+    /// The host, by the forms it writes, the usual one first.
+    Host(&'static [Format]),
+}
+
+impl Input {
+    /// Returns what a name on the command line stands for: `auto`, a host or a format.
+    pub fn from_name(name: &str) -> Option<Self> {
+        if name == "auto" {
+            return Some(Self::Auto);
+        }
+        host_forms(name).map(Self::Host).or_else(|| Format::from_name(name).map(Self::Format))
+    }
+
+    /// Chooses the format, given the first bytes of the input.
+    pub fn resolve(self, head: &[u8]) -> Format {
+        match self {
+            Self::Auto => detect(head),
+            Self::Format(format) => format,
+            Self::Host(forms) => {
+                let found = detect(head);
+                let usual = forms.first().copied().unwrap_or(found);
+                if forms.contains(&found) { found } else { usual }
+            }
+        }
+    }
+}
+
+/// The names of hosts, for messages and completion.
+pub const HOSTS: [&str; 12] = [
+    "acp",
+    "amp",
+    "claude-code",
+    "cline",
+    "codex",
+    "copilot",
+    "cursor",
+    "droid",
+    "gemini",
+    "goose",
+    "opencode",
+    "qwen",
+];
+
+fn host_forms(host: &str) -> Option<&'static [Format]> {
+    Some(match host {
+        "acp" => &[Format::Acp],
+        "amp" => &[Format::ClaudeStream],
+        "claude" | "claude-code" => &[Format::ClaudeCode, Format::ClaudeStream],
+        "cline" => &[Format::Cline],
+        "codex" => &[Format::CodexRollout, Format::CodexExec],
+        "copilot" => &[Format::Copilot],
+        "cursor" => &[Format::CursorStream, Format::CursorTranscript],
+        // `droid exec -o json` prints one result like Claude's.
+        "droid" => &[Format::Droid, Format::DroidStream, Format::ClaudeStream],
+        "gemini" => &[Format::GeminiSession, Format::GeminiStream],
+        "goose" => &[Format::Goose],
+        "opencode" => &[Format::OpenCode],
+        "qwen" => &[Format::ClaudeStream, Format::ClaudeCode],
+        _ => return None,
+    })
+}
+
+/// Incremental reader of one transcript or stream. Feed it with [`push`](Self::push), end it with
+/// [`finish`](Self::finish).
+///
+/// Texts that no agent said are given out only where the filter says that they matter; so are
+/// messages of a [`Format::ClaudeCode`] file, except the last one of the live conversation.
+/// Messages of one entry share its index.
+pub struct Reader<'f> {
+    may_matter: &'f dyn Fn(&[u8]) -> bool,
+    host: Box<dyn Host>,
+    lines: Lines,
+    /// A document that is spread over lines, until its end.
+    document: Option<Vec<u8>>,
+    /// All of a plain text.
+    text: Option<Vec<u8>>,
+    started: bool,
+    utterances: u64,
+    skipped: u64,
+    following: bool,
+}
+
+impl<'f> Reader<'f> {
+    /// Starts a reader. `may_matter` is asked about raw JSON and may say yes too often, never no
+    /// wrongly.
+    pub fn new(format: Format, may_matter: &'f dyn Fn(&[u8]) -> bool) -> Self {
+        let host: Box<dyn Host> = match format {
+            Format::Acp => Box::new(acp::Acp::default()),
+            Format::ClaudeCode => Box::new(claude_code::ClaudeCode::new()),
+            Format::ClaudeStream => Box::new(claude_stream::ClaudeStream::default()),
+            Format::Cline => Box::new(cline::Cline::default()),
+            Format::CodexExec => Box::new(codex::Exec),
+            Format::CodexRollout => Box::new(codex::Rollout::default()),
+            Format::Copilot => Box::new(copilot::Copilot::default()),
+            Format::CursorStream => Box::new(cursor::Stream::default()),
+            Format::CursorTranscript => Box::new(cursor::Transcript::default()),
+            Format::Droid => Box::new(droid::Transcript::default()),
+            Format::DroidStream => Box::new(droid::Stream::default()),
+            Format::GeminiSession => Box::new(gemini::Session::default()),
+            Format::GeminiStream => Box::new(gemini::Stream::default()),
+            Format::Goose => Box::new(goose::Goose::default()),
+            Format::OpenCode => Box::new(opencode::OpenCode::default()),
+            Format::Text => Box::new(Plain),
+        };
+        Self {
+            may_matter,
+            host,
+            lines: Lines::default(),
+            document: None,
+            text: (format == Format::Text).then(Vec::new),
+            started: false,
+            utterances: 0,
+            skipped: 0,
+            following: false,
+        }
+    }
+
+    /// Asks for messages as soon as they are complete. Whether one will be rewound later cannot be
+    /// known then.
+    #[must_use]
+    pub fn following(mut self) -> Self {
+        self.following = true;
+        self
+    }
+
+    /// Reads the next chunk, giving `sink` the messages that are complete.
+    pub fn push(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Message)) {
+        if let Some(text) = &mut self.text {
+            text.extend_from_slice(chunk);
+            return;
+        }
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.push(chunk, |number, line| self.line(number, line, sink));
+        self.lines = lines;
+    }
+
+    /// Ends the input: the last line counts even without its newline.
+    pub fn finish(mut self, sink: &mut dyn FnMut(Message)) {
+        self.end(sink);
+    }
+
+    /// As [`finish`](Self::finish), and returns how many lines were skipped in the end.
+    pub fn finish_counting(mut self, sink: &mut dyn FnMut(Message)) -> u64 {
+        self.end(sink);
+        self.skipped
+    }
+
+    /// Returns how many lines did not parse so far. Lines of a [`Format::ClaudeCode`] file that do
+    /// not matter and look like others before them are not parsed, so they count as sound.
+    pub fn skipped_lines(&self) -> u64 {
+        self.skipped
+    }
+
+    fn end(&mut self, sink: &mut dyn FnMut(Message)) {
+        if let Some(text) = self.text.take() {
+            let text = String::from_utf8_lossy(&text).into_owned();
+            sink(Message { index: 0, entry: None, origin: Origin::assistant(), id: None, text });
+            return;
+        }
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.finish(|number, line| self.line(number, line, sink));
+        if let Some(document) = self.document.take() {
+            self.value(1, trim(&document), sink);
+        }
+        let mut out = Out {
+            sink,
+            may_matter: self.may_matter,
+            utterances: &mut self.utterances,
+            following: self.following,
+        };
+        self.host.finish(&mut out);
+    }
+
+    fn line(&mut self, number: u64, line: Option<&[u8]>, sink: &mut dyn FnMut(Message)) {
+        let Some(line) = line else {
+            self.skipped += 1;
+            return;
+        };
+        let trimmed = trim(line);
+        if let Some(document) = &mut self.document {
+            if document.len() + line.len() < DOCUMENT_MAX {
+                document.extend_from_slice(line);
+                document.push(b'\n');
+            }
+            return;
+        }
+        if trimmed.is_empty() {
+            self.skipped += u64::from(line.contains(&0));
+            return;
+        }
+        // A lone bracket on the first line begins a document that was laid out for people.
+        if !self.started && matches!(trimmed, b"{" | b"[") {
+            self.document = Some([trimmed, b"\n"].concat());
+            return;
+        }
+        self.started = true;
+        self.value(number, trimmed, sink);
+    }
+
+    fn value(&mut self, number: u64, bytes: &[u8], sink: &mut dyn FnMut(Message)) {
+        if bytes.starts_with(b"[")
+            && let Ok(elements) = serde_json::from_slice::<Vec<&RawValue>>(bytes)
+        {
+            for element in elements {
+                self.object(number, element.get().as_bytes(), sink);
+            }
+            return;
+        }
+        self.object(number, bytes, sink);
+    }
+
+    fn object(&mut self, number: u64, bytes: &[u8], sink: &mut dyn FnMut(Message)) {
+        let mut out = Out {
+            sink,
+            may_matter: self.may_matter,
+            utterances: &mut self.utterances,
+            following: self.following,
+        };
+        if self.host.line(Line { number, bytes }, &mut out).is_ok() {
+            return;
+        }
+        // Broken text inside a sound line is no reason to lose the line.
+        if let Err(error) = std::str::from_utf8(bytes)
+            && error.valid_up_to() < bytes.len()
+        {
+            let mended = String::from_utf8_lossy(bytes);
+            let line = Line { number, bytes: mended.as_bytes() };
+            if self.host.line(line, &mut out).is_ok() {
+                return;
+            }
+        }
+        self.skipped += 1;
+    }
+}
+
+impl fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader")
+            .field("host", &self.host)
+            .field("utterances", &self.utterances)
+            .field("skipped", &self.skipped)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Plain text has no lines to take apart: the reader keeps it whole.
+#[derive(Debug)]
+struct Plain;
+
+impl Host for Plain {
+    fn line(&mut self, _: Line<'_>, _: &mut Out<'_>) -> Result<(), json::Malformed> {
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &mut Out<'_>) {}
+}
+
+/// A session that is one document, as Gemini once wrote, is small; a bound all the same.
+const DOCUMENT_MAX: usize = 256 << 20;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,330 @@
+//! Claude Code's transcript files (and those of hosts that copied the form).
+//!
+//! One line holds one content block, lines of one message share its id, and branches that were
+//! rewound stay in the file. What is live is known only at the end, so messages are held back until
+//! then; of lines that hold nothing of interest only their place in the chain is kept.
+
+mod chain;
+mod entry;
+mod shape;
+
+use std::collections::VecDeque;
+
+use chain::{Chain, Entry, Live, Parent, key};
+use entry::{Record, Said};
+use shape::{Kind, Known, Shapes};
+
+use super::blocks::Calls;
+use super::json::{Malformed, member_strings};
+use super::out::{Host, Line, Out, join, message};
+use crate::message::{Message, Origin, Role};
+
+/// Reader of one transcript file.
+#[derive(Debug)]
+pub(super) struct ClaudeCode {
+    chain: Chain,
+    shapes: Shapes,
+    calls: Calls,
+    /// The messages whose lines are still coming: one of the agent, some of sub-agents.
+    open: Vec<Group>,
+    /// The agent's last messages that hold nothing of interest.
+    recent: VecDeque<Group>,
+    ready: Vec<Ready>,
+    /// The id of the entry before, as it is and hashed: it is the next one's parent.
+    last: (Vec<u8>, u128),
+}
+
+/// The lines of one assistant message.
+#[derive(Debug)]
+struct Group {
+    /// The message's id, hashed; 0 if it has none.
+    key: u128,
+    sidechain: bool,
+    index: u64,
+    /// Its first entry: a message is live if it began on the live branch.
+    node: u32,
+    matters: bool,
+    /// The lines that may hold text, with their numbers.
+    lines: Vec<(u64, Vec<u8>)>,
+}
+
+/// A message that waits for the end of the file.
+#[derive(Debug)]
+struct Ready {
+    node: Option<u32>,
+    message: Message,
+}
+
+impl ClaudeCode {
+    pub(super) fn new() -> Self {
+        Self {
+            chain: Chain::default(),
+            shapes: Shapes::new(),
+            calls: Calls::default(),
+            open: Vec::new(),
+            recent: VecDeque::new(),
+            ready: Vec::new(),
+            last: (Vec::new(), 0),
+        }
+    }
+
+    /// Takes a line that holds nothing of interest and whose ids are known without parsing.
+    fn known(&mut self, line: Line<'_>, known: &Known<'_>, out: &mut Out<'_>) {
+        let own = key(known.uuid);
+        let entry = Entry {
+            key: own,
+            parent: Parent::Key(if self.last.0 == known.parent {
+                self.last.1
+            } else {
+                key(known.parent)
+            }),
+            print: shape::print(line.bytes, false),
+            session: known.session,
+            sidechain: known.sidechain,
+            meta: false,
+            team: false,
+        };
+        self.last.0.clear();
+        self.last.0.extend_from_slice(known.uuid);
+        self.last.1 = own;
+        let Some(node) = self.chain.add(&entry) else { return };
+        match known.kind {
+            Kind::Assistant => {
+                let id = key(known.message_id);
+                let group = self.group(id, known.sidechain, node, out);
+                match &known.call {
+                    Some(call) => self.calls.note_path(call.id, call.name, call.path),
+                    None => group.lines.push((line.number, line.bytes.to_vec())),
+                }
+            }
+            Kind::Other => {
+                out.utter();
+            }
+        }
+    }
+
+    /// Parses a line. Apart from the quick path, which must not pay for its large frame.
+    #[inline(never)]
+    fn parsed(
+        &mut self,
+        line: Line<'_>,
+        matters: bool,
+        out: &mut Out<'_>,
+    ) -> Result<(), Malformed> {
+        let (record, said) = Record::read(line.bytes)?;
+        if record.is_entry() {
+            self.entry(line, &record, &said, matters, out);
+            if !matters {
+                self.shapes.learn(line.bytes, &record, &said);
+            }
+        } else if matters {
+            self.metadata(line, &record, out);
+        }
+        Ok(())
+    }
+
+    /// Takes an entry of the conversation.
+    fn entry(
+        &mut self,
+        line: Line<'_>,
+        record: &Record<'_>,
+        said: &Said<'_>,
+        matters: bool,
+        out: &mut Out<'_>,
+    ) {
+        let print = shape::print(line.bytes, matters);
+        let entry = record.entry(said, print, self.chain.is_empty());
+        let Some(node) = self.chain.add(&entry) else { return };
+        if record.is_assistant() {
+            let id = said.id.as_ref().map_or(0, |id| key(id.as_bytes()));
+            record.spoken(said, &mut self.calls, &|_| false);
+            let group = self.group(id, entry.sidechain, node, out);
+            group.matters |= matters;
+            group.lines.push((line.number, line.bytes.to_vec()));
+            if out.following && said.stop_reason.is_some() {
+                self.close_all(|group| group.key == id, out);
+            }
+            return;
+        }
+        if out.following {
+            self.close_all(|group| group.sidechain == entry.sidechain, out);
+        }
+        let index = out.utter();
+        if !matters {
+            return;
+        }
+        let texts = match &*record.kind {
+            "user" | "tool_result" => record.user(said, &mut self.calls, out.may_matter),
+            _ => {
+                let text = member_strings(line.bytes, out.may_matter).unwrap_or_default();
+                vec![(record.recorder(), text)]
+            }
+        };
+        let id = record.uuid.as_ref().map(|uuid| uuid.to_owned());
+        for (origin, text) in texts {
+            let message = message(index, line.number, id.clone(), record.place(origin), text);
+            self.give(Some(node), message, out);
+        }
+    }
+
+    /// Takes a record beside the conversation. It has no place in the count.
+    fn metadata(&mut self, line: Line<'_>, record: &Record<'_>, out: &mut Out<'_>) {
+        let text = member_strings(line.bytes, out.may_matter).unwrap_or_default();
+        let message = message(*out.utterances, line.number, None, record.recorder(), text);
+        self.give(None, message, out);
+    }
+
+    /// Returns the group a line belongs to. A new message of the agent ends the one before it.
+    fn group(&mut self, key: u128, sidechain: bool, node: u32, out: &mut Out<'_>) -> &mut Group {
+        let same = |group: &Group| group.key == key && key != 0 && group.sidechain == sidechain;
+        let at = self.open.iter().position(same).unwrap_or_else(|| {
+            let old = |group: &Group| group.sidechain == sidechain;
+            if !sidechain || self.open.iter().filter(|group| old(group)).count() >= OPEN_MAX {
+                self.close_all(old, out);
+            }
+            let index = out.utter();
+            let lines = Vec::new();
+            self.open.push(Group { key, sidechain, index, node, matters: false, lines });
+            self.open.len() - 1
+        });
+        &mut self.open[at]
+    }
+
+    fn close_all(&mut self, which: impl Fn(&Group) -> bool, out: &mut Out<'_>) {
+        while let Some(at) = self.open.iter().position(&which) {
+            let group = self.open.remove(at);
+            self.close(group, out);
+        }
+    }
+
+    fn close(&mut self, group: Group, out: &mut Out<'_>) {
+        if group.matters || out.following {
+            for ready in self.messages(&group, out) {
+                self.give(ready.node, ready.message, out);
+            }
+        } else if !group.sidechain && !group.lines.is_empty() {
+            if self.recent.len() >= RECENT_MAX {
+                self.recent.pop_front();
+            }
+            self.recent.push_back(group);
+        }
+    }
+
+    /// Reads a group's lines: its text as one message, and what else is in it.
+    fn messages(&mut self, group: &Group, out: &Out<'_>) -> Vec<Ready> {
+        let mut ready = Vec::new();
+        let mut text = String::new();
+        let mut speech: Option<(u64, Option<String>, Origin)> = None;
+        for (number, bytes) in &group.lines {
+            // Kept lines are parsed a second time; they were well formed the first time or only
+            // looked so, and then they say nothing.
+            let Ok((record, said)) = Record::read(bytes) else { continue };
+            let spoken = record.spoken(&said, &mut self.calls, out.may_matter);
+            let id = said.id.as_ref().or(record.uuid.as_ref()).map(|id| id.to_owned());
+            for (origin, aside) in spoken.asides {
+                let message =
+                    message(group.index, *number, id.clone(), record.place(origin), aside);
+                ready.push(Ready { node: Some(group.node), message });
+            }
+            if spoken.text.is_empty() {
+                continue;
+            }
+            join(&mut text, &spoken.text);
+            let origin = record.place(record.speaker(&said));
+            // A message that was cut off or written by the host is so as a whole.
+            let origin = match speech.take() {
+                Some((_, _, before)) if !before.may_signal() && !before.sidechain => before,
+                _ => origin,
+            };
+            speech = Some((*number, id, origin));
+        }
+        if let Some((number, id, origin)) = speech {
+            let message = message(group.index, number, id, origin, text);
+            ready.push(Ready { node: Some(group.node), message });
+        }
+        ready
+    }
+
+    fn give(&mut self, node: Option<u32>, message: Message, out: &mut Out<'_>) {
+        if out.following {
+            out.say(message);
+        } else {
+            self.ready.push(Ready { node, message });
+        }
+    }
+
+    /// Adds the last live message of the agent if it was left out for holding nothing of interest:
+    /// misspelled signals are looked for there.
+    fn add_last(&mut self, live: &Live, out: &Out<'_>) {
+        let is_speech = |ready: &Ready| ready.message.origin.may_signal() && ready.is_assistant();
+        let last = self.ready.iter().filter(|ready| is_speech(ready) && ready.is_live(live));
+        let last = last.map(|ready| ready.message.index).max();
+        for group in std::mem::take(&mut self.recent).into_iter().rev() {
+            if last.is_some_and(|last| group.index < last) {
+                return;
+            }
+            let found = self.messages(&group, out).into_iter();
+            if let Some(found) = found.filter(is_speech).find(|ready| ready.is_live(live)) {
+                self.ready.push(found);
+                return;
+            }
+        }
+    }
+}
+
+impl Host for ClaudeCode {
+    fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+        let matters = (out.may_matter)(line.bytes);
+        if !matters && !out.following {
+            if shape::is_metadata(line.bytes) {
+                return Ok(());
+            }
+            if let Some(known) = self.shapes.recognise(line.bytes) {
+                self.known(line, &known, out);
+                return Ok(());
+            }
+        }
+        self.parsed(line, matters, out)
+    }
+
+    fn finish(&mut self, out: &mut Out<'_>) {
+        self.close_all(|_| true, out);
+        let live = std::mem::take(&mut self.chain).live();
+        self.add_last(&live, out);
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.sort_by_key(|ready| (ready.message.index, ready.message.entry));
+        for mut ready in ready {
+            if let Some(why) = ready.dead(&live) {
+                let origin = &mut ready.message.origin;
+                origin.live = false;
+                if origin.role == Role::Assistant && origin.detail.is_none() {
+                    origin.detail = Some(why.into());
+                }
+            }
+            out.say(ready.message);
+        }
+    }
+}
+
+impl Ready {
+    fn is_assistant(&self) -> bool {
+        self.message.origin.role == Role::Assistant
+    }
+
+    fn is_live(&self, live: &Live) -> bool {
+        self.dead(live).is_none()
+    }
+
+    fn dead(&self, live: &Live) -> Option<&'static str> {
+        let node = self.node?;
+        match self.message.origin.role {
+            Role::Subagent | Role::Tool => live.result_dead(node),
+            Role::Assistant | Role::Host | Role::System | Role::User => live.dead(node),
+        }
+    }
+}
+
+/// Sub-agents that talk at the same time.
+const OPEN_MAX: usize = 8;
+/// The last messages may turn out to be dead, so a few more than one are kept.
+const RECENT_MAX: usize = 8;

@@ -1,0 +1,276 @@
+//! Codex: rollout files and the stream of `codex exec --json`.
+//!
+//! A rollout repeats each answer up to three times: as an item of the conversation, as an event, and
+//! in the event that ends the turn. The item is taken; an event only if no item of the turn says
+//! the same.
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::blocks::{self, Calls, host, system, tool};
+use super::json::{Malformed, Str, lenient, member_strings, parse, strings};
+use super::out::{Host, Line, Out, message};
+use crate::message::{Message, Origin};
+
+/// Reader of a rollout file.
+#[derive(Debug, Default)]
+pub(super) struct Rollout {
+    calls: Calls,
+    /// What items of this turn said.
+    said: HashSet<String>,
+    /// What events of this turn said and no item yet: line and text.
+    unconfirmed: Vec<(u64, String)>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Record<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Str<'a>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Payload<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Str<'a>,
+    #[serde(borrow)]
+    id: Option<Str<'a>>,
+    #[serde(borrow)]
+    role: Option<Str<'a>>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    name: Option<Str<'a>>,
+    #[serde(borrow)]
+    call_id: Option<Str<'a>>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    last_agent_message: Option<Str<'a>>,
+    #[serde(borrow)]
+    item: Option<&'a RawValue>,
+}
+
+impl Rollout {
+    fn item(&mut self, line: Line<'_>, raw: &RawValue, out: &mut Out<'_>) -> Result<(), Malformed> {
+        let payload: Payload<'_> = serde_json::from_str(raw.get())?;
+        let matters = out.matters(raw.get());
+        let id = payload.id.as_ref().map(|id| id.to_owned());
+        let name = payload.name.as_deref().unwrap_or("a tool");
+        let call = payload.call_id.as_deref().unwrap_or_default();
+        let origin = match (&*payload.kind, payload.role.as_deref()) {
+            ("message", role) => {
+                let spoken = blocks::read(payload.content, &mut self.calls, "", out.may_matter);
+                match role {
+                    Some("assistant") => self.answer(line, id, spoken.text, out),
+                    Some("user") => self.prompt(line, id, spoken.text, matters, out),
+                    _ => aside(line, system("developer message"), spoken.text, matters, out),
+                }
+                return Ok(());
+            }
+            ("reasoning", _) => tool("thinking"),
+            (kind, _) if kind.ends_with("_output") => self.calls.result(call, ""),
+            (kind, _) if kind.ends_with("_call") => {
+                self.calls.note_path(call, name, "");
+                tool(format!("input of {name}"))
+            }
+            (kind, _) => tool(format!("{kind} item")),
+        };
+        let text = if matters { strings_without_type(raw) } else { String::new() };
+        aside(line, origin, text, matters, out);
+        Ok(())
+    }
+
+    fn answer(&mut self, line: Line<'_>, id: Option<String>, text: String, out: &mut Out<'_>) {
+        self.unconfirmed.retain(|(_, other)| *other != text);
+        self.said.insert(text.clone());
+        out.speak(line.number, id, Origin::assistant(), text);
+    }
+
+    fn prompt(
+        &mut self,
+        line: Line<'_>,
+        id: Option<String>,
+        text: String,
+        matters: bool,
+        out: &mut Out<'_>,
+    ) {
+        self.confirm(out);
+        let index = out.utter();
+        if matters {
+            out.say(message(index, line.number, id, blocks::user(&text), text));
+        }
+    }
+
+    fn event(
+        &mut self,
+        line: Line<'_>,
+        raw: &RawValue,
+        out: &mut Out<'_>,
+    ) -> Result<(), Malformed> {
+        let payload: Payload<'_> = serde_json::from_str(raw.get())?;
+        match &*payload.kind {
+            "agent_message" => self.claim(line, payload.message.map(strings)),
+            "item_completed" => {
+                let item: Payload<'_> = lenient(payload.item);
+                if matches!(&*item.kind, "AgentMessage" | "agent_message") {
+                    let spoken = blocks::read(item.content, &mut self.calls, "", &|_| false);
+                    self.claim(line, Some(spoken.text));
+                } else {
+                    record(line, &payload.kind, raw, out);
+                }
+            }
+            "task_complete" | "turn_complete" => {
+                self.claim(line, payload.last_agent_message.map(|text| text.to_owned()));
+                self.confirm(out);
+            }
+            "task_started" | "turn_started" | "turn_aborted" => {
+                self.confirm(out);
+                self.said.clear();
+            }
+            // The prompt is in the conversation already.
+            "user_message" => {}
+            kind => record(line, kind, raw, out),
+        }
+        Ok(())
+    }
+
+    /// Notes what an event says was said.
+    fn claim(&mut self, line: Line<'_>, text: Option<String>) {
+        let Some(text) = text.filter(|text| !text.is_empty()) else { return };
+        let known = self.said.contains(&text) || self.unconfirmed.iter().any(|(_, t)| *t == text);
+        if !known {
+            self.unconfirmed.push((line.number, text));
+        }
+    }
+
+    /// Takes events at their word where no item came.
+    fn confirm(&mut self, out: &mut Out<'_>) {
+        for (number, text) in std::mem::take(&mut self.unconfirmed) {
+            self.said.insert(text.clone());
+            out.speak(number, None, Origin::assistant(), text);
+        }
+    }
+}
+
+impl Host for Rollout {
+    fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+        let record: Record<'_> = parse(line.bytes)?;
+        let matters = (out.may_matter)(line.bytes);
+        match (&*record.kind, record.payload) {
+            ("response_item", Some(payload)) => self.item(line, payload, out)?,
+            ("event_msg", Some(payload)) => self.event(line, payload, out)?,
+            (kind, Some(payload)) if matters => {
+                let origin = match kind {
+                    "compacted" => system("compaction summary"),
+                    "session_meta" | "turn_context" => system("instructions"),
+                    kind => host(format!("{kind} record")),
+                };
+                out.mention(line.number, None, origin, strings(payload));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Out<'_>) {
+        self.confirm(out);
+    }
+}
+
+/// Reader of `codex exec --json`.
+#[derive(Debug, Default)]
+pub(super) struct Exec;
+
+#[derive(Debug, Deserialize)]
+struct ExecEvent<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Str<'a>,
+    #[serde(borrow)]
+    item: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct ExecItem<'a> {
+    #[serde(borrow)]
+    id: Option<Str<'a>>,
+    #[serde(borrow, default, rename = "type")]
+    kind: Str<'a>,
+    #[serde(borrow)]
+    text: Option<Str<'a>>,
+    #[serde(borrow)]
+    tool: Option<Str<'a>>,
+}
+
+impl Host for Exec {
+    fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+        let event: ExecEvent<'_> = parse(line.bytes)?;
+        match (&*event.kind, event.item) {
+            ("item.completed", Some(raw)) => {
+                let item: ExecItem<'_> = serde_json::from_str(raw.get())?;
+                let id = item.id.map(|id| id.to_owned());
+                if &*item.kind == "agent_message" {
+                    let text = item.text.map(|text| text.to_owned()).unwrap_or_default();
+                    out.speak(line.number, id, Origin::assistant(), text);
+                    return Ok(());
+                }
+                let origin = match (&*item.kind, item.tool.as_deref()) {
+                    ("reasoning", _) => tool("thinking"),
+                    ("error", _) => host("error"),
+                    (_, Some(name)) => tool(format!("call of {name}")),
+                    (kind, None) => tool(format!("{kind} item")),
+                };
+                let matters = out.matters(raw.get());
+                aside(line, origin, strings_without_type(raw), matters, out);
+            }
+            // The item comes again when it is complete.
+            ("item.started" | "item.updated", _) => {}
+            (kind, _) => {
+                if (out.may_matter)(line.bytes) {
+                    let text = member_strings(line.bytes, out.may_matter)?;
+                    let origin = host(format!("{kind} record"));
+                    out.mention(line.number, None, origin, text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &mut Out<'_>) {}
+}
+
+/// Counts something that is not speech and gives it out if it matters.
+pub(super) fn aside(
+    line: Line<'_>,
+    origin: Origin,
+    text: String,
+    matters: bool,
+    out: &mut Out<'_>,
+) {
+    let index = out.utter();
+    if matters {
+        out.say(Message { index, entry: Some(line.number), origin, id: None, text });
+    }
+}
+
+fn record(line: Line<'_>, kind: &str, raw: &RawValue, out: &mut Out<'_>) {
+    if out.matters(raw.get()) {
+        let origin = host(format!("{kind} record"));
+        out.mention(line.number, None, origin, strings_without_type(raw));
+    }
+}
+
+/// The strings of an item, without its kind and ids.
+fn strings_without_type(raw: &RawValue) -> String {
+    let skipped = ["type", "id", "call_id", "status", "name"];
+    let members: super::json::Members<'_> = lenient(Some(raw));
+    let texts = members.0.iter().filter(|member| !skipped.contains(&&*member.0));
+    texts
+        .map(|member| strings(member.1))
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}

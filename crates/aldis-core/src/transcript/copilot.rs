@@ -1,0 +1,174 @@
+//! Copilot CLI: `events.jsonl` and `copilot -p --output-format json`, which share their events.
+//!
+//! Messages of sub-agents name their agent. Deltas are copies of a message that follows; they count
+//! only if the process died before it came.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::blocks::{self, Calls, host, tool};
+use super::codex::aside;
+use super::json::{self, Malformed, Str, lenient, member_strings, parse, strings};
+use super::out::{Host, Line, Out, message};
+use crate::message::{Message, Origin};
+
+/// Reader of events.
+#[derive(Debug, Default)]
+pub(super) struct Copilot {
+    calls: Calls,
+    partial: Vec<Message>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Str<'a>,
+    #[serde(borrow)]
+    id: Option<Str<'a>>,
+    #[serde(borrow)]
+    agent_id: Option<Str<'a>>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Data<'a> {
+    #[serde(borrow)]
+    message_id: Option<Str<'a>>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    delta_content: Option<Str<'a>>,
+    #[serde(borrow)]
+    parent_tool_call_id: Option<Str<'a>>,
+    #[serde(borrow)]
+    tool_requests: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_call_id: Option<Str<'a>>,
+    #[serde(borrow)]
+    tool_name: Option<Str<'a>>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Request<'a> {
+    #[serde(borrow, default)]
+    tool_call_id: Str<'a>,
+    #[serde(borrow, default)]
+    name: Str<'a>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Outcome<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+impl Copilot {
+    fn said(&mut self, line: Line<'_>, data: &Data<'_>, agent: Option<&str>, out: &mut Out<'_>) {
+        let id = data.message_id.as_ref().map(|id| id.to_owned());
+        self.partial.retain(|partial| partial.id != id);
+        let index = out.utter();
+        for raw in data.tool_requests.map(json::blocks).unwrap_or_default() {
+            let request: Request<'_> = lenient(Some(raw));
+            self.calls.note(&request.tool_call_id, &request.name, request.arguments);
+            if let Some(input) = request.arguments.filter(|raw| out.matters(raw.get())) {
+                let origin = place(tool(format!("input of {}", &*request.name)), agent);
+                out.say(message(index, line.number, id.clone(), origin, strings(input)));
+            }
+        }
+        let text = blocks::read(data.content, &mut self.calls, "", &|_| false).text;
+        out.say(message(index, line.number, id, place(Origin::assistant(), agent), text));
+    }
+
+    fn delta(&mut self, line: Line<'_>, data: &Data<'_>, agent: Option<&str>) {
+        let Some(text) = &data.delta_content else { return };
+        let id = data.message_id.as_ref().map(|id| id.to_owned());
+        match self.partial.iter_mut().find(|partial| partial.id == id) {
+            Some(partial) => {
+                partial.text.push_str(text);
+                partial.entry = Some(line.number);
+            }
+            None => {
+                let origin = place(Origin::assistant(), agent);
+                self.partial.push(message(0, line.number, id, origin, text.to_owned()));
+            }
+        }
+    }
+
+    fn result(&self, line: Line<'_>, data: &Data<'_>, agent: Option<&str>, out: &mut Out<'_>) {
+        let index = out.utter();
+        let Some(result) = data.result.filter(|raw| out.matters(raw.get())) else { return };
+        let id = data.tool_call_id.as_deref().unwrap_or_default();
+        let outcome: Outcome<'_> = lenient(Some(result));
+        let text = strings(outcome.content.unwrap_or(result));
+        let origin = place(self.calls.result(id, ""), agent);
+        out.say(message(index, line.number, Some(id.into()), origin, text));
+    }
+
+    fn flush(&mut self, out: &mut Out<'_>) {
+        for mut partial in std::mem::take(&mut self.partial) {
+            partial.index = out.utter();
+            out.say(partial);
+        }
+    }
+}
+
+impl Host for Copilot {
+    fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+        let event: Event<'_> = parse(line.bytes)?;
+        let data: Data<'_> = match event.data {
+            Some(raw) if event.kind.starts_with("assistant.") => serde_json::from_str(raw.get())?,
+            raw => lenient(raw),
+        };
+        let agent = event.agent_id.as_deref().or(data.parent_tool_call_id.as_deref());
+        let matters = (out.may_matter)(line.bytes);
+        match &*event.kind {
+            "assistant.message" => self.said(line, &data, agent, out),
+            "assistant.message_delta" => self.delta(line, &data, agent),
+            "tool.execution_start" => {
+                let id = data.tool_call_id.as_deref().unwrap_or_default();
+                let name = data.tool_name.as_deref().unwrap_or("a tool");
+                self.calls.note(id, name, data.arguments);
+            }
+            "tool.execution_complete" => self.result(line, &data, agent, out),
+            "user.message" => {
+                self.flush(out);
+                let text = blocks::read(data.content, &mut self.calls, "", &|_| false).text;
+                aside(line, blocks::user(&text), text, matters, out);
+            }
+            kind => {
+                if matters {
+                    let thought = kind.starts_with("assistant.reasoning");
+                    let origin =
+                        if thought { tool("thinking") } else { host(format!("{kind} event")) };
+                    let text = member_strings(line.bytes, out.may_matter)?;
+                    let id = event.id.as_ref().map(|id| id.to_owned());
+                    out.mention(line.number, id, place(origin, agent), text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Out<'_>) {
+        self.flush(out);
+    }
+}
+
+fn place(origin: Origin, agent: Option<&str>) -> Origin {
+    match agent {
+        // The result of a sub-agent names that one already.
+        Some(_) if origin.agent.is_some() => origin.in_sidechain(),
+        Some(agent) => origin.in_sidechain().with_agent(agent),
+        None => origin,
+    }
+}

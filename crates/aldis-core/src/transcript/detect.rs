@@ -1,0 +1,165 @@
+//! Tells formats apart by their first lines.
+//!
+//! The hosts' forms share member names, so the order of the tests below matters: the most telling
+//! ones come first. A line that could be of several hosts decides nothing and the next is asked.
+
+use super::Format;
+use super::json::{Members, parse};
+use super::lines::trim;
+
+/// Returns the format of an input, given its first bytes (64 KiB are plenty).
+///
+/// The first line that is a JSON object of a known form decides. Anything else is text: an answer
+/// of an agent may well begin with JSON.
+pub fn detect(head: &[u8]) -> Format {
+    let mut noise = 0;
+    for line in head.split(|byte| *byte == b'\n').map(trim).filter(|line| !line.is_empty()) {
+        match parse::<Members<'_>>(line) {
+            Ok(members) => {
+                if let Some(format) = of_line(&members) {
+                    return format;
+                }
+                noise += 1;
+            }
+            Err(_) => {
+                if let Some(format) = of_list(line).or_else(|| of_start(line)) {
+                    return format;
+                }
+                // Prose before JSON is more likely an answer that shows some.
+                noise += 5;
+            }
+        }
+        if noise > NOISE_MAX {
+            break;
+        }
+    }
+    let whole = parse::<Members<'_>>(trim(head)).ok();
+    whole.and_then(|members| of_line(&members)).unwrap_or(Format::Text)
+}
+
+fn of_line(members: &Members<'_>) -> Option<Format> {
+    if members.has("jsonrpc") {
+        return Some(Format::Acp);
+    }
+    let Some(kind) = members.text("type") else { return of_untyped(members) };
+    let has = |name| members.has(name);
+    match &*kind {
+        "session_meta" | "turn_context" | "response_item" | "event_msg" | "compacted"
+            if has("payload") =>
+        {
+            Some(Format::CodexRollout)
+        }
+        "run_start" | "agent_event" | "run_result" | "run_aborted" | "team_event" => {
+            Some(Format::Cline)
+        }
+        "say" | "ask" if has("say") || has("ask") => Some(Format::Cline),
+        _ if kind.contains('.') => of_event(&kind, members),
+        _ if has("sessionID") => Some(Format::OpenCode),
+        "session_start" if has("id") => Some(Format::Droid),
+        "message" => of_message(members),
+        "notification" if has("extension_id") => Some(Format::Goose),
+        "complete" if has("total_tokens") => Some(Format::Goose),
+        "init" if has("session_id") => Some(Format::GeminiStream),
+        "tool_use" if has("tool_name") => Some(Format::GeminiStream),
+        "tool_result" if has("tool_id") => Some(Format::GeminiStream),
+        "user" | "gemini" | "info" | "error" | "warning" if has("id") && has("content") => {
+            Some(Format::GeminiSession)
+        }
+        "reasoning" | "tool_call" | "tool_result" | "completion"
+            if has("session_id") && !has("subtype") =>
+        {
+            Some(Format::DroidStream)
+        }
+        "result" if has("exitCode") => Some(Format::Copilot),
+        "result" if has("stats") => Some(Format::GeminiStream),
+        _ => of_claude_like(&kind, members),
+    }
+}
+
+/// Lines without a type: Gemini's session file and Cursor's transcript.
+fn of_untyped(members: &Members<'_>) -> Option<Format> {
+    let has = |name| members.has(name);
+    if has("$set")
+        || has("$rewindTo")
+        || has("sessionId") && (has("projectHash") || has("messages"))
+    {
+        return Some(Format::GeminiSession);
+    }
+    (has("role") && has("message")).then_some(Format::CursorTranscript)
+}
+
+/// Types with a dot in them.
+fn of_event(kind: &str, members: &Members<'_>) -> Option<Format> {
+    let first = kind.split('.').next().unwrap_or_default();
+    if members.has("properties") {
+        return Some(Format::OpenCode);
+    }
+    if members.has("data") {
+        return Some(Format::Copilot);
+    }
+    ["thread", "turn", "item"].contains(&first).then_some(Format::CodexExec)
+}
+
+/// The three hosts that call their lines `message`, and Gemini.
+fn of_message(members: &Members<'_>) -> Option<Format> {
+    let has = |name| members.has(name);
+    match () {
+        () if has("message") && has("id") => Some(Format::Droid),
+        () if has("message") => Some(Format::Goose),
+        () if has("text") => Some(Format::DroidStream),
+        () if has("content") => Some(Format::GeminiStream),
+        () => None,
+    }
+}
+
+fn of_claude_like(kind: &str, members: &Members<'_>) -> Option<Format> {
+    let has = |name| members.has(name);
+    if has("parentUuid") || has("sessionId") || has("isSidechain") || has("leafUuid") {
+        return Some(Format::ClaudeCode);
+    }
+    match kind {
+        "file-history-snapshot" | "summary" => Some(Format::ClaudeCode),
+        "stream_event" => Some(Format::ClaudeStream),
+        "system" if has("reasoning_effort") => Some(Format::DroidStream),
+        "system" if has("tools") && !has("mcp_servers") && !has("uuid") => {
+            Some(Format::DroidStream)
+        }
+        "system" if has("apiKeySource") && !has("tools") && !has("uuid") => {
+            Some(Format::CursorStream)
+        }
+        "user" | "assistant" if has("parent_tool_use_id") => Some(Format::ClaudeStream),
+        "user" | "assistant" if has("message") && has("session_id") && !has("uuid") => {
+            Some(Format::CursorStream)
+        }
+        "user" | "assistant" if has("message") && !has("session_id") => Some(Format::ClaudeCode),
+        "thinking" | "tool_call" if has("subtype") => Some(Format::CursorStream),
+        "result" if has("request_id") => Some(Format::CursorStream),
+        _ => has("session_id").then_some(Format::ClaudeStream),
+    }
+}
+
+/// `--output-format json` with `--verbose` prints all messages as one list.
+fn of_list(line: &[u8]) -> Option<Format> {
+    let elements: Vec<Members<'_>> = parse(line).ok()?;
+    elements.iter().find_map(of_line)
+}
+
+/// Lines longer than what is known of the input, by how they start.
+fn of_start(line: &[u8]) -> Option<Format> {
+    let rest = line.strip_prefix(b"{\"")?;
+    if rest.starts_with(b"parentUuid\":") {
+        return Some(Format::ClaudeCode);
+    }
+    if rest.starts_with(b"jsonrpc\":") {
+        return Some(Format::Acp);
+    }
+    let has = |part: &[u8]| memchr::memmem::find(rest, part).is_some();
+    if rest.starts_with(b"timestamp\":") && has(br#","payload":{"#) {
+        return Some(Format::CodexRollout);
+    }
+    (rest.starts_with(br#"type":"system","#) && has(br#""mcp_servers":["#))
+        .then_some(Format::ClaudeStream)
+}
+
+/// How much may come before a line that decides: hosts print notices first.
+const NOISE_MAX: usize = 40;

@@ -1,0 +1,70 @@
+//! Splits bytes into lines in place.
+//!
+//! A transcript can be a gigabyte and one line of it a few megabytes, so complete lines are handed
+//! out as slices of the chunk they came in; only a line that crosses chunks is copied.
+
+/// A longer line is dropped and counted: no host writes one, and memory must have a bound.
+const LINE_MAX: usize = 64 << 20;
+
+/// Line splitter with the unfinished line carried over.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    carry: Vec<u8>,
+    number: u64,
+    too_long: bool,
+}
+
+impl Lines {
+    /// Calls `each` with the number (from 1) and bytes of every line that ends in `chunk`; `None`
+    /// stands for a line that was too long to keep.
+    pub(super) fn push(&mut self, chunk: &[u8], mut each: impl FnMut(u64, Option<&[u8]>)) {
+        let mut start = 0;
+        for newline in memchr::memchr_iter(b'\n', chunk) {
+            let piece = &chunk[start..newline];
+            start = newline + 1;
+            self.number += 1;
+            if self.carry.is_empty() && !self.too_long {
+                each(self.number, Some(piece));
+            } else {
+                self.keep(piece);
+                let whole = (!self.too_long).then_some(self.carry.as_slice());
+                each(self.number, whole);
+                self.carry.clear();
+                self.too_long = false;
+            }
+        }
+        self.keep(&chunk[start..]);
+    }
+
+    /// Gives out the last line if it has no newline.
+    pub(super) fn finish(&mut self, each: impl FnOnce(u64, Option<&[u8]>)) {
+        if !self.carry.is_empty() || self.too_long {
+            self.number += 1;
+            each(self.number, (!self.too_long).then_some(self.carry.as_slice()));
+            self.carry.clear();
+        }
+    }
+
+    fn keep(&mut self, piece: &[u8]) {
+        if self.carry.len() + piece.len() > LINE_MAX {
+            self.too_long = true;
+            self.carry.clear();
+        }
+        if !self.too_long {
+            self.carry.extend_from_slice(piece);
+        }
+    }
+}
+
+/// Removes what may surround a JSON value on its line: blanks, CR, NUL padding left by a crash, and
+/// a byte order mark.
+pub(super) fn trim(mut line: &[u8]) -> &[u8] {
+    line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    while let [b' ' | b'\t' | b'\r' | b'\n' | 0, rest @ ..] = line {
+        line = rest;
+    }
+    while let [rest @ .., b' ' | b'\t' | b'\r' | b'\n' | 0] = line {
+        line = rest;
+    }
+    line
+}

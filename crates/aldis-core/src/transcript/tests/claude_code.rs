@@ -1,0 +1,198 @@
+//! Claude Code's transcripts: look-alikes, branches, and lines that are recognised unparsed.
+
+use serde::Deserialize;
+
+use super::*;
+
+#[derive(Deserialize)]
+struct Expected {
+    final_text: String,
+    genuine: Vec<Place>,
+    look_alikes: Vec<Place>,
+}
+
+#[derive(Deserialize)]
+struct Place {
+    line: u64,
+    kind: String,
+}
+
+#[test]
+fn claude_transcript_has_each_look_alike_in_its_place() {
+    let expected = sample("claude_code/transcript_expected.json");
+    let expected: Expected = serde_json::from_slice(&expected).unwrap();
+    let messages = read(&sample("claude_code/transcript.jsonl"));
+    let at = |line| messages.iter().filter(move |message| message.entry == Some(line));
+    for place in &expected.look_alikes {
+        let mut here = at(place.line).peekable();
+        assert!(here.peek().is_some(), "{} {}: no message", place.line, place.kind);
+        let live_text = [174, 206, 270, 271].contains(&place.line);
+        for message in here {
+            let origin = &message.origin;
+            assert_eq!(
+                origin.may_signal(),
+                live_text,
+                "{} {}: {message:?}",
+                place.line,
+                place.kind
+            );
+        }
+    }
+    let line = expected.genuine[0].line;
+    let genuine: Vec<_> = at(line).collect();
+    assert_eq!(genuine.len(), 1);
+    assert_eq!(genuine[0].text, expected.final_text);
+    assert!(genuine[0].origin.may_signal());
+}
+
+#[test]
+fn claude_transcript_details() {
+    let messages = read(&sample("claude_code/transcript.jsonl"));
+    for (line, role, detail) in [
+        (5, Role::Host, "hook record"),
+        (6, Role::User, "copy of a prompt"),
+        (8, Role::User, "prompt"),
+        (12, Role::Tool, "thinking"),
+        (16, Role::Tool, "result of Read docs/signals.md"),
+        (18, Role::Tool, "result of Grep"),
+        (79, Role::Tool, "input of Write"),
+        (125, Role::Host, "hook feedback"),
+        (126, Role::Host, "stop_hook_summary record"),
+        (244, Role::Host, "task-notification"),
+        (245, Role::User, "queued prompt"),
+        (279, Role::System, "compaction summary"),
+        (280, Role::Host, "injected"),
+        (284, Role::Host, "API error"),
+        (306, Role::Assistant, "rewound branch"),
+        (310, Role::Assistant, "aborted message"),
+    ] {
+        let here: Vec<_> = messages.iter().filter(|message| message.entry == Some(line)).collect();
+        assert_eq!(here.len(), 1, "line {line}: {here:#?}");
+        let origin = &here[0].origin;
+        assert_eq!((origin.role, origin.detail.as_deref()), (role, Some(detail)), "line {line}");
+    }
+    let side = messages.iter().find(|message| message.entry == Some(220)).unwrap();
+    assert!(side.origin.sidechain);
+    assert_eq!(side.origin.agent.as_deref(), Some("af43b41427eaa9b3f"));
+}
+
+#[test]
+fn unfinished_claude_transcripts_hold_no_claim() {
+    for path in ["transcript_lagging.jsonl", "transcript_torn_tail.jsonl"] {
+        let bytes = sample(&format!("claude_code/{path}"));
+        let (messages, skipped) = read_chunks(Format::ClaudeCode, [&*bytes], &marked);
+        assert!(signalling(&messages).iter().all(|message| message.text != FINAL), "{path}");
+        assert_eq!(skipped, u64::from(path.contains("torn")), "{path}");
+        // The last message of the agent comes although nothing in it matters.
+        let last = signalling(&messages).into_iter().next_back().unwrap();
+        assert!(!last.text.contains("SIGNAL"), "{path}: {last:?}");
+    }
+}
+
+/// One line of a Claude Code transcript.
+fn entry(kind: &str, uuid: &str, parent: &str, content: &str, more: &str) -> String {
+    let parent = if parent.is_empty() { "null".into() } else { format!("\"{parent}\"") };
+    let content = serde_json::to_string(content).unwrap();
+    format!(
+        "{{\"parentUuid\":{parent},\"isSidechain\":false,\"type\":\"{kind}\",\"message\":\
+         {{\"role\":\"{kind}\",\"content\":{content}}},\"uuid\":\"{uuid}\"{more}}}\n"
+    )
+}
+
+#[test]
+fn claude_branches() {
+    let rewound = [
+        entry("user", "a", "", "go", ""),
+        entry("assistant", "b", "a", "SIGNAL old", ""),
+        entry("user", "c", "a", "go again", ""),
+        entry("assistant", "d", "c", "SIGNAL new", ""),
+    ];
+    let cleared = [
+        entry("user", "a", "", "go", ""),
+        entry("assistant", "b", "a", "SIGNAL old", ""),
+        entry("user", "c", "", "something new", ""),
+        entry("assistant", "d", "c", "SIGNAL new", ""),
+    ];
+    let compacted = [
+        entry("assistant", "b", "", "SIGNAL old", ""),
+        entry("system", "c", "", "compacted", ""),
+        entry("assistant", "d", "c", "SIGNAL new", ""),
+    ];
+    let feedback = [
+        entry("user", "a", "", "go", ""),
+        entry("assistant", "b", "a", "SIGNAL dead", ""),
+        entry("assistant", "d", "a", "SIGNAL new", ""),
+        entry("user", "e", "d", "Stop hook feedback:\nno", ",\"isMeta\":true"),
+    ];
+    let lost_parent = [
+        entry("assistant", "b", "", "SIGNAL old", ""),
+        "{\"parentUuid\":\"b\",\"uuid\":\"c\",\"torn\n".into(),
+        entry("assistant", "d", "c", "SIGNAL new", ""),
+    ];
+    let cycle = [
+        entry("assistant", "b", "d", "SIGNAL old", ""),
+        entry("assistant", "d", "b", "SIGNAL new", ""),
+    ];
+    for (name, lines, want) in [
+        ("rewound", &rewound[..], "SIGNAL new"),
+        ("cleared", &cleared, "SIGNAL new"),
+        ("compacted", &compacted, "SIGNAL old,SIGNAL new"),
+        ("feedback at the end", &feedback, "SIGNAL new"),
+        ("lost parent", &lost_parent, "SIGNAL old,SIGNAL new"),
+        ("cycle", &cycle, "SIGNAL old,SIGNAL new"),
+    ] {
+        assert_eq!(claims(lines.concat().as_bytes()).join(","), want, "{name}");
+    }
+}
+
+#[test]
+fn result_of_a_sub_agent_is_its_word() {
+    let call = r#"{"type":"assistant","sessionId":"s","uuid":"a","message":{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Task","input":{"prompt":"say SIGNAL"}}]}}"#;
+    let result = r#"{"type":"user","sessionId":"s","uuid":"b","parentUuid":"a","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"SIGNAL x"}]}]},"toolUseResult":{"prompt":"say SIGNAL","content":[{"type":"text","text":"SIGNAL x"}]}}"#;
+    let messages = read(format!("{call}\n{result}\n").as_bytes());
+    let got: Vec<_> = messages.iter().map(|m| (m.origin.role, m.text.as_str())).collect();
+    assert_eq!(got, [(Role::Tool, "say SIGNAL"), (Role::Subagent, "SIGNAL x")]);
+    assert_eq!(messages[1].origin.agent.as_deref(), Some("t1"));
+    // Two agents side by side: only one result is on the way to the next message.
+    let second = call
+        .replace("t1", "t2")
+        .replace("\"a\"", "\"a2\"")
+        .replace("\"sessionId\"", "\"parentUuid\":\"a\",\"sessionId\"");
+    let answer = r#"{"type":"assistant","sessionId":"s","uuid":"c","parentUuid":"b2","message":{"role":"assistant","content":"both done"}}"#;
+    let result2 = result.replace("t1", "t2").replace("\"b\"", "\"b2\"").replace("\"a\"", "\"a2\"");
+    let file = [call, &second, result, &result2, answer].join("\n");
+    assert_eq!(claims(file.as_bytes()), ["SIGNAL x", "SIGNAL x"]);
+}
+
+#[test]
+fn indices_do_not_depend_on_the_filter() {
+    let bytes = sample("claude_code/transcript.jsonl");
+    let (all, _) = read_chunks(Format::ClaudeCode, [&*bytes], &|_| true);
+    let (some, _) = read_chunks(Format::ClaudeCode, [&*bytes], &marked);
+    assert!(some.len() < all.len());
+    let plain: Vec<_> = some.iter().filter(|message| message.origin.role != Role::Tool).collect();
+    for message in plain {
+        let same =
+            all.iter().find(|other| other.text == message.text && other.entry == message.entry);
+        // Records are given out as those of their members that matter.
+        let Some(same) = same else {
+            assert!(matches!(message.origin.role, Role::Host | Role::User), "{message:?}");
+            continue;
+        };
+        assert_eq!(same.index, message.index, "{message:?}");
+        assert_eq!(same.origin, message.origin, "{message:?}");
+    }
+}
+
+#[test]
+fn layout_makes_no_difference() {
+    let bytes = String::from_utf8(sample("claude_code/transcript.jsonl")).unwrap();
+    // Twice, under other ids and first without markers, so that most lines are not parsed.
+    let again = bytes.replace("SIGNAL", "signal").replace("AUTO_COMP", "auto_comp");
+    let (session, other) = ("7b1d6c52-0f7e-4c7b", "7b1d6c52-0f7e-5c7b");
+    let again = again.replace("\"msg_", "\"msg_0").replace("-4", "-5").replace(other, session);
+    let file = again + &bytes;
+    let read = |file: &str| read_chunks(Format::ClaudeCode, [file.as_bytes()], &marked);
+    let spaced = file.replace("{\"parentUuid\":", "{ \"parentUuid\":");
+    assert_eq!(read(&file), read(&spaced));
+}

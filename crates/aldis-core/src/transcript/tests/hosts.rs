@@ -1,0 +1,150 @@
+//! What is particular to one host, in as few lines as show it.
+
+use super::*;
+
+/// One word per message: who spoke (`!` if it may not signal), and the text.
+fn render(format: Format, lines: &[&str]) -> String {
+    let (messages, _) = read_chunks(format, [lines.join("\n").as_bytes()], &|_| true);
+    let word = |message: &Message| {
+        let mark = if message.origin.may_signal() { "" } else { "!" };
+        format!("{mark}{}:{}", message.origin.role, message.text.replace('\n', "/"))
+    };
+    messages.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[track_caller]
+fn check(name: &str, format: Format, lines: &[&str], want: &str) {
+    assert_eq!(render(format, lines), want, "{name}");
+}
+
+#[test]
+fn gemini_sessions_are_journals() {
+    let (one, two) = (
+        r#"{"id":"1","type":"gemini","content":"a"}"#,
+        r#"{"id":"2","type":"gemini","content":[{"text":"b"},{"text":"c"}]}"#,
+    );
+    let again = r#"{"id":"1","type":"gemini","content":"d"}"#;
+    let set = r#"{"$set":{"messages":[{"id":"3","type":"gemini","content":"e"}]}}"#;
+    let rewind = r#"{"$rewindTo":"1"}"#;
+    let format = Format::GeminiSession;
+    check("replace", format, &[one, two, again], "assistant:d assistant:b/c");
+    check("reset", format, &[one, set], "!assistant:a assistant:e");
+    check("rewind", format, &[one, two, rewind, again], "!assistant:a !assistant:b/c assistant:d");
+    check("unknown rewind", format, &[two, rewind], "assistant:b/c");
+}
+
+#[test]
+fn claude_streams() {
+    let line = |id: &str, text: &str, more: &str| {
+        format!(
+            r#"{{"type":"assistant","message":{{"id":"{id}","role":"assistant","content":[{{"type":"text","text":"{text}"}}]}}{more}}}"#
+        )
+    };
+    let main = ",\"parent_tool_use_id\":null";
+    let (a, b) = (line("1", "a", main), line("1", "b", main));
+    let side = line("2", "s", ",\"parent_tool_use_id\":\"t\"");
+    let result = r#"{"type":"result","is_error":false,"result":"b"}"#;
+    let start = r#"{"type":"stream_event","event":{"type":"message_start","message":{"id":"1"}}}"#;
+    let delta = |text: &str| {
+        format!(
+            r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}}}}"#
+        )
+    };
+    let (x, y) = (delta("x"), delta("y"));
+    let think = x.replace("text_delta", "thinking_delta");
+    let cut = line("1", "a", ",\"aborted\":true");
+    let error = line("1", "a", ",\"error\":\"overloaded\"");
+    for (name, lines, want) in [
+        ("joined by id", vec![&*a, &b, result], "assistant:a/b"),
+        ("around a sub-agent", vec![&*a, &side, &b], "assistant:a/b !assistant:s"),
+        ("result alone", vec![result], "assistant:b"),
+        ("deltas alone", vec![start, &x, &y, result], "assistant:xy"),
+        ("deltas and whole", vec![start, &x, &a, &y, result], "assistant:a"),
+        ("two messages of deltas", vec![start, &x, start, &y], "assistant:x assistant:y"),
+        ("thoughts", vec![start, &think], ""),
+        ("aborted", vec![&*cut], "!assistant:a"),
+        ("API error", vec![&*error], "!host:a"),
+    ] {
+        check(name, Format::ClaudeStream, &lines, want);
+    }
+}
+
+#[test]
+fn acp_chunks_end_where_the_agent_does_something_else() {
+    let update = |kind: &str, text: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"{kind}","content":{{"type":"text","text":"{text}"}}}}}}}}"#
+        )
+    };
+    let (a, b) = (update("agent_message_chunk", "a"), update("agent_message_chunk", "b"));
+    let usage = r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"usage_update","used":1}}}"#;
+    let tool = update("tool_call_update", "t");
+    let end = r#"{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}"#;
+    let render = |lines: &[&str]| render(Format::Acp, lines);
+    assert_eq!(render(&[&a, usage, &b]), "assistant:ab");
+    assert_eq!(render(&[&a, &tool, &b]), "assistant:a !tool:t assistant:b");
+    assert_eq!(render(&[&a, end, &b]), "assistant:a !tool:2.0/end_turn assistant:b");
+}
+
+#[test]
+fn small_hosts() {
+    let goose = |id: &str, text: &str| {
+        format!(
+            r#"{{"type":"message","message":{{"id":"{id}","role":"assistant","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let pieces = [goose("1", "a"), goose("1", "b"), goose("2", "c")];
+    let pieces: Vec<_> = pieces.iter().map(String::as_str).collect();
+    check("goose pieces", Format::Goose, &pieces, "assistant:ab assistant:c");
+    let said = r#"{"type":"say","say":"text","text":"a","ts":1}"#;
+    let partial = r#"{"type":"say","say":"text","text":"a","ts":1,"partial":true}"#;
+    let done = r#"{"type":"say","say":"completion_result","text":"b","ts":1}"#;
+    let output = r#"{"type":"say","say":"command_output","text":"c","ts":1}"#;
+    let cline = [partial, said, output, done];
+    check("older cline", Format::Cline, &cline, "assistant:a !tool:c assistant:b");
+    assert_eq!(detect(said.as_bytes()), Format::Cline);
+    let cursor = [
+        r#"{"role":"user","message":{"content":[{"type":"text","text":"a"}]}}"#,
+        r#"{"role":"assistant","message":{"content":[{"type":"text","text":"b"},{"type":"text","text":"c"}]}}"#,
+    ];
+    check("cursor file", Format::CursorTranscript, &cursor, "!user:a assistant:b/c");
+    assert_eq!(detect(cursor[0].as_bytes()), Format::CursorTranscript);
+    let opencode = |part: &str, text: &str| {
+        format!(
+            r#"{{"type":"text","sessionID":"s","part":{{"id":"{part}","sessionID":"s","messageID":"m","type":"text","text":"{text}"}}}}"#
+        )
+    };
+    let parts = [opencode("1", "a"), opencode("2", "b"), opencode("1", "c")];
+    let parts: Vec<_> = parts.iter().map(String::as_str).collect();
+    check("opencode parts", Format::OpenCode, &parts, "assistant:c/b");
+    let bus = [
+        r#"{"type":"message.updated","properties":{"info":{"id":"m","role":"assistant"}}}"#,
+        r#"{"type":"message.part.updated","properties":{"part":{"id":"1","sessionID":"s","messageID":"m","type":"text","text":"a"}}}"#,
+        r#"{"type":"message.part.updated","properties":{"part":{"id":"2","sessionID":"s","messageID":"n","type":"text","text":"b"}}}"#,
+    ];
+    check("opencode bus", Format::OpenCode, &bus, "assistant:a !user:b");
+    let text = "  as it is\n\n";
+    check("text", Format::Text, &[text], "assistant:  as it is//");
+    let qwen = [
+        r#"{"uuid":"a","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"p"}]}}"#,
+        r#"{"uuid":"b","parentUuid":"a","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"text":"t","thought":true},{"text":"q"}]}}"#,
+    ];
+    check("qwen file", Format::ClaudeCode, &qwen, "!user:p !tool:t assistant:q");
+}
+
+#[test]
+fn codex_events_count_where_no_item_came() {
+    let event = |text: &str| {
+        format!(r#"{{"type":"event_msg","payload":{{"type":"agent_message","message":"{text}"}}}}"#)
+    };
+    let item = r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}}"#;
+    let started = r#"{"type":"event_msg","payload":{"type":"task_started","turn_id":"1"}}"#;
+    let done =
+        r#"{"type":"event_msg","payload":{"type":"task_complete","last_agent_message":"a"}}"#;
+    let (a, b) = (event("a"), event("b"));
+    let format = Format::CodexRollout;
+    check("item first", format, &[item, &a, done], "assistant:a");
+    check("event first", format, &[&a, item, done], "assistant:a");
+    check("event alone", format, &[started, &b, done], "assistant:b assistant:a");
+    check("said again", format, &[item, done, started, item, done], "assistant:a assistant:a");
+}
