@@ -44,7 +44,7 @@ pub enum Syntax {
     /// Keyed lines between delimiter lines.
     Block(block::Syntax),
     /// A fenced JSON object.
-    Fence(fence::Syntax),
+    Fence(Box<fence::Syntax>),
     /// A name at the start of a line, with a body below.
     Line(line::Syntax),
     /// Keyed lines between an opening and a closing line of their own.
@@ -83,6 +83,9 @@ pub struct SignalDef {
     /// What its subject looks like.
     #[serde(default)]
     pub subject_form: SubjectForm,
+    /// A body field that names the subject where the signal itself does not.
+    #[serde(default)]
+    pub subject_from: Option<String>,
     /// What is said with it.
     #[serde(default)]
     pub payload: Payload,

@@ -12,7 +12,7 @@
 //! * [`transcript`]: hosts' files and streams as [`Message`]s with their [`Origin`].
 //! * [`parser`]: the small interface for programs that only want to ask "is it complete?".
 //! * [`prompt`]: what to tell an agent so that it speaks a dialect.
-//! * [`reference`]: the literal regexes that people use today, for migration and comparison.
+//! * [`mod@reference`]: the literal regexes that people use today, for migration and comparison.
 
 pub mod dialect;
 pub mod machine;

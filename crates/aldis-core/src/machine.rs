@@ -1,3 +1,3 @@
-//! Pure state machines.
+//! Pure state machines over signals.
 
 pub mod phases;

@@ -107,8 +107,8 @@ impl Origin {
     pub fn may_signal(&self) -> bool {
         self.live
             && match self.role {
-                Role::Assistant => !self.sidechain,
-                Role::Subagent => true,
+                // What sub-agents say to each other is heard in their own final message.
+                Role::Assistant | Role::Subagent => !self.sidechain,
                 Role::Host | Role::System | Role::Tool | Role::User => false,
             }
     }

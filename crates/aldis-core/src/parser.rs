@@ -1,2 +1,179 @@
 //! The interface for programs that only want to ask.
-pub use crate::scan::Rules as Parser;
+//!
+//! A coordinator that holds a whole message in one dialect needs few questions: is it complete, is
+//! it blocked and why, how far is it, what is left to show. [`Parser`] answers them for any dialect,
+//! with all the care of the scanner behind it.
+//!
+//! ```
+//! use aldis_core::Parser;
+//!
+//! let chorus = Parser::builtin("chorus").unwrap();
+//! let output = "Half of it. <chorus>PROGRESS: 45</chorus>\n\
+//!               <chorus>BLOCKED: no access to the database</chorus>";
+//!
+//! assert!(chorus.is_blocked(output));
+//! assert!(!chorus.is_complete(output));
+//! assert_eq!(chorus.progress(output), Some(45));
+//! assert_eq!(chorus.reason(output).as_deref(), Some("no access to the database"));
+//! ```
+
+use std::sync::Arc;
+
+use crate::dialect::{Dialect, Syntax};
+use crate::message::Origin;
+use crate::scan::{Rules, scan};
+use crate::signal::{Finding, Meaning, Signal};
+
+/// Answers questions about whole messages in one dialect.
+#[derive(Debug)]
+pub struct Parser {
+    rules: Rules,
+}
+
+impl Parser {
+    /// Makes a parser for a dialect.
+    pub fn new(dialect: Arc<Dialect>) -> Self {
+        Self { rules: Rules::new([dialect]) }
+    }
+
+    /// Makes a parser for a built-in dialect, if there is one of that name.
+    pub fn builtin(name: &str) -> Option<Self> {
+        Dialect::builtin(name).cloned().map(Self::new)
+    }
+
+    /// Returns the first signal.
+    ///
+    /// ```
+    /// # use aldis_core::Parser;
+    /// let delivery = Parser::builtin("delivery").unwrap();
+    /// let signal = delivery.parse("Done.\n\nREADY_FOR_REVIEW: task-1\n").unwrap();
+    /// assert_eq!((&*signal.name, signal.subject.as_deref()), ("READY_FOR_REVIEW", Some("task-1")));
+    /// ```
+    pub fn parse(&self, message: &str) -> Option<Signal> {
+        self.signals(message).next()
+    }
+
+    /// Returns every signal in text order.
+    pub fn parse_all(&self, message: &str) -> Vec<Signal> {
+        self.signals(message).collect()
+    }
+
+    /// Returns whether a signal of that name was said, first or not.
+    ///
+    /// ```
+    /// # use aldis_core::Parser;
+    /// let caw = Parser::builtin("caw").unwrap();
+    /// let message = "All phases are through.\n\n---\nSIGNAL: AUTO_COMPLETE\n---\n";
+    /// assert!(caw.has_signal(message, "AUTO_COMPLETE"));
+    /// assert!(!caw.has_signal("I will send SIGNAL: AUTO_COMPLETE later.", "AUTO_COMPLETE"));
+    /// ```
+    pub fn has_signal(&self, message: &str, name: &str) -> bool {
+        self.signals(message).any(|signal| &*signal.name == name)
+    }
+
+    /// Returns whether the message claims that the work is done.
+    ///
+    /// ```
+    /// # use aldis_core::Parser;
+    /// let promise = Parser::builtin("promise").unwrap();
+    /// assert!(promise.is_complete("All green.\n\n<promise>COMPLETE</promise>"));
+    /// assert!(!promise.is_complete("When it is green I print <promise>COMPLETE</promise>"));
+    /// ```
+    pub fn is_complete(&self, message: &str) -> bool {
+        self.signals(message).any(|signal| signal.meaning == Meaning::Done)
+    }
+
+    /// Returns whether the message says that the agent cannot go on.
+    pub fn is_blocked(&self, message: &str) -> bool {
+        self.signals(message).any(|signal| signal.meaning == Meaning::Blocked)
+    }
+
+    /// Returns the latest percentage.
+    pub fn progress(&self, message: &str) -> Option<u8> {
+        self.signals(message).filter_map(|signal| signal.progress).last()
+    }
+
+    /// Returns why the agent is blocked or what it asks: the words of the first signal that is
+    /// blocked or needs help or a human, or of a failure.
+    pub fn reason(&self, message: &str) -> Option<String> {
+        let asks = |signal: &Signal| match signal.meaning {
+            Meaning::Blocked | Meaning::NeedsHelp | Meaning::NeedsHuman | Meaning::Failed => true,
+            Meaning::Approved
+            | Meaning::Done
+            | Meaning::Handoff
+            | Meaning::Info
+            | Meaning::Progress
+            | Meaning::Rejected => false,
+        };
+        let signal = self.signals(message).find(asks)?;
+        let field = |name: &str| signal.fields.get(name)?.as_str().map(str::to_owned);
+        let fields = ["reason", "error", "question", "blocker", "issue", "recommendation"];
+        signal.payload.clone().or_else(|| fields.iter().find_map(|name| field(name)))
+    }
+
+    /// Returns the message without its signals, for display. What stands before is never touched;
+    /// white space in front of a removed signal goes with it.
+    ///
+    /// ```
+    /// # use aldis_core::Parser;
+    /// let turn = Parser::builtin("turn").unwrap();
+    /// assert_eq!(turn.strip("    code line\nTURN_COMPLETE\n\nTURN_COMPLETE"), "    code line");
+    /// assert_eq!(turn.strip("Done. TURN_COMPLETE."), "Done. TURN_COMPLETE.");
+    /// ```
+    pub fn strip(&self, message: &str) -> String {
+        let signals = self.parse_all(message);
+        let mut shown = String::with_capacity(message.len());
+        let mut from = 0;
+        for signal in &signals {
+            let start = usize::try_from(signal.place.span.start).unwrap_or(usize::MAX);
+            let end = usize::try_from(signal.place.span.end).unwrap_or(usize::MAX);
+            let Some(before) = message.get(from..start) else { continue };
+            shown.push_str(before);
+            self.trim_repeats(&mut shown);
+            from = end;
+        }
+        let rest = message.get(from..).unwrap_or("");
+        if signals.is_empty() {
+            return message.to_owned();
+        }
+        let ends = rest.chars().all(|c| c.is_whitespace() || crate::scan::text::is_zero_width(c));
+        if !ends {
+            shown.push_str(rest);
+        }
+        shown
+    }
+
+    /// Removes white space and, for a keyword at the end, the same keyword said before.
+    fn trim_repeats(&self, shown: &mut String) {
+        loop {
+            let trimmed = shown.trim_end();
+            let keyword = match &self.rules.dialects()[0].syntax {
+                Syntax::Trailer(trailer) => trailer.keyword.as_str(),
+                Syntax::Block(_)
+                | Syntax::Fence(_)
+                | Syntax::Line(_)
+                | Syntax::Status(_)
+                | Syntax::Tag(_) => "",
+            };
+            let length = trimmed.len();
+            let repeated = trimmed.strip_suffix(keyword).filter(|_| !keyword.is_empty());
+            let whole =
+                repeated.filter(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || c == '_'));
+            match whole.map(str::len) {
+                Some(rest) => shown.truncate(rest),
+                None => return shown.truncate(length),
+            }
+        }
+    }
+
+    fn signals(&self, message: &str) -> impl Iterator<Item = Signal> {
+        let findings = scan(&self.rules, message.as_bytes(), &Origin::assistant());
+        findings.into_iter().filter_map(|finding| match finding {
+            Finding::Signal(signal) => Some(signal),
+            Finding::NearMiss(_) => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -18,13 +18,17 @@ mod claims;
 mod context;
 pub(crate) mod draft;
 mod engine;
-mod fuzzy;
-mod hints;
+mod fences;
+pub(crate) mod fuzzy;
+pub(crate) mod hints;
 mod lines;
 mod prefilter;
+mod retraction;
 mod rules;
 mod tags;
+mod terminals;
 pub(crate) mod text;
+mod trailers;
 mod verdict;
 pub(crate) mod window;
 
@@ -32,7 +36,7 @@ use std::fmt;
 
 pub use self::rules::Rules;
 
-use self::ansi::{Removals, Stripper};
+use self::ansi::Stripper;
 use self::engine::Engine;
 use self::window::Window;
 use crate::message::Origin;
@@ -104,7 +108,7 @@ impl<'r> Scanner<'r> {
     /// Scans the next chunk, giving `sink` each finding as soon as it is certain.
     ///
     /// A claim is certain when nothing can take it back any more: at the end of the message, or
-    /// 16 KiB later.
+    /// 4 KiB later.
     pub fn push(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Finding)) {
         for piece in chunk.chunks(PIECE) {
             let text = &mut self.text;
@@ -152,16 +156,15 @@ pub fn scan(rules: &Rules, text: &[u8], origin: &Origin) -> Vec<Finding> {
 /// Scans a whole message, expecting a run token. Findings come in text order.
 pub fn scan_with(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if memchr::memchr(0x1B, text).is_some() || text.starts_with(b"\xEF\xBB\xBF") {
+    // Mostly there is nothing to take out and the text can be scanned where it is.
+    let mut engine = Engine::new(rules, origin.clone());
+    engine.token = token.clone();
+    if !text.starts_with(b"\xEF\xBB\xBF") && engine.scan_plain(text) {
+        findings = engine.out;
+    } else {
         let mut scanner = Scanner::new(rules, origin.clone()).with_token(token);
         scanner.push(text, &mut |finding| findings.push(finding));
         scanner.finish(&mut |finding| findings.push(finding));
-    } else {
-        // Nothing to take out: scan the text where it is.
-        let mut engine = Engine::new(rules, origin.clone());
-        engine.token = token;
-        engine.finish(&Window::new(text, 0, true), &Removals::default());
-        findings = engine.out;
     }
     findings.sort_by_key(|finding| finding.place().span);
     findings

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::dialect::Dialect;
 use crate::message::Origin;
+use crate::scan::hints::hint;
 
 /// What a signal says in any dialect. Machines that serve every dialect look only at this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -130,22 +132,44 @@ pub struct Signal {
 }
 
 /// Looked like a signal and was not one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct NearMiss {
     /// The dialect it resembles.
     pub dialect: Arc<str>,
+    /// That dialect itself, for the hint.
+    pub(crate) definition: Arc<Dialect>,
     /// The signal it resembles, canonical where it is known, as written otherwise.
     pub name: String,
     /// Why it does not count.
     pub reason: Reason,
-    /// What to write instead.
-    pub hint: String,
+    /// What exactly is wrong, where that can be said in a word: a key, a value.
+    pub about: Option<String>,
     /// Who said it.
     pub origin: Origin,
     /// Where.
     pub place: Place,
     /// The bytes of `place.span`, lossily decoded.
     pub raw: String,
+}
+
+impl NearMiss {
+    /// Returns what to write instead: one sentence that is itself no signal.
+    pub fn hint(&self) -> String {
+        hint(&self.definition, self.reason, &self.name, self.about.as_deref())
+    }
+}
+
+impl PartialEq for NearMiss {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { dialect, definition: _, name, reason, about, origin, place, raw } = self;
+        *dialect == other.dialect
+            && *name == other.name
+            && *reason == other.reason
+            && *about == other.about
+            && *origin == other.origin
+            && *place == other.place
+            && *raw == other.raw
+    }
 }
 
 /// What the scanner reports, in the order it becomes certain.

@@ -239,7 +239,7 @@ impl NearMissLine {
             dialect: miss.dialect.to_string(),
             name: miss.name.clone(),
             reason: miss.reason.to_string(),
-            hint: miss.hint.clone(),
+            hint: miss.hint(),
             origin: OriginForm::new(&miss.origin),
             source,
             raw: miss.raw.clone(),

@@ -41,7 +41,7 @@ pub(super) fn dialect(text: &str) -> Result<Dialect, DialectError> {
     let family = probe.syntax.family;
     match family.get_ref().as_str() {
         "block" => build(text, Syntax::Block),
-        "fence" => build(text, Syntax::Fence),
+        "fence" => build(text, |fence| Syntax::Fence(Box::new(fence))),
         "line" => build(text, Syntax::Line),
         "status" => build(text, Syntax::Status),
         "tag" => build(text, Syntax::Tag),
@@ -113,7 +113,12 @@ fn build<S: DeserializeOwned>(
     };
     check_syntax(&dialect).map_err(|(key, message)| {
         let span = find_key(text, key);
-        DialectError { line: span.clone().map(|s| line_of(text, s.start)), span, message, help: None }
+        DialectError {
+            line: span.clone().map(|s| line_of(text, s.start)),
+            span,
+            message,
+            help: None,
+        }
     })?;
     Ok(dialect)
 }
@@ -173,7 +178,11 @@ fn check_syntax(dialect: &Dialect) -> Result<(), (&'static str, String)> {
     }
 }
 
-fn needs_length(key: &'static str, value: &str, least: usize) -> Result<(), (&'static str, String)> {
+fn needs_length(
+    key: &'static str,
+    value: &str,
+    least: usize,
+) -> Result<(), (&'static str, String)> {
     let printable = value.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     if value.len() >= least && value.len() <= 64 && printable && value.trim() == value {
         return Ok(());
@@ -184,7 +193,9 @@ fn needs_length(key: &'static str, value: &str, least: usize) -> Result<(), (&'s
 fn is_dialect_name(name: &str) -> bool {
     name.len() <= 32
         && name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, DialectError> {

@@ -1,17 +1,17 @@
 //! From what a grammar read to a finding: who said it, where, and whether it was taken back.
 
+use super::Token;
 use super::ansi::Removals;
 use super::draft::{Defect, Draft};
-use super::engine::{Engine, Flow, Mask};
-use super::text::{SIGNAL_MAX, hides_text, is_zero_width};
-use super::verdict::{
-    LEAD_IN_MAX, RETRACTION_REACH, Surroundings, begins_retraction, says_unfinished,
-};
+use super::engine::{Engine, Mask};
+use super::text::{SIGNAL_MAX, hides_text, is_id};
+use super::verdict::{LEAD_IN_MAX, RETRACTION_REACH, Surroundings};
 use super::window::Window;
-use super::{Token, hints};
 use crate::dialect::Syntax;
 use crate::signal::{Fields, Finding, NearMiss, Place, Reason, Signal, Span};
 
+/// How many findings near the end are remembered.
+const REPORTED_MAX: usize = 64;
 /// How many signals of old forms one message can hold.
 const LEGACY_MAX: usize = 16 * 1024;
 
@@ -37,18 +37,24 @@ pub(crate) struct Pending {
     signal: Signal,
     dialect: usize,
     /// Where its own text ends, in scanned offsets.
-    end: u64,
+    pub(super) end: u64,
     /// Whether later text can take it back.
-    claim: bool,
+    pub(super) claim: bool,
     /// Whether its body is still open.
     open: bool,
-    retracted: bool,
+    pub(super) retracted: bool,
     legacy: bool,
 }
+
+/// How much of a body is read for its fields; a prompt that is passed on may take up the whole
+/// signal.
+const FIELDS_MAX: u64 = 8 * 1024;
 
 /// The body of the last line signal.
 #[derive(Debug)]
 pub(crate) struct Body {
+    /// How much of it is read.
+    limit: u64,
     /// Number of its signal in the order of pending ones.
     number: u64,
     dialect: usize,
@@ -64,25 +70,10 @@ impl Body {
     }
 }
 
-/// Something that counts only if nothing that can be seen follows.
-#[derive(Debug)]
-pub(crate) struct Terminal {
-    pub(crate) dialect: usize,
-    pub(crate) candidate: Candidate,
-    /// Why it does not count if something follows.
-    pub(crate) otherwise: Reason,
-    /// Nothing can be seen between its end and here.
-    pub(crate) checked: u64,
-    /// Whether its fence is still open.
-    pub(crate) fenced: bool,
-    /// Whether the same again directly behind it replaces it.
-    pub(crate) repeats: bool,
-}
-
 impl Engine<'_> {
     /// Returns what stands at a range, as it was received.
     pub(crate) fn candidate(
-        &self,
+        &mut self,
         window: &Window<'_>,
         removals: &Removals,
         dialect: usize,
@@ -107,7 +98,7 @@ impl Engine<'_> {
     }
 
     pub(crate) fn place(
-        &self,
+        &mut self,
         window: &Window<'_>,
         removals: &Removals,
         start: u64,
@@ -118,7 +109,7 @@ impl Engine<'_> {
         let column = span.start - line_start + 1;
         let raw = removals.restore(start, window.slice(start, end));
         let raw = String::from_utf8_lossy(&raw).into_owned();
-        (Place { span, line: self.line, column }, raw)
+        (Place { span, line: self.line_number(window), column }, raw)
     }
 
     /// Returns the lines that a range touches, and what is at hand of the next.
@@ -146,8 +137,11 @@ impl Engine<'_> {
         };
         let end = draft.range.1;
         let signal = self.signal(dialect, draft, place, raw);
-        let claim = signal.meaning.is_claim() && self.rules.dialects()[dialect].verdict_words;
-        self.note_line(place.line);
+        let definition = &self.rules.dialects()[dialect];
+        let claim = signal.meaning.is_claim() && definition.verdict_words;
+        let needs_prompt =
+            definition.signal(&signal.name).is_some_and(|def| !def.require.is_empty());
+        self.note(place.span);
         let open = body.is_some();
         let pending = Pending { signal, dialect, end, claim, open, retracted: false, legacy };
         if !claim && !open {
@@ -157,7 +151,8 @@ impl Engine<'_> {
         self.pending.push_back(pending);
         if let Some(start) = body {
             let number = self.pending_first + self.pending.len() as u64 - 1;
-            self.body = Some(Body { number, dialect, start, read: None });
+            let limit = if needs_prompt { SIGNAL_MAX } else { FIELDS_MAX };
+            self.body = Some(Body { limit, number, dialect, start, read: None });
         }
     }
 
@@ -230,30 +225,32 @@ impl Engine<'_> {
     ) {
         let rules = self.rules;
         let dialect = &rules.dialects()[dialect];
-        self.note_line(place.line);
+        self.note(place.span);
         self.out.push(Finding::NearMiss(NearMiss {
             dialect: dialect.name.clone(),
+            definition: dialect.clone(),
             name: name.to_owned(),
             reason,
-            hint: hints::hint(dialect, reason, name, about.as_deref()),
+            about: about.filter(|about| !about.is_empty()),
             origin: self.origin.clone(),
             place,
             raw,
         }));
     }
 
-    fn note_line(&mut self, line: u64) {
-        if self.reported_lines.len() == 64 {
-            self.reported_lines.pop_front();
+    fn note(&mut self, span: Span) {
+        if self.reported.len() == REPORTED_MAX {
+            self.reported.pop_front();
         }
-        self.reported_lines.push_back(line);
+        self.reported.push_back(span);
     }
 
     /// Ends the body of the last line signal at `end`.
     pub(crate) fn close_body(&mut self, window: &Window<'_>, end: u64) {
         let Some(body) = self.body.take() else { return };
         let Syntax::Line(syntax) = &self.rules.dialects()[body.dialect].syntax else { return };
-        let read = body.read.unwrap_or_else(|| syntax.read_body(window.slice(body.start, end)));
+        let shown = window.slice(body.start, end.min(body.start + body.limit));
+        let read = body.read.unwrap_or_else(|| syntax.read_body(shown));
         let Some(index) = body.number.checked_sub(self.pending_first).map(|index| index as usize)
         else {
             return;
@@ -266,8 +263,15 @@ impl Engine<'_> {
         pending.signal.body_end = Some(pending.signal.place.span.end + (end - pending.end));
         pending.signal.warnings.extend(read.warnings);
         pending.signal.fields = read.fields;
+        if let Some(field) = self.rules.dialects()[body.dialect]
+            .signal(&pending.signal.name)
+            .and_then(|def| def.subject_from.as_deref())
+        {
+            let said = pending.signal.fields.get(field).and_then(|value| value.as_str());
+            pending.signal.subject = said.filter(|said| is_id(said.as_bytes())).map(str::to_owned);
+        }
         let missing = self.missing_fields(body.dialect, index, read.unclosed);
-        let refused = missing.or((!fits).then_some((Reason::WrongToken, None)));
+        let refused = missing.or_else(|| (!fits).then_some((Reason::WrongToken, None)));
         if let Some((reason, about)) = refused {
             if let Some(pending) = self.remove_pending(index) {
                 let Signal { name, place, raw, .. } = pending.signal;
@@ -318,10 +322,10 @@ impl Engine<'_> {
     pub(crate) fn expire(&mut self, window: &Window<'_>) {
         if let Some(body) = &mut self.body
             && body.read.is_none()
-            && self.at.saturating_sub(body.start) > SIGNAL_MAX
+            && self.at.saturating_sub(body.start) > body.limit
             && let Syntax::Line(syntax) = &self.rules.dialects()[body.dialect].syntax
         {
-            let text = window.slice(body.start, body.start + SIGNAL_MAX);
+            let text = window.slice(body.start, body.start + body.limit);
             body.read = Some(syntax.read_body(text));
         }
         if let Some(front) = self.pending.front_mut().filter(|front| front.open && front.claim)
@@ -343,7 +347,9 @@ impl Engine<'_> {
                 None => break,
             }
         }
-        self.expire_tags();
+        if self.open_tags > 0 {
+            self.expire_tags(window);
+        }
         self.check_terminals(window, self.at);
     }
 
@@ -368,81 +374,6 @@ impl Engine<'_> {
         }
     }
 
-    /// A word that may take claims back.
-    pub(crate) fn on_retraction(&mut self, window: &Window<'_>, at: u64) -> Flow {
-        if self.context.fence.is_some() || self.context.comment || self.mask != Mask::None {
-            return Flow::On(at);
-        }
-        let reach = |pending: &Pending| {
-            pending.claim && !pending.retracted && pending.end <= at
-                && at - pending.end <= RETRACTION_REACH
-        };
-        if !self.pending.iter().any(reach) {
-            return Flow::On(at);
-        }
-        let Some((before, after)) = sentence_around(window, self.line_start, at) else {
-            return Flow::Wait;
-        };
-        let start = at - before.len() as u64;
-        let sentence = String::from_utf8_lossy(window.slice(start, at + after.len() as u64));
-        let line_starts = start <= self.line_start;
-        let in_body = self.body.is_some();
-        let taken_back = match in_body {
-            true => line_starts && begins_retraction(&sentence),
-            false => {
-                begins_retraction(strip_bullet(&sentence)) || says_unfinished(&sentence)
-            }
-        };
-        if taken_back && !self.is_quoted(window, at, None) {
-            for pending in self.pending.iter_mut().filter(|pending| reach(pending)) {
-                pending.retracted = true;
-                self.unsettled -= 1;
-            }
-        }
-        Flow::On(at)
-    }
-
-    /// Resolves terminals after which something can be seen before `to`.
-    pub(crate) fn check_terminals(&mut self, window: &Window<'_>, to: u64) {
-        let mut index = 0;
-        while index < self.terminals.len() {
-            let terminal = &mut self.terminals[index];
-            if terminal.fenced || terminal.checked >= to {
-                index += 1;
-                continue;
-            }
-            let (seen, checked) = first_visible(window.slice(terminal.checked, to), window.last);
-            terminal.checked += checked as u64;
-            if seen {
-                let terminal = self.terminals.remove(index);
-                self.refuse(terminal);
-            } else {
-                index += 1;
-            }
-        }
-    }
-
-    /// Reports a terminal that is not at the end.
-    pub(crate) fn refuse(&mut self, terminal: Terminal) {
-        let mut candidate = terminal.candidate;
-        if let Ok(draft) = &candidate.result {
-            let defect = Defect::new(terminal.otherwise, &*draft.name, draft.range);
-            candidate.result = Err(defect);
-        }
-        self.submit(candidate, None);
-    }
-
-    pub(crate) fn end_terminals(&mut self, window: &Window<'_>) {
-        self.check_terminals(window, window.end());
-        for terminal in std::mem::take(&mut self.terminals) {
-            if terminal.fenced {
-                self.refuse(terminal);
-            } else {
-                self.submit(terminal.candidate, None);
-            }
-        }
-    }
-
     pub(crate) fn end_legacy(&mut self) {
         for (dialect, signal) in std::mem::take(&mut self.legacy) {
             if !self.modern.contains(&dialect) {
@@ -457,60 +388,4 @@ fn is_empty(fields: &Fields, field: &str) -> bool {
         None => true,
         Some(value) => value.as_str().is_some_and(|text| text.trim().is_empty()),
     }
-}
-
-/// Returns whether something can be seen, and how many bytes are known to show nothing.
-fn first_visible(text: &[u8], last: bool) -> (bool, usize) {
-    let mut at = 0;
-    while at < text.len() {
-        if text[at].is_ascii_whitespace() || text[at] == 0x0B {
-            at += 1;
-            continue;
-        }
-        let width = match text[at] {
-            0xC0..=0xDF => 2,
-            0xE0..=0xEF => 3,
-            0xF0..=0xF7 => 4,
-            _ => return (true, at),
-        };
-        let Some(bytes) = text.get(at..at + width) else { return (last, at) };
-        match std::str::from_utf8(bytes).ok().and_then(|text| text.chars().next()) {
-            Some(c) if c.is_whitespace() || is_zero_width(c) => at += width,
-            _ => return (true, at),
-        }
-    }
-    (false, at)
-}
-
-/// Returns the sentence around a place, in the part before and the part after it, or `None` if more
-/// text is needed. A sentence ends with `.`, `!` or `?` and a blank, or with its paragraph.
-fn sentence_around<'w>(
-    window: &Window<'w>,
-    line_start: u64,
-    at: u64,
-) -> Option<(&'w [u8], &'w [u8])> {
-    let from = at.saturating_sub(LEAD_IN_MAX);
-    let before = window.slice(from, at);
-    let ends = |pair: &[u8]| matches!(pair[0], b'.' | b'!' | b'?') && pair[1].is_ascii_whitespace();
-    let sentence = before.windows(2).rposition(ends).map_or(0, |index| index + 2);
-    // Only a line that starts a paragraph or an item starts a sentence; a wrapped line goes on.
-    let line = usize::try_from(line_start.saturating_sub(from)).unwrap_or(0).min(before.len());
-    let start = sentence.max(if line_start >= from { line } else { 0 });
-    let blanks = before[start..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    let after = window.slice(at, at + LEAD_IN_MAX);
-    let line_end = memchr::memchr(b'\n', after);
-    let stop = after.windows(2).position(ends).map(|index| index + 1);
-    let complete = after.len() as u64 == LEAD_IN_MAX || window.last;
-    let end = match (line_end, stop) {
-        (Some(line), Some(stop)) => line.min(stop),
-        (Some(end), None) | (None, Some(end)) => end,
-        (None, None) if complete => after.len(),
-        (None, None) => return None,
-    };
-    Some((&before[start + blanks..], &after[..end]))
-}
-
-/// Removes a list mark.
-fn strip_bullet(sentence: &str) -> &str {
-    ["- ", "* ", "+ "].iter().find_map(|mark| sentence.strip_prefix(mark)).unwrap_or(sentence)
 }

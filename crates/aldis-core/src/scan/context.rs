@@ -23,6 +23,8 @@ pub(crate) struct Fence {
     pub(crate) length: usize,
     /// Whether it has no info string.
     pub(crate) bare: bool,
+    /// Whether it was reported as a malformed signal, so that its content need not be.
+    pub(crate) reported: bool,
     /// Where its opening line starts.
     pub(crate) start: u64,
     /// Where its content starts.
@@ -70,6 +72,7 @@ impl Context {
                     marker: read.marker,
                     length: read.length,
                     bare: read.info.is_empty(),
+                    reported: false,
                     start: line.start,
                     content: line.next,
                 });
@@ -99,11 +102,6 @@ impl Inline {
     /// Starts a new paragraph at `at`.
     pub(crate) fn restart(&mut self, at: u64) {
         *self = Self { at, blank: true, ..Self::default() };
-    }
-
-    /// Returns how far the text was walked; earlier bytes are not needed.
-    pub(crate) fn at(&self) -> u64 {
-        self.at
     }
 
     /// Walks to `to` and returns whether that place is inside inline code.
@@ -225,6 +223,6 @@ pub(crate) fn is_in_quotation_marks(before: &[u8], after: &[u8]) -> bool {
     let directly = PAIRS.iter().any(|(open, close)| {
         before.ends_with(open.as_bytes()) && after.starts_with(close.as_bytes())
     });
-    let inside = before.iter().filter(|byte| **byte == b'"').count() % 2 == 1 && after.contains(&b'"');
-    directly || inside
+    let opened = || memchr::memchr_iter(b'"', before).count() % 2 == 1;
+    directly || memchr::memchr(b'"', after).is_some() && opened()
 }

@@ -66,7 +66,8 @@ impl Draft {
         }
         let mismatch = def.expect.iter().any(|(field, value)| {
             let said = self.fields.get(&field.to_ascii_lowercase());
-            said.and_then(|said| said.as_str()).is_some_and(|said| !said.eq_ignore_ascii_case(value))
+            said.and_then(|said| said.as_str())
+                .is_some_and(|said| !said.eq_ignore_ascii_case(value))
         });
         if mismatch {
             self.warnings.push(Warning::PhaseMismatch);

@@ -7,20 +7,23 @@
 use std::collections::VecDeque;
 
 use super::ansi::Removals;
-use super::claims::{Body, Pending, Terminal};
+use super::claims::{Body, Pending};
 use super::context::{Context, FenceLine, is_quoting_line, is_quoting_prefix};
-use super::prefilter::{Hit, Kinds};
+use super::prefilter::{Hit, Kinds, Prefilter};
 use super::rules::Rules;
 use super::tags::{Closer, TagState};
+use super::terminals::Terminal;
 use super::text::SIGNAL_MAX;
 use super::verdict::LEAD_IN_MAX;
 use super::window::{Line, LineAt, Window};
 use super::{Token, fuzzy};
 use crate::message::Origin;
-use crate::signal::{Finding, Signal};
+use crate::signal::{Finding, Signal, Span};
 
 /// How much is searched at a time, so that it is still in the cache when its lines are counted.
-const STRIDE: u64 = 64 * 1024;
+const STRIDE: u64 = 32 * 1024;
+/// No delimiter that is looked for is longer.
+const OVERLAP: u64 = 64;
 /// What is kept before the current line for lead-ins.
 const LOOK_BACK: u64 = 2 * LEAD_IN_MAX + 512;
 
@@ -55,16 +58,21 @@ pub(crate) struct Engine<'r> {
     pub(crate) at: u64,
     /// Start of the line of `at`.
     pub(crate) line_start: u64,
-    /// Number of that line, from 1.
-    pub(crate) line: u64,
+    /// Number of the line of `counted`, from 1.
+    lines: u64,
+    /// How far lines have been counted.
+    counted: u64,
     /// Lines that start before have been read.
     pub(crate) read_to: u64,
     pub(crate) context: Context,
     pub(crate) mask: Mask,
     pub(crate) tags: Vec<TagState>,
+    /// How many of them are not idle.
+    pub(crate) open_tags: usize,
     pub(crate) closers: Vec<Closer>,
-    /// How far the end of an open comment has been looked for.
+    /// How far the end of an open comment has been looked for, and whether it is there.
     comment_searched: u64,
+    comment_found: bool,
     /// Where the last tag of any dialect ended.
     pub(crate) last_tag_end: u64,
     pub(crate) body: Option<Body>,
@@ -76,8 +84,8 @@ pub(crate) struct Engine<'r> {
     /// Old forms, which count only if no new form does; and the dialects that said a new one.
     pub(crate) legacy: Vec<(usize, Signal)>,
     pub(crate) modern: Vec<usize>,
-    /// Lines near the end that were reported, so that they are not reported again as misspelled.
-    pub(crate) reported_lines: VecDeque<u64>,
+    /// What was reported last, so that it is not reported again as misspelled.
+    pub(crate) reported: VecDeque<Span>,
     pub(crate) out: Vec<Finding>,
 }
 
@@ -93,13 +101,16 @@ impl<'r> Engine<'r> {
             waiting: None,
             at: 0,
             line_start: 0,
-            line: 1,
+            lines: 1,
+            counted: 0,
             read_to: 0,
             context,
             mask: Mask::None,
             tags: rules.dialects().iter().map(|_| TagState::Idle).collect(),
+            open_tags: 0,
             closers: vec![Closer::default(); rules.dialects().len()],
             comment_searched: 0,
+            comment_found: false,
             last_tag_end: 0,
             body: None,
             terminals: Vec::new(),
@@ -108,7 +119,7 @@ impl<'r> Engine<'r> {
             unsettled: 0,
             legacy: Vec::new(),
             modern: Vec::new(),
-            reported_lines: VecDeque::new(),
+            reported: VecDeque::new(),
             out: Vec::new(),
         }
     }
@@ -119,7 +130,7 @@ impl<'r> Engine<'r> {
             return window.base();
         }
         while self.step(window, removals) {}
-        self.keep_from(window)
+        if window.last { window.base() } else { self.keep_from(window) }
     }
 
     /// Literals that need a line end before them do not find the first line.
@@ -131,7 +142,7 @@ impl<'r> Engine<'r> {
         let flow = if text.starts_with(b"```") || text.starts_with(b"~~~") {
             self.on_fence(window, removals, 0)
         } else if self.rules.may_start_line(text) {
-            self.on_line(window, removals)
+            self.on_line(window, removals, true)
         } else {
             Flow::On(0)
         };
@@ -148,17 +159,21 @@ impl<'r> Engine<'r> {
             let flow = self.on_hit(window, removals, kinds, end);
             return self.go(window, flow);
         }
-        let rules = self.rules;
-        let filter = if self.unsettled > 0 { &rules.watchful } else { &rules.quiet };
+        let filter = self.filter();
         // A literal that only begins in the window will be found when the rest has come.
-        let overlap = if window.last { 0 } else { filter.length_max().saturating_sub(1) as u64 };
+        let overlap = if window.last { 0 } else { OVERLAP.max(filter.length_max() as u64) };
         let mut end = window.end().saturating_sub(overlap).min(self.at + STRIDE);
         if self.at >= end {
             return false;
         }
-        let close = self.next_close(window);
+        let close = if self.open_tags == 0 { None } else { self.next_close(window) };
         let event = close.map(|(at, _)| at).into_iter().chain(self.comment_end(window)).min();
-        end = end.min(event.unwrap_or(end).max(self.at));
+        if event.is_some_and(|event| event <= self.at) {
+            // Something else was read over it.
+            let flow = self.on_event(window, removals, close);
+            return self.go(window, flow);
+        }
+        end = end.min(event.unwrap_or(end));
         let after_line = self.at > window.base() && window.byte(self.at - 1) == Some(b'\n');
         let from = (self.at - window.base()) as usize;
         let to = (end - window.base()) as usize;
@@ -169,10 +184,18 @@ impl<'r> Engine<'r> {
             }
             // The byte before a line start only matters for literals that begin with it.
             Some(_) => self.after_early_hit(window, removals, to),
-            None if event == Some(end) => self.on_event(window, removals, end, close),
             None => Flow::On(end),
         };
         self.go(window, flow)
+    }
+
+    /// Returns what to look for. What stands in a fence takes nothing back.
+    fn filter(&self) -> &'r Prefilter {
+        if self.unsettled > 0 && self.context.fence.is_none() {
+            &self.rules.watchful
+        } else {
+            &self.rules.quiet
+        }
     }
 
     fn go(&mut self, window: &Window<'_>, flow: Flow) -> bool {
@@ -191,14 +214,8 @@ impl<'r> Engine<'r> {
     }
 
     /// A literal that lies before the current place hid what comes next: search from here.
-    fn after_early_hit(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        to: usize,
-    ) -> Flow {
-        let rules = self.rules;
-        let filter = if self.unsettled > 0 { &rules.watchful } else { &rules.quiet };
+    fn after_early_hit(&mut self, window: &Window<'_>, removals: &Removals, to: usize) -> Flow {
+        let filter = self.filter();
         let from = (self.at - window.base()) as usize;
         match filter.find(window.bytes(), from, to) {
             Some(hit) => self.on_found(window, removals, hit),
@@ -206,22 +223,20 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// Something that was waited for: a closing tag, the end of a comment.
+    /// Something that was waited for has come: a closing tag, the end of a comment.
     fn on_event(
         &mut self,
         window: &Window<'_>,
         removals: &Removals,
-        at: u64,
         close: Option<(u64, usize)>,
     ) -> Flow {
-        self.advance(window, at);
-        if self.context.comment && window.from(at).starts_with(b"-->") {
+        if self.context.comment && self.comment_searched <= self.at {
             self.context.comment = false;
-            return Flow::On(at);
+            return Flow::On(self.at);
         }
         match close {
-            Some((start, index)) if start == at => self.on_closing(window, removals, at, index),
-            _ => Flow::On(at + 1),
+            Some((at, index)) => self.on_closing(window, removals, at, index),
+            None => Flow::On(self.at + 1),
         }
     }
 
@@ -230,18 +245,47 @@ impl<'r> Engine<'r> {
         if !self.context.comment {
             return None;
         }
+        if self.comment_searched >= self.at && self.comment_found {
+            return Some(self.comment_searched);
+        }
         let from = self.comment_searched.max(self.at);
         let text = window.from(from);
+        self.comment_found = false;
         match memchr::memmem::find(text, b"-->") {
             Some(at) => {
+                self.comment_found = true;
                 self.comment_searched = from + at as u64;
                 Some(self.comment_searched)
             }
             None => {
-                self.comment_searched = (window.end() - 2.min(window.end())).max(from);
+                self.comment_searched = (from + text.len() as u64).saturating_sub(2).max(from);
                 None
             }
         }
+    }
+
+    /// Scans a whole message, unless it holds an escape sequence. Returns whether it did.
+    pub(crate) fn scan_plain(&mut self, text: &[u8]) -> bool {
+        let window = Window::new(text, 0, true);
+        let removals = Removals::default();
+        let mut checked = 0;
+        if self.on_start(&window, &removals) == Flow::Wait {
+            return true;
+        }
+        while self.step(&window, &removals) {
+            // Right after the search the text is still in the cache.
+            if self.at > checked + STRIDE {
+                if memchr::memchr(0x1B, window.slice(checked, self.at)).is_some() {
+                    return false;
+                }
+                checked = self.at;
+            }
+        }
+        if memchr::memchr(0x1B, window.from(checked)).is_some() {
+            return false;
+        }
+        self.finish(&window, &removals);
+        true
     }
 
     /// Ends the message. The window is the last one.
@@ -249,7 +293,7 @@ impl<'r> Engine<'r> {
         self.run(window, removals);
         self.on_last_line(window, removals);
         self.close_body(window, window.end());
-        self.end_tags();
+        self.end_tags(window);
         self.end_terminals(window);
         self.end_pending();
         self.end_legacy();
@@ -259,39 +303,58 @@ impl<'r> Engine<'r> {
     /// The last line that shows anything may be a signal in any case, which no literal finds.
     fn on_last_line(&mut self, window: &Window<'_>, removals: &Removals) {
         let text = window.bytes().trim_ascii_end();
-        let after = &window.bytes()[text.len()..];
         let start = memchr::memrchr(b'\n', text).map_or(0, |at| at + 1);
         let start = window.base() + start as u64;
         if start < self.read_to || text.is_empty() || window.end() - start > SIGNAL_MAX {
             return;
         }
-        let end = (self.at, self.line_start, self.line);
-        self.line -= memchr::memchr_iter(b'\n', after).count() as u64;
+        let end = (self.at, self.line_start);
         (self.at, self.line_start) = (start, start);
-        self.on_line(window, removals);
-        (self.at, self.line_start, self.line) = end;
+        self.on_line(window, removals, true);
+        (self.at, self.line_start) = end;
     }
 
-    /// Moves to `to`: counts lines, gives up what has waited too long.
+    /// Moves to `to`; gives up what has waited too long.
     fn advance(&mut self, window: &Window<'_>, to: u64) {
         if to > self.at {
-            let text = window.slice(self.at, to);
-            if let Some(last) = memchr::memrchr(b'\n', text) {
-                self.line += memchr::memchr_iter(b'\n', &text[..=last]).count() as u64;
-                self.line_start = self.at + last as u64 + 1;
+            let from = self.at.max(self.line_start);
+            if let Some(last) = memchr::memrchr(b'\n', window.slice(from, to)) {
+                self.line_start = from + last as u64 + 1;
             }
             self.at = to;
         }
-        self.expire(window);
+        let idle = self.pending.is_empty()
+            && self.body.is_none()
+            && self.open_tags == 0
+            && self.terminals.is_empty();
+        if !idle {
+            self.expire(window);
+        }
     }
 
-    fn on_hit(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        kinds: Kinds,
-        end: u64,
-    ) -> Flow {
+    /// Returns the number of the current line. Lines are counted in one go, when someone asks.
+    pub(crate) fn line_number(&mut self, window: &Window<'_>) -> u64 {
+        self.count_lines(window, self.line_start);
+        self.lines
+    }
+
+    /// Returns the number of the line that starts at `start`, which may lie before the last one
+    /// asked for.
+    pub(crate) fn line_number_of(&mut self, window: &Window<'_>, start: u64) -> u64 {
+        self.count_lines(window, start);
+        let later = window.slice(start, self.counted);
+        self.lines - memchr::memchr_iter(b'\n', later).count() as u64
+    }
+
+    fn count_lines(&mut self, window: &Window<'_>, to: u64) {
+        if to > self.counted {
+            let text = window.slice(self.counted, to);
+            self.lines += memchr::memchr_iter(b'\n', text).count() as u64;
+            self.counted = to;
+        }
+    }
+
+    fn on_hit(&mut self, window: &Window<'_>, removals: &Removals, kinds: Kinds, end: u64) -> Flow {
         let flow = self.look_at(window, removals, kinds, end);
         if flow == Flow::Wait {
             self.waiting = Some((kinds, end));
@@ -321,8 +384,8 @@ impl<'r> Engine<'r> {
                 Flow::Wait => return Flow::Wait,
             }
         }
-        if kinds.has(Kinds::LINE) && self.line_start >= self.read_to {
-            match self.on_line(window, removals) {
+        if kinds.has(Kinds::LINE.and(Kinds::BLOCK)) && self.line_start >= self.read_to {
+            match self.on_line(window, removals, kinds.has(Kinds::LINE)) {
                 Flow::On(after) => next = next.max(after),
                 Flow::Wait => return Flow::Wait,
             }
@@ -385,9 +448,7 @@ impl<'r> Engine<'r> {
         let before = window.slice(near, start);
         // A line that is too long to be a quotation is not looked at from its start.
         let prefix = (near == self.line_start).then_some(before);
-        if prefix.is_some_and(|prefix| is_quoting_prefix(prefix))
-            || self.is_quoting_line(window, start)
-        {
+        if prefix.is_some_and(is_quoting_prefix) || self.is_quoting_line(window, start) {
             return true;
         }
         if let Some(end) = end {
@@ -434,6 +495,7 @@ impl<'r> Engine<'r> {
         }
         let keep = keep.max(window.base());
         self.context.inline.walk(window, keep);
-        keep.min(self.context.inline.at())
+        self.count_lines(window, keep);
+        keep
     }
 }

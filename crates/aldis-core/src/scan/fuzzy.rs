@@ -5,91 +5,130 @@
 
 use super::ansi::Removals;
 use super::engine::Engine;
-use super::text::trim_line_end;
+use super::text::{is_deceptive_text, trim_line_end};
 use super::window::Window;
+use crate::dialect::syntax::tag;
 use crate::dialect::{Dialect, Presence, Syntax};
-use crate::signal::{Reason, Span};
+use crate::signal::{Place, Reason, Span};
 
 /// How much of the end is looked at.
 pub(crate) const TAIL_MAX: u64 = 4 * 1024;
+
+/// Longer lines are prose.
+const LINE_MAX: usize = 200;
 
 /// Reports lines of the tail that spell a name wrongly and were not reported otherwise.
 pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removals: &Removals) {
     let start = window.end().saturating_sub(TAIL_MAX).max(window.base());
     let tail = window.slice(start, window.end());
-    let mut number = engine.line - memchr::memchr_iter(b'\n', tail).count() as u64;
     let mut from = start;
     for text in tail.split(|byte| *byte == b'\n') {
         let whole = from == 0 || from > start || window.byte(from - 1) == Some(b'\n');
-        if whole && !engine.reported_lines.contains(&number) {
-            look_at_line(engine, removals, from, text, number);
+        let shown = trim_line_end(text);
+        let end = from + shown.len() as u64;
+        let span = Span { start: removals.original(from), end: removals.original_end(end) };
+        let reported = |other: &Span| span.start < other.end && other.start < span.end;
+        let short = !shown.is_empty() && shown.len() <= LINE_MAX;
+        if whole && short && !engine.reported.iter().any(reported) {
+            look_at_line(engine, window, removals, from, shown);
         }
         from += text.len() as u64 + 1;
-        number += 1;
     }
 }
 
 fn look_at_line(
     engine: &mut Engine<'_>,
+    window: &Window<'_>,
     removals: &Removals,
     start: u64,
-    text: &[u8],
-    number: u64,
+    shown: &[u8],
 ) {
-    let shown = trim_line_end(text);
     let rules = engine.rules;
     for (index, dialect) in rules.dialects().iter().enumerate() {
         let Some((name, reason)) = misspelled(dialect, shown) else { continue };
-        let end = start + shown.len() as u64;
-        let span = Span { start: removals.original(start), end: removals.original_end(end) };
-        let place = crate::signal::Place { span, line: number, column: 1 };
-        let reason =
-            if engine.origin.may_signal() { reason } else { Reason::UntrustedOrigin };
+        let reason = if engine.origin.may_signal() { reason } else { Reason::UntrustedOrigin };
         let raw = removals.restore(start, shown);
         let raw = String::from_utf8_lossy(&raw).into_owned();
-        engine.miss(index, reason, &name, None, place, raw);
-        return;
+        let span = Span {
+            start: removals.original(start),
+            end: removals.original_end(start + shown.len() as u64),
+        };
+        let place = Place { span, line: engine.line_number_of(window, start), column: 1 };
+        return engine.miss(index, reason, &name, None, place, raw);
     }
 }
 
-/// Returns the name that a line was meant to start with.
+/// Returns the name that a line was meant to hold.
 fn misspelled(dialect: &Dialect, line: &[u8]) -> Option<(String, Reason)> {
-    if line.is_empty() || line.len() > 200 {
-        return None;
-    }
     let text = std::str::from_utf8(line).ok()?;
     let head = match &dialect.syntax {
-        Syntax::Line(syntax) => {
-            let head = text.split(syntax.separator.as_str()).next()?;
-            (head.len() < text.len() || is_bare(dialect, head)).then_some(head)?
-        }
+        Syntax::Line(syntax) => match text.split_once(syntax.separator.as_str()) {
+            Some((head, _)) => head,
+            None => return bare_name(dialect, text),
+        },
         Syntax::Block(block) => {
             let (key, name) = text.split_once(':')?;
-            plain(key).eq(&plain(&block.key)).then(|| name.trim())?
+            (resembles(key.trim(), &block.key).is_some() || key == block.key).then_some(name)?
         }
-        Syntax::Trailer(_) => text.trim(),
-        Syntax::Fence(_) | Syntax::Status(_) | Syntax::Tag(_) => return None,
+        Syntax::Trailer(_) => text.rsplit([' ', '\t']).next()?,
+        Syntax::Tag(tag) => return wrong_case_tag(dialect, tag, text),
+        Syntax::Fence(_) | Syntax::Status(_) => return None,
     };
-    let head = head.trim_matches(|c: char| c == ' ' || "*_#`>-".contains(c));
-    dialect.signals.iter().find_map(|def| {
-        let reason = resembles(head, &def.name)?;
-        Some((def.name.to_string(), reason))
-    })
+    named(dialect, head)
 }
 
-/// Returns whether a line without a separator could be a name that takes no subject.
-fn is_bare(dialect: &Dialect, head: &str) -> bool {
-    let head = plain(head);
-    dialect.signals.iter().any(|def| def.subject == Presence::None && plain(&def.name) == head)
+fn named(dialect: &Dialect, head: &str) -> Option<(String, Reason)> {
+    let head = head.trim_matches(|c: char| c.is_whitespace() || "*_#`>-.".contains(c));
+    meant(dialect, head).map(|(name, reason)| (name.to_owned(), reason))
+}
+
+/// A line without a separator may be a name that takes no subject.
+fn bare_name(dialect: &Dialect, text: &str) -> Option<(String, Reason)> {
+    let (name, reason) = named(dialect, text)?;
+    let bare = dialect.signal(&name).is_some_and(|def| def.subject == Presence::None);
+    bare.then_some((name, reason))
+}
+
+/// A tag that is right but for its case.
+fn wrong_case_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(String, Reason)> {
+    let open = tag.open.as_bytes();
+    let at = memchr::memchr_iter(open[0], text.as_bytes()).find(|at| {
+        let here = text.as_bytes().get(*at..*at + open.len());
+        here.is_some_and(|here| here.eq_ignore_ascii_case(open) && here != open)
+    })?;
+    let content = text.get(at + open.len()..).unwrap_or("");
+    let word = content.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
+    let known = dialect.signals.iter().find(|def| def.name.eq_ignore_ascii_case(word));
+    let name = known.map_or_else(|| word.to_owned(), |def| def.name.to_string());
+    Some((name, Reason::WrongCase))
+}
+
+/// Finds the signal that a word was meant to be, and says how it differs.
+pub(crate) fn meant<'d>(dialect: &'d Dialect, word: &str) -> Option<(&'d str, Reason)> {
+    dialect.signals.iter().find_map(|def| Some((&*def.name, resembles(word, &def.name)?)))
 }
 
 /// Says how a word differs from a name, if it is close.
-fn resembles(word: &str, name: &str) -> Option<Reason> {
-    if word == name {
+pub(crate) fn resembles(word: &str, name: &str) -> Option<Reason> {
+    // A look-alike letter takes two bytes, a separator one.
+    let close = word.len() + 8 >= name.len() && word.len() <= 2 * name.len() + 1;
+    if word == name || !close {
+        return None;
+    }
+    let first = |text: &str| text.bytes().next().map(|byte| byte.to_ascii_lowercase());
+    if first(word) != first(name)
+        && word.is_ascii()
+        && !word[1..].eq_ignore_ascii_case(&name[1..])
+        && !name[1..].eq_ignore_ascii_case(word)
+    {
         return None;
     }
     if word.eq_ignore_ascii_case(name) {
         return Some(Reason::WrongCase);
+    }
+    if is_deceptive_text(word.as_bytes()) {
+        let seen: String = word.chars().filter(|c| c.is_ascii_graphic()).collect();
+        return (plain(&seen) == plain(name)).then_some(Reason::Hidden);
     }
     let (letters, wanted) = (plain(word), plain(name));
     if letters == wanted {

@@ -11,9 +11,9 @@ pub(crate) fn hint(dialect: &Dialect, reason: Reason, name: &str, about: Option<
     let form = form(dialect, name);
     let about = about.filter(|about| !about.is_empty());
     match reason {
-        Reason::BadSubject => format!(
-            "the subject is not an id or a path inside the project; write {form}"
-        ),
+        Reason::BadSubject => {
+            format!("the subject is not an id or a path inside the project; write {form}")
+        }
         Reason::BadValue => match about {
             Some(member) => format!("`{}` has a value of the wrong type", shown(member)),
             None => "a value has the wrong type".to_owned(),
@@ -68,7 +68,9 @@ pub(crate) fn hint(dialect: &Dialect, reason: Reason, name: &str, about: Option<
         Reason::UntrustedOrigin => {
             "only the agent's own words count, not what it read or was told".to_owned()
         }
-        Reason::WrongToken => "say the code of this run with it, exactly as given in the prompt".to_owned(),
+        Reason::WrongToken => {
+            "say the code of this run with it, exactly as given in the prompt".to_owned()
+        }
     }
 }
 

@@ -1,15 +1,15 @@
-//! Signals that own their lines: blocks, line signals, status blocks, fences and trailers.
+//! Signals that own their lines: blocks, line signals, status blocks.
 
 use super::ansi::Removals;
-use super::claims::{Candidate, Terminal};
-use super::context::{Fence, FenceLine, is_quoting_line, is_quoting_prefix};
+use super::context::{is_quoting_line, is_quoting_prefix};
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow, Mask};
-use super::tags::rest_of_line;
-use super::text::{SIGNAL_MAX, is_blank, is_deceptive_text, is_placeholder, trim_line_end};
+use super::fuzzy::meant;
+use super::terminals::Terminal;
+use super::text::{is_blank, is_deceptive_text, is_placeholder, trim_line_end};
 use super::verdict::{LEAD_IN_MAX, Surroundings};
-use super::window::{Line, LineAt, Window};
-use crate::dialect::syntax::{block, fence, line, status, trailer};
+use super::window::{Line, Window};
+use crate::dialect::syntax::{block, fence, line, status};
 use crate::dialect::{Dialect, Syntax};
 use crate::signal::{Meaning, Reason, Warning};
 
@@ -22,8 +22,14 @@ struct Found {
 }
 
 impl Engine<'_> {
-    /// Reads the current line for every dialect whose signals own their line.
-    pub(crate) fn on_line(&mut self, window: &Window<'_>, removals: &Removals) -> Flow {
+    /// Reads the current line for every dialect whose signals own their line: as the opening of a
+    /// block, and if `whole`, as a signal by itself.
+    pub(crate) fn on_line(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        whole: bool,
+    ) -> Flow {
         let line = match self.current_line(window) {
             Ok(Some(line)) => line,
             Ok(None) => {
@@ -46,14 +52,19 @@ impl Engine<'_> {
                 Err(wait) => return wait,
             }
         }
-        self.read_to = line.next;
         if blocks.is_empty() {
             let rules = self.rules;
             for (index, dialect) in rules.dialects().iter().enumerate() {
-                self.read_line(window, removals, index, dialect, line);
+                if whole {
+                    self.read_to = line.next;
+                    self.read_line(window, removals, index, dialect, line);
+                } else {
+                    self.on_marker(window, dialect, line);
+                }
             }
             return Flow::On(self.at);
         }
+        self.read_to = line.next;
         let mut next = self.at;
         for found in blocks {
             next = next.max(found.next);
@@ -85,9 +96,11 @@ impl Engine<'_> {
                     status::Status::Wait => Err(Flow::Wait),
                 }
             }
-            Syntax::Fence(fence::Syntax { legacy: Some(legacy), .. })
-                if trim_line_end(line.text) == legacy.status.heading.as_bytes() =>
-            {
+            Syntax::Fence(fence) => {
+                let heads = |legacy: &&fence::Legacy| {
+                    trim_line_end(line.text) == legacy.status.heading.as_bytes()
+                };
+                let Some(legacy) = fence.legacy.as_ref().filter(heads) else { return Ok(None) };
                 match legacy.status.read(window, line) {
                     Some(status::Status::Found { result, next }) => {
                         Ok(Some(Found { dialect: index, result, next, legacy: true }))
@@ -125,27 +138,10 @@ impl Engine<'_> {
             return;
         }
         candidate.quoted = self.is_quoted(window, line.start, None);
-        candidate.around = Some(self.surroundings(window, line.start));
-        self.submit(candidate, None);
-    }
-
-    /// A fence ended at `line`: a block that filled it counts if it also ends the message.
-    pub(crate) fn on_fence_closed(&mut self, fence: Fence, line: Line<'_>) {
-        let mut index = 0;
-        while index < self.terminals.len() {
-            let terminal = &mut self.terminals[index];
-            if terminal.fenced && terminal.checked >= fence.content {
-                if terminal.checked == line.start {
-                    terminal.fenced = false;
-                    terminal.checked = line.next;
-                } else {
-                    let terminal = self.terminals.remove(index);
-                    self.refuse(terminal);
-                    continue;
-                }
-            }
-            index += 1;
+        if !candidate.quoted {
+            candidate.around = Some(self.surroundings(window, line.start));
         }
+        self.submit(candidate, None);
     }
 
     fn read_line(
@@ -163,9 +159,11 @@ impl Engine<'_> {
             Syntax::Status(status) => {
                 let text = trim_line_end(line.text);
                 let opening = status.open.as_bytes();
-                if let Some(at) = memchr::memmem::find(text, opening) {
+                let starts = memchr::memchr_iter(opening[0], text);
+                if let Some(at) = starts.into_iter().find(|at| text[*at..].starts_with(opening)) {
                     let name = dialect.signals.first().map_or("", |def| &def.name);
-                    self.out_of_place(window, removals, index, name, line, at);
+                    let range = (at, at + opening.len());
+                    self.out_of_place(window, removals, index, name, line, range);
                 }
             }
             Syntax::Tag(_) | Syntax::Trailer(_) => {}
@@ -184,9 +182,15 @@ impl Engine<'_> {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
         let text = trim_line_end(line.text);
-        let Some((at, name)) = find_key(&block.key, text) else { return };
+        let known = |name: &[u8]| {
+            dialect.signals.iter().find(|def| def.name.as_bytes().eq_ignore_ascii_case(name))
+        };
+        let mut keys = find_keys(&block.key, text);
+        let Some(first) = keys.next() else { return };
+        let said = std::iter::once(first).chain(keys).find(|(_, name)| known(name).is_some());
+        let (at, name) = said.unwrap_or(first);
         let written = String::from_utf8_lossy(name).into_owned();
-        let known = dialect.signals.iter().find(|def| def.name.eq_ignore_ascii_case(&written));
+        let known = known(name);
         let range = (line.start, line.seen_end());
         let whole = block.key_line(line.text).filter(|(key, _)| at == 0 && *key == block.key);
         match (whole, known) {
@@ -197,17 +201,24 @@ impl Engine<'_> {
             }
             (Some((_, value)), None) => {
                 let text = String::from_utf8_lossy(value);
+                if let Some((name, reason)) = meant(dialect, &text) {
+                    let defect = Defect::new(reason, name, range);
+                    return self.report_line(window, removals, index, defect);
+                }
                 let reason = match () {
                     () if is_deceptive_text(value) || !value.is_ascii() => Reason::Hidden,
                     () if is_placeholder(&text) => Reason::Placeholder,
-                    () if text.contains(' ') => return,
+                    () if text.contains(' ') || text.is_empty() => return,
                     () => Reason::UnknownName,
                 };
                 let defect = Defect::new(reason, written, range);
                 self.report_line(window, removals, index, defect);
             }
             (_, Some(def)) => {
-                self.out_of_place(window, removals, index, &def.name, line, at);
+                let behind = &text[at + block.key.len() + 1..];
+                let blanks = behind.len() - super::text::trim_blanks_start(behind).len();
+                let end = text.len() - behind.len() + blanks + name.len();
+                self.out_of_place(window, removals, index, &def.name, line, (at, end));
             }
             (None, None) => {}
         }
@@ -255,7 +266,9 @@ impl Engine<'_> {
             line::Head::Signal(draft) => {
                 let mut candidate = self.candidate(window, removals, index, Ok(draft));
                 candidate.quoted = self.is_quoted(window, line.start, None);
-                candidate.around = Some(self.surroundings(window, line.start));
+                if !candidate.quoted {
+                    candidate.around = Some(self.surroundings(window, line.start));
+                }
                 if self.verdict(&candidate).is_none() {
                     self.close_body(window, line.start);
                     // The signal before may have been a request that swallows the rest.
@@ -264,16 +277,35 @@ impl Engine<'_> {
                 self.submit(candidate, syntax.body.then_some(line.next));
             }
             line::Head::Defect(defect) => self.report_line(window, removals, index, defect),
-            line::Head::Other => {
-                let opens = syntax.delegation.as_ref().is_some_and(|delegation| {
-                    trim_line_end(line.text) == delegation.start.as_bytes()
-                });
-                if opens && self.body.is_some() && !self.is_quoted(window, line.start, None) {
-                    self.mask = Mask::Prompt;
-                } else if let Some((def, at)) = syntax.mention(dialect, line.text) {
-                    self.out_of_place(window, removals, index, &def.name, line, at);
+            line::Head::Other if line.text.contains(&0x1B) => {
+                let seen = without_sequences(line.text);
+                if let line::Head::Signal(draft) =
+                    syntax.read(dialect, Line { text: &seen, ..line })
+                {
+                    let range = (line.start, line.seen_end());
+                    let defect = Defect::new(Reason::Hidden, &*draft.name, range);
+                    self.report_line(window, removals, index, defect);
                 }
             }
+            line::Head::Other => {
+                if let Some((def, at)) = syntax.mention(dialect, line.text) {
+                    let range = (at, at + def.name.len());
+                    self.out_of_place(window, removals, index, &def.name, line, range);
+                }
+            }
+        }
+    }
+
+    /// A line that may start a prompt for another agent.
+    fn on_marker(&mut self, window: &Window<'_>, dialect: &Dialect, line: Line<'_>) {
+        let opens = match &dialect.syntax {
+            Syntax::Line(line::Syntax { delegation: Some(delegation), .. }) => {
+                trim_line_end(line.text) == delegation.start.as_bytes()
+            }
+            _ => false,
+        };
+        if opens && self.body.is_some() && !self.is_quoted(window, line.start, None) {
+            self.mask = Mask::Prompt;
         }
     }
 
@@ -291,149 +323,14 @@ impl Engine<'_> {
         }
     }
 
-    /// A bare line of JSON, or a line of an old form.
-    fn on_bare_json(
+    /// Reports a malformed signal on the current line.
+    pub(crate) fn report_line(
         &mut self,
         window: &Window<'_>,
         removals: &Removals,
         index: usize,
-        fence: &fence::Syntax,
-        line: Line<'_>,
+        defect: Defect,
     ) {
-        let rules = self.rules;
-        let dialect = &rules.dialects()[index];
-        let text = trim_line_end(line.text);
-        let range = (line.start, line.seen_end());
-        let bare = fence.bare.as_deref().filter(|bare| text.starts_with(bare.as_bytes()));
-        let (result, legacy) = if bare.is_some() && text.ends_with(b"}") {
-            (fence::read(fence, dialect, text, range), false)
-        } else if let Some(draft) =
-            fence.legacy.as_ref().and_then(|legacy| fence::read_legacy_line(legacy, line))
-        {
-            (Ok(draft), true)
-        } else {
-            return;
-        };
-        let mut candidate = self.candidate(window, removals, index, result);
-        candidate.quoted = self.is_quoted(window, line.start, None);
-        if candidate.quoted && candidate.result.is_err() {
-            return;
-        }
-        candidate.around = Some(self.surroundings(window, line.start));
-        candidate.legacy = legacy;
-        self.note_modern(&candidate);
-        self.submit(candidate, None);
-    }
-
-    /// A fence whose info string makes its content a signal. Returns `None` for other fences.
-    pub(crate) fn on_signal_fence(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        line: Line<'_>,
-        read: FenceLine<'_>,
-    ) -> Option<Flow> {
-        let rules = self.rules;
-        let (index, dialect, syntax, json) =
-            rules.dialects().iter().enumerate().find_map(|(index, dialect)| {
-                let Syntax::Fence(syntax) = &dialect.syntax else { return None };
-                let json = read.info.strip_prefix(syntax.info.as_bytes())?;
-                let own = json.first().is_none_or(|byte| is_blank(*byte) || *byte == b'{');
-                (own && read.marker == b'`' && read.length == 3)
-                    .then_some((index, dialect, syntax, json))
-            })?;
-        let content = line.seen_end() - json.len() as u64;
-        let start = line.start + line.text.iter().take_while(|byte| is_blank(**byte)).count() as u64;
-        let (end, closing, next, warning) = match fence_end(window, line, content) {
-            FenceEnd::Closed { content_end, end, next } => (content_end, end, next, None),
-            FenceEnd::Reopened { at } => {
-                (at, at, at, Some(Warning::MissingClosingDelimiter))
-            }
-            FenceEnd::Failed(reason) => {
-                let defect = Defect::new(reason, &*syntax.default_name, (start, line.seen_end()));
-                self.report_line(window, removals, index, defect);
-                self.context.on_fence_line(line, FenceLine { info: b"signal", ..read });
-                self.read_to = line.next;
-                return Some(Flow::On(line.next));
-            }
-            FenceEnd::Wait => return Some(Flow::Wait),
-        };
-        let shown = trim_line_end(window.slice(start, closing));
-        let shown_end = start + shown.trim_ascii_end().len() as u64;
-        let text = window.slice(content, end);
-        let mut result = fence::read(syntax, dialect, text, (start, shown_end));
-        if let Ok(draft) = &mut result {
-            draft.warnings.extend(warning);
-        }
-        let mut candidate = self.candidate(window, removals, index, result);
-        candidate.quoted = self.mask != Mask::None || self.context.comment;
-        candidate.around = Some(self.surroundings(window, line.start));
-        self.note_modern(&candidate);
-        self.submit(candidate, None);
-        self.context.inline.restart(next);
-        self.read_to = next;
-        Some(Flow::On(next))
-    }
-
-    /// Remembers that a dialect's current form was used, so that its old forms do not count.
-    fn note_modern(&mut self, candidate: &Candidate) {
-        let dialect = candidate.dialect;
-        if !candidate.legacy && self.verdict(candidate).is_none() && candidate.result.is_ok()
-            && !self.modern.contains(&dialect)
-        {
-            self.modern.push(dialect);
-        }
-    }
-
-    /// A keyword that may end the message.
-    pub(crate) fn on_trailer(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
-        let rules = self.rules;
-        for (index, dialect) in rules.dialects().iter().enumerate() {
-            let Syntax::Trailer(trailer) = &dialect.syntax else { continue };
-            let Some((length, exact)) = keyword_at(trailer, window.from(at)) else { continue };
-            let end = at + length as u64;
-            let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
-            let before = window.slice(at.saturating_sub(4), at);
-            let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
-            let range = (at, end);
-            if continues_word(before, rest) {
-                let defect = Defect::new(Reason::Misspelled, &*name, range);
-                self.report_line(window, removals, index, defect);
-                return Flow::On(end);
-            }
-            if !exact {
-                let defect = Defect::new(Reason::WrongCase, &*name, range);
-                self.report_line(window, removals, index, defect);
-                return Flow::On(end);
-            }
-            let otherwise = match rest.first() {
-                Some(b'*' | b'_' | b'`' | b'~') => Reason::Decorated,
-                Some(b'"' | b'\'') => Reason::Quoted,
-                _ => Reason::NotAtEnd,
-            };
-            let draft = Draft { name, range, ..Draft::default() };
-            let mut candidate = self.candidate(window, removals, index, Ok(draft));
-            candidate.quoted = self.is_quoted(window, at, Some(end));
-            let mut around = self.surroundings(window, at);
-            around.rest = String::from_utf8_lossy(rest).into_owned();
-            candidate.around = Some(around);
-            if trailer.require_at_end {
-                // What is still here has nothing but white space behind it.
-                self.terminals.retain(|terminal| terminal.dialect != index || !terminal.repeats);
-                let (fenced, repeats) = (false, true);
-                let terminal =
-                    Terminal { dialect: index, candidate, otherwise, checked: end, fenced, repeats };
-                self.terminals.push(terminal);
-            } else {
-                self.submit(candidate, None);
-            }
-            return Flow::On(end);
-        }
-        Flow::On(at + 1)
-    }
-
-    /// Reports a malformed signal on the current line.
-    fn report_line(&mut self, window: &Window<'_>, removals: &Removals, index: usize, defect: Defect) {
         let start = defect.range.0;
         let mut candidate = self.candidate(window, removals, index, Err(defect));
         candidate.quoted = self.is_quoted(window, start, None);
@@ -448,7 +345,7 @@ impl Engine<'_> {
         index: usize,
         name: &str,
         line: Line<'_>,
-        at: usize,
+        (at, end): (usize, usize),
     ) {
         let start = line.start + at as u64;
         let prefix = &line.text[..at];
@@ -461,7 +358,7 @@ impl Engine<'_> {
                 reason = Reason::Mentioned;
             }
         }
-        let defect = Defect::new(reason, name, (start, line.seen_end().max(start)));
+        let defect = Defect::new(reason, name, (start, line.start + end as u64));
         let mut candidate = self.candidate(window, removals, index, Err(defect));
         candidate.quoted = is_quoting_prefix(prefix)
             || is_quoting_line(line.text)
@@ -505,7 +402,9 @@ fn shows_words(text: &[u8]) -> bool {
 /// Says what is wrong with a name that does not start its line.
 fn misplaced(prefix: &[u8]) -> Reason {
     let decoration = b" \t#*_>-+`\"'.)([]~0123456789";
-    if prefix.iter().all(|byte| is_blank(*byte)) {
+    if prefix.is_empty() {
+        Reason::NotWholeLine
+    } else if prefix.iter().all(|byte| is_blank(*byte)) {
         Reason::Indented
     } else if prefix.iter().all(|byte| decoration.contains(byte)) {
         Reason::Decorated
@@ -517,85 +416,32 @@ fn misplaced(prefix: &[u8]) -> Reason {
 /// Returns what follows `KEY: NAME` or `NAME:` on its line.
 fn after_name(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
-    let words = text.splitn(2, ": ").nth(1).unwrap_or("");
+    let words = text.split_once(": ").map_or("", |(_, words)| words);
     words.split_once(' ').map_or_else(String::new, |(_, rest)| rest.to_owned())
 }
 
-/// Finds `KEY:` in any case and the word behind it.
-fn find_key<'t>(key: &str, text: &'t [u8]) -> Option<(usize, &'t [u8])> {
-    let width = key.len() + 1;
-    let at = text.windows(width).position(|part| {
-        part[..key.len()].eq_ignore_ascii_case(key.as_bytes()) && part[key.len()] == b':'
-    })?;
-    let rest = super::text::trim_blanks_start(&text[at + width..]);
-    let end = rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
-    let name = &rest[..end.unwrap_or(rest.len())];
-    let whole = at == 0 || !(text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'_');
-    whole.then_some((at, name))
+/// Finds every `KEY:` in any case, and the word behind it.
+fn find_keys<'t>(key: &str, text: &'t [u8]) -> impl Iterator<Item = (usize, &'t [u8])> {
+    memchr::memchr_iter(b':', text).filter_map(move |colon| {
+        let at = colon.checked_sub(key.len())?;
+        let whole = at == 0 || !(text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'_');
+        let named = whole && text[at..colon].eq_ignore_ascii_case(key.as_bytes());
+        let rest = super::text::trim_blanks_start(&text[colon + 1..]);
+        let end = rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
+        named.then(|| (at, &rest[..end.unwrap_or(rest.len())]))
+    })
 }
 
-/// Returns the length of the keyword that `text` starts with, and whether its case is right.
-fn keyword_at(trailer: &trailer::Syntax, text: &[u8]) -> Option<(usize, bool)> {
-    let words = trailer.alternative_signals.iter().chain([&trailer.keyword]);
-    words
-        .filter_map(|word| {
-            let start = text.get(..word.len())?;
-            let same = start.eq_ignore_ascii_case(word.as_bytes());
-            same.then(|| (word.len(), !trailer.case_sensitive || start == word.as_bytes()))
-        })
-        .max()
-}
-
-/// Returns whether a keyword between these is part of a longer word.
-fn continues_word(before: &[u8], after: &[u8]) -> bool {
-    let word = |c: char| c.is_alphanumeric() || c == '_';
-    let last = before.utf8_chunks().last().filter(|chunk| chunk.invalid().is_empty());
-    let left = last.and_then(|chunk| chunk.valid().chars().next_back()).is_some_and(word);
-    let right = after.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
-    left || right.is_some_and(word)
-}
-
-enum FenceEnd {
-    Closed { content_end: u64, end: u64, next: u64 },
-    Failed(Reason),
-    /// Another fence opens before this one is closed.
-    Reopened { at: u64 },
-    Wait,
-}
-
-/// Finds where a fence that holds a signal ends.
-fn fence_end(window: &Window<'_>, opening: Line<'_>, content: u64) -> FenceEnd {
-    if let Some(end) = closes_on_line(window, content, opening.seen_end()) {
-        return FenceEnd::Closed { content_end: end, end: opening.seen_end(), next: opening.next };
+/// Returns a line without terminal sequences.
+fn without_sequences(line: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = memchr::memchr(0x1B, rest) {
+        out.extend_from_slice(&rest[..at]);
+        let sequence = rest[at + 1..].strip_prefix(b"[").unwrap_or(&[]);
+        let end = sequence.iter().position(|byte| (0x40..=0x7E).contains(byte));
+        rest = end.map_or(&[][..], |end| &sequence[end + 1..]);
     }
-    let mut next = opening.next;
-    loop {
-        let line = match window.line(next) {
-            LineAt::Line(line) => line,
-            LineAt::Wait => return FenceEnd::Wait,
-            LineAt::Nothing => return FenceEnd::Failed(Reason::Unclosed),
-            LineAt::TooLong => return FenceEnd::Failed(Reason::TooLong),
-        };
-        if line.next - opening.start > SIGNAL_MAX {
-            return FenceEnd::Failed(Reason::TooLong);
-        }
-        if let Some(read) = FenceLine::read(line.text).filter(|read| read.marker == b'`') {
-            if read.info.is_empty() {
-                let (content_end, end) = (line.start, line.seen_end());
-                return FenceEnd::Closed { content_end, end, next: line.next };
-            }
-            return FenceEnd::Reopened { at: line.start };
-        }
-        if let Some(content_end) = closes_on_line(window, line.start, line.seen_end()) {
-            return FenceEnd::Closed { content_end, end: line.seen_end(), next: line.next };
-        }
-        next = line.next;
-    }
-}
-
-/// Returns where the content ends if a line of JSON ends with the closing fence.
-fn closes_on_line(window: &Window<'_>, start: u64, end: u64) -> Option<u64> {
-    let text = window.slice(start, end).strip_suffix(b"```")?;
-    let json = text.trim_ascii_end();
-    json.ends_with(b"}").then(|| start + text.len() as u64)
+    out.extend_from_slice(rest);
+    out
 }

@@ -18,6 +18,8 @@ impl Kinds {
     pub(crate) const COMMENT: Self = Self(2);
     /// Something that makes its whole line interesting.
     pub(crate) const LINE: Self = Self(4);
+    /// A line that may open a block.
+    pub(crate) const BLOCK: Self = Self(2 << 5);
     /// An opening tag.
     pub(crate) const TAG: Self = Self(8);
     /// A keyword that may end the message.
@@ -209,8 +211,12 @@ fn by_shared_start(literals: Vec<Literal>) -> Vec<Literal> {
     let mut kept: Vec<Literal> = Vec::new();
     for literal in literals {
         if let Some(last) = kept.last_mut() {
-            let shared =
-                last.text.iter().zip(&literal.text).take_while(|(left, right)| left == right).count();
+            let shared = last
+                .text
+                .iter()
+                .zip(&literal.text)
+                .take_while(|(left, right)| left == right)
+                .count();
             if shared >= SHARED_MIN + literal.skip && last.skip == literal.skip {
                 last.text.truncate(shared);
                 last.kinds = last.kinds.and(literal.kinds);

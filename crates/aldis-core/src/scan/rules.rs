@@ -5,7 +5,6 @@ use std::sync::{Arc, LazyLock};
 
 use super::prefilter::{Kinds, Literal, Prefilter, covering_words};
 use super::verdict::RETRACTION_LITERALS;
-use crate::dialect::syntax::fence;
 use crate::dialect::{Dialect, Syntax, builtins};
 
 /// A set of dialects, compiled for scanning. Building one costs about a tenth of a millisecond:
@@ -35,7 +34,8 @@ impl Rules {
             .into_iter()
             .chain(dialects.iter().flat_map(|dialect| starts_of(dialect)))
             .collect();
-        let escaped = own.iter().map(|literal| Literal { text: escape(literal), ..literal.clone() });
+        let escaped =
+            own.iter().map(|literal| Literal { text: escape(literal), ..literal.clone() });
         // A printable character written as an escape must not hide a signal.
         let escapes = (2..8).map(|high| Literal::new(&format!("\\u00{high}"), Kinds::LINE));
         let json = Prefilter::new(escaped.chain(escapes).collect());
@@ -65,7 +65,9 @@ impl Rules {
     /// line end.
     pub(crate) fn may_start_line(&self, text: &[u8]) -> bool {
         let starts = self.dialects.iter().flat_map(|dialect| starts_of(dialect));
-        starts.filter(|literal| literal.skip > 0).any(|literal| text.starts_with(&literal.text[1..4]))
+        starts
+            .filter(|literal| literal.skip > 0)
+            .any(|literal| text.starts_with(&literal.text[1..4]))
     }
 
     /// Returns whether a line of JSON may hold text that matters: `false` means that no string in it
@@ -96,26 +98,30 @@ fn line_keys(dialect: &Dialect) -> Vec<String> {
     match &dialect.syntax {
         Syntax::Block(block) => vec![format!("{}:", block.key)],
         Syntax::Line(_) => dialect.signals.iter().map(|def| def.name.to_string()).collect(),
-        Syntax::Fence(fence::Syntax { legacy: Some(legacy), .. }) => {
+        Syntax::Fence(fence) => {
+            let Some(legacy) = &fence.legacy else { return Vec::new() };
             let keys = [
                 legacy.status.heading.clone(),
                 format!("{}:", legacy.transition.key),
                 format!("{}:", legacy.flag.key),
             ];
-            keys.into_iter().chain(legacy.banners.iter().map(|banner| banner.text.clone())).collect()
+            keys.into_iter()
+                .chain(legacy.banners.iter().map(|banner| banner.text.clone()))
+                .collect()
         }
+        // Its opening line is looked for where it starts a line; this finds it elsewhere.
         Syntax::Status(status) => vec![status.open.clone()],
-        Syntax::Fence(_) | Syntax::Tag(_) | Syntax::Trailer(_) => Vec::new(),
+        Syntax::Tag(_) | Syntax::Trailer(_) => Vec::new(),
     }
 }
 
 /// Returns literals that signals start with.
 fn starts_of(dialect: &Dialect) -> Vec<Literal> {
     match &dialect.syntax {
-        Syntax::Block(block) => vec![Literal::after(b'\n', &block.delimiter, Kinds::LINE)],
+        Syntax::Block(block) => vec![Literal::after(b'\n', &block.delimiter, Kinds::BLOCK)],
         Syntax::Line(line) => {
             let markers = line.delegation.iter().flat_map(|lines| [&lines.start, &lines.end]);
-            markers.map(|marker| Literal::after(b'\n', marker, Kinds::LINE)).collect()
+            markers.map(|marker| Literal::after(b'\n', marker, Kinds::BLOCK)).collect()
         }
         Syntax::Tag(tag) => vec![Literal::new(&tag.open, Kinds::TAG)],
         Syntax::Trailer(trailer) => {

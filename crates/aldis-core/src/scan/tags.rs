@@ -17,9 +17,15 @@ use crate::signal::{Place, Reason};
 #[derive(Debug)]
 pub(crate) enum TagState {
     /// A tag closed after another was left open: nested if that one is closed too.
-    Held { candidate: Box<Candidate>, outer: Opening },
+    Held {
+        candidate: Box<Candidate>,
+        outer: Opening,
+    },
     Idle,
-    Open { opening: Opening, outer: Option<Opening> },
+    Open {
+        opening: Opening,
+        outer: Option<Opening>,
+    },
 }
 
 impl TagState {
@@ -43,6 +49,8 @@ pub(crate) struct Opening {
     adjacent: bool,
     since_tag: String,
     hidden: bool,
+    /// What it says, once that is known.
+    name: Option<String>,
 }
 
 /// How far closing tags of a dialect have been looked for. Never starts over.
@@ -73,6 +81,17 @@ impl Engine<'_> {
             }
         }
         Flow::On(next)
+    }
+
+    fn take_tag(&mut self, index: usize) -> TagState {
+        let state = std::mem::replace(&mut self.tags[index], TagState::Idle);
+        self.open_tags -= usize::from(!matches!(state, TagState::Idle));
+        state
+    }
+
+    fn set_tag(&mut self, index: usize, state: TagState) {
+        self.open_tags += 1;
+        self.tags[index] = state;
     }
 
     /// Returns the next closing tag of a dialect in which one is awaited.
@@ -121,13 +140,14 @@ impl Engine<'_> {
             };
         }
         let opening = self.opening(window, removals, start, end);
-        let state = std::mem::replace(&mut self.tags[index], TagState::Idle);
+        let state = self.take_tag(index);
         let outer = match state {
             TagState::Idle => None,
-            TagState::Open { opening: left, outer } => {
+            TagState::Open { opening: mut left, outer } => {
                 if let Some(outer) = outer {
                     self.unclosed(index, outer, Reason::Unclosed);
                 }
+                left.name = self.name_after(window, index, left.content, start);
                 Some(left)
             }
             TagState::Held { candidate, outer } => {
@@ -136,7 +156,7 @@ impl Engine<'_> {
                 None
             }
         };
-        self.tags[index] = TagState::Open { opening, outer };
+        self.set_tag(index, TagState::Open { opening, outer });
         Flow::On(end)
     }
 
@@ -151,8 +171,7 @@ impl Engine<'_> {
         let TagState::Open { opening, .. } = &self.tags[index] else {
             if let TagState::Held { .. } = &self.tags[index]
                 && !self.is_quoted(window, start, None)
-                && let TagState::Held { candidate, outer } =
-                    std::mem::replace(&mut self.tags[index], TagState::Idle)
+                && let TagState::Held { candidate, outer } = self.take_tag(index)
             {
                 self.nested(index, *candidate, outer);
             }
@@ -163,7 +182,7 @@ impl Engine<'_> {
         let content = window.slice(opening.content, start);
         let dialect = &self.rules.dialects()[index];
         let result = tag.read(dialect, content, (opening.start, end));
-        let state = std::mem::replace(&mut self.tags[index], TagState::Idle);
+        let state = self.take_tag(index);
         let TagState::Open { opening, outer } = state else { return Flow::On(end) };
         let (_, raw) = self.place(window, removals, opening.start, end);
         let mut place = opening.place;
@@ -190,7 +209,7 @@ impl Engine<'_> {
         match outer {
             Some(outer) => {
                 let candidate = Box::new(candidate);
-                self.tags[index] = TagState::Held { candidate, outer };
+                self.set_tag(index, TagState::Held { candidate, outer });
             }
             None => self.submit(candidate, None),
         }
@@ -269,7 +288,13 @@ impl Engine<'_> {
         Flow::On(after)
     }
 
-    fn opening(&self, window: &Window<'_>, removals: &Removals, start: u64, end: u64) -> Opening {
+    fn opening(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        start: u64,
+        end: u64,
+    ) -> Opening {
         let (place, raw) = self.place(window, removals, start, end);
         let (lead_in, adjacent) = self.lead_in(window, start);
         let from = self.last_tag_end.max(self.line_start).max(start.saturating_sub(LEAD_IN_MAX));
@@ -283,11 +308,20 @@ impl Engine<'_> {
             adjacent,
             since_tag: String::from_utf8_lossy(window.slice(from.min(start), start)).into_owned(),
             hidden: super::text::hides_text(line),
+            name: None,
         }
     }
 
+    /// Returns the known name that follows an opening tag.
+    fn name_after(&self, window: &Window<'_>, index: usize, from: u64, to: u64) -> Option<String> {
+        let text = window.slice(from, to.min(from + 64));
+        let length = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        let word = String::from_utf8_lossy(&text[..length]);
+        self.rules.dialects()[index].signal(&word).map(|def| def.name.to_string())
+    }
+
     fn unclosed(&mut self, index: usize, opening: Opening, reason: Reason) {
-        let name = tag_name(&self.rules.dialects()[index]);
+        let name = opening.name.unwrap_or_else(|| tag_name(&self.rules.dialects()[index]));
         let range = (opening.start, opening.content);
         self.submit(
             Candidate {
@@ -314,7 +348,7 @@ impl Engine<'_> {
     }
 
     /// Gives up tags that have grown longer than any signal.
-    pub(crate) fn expire_tags(&mut self) {
+    pub(crate) fn expire_tags(&mut self, window: &Window<'_>) {
         for index in 0..self.tags.len() {
             let start = match &self.tags[index] {
                 TagState::Idle => continue,
@@ -322,24 +356,25 @@ impl Engine<'_> {
                 TagState::Held { outer, .. } => outer.start,
             };
             if self.at - start > SIGNAL_MAX {
-                self.end_tag(index, Reason::TooLong);
+                self.end_tag(window, index, Reason::TooLong);
             }
         }
     }
 
-    pub(crate) fn end_tags(&mut self) {
+    pub(crate) fn end_tags(&mut self, window: &Window<'_>) {
         for index in 0..self.tags.len() {
-            self.end_tag(index, Reason::Unclosed);
+            self.end_tag(window, index, Reason::Unclosed);
         }
     }
 
-    fn end_tag(&mut self, index: usize, reason: Reason) {
-        match std::mem::replace(&mut self.tags[index], TagState::Idle) {
+    fn end_tag(&mut self, window: &Window<'_>, index: usize, reason: Reason) {
+        match self.take_tag(index) {
             TagState::Idle => {}
-            TagState::Open { opening, outer } => {
+            TagState::Open { mut opening, outer } => {
                 if let Some(outer) = outer {
                     self.unclosed(index, outer, Reason::Unclosed);
                 }
+                opening.name = self.name_after(window, index, opening.content, u64::MAX);
                 self.unclosed(index, opening, reason);
             }
             TagState::Held { candidate, outer } => {
@@ -362,7 +397,9 @@ impl Closer {
         let text = window.slice(begin, start + SIGNAL_MAX + width);
         match memchr::memmem::find(text, tag.close.as_bytes()) {
             Some(at) => self.found = Some(begin + at as u64),
-            None => self.searched = (begin + text.len() as u64).saturating_sub(width - 1).max(begin),
+            None => {
+                self.searched = (begin + text.len() as u64).saturating_sub(width - 1).max(begin);
+            }
         }
         self.found
     }

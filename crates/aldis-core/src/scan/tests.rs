@@ -1,6 +1,5 @@
 //! Tests of the scanner: the worked cases, the hostile files, the labelled endings.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,11 +9,12 @@ use serde_json::Value;
 use super::*;
 use crate::dialect::{Dialect, builtins};
 use crate::message::Role;
-use crate::signal::{NearMiss, Reason, Signal};
+use crate::signal::{Meaning, NearMiss, Reason, Signal, Warning};
 
 mod cases;
 mod endings;
 mod hostile;
+mod oracle;
 mod properties;
 mod table;
 
@@ -23,8 +23,23 @@ fn testdata(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)
 }
 
+/// Returns the bytes of a file of the test data; an absolute path stands for itself.
+#[expect(clippy::disallowed_methods, reason = "tests read their data")]
+fn bytes_of(path: &str) -> Vec<u8> {
+    fs::read(testdata(path)).unwrap()
+}
+
+/// Returns the files directly in a folder of the test data, in order.
+fn files_of(folder: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(testdata(folder)).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.is_file());
+    files.sort();
+    files
+}
+
 fn json_lines(path: &str) -> Vec<Value> {
-    let text = fs::read_to_string(testdata(path)).unwrap();
+    let text = String::from_utf8(bytes_of(path)).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

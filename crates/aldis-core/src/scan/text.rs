@@ -63,7 +63,7 @@ pub(crate) fn is_deceptive_text(text: &[u8]) -> bool {
 /// backspace, cursor movement, erasing, concealed text.
 pub(crate) fn hides_text(lines: &[u8]) -> bool {
     let mut rest = lines;
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, 0 | 8 | b'\r' | 0x1B)) {
+    while let Some(at) = first_control(rest) {
         let tail = &rest[at + 1..];
         match rest[at] {
             b'\r' if tail.is_empty() || tail[0] == b'\n' => rest = tail,
@@ -75,6 +75,13 @@ pub(crate) fn hides_text(lines: &[u8]) -> bool {
         }
     }
     false
+}
+
+/// Returns the first control that may hide text.
+fn first_control(text: &[u8]) -> Option<usize> {
+    let first = memchr::memchr3(0, b'\r', 0x1B, text);
+    let backspace = memchr::memchr(8, &text[..first.unwrap_or(text.len())]);
+    backspace.or(first)
 }
 
 /// Judges what follows `ESC [`. Colours that do not conceal were removed before.

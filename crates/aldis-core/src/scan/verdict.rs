@@ -4,12 +4,16 @@
 //! asked for once more, with the reason quoted. The tables therefore lean towards refusing. They are
 //! documented in `docs/near-misses.md` and scored on labelled examples.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 /// How far back a lead-in reaches, and how far a sentence goes on.
 pub(crate) const LEAD_IN_MAX: u64 = 300;
 
 /// How far after a claim its retraction is looked for. Later words are about something else, and a
 /// claim becomes certain at last.
-pub(crate) const RETRACTION_REACH: u64 = 8 * 1024;
+pub(crate) const RETRACTION_REACH: u64 = 4 * 1024;
 
 /// What stands around a claim.
 #[derive(Debug, Default)]
@@ -30,6 +34,9 @@ impl Surroundings {
         if self.since_tag.as_deref().is_some_and(is_mid_sentence) {
             return true;
         }
+        if !may_mention(&self.lead_in) && !may_mention(&self.rest) {
+            return false;
+        }
         let sentences = sentences(&self.lead_in);
         let continuation = continuation(&self.rest);
         let (last, finished) = match sentences.split_last() {
@@ -47,25 +54,37 @@ impl Surroundings {
     }
 }
 
+/// Returns whether a text holds the start of any word that makes a sentence be about the claim.
+/// Most texts do not, and need no closer look.
+fn may_mention(text: &str) -> bool {
+    static STEMS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let stems = [
+            "print", "output", "emit", "repl", "respond", "say", "said", "writ", "wrote", "send",
+            "sent", "claim", "end", "finish", "clos", "marker", "signal", "tag", "promise",
+            "block", "line",
+        ];
+        AhoCorasick::builder().ascii_case_insensitive(true).build(stems).ok()
+    });
+    STEMS.as_ref().is_none_or(|stems| stems.is_match(text))
+}
+
 /// Returns whether a sentence is about saying the claim, and not saying it now.
 fn mentions(sentence: &str, open: bool) -> bool {
-    let words = Words::new(sentence);
-    let utters = words.utters();
+    let lower = lower_case(sentence);
+    let words = Words::new(&lower);
     let about = match open {
-        true => utters || words.has_noun(true),
-        false => utters && words.has_noun(false),
+        true => words.utters() || words.has_noun(true),
+        false => words.has_noun(false) && words.utters(),
     };
-    about
-        && (words.is_sample()
-            || words.negates()
-            || words.is_future() && !words.excuses())
+    about && (words.is_sample() || words.negates() || words.is_future() && !words.excuses())
 }
 
 /// Four or more words before a tag, ending in a word or a comma.
 fn is_mid_sentence(before: &str) -> bool {
     let before = before.trim_end();
     let ends = before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == ',');
-    ends && before.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count() >= 4
+    ends && before.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count()
+        >= 4
 }
 
 /// What follows on the line belongs to the sentence if it goes on with a lower-case letter.
@@ -100,49 +119,49 @@ fn ends_colon(sentence: &str) -> bool {
     sentence.trim_end_matches(['*', '_', '"', ')', '`']).ends_with(':')
 }
 
-/// A sentence as lower-case words.
-struct Words(Vec<String>);
+fn lower_case(sentence: &str) -> String {
+    sentence.to_lowercase().replace('’', "'")
+}
 
-impl Words {
-    fn new(sentence: &str) -> Self {
-        let lower = sentence.to_lowercase().replace('’', "'");
+/// A sentence as lower-case words.
+struct Words<'s>(Vec<&'s str>);
+
+impl<'s> Words<'s> {
+    fn new(lower: &'s str) -> Self {
         let words = lower
             .split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '-'))
-            .map(|word| word.trim_matches(['\'', '-']).to_owned())
+            .map(|word| word.trim_matches(['\'', '-']))
             .filter(|word| !word.is_empty());
         Self(words.collect())
     }
 
     fn has(&self, table: &[&str]) -> bool {
-        self.0.iter().any(|word| table.contains(&word.as_str()))
+        self.0.iter().any(|word| table.contains(word))
     }
 
-    /// Returns whether the words of `phrase` follow each other.
-    fn says(&self, phrase: &str) -> bool {
-        let phrase: Vec<&str> = phrase.split(' ').collect();
-        self.0.windows(phrase.len()).any(|words| words.iter().eq(phrase.iter()))
+    /// Returns whether the words of one of the phrases follow each other.
+    fn says(&self, phrases: &[&[&str]]) -> bool {
+        phrases.iter().any(|phrase| self.0.windows(phrase.len()).any(|words| words == *phrase))
     }
 
     fn utters(&self) -> bool {
-        self.has(UTTERING)
-            || ENDING.iter().any(|verb| self.says(&format!("{verb} with")))
+        let ends_with = |pair: &[&str]| ENDING.contains(&pair[0]) && pair[1] == "with";
+        self.has(UTTERING) || self.0.windows(2).any(ends_with)
     }
 
     fn has_noun(&self, open: bool) -> bool {
-        self.has(NOUNS)
-            || self.has(LOOSE_NOUNS) && open
-            || self.0.windows(2).any(|pair| {
-                QUALIFIERS.contains(&pair[0].as_str()) && LOOSE_NOUNS.contains(&pair[1].as_str())
-            })
+        let qualified =
+            |pair: &[&str]| QUALIFIERS.contains(&pair[0]) && LOOSE_NOUNS.contains(&pair[1]);
+        self.has(NOUNS) || self.has(LOOSE_NOUNS) && (open || self.0.windows(2).any(qualified))
     }
 
     fn is_sample(&self) -> bool {
-        let cited = FORMATS.iter().any(|noun| {
-            ["as", "per"].iter().any(|word| self.says(&format!("{word} the {noun}")))
-        });
+        let cited = |words: &[&str]| {
+            matches!(words[0], "as" | "per") && words[1] == "the" && FORMATS.contains(&words[2])
+        };
         self.has(SAMPLES)
-            || self.has(FORMATS) && !cited
-            || ["for reference", "looks like", "look like"].iter().any(|phrase| self.says(phrase))
+            || self.has(FORMATS) && !self.0.windows(3).any(cited)
+            || self.says(&[&["for", "reference"], &["looks", "like"], &["look", "like"]])
     }
 
     fn negates(&self) -> bool {
@@ -152,55 +171,142 @@ impl Words {
     fn is_future(&self) -> bool {
         self.has(FUTURE)
             || self.0.iter().any(|word| word.ends_with("'ll") || word.ends_with("'d"))
-            || FUTURE_PHRASES.iter().any(|phrase| self.says(phrase))
+            || self.says(FUTURE_PHRASES)
     }
 
     fn excuses(&self) -> bool {
         self.has(&["now", "hereby", "here's"])
-            || self.says("here is")
-            || self.says("here it is")
+            || self.says(&[&["here", "is"], &["here", "it", "is"]])
     }
 }
 
 const UTTERING: &[&str] = &[
-    "print", "prints", "printed", "printing", "output", "outputs", "outputted", "outputting",
-    "emit", "emits", "emitted", "emitting", "reply", "replies", "replied", "replying", "respond",
-    "responds", "responded", "responding", "say", "says", "said", "saying", "write", "writes",
-    "wrote", "written", "writing", "send", "sends", "sent", "sending", "claim", "claims",
-    "claimed", "claiming",
+    "print",
+    "prints",
+    "printed",
+    "printing",
+    "output",
+    "outputs",
+    "outputted",
+    "outputting",
+    "emit",
+    "emits",
+    "emitted",
+    "emitting",
+    "reply",
+    "replies",
+    "replied",
+    "replying",
+    "respond",
+    "responds",
+    "responded",
+    "responding",
+    "say",
+    "says",
+    "said",
+    "saying",
+    "write",
+    "writes",
+    "wrote",
+    "written",
+    "writing",
+    "send",
+    "sends",
+    "sent",
+    "sending",
+    "claim",
+    "claims",
+    "claimed",
+    "claiming",
 ];
 const ENDING: &[&str] = &[
-    "end", "ends", "ended", "ending", "finish", "finishes", "finished", "finishing", "close",
-    "closes", "closed", "closing",
+    "end",
+    "ends",
+    "ended",
+    "ending",
+    "finish",
+    "finishes",
+    "finished",
+    "finishing",
+    "close",
+    "closes",
+    "closed",
+    "closing",
 ];
 const NOUNS: &[&str] = &[
-    "marker", "markers", "signal", "signals", "tag", "tags", "promise", "promises", "sentinel",
+    "marker",
+    "markers",
+    "signal",
+    "signals",
+    "tag",
+    "tags",
+    "promise",
+    "promises",
+    "sentinel",
     "sentinels",
 ];
 const LOOSE_NOUNS: &[&str] = &["block", "blocks", "line", "lines"];
 const QUALIFIERS: &[&str] = &["completion", "status", "exit", "final", "signal"];
-const SAMPLES: &[&str] =
-    &["example", "examples", "sample", "samples", "expected"];
+const SAMPLES: &[&str] = &["example", "examples", "sample", "samples", "expected"];
 const FORMATS: &[&str] = &["format", "formats", "template", "templates"];
 const NEGATIONS: &[&str] = &["not", "never", "cannot", "without"];
 const FUTURE: &[&str] = &[
     "will", "would", "must", "should", "shall", "until", "once", "when", "if", "before", "pending",
 ];
-const FUTURE_PHRASES: &[&str] = &[
-    "going to", "about to", "to be", "only after", "as soon as", "told to", "asked to", "says to",
-    "remember to", "next step",
+const FUTURE_PHRASES: &[&[&str]] = &[
+    &["going", "to"],
+    &["about", "to"],
+    &["to", "be"],
+    &["only", "after"],
+    &["as", "soon", "as"],
+    &["told", "to"],
+    &["asked", "to"],
+    &["says", "to"],
+    &["remember", "to"],
+    &["next", "step"],
 ];
 
 /// Words that, in any text after a claim, may take it back. A superset that a closer look decides.
 pub(crate) const RETRACTION_LITERALS: &[&str] = &[
-    "Correction", "Wait", "Actually", "Sorry", "Oops", "Scratch that", "On second", "Hold on",
-    "CORRECTION", "WAIT", "\ncorrection", "\nwait", "\nactually", "\nsorry", "\noops",
-    "\nscratch that", "\non second", "\nhold on", "omplete", "OMPLETE", " done", " DONE", "nished",
-    "too soon", "emature", "fail", "FAIL", "roken", " red",
+    "Correction",
+    "Wait",
+    "Actually",
+    "Sorry",
+    "Oops",
+    "Scratch that",
+    "On second",
+    "Hold on",
+    "CORRECTION",
+    "WAIT",
+    "\ncorrection",
+    "\nwait",
+    "\nactually",
+    "\nsorry",
+    "\noops",
+    "\nscratch that",
+    "\non second",
+    "\nhold on",
+    "omplete",
+    "OMPLETE",
+    " done",
+    " DONE",
+    "nished",
+    "too soon",
+    "emature",
+    "fail",
+    "FAIL",
+    "roken",
+    " red",
 ];
 
 const OPENERS: &[&str] = &[
-    "correction", "wait", "actually", "sorry", "oops", "scratch that", "on second thought",
+    "correction",
+    "wait",
+    "actually",
+    "sorry",
+    "oops",
+    "scratch that",
+    "on second thought",
     "hold on",
 ];
 
@@ -225,50 +331,50 @@ fn ends_opener(rest: &str) -> bool {
 
 /// Returns whether a sentence says that the work is unfinished after all.
 pub(crate) fn says_unfinished(sentence: &str) -> bool {
-    let words = Words::new(sentence);
-    if words.has(&["unrelated", "pre-existing", "preexisting", "upstream", "previous", "was", "were"])
-        || words.says("on main")
-    {
-        return false;
-    }
-    words.is_unfinished() || words.has_failing_check()
+    let lower = lower_case(sentence);
+    let words = Words::new(&lower);
+    let excused = words.has(EXCUSED) || words.says(&[&["on", "main"]]);
+    !excused && (words.is_unfinished() || words.has_failing_check())
 }
 
-impl Words {
+const EXCUSED: &[&str] =
+    &["unrelated", "pre-existing", "preexisting", "upstream", "previous", "was", "were"];
+const CHECKS: &[&str] = &[
+    "test", "tests", "build", "builds", "check", "checks", "lint", "lints", "linter", "linting",
+    "ci",
+];
+const DENIALS: &[&str] =
+    &["no", "none", "nothing", "not", "never", "zero", "0", "without", "cannot"];
+
+impl Words<'_> {
     fn is_unfinished(&self) -> bool {
         let negated = self.0.iter().enumerate().any(|(at, word)| {
-            (word == "not" || word.ends_with("n't"))
-                && self.0[at + 1..].iter().take(5).any(|next| {
-                    matches!(next.as_str(), "complete" | "done" | "finished")
-                })
+            let finished = |next: &&str| matches!(*next, "complete" | "done" | "finished");
+            (*word == "not" || word.ends_with("n't"))
+                && self.0[at + 1..].iter().take(5).any(finished)
         });
-        let incomplete = self.0.windows(2).any(|pair| {
-            let verb = matches!(pair[0].as_str(), "is" | "are" | "remains" | "remain")
-                || pair[0].ends_with("'s") || pair[0].ends_with("'re");
-            verb && pair[1] == "incomplete"
-        });
+        let incomplete = |pair: &[&str]| {
+            let is = matches!(pair[0], "is" | "are" | "remains" | "remain" | "still");
+            (is || pair[0].ends_with("'s") || pair[0].ends_with("'re")) && pair[1] == "incomplete"
+        };
         negated
-            || incomplete
-            || self.says("still incomplete")
-            || ["still fails", "still fail", "still failing", "spoke too soon"]
-                .iter()
-                .any(|phrase| self.says(phrase))
+            || self.0.windows(2).any(incomplete)
+            || self.says(&[
+                &["still", "fails"],
+                &["still", "fail"],
+                &["still", "failing"],
+                &["spoke", "too", "soon"],
+            ])
             || self.has(&["premature", "prematurely"])
     }
 
     fn has_failing_check(&self) -> bool {
-        let check = self.has(&[
-            "test", "tests", "build", "builds", "check", "checks", "lint", "lints", "linter",
-            "linting", "ci",
-        ]);
-        check
-            && self.0.iter().enumerate().any(|(at, word)| {
-                let denied = self.0[at.saturating_sub(4)..at].iter().any(|before| {
-                    let before = before.as_str();
-                    ["no", "none", "nothing", "not", "never", "zero", "0", "without"].contains(&before)
-                        || before.ends_with("n't")
-                });
-                matches!(word.as_str(), "fail" | "fails" | "failing" | "broken" | "red") && !denied
-            })
+        let failing = |(at, word): (usize, &&str)| {
+            let denied = self.0[at.saturating_sub(4)..at]
+                .iter()
+                .any(|before| DENIALS.contains(before) || before.ends_with("n't"));
+            matches!(*word, "fail" | "fails" | "failing" | "broken" | "red") && !denied
+        };
+        self.has(CHECKS) && self.0.iter().enumerate().any(failing)
     }
 }

@@ -81,11 +81,9 @@ impl<'a> Window<'a> {
         }
         let reach = rest.len().min(SIGNAL_MAX as usize + 1);
         match memchr::memchr(b'\n', &rest[..reach]) {
-            Some(length) => LineAt::Line(Line {
-                start,
-                text: &rest[..length],
-                next: start + length as u64 + 1,
-            }),
+            Some(length) => {
+                LineAt::Line(Line { start, text: &rest[..length], next: start + length as u64 + 1 })
+            }
             None if reach > SIGNAL_MAX as usize => LineAt::TooLong,
             None if self.last => {
                 LineAt::Line(Line { start, text: rest, next: start + rest.len() as u64 })

@@ -38,6 +38,9 @@ pub(super) const BAIT: &[&str] = &[
     "  AUDIT_PASSED: task-9",
 ];
 
+/// How far near misses are apart, in bytes: two for each signal of the usual text.
+const BAIT_EVERY: usize = 25_000;
+
 /// Makes agent-like plain text of about `bytes` bytes (prose, code, diffs, logs, markdown, near
 /// misses), with a genuine signal of a rotating dialect about every `signal_every` bytes.
 pub fn agent_text(bytes: usize, signal_every: Option<usize>, seed: u64) -> Bulk {
@@ -45,6 +48,7 @@ pub fn agent_text(bytes: usize, signal_every: Option<usize>, seed: u64) -> Bulk 
     let mut text = String::with_capacity(bytes + 4096);
     let mut signals = Vec::new();
     let mut due = signal_every.unwrap_or(usize::MAX);
+    let mut bait_due = 0;
     while text.len() < bytes {
         if text.len() >= due {
             let dialect = ROTATION[signals.len() % ROTATION.len()];
@@ -54,10 +58,11 @@ pub fn agent_text(bytes: usize, signal_every: Option<usize>, seed: u64) -> Bulk 
             text.push_str(&claim.text);
             signals.push((dialect, claim.expected));
             due = due.saturating_add(signal_every.unwrap_or(usize::MAX));
-        } else if rng.chance(4) {
+        } else if text.len() >= bait_due {
             text.push_str(rng.pick(BAIT));
+            bait_due = text.len() + BAIT_EVERY;
         } else {
-            text.push_str(&filler::piece(&mut rng));
+            text.push_str(&filler::long_piece(&mut rng));
         }
         text.push_str("\n\n");
     }

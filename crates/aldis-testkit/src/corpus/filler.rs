@@ -141,6 +141,60 @@ pub(super) fn fence(rng: &mut Rng) -> String {
     format!("```{info}\n{body}\n```")
 }
 
+/// A closed fence as long as agents write them: a screen or two of code, diff or log.
+fn listing(rng: &mut Rng) -> String {
+    let kind = rng.below(4);
+    let lines = (0..rng.between(20, 90)).map(|_| {
+        let body = match kind {
+            0 => DIFF_LINES,
+            1 => LOG_LINES,
+            _ => CODE_LINES,
+        };
+        rng.pick(body)
+    });
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    match kind {
+        0 => format!(
+            "```diff\n--- a/src/retry.rs\n+++ b/src/retry.rs\n@@ -1,80 +1,90 @@\n{lines}\n```"
+        ),
+        1 => format!("```text\n{lines}\n```"),
+        _ => format!("```rust\n{lines}\n```"),
+    }
+}
+
+const DIFF_LINES: &[&str] = &[
+    " fn wait(&self, attempt: u32) {",
+    "-    thread::sleep(Duration::from_millis(50));",
+    "+    self.clock.sleep(self.policy.delay(attempt));",
+    "     let entry = self.entries.get(&key)?;",
+    " }",
+    " ",
+];
+const LOG_LINES: &[&str] = &[
+    "2026-03-02T09:14:51.204Z INFO  server::http request id=8f31 path=/v1/uploads status=200 ms=12",
+    "2026-03-02T09:14:51.377Z DEBUG pool::worker picked up job 4411 after 3 ms in the queue",
+    "test limits::refill_is_lazy ... ok",
+    "   Compiling widget-core v0.3.1 (crates/widget-core)",
+    "  at async handle (src/server/router.ts:118:9)",
+];
+const CODE_LINES: &[&str] = &[
+    "    let mut buckets = HashMap::with_capacity(limits.len());",
+    "    for (tenant, limit) in &self.limits {",
+    "        buckets.entry(tenant.clone()).or_insert_with(|| Bucket::full(*limit, now));",
+    "    }",
+    "    // The refill happens on the next request, not by a timer.",
+    "    Ok(buckets.values().map(Bucket::remaining).min().unwrap_or(0))",
+    "}",
+    "",
+    "impl<C: Clock> Limiter<C> {",
+    "    pub fn try_acquire(&mut self, key: &str, cost: u32) -> Result<Permit, Denied> {",
+];
+
+/// One closed piece of a long text, with listings instead of snippets.
+pub(super) fn long_piece(rng: &mut Rng) -> String {
+    if rng.chance(10) { listing(rng) } else { prose(rng) }
+}
+
 pub(super) fn table(rng: &mut Rng) -> String {
     let rows = (0..rng.between(1, 4)).map(|row| {
         format!("| case {row} | {} ms | {} ms |", rng.between(1, 90), rng.between(1, 90))
@@ -151,9 +205,13 @@ pub(super) fn table(rng: &mut Rng) -> String {
 
 /// One closed piece of a message.
 pub(super) fn piece(rng: &mut Rng) -> String {
-    match rng.below(10) {
-        0 => fence(rng),
-        1 | 2 => list(rng),
+    if rng.chance(10) { fence(rng) } else { prose(rng) }
+}
+
+/// One piece without a fence.
+fn prose(rng: &mut Rng) -> String {
+    match rng.below(9) {
+        0 | 1 => list(rng),
         3 => format!("## {}\n\n{}", rng.pick(&["Summary", "Changes", "Notes"]), paragraph(rng)),
         4 => table(rng),
         5 => format!("> {}", sentence(rng)),

@@ -181,7 +181,7 @@ impl Telling {
         writeln!(io.stdout, "  {} {place}", paint.place("-->"))?;
         let gutter = self.tell_source(io, heard, &finding, label(miss.reason))?;
         let equals = paint.place("=");
-        for (at, line) in display::lines(&miss.hint).lines().enumerate() {
+        for (at, line) in display::lines(&miss.hint()).lines().enumerate() {
             if at == 0 {
                 writeln!(io.stdout, "{:gutter$} {equals} help: {line}", "")?;
             } else {

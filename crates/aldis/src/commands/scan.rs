@@ -166,7 +166,7 @@ fn signal_words(paint: Paint, signal: &Signal) -> String {
 fn miss_words(miss: &NearMiss) -> String {
     let what = format!("{} {}", miss.dialect, display::excerpt(&miss.name, SUBJECT_MAX));
     let rest = NAME_WIDTH.saturating_sub(what.width());
-    let hint = display::line(&miss.hint);
+    let hint = display::line(&miss.hint());
     let kind = format_args!("{:<MEANING_WIDTH$}", "near miss").to_string();
     format!("{what}{:rest$}  {kind}  [{}]  {hint}", "", miss.reason).trim_end().to_owned()
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::dialect::Dialect;
 use crate::scan::draft::{Defect, Draft};
+use crate::scan::fuzzy::meant;
 use crate::scan::text::{
     SIGNAL_MAX, is_deceptive_text, is_placeholder, trim_blanks, trim_line_end,
 };
@@ -111,8 +112,10 @@ impl<'a> Reading<'a> {
         let mut draft = Draft { range: (opening.start, first.seen_end()), ..Draft::default() };
         let known = dialect.signals.iter().find(|def| def.name.eq_ignore_ascii_case(&written));
         let mut defect = None;
+        let close = meant(dialect, &written);
         match known {
             Some(def) => draft.name = def.name.clone(),
+            None if close.is_some() => defect = close.map(|(_, reason)| reason),
             None if is_deceptive_text(name) || !name.is_ascii() => defect = Some(Reason::Hidden),
             None if is_placeholder(&written) => defect = Some(Reason::Placeholder),
             None => defect = Some(Reason::UnknownName),
@@ -121,7 +124,7 @@ impl<'a> Reading<'a> {
             syntax,
             dialect,
             draft,
-            written,
+            written: close.map_or(written, |(name, _)| name.to_owned()),
             defect,
             about: None,
             next: first.next,
@@ -192,7 +195,8 @@ impl<'a> Reading<'a> {
             self.fail(Reason::DuplicateField, Some(key.to_owned()));
         } else if is_placeholder(&text) {
             self.fail(Reason::Placeholder, Some(key.to_owned()));
-        } else if !self.syntax.text_keys.iter().any(|free| free == key) && is_deceptive_text(value) {
+        } else if !self.syntax.text_keys.iter().any(|free| free == key) && is_deceptive_text(value)
+        {
             self.fail(Reason::Hidden, Some(key.to_owned()));
         }
         if key == "TOKEN" {

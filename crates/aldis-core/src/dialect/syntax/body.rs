@@ -25,8 +25,15 @@ impl Syntax {
         let mut lines = memchr::memchr_iter(b'\n', body).chain(std::iter::once(body.len()));
         let mut start = 0;
         for end in &mut lines {
-            reader.line(trim_line_end(&body[start..end]));
+            let line = &body[start..end];
             start = end + 1;
+            // Most lines of a long body are neither a key nor part of a field.
+            let matters = line.first().is_some_and(|byte| {
+                byte.is_ascii_uppercase() || matches!(byte, b'-' | b'`' | b'~')
+            });
+            if matters || reader.open.is_some() || reader.prompt.is_some() {
+                reader.line(trim_line_end(line));
+            }
         }
         reader.end_field();
         let mut out = reader.body;
@@ -54,14 +61,14 @@ struct Reader<'a> {
     body: Body,
     /// The field whose lines are being read.
     open: Option<String>,
-    lines: Vec<String>,
+    lines: Vec<&'a [u8]>,
     /// The prompt being read, between its markers.
     prompt: Option<String>,
     fenced: bool,
 }
 
-impl Reader<'_> {
-    fn line(&mut self, line: &[u8]) {
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: &'a [u8]) {
         if let Some(delegation) = self.delegation {
             if let Some(prompt) = &mut self.prompt {
                 if line == delegation.end.as_bytes() {
@@ -91,9 +98,7 @@ impl Reader<'_> {
                 self.end_field();
                 self.body.fields.insert(key, value.into());
             }
-            None if self.open.is_some() => {
-                self.lines.push(String::from_utf8_lossy(line).into_owned());
-            }
+            None if self.open.is_some() => self.lines.push(line),
             None => {}
         }
     }
@@ -106,13 +111,17 @@ impl Reader<'_> {
     }
 }
 
+/// No key, parenthesis included, is longer.
+const KEY_MAX: usize = 120;
+
 /// Reads `Key: value`: a capitalised phrase of at most five words before a colon, at column 0.
 fn key_value(line: &[u8]) -> Option<(String, &str)> {
     if !line.first()?.is_ascii_uppercase() {
         return None;
     }
-    let line = std::str::from_utf8(line).ok()?;
-    let (key, value) = line.split_once(':')?;
+    let colon = memchr::memchr(b':', &line[..line.len().min(KEY_MAX)])?;
+    let key = std::str::from_utf8(&line[..colon]).ok()?;
+    let value = std::str::from_utf8(&line[colon + 1..]).ok()?;
     if !value.is_empty() && !value.starts_with([' ', '\t']) {
         return None;
     }
@@ -122,16 +131,20 @@ fn key_value(line: &[u8]) -> Option<(String, &str)> {
 }
 
 /// Returns a list where every line that is not indented is an item, else the text.
-fn value_of(lines: &[String]) -> Value {
+fn value_of(lines: &[&[u8]]) -> Value {
     let mut items: Vec<String> = Vec::new();
-    for line in lines.iter().filter(|line| !line.trim().is_empty()) {
-        match (item(line), items.last_mut()) {
+    for line in lines.iter().filter(|line| !line.trim_ascii().is_empty()) {
+        let line = String::from_utf8_lossy(line);
+        match (item(&line), items.last_mut()) {
             (Some(text), _) => items.push(text.to_owned()),
             (None, Some(last)) if line.starts_with([' ', '\t']) => {
                 last.push('\n');
                 last.push_str(line.trim());
             }
-            (None, _) => return lines.join("\n").trim().into(),
+            (None, _) => {
+                let text = lines.join(&b'\n');
+                return String::from_utf8_lossy(&text).trim().into();
+            }
         }
     }
     if items.is_empty() {

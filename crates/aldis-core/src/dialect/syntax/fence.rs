@@ -272,14 +272,20 @@ fn percent(value: &Value, warnings: &mut Vec<Warning>) -> Option<u8> {
 
 /// Reads a line of an old form that stands alone.
 pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft> {
-    let text = std::str::from_utf8(trim_line_end(line.text)).ok()?;
+    let shown = trim_line_end(line.text);
+    let starts = [&legacy.transition.key, &legacy.flag.key];
+    let starts = starts.into_iter().chain(legacy.banners.iter().map(|banner| &banner.text));
+    if !starts.into_iter().any(|start| shown.starts_with(start.as_bytes())) {
+        return None;
+    }
+    let text = std::str::from_utf8(shown).ok()?;
     let range = (line.start, line.seen_end());
     let mut fields = Fields::new();
     fields.insert("legacy".to_owned(), true.into());
     for banner in &legacy.banners {
         let Some(rest) = text.strip_prefix(banner.text.as_str()) else { continue };
         let words = rest.strip_prefix(" - ").or_else(|| rest.strip_prefix(':')).map(str::trim);
-        if !rest.is_empty() && !(banner.words_follow && words.is_some()) {
+        if !(rest.is_empty() || banner.words_follow && words.is_some()) {
             continue;
         }
         let payload = words.filter(|words| !words.is_empty()).map(str::to_owned);

@@ -66,6 +66,7 @@ impl Syntax {
         let found = dialect
             .signals
             .iter()
+            .filter(|def| def.name.as_bytes().first() == text.first())
             .filter(|def| text.starts_with(def.name.as_bytes()))
             .filter(|def| !text.get(def.name.len()).copied().is_some_and(continues_name))
             .max_by_key(|def| def.name.len());
@@ -87,25 +88,29 @@ impl Syntax {
         line: &[u8],
     ) -> Option<(&'d SignalDef, usize)> {
         let text = trim_line_end(line);
-        let places = dialect.signals.iter().filter_map(|def| {
-            memchr::memmem::find_iter(text, def.name.as_bytes())
-                .find(|at| self.is_meant(def, text, *at))
-                .map(|at| (def, at))
+        let starts = (0..text.len()).filter(|at| {
+            text[*at].is_ascii_alphanumeric() && (*at == 0 || !continues_name(text[*at - 1]))
         });
-        places.min_by_key(|(def, at)| (*at, usize::MAX - def.name.len()))
+        starts
+            .filter_map(|at| {
+                let here = dialect.signals.iter().filter(|def| self.is_meant(def, text, at));
+                here.max_by_key(|def| def.name.len()).map(|def| (def, at))
+            })
+            .next()
     }
 
     fn is_meant(&self, def: &SignalDef, text: &[u8], at: usize) -> bool {
-        let whole = at == 0 || !continues_name(text[at - 1]);
-        let rest = &text[at + def.name.len()..];
-        let closing = rest.iter().all(|byte| b"*_`\"'. \t".contains(byte));
-        whole
-            && match def.subject {
-                Presence::None => closing,
-                Presence::Optional | Presence::Required => {
-                    rest.starts_with(self.separator.as_bytes())
-                }
+        if def.name.as_bytes().first() != text.get(at) {
+            return false;
+        }
+        let Some(rest) = text[at..].strip_prefix(def.name.as_bytes()) else { return false };
+        match def.subject {
+            Presence::None => rest.iter().all(|byte| b"*_`\"'. \t".contains(byte)),
+            Presence::Optional | Presence::Required => {
+                let marks = rest.iter().take_while(|byte| b"*_`".contains(byte)).count();
+                rest[marks..].starts_with(self.separator.as_bytes())
             }
+        }
     }
 
     fn subject(&self, def: &SignalDef, rest: &[u8], draft: &mut Draft) -> Result<(), Reason> {

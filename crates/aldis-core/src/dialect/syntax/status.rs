@@ -51,7 +51,8 @@ impl Syntax {
     /// Reads the block whose opening line is `opening`.
     pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Status {
         let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
-        let mut draft = Draft { name, range: (opening.start, opening.seen_end()), ..Draft::default() };
+        let mut draft =
+            Draft { name, range: (opening.start, opening.seen_end()), ..Draft::default() };
         let mut next = opening.next;
         let reason = loop {
             let line = match window.line(next) {

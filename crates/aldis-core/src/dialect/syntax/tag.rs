@@ -5,6 +5,7 @@ use serde::de::IgnoredAny;
 
 use crate::dialect::{Dialect, Payload};
 use crate::scan::draft::{Defect, Draft, is_sample};
+use crate::scan::fuzzy::meant;
 use crate::scan::text::{is_deceptive_text, is_placeholder, leading_percent};
 use crate::signal::{Reason, Warning};
 
@@ -136,12 +137,8 @@ fn read_attribute(
     if subject.is_empty() || subject.len() > 128 || !plain {
         return defect(Reason::BadSubject);
     }
-    let mut draft = Draft {
-        name: name.clone(),
-        range,
-        subject: Some(subject.to_owned()),
-        ..Draft::default()
-    };
+    let mut draft =
+        Draft { name: name.clone(), range, subject: Some(subject.to_owned()), ..Draft::default() };
     let payload = take_token(&mut draft, payload.trim());
     draft.payload = (!payload.is_empty()).then(|| payload.to_owned());
     Ok(draft)
@@ -161,14 +158,11 @@ fn take_token<'t>(draft: &mut Draft, payload: &'t str) -> &'t str {
 
 fn unknown(dialect: &Dialect, text: &str, range: (u64, u64)) -> Defect {
     let word = text.split(':').next().unwrap_or_default();
-    let named = |test: &dyn Fn(&str) -> bool| {
-        dialect.signals.iter().map(|def| &*def.name).find(|name| test(name)).map(str::to_owned)
-    };
-    if let Some(name) = named(&|name| name == word.trim()) {
-        return Defect::new(Reason::Padded, name, range);
+    if let Some(def) = dialect.signal(word.trim()) {
+        return Defect::new(Reason::Padded, &*def.name, range);
     }
-    if let Some(name) = named(&|name| name.eq_ignore_ascii_case(word)) {
-        return Defect::new(Reason::WrongCase, name, range);
+    if let Some((name, reason)) = meant(dialect, word) {
+        return Defect::new(reason, name, range);
     }
     let written: String = word.trim().chars().take(64).collect();
     let reason = match () {

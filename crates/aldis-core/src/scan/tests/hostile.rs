@@ -27,9 +27,9 @@ fn accepted(findings: &[Finding]) -> Vec<String> {
 
 /// The one that wins where the row speaks of priority.
 fn highest_priority(rules: &Rules, findings: &[Finding]) -> Vec<String> {
-    let best = signals(findings).into_iter().min_by_key(|signal| {
-        rules.dialects()[0].signal(&signal.name).map(|def| def.priority)
-    });
+    let best = signals(findings)
+        .into_iter()
+        .min_by_key(|signal| rules.dialects()[0].signal(&signal.name).map(|def| def.priority));
     let best: Vec<Finding> = best.into_iter().cloned().map(Finding::Signal).collect();
     accepted(&best)
 }
@@ -39,7 +39,7 @@ fn hostile_files_are_judged_as_labelled() {
     for row in json_lines("hostile/scan.jsonl") {
         let file = row["file"].as_str().unwrap();
         let rules = rules_for(row["dialect"].as_str().unwrap());
-        let text = fs::read(testdata("hostile").join(file)).unwrap();
+        let text = bytes_of(&format!("hostile/{file}"));
         let got = scan(&rules, &text, &Origin::assistant());
         let want: Vec<&str> =
             row["accept"].as_str().unwrap().split(',').filter(|name| !name.is_empty()).collect();
@@ -56,7 +56,7 @@ fn hostile_files_do_not_depend_on_chunks() {
     let all = Rules::builtin();
     for row in json_lines("hostile/scan.jsonl") {
         let file = row["file"].as_str().unwrap();
-        let text = fs::read(testdata("hostile").join(file)).unwrap();
+        let text = bytes_of(&format!("hostile/{file}"));
         let whole = scan(all, &text, &Origin::assistant());
         for (first, second) in splits(text.len()) {
             let mut got = Vec::new();

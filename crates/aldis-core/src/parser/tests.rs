@@ -1,0 +1,50 @@
+//! The helpers of the seeds' parsers, as the specification has them.
+
+use super::*;
+
+#[track_caller]
+fn check_strip(dialect: &str, text: &str, want: &str) {
+    assert_eq!(Parser::builtin(dialect).unwrap().strip(text), want, "stripping {text:?}");
+}
+
+#[test]
+fn helpers_look_at_all_signals() {
+    let chorus = Parser::builtin("chorus").unwrap();
+    let text = "<chorus>PROGRESS: 20</chorus> ... <chorus>PROGRESS: 80</chorus>\n<chorus>COMPLETE</chorus>";
+    assert!(chorus.is_complete(text));
+    assert!(chorus.has_signal(text, "COMPLETE"));
+    assert_eq!(chorus.progress(text), Some(80));
+    assert_eq!(&*chorus.parse(text).unwrap().name, "PROGRESS");
+    assert_eq!(chorus.parse_all(text).len(), 3);
+    assert_eq!(chorus.parse_all(text), chorus.parse_all(text));
+    assert_eq!(chorus.parse("nothing"), None);
+}
+
+#[test]
+fn reason_is_the_first_that_asks() {
+    let chorus = Parser::builtin("chorus").unwrap();
+    let text = "<chorus>NEEDS_HUMAN: which schema?</chorus><chorus>BLOCKED: disk full</chorus>";
+    assert_eq!(chorus.reason(text).as_deref(), Some("which schema?"));
+    let pilot = Parser::builtin("pilot").unwrap();
+    let text = "```pilot-signal\n{\"type\":\"exit\",\"success\":false,\"reason\":\"registry offline\"}\n```";
+    assert_eq!(pilot.reason(text).as_deref(), Some("registry offline"));
+}
+
+#[test]
+fn strip_removes_trailing_keywords_and_nothing_else() {
+    check_strip("turn", "Here's my response.\n\nTURN_COMPLETE", "Here's my response.");
+    check_strip("turn", "Done.\nTURN_COMPLETE\n\nTURN_COMPLETE", "Done.");
+    check_strip("turn", "Done. TURN_COMPLETE   \r\n\r\n", "Done.");
+    check_strip("turn", "Done. TURN_COMPLETE\u{200b}", "Done.");
+    check_strip("turn", "    code line\nTURN_COMPLETE", "    code line");
+    check_strip("turn", "TURN_COMPLETE", "");
+    check_strip("turn", "TURN_COMPLETE and one more thought", "TURN_COMPLETE and one more thought");
+    check_strip("turn", "   \n  ", "   \n  ");
+    check_strip("turn", "NOT_TURN_COMPLETE\nTURN_COMPLETE", "NOT_TURN_COMPLETE");
+}
+
+#[test]
+fn strip_removes_signals_in_the_middle() {
+    check_strip("chorus", "a <chorus>PROGRESS: 5</chorus> b", "a b");
+    check_strip("chorus", "`<chorus>COMPLETE</chorus>` stays", "`<chorus>COMPLETE</chorus>` stays");
+}

@@ -1,0 +1,183 @@
+//! Fences whose content is a signal, and fences around one.
+
+use super::ansi::Removals;
+use super::claims::Candidate;
+use super::context::{Fence, FenceLine};
+use super::draft::Defect;
+use super::engine::{Engine, Flow, Mask};
+use super::text::{SIGNAL_MAX, is_blank, trim_line_end};
+use super::window::{Line, LineAt, Window};
+use crate::dialect::Syntax;
+use crate::dialect::syntax::fence;
+use crate::signal::{Reason, Warning};
+
+impl Engine<'_> {
+    /// A fence ended at `line`: a block that filled it counts if it also ends the message.
+    pub(crate) fn on_fence_closed(&mut self, fence: Fence, line: Line<'_>) {
+        let mut index = 0;
+        while index < self.terminals.len() {
+            let terminal = &mut self.terminals[index];
+            if terminal.fenced && terminal.checked >= fence.content {
+                if terminal.checked == line.start {
+                    terminal.fenced = false;
+                    terminal.checked = line.next;
+                } else {
+                    let terminal = self.terminals.remove(index);
+                    self.refuse(terminal);
+                    continue;
+                }
+            }
+            index += 1;
+        }
+    }
+
+    /// A bare line of JSON, or a line of an old form.
+    pub(crate) fn on_bare_json(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        index: usize,
+        fence: &fence::Syntax,
+        line: Line<'_>,
+    ) {
+        let rules = self.rules;
+        let dialect = &rules.dialects()[index];
+        let text = trim_line_end(line.text);
+        let range = (line.start, line.seen_end());
+        let bare = fence.bare.as_deref().filter(|bare| text.starts_with(bare.as_bytes()));
+        let (result, legacy) = if bare.is_some() && text.ends_with(b"}") {
+            (fence::read(fence, dialect, text, range), false)
+        } else if let Some(draft) =
+            fence.legacy.as_ref().and_then(|legacy| fence::read_legacy_line(legacy, line))
+        {
+            (Ok(draft), true)
+        } else {
+            return;
+        };
+        let mut candidate = self.candidate(window, removals, index, result);
+        candidate.quoted = self.is_quoted(window, line.start, None);
+        let reported = self.context.fence.is_some_and(|fence| fence.reported);
+        if reported || candidate.quoted && candidate.result.is_err() {
+            return;
+        }
+        candidate.around = Some(self.surroundings(window, line.start));
+        candidate.legacy = legacy;
+        self.note_modern(&candidate);
+        self.submit(candidate, None);
+    }
+
+    /// A fence whose info string makes its content a signal. Returns `None` for other fences.
+    pub(crate) fn on_signal_fence(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        line: Line<'_>,
+        read: FenceLine<'_>,
+    ) -> Option<Flow> {
+        let rules = self.rules;
+        let (index, dialect, syntax, json) =
+            rules.dialects().iter().enumerate().find_map(|(index, dialect)| {
+                let Syntax::Fence(syntax) = &dialect.syntax else { return None };
+                let json = read.info.strip_prefix(syntax.info.as_bytes())?;
+                let own = json.first().is_none_or(|byte| is_blank(*byte) || *byte == b'{');
+                (own && read.marker == b'`' && read.length == 3)
+                    .then_some((index, dialect, syntax, json))
+            })?;
+        let content = line.seen_end() - json.len() as u64;
+        let start =
+            line.start + line.text.iter().take_while(|byte| is_blank(**byte)).count() as u64;
+        let (end, closing, next, warning) = match fence_end(window, line, content) {
+            FenceEnd::Closed { content_end, end, next } => (content_end, end, next, None),
+            FenceEnd::Reopened { at } => (at, at, at, Some(Warning::MissingClosingDelimiter)),
+            FenceEnd::Failed(reason) => {
+                let defect = Defect::new(reason, &*syntax.default_name, (start, line.seen_end()));
+                self.report_line(window, removals, index, defect);
+                self.context.on_fence_line(line, FenceLine { info: b"signal", ..read });
+                if let Some(fence) = &mut self.context.fence {
+                    fence.reported = true;
+                }
+                self.read_to = line.next;
+                return Some(Flow::On(line.next));
+            }
+            FenceEnd::Wait => return Some(Flow::Wait),
+        };
+        let shown = trim_line_end(window.slice(start, closing));
+        let shown_end = start + shown.trim_ascii_end().len() as u64;
+        let text = window.slice(content, end);
+        let mut result = fence::read(syntax, dialect, text, (start, shown_end));
+        if let Ok(draft) = &mut result {
+            draft.warnings.extend(warning);
+        }
+        let mut candidate = self.candidate(window, removals, index, result);
+        candidate.quoted = self.mask != Mask::None || self.context.comment;
+        candidate.around = Some(self.surroundings(window, line.start));
+        self.note_modern(&candidate);
+        self.submit(candidate, None);
+        self.context.inline.restart(next);
+        self.read_to = next;
+        Some(Flow::On(next))
+    }
+
+    /// Remembers that a dialect's current form was used, so that its old forms do not count.
+    fn note_modern(&mut self, candidate: &Candidate) {
+        let dialect = candidate.dialect;
+        if !candidate.legacy
+            && self.verdict(candidate).is_none()
+            && candidate.result.is_ok()
+            && !self.modern.contains(&dialect)
+        {
+            self.modern.push(dialect);
+        }
+    }
+}
+
+enum FenceEnd {
+    Closed {
+        content_end: u64,
+        end: u64,
+        next: u64,
+    },
+    Failed(Reason),
+    /// Another fence opens before this one is closed.
+    Reopened {
+        at: u64,
+    },
+    Wait,
+}
+
+/// Finds where a fence that holds a signal ends.
+fn fence_end(window: &Window<'_>, opening: Line<'_>, content: u64) -> FenceEnd {
+    if let Some(end) = closes_on_line(window, content, opening.seen_end()) {
+        return FenceEnd::Closed { content_end: end, end: opening.seen_end(), next: opening.next };
+    }
+    let mut next = opening.next;
+    loop {
+        let line = match window.line(next) {
+            LineAt::Line(line) => line,
+            LineAt::Wait => return FenceEnd::Wait,
+            LineAt::Nothing => return FenceEnd::Failed(Reason::Unclosed),
+            LineAt::TooLong => return FenceEnd::Failed(Reason::TooLong),
+        };
+        if line.next - opening.start > SIGNAL_MAX {
+            return FenceEnd::Failed(Reason::TooLong);
+        }
+        if let Some(read) = FenceLine::read(line.text).filter(|read| read.marker == b'`') {
+            if read.info.is_empty() {
+                let (content_end, end) = (line.start, line.seen_end());
+                return FenceEnd::Closed { content_end, end, next: line.next };
+            }
+            return FenceEnd::Reopened { at: line.start };
+        }
+        if let Some(content_end) = closes_on_line(window, line.start, line.seen_end()) {
+            return FenceEnd::Closed { content_end, end: line.seen_end(), next: line.next };
+        }
+        next = line.next;
+    }
+}
+
+/// Returns where the content ends if a line of JSON ends with the closing fence.
+fn closes_on_line(window: &Window<'_>, start: u64, end: u64) -> Option<u64> {
+    let text = window.slice(start, end).strip_suffix(b"```")?;
+    let json = text.trim_ascii_end();
+    json.ends_with(b"}").then(|| start + text.len() as u64)
+}

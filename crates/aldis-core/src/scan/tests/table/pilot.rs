@@ -1,0 +1,178 @@
+//! `spec/5`: how pilot signals and their older forms are written.
+
+use super::*;
+
+pub(super) const ROWS: &[&[Row<'_>]] = &[PILOT, LEGACY];
+
+#[test]
+fn spec_5_pilot() {
+    check(PILOT);
+}
+
+#[test]
+fn spec_5_pilot_legacy() {
+    check(LEGACY);
+}
+
+const PILOT: &[Row<'_>] = &[
+    (
+        "whole",
+        "pilot",
+        "x\n```pilot-signal\n{\"v\":2,\"type\":\"status\",\"progress\":40}\n```\ny",
+        "STATUS@40",
+    ),
+    ("JSON on the info line", "pilot", "```pilot-signal {\"v\":2,\"progress\":1}\n```", "STATUS@1"),
+    (
+        "closed on the JSON line",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"progress\":2}```",
+        "STATUS@2~*",
+    ),
+    ("all on one line", "pilot", "```pilot-signal {\"v\":2,\"progress\":2}```", "STATUS@2~*"),
+    ("indented", "pilot", "- a\n  ```pilot-signal\n  {\"v\":2,\"progress\":3}\n  ```", "STATUS@3"),
+    ("pretty", "pilot", "```pilot-signal\n{\n  \"v\": 2,\n  \"progress\": 4\n}\n```", "STATUS@4"),
+    ("CRLF", "pilot", "```pilot-signal\r\n{\"v\":2,\"progress\":5}\r\n```\r\n", "STATUS@5"),
+    ("a bare line", "pilot", "x\n{\"v\":2,\"progress\":6}\ny", "STATUS@6"),
+    ("a bare line, prose after", "pilot", "{\"v\":2,\"progress\":6} is it", "-"),
+    ("a bare line in a fence", "pilot", "```json\n{\"v\":2,\"progress\":6}\n```", "-"),
+    (
+        "opened again",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"progress\":7}\n\n```pilot-signal\n{\"v\":2,\"progress\":8}\n```",
+        "STATUS@7~*, STATUS@8",
+    ),
+    ("never closed", "pilot", "```pilot-signal\n{\"v\":2,\"progress\":7}\n", "!unclosed STATUS"),
+    ("no v, no type", "pilot", "```pilot-signal\n{\"progress\":9}\n```", "STATUS@9"),
+    (
+        "a phase",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"type\":\"phase\",\"phase\":\"impl\"}\n```",
+        "PHASE",
+    ),
+    (
+        "stagnation",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"type\":\"stagnation\"}\n```",
+        "STAGNATION",
+    ),
+    (
+        "another type",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"type\":\"party\"}\n```",
+        "PARTY~unknown_type",
+    ),
+    (
+        "another version",
+        "pilot",
+        "```pilot-signal\n{\"v\":3,\"progress\":1}\n```",
+        "STATUS@1~unknown_version",
+    ),
+    ("clamped", "pilot", "```pilot-signal\n{\"v\":2,\"progress\":140}\n```", "STATUS@100~clamped"),
+    (
+        "a numeric string",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"progress\":\"45\"}\n```",
+        "STATUS@45~coerced",
+    ),
+    ("a fraction", "pilot", "```pilot-signal\n{\"v\":2,\"progress\":45.0}\n```", "STATUS@45~*"),
+    (
+        "a true fraction",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"progress\":45.4}\n```",
+        "STATUS@45~coerced",
+    ),
+    ("zero", "pilot", "```pilot-signal\n{\"v\":2,\"progress\":0}\n```", "STATUS@0"),
+    (
+        "an indicator",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"indicators\":{\"a\":1,\"b\":true}}\n```",
+        "STATUS~indicator_not_bool",
+    ),
+    (
+        "exit is no number",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"exit_signal\":1}\n```",
+        "-bad_value",
+    ),
+    (
+        "success is no string",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"type\":\"exit\",\"success\":\"yes\"}\n```",
+        "-bad_value",
+    ),
+    ("a key twice", "pilot", "```pilot-signal\n{\"v\":2,\"v\":2}\n```", "-invalid_json"),
+    (
+        "a nested key twice",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"x\":{\"a\":1,\"a\":2}}\n```",
+        "-invalid_json",
+    ),
+    ("two values", "pilot", "```pilot-signal\n{\"v\":2}\n{\"v\":2}\n```", "-invalid_json"),
+    ("an array", "pilot", "```pilot-signal\n[1]\n```", "-invalid_json"),
+    ("empty", "pilot", "```pilot-signal\n```", "-invalid_json"),
+    ("beyond a double", "pilot", "```pilot-signal\n{\"v\":2,\"x\":1e999}\n```", "-invalid_json"),
+    (
+        "a lone surrogate",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"reason\":\"\\ud800\"}\n```",
+        "-invalid_json",
+    ),
+    ("another fence name", "pilot", "```pilot-signals\n{\"v\":2}\n```", "-"),
+];
+
+#[test]
+fn pilot_depth() {
+    for (depth, taken) in [(32, true), (33, false)] {
+        let nested = format!("{}{}", "[".repeat(depth - 1), "]".repeat(depth - 1));
+        let text = format!("```pilot-signal\n{{\"v\":2,\"x\":{nested}}}\n```");
+        check(&[("depth", "pilot", &text, if taken { "STATUS" } else { "-invalid_json" })]);
+    }
+}
+
+const LEGACY: &[Row<'_>] = &[
+    (
+        "a block",
+        "pilot",
+        "NAVIGATOR_STATUS\n====\nPhase: IMPL\nIteration: 2/5\nProgress: 30%\n====",
+        "STATUS@30",
+    ),
+    (
+        "a block with heavy rules",
+        "pilot",
+        "NAVIGATOR_STATUS\n━━━━\nPhase: IMPL\nProgress: 30%\n━━━━",
+        "STATUS@30",
+    ),
+    (
+        "clamped",
+        "pilot",
+        "NAVIGATOR_STATUS\n====\nPhase: IMPL\nProgress: 130%\n====",
+        "STATUS@100~clamped",
+    ),
+    (
+        "not a number",
+        "pilot",
+        "NAVIGATOR_STATUS\n====\nPhase: IMPL\nProgress: half\n====",
+        "STATUS~legacy_invalid:progress",
+    ),
+    ("a transition", "pilot", "PHASE: IMPL → VERIFY", "PHASE"),
+    ("an exit", "pilot", "EXIT_SIGNAL: true", "EXIT"),
+    ("no exit", "pilot", "EXIT_SIGNAL: false", "-"),
+    ("a banner", "pilot", "LOOP COMPLETE", "EXIT"),
+    ("another banner", "pilot", "TASK MODE COMPLETE", "EXIT"),
+    ("a hint", "pilot", "STAGNATION DETECTED", "STAGNATION"),
+    ("a hint with text", "pilot", "STAGNATION DETECTED - same state", "STAGNATION=same state"),
+    ("a hint with a colon", "pilot", "STAGNATION DETECTED: same state", "STAGNATION=same state"),
+    ("a banner with text", "pilot", "LOOP COMPLETE - all done", "-"),
+    ("a banner in prose", "pilot", "The LOOP COMPLETE banner is old.", "-"),
+    ("an exit in prose", "pilot", "I set EXIT_SIGNAL: true there.", "-"),
+    ("a heading in prose", "pilot", "NAVIGATOR_STATUS is old.", "-"),
+    ("a banner in a fence", "pilot", "```\nLOOP COMPLETE\n```\nx", "-"),
+    (
+        "beside v2",
+        "pilot",
+        "LOOP COMPLETE\n\n```pilot-signal\n{\"v\":2,\"progress\":5}\n```",
+        "=STATUS@5",
+    ),
+    ("before v2", "pilot", "{\"v\":2,\"progress\":5}\n\nLOOP COMPLETE", "=STATUS@5"),
+    ("beside broken v2", "pilot", "LOOP COMPLETE\n\n```pilot-signal\n{\"v\":2,\n```", "=EXIT"),
+];

@@ -1,0 +1,140 @@
+//! `spec/0`, rule 8: taken back is not said.
+
+use super::mentions::check_each;
+use super::*;
+
+pub(super) const ROWS: &[&[Row<'_>]] = &[RETRACTED];
+
+#[test]
+fn claims_that_are_taken_back() {
+    check(RETRACTED);
+}
+
+const OPENERS: &[&str] = &[
+    "Correction",
+    "Wait",
+    "Actually",
+    "Sorry",
+    "Oops",
+    "Scratch that",
+    "On second thought",
+    "Hold on",
+];
+
+#[test]
+fn openers_on_the_claims_own_line() {
+    let text = "<chorus>COMPLETE</chorus> {w}, one file is missing.";
+    check_each("chorus", text, OPENERS, "!retracted COMPLETE");
+}
+
+#[test]
+fn openers_take_back() {
+    for template in [
+        "<chorus>COMPLETE</chorus>\n\n{w}, one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\n{w}: one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\n{w}\nOne file is missing.",
+        "<chorus>COMPLETE</chorus>\nLooks good. {w}, one file is missing.",
+    ] {
+        check_each("chorus", template, OPENERS, "!retracted COMPLETE");
+    }
+}
+
+#[test]
+fn openers_that_take_nothing_back() {
+    for template in [
+        "<chorus>COMPLETE</chorus>\n\n{w} times are bounded.",
+        "<chorus>COMPLETE</chorus>\n\n> {w}, one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\n```\n{w}, one file is missing.\n```",
+        "<chorus>COMPLETE</chorus>\n\n`{w}, one file is missing.`",
+        "{w}, one file is missing.\n\n<chorus>COMPLETE</chorus>",
+    ] {
+        check_each("chorus", template, OPENERS, "COMPLETE");
+    }
+}
+
+#[test]
+fn openers_in_bodies() {
+    let body = "REVIEW_PASSED: t-1\n\n{w}, one file is missing.";
+    check_each("delivery", body, OPENERS, "!retracted REVIEW_PASSED");
+    for template in [
+        "REVIEW_PASSED: t-1\n\nNotes:\n- {w}, one file is missing.",
+        "REVIEW_PASSED: t-1\n\nSummary: {w}, one file is missing.",
+        "REVIEW_PASSED: t-1\n\nIt works. {w}, retry and abort are covered.",
+    ] {
+        check_each("delivery", template, OPENERS, "REVIEW_PASSED:t-1");
+    }
+}
+
+#[test]
+fn phrases_of_retractions() {
+    let phrases = [
+        "The work is not complete.",
+        "It is not yet done.",
+        "This is not really finished.",
+        "The API is incomplete.",
+        "Some parts are incomplete.",
+        "It remains incomplete.",
+        "The run still fails.",
+        "It is still failing.",
+        "I spoke too soon.",
+        "This is premature.",
+        "One test fails.",
+        "A test is failing.",
+        "The build fails.",
+        "The build is broken.",
+        "The check is red.",
+        "The check is failing.",
+        "Lint fails.",
+        "Lint is red.",
+        "CI is red.",
+        "CI fails.",
+        "CI is failing.",
+        "CI is broken.",
+    ];
+    check_each("chorus", "<chorus>COMPLETE</chorus>\n\n{w}", &phrases, "!retracted COMPLETE");
+    check_each("turn", "{w} TURN_COMPLETE", &phrases, "TURN_COMPLETE");
+    check_each("delivery", "REVIEW_PASSED: t-1\n\n{w}", &phrases, "REVIEW_PASSED:t-1");
+    let exempt = [
+        "One unrelated test fails.",
+        "A pre-existing test fails.",
+        "An upstream test fails.",
+        "A test of the previous release fails.",
+        "The test was failing.",
+        "Tests were red.",
+        "CI is red on main.",
+        "The build is not broken.",
+        "The work is complete.",
+        "The previous one was incomplete.",
+    ];
+    check_each("chorus", "<chorus>COMPLETE</chorus>\n\n{w}", &exempt, "COMPLETE");
+}
+
+const RETRACTED: &[Row<'_>] = &[
+    (
+        "said again after it",
+        "chorus",
+        "<chorus>COMPLETE</chorus>\nWait, no.\n<chorus>COMPLETE</chorus>",
+        "!retracted COMPLETE, COMPLETE",
+    ),
+    ("no claim", "chorus", "<chorus>BLOCKED: no db</chorus>\n\nWait, no.", "BLOCKED=no db"),
+    ("caw", "caw", "{qa}\n\nOops, one file is missing.", "!retracted QA_COMPLETE"),
+    ("pilot", "pilot", "{exit}\n\nOops, one file is missing.", "!retracted EXIT"),
+    (
+        "ralph-status",
+        "ralph-status",
+        "{ralph}\n\nOops, one file is missing.",
+        "!retracted RALPH_STATUS",
+    ),
+    (
+        "ralphex",
+        "ralphex",
+        "<<<RALPHEX:PLAN_READY>>>\n\nOops, one file is missing.",
+        "!retracted PLAN_READY",
+    ),
+    (
+        "promise",
+        "promise",
+        "<promise>COMPLETE</promise>\n\nOops, one file is missing.",
+        "!retracted PROMISE",
+    ),
+];

@@ -1,0 +1,103 @@
+//! The texts A to P of the comparison of tools: no false stop and no miss, in every dialect.
+
+use super::*;
+
+/// A genuine signal of each dialect that has claims, and its name.
+const GENUINE: &[(&str, &str, &str)] = &[
+    ("caw", QA, "QA_COMPLETE"),
+    ("delivery", "REVIEW_PASSED: t-1", "REVIEW_PASSED"),
+    ("chorus", "<chorus>COMPLETE</chorus>", "COMPLETE"),
+    ("turn", "TURN_COMPLETE", "TURN_COMPLETE"),
+    ("pilot", EXIT, "EXIT"),
+    ("promise", "<promise>COMPLETE</promise>", "PROMISE"),
+    ("ralph-status", RALPH, "RALPH_STATUS"),
+    ("ralphex", "<<<RALPHEX:ALL_TASKS_DONE>>>", "ALL_TASKS_DONE"),
+    ("axiom", "<axiom>COMPLETE</axiom>", "COMPLETE"),
+];
+
+/// Each case, its text around `{s}`, and whether the claim is genuine.
+const CASES: &[(&str, &str, bool)] = &[
+    ("A genuine, last thing said", "All tests pass.\n\n{s}", true),
+    ("A with a line end", "All tests pass.\n\n{s}\n", true),
+    (
+        "B and one closing sentence",
+        "All tests pass.\n\n{s}\n\nLet me know if anything is unclear.",
+        true,
+    ),
+    (
+        "C prompt echoed at the top",
+        "When everything is done, print:\n\n{s}\n\nI start with the parser.",
+        false,
+    ),
+    (
+        "D fenced example in the middle",
+        "The format:\n\n```\n{s}\n```\n\nI go on with task 2.",
+        false,
+    ),
+    (
+        "E fenced example as last thing",
+        "Two tasks left. For reference, the completion marker is:\n\n````\n{s}\n````",
+        false,
+    ),
+    ("F markdown quote", "The prompt says:\n\n{q}\n\nI am at task 2.", false),
+    ("H not yet", "Not done, so I must not yet print\n{s}", false),
+    ("I correction", "{s}\n\nCorrection: NOT complete, two tests fail.", false),
+    ("M CRLF", "All tests pass.\r\n\r\n{crlf}\r\n", true),
+    ("L colour", "All tests pass.\n\n\x1b[32m{s}\x1b[0m\n", true),
+    ("N diff", "The diff:\n\n{d}\n\nNot merged.", false),
+    ("N grep", "Found it:\n\n{g}\n\nNot mine.", false),
+    ("O no marker", "All tests pass. I go on with task 2.", false),
+    ("P completion words", "Everything is complete. All tasks are done and finished.", false),
+];
+
+fn prefixed(signal: &str, prefix: impl Fn(usize) -> String) -> String {
+    let lines: Vec<String> =
+        signal.lines().enumerate().map(|(at, line)| format!("{}{line}", prefix(at))).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn no_false_stop_and_no_miss() {
+    let mut wrong = Vec::new();
+    for (dialect, signal, name) in GENUINE {
+        let rules = rules_for(dialect);
+        for (case, text, genuine) in CASES {
+            if *dialect == "turn" && case.starts_with('B') {
+                continue;
+            }
+            let text = text
+                .replace("{s}", signal)
+                .replace("{crlf}", &signal.replace('\n', "\r\n"))
+                .replace("{q}", &prefixed(signal, |_| "> ".to_owned()))
+                .replace("{d}", &prefixed(signal, |_| "+".to_owned()))
+                .replace("{g}", &prefixed(signal, |at| format!("docs/a.md:{}:", at + 3)));
+            for chunk in [usize::MAX, 1] {
+                let found = findings(&rules, text.as_bytes(), chunk);
+                let heard = signals(&found);
+                let said = heard.iter().any(|signal| *signal.name == **name);
+                if said != *genuine || (!genuine && !heard.is_empty()) {
+                    wrong.push(format!(
+                        "{case} ({dialect}, {chunk})\n  {text:?}\n  {}",
+                        show(&found)
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn inline_mentions_and_truncated_markers() {
+    for (dialect, signal, name) in GENUINE {
+        let rules = rules_for(dialect);
+        let half = signal.find(name).map_or(signal.len() / 2, |at| at + name.len() / 2);
+        let line = signal.lines().nth(usize::from(*dialect == "caw")).unwrap();
+        let mention = format!("Later the agent will answer {line} when it is through.");
+        let cut = format!("All tests pass.\n\n{}", &signal[..half]);
+        for text in [mention, cut] {
+            let found = findings(&rules, text.as_bytes(), usize::MAX);
+            assert!(signals(&found).is_empty(), "{dialect}: {text:?}: {}", show(&found));
+        }
+    }
+}
