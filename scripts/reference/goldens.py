@@ -70,4 +70,5 @@ def main():
         sys.stdout.buffer.write(json.dumps(golden, ensure_ascii=False).encode() + b"\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

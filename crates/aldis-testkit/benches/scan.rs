@@ -1,0 +1,216 @@
+//! How fast plain text is scanned, beside what is possible and what people use today:
+//! `cargo bench -p aldis-testkit --bench scan`.
+
+mod measure;
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aldis_core::dialect::builtins;
+use aldis_core::{Dialect, Finding, Origin, Rules, Scanner, scan};
+use aldis_testkit::corpus::bulk::agent_text;
+use measure::{Bars, Contender, medians, timed};
+use regex::bytes::Regex;
+
+const BYTES: usize = 100_000_000;
+const SIGNAL_EVERY: usize = 50_000;
+/// Python would take half a minute for all of it.
+const PYTHON_BYTES: usize = 2_000_000;
+const CHUNK: usize = 64 * 1024;
+const ROUNDS: usize = 7;
+
+const NAMES: [&str; 7] = [
+    "`memchr`, absent byte",
+    "scan, whole",
+    "scan, in chunks of 64 KiB",
+    "scan, whole, 100 more names",
+    "`regex`, the patterns as they are",
+    "`regex`, rewritten by hand",
+    "Python references",
+];
+
+fn main() -> io::Result<()> {
+    let bulk = agent_text(BYTES, Some(SIGNAL_EVERY), 1);
+    let text = bulk.text.as_bytes();
+    let builtin = Rules::builtin();
+    let more = Rules::new(builtins().iter().cloned().chain([Arc::new(hundred_names()?)]));
+    let literal = Regex::new(&literal_patterns()).map_err(io::Error::other)?;
+    let rewritten = Regex::new(&rewritten_patterns()).map_err(io::Error::other)?;
+
+    let sound = [count(&whole(builtin, text)), count(&chunked(builtin, text))];
+    if sound.iter().any(|found| *found != bulk.signals.len()) {
+        let expected = bulk.signals.len();
+        return Err(io::Error::other(format!("found {sound:?} signals instead of {expected}")));
+    }
+
+    let mut contenders: Vec<Contender<'_>> = vec![
+        Box::new(|| timed(|| memchr::memchr(0, text))),
+        Box::new(|| timed(|| whole(builtin, text))),
+        Box::new(|| timed(|| chunked(builtin, text))),
+        Box::new(|| timed(|| whole(&more, text))),
+        Box::new(|| timed(|| literal.find_iter(text).count())),
+        Box::new(|| timed(|| rewritten.find_iter(text).count())),
+    ];
+    let mut rates: Vec<f64> =
+        medians(ROUNDS, &mut contenders)?.iter().map(|cost| rate(text.len(), *cost)).collect();
+    rates.push(python(&bulk.text)?);
+    print(&rates, text.len(), bulk.signals.len())?;
+    bars(&rates).report()
+}
+
+fn whole(rules: &Rules, text: &[u8]) -> Vec<Finding> {
+    scan(rules, text, &Origin::assistant())
+}
+
+fn chunked(rules: &Rules, text: &[u8]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut scanner = Scanner::new(rules, Origin::assistant());
+    for chunk in text.chunks(CHUNK) {
+        scanner.push(chunk, &mut |finding| findings.push(finding));
+    }
+    scanner.finish(&mut |finding| findings.push(finding));
+    findings
+}
+
+fn count(findings: &[Finding]) -> usize {
+    findings.iter().filter_map(Finding::signal).count()
+}
+
+/// Returns megabytes per second.
+fn rate(bytes: usize, cost: Duration) -> f64 {
+    bytes as f64 / 1e6 / cost.as_secs_f64()
+}
+
+/// A user's dialect with many names that have little in common.
+fn hundred_names() -> io::Result<Dialect> {
+    const VERBS: [&str; 10] = [
+        "DEPLOY",
+        "MIGRATE",
+        "ROLLOUT",
+        "VERIFY",
+        "PUBLISH",
+        "ARCHIVE",
+        "BACKFILL",
+        "REBUILD",
+        "SNAPSHOT",
+        "TRANSLATE",
+    ];
+    const NOUNS: [&str; 10] = [
+        "SCHEMA", "CLUSTER", "PACKAGE", "INDEX", "BUCKET", "GATEWAY", "QUEUE", "WALLET", "LEDGER",
+        "MANIFEST",
+    ];
+    const ENDS: [&str; 5] = ["READY", "HALTED", "GREEN", "OVERDUE", "PASSED"];
+    let mut toml = "v = 1\nname = \"ops\"\nabout = \"operations\"\nprompt = \"Say it.\"\n\n\
+                    [syntax]\nfamily = \"line\"\n"
+        .to_owned();
+    for (row, verb) in VERBS.iter().enumerate() {
+        for (column, noun) in NOUNS.iter().enumerate() {
+            let end = ENDS[(row + column) % ENDS.len()];
+            let name = format!("{verb}_{noun}_{end}");
+            // Writing to a string cannot fail.
+            let _ = write!(
+                toml,
+                "\n[[signals]]\nname = \"{name}\"\nmeaning = \"info\"\nsubject = \"required\"\n"
+            );
+        }
+    }
+    Dialect::from_toml(&toml).map_err(io::Error::other)
+}
+
+const CAW: [&str; 10] = [
+    "EXPANSION",
+    "INIT",
+    "PLANNING",
+    "EXECUTION",
+    "QA",
+    "REVIEW",
+    "FIX",
+    "CHECK",
+    "REFLECT",
+    "AUTO",
+];
+const DELIVERY: [&str; 14] = [
+    "READY_FOR_REVIEW",
+    "TASK_INCOMPLETE",
+    "INFRA_BLOCKED",
+    "REVIEW_PASSED",
+    "REVIEW_FAILED",
+    "AUDIT_PASSED",
+    "AUDIT_FAILED",
+    "AUDIT_BLOCKED",
+    "EXPANDED_TASK_SPECIFICATION",
+    "EXPERT_ADVICE",
+    "EXPERT_UNSUCCESSFUL",
+    "EXPERT_CREATED",
+    "FILE CONFLICT",
+    "CHECKPOINT",
+];
+const DELIVERY_ALONE: [&str; 5] = [
+    "REMEDIATION_COMPLETE",
+    "HEALTH_AUDIT: HEALTHY",
+    "HEALTH_AUDIT: UNHEALTHY",
+    "SEEKING_DIVINE_CLARIFICATION",
+    "EXPERT_REQUEST",
+];
+const OTHERS: &str = "<chorus>\\w+(?::\\s*.+?)?</chorus>|TURN_COMPLETE\\s*\\z|\
+                      ^```pilot-signal$|NAVIGATOR_STATUS";
+
+/// The patterns of the five seed dialects, joined, in the mode that is the default.
+fn literal_patterns() -> String {
+    let caw = CAW.map(|name| format!("(?i:SIGNAL:\\s*{name}_COMPLETE)")).join("|");
+    let delivery = DELIVERY.map(|name| format!("^{name}:\\s*\\S+")).join("|");
+    let alone = DELIVERY_ALONE.map(|name| format!("^{name}$")).join("|");
+    format!("(?m){caw}|{delivery}|{alone}|{OTHERS}")
+}
+
+/// The same for ASCII only and with common parts taken out.
+fn rewritten_patterns() -> String {
+    let (caw, delivery, alone) = (CAW.join("|"), DELIVERY.join("|"), DELIVERY_ALONE.join("|"));
+    format!(
+        "(?m-u)(?i:SIGNAL:\\s*(?:{caw})_COMPLETE)|^(?:{delivery}):\\s*\\S+|^(?:{alone})$|{OTHERS}"
+    )
+}
+
+/// Returns megabytes per second of the patterns of the first two seeds, run by Python itself.
+fn python(text: &str) -> io::Result<f64> {
+    let slice = &text[..text.floor_char_boundary(PYTHON_BYTES)];
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), slice)?;
+    let script =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/reference/throughput.py");
+    let output = Command::new("python3").arg(script).arg(file.path()).output()?;
+    let seconds = String::from_utf8_lossy(&output.stdout).trim().parse::<f64>();
+    let seconds = seconds.map_err(|error| {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        io::Error::other(format!("python3 gave no time ({error}): {said}"))
+    })?;
+    Ok(rate(slice.len(), Duration::from_secs_f64(seconds)))
+}
+
+fn print(rates: &[f64], bytes: usize, signals: usize) -> io::Result<()> {
+    let [memchr, _, _, _, regex, _, python] = *rates else { return Ok(()) };
+    let mut out = io::stdout().lock();
+    let size = bytes as f64 / 1e6;
+    writeln!(out, "{size:.0} MB of agent text, {signals} signals, every built-in dialect.\n")?;
+    writeln!(out, "| | MB/s | % of `memchr` | x `regex` | x Python |\n|---|---|---|---|---|")?;
+    for (name, rate) in NAMES.iter().zip(rates) {
+        let (share, times, python) = (100.0 * rate / memchr, rate / regex, rate / python);
+        writeln!(out, "| {name} | {rate:.0} | {share:.1} | {times:.1} | {python:.0} |")?;
+    }
+    Ok(())
+}
+
+fn bars(rates: &[f64]) -> Bars {
+    let mut bars = Bars::default();
+    let [memchr, whole, _, _, regex, _, python] = *rates else { return bars };
+    let (share, times, python) = (100.0 * whole / memchr, whole / regex, whole / python);
+    bars.add("at least 5,000 MB/s", format!("{whole:.0} MB/s"), whole >= 5_000.0);
+    bars.add("at least 40 % of `memchr`", format!("{share:.1} %"), share >= 40.0);
+    bars.add("at least 10 x `regex`, as they are", format!("{times:.1} x"), times >= 10.0);
+    bars.add("at least 500 x Python", format!("{python:.0} x"), python >= 500.0);
+    bars
+}

@@ -1,0 +1,113 @@
+//! How fast a transcript file is read and scanned, beside `wc -l` and `cat` on the same file:
+//! `cargo bench -p aldis-testkit --bench transcript`.
+
+mod measure;
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use aldis_core::transcript::{Format, Reader};
+use aldis_core::{Finding, Message, Rules, scan};
+use aldis_testkit::corpus::bulk::claude_transcript;
+use measure::{Bars, Contender, medians, timed};
+use nix::sys::resource::{UsageWho, getrusage};
+
+const BYTES: usize = 100_000_000;
+const BUFFER: usize = 256 * 1024;
+const ROUNDS: usize = 9;
+
+const NAMES: [&str; 4] = ["`cat`", "`wc -l`", "read and scan", "read only"];
+
+fn main() -> io::Result<()> {
+    let transcript = claude_transcript(BYTES, 1);
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), &transcript.text)?;
+    let (bytes, expected) = (transcript.text.len(), transcript.signals.len());
+    drop(transcript);
+
+    let found = pipeline(file.path())?;
+    if found != expected {
+        return Err(io::Error::other(format!("found {found} signals instead of {expected}")));
+    }
+
+    let path = file.path();
+    let mut contenders: Vec<Contender<'_>> = vec![
+        Box::new(|| child("cat", &[], path)),
+        Box::new(|| child("wc", &["-l"], path)),
+        Box::new(|| timed(|| pipeline(path))),
+        Box::new(|| timed(|| read(path, &mut |_| ()))),
+    ];
+    let costs = medians(ROUNDS, &mut contenders)?;
+    print(&costs, bytes, expected)?;
+
+    let mut bars = Bars::default();
+    let [_, lines, scanned, _] = *costs else { return Ok(()) };
+    let share = 100.0 * lines.as_secs_f64() / scanned.as_secs_f64();
+    bars.add("at least 80 % of the speed of `wc -l`", format!("{share:.1} %"), share >= 80.0);
+    bars.report()
+}
+
+/// Reads and scans the file as the command does; returns how many signals were found.
+fn pipeline(path: &Path) -> io::Result<usize> {
+    let rules = Rules::builtin();
+    let may_matter = |raw: &[u8]| rules.may_match_json(raw);
+    let mut found = 0;
+    let mut on_message = |message: Message| {
+        let findings = scan(rules, message.text.as_bytes(), &message.origin);
+        found += findings.iter().filter_map(Finding::signal).count();
+    };
+    let mut reader = Reader::new(Format::ClaudeCode, &may_matter);
+    read(path, &mut |chunk| reader.push(chunk, &mut on_message))?;
+    reader.finish(&mut on_message);
+    Ok(found)
+}
+
+fn read(path: &Path, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(()),
+            length => take(&buffer[..length]),
+        }
+    }
+}
+
+/// Returns the processor time, user and system, of a command on the file.
+fn child(command: &str, arguments: &[&str], path: &Path) -> io::Result<Duration> {
+    let before = children()?;
+    Command::new(command).args(arguments).arg(path).stdout(Stdio::null()).status()?;
+    Ok(children()?.saturating_sub(before))
+}
+
+/// Returns the processor time of all children that have ended.
+fn children() -> io::Result<Duration> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let micros = |time: nix::sys::time::TimeVal| {
+        u64::try_from(time.tv_sec() * 1_000_000 + time.tv_usec()).unwrap_or(0)
+    };
+    Ok(Duration::from_micros(micros(usage.user_time()) + micros(usage.system_time())))
+}
+
+fn print(costs: &[Duration], bytes: usize, signals: usize) -> io::Result<()> {
+    let [cat, lines, ..] = *costs else { return Ok(()) };
+    let mut out = io::stdout().lock();
+    let size = bytes as f64 / 1e6;
+    writeln!(out, "{size:.0} MB of a Claude Code transcript, {signals} signals.\n")?;
+    writeln!(out, "| | ms | MB/s | % of `cat` | % of `wc -l` |\n|---|---|---|---|---|")?;
+    for (name, cost) in NAMES.iter().zip(costs) {
+        let (seconds, share) = (cost.as_secs_f64(), |of: Duration| 100.0 * of.as_secs_f64());
+        writeln!(
+            out,
+            "| {name} | {:.1} | {:.0} | {:.1} | {:.1} |",
+            seconds * 1e3,
+            size / seconds,
+            share(cat) / seconds,
+            share(lines) / seconds
+        )?;
+    }
+    Ok(())
+}
