@@ -8,7 +8,7 @@
 //! It is pure: it reads no clock, file or environment, starts nothing, and cannot fail on any input.
 //!
 //! * [`dialect`]: how signals are written, as data over six grammar families.
-//! * [`scan`]: the streaming [`Scanner`], the same result for any chunking.
+//! * [`mod@scan`]: the streaming [`Scanner`], the same result for any chunking.
 //! * [`transcript`]: hosts' files and streams as [`Message`]s with their [`Origin`].
 //! * [`parser`]: the small interface for programs that only want to ask "is it complete?".
 //! * [`prompt`]: what to tell an agent so that it speaks a dialect.

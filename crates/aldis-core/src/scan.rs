@@ -15,7 +15,7 @@
 
 mod ansi;
 mod claims;
-mod context;
+pub(crate) mod context;
 pub(crate) mod draft;
 mod engine;
 mod fences;

@@ -101,7 +101,7 @@ impl Hearing<'_> {
         let format = self.selection.input.resolve(head);
         let whole = self.keep_text || self.selection.matching == Matching::Reference;
         if format == Format::Text {
-            return if whole { Ear::Whole(Vec::new()) } else { Ear::Text(TextEar::default()) };
+            return if whole { Ear::Whole(Vec::new()) } else { Ear::Text(Box::default()) };
         }
         let reader = Reader::new(format, may_matter);
         Ear::Transcript(if self.follow { reader.following() } else { reader })
@@ -213,7 +213,7 @@ impl Amount {
 
 /// What is listening to the bytes of one input.
 enum Ear<'a> {
-    Text(TextEar<'a>),
+    Text(Box<TextEar<'a>>),
     Transcript(Reader<'a>),
     /// Text that is kept to its end before it is scanned.
     Whole(Vec<u8>),

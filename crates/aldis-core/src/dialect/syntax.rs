@@ -1,5 +1,5 @@
 //! The six grammar families. Each file holds a family's data and the functions that read one signal
-//! of it from bytes; where in a message such bytes may stand is the business of [`crate::scan`].
+//! of it from bytes; where in a message such bytes may stand is the business of [`mod@crate::scan`].
 
 pub mod block;
 pub(crate) mod body;

@@ -97,7 +97,11 @@ impl Stripper {
                     self.remove(&partial);
                 }
                 Sequence::Other => {
-                    let partial = std::mem::take(&mut self.partial);
+                    let mut partial = std::mem::take(&mut self.partial);
+                    // The byte that broke it off may begin another.
+                    if *byte == 0x1B && partial.pop().is_some() {
+                        self.partial.push(0x1B);
+                    }
                     self.pass(&partial, pass);
                 }
             }

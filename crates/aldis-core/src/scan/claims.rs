@@ -246,7 +246,7 @@ impl Engine<'_> {
     }
 
     /// Ends the body of the last line signal at `end`.
-    pub(crate) fn close_body(&mut self, window: &Window<'_>, end: u64) {
+    pub(crate) fn close_body(&mut self, window: &Window<'_>, removals: &Removals, end: u64) {
         let Some(body) = self.body.take() else { return };
         let Syntax::Line(syntax) = &self.rules.dialects()[body.dialect].syntax else { return };
         let shown = window.slice(body.start, end.min(body.start + body.limit));
@@ -260,7 +260,7 @@ impl Engine<'_> {
         let Some(pending) = self.pending.get_mut(index) else { return };
         pending.open = false;
         pending.signal.trusted = trusted;
-        pending.signal.body_end = Some(pending.signal.place.span.end + (end - pending.end));
+        pending.signal.body_end = Some(removals.original_end(end));
         pending.signal.warnings.extend(read.warnings);
         pending.signal.fields = read.fields;
         if let Some(field) = self.rules.dialects()[body.dialect]

@@ -232,6 +232,8 @@ impl<'r> Engine<'r> {
     ) -> Flow {
         if self.context.comment && self.comment_searched <= self.at {
             self.context.comment = false;
+            // Back-quotes in the comment open nothing behind it.
+            self.context.inline.restart(self.comment_searched);
             return Flow::On(self.at);
         }
         match close {
@@ -292,7 +294,7 @@ impl<'r> Engine<'r> {
     pub(crate) fn finish(&mut self, window: &Window<'_>, removals: &Removals) {
         self.run(window, removals);
         self.on_last_line(window, removals);
-        self.close_body(window, window.end());
+        self.close_body(window, removals, window.end());
         self.end_tags(window);
         self.end_terminals(window);
         self.end_pending();

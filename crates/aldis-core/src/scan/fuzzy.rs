@@ -53,7 +53,8 @@ fn look_at_line(
             start: removals.original(start),
             end: removals.original_end(start + shown.len() as u64),
         };
-        let place = Place { span, line: engine.line_number_of(window, start), column: 1 };
+        let column = span.start - removals.original_end(start) + 1;
+        let place = Place { span, line: engine.line_number_of(window, start), column };
         return engine.miss(index, reason, &name, None, place, raw);
     }
 }
@@ -112,7 +113,7 @@ pub(crate) fn meant<'d>(dialect: &'d Dialect, word: &str) -> Option<(&'d str, Re
 pub(crate) fn resembles(word: &str, name: &str) -> Option<Reason> {
     // A look-alike letter takes two bytes, a separator one.
     let close = word.len() + 8 >= name.len() && word.len() <= 2 * name.len() + 1;
-    if word == name || !close {
+    if word.is_empty() || word == name || !close {
         return None;
     }
     let first = |text: &str| text.bytes().next().map(|byte| byte.to_ascii_lowercase());

@@ -270,7 +270,7 @@ impl Engine<'_> {
                     candidate.around = Some(self.surroundings(window, line.start));
                 }
                 if self.verdict(&candidate).is_none() {
-                    self.close_body(window, line.start);
+                    self.close_body(window, removals, line.start);
                     // The signal before may have been a request that swallows the rest.
                     candidate.quoted = self.mask != Mask::None;
                 }

@@ -16,15 +16,16 @@ use crate::signal::{Place, Reason};
 /// What is open in a tag dialect.
 #[derive(Debug)]
 pub(crate) enum TagState {
-    /// A tag closed after another was left open: nested if that one is closed too.
+    /// Tags closed after another was left open: nested if that one is closed too.
     Held {
-        candidate: Box<Candidate>,
+        inner: Vec<Candidate>,
         outer: Opening,
     },
     Idle,
+    /// An open tag, and the one around it with what that holds.
     Open {
         opening: Opening,
-        outer: Option<Opening>,
+        around: Option<(Opening, Vec<Candidate>)>,
     },
 }
 
@@ -141,22 +142,16 @@ impl Engine<'_> {
         }
         let opening = self.opening(window, removals, start, end);
         let state = self.take_tag(index);
-        let outer = match state {
+        let around = match state {
             TagState::Idle => None,
-            TagState::Open { opening: mut left, outer } => {
-                if let Some(outer) = outer {
-                    self.unclosed(index, outer, Reason::Unclosed);
-                }
+            TagState::Open { opening: mut left, around } => {
+                self.release(index, around);
                 left.name = self.name_after(window, index, left.content, start);
-                Some(left)
+                Some((left, Vec::new()))
             }
-            TagState::Held { candidate, outer } => {
-                self.unclosed(index, outer, Reason::Unclosed);
-                self.submit(*candidate, None);
-                None
-            }
+            TagState::Held { inner, outer } => Some((outer, inner)),
         };
-        self.set_tag(index, TagState::Open { opening, outer });
+        self.set_tag(index, TagState::Open { opening, around });
         Flow::On(end)
     }
 
@@ -171,9 +166,9 @@ impl Engine<'_> {
         let TagState::Open { opening, .. } = &self.tags[index] else {
             if let TagState::Held { .. } = &self.tags[index]
                 && !self.is_quoted(window, start, None)
-                && let TagState::Held { candidate, outer } = self.take_tag(index)
+                && let TagState::Held { inner, outer } = self.take_tag(index)
             {
-                self.nested(index, *candidate, outer);
+                self.nested(index, inner, outer);
             }
             return Flow::On(end);
         };
@@ -183,7 +178,7 @@ impl Engine<'_> {
         let dialect = &self.rules.dialects()[index];
         let result = tag.read(dialect, content, (opening.start, end));
         let state = self.take_tag(index);
-        let TagState::Open { opening, outer } = state else { return Flow::On(end) };
+        let TagState::Open { opening, around } = state else { return Flow::On(end) };
         let (_, raw) = self.place(window, removals, opening.start, end);
         let mut place = opening.place;
         place.span.end = removals.original_end(end);
@@ -206,10 +201,10 @@ impl Engine<'_> {
             legacy: false,
         };
         self.last_tag_end = end;
-        match outer {
-            Some(outer) => {
-                let candidate = Box::new(candidate);
-                self.set_tag(index, TagState::Held { candidate, outer });
+        match around {
+            Some((outer, mut inner)) => {
+                inner.push(candidate);
+                self.set_tag(index, TagState::Held { inner, outer });
             }
             None => self.submit(candidate, None),
         }
@@ -338,25 +333,43 @@ impl Engine<'_> {
         );
     }
 
-    fn nested(&mut self, index: usize, candidate: Candidate, outer: Opening) {
+    fn nested(&mut self, index: usize, inner: Vec<Candidate>, outer: Opening) {
         self.unclosed(index, outer, Reason::Nested);
-        let mut candidate = candidate;
-        if let Ok(draft) = &candidate.result {
-            candidate.result = Err(Defect::new(Reason::Nested, &*draft.name, draft.range));
+        for mut candidate in inner {
+            if let Ok(draft) = &candidate.result {
+                candidate.result = Err(Defect::new(Reason::Nested, &*draft.name, draft.range));
+            }
+            self.submit(candidate, None);
         }
-        self.submit(candidate, None);
+    }
+
+    /// Gives up a tag that was left open: what it held stands by itself.
+    fn release(&mut self, index: usize, around: Option<(Opening, Vec<Candidate>)>) {
+        let Some((outer, inner)) = around else { return };
+        self.unclosed(index, outer, Reason::Unclosed);
+        for candidate in inner {
+            self.submit(candidate, None);
+        }
     }
 
     /// Gives up tags that have grown longer than any signal.
     pub(crate) fn expire_tags(&mut self, window: &Window<'_>) {
         for index in 0..self.tags.len() {
-            let start = match &self.tags[index] {
-                TagState::Idle => continue,
-                TagState::Open { opening, .. } => opening.start,
-                TagState::Held { outer, .. } => outer.start,
-            };
-            if self.at - start > SIGNAL_MAX {
-                self.end_tag(window, index, Reason::TooLong);
+            let expired = |start: u64| self.at - start > SIGNAL_MAX;
+            match &self.tags[index] {
+                TagState::Open { opening, .. } if expired(opening.start) => {
+                    self.end_tag(window, index, Reason::TooLong);
+                }
+                TagState::Held { outer, .. } if expired(outer.start) => {
+                    self.end_tag(window, index, Reason::TooLong);
+                }
+                TagState::Open { around: Some((outer, _)), .. } if expired(outer.start) => {
+                    if let TagState::Open { opening, around } = self.take_tag(index) {
+                        self.release(index, around);
+                        self.set_tag(index, TagState::Open { opening, around: None });
+                    }
+                }
+                TagState::Held { .. } | TagState::Idle | TagState::Open { .. } => {}
             }
         }
     }
@@ -370,17 +383,12 @@ impl Engine<'_> {
     fn end_tag(&mut self, window: &Window<'_>, index: usize, reason: Reason) {
         match self.take_tag(index) {
             TagState::Idle => {}
-            TagState::Open { mut opening, outer } => {
-                if let Some(outer) = outer {
-                    self.unclosed(index, outer, Reason::Unclosed);
-                }
+            TagState::Open { mut opening, around } => {
+                self.release(index, around);
                 opening.name = self.name_after(window, index, opening.content, u64::MAX);
                 self.unclosed(index, opening, reason);
             }
-            TagState::Held { candidate, outer } => {
-                self.unclosed(index, outer, Reason::Unclosed);
-                self.submit(*candidate, None);
-            }
+            TagState::Held { inner, outer } => self.release(index, Some((outer, inner))),
         }
     }
 }

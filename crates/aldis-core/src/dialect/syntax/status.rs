@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::dialect::Dialect;
+use crate::scan::context::FenceLine;
 use crate::scan::draft::{Defect, Draft};
 use crate::scan::text::{
     SIGNAL_MAX, is_deceptive_text, is_placeholder, leading_percent, snake_case, trim_line_end,
@@ -65,7 +66,7 @@ impl Syntax {
             if line.next - opening.start > SIGNAL_MAX {
                 break Some((Reason::TooLong, None));
             }
-            if self.opens(line.text) {
+            if self.opens(line.text) || FenceLine::read(line.text).is_some() {
                 break Some((Reason::Unclosed, None));
             }
             draft.range.1 = line.seen_end();
@@ -85,6 +86,8 @@ impl Syntax {
             Some((reason, about)) => {
                 let mut defect = Defect::new(reason, &*draft.name, draft.range);
                 defect.about = about;
+                // What follows a broken block is read on its own.
+                next = opening.next;
                 Err(defect)
             }
         };
@@ -132,7 +135,7 @@ impl Ruled {
                 LineAt::Wait => return Some(Status::Wait),
                 LineAt::Line(_) | LineAt::Nothing | LineAt::TooLong => {
                     let defect = Defect::new(Reason::Unclosed, &*self.signal, draft.range);
-                    return Some(Status::Found { result: Err(defect), next });
+                    return Some(Status::Found { result: Err(defect), next: heading.next });
                 }
             };
             next = line.next;

@@ -58,7 +58,7 @@ fn rare_delivery(rng: &mut Rng) -> Claim {
         (
             "SEEKING_DIVINE_CLARIFICATION\nTask: task-1\nQuestion: which region?",
             "SEEKING_DIVINE_CLARIFICATION",
-            None,
+            Some("task-1"),
         ),
         ("EXPERT_ADVICE: index question 4\nUse a hash.", "EXPERT_ADVICE", Some("index question 4")),
         ("EXPERT_UNSUCCESSFUL: req-4", "EXPERT_UNSUCCESSFUL", Some("req-4")),
