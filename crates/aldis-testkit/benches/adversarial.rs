@@ -14,7 +14,7 @@ const MIB: usize = 1 << 20;
 const CHUNK: usize = 4096;
 const ROUNDS: usize = 3;
 /// What takes longer for one MiB has failed already: it is not tried with more.
-const PATIENCE: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What one kind costs.
 struct Row {

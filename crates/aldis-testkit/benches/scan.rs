@@ -28,8 +28,8 @@ const NAMES: [&str; 7] = [
     "scan, whole",
     "scan, in chunks of 64 KiB",
     "scan, whole, 100 more names",
-    "`regex`, the patterns as they are",
-    "`regex`, rewritten by hand",
+    "`regex`, five dialects",
+    "`regex`, every dialect",
     "Python references",
 ];
 
@@ -38,8 +38,8 @@ fn main() -> io::Result<()> {
     let text = bulk.text.as_bytes();
     let builtin = Rules::builtin();
     let more = Rules::new(builtins().iter().cloned().chain([Arc::new(hundred_names()?)]));
-    let literal = Regex::new(&literal_patterns()).map_err(io::Error::other)?;
-    let rewritten = Regex::new(&rewritten_patterns()).map_err(io::Error::other)?;
+    let five = Regex::new(&five_dialects()).map_err(io::Error::other)?;
+    let every = Regex::new(&every_dialect()).map_err(io::Error::other)?;
 
     let sound = [count(&whole(builtin, text)), count(&chunked(builtin, text))];
     if sound.iter().any(|found| *found != bulk.signals.len()) {
@@ -52,8 +52,8 @@ fn main() -> io::Result<()> {
         Box::new(|| timed(|| whole(builtin, text))),
         Box::new(|| timed(|| chunked(builtin, text))),
         Box::new(|| timed(|| whole(&more, text))),
-        Box::new(|| timed(|| literal.find_iter(text).count())),
-        Box::new(|| timed(|| rewritten.find_iter(text).count())),
+        Box::new(|| timed(|| five.find_iter(text).count())),
+        Box::new(|| timed(|| every.find_iter(text).count())),
     ];
     let mut rates: Vec<f64> =
         medians(ROUNDS, &mut contenders)?.iter().map(|cost| rate(text.len(), *cost)).collect();
@@ -156,23 +156,26 @@ const DELIVERY_ALONE: [&str; 5] = [
     "SEEKING_DIVINE_CLARIFICATION",
     "EXPERT_REQUEST",
 ];
+/// The other three of the seeds.
 const OTHERS: &str = "<chorus>\\w+(?::\\s*.+?)?</chorus>|TURN_COMPLETE\\s*\\z|\
                       ^```pilot-signal$|NAVIGATOR_STATUS";
+/// What is beyond the seeds, as the tools that speak it look for it.
+const BEYOND: &str = "<promise>COMPLETE</promise>|<<<RALPHEX:\\w+>>>|<event topic=\"[^\"]+\">|\
+                      <axiom>\\w+(?::\\s*.+?)?</axiom>|^---RALPH_STATUS---$|^EXIT_SIGNAL:\\s*true|\
+                      ^PHASE:\\s*\\S+|LOOP COMPLETE|TASK MODE COMPLETE|STAGNATION DETECTED|\
+                      (?i:SIGNAL:\\s*PHASE_ERROR)|(?i:SIGNAL:\\s*TRANSITION_TO_\\w+)";
 
-/// The patterns of the five seed dialects, joined, in the mode that is the default.
-fn literal_patterns() -> String {
+/// The patterns of the five seed dialects, joined.
+fn five_dialects() -> String {
     let caw = CAW.map(|name| format!("(?i:SIGNAL:\\s*{name}_COMPLETE)")).join("|");
     let delivery = DELIVERY.map(|name| format!("^{name}:\\s*\\S+")).join("|");
     let alone = DELIVERY_ALONE.map(|name| format!("^{name}$")).join("|");
-    format!("(?m){caw}|{delivery}|{alone}|{OTHERS}")
+    format!("(?m-u){caw}|{delivery}|{alone}|{OTHERS}")
 }
 
-/// The same for ASCII only and with common parts taken out.
-fn rewritten_patterns() -> String {
-    let (caw, delivery, alone) = (CAW.join("|"), DELIVERY.join("|"), DELIVERY_ALONE.join("|"));
-    format!(
-        "(?m-u)(?i:SIGNAL:\\s*(?:{caw})_COMPLETE)|^(?:{delivery}):\\s*\\S+|^(?:{alone})$|{OTHERS}"
-    )
+/// The patterns of all built-in dialects: the work that the scanner does.
+fn every_dialect() -> String {
+    format!("{}|{BEYOND}", five_dialects())
 }
 
 /// Returns megabytes per second of the patterns of the first two seeds, run by Python itself.
@@ -192,7 +195,7 @@ fn python(text: &str) -> io::Result<f64> {
 }
 
 fn print(rates: &[f64], bytes: usize, signals: usize) -> io::Result<()> {
-    let [memchr, _, _, _, regex, _, python] = *rates else { return Ok(()) };
+    let [memchr, _, _, _, _, regex, python] = *rates else { return Ok(()) };
     let mut out = io::stdout().lock();
     let size = bytes as f64 / 1e6;
     writeln!(out, "{size:.0} MB of agent text, {signals} signals, every built-in dialect.\n")?;
@@ -206,11 +209,11 @@ fn print(rates: &[f64], bytes: usize, signals: usize) -> io::Result<()> {
 
 fn bars(rates: &[f64]) -> Bars {
     let mut bars = Bars::default();
-    let [memchr, whole, _, _, regex, _, python] = *rates else { return bars };
+    let [memchr, whole, _, _, _, regex, python] = *rates else { return bars };
     let (share, times, python) = (100.0 * whole / memchr, whole / regex, whole / python);
     bars.add("at least 5,000 MB/s", format!("{whole:.0} MB/s"), whole >= 5_000.0);
     bars.add("at least 40 % of `memchr`", format!("{share:.1} %"), share >= 40.0);
-    bars.add("at least 10 x `regex`, as they are", format!("{times:.1} x"), times >= 10.0);
+    bars.add("at least 10 x `regex`, every dialect", format!("{times:.1} x"), times >= 10.0);
     bars.add("at least 500 x Python", format!("{python:.0} x"), python >= 500.0);
     bars
 }
