@@ -23,6 +23,7 @@ pub(crate) mod fuzzy;
 pub(crate) mod hints;
 mod lines;
 mod prefilter;
+mod quoting;
 mod retraction;
 mod rules;
 mod tags;

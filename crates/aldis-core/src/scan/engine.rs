@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use super::ansi::Removals;
 use super::claims::{Body, Pending};
-use super::context::{Context, FenceLine, is_quoting_line, is_quoting_prefix};
+use super::context::{Context, FenceLine};
 use super::prefilter::{Hit, Kinds, Prefilter};
 use super::rules::Rules;
 use super::tags::{Closer, TagState};
@@ -439,34 +439,6 @@ impl<'r> Engine<'r> {
         }
         // The line may matter for other reasons; its run of fence characters does not.
         Flow::On(at + run)
-    }
-
-    /// Returns whether the text at `start`, up to `end` if it is known, is quoted.
-    pub(crate) fn is_quoted(&mut self, window: &Window<'_>, start: u64, end: Option<u64>) -> bool {
-        if self.mask != Mask::None || self.context.fence.is_some() || self.context.comment {
-            return true;
-        }
-        let near = start.saturating_sub(LEAD_IN_MAX).max(self.line_start);
-        let before = window.slice(near, start);
-        // A line that is too long to be a quotation is not looked at from its start.
-        let prefix = (near == self.line_start).then_some(before);
-        if prefix.is_some_and(is_quoting_prefix) || self.is_quoting_line(window, start) {
-            return true;
-        }
-        if let Some(end) = end {
-            let after = window.slice(end, end + LEAD_IN_MAX);
-            let after = &after[..memchr::memchr(b'\n', after).unwrap_or(after.len())];
-            if super::context::is_in_quotation_marks(before, after) {
-                return true;
-            }
-        }
-        self.context.inline.is_code_at(window, start)
-    }
-
-    fn is_quoting_line(&self, window: &Window<'_>, start: u64) -> bool {
-        // The start of a longer line may be gone.
-        let known = start - self.line_start <= SIGNAL_MAX;
-        known && is_quoting_line(window.slice(self.line_start, start.max(self.line_start + 1)))
     }
 
     /// Returns the line of the current place, if it can be read.

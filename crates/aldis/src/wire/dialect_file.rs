@@ -167,6 +167,8 @@ pub struct Signal {
     pub subject: Option<Presence>,
     /// What its subject looks like. Default: id.
     pub subject_form: Option<SubjectForm>,
+    /// A body field that names the subject where the signal itself does not.
+    pub subject_from: Option<String>,
     /// What is said with it. Default: none.
     pub payload: Option<Payload>,
     /// Who may say it; empty for everyone.

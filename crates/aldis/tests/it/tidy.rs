@@ -119,7 +119,9 @@ fn every_reason_is_documented() {
 #[test]
 fn links_between_documents_lead_somewhere() {
     let mut broken = Vec::new();
-    for path in files(&root(), &["md"]) {
+    // The test data are documents to be read, not to be followed.
+    let data = root().join("testdata");
+    for path in files(&root(), &["md"]).into_iter().filter(|path| !path.starts_with(&data)) {
         let text = fs::read_to_string(&path).unwrap();
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let file = target.split('#').next().unwrap();
