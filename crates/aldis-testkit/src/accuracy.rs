@@ -5,8 +5,8 @@
 //! that was said is not accepted. Both are counted per message, and only the message's own dialect
 //! is read.
 
+pub mod labelled;
 mod report;
-pub mod shared;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};

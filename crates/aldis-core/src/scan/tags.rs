@@ -173,6 +173,7 @@ impl Engine<'_> {
             return Flow::On(end);
         };
         let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
+        let line_end = end + rest.len() as u64;
         let rest = String::from_utf8_lossy(rest).into_owned();
         let content = window.slice(opening.content, start);
         let dialect = &self.rules.dialects()[index];
@@ -182,7 +183,7 @@ impl Engine<'_> {
         let (_, raw) = self.place(window, removals, opening.start, end);
         let mut place = opening.place;
         place.span.end = removals.original_end(end);
-        let lines = window.slice(opening.start, end + rest.len() as u64);
+        let lines = window.slice(opening.start, line_end);
         let before = window.slice(opening.start.saturating_sub(LEAD_IN_MAX), opening.start);
         let before = &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..];
         let candidate = Candidate {

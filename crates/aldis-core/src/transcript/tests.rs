@@ -36,13 +36,13 @@ const SAMPLES: [(&str, Format); 18] = [
 ];
 
 #[expect(clippy::disallowed_methods, reason = "the samples are files; only tests read them")]
-fn shared(path: &str) -> Vec<u8> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+fn testdata(path: &str) -> Vec<u8> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
     std::fs::read(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 fn sample(path: &str) -> Vec<u8> {
-    shared(&format!("hosts/samples/{path}"))
+    testdata(&format!("hosts/samples/{path}"))
 }
 
 fn marked(raw: &[u8]) -> bool {
@@ -159,7 +159,7 @@ fn hostile_files() {
         ("25_web_fetch", 0),
         ("26_web_fetch_obeyed", 1),
     ] {
-        let claims = claims(&shared(&format!("hostile/transcript_{path}.jsonl")));
+        let claims = claims(&testdata(&format!("hostile/transcript_{path}.jsonl")));
         let whole = claims.iter().filter(|text| text.contains(BLOCK)).count();
         assert_eq!(whole, want, "{path}: {claims:?}");
     }
@@ -175,11 +175,11 @@ fn bad_lines_are_counted_and_hide_nothing() {
         ("16_deep_line", 1),
         ("23_dup_role_key", 1),
     ] {
-        let bytes = shared(&format!("hostile/transcript_{path}.jsonl"));
+        let bytes = testdata(&format!("hostile/transcript_{path}.jsonl"));
         let (_, skipped) = read_chunks(Format::ClaudeCode, [&*bytes], &marked);
         assert_eq!(skipped, want, "{path}");
     }
-    let other = shared("hostile/transcript_06_other_session.jsonl");
+    let other = testdata("hostile/transcript_06_other_session.jsonl");
     let dead = read(&other).into_iter().find(|message| !message.origin.live).unwrap();
     assert_eq!(dead.origin.detail.as_deref(), Some("another session"));
 }
@@ -272,7 +272,7 @@ fn streams_count_each_text_once() {
 
 fn any_sample() -> impl Strategy<Value = (Vec<u8>, Format)> {
     let hostile = ["12_bad_line_middle", "13_nul_padding", "15_bom", "19_interleaved_deltas"]
-        .map(|name| shared(&format!("hostile/transcript_{name}.jsonl")))
+        .map(|name| testdata(&format!("hostile/transcript_{name}.jsonl")))
         .map(|bytes| (detect(&bytes), bytes));
     let samples = SAMPLES.map(|(path, format)| (format, sample(path)));
     let all: Vec<_> = samples.into_iter().chain(hostile).map(|(f, bytes)| (bytes, f)).collect();

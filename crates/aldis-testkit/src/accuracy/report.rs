@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::shared::Labelled;
+use super::labelled::Labelled;
 use super::{Matching, Tally, judge};
 use crate::corpus::{Decided, Phenomenon, Sample, phenomena};
 

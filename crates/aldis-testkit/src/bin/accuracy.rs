@@ -1,7 +1,7 @@
 //! Prints how often reference and careful matching stop falsely or miss, as Markdown.
 //!
 //! `cargo run --release -p aldis-testkit --bin aldis-accuracy -- [--count N] [--seed N]
-//! [--shared DIR] [--show N]`. Exits with 1 if careful matching errs where no error is allowed, and
+//! [--data DIR] [--show N]`. Exits with 1 if careful matching errs where no error is allowed, and
 //! with 2 if it cannot measure. `--show` prints the first wrong messages to standard error.
 
 use std::env;
@@ -10,24 +10,24 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use aldis_testkit::accuracy::{Matching, Report, accepted, refused, shared};
+use aldis_testkit::accuracy::{Matching, Report, accepted, labelled, refused};
 use aldis_testkit::corpus::{Sample, samples};
 
 struct Options {
     count: usize,
     seed: u64,
-    shared: PathBuf,
+    data: PathBuf,
     show: usize,
 }
 
 fn options(mut args: impl Iterator<Item = String>) -> Result<Options, Box<dyn Error>> {
-    let mut options = Options { count: 100_000, seed: 1, shared: default_shared(), show: 0 };
+    let mut options = Options { count: 100_000, seed: 1, data: default_data(), show: 0 };
     while let Some(flag) = args.next() {
         let value = args.next().ok_or_else(|| format!("`{flag}` needs a value"))?;
         match flag.as_str() {
             "--count" => options.count = value.parse()?,
             "--seed" => options.seed = value.parse()?,
-            "--shared" => options.shared = value.into(),
+            "--data" => options.data = value.into(),
             "--show" => options.show = value.parse()?,
             _ => return Err(format!("unknown option `{flag}`").into()),
         }
@@ -35,9 +35,9 @@ fn options(mut args: impl Iterator<Item = String>) -> Result<Options, Box<dyn Er
     Ok(options)
 }
 
-/// The directory `shared` next to the checkout.
-fn default_shared() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared")
+/// The labelled texts of this repository.
+fn default_data() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
 }
 
 fn show(out: &mut impl Write, sample: &Sample) -> io::Result<()> {
@@ -56,7 +56,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
     let options = options(env::args().skip(1))?;
     let (mut out, mut log) = (io::stdout().lock(), io::stderr().lock());
     let mut report = Report::default();
-    let (endings, hostile) = (shared::endings(&options.shared)?, shared::hostile(&options.shared)?);
+    let (endings, hostile) = (labelled::endings(&options.data)?, labelled::hostile(&options.data)?);
     let mut wrong = report.labelled("conformance endings", &endings);
     wrong.extend(report.labelled("hostile texts", &hostile));
     for message in wrong {

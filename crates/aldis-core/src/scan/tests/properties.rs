@@ -126,6 +126,8 @@ const FOUND: &[&[u8]] = &[
     b":\n---\nSIGNAL: QA_COMPLETE\n---\n",
     b"\nHEALTH_AUDIT: HEALTHY\n\x1b[\x1b[31m",
     b"\x1b[31mREADY FOR REVIEW: t1---\r\nSIGNAL: AUTO_COMPLETE\r\n---",
+    // Invalid bytes take more room when they are decoded: a control far behind is not on the line.
+    b"<promise>COMPLETE</promise>\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\n\x00",
 ];
 
 #[test]

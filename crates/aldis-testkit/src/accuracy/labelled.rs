@@ -1,6 +1,6 @@
 //! The labelled messages that are not generated: conformance endings and hostile texts.
 //!
-//! They lie beside the checkout, in the directory given to each function.
+//! They are files of `testdata`, or of another directory laid out like it.
 
 use std::fs;
 use std::io;
@@ -90,8 +90,8 @@ fn label(signal: &Signal) -> String {
 /// # Errors
 ///
 /// Fails if the file cannot be read or is not what it should be.
-pub fn endings(shared: &Path) -> io::Result<Vec<Labelled>> {
-    let rows = rows(&shared.join("conformance/endings.jsonl"))?;
+pub fn endings(data: &Path) -> io::Result<Vec<Labelled>> {
+    let rows = rows(&data.join("conformance/endings.jsonl"))?;
     let labelled = rows.into_iter().enumerate().map(|(index, row)| {
         Ok(Labelled {
             name: format!("ending {}", index + 1),
@@ -108,8 +108,8 @@ pub fn endings(shared: &Path) -> io::Result<Vec<Labelled>> {
 /// # Errors
 ///
 /// Fails if a file cannot be read or is not what it should be.
-pub fn hostile(shared: &Path) -> io::Result<Vec<Labelled>> {
-    let directory = shared.join("hostile");
+pub fn hostile(data: &Path) -> io::Result<Vec<Labelled>> {
+    let directory = data.join("hostile");
     let rows = rows(&directory.join("scan.jsonl"))?;
     let labelled = rows.into_iter().map(|row| {
         let name = member(&row, "file")?;
