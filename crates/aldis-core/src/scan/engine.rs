@@ -299,7 +299,9 @@ impl<'r> Engine<'r> {
         self.end_terminals(window);
         self.end_pending();
         self.end_legacy();
-        fuzzy::look_at_tail(self, window, removals);
+        if self.origin.may_signal() {
+            fuzzy::look_at_tail(self, window, removals);
+        }
     }
 
     /// The last line that shows anything may be a signal in any case, which no literal finds.

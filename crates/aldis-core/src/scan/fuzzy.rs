@@ -1,7 +1,8 @@
 //! Misspelled names near the end of a message.
 //!
 //! An agent that means to signal does so at the end. There, and only there, lines are compared with
-//! the known names letter by letter, which would cost too much everywhere.
+//! the known names letter by letter, which would cost too much everywhere. What others than the agent
+//! say is not looked at: nobody is to be corrected there.
 
 use super::ansi::Removals;
 use super::engine::Engine;
@@ -14,6 +15,8 @@ use crate::signal::{Place, Reason, Span};
 /// How much of the end is looked at.
 pub(crate) const TAIL_MAX: u64 = 4 * 1024;
 
+/// No name is longer.
+const NAME_MAX: usize = 64;
 /// Longer lines are prose.
 const LINE_MAX: usize = 200;
 
@@ -46,7 +49,6 @@ fn look_at_line(
     let rules = engine.rules;
     for (index, dialect) in rules.dialects().iter().enumerate() {
         let Some((name, reason)) = misspelled(dialect, shown) else { continue };
-        let reason = if engine.origin.may_signal() { reason } else { Reason::UntrustedOrigin };
         let raw = removals.restore(start, shown);
         let raw = String::from_utf8_lossy(&raw).into_owned();
         let span = Span {
@@ -79,6 +81,10 @@ fn misspelled(dialect: &Dialect, line: &[u8]) -> Option<(String, Reason)> {
 }
 
 fn named(dialect: &Dialect, head: &str) -> Option<(String, Reason)> {
+    // Longer heads are sentences.
+    if head.len() > 2 * NAME_MAX {
+        return None;
+    }
     let head = head.trim_matches(|c: char| c.is_whitespace() || "*_#`>-.".contains(c));
     meant(dialect, head).map(|(name, reason)| (name.to_owned(), reason))
 }
@@ -116,7 +122,7 @@ pub(crate) fn resembles(word: &str, name: &str) -> Option<Reason> {
     if word.is_empty() || word == name || !close {
         return None;
     }
-    let first = |text: &str| text.bytes().next().map(|byte| byte.to_ascii_lowercase());
+    let first = |text: &str| text.as_bytes()[0].to_ascii_lowercase();
     if first(word) != first(name)
         && word.is_ascii()
         && !word[1..].eq_ignore_ascii_case(&name[1..])
@@ -128,23 +134,23 @@ pub(crate) fn resembles(word: &str, name: &str) -> Option<Reason> {
         return Some(Reason::WrongCase);
     }
     if is_deceptive_text(word.as_bytes()) {
-        let seen: String = word.chars().filter(|c| c.is_ascii_graphic()).collect();
-        return (plain(&seen) == plain(name)).then_some(Reason::Hidden);
+        let seen = letters(word).filter(char::is_ascii_graphic);
+        return seen.eq(letters(name)).then_some(Reason::Hidden);
     }
-    let (letters, wanted) = (plain(word), plain(name));
-    if letters == wanted {
+    if letters(word).eq(letters(name)) {
         return Some(Reason::Misspelled);
     }
-    let ascii: String = letters.chars().map(look_alike).collect();
-    if !letters.is_ascii() && ascii == wanted {
-        return Some(Reason::Hidden);
+    if !word.is_ascii() {
+        return letters(word).map(look_alike).eq(letters(name)).then_some(Reason::Hidden);
     }
-    (wanted.len() >= 8 && within_one(&letters, &wanted)).then_some(Reason::Misspelled)
+    let (said, meant) = (letters(word).count(), letters(name).count());
+    let close = meant >= 8 && said.abs_diff(meant) <= 1;
+    (close && within_one(word, name)).then_some(Reason::Misspelled)
 }
 
 /// Returns the letters and digits of a word in lower case.
-fn plain(word: &str) -> String {
-    word.chars().filter(|c| !matches!(c, ' ' | '_' | '-')).flat_map(char::to_lowercase).collect()
+fn letters(word: &str) -> impl Iterator<Item = char> {
+    word.chars().filter(|c| !matches!(c, ' ' | '_' | '-')).flat_map(char::to_lowercase)
 }
 
 /// Returns the ASCII letter that a Cyrillic or Greek one looks like.
@@ -173,7 +179,7 @@ fn look_alike(c: char) -> char {
 
 /// Returns whether one inserted, removed or changed letter turns one word into the other.
 fn within_one(left: &str, right: &str) -> bool {
-    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
+    let (left, right): (Vec<char>, Vec<char>) = (letters(left).collect(), letters(right).collect());
     let (short, long) = if left.len() <= right.len() { (&left, &right) } else { (&right, &left) };
     let same = short.iter().zip(long.iter()).take_while(|(a, b)| a == b).count();
     match long.len() - short.len() {

@@ -17,6 +17,8 @@ pub struct Rules {
     pub(crate) watchful: Prefilter,
     /// What to look for in a line of JSON that holds text.
     json: Prefilter,
+    /// The first bytes of lines that are only found behind a line end.
+    line_starts: Vec<[u8; 3]>,
 }
 
 impl fmt::Debug for Rules {
@@ -34,11 +36,15 @@ impl Rules {
             .into_iter()
             .chain(dialects.iter().flat_map(|dialect| starts_of(dialect)))
             .collect();
-        let escaped =
-            own.iter().map(|literal| Literal { text: escape(literal), ..literal.clone() });
+        let escaped = own.iter().flat_map(escaped);
         // A printable character written as an escape must not hide a signal.
         let escapes = (2..8).map(|high| Literal::new(&format!("\\u00{high}"), Kinds::LINE));
         let json = Prefilter::new(escaped.chain(escapes).collect());
+        let line_starts = own.iter().filter_map(|literal| match literal.text.as_slice() {
+            [_, first, second, third, ..] if literal.skip == 1 => Some([*first, *second, *third]),
+            _ => None,
+        });
+        let line_starts = line_starts.collect();
         let quiet: Vec<Literal> = own.into_iter().chain(context_literals()).collect();
         let retractions =
             RETRACTION_LITERALS.iter().map(|word| Literal::new(word, Kinds::RETRACTION)).collect();
@@ -47,6 +53,7 @@ impl Rules {
             watchful: Prefilter::new(quiet.clone()).and(Prefilter::new(retractions)),
             quiet: Prefilter::new(quiet),
             json,
+            line_starts,
         }
     }
 
@@ -64,10 +71,7 @@ impl Rules {
     /// Returns whether the first line of a message may be one that is otherwise only found behind a
     /// line end.
     pub(crate) fn may_start_line(&self, text: &[u8]) -> bool {
-        let starts = self.dialects.iter().flat_map(|dialect| starts_of(dialect));
-        starts
-            .filter(|literal| literal.skip > 0)
-            .any(|literal| text.starts_with(&literal.text[1..4]))
+        self.line_starts.iter().any(|start| text.starts_with(start))
     }
 
     /// Returns whether a line of JSON may hold text that matters: `false` means that no string in it
@@ -148,9 +152,15 @@ fn capitalised(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Returns a literal as it stands inside a JSON string.
-fn escape(literal: &Literal) -> Vec<u8> {
+/// Returns a literal as it stands inside a JSON string. A delimiter is looked for with the line end
+/// behind it, because tools print many lines that only begin with one; blocks whose delimiter has
+/// blanks behind it are found by their key.
+fn escaped(literal: &Literal) -> Vec<Literal> {
+    let ends: &[&str] = if literal.kinds == Kinds::BLOCK { &["\n", "\r"] } else { &[""] };
     let text = String::from_utf8_lossy(&literal.text);
-    let quoted = serde_json::Value::String(text.into_owned()).to_string();
-    quoted.trim_matches('"').as_bytes().to_vec()
+    let quoted = ends.iter().map(|end| {
+        let quoted = serde_json::Value::String(format!("{text}{end}")).to_string();
+        quoted.trim_matches('"').as_bytes().to_vec()
+    });
+    quoted.map(|text| Literal { text, ..literal.clone() }).collect()
 }

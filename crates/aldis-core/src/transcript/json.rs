@@ -28,7 +28,9 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Malfor
 
 /// Reads a raw member as a struct whose members are all optional; anything else is its default.
 pub(super) fn lenient<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+    // The error of a long string that is no object would quote all of it.
+    let object = raw.filter(|raw| !raw.get().starts_with('"'));
+    object.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
 /// A string that borrows from its line unless it has escapes, also inside an `Option`.

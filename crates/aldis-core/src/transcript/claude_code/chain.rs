@@ -116,7 +116,7 @@ impl Chain {
         }
         self.index();
         let earlier = self.by_key.get(&entry.key).map(|number| &self.nodes[*number as usize]);
-        earlier.is_some_and(|node| node.print == entry.print)
+        earlier.is_some_and(|node| node.print == entry.print && node.session == entry.session)
     }
 
     fn parent(&mut self, entry: &Entry, number: u32, follows: bool) -> u32 {

@@ -204,13 +204,18 @@ pub(super) fn is_metadata(line: &[u8]) -> bool {
         && !["user", "assistant", "system", "attachment", "progress", "tool_result"].contains(&kind)
 }
 
+/// How much of each end of a line is looked at.
+const ENDS: usize = 128;
+
 /// Tells copies of an entry from different entries that share an id.
 pub(super) fn print(line: &[u8], matters: bool) -> u32 {
     if matters {
         return (chain::key(line) >> 32) as u32 | 1 << 31;
     }
-    // Such a line is only counted: its length will do.
-    line.len() as u32 & !(1 << 31)
+    // Such a line is only counted: its length and its ends, where the ids are, will do.
+    let ends = [&line[..line.len().min(ENDS)], &line[line.len().saturating_sub(ENDS)..]];
+    let [head, tail] = ends.map(|end| (chain::key(end) >> 64) as u32);
+    (line.len() as u32 ^ head ^ tail.rotate_left(7)) & !(1 << 31)
 }
 
 /// Returns whether a line ends in the id of the call it answers: nothing else is said of a result.

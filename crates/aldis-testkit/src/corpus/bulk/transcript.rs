@@ -99,18 +99,19 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// What a tool printed: code, logs, search hits, and signals that are not the agent's.
+/// What a tool printed: code, logs, search hits, and in one of twenty results signals that are not
+/// the agent's.
 fn tool_output(rng: &mut Rng, bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 1024);
+    if rng.chance(5) {
+        let dialect = rng.pick(claims::ALL);
+        text.push_str(&claims::any(rng, dialect).text);
+        text.push('\n');
+        text.push_str(rng.pick(BAIT));
+        text.push('\n');
+    }
     while text.len() < bytes {
-        match rng.below(40) {
-            0 => text.push_str(rng.pick(BAIT)),
-            1 => {
-                let dialect = rng.pick(claims::ALL);
-                text.push_str(&claims::any(rng, dialect).text);
-            }
-            _ => text.push_str(&filler::piece(rng)),
-        }
+        text.push_str(&filler::piece(rng));
         text.push('\n');
     }
     text
