@@ -54,6 +54,18 @@ pub(crate) struct Opening {
     name: Option<String>,
 }
 
+impl Opening {
+    /// Returns what stands around the tag, given what follows on the line it is closed on.
+    fn around(self, rest: String) -> Surroundings {
+        Surroundings {
+            lead_in: self.lead_in,
+            adjacent: self.adjacent,
+            rest,
+            since_tag: Some(self.since_tag),
+        }
+    }
+}
+
 /// How far closing tags of a dialect have been looked for. Never starts over.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Closer {
@@ -193,12 +205,7 @@ impl Engine<'_> {
             raw,
             quoted: super::context::is_in_quotation_marks(before, rest.as_bytes()),
             hidden: opening.hidden || super::text::hides_text(lines),
-            around: Some(Surroundings {
-                lead_in: opening.lead_in,
-                adjacent: opening.adjacent,
-                rest,
-                since_tag: Some(opening.since_tag),
-            }),
+            around: Some(opening.around(rest)),
             legacy: false,
         };
         self.last_tag_end = end;
@@ -251,12 +258,7 @@ impl Engine<'_> {
         let mut candidate = self.candidate(window, removals, index, result);
         let opening = self.opening(window, removals, start, end);
         candidate.quoted = quoted;
-        candidate.around = Some(Surroundings {
-            lead_in: opening.lead_in,
-            adjacent: opening.adjacent,
-            rest,
-            since_tag: Some(opening.since_tag),
-        });
+        candidate.around = Some(opening.around(rest));
         self.last_tag_end = whole.1;
         self.submit(candidate, None);
         Flow::On(whole.1)
