@@ -7,6 +7,7 @@ mod examples;
 mod explain;
 mod follow;
 mod help;
+mod hosts;
 mod sandbox;
 mod scan;
 mod schema;
