@@ -22,6 +22,7 @@ pub mod prompt;
 pub mod reference;
 pub mod scan;
 pub mod signal;
+pub mod time;
 pub mod transcript;
 
 pub use dialect::{Dialect, DialectError};
