@@ -399,7 +399,7 @@ fn tokens_are_demanded_and_rotated() {
     state.token = Some("k7Qd".to_owned());
     assert_eq!(answer(&says(&mut state, 1, &block("QA_COMPLETE"))), "block phases/7");
     let said = block("QA_COMPLETE").replace("STATUS", "TOKEN: k7Qd\nSTATUS");
-    let both = said.clone() + &block("REVIEW_COMPLETE").replace("STATUS", "TOKEN: k7Qd\nSTATUS");
+    let both = said + &block("REVIEW_COMPLETE").replace("STATUS", "TOKEN: k7Qd\nSTATUS");
     let stop = Stop { fresh_token: Some("m2Xp".into()), ..stop(&state, &both) };
     let outcome = state.on_event(at(2), &Event::Stop(stop));
     // The next phase has a code of its own, which nobody knew when this was said.
