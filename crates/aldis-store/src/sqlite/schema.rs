@@ -1,0 +1,54 @@
+//! The schema, as the numbered steps that lead to it. Forward only; the number is `user_version`.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// Every version that was ever released, in order. Append, never edit.
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_init.sql")];
+
+/// The version this program reads and writes.
+pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;
+
+/// Settings of each connection.
+///
+/// `FULL` is what makes a commit durable. The log is copied back after 128 pages (half a megabyte)
+/// rather than the usual 1000, because the first process to open a database reads the whole log,
+/// and that is a hook with 3 ms to live; it is cut back to that size after a burst.
+pub(super) const SETTINGS: &str = "PRAGMA synchronous = FULL;
+     PRAGMA wal_autocheckpoint = 128;
+     PRAGMA journal_size_limit = 524288;";
+
+/// Returns the schema version of the database; 0 when it is empty.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Takes the database through the migrations it lacks, each in a transaction of its own: killed at
+/// any point, it is at one version or the next. The inner error says why it is not ours to change.
+///
+/// The caller keeps other writers out.
+pub(super) fn migrate(
+    connection: &mut Connection,
+    migrations: &[&str],
+) -> rusqlite::Result<Result<(), &'static str>> {
+    connection.execute_batch("PRAGMA synchronous = FULL")?;
+    if version(connection)? == 0 && !is_empty(connection)? {
+        return Ok(Err("it holds somebody else's tables"));
+    }
+    // Remembered in the file; a change of mode cannot be part of a transaction.
+    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode != "wal" {
+        return Ok(Err("its file system cannot share a write-ahead log; use a local disk"));
+    }
+    loop {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let found = version(&transaction)?;
+        let Some(sql) = migrations.get(found as usize) else { return Ok(Ok(())) };
+        transaction.execute_batch(sql)?;
+        transaction.pragma_update(None, "user_version", found + 1)?;
+        transaction.commit()?;
+    }
+}
+
+fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))
+}
