@@ -1,16 +1,23 @@
 //! The commands: arguments in, exit code out.
 
+mod auto;
 mod completions;
 mod dialects;
 mod explain;
+mod log;
 mod prompt;
+mod replay;
 mod scan;
 mod schema;
+mod status;
+mod step;
+mod why;
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueHint};
 
 use crate::display;
 use crate::error::CommandError;
@@ -34,19 +41,33 @@ struct Cli {
     #[arg(hide_possible_values = true, hide_default_value = true, display_order = 900)]
     color: Color,
 
+    /// Where to keep runs and decisions
+    ///
+    /// By default `$ALDIS_STATE_DIR`, else `aldis` in `$XDG_STATE_HOME` or `~/.local/state`.
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(display_order = 901)]
+    state_dir: Option<PathBuf>,
+
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(subcommand)]
+    Auto(auto::AutoCommand),
     Completions(completions::CompletionsArgs),
     #[command(subcommand)]
     Dialects(dialects::DialectsCommand),
     Explain(explain::ExplainArgs),
+    Log(log::LogArgs),
     Prompt(prompt::PromptArgs),
+    Replay(replay::ReplayArgs),
     Scan(scan::ScanArgs),
     Schema(schema::SchemaArgs),
+    Status(status::StatusArgs),
+    Step(step::StepArgs),
+    Why(why::WhyArgs),
 }
 
 /// How a command ended.
@@ -77,13 +98,20 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Err(error) => return report_usage(io, &error),
     };
     io.set_color(cli.color);
+    io.state_dir = cli.state_dir;
     let result = match cli.command {
+        Command::Auto(command) => auto::run(io, command),
         Command::Completions(args) => completions::run(io, &args),
         Command::Dialects(command) => dialects::run(io, command),
         Command::Explain(args) => explain::run(io, args),
+        Command::Log(args) => log::run(io, &args),
         Command::Prompt(args) => prompt::run(io, &args),
+        Command::Replay(args) => replay::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
         Command::Schema(args) => schema::run(io, &args),
+        Command::Status(args) => status::run(io, &args),
+        Command::Step(args) => step::run(io, &args),
+        Command::Why(args) => why::run(io, &args),
     };
     match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
         Ok(outcome) => outcome.code(),

@@ -28,11 +28,11 @@ mod tests;
 
 pub use event::{Cap, Event, Hold, Said, SaidMiss, SaidSignal, Stop};
 pub use governor::{Governor, OWN_CAP};
-pub use hear::{Utterance, hear};
+pub use hear::{Utterance, closing_words, hear};
 pub use pipeline::{COMPLETE, FAILED, Phase, Pipeline, PipelineError, SkipFlags};
 pub use pipeline::{expected_signal, next_phase};
 pub use state::{
     AfterTransition, Config, Detected, Effect, ExitReason, LastError, MAX_ITERATIONS, Outcome,
-    Refused, Start, State, TokenPolicy, Turn, clamp_iterations,
+    Refused, Response, Start, State, TokenPolicy, Turn, clamp_iterations,
 };
 pub use view::{View, ViewError};

@@ -30,6 +30,21 @@ pub enum Event {
         /// The host's own code for the error.
         error: String,
     },
+    /// The agent said something that the stop after it will not repeat.
+    Responded {
+        /// The session.
+        session: Option<String>,
+        /// What was said.
+        said: Vec<Said>,
+        /// The end of the message.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        closing_words: String,
+    },
+    /// The user broke the turn off.
+    Interrupted {
+        /// The session.
+        session: Option<String>,
+    },
     /// A human, or a program on its behalf, sent a prompt.
     Prompt {
         /// The session.

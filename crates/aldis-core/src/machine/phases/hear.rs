@@ -1,6 +1,7 @@
 //! From messages to what the machine needs of them.
 
 use super::event::{Said, SaidMiss, SaidSignal};
+use super::state::{State, TokenPolicy};
 use crate::message::{Origin, Role};
 use crate::scan::{Rules, Token, scan_with};
 use crate::signal::{Finding, NearMiss, Reason, Signal};
@@ -8,6 +9,8 @@ use crate::time::Timestamp;
 
 /// How much of a finding is quoted as evidence.
 const QUOTE_MAX: usize = 300;
+/// How much of the end of a message is kept.
+const CLOSING_MAX: usize = 200;
 
 /// One message, as far as the machine cares.
 #[derive(Clone, Debug)]
@@ -71,11 +74,37 @@ fn missed(miss: &NearMiss, token: &Token) -> Said {
     })
 }
 
+/// Returns the end of a message, for people who ask why.
+pub fn closing_words(text: &str, token: &Token) -> String {
+    let text = text.trim();
+    let end = match text.char_indices().rev().nth(CLOSING_MAX - 1) {
+        Some((at, _)) => format!("…{}", &text[at..]),
+        None => text.to_owned(),
+    };
+    without(end, token)
+}
+
+impl State {
+    /// Returns which run token the scanner must expect.
+    pub fn expected_token(&self) -> Token {
+        match (self.config.token, &self.token) {
+            (TokenPolicy::Accept, Some(code)) => Token::Accept(code.clone()),
+            (TokenPolicy::Require, Some(code)) => Token::Require(code.clone()),
+            (TokenPolicy::Accept | TokenPolicy::Off | TokenPolicy::Require, _) => Token::Off,
+        }
+    }
+}
+
 /// The words as evidence: not too long, and without the run token, which is nobody else's business.
 fn quote(raw: &str, token: &Token) -> String {
-    let cut: String = raw.chars().take(QUOTE_MAX).collect();
+    without(raw.chars().take(QUOTE_MAX).collect(), token)
+}
+
+fn without(text: String, token: &Token) -> String {
     match token {
-        Token::Accept(code) | Token::Require(code) if !code.is_empty() => cut.replace(&**code, "…"),
-        Token::Accept(_) | Token::Off | Token::Require(_) => cut,
+        Token::Accept(code) | Token::Require(code) if !code.is_empty() => {
+            text.replace(&**code, "…")
+        }
+        Token::Accept(_) | Token::Off | Token::Require(_) => text,
     }
 }

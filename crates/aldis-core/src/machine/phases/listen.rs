@@ -1,8 +1,8 @@
 //! Events that only inform the machine, and the words of humans.
 
-use super::event::Event;
+use super::event::{Event, Said};
 use super::governor::Governor;
-use super::state::{Effect, ExitReason, Outcome, State, Turn};
+use super::state::{Effect, ExitReason, Outcome, Response, State, Turn};
 use crate::machine::{Decision, Evidence, Refusal};
 use crate::time::Timestamp;
 
@@ -54,6 +54,36 @@ pub(super) fn on_prompt(
     let because = "it is the first prompt since the phase began".to_owned();
     let decision = heard(state, "Told the agent what the phase is about", because);
     Outcome::recorded([Effect::Context { text: state.start_prompt() }], decision)
+}
+
+/// Keeps what was said for the stop that follows. An unbound run listens to everyone: whose stop
+/// binds it is not known yet.
+pub(super) fn on_response(
+    state: &mut State,
+    session: Option<&str>,
+    said: &[Said],
+    closing_words: &str,
+) -> Outcome {
+    let Some(session) = session else { return Outcome::untouched() };
+    if !state.is_live() || state.session.as_deref().is_some_and(|bound| bound != session) {
+        return Outcome::untouched();
+    }
+    state.response = Some(Response {
+        session: session.to_owned(),
+        said: said.to_vec(),
+        closing_words: closing_words.to_owned(),
+    });
+    let because = "the host reports it apart from the stop".to_owned();
+    Outcome::recorded([], heard(state, "Heard what the agent said", because))
+}
+
+pub(super) fn on_interrupt(state: &mut State, now: Timestamp, session: Option<&str>) -> Outcome {
+    if !state.is_live() || !state.is_ours(session) {
+        return Outcome::untouched();
+    }
+    state.last_activity = Some(now);
+    let because = "the user broke the turn off; nothing is counted".to_owned();
+    Outcome::recorded([], heard(state, "Heard an interruption", because))
 }
 
 pub(super) fn on_session(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::event::Event;
+use super::event::{Event, Said};
 use super::governor::Governor;
 use super::pipeline::{COMPLETE, FAILED, Pipeline};
 use super::{listen, prompts, stop};
@@ -162,6 +162,17 @@ pub struct Turn {
     pub after: Option<Timestamp>,
 }
 
+/// What an agent said before the stop that does not repeat it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Response {
+    /// The session.
+    pub session: String,
+    /// What was said.
+    pub said: Vec<Said>,
+    /// The end of the message.
+    pub closing_words: String,
+}
+
 /// How a run begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
@@ -216,6 +227,9 @@ pub struct State {
     pub turn: Option<Turn>,
     /// Why it ended.
     pub exit_reason: Option<ExitReason>,
+    /// Whether the run was taken over from a state file, instead of being started here.
+    #[serde(default)]
+    pub adopted: bool,
     /// The phase it was in when it ended without success.
     pub failed_in: Option<String>,
     /// The last error.
@@ -234,6 +248,8 @@ pub struct State {
     pub heard_until: Option<Timestamp>,
     /// How far the transcript has been read, in the shell's own words.
     pub heard_to: Option<String>,
+    /// What was said since the last stop, on hosts that report it apart.
+    pub response: Option<Response>,
     /// Whether the agent has yet to be told what the phase is about.
     pub untold: bool,
     /// Whether a sub-agent completed the last phase and the main agent has yet to hear of it.
@@ -323,6 +339,7 @@ impl State {
             session,
             turn: None,
             exit_reason: None,
+            adopted: false,
             failed_in: None,
             last_error: None,
             detected: Vec::new(),
@@ -332,6 +349,7 @@ impl State {
             counted: BTreeSet::new(),
             heard_until: None,
             heard_to: None,
+            response: None,
             untold: true,
             handed_over: false,
             open_since: Some(now),
@@ -353,6 +371,10 @@ impl State {
             Event::StopFailed { session, error } => {
                 listen::on_failure(self, now, session.as_deref(), error)
             }
+            Event::Responded { session, said, closing_words } => {
+                listen::on_response(self, session.as_deref(), said, closing_words)
+            }
+            Event::Interrupted { session } => listen::on_interrupt(self, now, session.as_deref()),
             Event::Prompt { session, turn, own } => {
                 listen::on_prompt(self, now, session.as_deref(), turn.as_deref(), *own)
             }

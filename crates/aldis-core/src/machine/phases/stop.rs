@@ -50,6 +50,7 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
         return stale(state, now);
     }
     state.governor.observe(stop);
+    let stop = &with_response(state, stop);
     let hearing = hear(state, now, &stop.said, stop.fresh_token.as_deref());
     state.last_activity = Some(now);
     state.last_checked = Some(now);
@@ -61,6 +62,19 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
         state.rotate_token(stop.fresh_token.as_deref());
     }
     decide(state, now, stop, hearing)
+}
+
+/// Adds what the host reported apart from the stop, where the stop itself has no text.
+fn with_response(state: &mut State, stop: &Stop) -> Stop {
+    let mut stop = stop.clone();
+    if let Some(response) = state.response.take()
+        && Some(&response.session) == stop.session.as_ref()
+        && stop.closing_words.is_empty()
+    {
+        stop.said.extend(response.said);
+        stop.closing_words = response.closing_words;
+    }
+    stop
 }
 
 /// Hears what a sub-agent said. Only listens: never refuses, counts, binds or goes stale.

@@ -7,7 +7,7 @@ mod view;
 use super::*;
 use crate::dialect::Dialect;
 use crate::message::{Origin, Role};
-use crate::scan::{Rules, Token};
+use crate::scan::Rules;
 use crate::time::Timestamp;
 
 /// Minutes after ten o'clock.
@@ -46,18 +46,10 @@ fn run_in(phase: &str) -> State {
     state
 }
 
-fn token(state: &State) -> Token {
-    match (state.config.token, state.token.clone()) {
-        (TokenPolicy::Accept, Some(code)) => Token::Accept(code),
-        (TokenPolicy::Require, Some(code)) => Token::Require(code),
-        _ => Token::Off,
-    }
-}
-
 fn heard(state: &State, text: &str, origin: Origin) -> Vec<Said> {
     let dialect = Dialect::builtin(&state.pipeline.dialect).unwrap();
     let rules = Rules::new([dialect.clone()]);
-    hear(&rules, &token(state), &[Utterance { text, origin, at: None, last: true }])
+    hear(&rules, &state.expected_token(), &[Utterance { text, origin, at: None, last: true }])
 }
 
 /// A stop of session S1 with this final message.

@@ -104,6 +104,7 @@ impl View {
             token: None,
         };
         let mut state = State::start(phase_started.unwrap_or(Timestamp::from_millis(0)), start);
+        state.adopted = true;
         state.iteration = iteration;
         state.started_at = started_at;
         state.open_since = started_at;

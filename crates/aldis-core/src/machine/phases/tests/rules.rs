@@ -440,3 +440,17 @@ fn limits_are_never_unlimited() {
         assert_eq!(clamp_iterations(asked), want, "{asked:?}");
     }
 }
+
+#[test]
+fn what_was_said_before_a_stop_without_text_counts() {
+    for (session, phase) in [("S1", "review"), ("S2", "qa")] {
+        let mut state = run_in("qa");
+        let said = heard(&state, &block("QA_COMPLETE"), Origin::assistant());
+        let event =
+            Event::Responded { session: Some(session.into()), said, closing_words: "Done.".into() };
+        state.on_event(at(1), &event);
+        says(&mut state, 2, "");
+        assert_eq!(state.phase, phase);
+        assert_eq!(state.response, None, "it counts for one stop");
+    }
+}
