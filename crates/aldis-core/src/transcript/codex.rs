@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::blocks::{self, Calls, host, system, tool};
 use super::json::{Malformed, Str, lenient, member_strings, parse, strings};
 use super::out::{Host, Line, Out, Spot, message};
-use crate::message::Origin;
+use crate::message::{Origin, Role};
 
 /// Reader of a rollout file.
 #[derive(Debug, Default)]
@@ -22,6 +22,9 @@ pub(super) struct Rollout {
     said: HashSet<String>,
     /// What events of this turn said and no item yet: line and text.
     unconfirmed: Vec<(Spot, String)>,
+    /// The turn began before the lines that are read: its items may have come before them, so its
+    /// events prove nothing.
+    mid_turn: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -102,8 +105,10 @@ impl Rollout {
     ) {
         self.confirm(out);
         let index = out.utter();
+        let origin = blocks::user(&text);
+        self.mid_turn &= origin.role != Role::User;
         if matters {
-            out.say(message(index, line.spot(), id, blocks::user(&text), text));
+            out.say(message(index, line.spot(), id, origin, text));
         }
     }
 
@@ -132,6 +137,7 @@ impl Rollout {
             "task_started" | "turn_started" | "turn_aborted" => {
                 self.confirm(out);
                 self.said.clear();
+                self.mid_turn = false;
             }
             // The prompt is in the conversation already.
             "user_message" => {}
@@ -143,7 +149,9 @@ impl Rollout {
     /// Notes what an event says was said.
     fn claim(&mut self, line: Line<'_>, text: Option<String>) {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return };
-        let known = self.said.contains(&text) || self.unconfirmed.iter().any(|(_, t)| *t == text);
+        let known = self.mid_turn
+            || self.said.contains(&text)
+            || self.unconfirmed.iter().any(|(_, t)| *t == text);
         if !known {
             self.unconfirmed.push((line.spot(), text));
         }
@@ -159,6 +167,10 @@ impl Rollout {
 }
 
 impl Host for Rollout {
+    fn begin_late(&mut self, _: Option<&str>) {
+        self.mid_turn = true;
+    }
+
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         let record: Record<'_> = parse(line.bytes)?;
         let line = line.dated(record.timestamp);

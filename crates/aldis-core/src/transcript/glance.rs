@@ -147,6 +147,11 @@ struct Block<'a> {
     tool_use_id: Str<'a>,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
+    /// Gemini's family has parts without a type.
+    #[serde(borrow, rename = "functionCall")]
+    function_call: Option<&'a RawValue>,
+    #[serde(borrow, rename = "functionResponse")]
+    function_response: Option<&'a RawValue>,
     thought: Option<bool>,
 }
 
@@ -283,6 +288,14 @@ fn of_content(content: Option<&RawValue>, by_agent: bool) -> Vec<Mark> {
                 marks.push(Mark::Call { id: block.id.to_owned(), name: block.name.to_owned() });
             }
             "tool_result" => marks.push(Mark::Result { id: block.tool_use_id.to_owned() }),
+            "" if block.function_call.is_some() => {
+                let call: Block<'_> = lenient(block.function_call);
+                marks.push(Mark::Call { id: call.id.to_owned(), name: call.name.to_owned() });
+            }
+            "" if block.function_response.is_some() => {
+                let response: Block<'_> = lenient(block.function_response);
+                marks.push(Mark::Result { id: response.id.to_owned() });
+            }
             "" | "text" | "input_text" | "output_text" if block.thought != Some(true) => {
                 let text = block.text.as_deref().unwrap_or_default().trim();
                 let mark = match () {
