@@ -16,7 +16,7 @@ use shape::{Kind, Known, Shapes};
 
 use super::blocks::Calls;
 use super::json::{Malformed, member_strings};
-use super::out::{Host, Line, Out, join, message};
+use super::out::{Host, Line, Out, Spot, join, message};
 use crate::message::{Message, Origin, Role};
 
 /// Reader of one transcript file.
@@ -83,6 +83,7 @@ impl ClaudeCode {
             sidechain: known.sidechain,
             meta: false,
             team: false,
+            typed: false,
         };
         self.last.0.clear();
         self.last.0.extend_from_slice(known.uuid);
@@ -162,7 +163,8 @@ impl ClaudeCode {
         };
         let id = record.uuid.as_ref().map(|uuid| uuid.to_owned());
         for (origin, text) in texts {
-            let message = message(index, line.number, id.clone(), record.place(origin), text);
+            let message =
+                message(index, record.spot(line.number), id.clone(), record.place(origin), text);
             self.give(Some(node), message, out);
         }
     }
@@ -170,7 +172,8 @@ impl ClaudeCode {
     /// Takes a record beside the conversation. It has no place in the count.
     fn metadata(&mut self, line: Line<'_>, record: &Record<'_>, out: &mut Out<'_>) {
         let text = member_strings(line.bytes, out.may_matter).unwrap_or_default();
-        let message = message(*out.utterances, line.number, None, record.recorder(), text);
+        let message =
+            message(*out.utterances, record.spot(line.number), None, record.recorder(), text);
         self.give(None, message, out);
     }
 
@@ -214,16 +217,16 @@ impl ClaudeCode {
     fn messages(&mut self, group: &Group, out: &Out<'_>) -> Vec<Ready> {
         let mut ready = Vec::new();
         let mut text = String::new();
-        let mut speech: Option<(u64, Option<String>, Origin)> = None;
+        let mut speech: Option<(Spot, Option<String>, Origin)> = None;
         for (number, bytes) in &group.lines {
             // Kept lines are parsed a second time; they were well formed the first time or only
             // looked so, and then they say nothing.
             let Ok((record, said)) = Record::read(bytes) else { continue };
             let spoken = record.spoken(&said, &mut self.calls, out.may_matter);
+            let spot = record.spot(*number);
             let id = said.id.as_ref().or(record.uuid.as_ref()).map(|id| id.to_owned());
             for (origin, aside) in spoken.asides {
-                let message =
-                    message(group.index, *number, id.clone(), record.place(origin), aside);
+                let message = message(group.index, spot, id.clone(), record.place(origin), aside);
                 ready.push(Ready { node: Some(group.node), message });
             }
             if spoken.text.is_empty() {
@@ -236,10 +239,10 @@ impl ClaudeCode {
                 Some((_, _, before)) if !before.may_signal() && !before.sidechain => before,
                 _ => origin,
             };
-            speech = Some((*number, id, origin));
+            speech = Some((spot, id, origin));
         }
-        if let Some((number, id, origin)) = speech {
-            let message = message(group.index, number, id, origin, text);
+        if let Some((spot, id, origin)) = speech {
+            let message = message(group.index, spot, id, origin, text);
             ready.push(Ready { node: Some(group.node), message });
         }
         ready
@@ -279,12 +282,19 @@ impl Host for ClaudeCode {
             if shape::is_metadata(line.bytes) {
                 return Ok(());
             }
-            if let Some(known) = self.shapes.recognise(line.bytes) {
+            if let Some(known) = self.shapes.recognise(line.bytes)
+                && !(known.kind == Kind::Other && self.chain.may_branch(key(known.parent)))
+            {
                 self.known(line, &known, out);
                 return Ok(());
             }
         }
         self.parsed(line, matters, out)
+    }
+
+    fn begin_late(&mut self, session: Option<&str>) {
+        let session = session.map_or(0, |id| entry::session_key(id));
+        self.chain.begin_late(session);
     }
 
     fn finish(&mut self, out: &mut Out<'_>) {
