@@ -1,0 +1,3 @@
+//! The store as its users see it: both backends, many processes, failing disks.
+
+mod conformance;
