@@ -13,9 +13,26 @@ const VERSION_1: &str = include_str!("../data/version-1.sql");
 
 /// Writes `aldis.db` as some program left it.
 fn database(directory: &Path, sql: &str) {
-    let file = directory.join("aldis.db");
-    let connection = Connection::open(&file).unwrap();
+    let connection = Connection::open(directory.join("aldis.db")).unwrap();
     connection.execute_batch(sql).unwrap();
+    drop(connection);
+    keep_private(directory);
+}
+
+/// Writes `aldis.db` as no program of ours would.
+fn file(directory: &Path, content: &str) {
+    fs::write(directory.join("aldis.db"), content).unwrap();
+    keep_private(directory);
+}
+
+/// Whatever the umask of this process is: a file that others can write to would be refused.
+fn keep_private(directory: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(directory.join("aldis.db"), private).unwrap();
+    }
 }
 
 fn version(directory: &Path) -> u32 {
@@ -64,7 +81,7 @@ fn the_released_schema_is_the_one_we_create() {
 #[test]
 fn an_empty_or_half_created_file_is_filled() {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("aldis.db"), "").unwrap();
+    file(directory.path(), "");
     child::count_once(&SqliteStore::open(directory.path()).unwrap(), "one");
     assert_eq!(child::verify(directory.path(), &["one".to_owned()]), 1);
 
@@ -99,8 +116,7 @@ fn what_is_not_ours_is_not_touched() {
     assert!(connection.prepare("SELECT id FROM runs").is_err());
 
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("aldis.db"), "no database, but long enough ".repeat(200))
-        .unwrap();
+    file(directory.path(), &"no database, but long enough ".repeat(200));
     let error = SqliteStore::open(directory.path()).unwrap_err();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
 }
