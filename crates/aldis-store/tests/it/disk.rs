@@ -8,6 +8,7 @@ use crate::child;
 
 /// Returns whether faults can be injected here, and says so if not.
 #[cfg(target_os = "linux")]
+#[expect(clippy::print_stderr, reason = "whoever runs the tests should know what was not tested")]
 pub(crate) fn has_strace() -> bool {
     let works = Command::new("strace")
         .args(["-qq", "-o", "/dev/null", "true"])
