@@ -68,7 +68,7 @@ impl SqliteStore {
         self.retire_idle();
     }
 
-    /// Deletes or checks nothing: reports what SQLite finds when it reads every page.
+    /// Reads every page and reports the first thing that is wrong. Slow; for doctors, not for hooks.
     ///
     /// # Errors
     ///

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Error, ErrorCode};
+use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::error::StoreError;
 
@@ -18,6 +18,12 @@ pub(super) fn sort(error: &Error, place: &Path, doing: &'static str) -> StoreErr
             _ => StoreError::Other { place, doing, detail },
         };
     };
+    // Growing the index of the log is the one write that SQLite reports without its cause; space is
+    // all that it needs.
+    let extended = error.sqlite_error().map(|error| error.extended_code);
+    if extended == Some(ffi::SQLITE_IOERR_SHMSIZE) {
+        return StoreError::Full { place };
+    }
     match code {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Busy { place },
         ErrorCode::DiskFull => StoreError::Full { place },

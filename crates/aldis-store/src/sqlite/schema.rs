@@ -52,3 +52,59 @@ pub(super) fn migrate(
 fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))
 }
+
+#[cfg(test)]
+mod tests {
+    //! Migrations from every version to every later one, with steps that fail on the way.
+
+    use super::*;
+
+    const STEPS: &[&str] = &[
+        "CREATE TABLE a (x INTEGER); INSERT INTO a VALUES (1)",
+        "ALTER TABLE a ADD COLUMN y INTEGER NOT NULL DEFAULT 7",
+        "UPDATE a SET y = y + x",
+    ];
+
+    fn at_version(directory: &tempfile::TempDir, version: usize) -> Connection {
+        let mut connection =
+            Connection::open(directory.path().join(format!("{version}.db"))).unwrap();
+        migrate(&mut connection, &STEPS[..version]).unwrap().unwrap();
+        connection
+    }
+
+    #[test]
+    fn every_version_reaches_the_newest() {
+        let directory = tempfile::tempdir().unwrap();
+        for from in 0..=STEPS.len() {
+            let mut connection = at_version(&directory, from);
+            assert_eq!(version(&connection).unwrap() as usize, from);
+            // Twice: the second time there is nothing to do.
+            for _ in 0..2 {
+                migrate(&mut connection, STEPS).unwrap().unwrap();
+                assert_eq!(version(&connection).unwrap() as usize, STEPS.len());
+                let y = connection.query_row("SELECT y FROM a", [], |row| row.get::<_, i64>(0));
+                assert_eq!(y.unwrap(), 8);
+            }
+        }
+    }
+
+    #[test]
+    fn a_migration_that_fails_halfway_leaves_the_version_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut connection = at_version(&directory, 1);
+        let broken = [STEPS[0], "UPDATE a SET x = 99; UPDATE missing SET x = 1"];
+        assert!(migrate(&mut connection, &broken).is_err());
+        assert_eq!(version(&connection).unwrap(), 1);
+        let x = connection.query_row("SELECT x FROM a", [], |row| row.get::<_, i64>(0));
+        assert_eq!(x.unwrap(), 1);
+        migrate(&mut connection, STEPS).unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_commit_waits_for_the_disk() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(SETTINGS).unwrap();
+        let level = connection.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0));
+        assert_eq!(level.unwrap(), 2);
+    }
+}
