@@ -41,6 +41,11 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
+    /// Returns whether there is a database in `dir`, without creating one.
+    pub fn exists(dir: &Path) -> bool {
+        Files::of(dir).is_ok_and(|files| files.db.exists())
+    }
+
     /// Opens the database in `dir`, creating and migrating what is missing.
     ///
     /// # Errors

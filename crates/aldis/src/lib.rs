@@ -14,6 +14,7 @@ mod driver;
 mod error;
 mod hearing;
 mod home;
+mod hook;
 pub mod hosts;
 mod io;
 mod json;

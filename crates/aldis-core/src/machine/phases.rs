@@ -33,6 +33,6 @@ pub use pipeline::{COMPLETE, FAILED, Phase, Pipeline, PipelineError, SkipFlags};
 pub use pipeline::{expected_signal, next_phase};
 pub use state::{
     AfterTransition, Config, Detected, Effect, ExitReason, LastError, MAX_ITERATIONS, Outcome,
-    Refused, Response, Start, State, TokenPolicy, Turn, clamp_iterations,
+    Refused, Response, Start, State, TokenPolicy, Turn, clamp_iterations, digest,
 };
 pub use view::{View, ViewError};

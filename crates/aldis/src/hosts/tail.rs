@@ -11,6 +11,7 @@ mod source;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use aldis_core::Message;
@@ -28,6 +29,28 @@ pub struct Position {
     pub offset: u64,
     /// What the last of these bytes were, in short.
     pub digest: u64,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{:016x}", self.offset, self.digest)
+    }
+}
+
+/// A text that names no position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no position in a transcript")]
+pub struct BadPosition;
+
+impl FromStr for Position {
+    type Err = BadPosition;
+
+    fn from_str(text: &str) -> Result<Self, BadPosition> {
+        let (offset, digest) = text.split_once(':').ok_or(BadPosition)?;
+        let offset = offset.parse().map_err(|_| BadPosition)?;
+        let digest = u64::from_str_radix(digest, 16).map_err(|_| BadPosition)?;
+        Ok(Self { offset, digest })
+    }
 }
 
 /// How to read a tail.

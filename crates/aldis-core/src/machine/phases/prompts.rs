@@ -70,11 +70,11 @@ pub(super) fn continuation(state: &State, feedback: &Feedback<'_>) -> String {
     if let Some(miss) = feedback.miss {
         let _ = writeln!(
             text,
-            "**Almost a signal:** line {} of your last message, {}, does not count ({}). {}\n",
+            "**Almost a signal:** line {} of your last message, {}, does not count ({}): {}.\n",
             miss.line,
             inline(&miss.quote),
             miss.reason,
-            miss.hint,
+            miss.hint.trim_end_matches('.'),
         );
     } else if feedback.again {
         text.push_str(

@@ -485,8 +485,8 @@ impl State {
     }
 }
 
-/// A short digest (FNV-1a) for telling texts apart; not for secrets.
-pub(super) fn digest(text: &str) -> String {
+/// Returns a short digest (FNV-1a) for telling texts apart; not for secrets.
+pub fn digest(text: &str) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in text.bytes() {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

@@ -121,6 +121,11 @@ fn may_bind(state: &State, stop: &Stop) -> bool {
 fn is_stale(state: &State, now: Timestamp, stop: &Stop) -> bool {
     let limit = Duration::from_secs(state.config.stale_after);
     let (Some(_), Some(active)) = (state.started_at, state.last_activity) else { return true };
+    // A turn that goes on began before the last sign of life.
+    let same_turn = stop.turn.is_some() && stop.turn == state.governor.turn;
+    if same_turn || stop.continued == Some(true) {
+        return false;
+    }
     // What was noted when the prompt arrived knows the silence before it, unless the host tells of
     // a later turn whose prompt was never reported.
     let later = |began: Timestamp| state.turn.as_ref().is_some_and(|turn| began > turn.began);
