@@ -8,6 +8,7 @@ mod explain;
 mod follow;
 mod help;
 mod hosts;
+mod phases;
 mod sandbox;
 mod scan;
 mod schema;

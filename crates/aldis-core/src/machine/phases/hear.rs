@@ -70,7 +70,11 @@ fn missed(miss: &NearMiss, token: &Token) -> Said {
         reason: miss.reason.as_str().to_owned(),
         hint: miss.hint(),
         line: miss.place.line,
-        quote: quote(&miss.raw, token),
+        // A code that is not the expected one may be another phase's: it is not repeated.
+        quote: match miss.reason {
+            Reason::WrongToken => miss.name.clone(),
+            _ => quote(&miss.raw, token),
+        },
     })
 }
 
