@@ -2,7 +2,8 @@
 //!
 //! `cargo build --release --example hook_cost -p aldis-store`, then
 //! `perf stat -r 200 target/release/examples/hook_cost DIRECTORY`. `none` instead of a directory
-//! gives the cost of the empty process, to be subtracted.
+//! gives the cost of the empty process, to be subtracted; `open` or `read` after the directory stops
+//! there.
 
 use std::error::Error;
 use std::path::Path;
@@ -18,12 +19,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     if directory == "none" {
         return Ok(());
     }
+    let stop = std::env::args().nth(2);
     let store = SqliteStore::open(Path::new(&directory))?;
+    if stop.as_deref() == Some("open") {
+        store.abandon();
+        return Ok(());
+    }
     let turn = store.turn()?;
     let of_session =
         RunFilter { session: Some("session".to_owned()), limit: 1, ..RunFilter::default() };
     let expected = store.runs(&of_session)?.first().map_or(Revision(0), |run| run.revision);
-    store.commit(&step(expected)?)?;
+    if stop.as_deref() != Some("read") {
+        store.commit(&step(expected)?)?;
+    }
     drop(turn);
     store.abandon();
     Ok(())

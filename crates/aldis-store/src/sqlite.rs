@@ -118,7 +118,12 @@ impl SqliteStore {
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let _inside = self.gate.enter()?;
-        self.with(doing, work)
+        let result = self.with(doing, work)?;
+        if self.files.log_is_long() {
+            // What was written is durable with or without this, and the next writer tries again.
+            self.with("shorten the log", |connection| schema::shorten_log(connection)).ok();
+        }
+        Ok(result)
     }
 
     fn connect(&self) -> Result<Connection, StoreError> {

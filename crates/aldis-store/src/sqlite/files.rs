@@ -9,12 +9,17 @@ use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
 
+/// From this length on the log is copied back. The first process to open a database reads the whole
+/// log, and that is often a hook with 3 ms to live.
+const LOG_MAX: u64 = 512 << 10;
+
 /// The paths of one store.
 #[derive(Debug)]
 pub(super) struct Files {
     dir: PathBuf,
     pub(super) db: PathBuf,
     pub(super) lock: PathBuf,
+    log: PathBuf,
 }
 
 impl Files {
@@ -24,7 +29,17 @@ impl Files {
         // SQLite cannot take the name for a URI.
         let dir = std::path::absolute(dir)
             .map_err(|error| StoreError::from_io(&error, dir, "find the directory"))?;
-        Ok(Self { db: dir.join("aldis.db"), lock: dir.join("aldis.db.lock"), dir })
+        Ok(Self {
+            db: dir.join("aldis.db"),
+            lock: dir.join("aldis.db.lock"),
+            log: dir.join("aldis.db-wal"),
+            dir,
+        })
+    }
+
+    /// Returns whether the write-ahead log has grown enough to be copied back.
+    pub(super) fn log_is_long(&self) -> bool {
+        fs::metadata(&self.log).is_ok_and(|log| log.len() > LOG_MAX)
     }
 
     /// Makes sure that directory and file exist and are ours alone. Returns whether the file is

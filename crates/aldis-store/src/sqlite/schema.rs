@@ -1,5 +1,7 @@
 //! The schema, as the numbered steps that lead to it. Forward only; the number is `user_version`.
 
+use std::time::Duration;
+
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Every version that was ever released, in order. Append, never edit.
@@ -10,12 +12,25 @@ pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;
 
 /// Settings of each connection.
 ///
-/// `FULL` is what makes a commit durable. The log is copied back after 128 pages (half a megabyte)
-/// rather than the usual 1000, because the first process to open a database reads the whole log,
-/// and that is a hook with 3 ms to live; it is cut back to that size after a burst.
-pub(super) const SETTINGS: &str = "PRAGMA synchronous = FULL;
-     PRAGMA wal_autocheckpoint = 128;
-     PRAGMA journal_size_limit = 524288;";
+/// `FULL` is what makes a commit durable. SQLite does not copy the log back by itself, because it
+/// could never start the log anew: see [`shorten_log`].
+pub(super) const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;";
+
+/// How long SQLite waits where the gate does not: while a crashed process's log is read again, or
+/// the last one to leave copies the log back.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Copies the log back into the database and empties it, unless somebody is reading in it.
+///
+/// SQLite's automatic checkpoint leaves the emptying to the next writer. When each writer is a
+/// process of its own, as hooks are, the next one reads the log as if nothing had been copied back,
+/// appends, and the log grows for ever: 300 hooks left 16 MB, and each took longer than the last.
+pub(super) fn shorten_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(Duration::ZERO)?;
+    let result = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    connection.busy_timeout(PATIENCE)?;
+    result
+}
 
 /// Returns the schema version of the database; 0 when it is empty.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
