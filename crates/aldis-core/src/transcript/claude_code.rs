@@ -293,7 +293,7 @@ impl Host for ClaudeCode {
     }
 
     fn begin_late(&mut self, session: Option<&str>) {
-        let session = session.map_or(0, |id| entry::session_key(id));
+        let session = session.map_or(0, entry::session_key);
         self.chain.begin_late(session);
     }
 

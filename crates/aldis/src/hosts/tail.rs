@@ -332,7 +332,7 @@ impl<'a, 's> Part<'a, 's> {
     fn whole_lines(&mut self, from_start: bool) -> Option<usize> {
         let bytes = &*self.window.bytes;
         let newline = memchr::memrchr(b'\n', bytes).map(|newline| newline + 1);
-        let start = newline.or(from_start.then_some(0))?;
+        let start = newline.or_else(|| from_start.then_some(0))?;
         let last = bytes.get(start..).unwrap_or_default();
         let whole = last.is_empty() || is_json(last);
         let end = if whole { bytes.len() } else { start };
@@ -342,12 +342,11 @@ impl<'a, 's> Part<'a, 's> {
 
     fn format(&mut self) -> Format {
         let forms = self.host.adapter().formats();
-        let format = *self.format.get_or_insert_with(|| match forms {
+        *self.format.get_or_insert_with(|| match forms {
             [only] => *only,
             [] => Input::Auto.resolve(&self.window.bytes),
             _ => Input::Host(forms).resolve(&self.window.bytes),
-        });
-        format
+        })
     }
 
     fn finish(mut self, position_void: bool) -> Result<Tail, TailError> {

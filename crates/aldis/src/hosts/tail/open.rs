@@ -15,7 +15,7 @@ pub(super) fn open(path: &Path, roots: &[PathBuf]) -> Result<(File, u64), TailEr
     }
     let name = path.file_name().ok_or(TailError::NotAFile)?;
     // Links among the directories are followed, and what counts is where they lead.
-    let folder = path.parent().unwrap_or(Path::new("")).canonicalize()?;
+    let folder = path.parent().ok_or(TailError::NotAFile)?.canonicalize()?;
     let inside = roots.iter().filter(|root| root.is_absolute()).any(|root| {
         root.canonicalize().is_ok_and(|root| root.parent().is_some() && folder.starts_with(root))
     });

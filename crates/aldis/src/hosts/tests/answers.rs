@@ -128,7 +128,7 @@ fn texts_are_never_blank_and_never_long() {
             let key = if host == Host::Cursor { "followup_message" } else { "reason" };
             let text = long[key].as_str().unwrap();
             let units = text.encode_utf16().count();
-            assert!(units <= TEXT_MAX && units >= TEXT_MAX - 1, "{host}: {units}");
+            assert!((TEXT_MAX - 1..=TEXT_MAX).contains(&units), "{host}: {units}");
             assert!(text.ends_with("cut off.]"));
         }
         let exact = "a".repeat(TEXT_MAX);
