@@ -8,6 +8,7 @@ mod explain;
 mod follow;
 mod help;
 mod hosts;
+mod real_hosts;
 mod sandbox;
 mod scan;
 mod schema;
