@@ -10,6 +10,7 @@ mod http;
 mod recorded;
 mod responses;
 mod script;
+mod tool;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -17,11 +18,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::http::{Request, Response};
 pub use self::recorded::{Recorded, Speaker};
-pub use self::script::{Reply, Script};
+pub use self::script::{Call, Reply, Script};
 
 /// A running server. Dropping it stops it.
 #[derive(Debug)]
@@ -132,7 +133,8 @@ fn answer(request: Request, shared: &Shared) -> Response {
     }
     let reply = match recorded.speaker {
         Speaker::Main => conversation.script.next_reply(),
-        Speaker::Subagent | Speaker::Auxiliary => Reply::says("{\"title\": \"scripted\"}"),
+        Speaker::Subagent => conversation.script.subagent_reply(),
+        Speaker::Auxiliary => Reply::says("{\"title\": \"scripted\"}"),
         Speaker::Probe => {
             let response = probe(&recorded);
             conversation.requests.push(recorded);
@@ -160,28 +162,6 @@ fn probe(recorded: &Recorded) -> Response {
         }
     }
 }
-
-/// The tool that runs a command, and its input, as the request describes it: the names differ between
-/// hosts and versions, the schema says which it is.
-fn tool_call(body: &Value, command: &str) -> Option<(String, Value)> {
-    let tools = body["tools"].as_array()?;
-    let named = |name: &&str| tools.iter().find(|tool| tool["name"] == *name);
-    let tool = SHELL_TOOLS.iter().find_map(named)?;
-    let schema = if tool["input_schema"].is_object() { "input_schema" } else { "parameters" };
-    let properties = &tool[schema]["properties"];
-    let input = if properties["cmd"].is_object() {
-        json!({"cmd": command})
-    } else if properties["command"]["type"] == "array" {
-        json!({"command": ["sh", "-c", command]})
-    } else if properties["description"].is_object() {
-        json!({"command": command, "description": "Run a scripted command"})
-    } else {
-        json!({"command": command})
-    };
-    Some((tool["name"].as_str()?.to_owned(), input))
-}
-
-const SHELL_TOOLS: &[&str] = &["Bash", "exec_command", "shell_command", "shell"];
 
 const REQUESTS_MAX: usize = 1000;
 

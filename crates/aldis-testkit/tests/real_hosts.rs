@@ -216,6 +216,50 @@ fn codex_skips_a_hook_that_nobody_reviewed() {
 }
 
 #[test]
+fn claude_tells_of_its_agents_and_wakes_for_what_they_bring() {
+    let Some(bench) = Bench::new(Kind::Claude) else { return };
+    let replies = [Reply::delegates("the work"), Reply::says("waiting"), Reply::says("done")];
+    let model = ModelServer::start(Script::new(replies).with_subagent("brought")).unwrap();
+    let run = bench.run(&model, &Session::New);
+    let stopped = bench.payloads("SubagentStop");
+    assert_eq!(column(&stopped, "last_assistant_message"), ["brought"], "{}", run.text());
+    assert_eq!(column(&stopped, "session_id"), [&json!(run.session_id)]);
+    for key in ["agent_id", "agent_type", "agent_transcript_path", "prompt_id"] {
+        assert!(stopped[0][key].is_string(), "{key}: {}", stopped[0]);
+    }
+    // The main agent does not wait for the other one. What that brings comes as a prompt that no
+    // person wrote, and begins a turn.
+    let stops = bench.payloads("Stop");
+    assert_eq!(column(&stops, "last_assistant_message"), ["waiting", "done"]);
+    assert_eq!(column(&stops, "stop_hook_active"), [false, false]);
+    assert_ne!(stops[0]["prompt_id"], stops[1]["prompt_id"]);
+    let prompts = bench.payloads("UserPromptSubmit");
+    assert_eq!(prompts.len(), 2);
+    let brought = prompts[1]["prompt"].as_str().unwrap();
+    assert!(brought.starts_with("<task-notification>"), "{brought}");
+    assert!(brought.contains("<result>brought</result>"), "{brought}");
+}
+
+#[test]
+fn codex_tells_of_its_agents_under_the_name_of_the_session() {
+    let Some(bench) = Bench::new(Kind::Codex) else { return };
+    let replies = [Reply::delegates("the work"), Reply::runs("sleep 1"), Reply::says("done")];
+    let model = ModelServer::start(Script::new(replies).with_subagent("brought")).unwrap();
+    let run = bench.run(&model, &Session::New);
+    let stopped = bench.payloads("SubagentStop");
+    assert_eq!(column(&stopped, "last_assistant_message"), ["brought"], "{}", run.text());
+    assert_eq!(column(&stopped, "session_id"), [&json!(run.session_id)]);
+    // The prompt of the other agent is announced like one of the user's, but for its agent.
+    let prompts = bench.payloads("UserPromptSubmit");
+    assert_eq!(column(&prompts, "prompt"), ["do the task", "the work"]);
+    assert_eq!(prompts[0]["agent_id"], Value::Null);
+    assert_eq!(prompts[1]["agent_id"], stopped[0]["agent_id"]);
+    assert_eq!(column(&prompts, "session_id"), [&json!(run.session_id); 2]);
+    let stops = bench.payloads("Stop");
+    assert!(stops.iter().all(|stop| stop["turn_id"] == prompts[0]["turn_id"]), "{stops:?}");
+}
+
+#[test]
 fn a_hook_can_add_to_a_prompt() {
     for kind in [Kind::Claude, Kind::Codex] {
         let Some(bench) = Bench::new(kind) else { return };

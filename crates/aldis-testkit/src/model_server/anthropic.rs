@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::http::Response;
 use super::script::Reply;
-use super::tool_call;
+use super::tool::{self, ToolCall};
 
 /// Renders a reply to the request with this body.
 pub(super) fn response(serial: usize, reply: &Reply, body: &Value) -> Response {
@@ -12,9 +12,9 @@ pub(super) fn response(serial: usize, reply: &Reply, body: &Value) -> Response {
     if !reply.text.is_empty() {
         blocks.push(json!({"type": "text", "text": reply.text}));
     }
-    let call = reply.command.as_deref().and_then(|command| tool_call(body, command));
+    let call = reply.call.as_ref().and_then(|call| tool::find(body, call));
     let stop_reason = if call.is_some() { "tool_use" } else { "end_turn" };
-    if let Some((name, input)) = call {
+    if let Some(ToolCall { name, input, .. }) = call {
         let id = format!("toolu_{serial:04}");
         blocks.push(json!({"type": "tool_use", "id": id, "name": name, "input": input}));
     }

@@ -92,10 +92,11 @@ fn speaker(request: &Request, body: &Value) -> Speaker {
         ("POST", "/v1/responses") => {
             let metadata = request.header("x-codex-turn-metadata").unwrap_or_default();
             let metadata: Value = serde_json::from_str(metadata).unwrap_or_default();
-            let is = |key: &str, value: &str| metadata[key].as_str().is_none_or(|is| is == value);
-            if !is("agent_name", "/root") {
+            if request.header("x-codex-parent-thread-id").is_some() {
                 Speaker::Subagent
-            } else if !has_tools || !is("request_kind", "turn") {
+            } else if !has_tools
+                || metadata["request_kind"].as_str().is_some_and(|kind| kind != "turn")
+            {
                 Speaker::Auxiliary
             } else {
                 Speaker::Main

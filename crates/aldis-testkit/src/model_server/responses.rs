@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::http::Response;
 use super::script::Reply;
-use super::tool_call;
+use super::tool::{self, ToolCall};
 
 /// Renders a reply to the request with this body.
 pub(super) fn response(serial: usize, reply: &Reply, body: &Value) -> Response {
@@ -19,15 +19,20 @@ pub(super) fn response(serial: usize, reply: &Reply, body: &Value) -> Response {
             "content": [text],
         }));
     }
-    if let Some((name, input)) = reply.command.as_deref().and_then(|line| tool_call(body, line)) {
-        items.push(json!({
+    let call = reply.call.as_ref().and_then(|call| tool::find(body, call));
+    if let Some(ToolCall { namespace, name, input }) = call {
+        let mut item = json!({
             "type": "function_call",
             "id": format!("fc_{serial:04}"),
             "call_id": format!("call_{serial:04}"),
             "name": name,
             "arguments": input.to_string(),
             "status": "completed",
-        }));
+        });
+        if let Some(namespace) = namespace {
+            item["namespace"] = json!(namespace);
+        }
+        items.push(item);
     }
     let id = format!("resp_{serial:04}");
     let completed = json!({

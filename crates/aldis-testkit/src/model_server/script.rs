@@ -5,19 +5,33 @@
 pub struct Reply {
     /// What it says.
     pub text: String,
-    /// The shell command it runs, with whatever tool the host offers for that.
-    pub command: Option<String>,
+    /// The tool it calls; then the host asks again.
+    pub call: Option<Call>,
+}
+
+/// What a tool is called for. Which tool that is, and how, the host says in its request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Run this shell command.
+    Command(String),
+    /// Start an agent with this prompt.
+    Delegate(String),
 }
 
 impl Reply {
     /// A final answer: the host's turn ends with it.
     pub fn says(text: impl Into<String>) -> Self {
-        Self { text: text.into(), command: None }
+        Self { text: text.into(), call: None }
     }
 
     /// A tool call: the host runs the command and asks again.
     pub fn runs(command: impl Into<String>) -> Self {
-        Self { text: String::new(), command: Some(command.into()) }
+        Self { text: String::new(), call: Some(Call::Command(command.into())) }
+    }
+
+    /// A tool call that starts another agent, which answers with [`Script::with_subagent`].
+    pub fn delegates(prompt: impl Into<String>) -> Self {
+        Self { text: String::new(), call: Some(Call::Delegate(prompt.into())) }
     }
 }
 
@@ -26,12 +40,25 @@ impl Reply {
 pub struct Script {
     replies: Vec<Reply>,
     next: usize,
+    subagent: String,
 }
 
 impl Script {
     /// Creates a script. One without replies says nothing.
     pub fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
-        Self { replies: replies.into_iter().collect(), next: 0 }
+        Self { replies: replies.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Says what every agent answers that the main one starts.
+    #[must_use]
+    pub fn with_subagent(mut self, text: impl Into<String>) -> Self {
+        self.subagent = text.into();
+        self
+    }
+
+    /// The reply to a request of an agent that the main one started.
+    pub(super) fn subagent_reply(&self) -> Reply {
+        Reply::says(&self.subagent)
     }
 
     /// The reply to the next request.

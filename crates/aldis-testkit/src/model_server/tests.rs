@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use super::{ModelServer, Reply, Script, Speaker};
+use super::{Call, ModelServer, Reply, Script, Speaker, tool};
 
 fn ask(server: &ModelServer, head: &str, body: &str) -> String {
     let address = server.url().replace("http://", "");
@@ -54,7 +54,7 @@ fn codex() -> Value {
 
 #[test]
 fn messages_are_streamed_block_by_block() {
-    let reply = Reply { text: "wörk".to_owned(), command: Some("echo ok".to_owned()) };
+    let reply = Reply { text: "wörk".to_owned(), call: Some(Call::Command("echo ok".to_owned())) };
     let server = ModelServer::start(Script::new([reply])).unwrap();
     let events = events(&post(&server, "/v1/messages?beta=true", &claude(true)));
     let block =
@@ -72,7 +72,7 @@ fn messages_are_streamed_block_by_block() {
 
 #[test]
 fn responses_are_streamed_item_by_item() {
-    let reply = Reply { text: "work".to_owned(), command: Some("echo ok".to_owned()) };
+    let reply = Reply { text: "work".to_owned(), call: Some(Call::Command("echo ok".to_owned())) };
     let server = ModelServer::start(Script::new([reply])).unwrap();
     let events = events(&post(&server, "/v1/responses", &codex()));
     let expected = [
@@ -87,6 +87,23 @@ fn responses_are_streamed_item_by_item() {
     ];
     assert_eq!(kinds(&events), expected);
     assert_eq!(events[6]["item"]["arguments"], r#"{"cmd":"echo ok"}"#);
+}
+
+#[test]
+fn a_tool_is_found_by_its_name_and_called_by_its_schema() {
+    let delegate = Call::Delegate("work".to_owned());
+    let message = json!({"properties": {"message": {"type": "string"}}});
+    let member = json!({"type": "function", "name": "spawn_agent", "parameters": message});
+    let group = json!({"type": "namespace", "name": "agents", "tools": [member]});
+    let found = tool::find(&json!({"tools": [group]}), &delegate).unwrap();
+    assert_eq!(found.namespace.as_deref(), Some("agents"));
+    assert_eq!(found.input, json!({"message": "work"}));
+
+    let command = Call::Command("ls".to_owned());
+    let list = json!({"properties": {"command": {"type": "array"}}});
+    let shell = json!({"tools": [{"name": "shell", "parameters": list}]});
+    assert_eq!(tool::find(&shell, &command).unwrap().input["command"], json!(["sh", "-c", "ls"]));
+    assert_eq!(tool::find(&shell, &delegate), None);
 }
 
 #[test]
@@ -108,7 +125,7 @@ fn only_the_main_agent_advances_the_script() {
     post(&server, "/v1/messages", &json!({"model": "m", "messages": []}));
     let subagent = "POST /v1/messages HTTP/1.1\r\nX-Claude-Code-Agent-Id: a1";
     ask(&server, subagent, &claude(true).to_string());
-    let worker = "POST /v1/responses HTTP/1.1\r\nX-Codex-Turn-Metadata: {\"agent_name\":\"/w\"}";
+    let worker = "POST /v1/responses HTTP/1.1\r\nX-Codex-Parent-Thread-Id: t1";
     ask(&server, worker, &codex().to_string());
     assert!(post(&server, "/v1/messages", &claude(false)).contains(r#""text":"a""#));
     let speakers: Vec<_> = server.requests().iter().map(|request| request.speaker).collect();
