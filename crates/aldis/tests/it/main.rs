@@ -9,6 +9,7 @@ mod follow;
 mod help;
 mod hosts;
 mod phases;
+mod real_hosts;
 mod sandbox;
 mod scan;
 mod schema;
