@@ -2,10 +2,13 @@
 
 mod completions;
 mod dialects;
+mod doctor;
 mod explain;
+mod install;
 mod prompt;
 mod scan;
 mod schema;
+mod uninstall;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -43,10 +46,13 @@ enum Command {
     Completions(completions::CompletionsArgs),
     #[command(subcommand)]
     Dialects(dialects::DialectsCommand),
+    Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
+    Install(install::InstallArgs),
     Prompt(prompt::PromptArgs),
     Scan(scan::ScanArgs),
     Schema(schema::SchemaArgs),
+    Uninstall(uninstall::UninstallArgs),
 }
 
 /// How a command ended.
@@ -80,10 +86,13 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     let result = match cli.command {
         Command::Completions(args) => completions::run(io, &args),
         Command::Dialects(command) => dialects::run(io, command),
+        Command::Doctor(args) => doctor::run(io, &args),
         Command::Explain(args) => explain::run(io, args),
+        Command::Install(args) => install::run(io, &args),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
         Command::Schema(args) => schema::run(io, &args),
+        Command::Uninstall(args) => uninstall::run(io, &args),
     };
     match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
         Ok(outcome) => outcome.code(),

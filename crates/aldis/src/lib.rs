@@ -10,6 +10,7 @@ mod commands;
 mod display;
 mod error;
 mod hearing;
+mod install;
 mod io;
 mod json;
 mod paint;

@@ -4,6 +4,7 @@
 //! appear in version 1; none disappears or changes its meaning.
 
 pub mod dialect_file;
+pub mod registration;
 
 use aldis_core::{Fields, Finding, NearMiss, Origin, Place, Signal};
 use schemars::{JsonSchema, Schema, schema_for};
@@ -181,6 +182,16 @@ pub(crate) const SCHEMAS: &[Described] = &[
         name: "dialects-list",
         about: "a line of `aldis dialects list --json`",
         schema: || schema_for!(DialectLine),
+    },
+    Described {
+        name: "doctor",
+        about: "a line of `aldis doctor --json`",
+        schema: || schema_for!(registration::CheckLine),
+    },
+    Described {
+        name: "install",
+        about: "the line of `aldis install --json` and `aldis uninstall --json`",
+        schema: || schema_for!(registration::InstallLine),
     },
 ];
 
