@@ -232,15 +232,16 @@ impl Document {
         let follower = self.comma_after(part.end).map(|at| at..at + 1);
         let mut start = self.slice(0..part.start).trim_end().len();
         // What follows must not slip into a comment that ends the line before.
+        let before = index.checked_sub(1).and_then(|index| parts.get(index));
+        let from = before.map_or(container.range.start + 1, |before| before.end);
         let rest = self.text.get(follower.as_ref().map_or(part.end, |comma| comma.end)..);
-        let line_stays =
-            rest.is_some_and(|rest| rest.trim_start_matches([' ', '\t', '\r']).starts_with('\n'));
-        if self.slice(start..part.start).contains('\n') && !line_stays {
+        let rest = rest.unwrap_or_default().trim_start_matches([' ', '\t', '\r']);
+        if self.ends_in_comment(from..start) && !rest.starts_with('\n') {
             start = part.start;
         }
         let mut cuts = vec![start..part.end];
         let is_last = index + 1 == parts.len();
-        match (follower, index.checked_sub(1).and_then(|index| parts.get(index))) {
+        match (follower, before) {
             (Some(comma), _) => cuts.push(comma),
             (None, Some(before)) if is_last => {
                 cuts.extend(self.comma_after(before.end).map(|at| at..at + 1));
@@ -274,6 +275,22 @@ impl Document {
                 rest = comment.split_once("*/")?.1;
             } else {
                 return rest.starts_with(',').then_some(self.text.len() - rest.len());
+            }
+        }
+    }
+
+    /// Whether what stands between two values ends in a comment that lasts until the line's end.
+    fn ends_in_comment(&self, between: Range<usize>) -> bool {
+        let mut rest = self.slice(between);
+        loop {
+            rest = rest.trim_start_matches([' ', '\t', '\r', '\n', ',']);
+            if rest.starts_with("//") {
+                let Some((_, later)) = rest.split_once('\n') else { return true };
+                rest = later;
+            } else if let Some((_, later)) = rest.split_once("*/") {
+                rest = later;
+            } else {
+                return false;
             }
         }
     }

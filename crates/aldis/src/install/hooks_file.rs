@@ -62,7 +62,11 @@ pub(crate) fn find(host: Host, document: &Document) -> Result<Found, EditError> 
     let mut found = Found::default();
     let root = document.root()?;
     let Some(events) = root.get("hooks").and_then(Node::members) else { return Ok(found) };
-    for (event, _, entries) in events {
+    for (position, (event, _, entries)) in events.iter().enumerate() {
+        // Of several members with one name the host sees the last.
+        if events.iter().skip(position + 1).any(|(later, ..)| later == event) {
+            continue;
+        }
         for (index, entry) in entries.items().unwrap_or_default().iter().enumerate() {
             let matcher = entry.get("matcher").and_then(Node::text).map(str::to_owned);
             let alone = std::slice::from_ref(entry);

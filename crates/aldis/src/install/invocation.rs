@@ -65,9 +65,19 @@ pub(crate) fn spelling(host: Host, handler: &Node) -> Spelling {
             Spelling::Ours(program.clone())
         }
         Some([program, hook, ..]) if is_aldis(program) && hook == "hook" => Spelling::Other(shown),
-        _ if shown.contains("aldis hook") => Spelling::Other(shown),
+        _ if mentions_hook(&shown) => Spelling::Other(shown),
         _ => Spelling::Foreign,
     }
+}
+
+/// Whether the words `aldis hook` are somewhere in a line.
+fn mentions_hook(line: &str) -> bool {
+    let part_of_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    line.match_indices("aldis hook").any(|(at, words)| {
+        let before = line.get(..at).and_then(|text| text.chars().next_back());
+        let after = line.get(at + words.len()..).and_then(|text| text.chars().next());
+        !before.is_some_and(part_of_word) && !after.is_some_and(part_of_word)
+    })
 }
 
 /// Whether a word names the program, by its name alone or by an absolute path.

@@ -8,6 +8,8 @@ mod explain;
 mod follow;
 mod help;
 mod hosts;
+mod install;
+mod plugins;
 mod sandbox;
 mod scan;
 mod schema;

@@ -1,0 +1,49 @@
+//! The plugins that are written in JavaScript, in the hands of a fake host.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use crate::sandbox::Sandbox;
+
+/// Installs a plugin whose program is a stub, and runs a script that plays the host.
+fn play(host: &str, plugin: &str, script: &str) {
+    if Command::new("node").arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "node is not installed");
+        eprintln!("skipped: node is not installed");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let done = sandbox.run(&["install", host]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let stub = sandbox.write(
+        "bin/aldis",
+        "#!/bin/sh\ncat >> \"$SEEN\"\necho >> \"$SEEN\"\necho \"$@\" >> \"$SEEN\"\n. \"$ANSWER\"\n",
+    );
+    fs::set_permissions(&stub, fs::Permissions::from_mode(0o755)).unwrap();
+    // OpenCode loads `.js` as a module whatever a package says; node wants the other name.
+    let module = sandbox.path().join("plugin.mjs");
+    fs::copy(sandbox.path().join(plugin), &module).unwrap();
+    let file = sandbox.write("host.mjs", script);
+    let output = Command::new("node")
+        .arg(file)
+        .env("PLUGIN", module)
+        .env("PATH", format!("{}:/usr/bin:/bin", sandbox.path().join("bin").display()))
+        .env("SEEN", sandbox.path().join("seen"))
+        .env("ANSWER", sandbox.path().join("answer"))
+        .current_dir(sandbox.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
+fn opencode_goes_on_when_told_to() {
+    play("opencode", ".opencode/plugins/aldis.js", include_str!("../js/opencode.mjs"));
+}
+
+#[test]
+fn openclaw_goes_on_when_told_to() {
+    play("openclaw", ".openclaw/extensions/aldis/index.js", include_str!("../js/openclaw.mjs"));
+}
