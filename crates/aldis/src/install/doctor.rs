@@ -142,6 +142,11 @@ fn look_at_entries(world: &World, host: Host, spot: &Spot, survey: &mut Survey) 
                 continue;
             }
         };
+        if host == Host::Codex
+            && let Some(problem) = codex_refuses(&bytes)
+        {
+            survey.broken.push(format!("Codex passes over `{}`: {problem}", world.shown(file)));
+        }
         let plugins = root.get("enabledPlugins").and_then(|plugins| plugins.members());
         let enabled = plugins
             .unwrap_or_default()
@@ -160,6 +165,19 @@ fn look_at_entries(world: &World, host: Host, spot: &Spot, survey: &mut Survey) 
                 entries: found.ours,
             });
         }
+    }
+}
+
+/// Says why Codex would not read a file: it takes plain JSON with two members and no others.
+fn codex_refuses(bytes: &[u8]) -> Option<String> {
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(members)) => {
+            let known = |name: &String| matches!(name.as_str(), "description" | "hooks");
+            let other = members.keys().find(|name| !known(name))?;
+            Some(format!("it does not know `{}`", crate::display::excerpt(other, 40)))
+        }
+        Ok(_) => Some("it is not an object".to_owned()),
+        Err(error) => Some(format!("line {} is not plain JSON", error.line())),
     }
 }
 

@@ -239,15 +239,13 @@ impl Document {
         if self.ends_in_comment(from..start) && !rest.starts_with('\n') {
             start = part.start;
         }
-        let mut cuts = vec![start..part.end];
         let is_last = index + 1 == parts.len();
-        match (follower, before) {
-            (Some(comma), _) => cuts.push(comma),
-            (None, Some(before)) if is_last => {
-                cuts.extend(self.comma_after(before.end).map(|at| at..at + 1));
-            }
-            (None, _) => {}
-        }
+        let comma = match (follower, before) {
+            (None, Some(before)) if is_last => self.comma_after(before.end).map(|at| at..at + 1),
+            (follower, _) => follower,
+        };
+        let mut cuts: Vec<Range<usize>> = comma.into_iter().collect();
+        cuts.push(start..part.end);
         // From the back, so that the places in front stay right.
         cuts.sort_by_key(|cut| cut.start);
         let gone: usize = cuts.iter().map(ExactSizeIterator::len).sum();

@@ -159,7 +159,10 @@ fn look(world: &World, spot: &Spot, path: &Path) -> Result<Change, CommandError>
     }
     let before = read(&target).map_err(|error| CommandError::file(path, &error))?;
     let keep = match spot.scope {
-        Scope::User => spot.root.parent().unwrap_or(&spot.root),
+        Scope::User => match &world.home {
+            Some(home) if spot.root.starts_with(home) => home,
+            _ => spot.root.parent().unwrap_or(&spot.root),
+        },
         Scope::Project | Scope::Local => &spot.root,
     };
     Ok(Change {

@@ -30,7 +30,7 @@ struct Desk(Sandbox);
 impl Desk {
     fn new() -> Self {
         let sandbox = Sandbox::new();
-        for folder in ["home/work/.git", "home/work/deep/down", "bin"] {
+        for folder in ["home/app/.git", "home/app/deep/down", "bin"] {
             fs::create_dir_all(sandbox.path().join(folder)).unwrap();
         }
         fs::create_dir(sandbox.path().join("state")).unwrap();
@@ -60,7 +60,7 @@ impl Desk {
     }
 
     fn run(&self, args: &[&str]) -> Done {
-        self.run_in("home/work", args)
+        self.run_in("home/app", args)
     }
 
     fn run_in(&self, folder: &str, args: &[&str]) -> Done {
@@ -148,9 +148,9 @@ fn a_file_with_a_life_of_its_own_comes_back_byte_for_byte() {
     ];
     for file in files {
         for (host, path) in [
-            ("claude-code", "home/work/.claude/settings.json"),
-            ("codex", "home/work/.codex/hooks.json"),
-            ("cursor", "home/work/.cursor/hooks.json"),
+            ("claude-code", "home/app/.claude/settings.json"),
+            ("codex", "home/app/.codex/hooks.json"),
+            ("cursor", "home/app/.cursor/hooks.json"),
         ] {
             let desk = Desk::new();
             desk.0.write(path, file);
@@ -170,7 +170,7 @@ fn a_file_with_a_life_of_its_own_comes_back_byte_for_byte() {
 #[test]
 fn what_was_edited_meanwhile_stays() {
     let desk = Desk::new();
-    let path = "home/work/.claude/settings.json";
+    let path = "home/app/.claude/settings.json";
     desk.0.write(path, "{\n  \"a\": 1\n}\n");
     desk.ok(&["install", "claude-code"]);
     let text = fs::read_to_string(desk.path(path)).unwrap();
@@ -182,7 +182,7 @@ fn what_was_edited_meanwhile_stays() {
 #[test]
 fn a_dry_run_shows_and_writes_nothing() {
     let desk = Desk::with_program("");
-    desk.0.write("home/work/.codex/hooks.json", "{\n  // mine\n  \"hooks\": {}\n}\n");
+    desk.0.write("home/app/.codex/hooks.json", "{\n  // mine\n  \"hooks\": {}\n}\n");
     let before = desk.picture();
     let done = desk.ok(&["install", "codex", "--dry-run"]);
     assert_eq!(desk.picture(), before);
@@ -192,8 +192,8 @@ fn a_dry_run_shows_and_writes_nothing() {
 #[test]
 fn the_project_is_found_from_below() {
     let desk = Desk::new();
-    desk.run_in("home/work/deep/down", &["install", "gemini"]);
-    assert!(desk.path("home/work/.gemini/settings.json").exists());
+    desk.run_in("home/app/deep/down", &["install", "gemini"]);
+    assert!(desk.path("home/app/.gemini/settings.json").exists());
     // The user's own folder does not make the home directory a project.
     fs::create_dir_all(desk.path("home/.claude")).unwrap();
     fs::create_dir_all(desk.path("home/loose")).unwrap();
@@ -205,7 +205,7 @@ fn the_project_is_found_from_below() {
 fn local_settings_are_claude_codes() {
     let desk = Desk::new();
     desk.ok(&["install", "claude-code", "--local"]);
-    assert!(desk.path("home/work/.claude/settings.local.json").exists());
+    assert!(desk.path("home/app/.claude/settings.local.json").exists());
     assert_eq!(desk.run(&["install", "gemini", "--local"]).code, 2);
 }
 
@@ -221,7 +221,7 @@ fn the_environment_moves_the_users_files() {
             .env_clear()
             .env("HOME", desk.path("home"))
             .env(name, desk.path("moved"))
-            .current_dir(desk.path("home/work"))
+            .current_dir(desk.path("home/app"))
             .args(["install", host, "--user"])
             .ok();
         assert!(status.is_ok(), "{host}");
@@ -232,7 +232,7 @@ fn the_environment_moves_the_users_files() {
 #[test]
 fn a_broken_file_is_not_touched() {
     let desk = Desk::new();
-    desk.0.write("home/work/.claude/settings.json", "{\n  \"a\": 1\n  \"b\": 2\n}\n");
+    desk.0.write("home/app/.claude/settings.json", "{\n  \"a\": 1\n  \"b\": 2\n}\n");
     let before = desk.picture();
     for command in ["install", "uninstall"] {
         let done = desk.run(&[command, "claude-code"]);
@@ -245,7 +245,7 @@ fn a_broken_file_is_not_touched() {
 #[test]
 fn somebody_elses_plugin_is_not_touched() {
     let desk = Desk::new();
-    desk.0.write("home/work/.opencode/plugins/aldis.js", "export const Mine = 1;\n");
+    desk.0.write("home/app/.opencode/plugins/aldis.js", "export const Mine = 1;\n");
     let before = desk.picture();
     let done = desk.run(&["install", "opencode"]);
     assert_eq!(done.code, 2);
@@ -270,9 +270,9 @@ fn links_are_followed_but_not_out_of_the_project() {
     assert!(fs::read_to_string(&real).unwrap().contains("hook"));
     assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o640);
 
-    fs::create_dir(desk.path("home/work/.claude")).unwrap();
-    symlink("../../dotfiles/claude.json", desk.path("home/work/.claude/settings.json")).unwrap();
-    symlink("../dotfiles", desk.path("home/work/.codex")).unwrap();
+    fs::create_dir(desk.path("home/app/.claude")).unwrap();
+    symlink("../../dotfiles/claude.json", desk.path("home/app/.claude/settings.json")).unwrap();
+    symlink("../dotfiles", desk.path("home/app/.codex")).unwrap();
     let before = desk.picture();
     for host in ["claude-code", "codex"] {
         let done = desk.run(&["install", host]);
@@ -364,15 +364,15 @@ fn doctor_misses_the_program() {
 #[test]
 fn doctor_runs_nothing_of_a_repository() {
     let desk = Desk::new();
-    let trap = desk.0.write("home/work/aldis", "#!/bin/sh\ntouch sprung ../sprung\n");
+    let trap = desk.0.write("home/app/aldis", "#!/bin/sh\ntouch sprung ../sprung\n");
     fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
     let trap = trap.canonicalize().unwrap();
     for command in [format!("{} hook codex", trap.display()), "./aldis hook codex".to_owned()] {
         let hooks = serde_json::json!({"hooks": {"Stop": [{"hooks": [{"command": command}]}]}});
-        desk.0.write("home/work/.codex/hooks.json", hooks.to_string());
+        desk.0.write("home/app/.codex/hooks.json", hooks.to_string());
         assert_eq!(desk.run(&["doctor", "codex"]).code, 1);
     }
-    assert!(!desk.path("home/work/sprung").exists() && !desk.path("home/sprung").exists());
+    assert!(!desk.path("home/app/sprung").exists() && !desk.path("home/sprung").exists());
 }
 
 #[test]
@@ -398,7 +398,7 @@ fn doctor_finds_doubles() {
 fn doctor_finds_missing_events() {
     let desk = Desk::with_program("");
     desk.0.write(
-        "home/work/.qwen/settings.json",
+        "home/app/.qwen/settings.json",
         r#"{"hooks": {"Stop": [{"hooks": [{"command": "aldis hook qwen"}]}]}}"#,
     );
     let check = desk.check(&["qwen"], "registered");
@@ -425,7 +425,7 @@ fn doctor_knows_what_codex_trusts() {
         desk.0.write("home/.codex/config.toml", config);
         desk.check(&["codex"], "trusted")["status"].clone()
     };
-    let root = desk.path("home/work");
+    let root = desk.path("home/app");
     let project = format!("[projects.{:?}]\ntrust_level = \"trusted\"\n", root.to_str().unwrap());
     let hashes = [
         ("stop", "123ed81f1bba191be1f11f1dad1275bc4a103ee4cdeed629ef8e6ad0d06a1af7"),
@@ -450,6 +450,21 @@ fn doctor_knows_what_codex_trusts() {
     assert_eq!(trusted(&format!("{project}{}", state.replace("sha256:1", "sha256:0"))), "failed");
     assert_eq!(trusted(&format!("[features]\nhooks = false\n{project}{state}")), "failed");
     assert_eq!(trusted("oops"), "failed");
+}
+
+#[test]
+fn doctor_knows_what_codex_can_read() {
+    let desk = Desk::with_program("");
+    for (file, problem) in [
+        ("{\n// mine\n}", "line 2 is not plain JSON"),
+        ("{\"theme\": 1}", "it does not know `theme`"),
+    ] {
+        desk.0.write("home/app/.codex/hooks.json", file);
+        desk.ok(&["install", "codex"]);
+        let check = desk.check(&["codex"], "registered");
+        assert_eq!(check["status"], "failed");
+        assert!(check["message"].as_str().unwrap().ends_with(problem), "{check}");
+    }
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn removes_from_the_middle() {
 fn says_where_a_file_is_wrong() {
     let table: &[(&[u8], &str)] = &[
         (b"{\n  \"a\": 1\n  \"b\": 2\n}", "line 2: not valid JSON"),
-        (b"{\n  \"a\": \n", "line 2: not valid JSON"),
+        (b"{\n  \"a\": \n", "line 3: not valid JSON"),
         (b"[]", "line 1: the file is not a JSON object"),
         (b"// nothing", "line 1: the file holds only comments"),
         (b"{\n\"a\": \"\xff\"}", "line 2: not UTF-8"),
