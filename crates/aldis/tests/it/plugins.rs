@@ -2,7 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 
@@ -50,4 +53,23 @@ fn opencode_goes_on_when_told_to() {
 #[test]
 fn openclaw_goes_on_when_told_to() {
     play("openclaw", ".openclaw/extensions/aldis/index.js", include_str!("../js/openclaw.mjs"));
+}
+
+#[test]
+fn the_claude_code_plugin_registers_what_install_does() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: PathBuf| -> Value {
+        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.run(&["install", "claude-code"]).code, 0);
+    let installed = read(sandbox.path().join(".claude/settings.json"));
+    let folder = root.join("integrations/claude-code");
+    assert_eq!(read(folder.join("hooks/hooks.json"))["hooks"], installed["hooks"]);
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(read(folder.join(".claude-plugin/plugin.json"))["version"], version);
+    let package = root.join("crates/aldis/src/install/openclaw.package.json");
+    assert_eq!(read(package)["version"], version);
+    let source = &read(root.join(".claude-plugin/marketplace.json"))["plugins"][0]["source"];
+    assert_eq!(source, "./integrations/claude-code");
 }
