@@ -15,6 +15,9 @@ const COMMANDS: &[&[&str]] = &[
     &["prompt"],
     &["schema"],
     &["completions"],
+    &["install"],
+    &["uninstall"],
+    &["doctor"],
 ];
 
 #[test]
@@ -65,6 +68,11 @@ fn wrong_usage_exits_with_2() {
         &["dialects", "show", "no-such-dialect"],
         &["dialects", "check", "missing.toml"],
         &["completions", "no-such-shell"],
+        &["install"],
+        &["install", "no-such-host"],
+        &["install", "codex", "--user", "--project"],
+        &["install", "codex", "--local"],
+        &["doctor", "no-such-host"],
     ];
     for args in table {
         let done = sandbox.run(args);

@@ -21,6 +21,8 @@ fn formats_are_listed() {
     scan            a line of `aldis scan --json`
     dialect         a dialect file
     dialects-list   a line of `aldis dialects list --json`
+    doctor          a line of `aldis doctor --json`
+    install         the line of `aldis install --json` and `aldis uninstall --json`
     ");
 }
 
