@@ -43,7 +43,7 @@ pub(super) enum AutoCommand {
     Start(Box<StartArgs>),
     /// Show the run of the current project
     ///
-    /// Exits with 0 while it is active and with 1 otherwise.
+    /// The active one, else the last that ended. Exits with 1 if there is none.
     Status(PlainArgs),
     /// End the run of the current project
     ///
@@ -320,13 +320,12 @@ fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
         writeln!(io.stderr, "no run in `{}`", scene.place.root().display())?;
         return Ok(Outcome::No);
     };
-    let live = state.is_live();
     if args.json {
         json::write_line(&mut io.stdout, &RunForm::new(&run.id, &run.record.project, &state))?;
     } else {
         show::run(io, scene.now, &run, &state)?;
     }
-    Ok(if live { Outcome::Yes } else { Outcome::No })
+    Ok(Outcome::Yes)
 }
 
 fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
