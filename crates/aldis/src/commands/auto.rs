@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::io::Write as _;
+use std::time::Duration;
 
 use aldis_core::machine::phases::{Config, Event, Pipeline, Start, TokenPolicy};
 use aldis_core::time::Timestamp;
@@ -22,6 +23,8 @@ use crate::{clock, display, home, json, secret, show, views};
 /// Variables in which hosts name the session to what they start.
 const SESSION_VARIABLES: [&str; 3] =
     ["CLAUDE_CODE_SESSION_ID", "GEMINI_SESSION_ID", "CODEX_THREAD_ID"];
+/// How long ended runs are kept.
+const KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// The longest task.
 const TASK_MAX: u64 = 64 * 1024;
 
@@ -211,6 +214,7 @@ fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
     let begin = begin(io, &scene, args)?;
     let project = project::name(scene.place.root());
     let stepped = driver.create(&project, &Origin::Start(Box::new(begin)), None)?;
+    scene.store.prune(scene.now.before(KEPT))?;
     write_view(io, &scene, &stepped)?;
     if json {
         let form = RunForm::new(&stepped.run, &project, &stepped.state);

@@ -18,6 +18,17 @@ const COMMANDS: &[&[&str]] = &[
     &["install"],
     &["uninstall"],
     &["doctor"],
+    &["auto"],
+    &["auto", "start"],
+    &["auto", "status"],
+    &["auto", "resume"],
+    &["auto", "stop"],
+    &["hook"],
+    &["status"],
+    &["why"],
+    &["log"],
+    &["step"],
+    &["replay"],
 ];
 
 #[test]

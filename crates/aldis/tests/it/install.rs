@@ -301,7 +301,7 @@ fn nothing_that_is_written_is_expanded() {
 #[test]
 fn doctor_finds_a_sound_registration() {
     for host in HOSTS.into_iter().filter(|host| !matches!(*host, "codex" | "openclaw")) {
-        let desk = Desk::with_program("cat > /dev/null");
+        let desk = Desk::with_program(&format!("exec '{ALDIS}' \"$@\""));
         desk.ok(&["install", host]);
         let done = desk.run(&["doctor", host]);
         assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{host}\n{}", done.stdout);

@@ -93,6 +93,11 @@ impl Stage {
         self.json(&["auto", "status", "--json"])
     }
 
+    /// The name of the run.
+    pub(super) fn run_name(&self) -> String {
+        self.status()["run"].as_str().unwrap().to_owned()
+    }
+
     pub(super) fn assert_complete(&self) {
         let status = self.status();
         assert_eq!(status["phase"], "complete", "{status}");
@@ -116,14 +121,5 @@ impl Stage {
 
     pub(super) fn json(&self, arguments: &[&str]) -> Value {
         serde_json::from_str(&self.aldis(arguments)).unwrap()
-    }
-}
-
-/// Where a run is when somebody's limit ended its turn: the host's leaves it where it was, ours fails
-/// it.
-pub(super) fn phase_after_cap(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Claude => "init",
-        Kind::Codex => "failed",
     }
 }
