@@ -5,6 +5,7 @@
 //! steps, so a journal can be replayed.
 
 pub mod phases;
+pub mod stagnation;
 
 use std::collections::BTreeMap;
 
