@@ -12,6 +12,7 @@ mod config;
 mod display;
 mod driver;
 mod error;
+mod git;
 mod hearing;
 mod home;
 mod hook;

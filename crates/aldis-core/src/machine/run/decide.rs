@@ -3,8 +3,8 @@
 
 use super::event::{Effect, Exit, Heard, Notice, Tree};
 use super::prompt;
-use super::state::{Ending, Outcome, Question, State, Status};
-use crate::machine::stagnation::Observation;
+use super::state::{Config, Ending, Outcome, Question, State, Status};
+use crate::machine::stagnation::{Monitor, Observation};
 use crate::machine::{Decision, Evidence};
 use crate::signal::Meaning;
 use crate::time::Timestamp;
@@ -50,12 +50,34 @@ pub(super) fn recovered(state: &mut State, now: Timestamp) -> Outcome {
     }
 }
 
+/// Opens a run again that ended without success: same iteration if it was cut off in one, the next
+/// otherwise; what was spent stays spent.
+pub(super) fn reopen(state: &mut State, now: Timestamp, config: &Config) -> Outcome {
+    match state.ending() {
+        None | Some(Ending::Done) => return Outcome::nothing(),
+        Some(_) => state.config.clone_from(config),
+    }
+    state.monitor = Monitor::new(now, state.config.stagnation.clone());
+    state.started_at = now;
+    (state.waited, state.waiting_since) = (0, None);
+    state.limit_waits = 0;
+    if state.question.is_some() {
+        state.status = Status::Asking;
+        state.wait(now);
+        let decision = state.decision("reopen", "Waits for the answer again");
+        let decision = decision.because("a human reopened the run").next("answer the question");
+        return Outcome { effects: Vec::new(), decision: Some(decision) };
+    }
+    next_iteration(state, now, "a human reopened the run", Vec::new())
+}
+
 /// The agent's process has ended.
 pub(super) fn on_exit(state: &mut State, now: Timestamp, exit: Exit) -> Outcome {
     if !state.has_agent() {
         return Outcome::nothing();
     }
     state.last_exit = Some(exit);
+    state.agent = None;
     state.wake(now);
     settle_costs(state);
     let evidence = evidence(&state.said);

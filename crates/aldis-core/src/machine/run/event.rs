@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::signal::{Meaning, Signal};
 use crate::time::Timestamp;
 
-use super::state::Ending;
+use super::state::{Config, Ending};
 
 /// How much of a signal is quoted as evidence.
 const QUOTE_MAX: usize = 300;
@@ -18,6 +18,16 @@ pub enum Event {
     Begin,
     /// The supervisor is back after a crash; the old agent is gone.
     Recovered,
+    /// The agent was started.
+    Launched {
+        /// Who it is, in the shell's own words, for finding it again.
+        agent: String,
+    },
+    /// A human wants a run that ended without success to go on.
+    Reopen {
+        /// The limits from now on.
+        config: Box<Config>,
+    },
     /// The agent said something in its dialect.
     Heard {
         /// What.

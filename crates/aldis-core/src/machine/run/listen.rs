@@ -10,6 +10,32 @@ use crate::time::Timestamp;
 /// How many signals of one iteration are remembered.
 const SAID_MAX: usize = 64;
 
+/// The agent was started. Kept at once: after a crash of ours somebody must find it.
+pub(super) fn on_launch(state: &mut State, agent: &str) -> Outcome {
+    state.agent = Some(agent.to_owned());
+    let summary = format!("Started the agent for iteration {}", state.iteration);
+    let decision = state.decision("listen", summary).because("it was due").next("it works");
+    Outcome { effects: Vec::new(), decision: Some(decision) }
+}
+
+/// Keeps an answer for when the run is opened again.
+pub(super) fn on_late_answer(state: &mut State, id: &str, text: &str) -> Outcome {
+    let Some(question) = state.question.take_if(|question| question.id == id) else {
+        return Outcome::nothing();
+    };
+    state.feedback.push(answered(&question.text, text));
+    let decision = state
+        .decision("answer", "Kept the answer")
+        .because("the run has ended")
+        .next("continue the run: the agent is told");
+    Outcome { effects: Vec::new(), decision: Some(decision) }
+}
+
+fn answered(question: &str, answer: &str) -> String {
+    let [question, answer] = [question, answer].map(super::prompt::quoted);
+    format!("You asked:\n\n{question}\nThe answer:\n\n{answer}")
+}
+
 /// The agent said something in its dialect.
 pub(super) fn on_signals(state: &mut State, now: Timestamp, said: &[Heard]) -> Outcome {
     if !state.has_agent() || said.is_empty() {
@@ -287,11 +313,7 @@ pub(super) fn on_answer(state: &mut State, now: Timestamp, id: &str, text: &str)
     };
     state.wake(now);
     state.monitor.observe(now, &Observation::Human);
-    state.feedback.push(format!(
-        "You asked:\n\n{}\nThe answer:\n\n{}",
-        super::prompt::quoted(&question.text),
-        super::prompt::quoted(text)
-    ));
+    state.feedback.push(answered(&question.text, text));
     let mut effects = Vec::new();
     // The iteration that asked is repeated: a question does not use one up.
     decide::start(state, now, &mut effects);

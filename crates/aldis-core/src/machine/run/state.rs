@@ -222,6 +222,8 @@ pub struct State {
     pub spending: Usage,
     /// Whether somebody was told that a budget runs out.
     pub warned_of_budget: bool,
+    /// The agent's process, in the shell's own words, while there is one.
+    pub agent: Option<String>,
     /// How the last process ended.
     pub last_exit: Option<Exit>,
     /// The commit at the start.
@@ -275,6 +277,7 @@ impl State {
             spent: Usage::default(),
             spending: Usage::default(),
             warned_of_budget: false,
+            agent: None,
             last_exit: None,
             base: None,
             tree: Tree::default(),
@@ -283,12 +286,16 @@ impl State {
 
     /// Takes one event.
     pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
-        if self.ending().is_some() {
-            return Outcome::nothing();
-        }
         match event {
+            Event::Reopen { config } => decide::reopen(self, now, config),
+            // An answer may come when nobody waits for it any more: the next start has it.
+            Event::Answer { id, text } if self.ending().is_some() => {
+                listen::on_late_answer(self, id, text)
+            }
+            _ if self.ending().is_some() => Outcome::nothing(),
             Event::Begin => decide::begin(self, now),
             Event::Recovered => decide::recovered(self, now),
+            Event::Launched { agent } => listen::on_launch(self, agent),
             Event::Heard { said } => listen::on_signals(self, now, said),
             Event::Missed { hint } => listen::on_near_miss(self, hint),
             Event::Worked => listen::on_work(self, now),

@@ -389,3 +389,25 @@ fn a_state_survives_its_stored_form() {
     let stored = serde_json::to_string(&state).unwrap();
     assert_eq!(serde_json::from_str::<State>(&stored).unwrap(), state);
 }
+
+#[test]
+fn runs_that_were_cut_off_are_opened_again() {
+    let mut state = begun(|config| config.max_iterations = 1);
+    iteration(&mut state, 1, "Still at it.", None);
+    assert_eq!(state.ending(), Some(Ending::IterationsUsedUp));
+    let config = Box::new(Config { max_iterations: 5, ..Config::default() });
+    let outcome = state.on_event(at(100), &Event::Reopen { config: config.clone() });
+    assert!(
+        matches!(outcome.effects.last(), Some(Effect::Start { iteration: 2, .. })),
+        "{outcome:?}"
+    );
+    iteration(&mut state, 101, "<chorus>COMPLETE</chorus>", None);
+    assert_eq!(state.on_event(at(102), &Event::Reopen { config }), Outcome::nothing());
+
+    let mut state = begun(|config| config.no_wait = true);
+    iteration(&mut state, 1, "<chorus>NEEDS_HUMAN: keep?</chorus>", None);
+    state.on_event(at(2), &Event::Answer { id: "q1".into(), text: "Drop it.".into() });
+    let outcome = state.on_event(at(3), &Event::Reopen { config: Box::default() });
+    let Some(Effect::Start { prompt, .. }) = outcome.effects.last() else { panic!("{outcome:?}") };
+    assert!(prompt.contains("> Drop it."), "{prompt}");
+}
