@@ -43,3 +43,21 @@ impl Stopwatch {
         self.0.elapsed()
     }
 }
+
+/// The time of day for something that lasts: taken once, then counted by a clock that no one sets
+/// and that goes on while the machine sleeps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SteadyClock {
+    began: Timestamp,
+    boot: Duration,
+}
+
+impl SteadyClock {
+    pub(crate) fn start() -> Self {
+        Self { began: wall(), boot: since_boot() }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.began.after(since_boot().saturating_sub(self.boot))
+    }
+}

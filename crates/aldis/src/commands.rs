@@ -10,6 +10,7 @@ mod install;
 mod log;
 mod prompt;
 mod replay;
+mod run;
 mod scan;
 mod schema;
 mod status;
@@ -70,6 +71,7 @@ enum Command {
     Log(log::LogArgs),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
+    Run(Box<run::RunArgs>),
     Scan(scan::ScanArgs),
     Schema(schema::SchemaArgs),
     Status(status::StatusArgs),
@@ -87,6 +89,8 @@ enum Outcome {
     No,
     /// Something could not be read, and that was reported.
     Error,
+    /// What a supervised run ended with.
+    Code(u8),
 }
 
 impl Outcome {
@@ -95,6 +99,7 @@ impl Outcome {
             Self::Yes => 0,
             Self::No => 1,
             Self::Error => 2,
+            Self::Code(code) => code,
         }
     }
 }
@@ -124,6 +129,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Install(args) => install::run(io, &args),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
+        Command::Run(args) => run::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
         Command::Schema(args) => schema::run(io, &args),
         Command::Status(args) => status::run(io, &args),

@@ -161,7 +161,7 @@ impl Driver<'_> {
                     return Ok(Stepped { run, project, revision, state, outcome });
                 }
                 Err(CommitError::Conflict { .. }) => {}
-                Err(error) => return Err(refused(error)),
+                Err(error) => return Err(DriverError::from_commit(error)),
             }
         }
         Err(DriverError::Contended)
@@ -199,7 +199,7 @@ impl Driver<'_> {
                     let again = again.map(load).transpose()?.ok_or(DriverError::Contended)?;
                     (run, state) = (again.run, again.state);
                 }
-                Err(error) => return Err(refused(error)),
+                Err(error) => return Err(DriverError::from_commit(error)),
             }
         }
         Err(DriverError::Contended)
@@ -289,10 +289,13 @@ pub(crate) fn begun(state: &State) -> Decision {
     }
 }
 
-fn refused(error: CommitError) -> DriverError {
-    match error {
-        CommitError::Duplicate { .. } => DriverError::Duplicate,
-        CommitError::Store(error) => DriverError::Store(error),
-        _ => DriverError::Contended,
+impl DriverError {
+    /// Says why a step was refused.
+    pub(crate) fn from_commit(error: CommitError) -> Self {
+        match error {
+            CommitError::Duplicate { .. } => Self::Duplicate,
+            CommitError::Store(error) => Self::Store(error),
+            _ => Self::Contended,
+        }
     }
 }

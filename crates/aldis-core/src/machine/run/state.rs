@@ -68,6 +68,9 @@ pub struct Start {
     pub dialect: String,
     /// How to speak it, as the agent is told.
     pub instructions: String,
+    /// How the agent is started, in the shell's own words.
+    #[serde(default)]
+    pub launch: String,
     /// The limits.
     pub config: Config,
 }
@@ -184,6 +187,8 @@ pub struct State {
     pub dialect: String,
     /// How to speak it.
     pub instructions: String,
+    /// How the agent is started, in the shell's own words.
+    pub launch: String,
     /// The limits.
     pub config: Config,
     /// Where the run is.
@@ -252,11 +257,12 @@ impl Outcome {
 impl State {
     /// Begins a run.
     pub fn start(now: Timestamp, start: Start) -> Self {
-        let Start { task, dialect, instructions, config } = start;
+        let Start { task, dialect, instructions, launch, config } = start;
         Self {
             task,
             dialect,
             instructions,
+            launch,
             monitor: Monitor::new(now, config.stagnation.clone()),
             config,
             status: Status::Ready,

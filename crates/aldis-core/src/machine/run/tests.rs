@@ -30,6 +30,7 @@ fn begun(change: impl FnOnce(&mut Config)) -> State {
             task: "Add CSV export".to_owned(),
             dialect: "chorus".to_owned(),
             instructions: "Report with a tag.".to_owned(),
+            launch: String::new(),
             config,
         },
     );

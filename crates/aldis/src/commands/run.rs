@@ -1,0 +1,260 @@
+//! `aldis run`: supervise one agent until it is verifiably done.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use aldis_core::machine::run::{Config, Ending, Event, Start, State};
+use aldis_core::transcript::Input;
+use aldis_core::{Rules, prompt};
+use aldis_store::{RunFilter, Store};
+use clap::{Args, ValueHint};
+use serde::{Deserialize, Serialize};
+
+use super::Outcome;
+use crate::catalog::Catalog;
+use crate::error::CommandError;
+use crate::io::Io;
+use crate::journal::{Machine as _, Open};
+use crate::project::{self, Place};
+use crate::running::{Live, Plan, PromptBy, Supervisor};
+use crate::supervise::{Found, Identity, find};
+use crate::{clock, home};
+
+/// How long an agent that was left behind has to stop.
+const ORPHAN_GRACE: Duration = Duration::from_secs(5);
+
+/// Supervise an agent until its work is verifiably done
+///
+/// Starts the command again and again, each time with the task and what was wrong so far, until the
+/// agent says that it is done and the check agrees, or a limit is reached. Exit codes: 0 done, 1
+/// failed or crashed, 3 blocked or needs a human, 4 stagnated or timed out, 5 iterations or budget
+/// used up, 130 interrupted.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aldis run --prompt task.md --verify \"npm test\" -- claude -p --output-format stream-json --verbose
+  aldis run --dialect promise=DONE --task \"Fix the typo\" -- codex exec --json -
+  aldis run --continue")]
+pub(super) struct RunArgs {
+    /// The task
+    #[arg(long, value_name = "TEXT", conflicts_with = "prompt")]
+    task: Option<String>,
+
+    /// A file with the task
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    prompt: Option<PathBuf>,
+
+    /// How the agent gets its prompt
+    #[arg(long, value_enum, default_value_t = PromptBy::Stdin, value_name = "HOW")]
+    prompt_by: PromptBy,
+
+    /// The dialect the agent speaks
+    #[arg(long, short, default_value = "chorus", value_name = "DIALECT")]
+    dialect: String,
+
+    /// What the agent writes: auto, text, or a host such as claude-code or codex
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    input: String,
+
+    /// A command that checks a claim; done counts only if it exits with 0
+    #[arg(long, value_name = "COMMAND")]
+    verify: Option<String>,
+
+    /// A command to run for each notice; what it is about is in ALDIS_NOTICE and ALDIS_TEXT
+    #[arg(long, value_name = "COMMAND")]
+    notify: Option<String>,
+
+    /// How often the agent is started, at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    max_iterations: Option<u32>,
+
+    /// Seconds per iteration
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: Option<u64>,
+
+    /// Seconds in all, waiting for others not counted
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    total_timeout: Option<u64>,
+
+    /// Done needs a commit since the start
+    #[arg(long)]
+    require_commit: bool,
+
+    /// Done needs a clean work tree
+    #[arg(long)]
+    require_clean: bool,
+
+    /// Exit with 3 instead of waiting for an answer
+    #[arg(long)]
+    no_wait: bool,
+
+    /// Run the agent on a terminal
+    #[arg(long)]
+    pty: bool,
+
+    /// Do not show what the agent says
+    #[arg(long, short)]
+    quiet: bool,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+
+    /// Go on with the last run of this project
+    #[arg(long = "continue")]
+    go_on: bool,
+
+    /// The agent's command
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// How a run's agent is started, as the store keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Launch {
+    command: Vec<String>,
+    prompt_by: PromptBy,
+    verify: Option<String>,
+    notify: Option<String>,
+    pty: bool,
+    input: String,
+}
+
+pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> {
+    let directory = env::current_dir()
+        .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
+    let place = Place::of(&directory, None);
+    let store = home::open_store(io.state_dir.as_deref())?;
+    let catalog = Catalog::load(&directory)?;
+    let (open, first) = if args.go_on {
+        go_on(&store, &place, args)?
+    } else {
+        (begin(io, &store, &place, &catalog, args)?, Event::Begin)
+    };
+    let dialect = catalog.get(&open.state.dialect)?.dialect.clone();
+    let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
+    let live = Live::new(out, io.color_stdout, args.quiet, args.json, &dialect);
+    let plan = plan(&open.state, directory, Rules::new([dialect]))?;
+    let ending = Supervisor::new(&plan, &store, open, live)?.drive(first)?;
+    Ok(Outcome::Code(ending.exit_code()))
+}
+
+/// Starts a new run.
+fn begin(
+    io: &mut Io,
+    store: &dyn Store,
+    place: &Place,
+    catalog: &Catalog,
+    args: &RunArgs,
+) -> Result<Open<State>, CommandError> {
+    if args.command.is_empty() {
+        return Err(CommandError::new("there is no command to run")
+            .with_help("write it last: aldis run --task TEXT -- claude -p"));
+    }
+    let dialect = &catalog.get(&args.dialect)?.dialect;
+    let launch = Launch {
+        command: args.command.clone(),
+        prompt_by: args.prompt_by,
+        verify: args.verify.clone(),
+        notify: args.notify.clone(),
+        pty: args.pty,
+        input: args.input.clone(),
+    };
+    let start = Start {
+        task: task(io, args)?,
+        dialect: args.dialect.clone(),
+        instructions: prompt::instructions(dialect),
+        launch: serde_json::to_string(&launch).unwrap_or_default(),
+        config: config(args, Config { verify: args.verify.is_some(), ..Config::default() }),
+    };
+    Ok(Open::create(store, clock::wall(), &project::name(place.root()), start)?)
+}
+
+fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
+    let text = match (&args.task, &args.prompt) {
+        (Some(task), _) => task.clone(),
+        (None, Some(path)) if path.as_os_str() == "-" => {
+            let mut text = String::new();
+            std::io::Read::read_to_string(&mut io.stdin, &mut text)
+                .map_err(|error| CommandError::new(format!("standard input: {error}")))?;
+            text
+        }
+        (None, Some(path)) => {
+            fs::read_to_string(path).map_err(|error| CommandError::file(path, &error))?
+        }
+        (None, None) => String::new(),
+    };
+    if text.trim().is_empty() {
+        return Err(CommandError::new("there is no task")
+            .with_help("say it with --task TEXT, or name a file with --prompt FILE"));
+    }
+    Ok(text)
+}
+
+/// The limits: those there were, changed by what is asked for now.
+fn config(args: &RunArgs, before: Config) -> Config {
+    Config {
+        max_iterations: args.max_iterations.unwrap_or(before.max_iterations),
+        iteration_timeout: args.timeout.unwrap_or(before.iteration_timeout),
+        timeout: args.total_timeout.unwrap_or(before.timeout),
+        require_commit: args.require_commit || before.require_commit,
+        require_clean: args.require_clean || before.require_clean,
+        no_wait: args.no_wait,
+        ..before
+    }
+}
+
+/// Takes the last run of the project up again: ends what is left of its agent, and goes on with the
+/// same iteration and what was spent.
+fn go_on(
+    store: &dyn Store,
+    place: &Place,
+    args: &RunArgs,
+) -> Result<(Open<State>, Event), CommandError> {
+    let projects = place.around().map(project::name).collect();
+    let machine = Some(State::NAME.to_owned());
+    let filter = RunFilter { projects, machine, limit: 1, ..RunFilter::default() };
+    let Some(run) = store.runs(&filter)?.into_iter().next() else {
+        return Err(CommandError::new("there is no run to continue in this project")
+            .with_help("start one: aldis run --task TEXT -- COMMAND"));
+    };
+    let open = Open::<State>::load(run)?;
+    if let Some(Ending::Done) = open.state.ending() {
+        return Err(CommandError::new(format!("run {} is done", open.id)));
+    }
+    if let Some(agent) = &open.state.agent
+        && let Ok(identity) = serde_json::from_str::<Identity>(agent)
+        && let Found::Alive(orphan) = find(&identity)
+    {
+        orphan.end(ORPHAN_GRACE);
+    }
+    let first = match open.state.ending() {
+        Some(_) => {
+            let config = Box::new(config(args, open.state.config.clone()));
+            Event::Reopen { config }
+        }
+        None => Event::Recovered,
+    };
+    Ok((open, first))
+}
+
+fn plan(state: &State, directory: PathBuf, rules: Rules) -> Result<Plan, CommandError> {
+    let launch: Launch = serde_json::from_str(&state.launch)
+        .map_err(|error| CommandError::new(format!("the stored command: {error}")))?;
+    let input = Input::from_name(&launch.input).ok_or_else(|| {
+        CommandError::new(format!("there is no input format `{}`", launch.input))
+            .with_help("auto, text, or the name of a host")
+    })?;
+    Ok(Plan {
+        command: launch.command.into_iter().map(OsString::from).collect(),
+        prompt: launch.prompt_by,
+        verify: launch.verify,
+        notify: launch.notify,
+        pty: launch.pty,
+        directory,
+        rules,
+        input,
+    })
+}

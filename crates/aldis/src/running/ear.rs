@@ -1,0 +1,109 @@
+//! Listens to a running agent: signals as soon as they are certain, messages to show.
+
+use aldis_core::transcript::{Format, Input, Reader};
+use aldis_core::{Finding, Message, Origin, Rules, Scanner};
+
+/// How many bytes decide what kind of stream it is.
+const HEAD: usize = 4 * 1024;
+
+/// What was heard. Exhaustive: whoever listens judges each.
+#[derive(Debug)]
+pub(super) enum Said {
+    /// A signal or a near miss.
+    Finding {
+        /// What was found.
+        finding: Box<Finding>,
+        /// Which message it stands in.
+        message: u64,
+    },
+    /// Something to show.
+    Text {
+        /// Who said it.
+        origin: Origin,
+        /// What.
+        text: String,
+    },
+}
+
+/// One agent's output, in chunks.
+pub(super) struct Ear<'r> {
+    rules: &'r Rules,
+    input: Input,
+    kind: Kind<'r>,
+}
+
+enum Kind<'r> {
+    /// Too little was said to know.
+    Undecided(Vec<u8>),
+    Text(Scanner<'r>),
+    Stream(Reader<'r>),
+}
+
+impl<'r> Ear<'r> {
+    pub(super) fn new(rules: &'r Rules, input: Input) -> Self {
+        Self { rules, input, kind: Kind::Undecided(Vec::new()) }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Said)) {
+        if let Kind::Undecided(head) = &mut self.kind {
+            head.extend_from_slice(bytes);
+            if head.len() < HEAD && !head.contains(&b'\n') {
+                return;
+            }
+            let head = std::mem::take(head);
+            self.settle(&head);
+            return self.feed(&head, sink);
+        }
+        self.feed(bytes, sink);
+    }
+
+    /// The agent has said all.
+    pub(super) fn finish(mut self, sink: &mut dyn FnMut(Said)) {
+        if let Kind::Undecided(head) = &mut self.kind {
+            let head = std::mem::take(head);
+            self.settle(&head);
+            self.feed(&head, sink);
+        }
+        match self.kind {
+            Kind::Text(scanner) => scanner.finish(&mut |finding| sink(found(finding, 0))),
+            Kind::Stream(reader) => reader.finish(&mut |message| hear(self.rules, message, sink)),
+            Kind::Undecided(_) => {}
+        }
+    }
+
+    fn settle(&mut self, head: &[u8]) {
+        self.kind = match self.input.resolve(head) {
+            Format::Text => Kind::Text(Scanner::new(self.rules, Origin::assistant())),
+            format => Kind::Stream(Reader::new(format, &|_| true).following()),
+        };
+    }
+
+    fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Said)) {
+        match &mut self.kind {
+            Kind::Text(scanner) => {
+                let text = String::from_utf8_lossy(bytes).into_owned();
+                sink(Said::Text { origin: Origin::assistant(), text });
+                scanner.push(bytes, &mut |finding| sink(found(finding, 0)));
+            }
+            Kind::Stream(reader) => {
+                let rules = self.rules;
+                reader.push(bytes, &mut |message| hear(rules, message, sink));
+            }
+            Kind::Undecided(_) => {}
+        }
+    }
+}
+
+fn found(finding: Finding, message: u64) -> Said {
+    Said::Finding { finding: Box::new(finding), message }
+}
+
+fn hear(rules: &Rules, message: Message, sink: &mut dyn FnMut(Said)) {
+    let Message { index, origin, text, .. } = message;
+    if origin.may_signal() {
+        for finding in aldis_core::scan(rules, text.as_bytes(), &origin) {
+            sink(found(finding, index));
+        }
+    }
+    sink(Said::Text { origin, text });
+}

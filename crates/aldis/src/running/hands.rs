@@ -1,0 +1,156 @@
+//! The processes of a run: the agent, the check of its claim, the command that is told of notices.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use aldis_core::machine::run::{Event, Exit, Notice};
+use aldis_store::RunId;
+use tempfile::NamedTempFile;
+
+use super::ear::{Ear, Said};
+use super::{Plan, PromptBy};
+use crate::supervise::{Agent, Input, Launch, Output, StartError};
+
+/// How much of a check's output is kept.
+const OUTPUT_MAX: usize = 64 * 1024;
+
+/// Something a job brought.
+pub(super) enum Work {
+    /// The agent said something.
+    Said(Said),
+}
+
+/// A process and what it is for.
+pub(super) struct Job<'r> {
+    pub(super) agent: Agent,
+    role: Role<'r>,
+    pub(super) exit: Option<Exit>,
+    /// Whether all output has come.
+    pub(super) closed: bool,
+    /// Holds the prompt for as long as the agent may read it.
+    _prompt: Option<NamedTempFile>,
+}
+
+enum Role<'r> {
+    Agent(Box<Ear<'r>>),
+    /// The end of what a check printed.
+    Check(Vec<u8>),
+}
+
+impl<'r> Job<'r> {
+    /// Starts the agent with a prompt.
+    pub(super) fn agent(plan: &Plan, prompt: &str, ear: Ear<'r>) -> Result<Self, StartError> {
+        let mut words = plan.command.iter().cloned();
+        let mut launch = Launch::new(words.next().unwrap_or_default());
+        launch.args = words.collect();
+        launch.cwd.clone_from(&plan.directory);
+        launch.terminal = plan.pty;
+        let mut file = None;
+        match plan.prompt {
+            PromptBy::Stdin => launch.input = Input::Text(prompt.as_bytes().to_vec()),
+            PromptBy::Argument => launch.args.push(prompt.into()),
+            PromptBy::File => {
+                let written = written(prompt)?;
+                launch.args.push(written.path().into());
+                file = Some(written);
+            }
+        }
+        Ok(Self::new(&launch, Role::Agent(Box::new(ear)), file)?)
+    }
+
+    /// Starts the check.
+    pub(super) fn check(plan: &Plan, verify: &str) -> Result<Self, StartError> {
+        let mut launch = Launch::new("sh");
+        launch.args = ["-c", verify].map(OsString::from).to_vec();
+        launch.cwd.clone_from(&plan.directory);
+        Self::new(&launch, Role::Check(Vec::new()), None)
+    }
+
+    fn new(
+        launch: &Launch,
+        role: Role<'r>,
+        prompt: Option<NamedTempFile>,
+    ) -> Result<Self, StartError> {
+        let agent = Agent::start(launch)?;
+        Ok(Self { agent, role, exit: None, closed: false, _prompt: prompt })
+    }
+
+    /// Takes what it wrote to standard output.
+    pub(super) fn hear(&mut self, bytes: &[u8], work: &mut Vec<Work>) {
+        match &mut self.role {
+            Role::Agent(ear) => ear.push(bytes, &mut |said| work.push(Work::Said(said))),
+            Role::Check(output) => keep_end(output, bytes),
+        }
+    }
+
+    /// Takes what it wrote to standard error: a check says there what is wrong, an agent nothing
+    /// that counts.
+    pub(super) fn overhear(&mut self, bytes: &[u8]) {
+        if let Role::Check(output) = &mut self.role {
+            keep_end(output, bytes);
+        }
+    }
+
+    /// Ends everything that belongs to it. Returns what it still said, and how it ended.
+    pub(super) fn end(self, grace: Duration) -> (Vec<Work>, Event) {
+        let Self { agent, mut role, exit, .. } = self;
+        let mut work = Vec::new();
+        let ended = agent.end_hearing(grace, |output| match (&mut role, output) {
+            (Role::Agent(ear), Output::Stdout(bytes)) => {
+                ear.push(&bytes, &mut |said| work.push(Work::Said(said)));
+            }
+            (Role::Check(kept), Output::Stdout(bytes) | Output::Stderr(bytes)) => {
+                keep_end(kept, &bytes);
+            }
+            _ => {}
+        });
+        let exit = exit.or_else(|| ended.exit.map(|exit| Exit { code: exit.code, signal: exit.signal }));
+        let exit = exit.unwrap_or(Exit { code: None, signal: None });
+        match role {
+            Role::Agent(ear) => {
+                ear.finish(&mut |said| work.push(Work::Said(said)));
+                (work, Event::Exited(exit))
+            }
+            Role::Check(output) => {
+                let output = String::from_utf8_lossy(&output).into_owned();
+                (work, Event::Checked { passed: exit.is_clean(), output })
+            }
+        }
+    }
+}
+
+fn written(prompt: &str) -> Result<NamedTempFile, StartError> {
+    let mut file = NamedTempFile::with_prefix("aldis-prompt-").map_err(StartError::from)?;
+    file.write_all(prompt.as_bytes()).map_err(StartError::from)?;
+    Ok(file)
+}
+
+fn keep_end(kept: &mut Vec<u8>, bytes: &[u8]) {
+    kept.extend_from_slice(bytes);
+    let surplus = kept.len().saturating_sub(OUTPUT_MAX);
+    if surplus > OUTPUT_MAX {
+        kept.drain(..surplus);
+    }
+}
+
+/// Tells the user's own command of a notice. Nothing an agent said is part of the command: the
+/// words are in the environment.
+pub(super) fn notify(plan: &Plan, run: &RunId, notice: Notice, text: &str) {
+    let Some(command) = &plan.notify else { return };
+    let started = Command::new("sh")
+        .args(["-c", command])
+        .env("ALDIS_NOTICE", notice.as_str())
+        .env("ALDIS_TEXT", text)
+        .env("ALDIS_RUN", run.as_str())
+        .current_dir(&plan.directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    if let Ok(mut child) = started {
+        // It is waited for beside: a slow notice must not hold the run.
+        let _waiting = std::thread::spawn(move || child.wait());
+    }
+}
