@@ -30,6 +30,19 @@ pub(crate) fn wall() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
+/// Returns the time since the machine was started, including the time it slept.
+///
+/// Setting the wall clock does not move it. A deadline that is measured with it has passed when a
+/// laptop wakes up after it.
+#[cfg(target_os = "linux")]
+pub(crate) fn since_boot() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+
+    let time = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
 /// Measures how long something took.
 #[derive(Debug)]
 pub(crate) struct Stopwatch(Instant);

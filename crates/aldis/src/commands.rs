@@ -15,6 +15,8 @@ mod scan;
 mod schema;
 mod status;
 mod step;
+#[cfg(target_os = "linux")]
+mod supervised_exec;
 mod uninstall;
 mod why;
 
@@ -76,6 +78,8 @@ enum Command {
     Schema(schema::SchemaArgs),
     Status(status::StatusArgs),
     Step(step::StepArgs),
+    #[cfg(target_os = "linux")]
+    SupervisedExec(supervised_exec::SupervisedExecArgs),
     Uninstall(uninstall::UninstallArgs),
     Why(why::WhyArgs),
 }
@@ -134,6 +138,8 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Schema(args) => schema::run(io, &args),
         Command::Status(args) => status::run(io, &args),
         Command::Step(args) => step::run(io, &args),
+        #[cfg(target_os = "linux")]
+        Command::SupervisedExec(args) => supervised_exec::run(args),
         Command::Why(args) => why::run(io, &args),
         Command::Uninstall(args) => uninstall::run(io, &args),
     };

@@ -29,6 +29,8 @@ mod selection;
 mod show;
 mod snippet;
 mod source;
+#[cfg(target_os = "linux")]
+pub mod supervise;
 mod view_file;
 mod views;
 pub mod wire;
