@@ -2,6 +2,7 @@
 
 mod auto;
 mod completions;
+mod control;
 mod dialects;
 mod doctor;
 mod explain;
@@ -61,6 +62,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// End a supervised run
+    Abort(control::ControlArgs),
+    Answer(control::AnswerArgs),
     #[command(subcommand)]
     Auto(auto::AutoCommand),
     Completions(completions::CompletionsArgs),
@@ -71,8 +75,12 @@ enum Command {
     Hook(hook::HookArgs),
     Install(install::InstallArgs),
     Log(log::LogArgs),
+    /// Suspend the agent of a supervised run
+    Pause(control::ControlArgs),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
+    /// Let the agent of a supervised run go on
+    Resume(control::ControlArgs),
     Run(Box<run::RunArgs>),
     Scan(scan::ScanArgs),
     Schema(schema::SchemaArgs),
@@ -123,6 +131,8 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     io.set_color(cli.color);
     io.state_dir = cli.state_dir;
     let result = match cli.command {
+        Command::Abort(args) => control::abort(io, &args),
+        Command::Answer(args) => control::answer(io, &args),
         Command::Auto(command) => auto::run(io, command),
         Command::Completions(args) => completions::run(io, &args),
         Command::Dialects(command) => dialects::run(io, command),
@@ -131,8 +141,10 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Hook(args) => Ok(hook::run(io, &args)),
         Command::Log(args) => log::run(io, &args),
         Command::Install(args) => install::run(io, &args),
+        Command::Pause(args) => control::pause(io, &args),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
+        Command::Resume(args) => control::resume(io, &args),
         Command::Run(args) => run::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
         Command::Schema(args) => schema::run(io, &args),

@@ -35,8 +35,11 @@ pub(crate) trait Machine: Clone + Serialize + DeserializeOwned {
     type Effect: Serialize + DeserializeOwned;
 
     fn begin(now: Timestamp, start: Self::Start) -> Self;
-    fn take(&mut self, now: Timestamp, event: &Self::Event)
-    -> (Vec<Self::Effect>, Option<Decision>);
+    fn take(
+        &mut self,
+        now: Timestamp,
+        event: &Self::Event,
+    ) -> (Vec<Self::Effect>, Option<Decision>);
     fn title(&self) -> &str;
     fn is_active(&self) -> bool;
 }
@@ -97,8 +100,14 @@ impl<M: Machine> Open<M> {
         for _ in 0..TRIES_MAX {
             let id = secret::run_id().map_err(DriverError::Random)?;
             let (project, pending) = (project.to_owned(), Vec::new());
-            let mut open =
-                Self { id, project, revision: Revision(0), fence: None, state: state.clone(), pending };
+            let mut open = Self {
+                id,
+                project,
+                revision: Revision(0),
+                fence: None,
+                state: state.clone(),
+                pending,
+            };
             let mut step = open.step(now);
             step.events.push(event(now, "start", body.clone()));
             match store.commit(&step) {
@@ -116,8 +125,8 @@ impl<M: Machine> Open<M> {
     /// Reads a run.
     pub(crate) fn load(run: Run) -> Result<Self, DriverError> {
         let unreadable = |detail: String| DriverError::Unreadable { run: run.id.clone(), detail };
-        let stored: Stored<M> =
-            serde_json::from_str(&run.record.state).map_err(|error| unreadable(error.to_string()))?;
+        let stored: Stored<M> = serde_json::from_str(&run.record.state)
+            .map_err(|error| unreadable(error.to_string()))?;
         if stored.v != VERSION {
             return Err(unreadable(format!("version {}, this one knows {VERSION}", stored.v)));
         }

@@ -21,6 +21,7 @@ mod install;
 mod io;
 mod journal;
 mod json;
+mod known;
 mod paint;
 mod project;
 mod running;

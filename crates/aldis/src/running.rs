@@ -163,11 +163,8 @@ impl<'p> Supervisor<'p> {
     /// Performs what was decided, by us or by others, in order.
     fn perform(&mut self) -> Result<(), CommandError> {
         loop {
-            let filter = EffectFilter {
-                run: Some(self.open.id.clone()),
-                due_by: self.now(),
-                limit: 1,
-            };
+            let filter =
+                EffectFilter { run: Some(self.open.id.clone()), due_by: self.now(), limit: 1 };
             let Some(effect) = self.store.pending_effects(&filter)?.into_iter().next() else {
                 return Ok(());
             };
@@ -247,7 +244,7 @@ impl<'p> Supervisor<'p> {
         looked.and_then(Result::ok).unwrap_or_default()
     }
 
-    fn keep_work(&self) {
+    fn keep_work(&mut self) {
         let Some(git) = &self.git else { return };
         let message = format!("Partial work of run {}", self.open.id);
         match git.keep_work(self.open.id.as_str(), &message) {

@@ -4,11 +4,13 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use aldis_core::machine::phases::State;
+use aldis_core::machine::run;
 use aldis_core::time::Timestamp;
 use aldis_store::Run;
 
 use crate::display;
 use crate::io::Io;
+use crate::known::Known;
 use crate::paint::Paint;
 use crate::wire::run::{DecisionForm, EvidenceForm};
 
@@ -72,21 +74,64 @@ pub(crate) fn standing(paint: Paint, state: &State) -> String {
     }
 }
 
+/// Shows a supervised run in a few lines.
+pub(crate) fn supervised_run(
+    io: &mut Io,
+    now: Timestamp,
+    run: &Run,
+    state: &run::State,
+) -> io::Result<()> {
+    let paint = Paint { on: io.color_stdout };
+    let title = display::excerpt(&state.task, TITLE_MAX);
+    let out = &mut io.stdout;
+    writeln!(out, "{}  {}", paint.strong(&run.id), paint.strong(title))?;
+    writeln!(out, "  {}", supervised(paint, state))?;
+    writeln!(out, "  project   {}", display::line(&run.record.project))?;
+    writeln!(out, "  progress  {}", ago(now, state.monitor.last_progress()))?;
+    let cost = state.cost();
+    if cost.tokens > 0 || cost.micro_dollars > 0 {
+        let dollars = cost.micro_dollars / 10_000;
+        writeln!(
+            out,
+            "  cost      ${}.{:02}, {} tokens",
+            dollars / 100,
+            dollars % 100,
+            cost.tokens
+        )?;
+    }
+    if let Some(question) = &state.question {
+        writeln!(out, "  question  {}: {}", question.id, display::line(&question.text))?;
+    }
+    Ok(())
+}
+
+/// Says in one line how a supervised run stands.
+pub(crate) fn supervised(paint: Paint, state: &run::State) -> String {
+    let count = format!("iteration {} of {}", state.iteration, state.config.max_iterations);
+    let percent = state.progress.map(|percent| format!(", {percent} %")).unwrap_or_default();
+    match state.ending() {
+        None => format!("{}, {count}{percent}", paint.strong(state.status.name())),
+        Some(run::Ending::Done) => format!("{} ({count})", paint.good("done")),
+        Some(ending) => format!("{} ({count}{percent})", paint.bad(ending.as_str())),
+    }
+}
+
 /// Shows a decision with its reasons.
 pub(crate) fn decision(
     io: &mut Io,
     now: Timestamp,
     form: &DecisionForm,
-    about: Option<(&Run, &State)>,
+    about: Option<&Known>,
 ) -> io::Result<()> {
     let paint = Paint { on: io.color_stdout };
     let out = &mut io.stdout;
     let when = form.at.parse().map_or_else(|_| form.at.clone(), |at| ago(now, at));
     writeln!(out, "{}   {}", paint.strong(display::line(&form.summary)), paint.dim(when))?;
-    if let Some((run, state)) = about {
-        let title = display::excerpt(&state.task, TITLE_MAX);
-        let standing = standing(Paint { on: false }, state);
-        writeln!(out, "  run       {}  \"{title}\"  {standing}", run.id)?;
+    if let Some(known) = about {
+        let Run { id, record, .. } = known.run();
+        let title = display::excerpt(&record.title, TITLE_MAX);
+        let standing = known.standing(Paint { on: false });
+        writeln!(out, "  run       {id}  \"{title}\"  {standing}")?;
     }
     writeln!(out, "  rule      {}: {}", form.rule, display::line(&form.because))?;
     for (count, evidence) in form.evidence.iter().enumerate() {

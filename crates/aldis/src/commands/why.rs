@@ -7,17 +7,18 @@ use aldis_store::{DecisionFilter, RunId, SqliteStore, Store};
 use clap::Args;
 
 use super::Outcome;
-use crate::driver::{self, Driver};
+use crate::driver::Driver;
 use crate::error::CommandError;
 use crate::io::Io;
+use crate::known::Known;
 use crate::project::Place;
 use crate::wire::run::DecisionForm;
 use crate::{clock, home, json, show};
 
 /// How far back a decision that matters is looked for.
 const LOOK_BACK: usize = 1_000;
-/// Decisions of this rule change nothing an agent would notice.
-const LISTENING: &str = "phases/listen";
+/// Decisions of these rules change nothing an agent would notice.
+const LISTENING: [&str; 2] = ["phases/listen", "run/listen"];
 
 /// Say why an agent was stopped or kept working
 ///
@@ -60,7 +61,7 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
         forms.reverse();
     } else {
         // What was only listened to explains nothing, unless there is nothing else.
-        let telling = forms.iter().position(|form| form.rule != LISTENING).unwrap_or(0);
+        let telling = forms.iter().position(|form| !LISTENING.contains(&&*form.rule)).unwrap_or(0);
         forms = forms.into_iter().skip(telling).take(1).collect();
     }
     if forms.is_empty() {
@@ -73,9 +74,8 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
             continue;
         }
         let run = RunId::new(&*form.run).ok().map(|id| store.run(&id)).transpose()?.flatten();
-        let loaded = run.map(driver::load).transpose()?;
-        let about = loaded.as_ref().map(|loaded| (&loaded.run, &loaded.state));
-        show::decision(io, now, form, about)?;
+        let known = run.map(Known::of).transpose()?;
+        show::decision(io, now, form, known.as_ref())?;
     }
     Ok(Outcome::Yes)
 }

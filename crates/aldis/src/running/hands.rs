@@ -11,7 +11,8 @@ use tempfile::NamedTempFile;
 
 use super::ear::{Ear, Said};
 use super::{Plan, PromptBy};
-use crate::supervise::{Agent, Input, Launch, Output, StartError};
+use crate::error::CommandError;
+use crate::supervise::{Agent, Input, Launch, Output};
 
 /// How much of a check's output is kept.
 const OUTPUT_MAX: usize = 64 * 1024;
@@ -41,7 +42,7 @@ enum Role<'r> {
 
 impl<'r> Job<'r> {
     /// Starts the agent with a prompt.
-    pub(super) fn agent(plan: &Plan, prompt: &str, ear: Ear<'r>) -> Result<Self, StartError> {
+    pub(super) fn agent(plan: &Plan, prompt: &str, ear: Ear<'r>) -> Result<Self, CommandError> {
         let mut words = plan.command.iter().cloned();
         let mut launch = Launch::new(words.next().unwrap_or_default());
         launch.args = words.collect();
@@ -57,11 +58,11 @@ impl<'r> Job<'r> {
                 file = Some(written);
             }
         }
-        Ok(Self::new(&launch, Role::Agent(Box::new(ear)), file)?)
+        Self::new(&launch, Role::Agent(Box::new(ear)), file)
     }
 
     /// Starts the check.
-    pub(super) fn check(plan: &Plan, verify: &str) -> Result<Self, StartError> {
+    pub(super) fn check(plan: &Plan, verify: &str) -> Result<Self, CommandError> {
         let mut launch = Launch::new("sh");
         launch.args = ["-c", verify].map(OsString::from).to_vec();
         launch.cwd.clone_from(&plan.directory);
@@ -72,8 +73,8 @@ impl<'r> Job<'r> {
         launch: &Launch,
         role: Role<'r>,
         prompt: Option<NamedTempFile>,
-    ) -> Result<Self, StartError> {
-        let agent = Agent::start(launch)?;
+    ) -> Result<Self, CommandError> {
+        let agent = Agent::start(launch).map_err(|error| CommandError::new(error.to_string()))?;
         Ok(Self { agent, role, exit: None, closed: false, _prompt: prompt })
     }
 
@@ -106,7 +107,8 @@ impl<'r> Job<'r> {
             }
             _ => {}
         });
-        let exit = exit.or_else(|| ended.exit.map(|exit| Exit { code: exit.code, signal: exit.signal }));
+        let exit =
+            exit.or_else(|| ended.exit.map(|exit| Exit { code: exit.code, signal: exit.signal }));
         let exit = exit.unwrap_or(Exit { code: None, signal: None });
         match role {
             Role::Agent(ear) => {
@@ -121,9 +123,10 @@ impl<'r> Job<'r> {
     }
 }
 
-fn written(prompt: &str) -> Result<NamedTempFile, StartError> {
-    let mut file = NamedTempFile::with_prefix("aldis-prompt-").map_err(StartError::from)?;
-    file.write_all(prompt.as_bytes()).map_err(StartError::from)?;
+fn written(prompt: &str) -> Result<NamedTempFile, CommandError> {
+    let failed = |error| CommandError::new(format!("writing the prompt to a file: {error}"));
+    let mut file = NamedTempFile::with_prefix("aldis-prompt-").map_err(failed)?;
+    file.write_all(prompt.as_bytes()).map_err(failed)?;
     Ok(file)
 }
 

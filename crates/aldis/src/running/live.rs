@@ -1,6 +1,7 @@
 //! What a supervised run shows while it goes on.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use aldis_core::machine::run::{Ending, Notice, State, Status};
 use aldis_core::machine::stagnation::Level;
@@ -34,8 +35,14 @@ struct Line<'a> {
 }
 
 impl Live {
-    pub(crate) fn new(out: Box<dyn Write>, color: bool, quiet: bool, json: bool, dialect: &Dialect) -> Self {
-        let parser = Parser::new(dialect.clone());
+    pub(crate) fn new(
+        out: Box<dyn Write>,
+        color: bool,
+        quiet: bool,
+        json: bool,
+        dialect: &Arc<Dialect>,
+    ) -> Self {
+        let parser = Parser::new(Arc::clone(dialect));
         Self { out, paint: Paint { on: color }, words: !quiet && !json, json, parser }
     }
 

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use aldis_core::machine::phases::{Effect, State};
+use aldis_core::machine::run as supervised;
 use aldis_core::machine::{Decision, Evidence};
 use aldis_core::time::Timestamp;
-use aldis_store::{Decision as StoredDecision, Event, Run, RunId};
+use aldis_store::{Decision as StoredDecision, Event, RunId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -59,9 +60,33 @@ pub struct RunForm {
     pub phase_durations: BTreeMap<String, u64>,
     /// The last error.
     pub last_error: Option<ErrorForm>,
+    /// Where a supervised run is: `working`, `checking`, `asking`, `paused`, `limited`, `ended`, ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// The percentage that a supervised agent says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<u8>,
+    /// What a supervised run has cost in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// What a supervised run has cost, in millionths of a dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_dollars: Option<u64>,
+    /// The question that waits for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<QuestionForm>,
     /// What to tell the agent, where a phase begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+}
+
+/// A question to a human.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QuestionForm {
+    /// Its name: `aldis answer ID TEXT`.
+    pub id: String,
+    /// The question.
+    pub text: String,
 }
 
 /// The last error of a run.
@@ -104,6 +129,48 @@ impl RunForm {
                 phase: error.phase.clone(),
                 message: error.message.clone(),
                 timestamp: text(error.timestamp),
+            }),
+            status: None,
+            progress: None,
+            tokens: None,
+            micro_dollars: None,
+            question: None,
+            prompt: None,
+        }
+    }
+
+    /// Returns the form of a supervised run.
+    pub(crate) fn supervised(run: &RunId, project: &str, state: &supervised::State) -> Self {
+        let cost = state.cost();
+        Self {
+            v: VERSION,
+            kind: "run".to_owned(),
+            run: run.to_string(),
+            machine: "run".to_owned(),
+            project: project.to_owned(),
+            task: state.task.clone(),
+            active: state.ending().is_none(),
+            phase: state.phase.clone().unwrap_or_default(),
+            expected: format!("any {} signal that means done", state.dialect),
+            iteration: state.iteration,
+            max_iterations: state.config.max_iterations,
+            capped: false,
+            exit_reason: state.ending().map(|ending| ending.as_str().to_owned()),
+            session: None,
+            dialect: state.dialect.clone(),
+            started_at: Some(state.started_at.to_string()),
+            phase_started_at: state.iteration_started_at.to_string(),
+            completed_at: None,
+            last_activity: Some(state.monitor.last_progress().to_string()),
+            phase_durations: BTreeMap::new(),
+            last_error: None,
+            status: Some(state.status.name().to_owned()),
+            progress: state.progress,
+            tokens: Some(cost.tokens),
+            micro_dollars: Some(cost.micro_dollars),
+            question: state.question.as_ref().map(|question| QuestionForm {
+                id: question.id.clone(),
+                text: question.text.clone(),
             }),
             prompt: None,
         }
@@ -296,9 +363,4 @@ impl StepForm {
             },
         }
     }
-}
-
-/// Returns the run's form together with its record.
-pub(crate) fn run_form(run: &Run, state: &State) -> RunForm {
-    RunForm::new(&run.id, &run.record.project, state)
 }

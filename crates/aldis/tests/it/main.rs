@@ -12,6 +12,7 @@ mod install;
 mod phases;
 mod plugins;
 mod real_hosts;
+mod run;
 mod sandbox;
 mod scan;
 mod schema;

@@ -5,5 +5,5 @@ mod commands;
 mod crash;
 mod crowd;
 mod hostile;
-mod project;
+pub(crate) mod project;
 mod tokens;

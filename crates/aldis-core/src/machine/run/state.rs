@@ -111,6 +111,23 @@ pub enum Status {
     },
 }
 
+impl Status {
+    /// Returns the stable name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Working => "working",
+            Self::Ending { .. } => "ending",
+            Self::Looking => "looking",
+            Self::Checking => "checking",
+            Self::Limited { .. } => "limited",
+            Self::Asking => "asking",
+            Self::Paused { .. } => "paused",
+            Self::Ended { .. } => "ended",
+        }
+    }
+}
+
 /// How a run ended. The names are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
