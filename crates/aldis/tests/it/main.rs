@@ -15,4 +15,6 @@ mod real_hosts;
 mod sandbox;
 mod scan;
 mod schema;
+#[cfg(target_os = "linux")]
+mod supervise;
 mod tidy;
