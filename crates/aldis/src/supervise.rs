@@ -133,7 +133,11 @@ impl Agent {
         let keeper = Keeper::start(launch, &program, variables, group).map_err(failed)?;
         let [input, output, errors] = &theirs;
         let borrowed = [input.as_fd(), output.as_fd(), errors.as_fd()];
-        message::send_streams(&keeper.control, borrowed).map_err(failed)?;
+        match message::send_streams(&keeper.control, borrowed) {
+            // It has gone; that it says nothing will tell.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            result => result.map_err(failed)?,
+        }
         drop(theirs);
 
         let mut inbox = Inbox::default();

@@ -77,6 +77,8 @@ impl Inbox {
             }
             Ok(_) => Err(io::ErrorKind::InvalidData.into()),
             Err(error) if is_passing(&error) => Ok(true),
+            // It has gone without reading everything.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -108,7 +110,7 @@ pub(super) fn send_streams(
     if !buffer.push(SendAncillaryMessage::ScmRights(&streams)) {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
-    sendmsg(socket.as_fd(), &[IoSlice::new(b"\n")], &mut buffer, SendFlags::empty())?;
+    sendmsg(socket.as_fd(), &[IoSlice::new(b"\n")], &mut buffer, SendFlags::NOSIGNAL)?;
     Ok(())
 }
 

@@ -25,6 +25,10 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const CHUNKS_WAITING: usize = 16;
 /// How long a descendant may hold the output open after the agent has ended.
 pub(super) const LEAK_WINDOW: Duration = Duration::from_millis(100);
+/// After less than so much the pump rests, so that an agent that writes byte by byte does not wake
+/// it each time. At most this much waits in the pipe meanwhile: it holds twice as much.
+const REST_BELOW: usize = 32 * 1024;
+const REST: Duration = Duration::from_millis(4);
 /// What a terminal may hold that it does not tell about.
 const TERMINAL_BYTES: u64 = 128 * 1024;
 
@@ -65,6 +69,7 @@ pub(super) fn start(
         exited: false,
         closed: false,
         leak_until: None,
+        rest_until: None,
         buffer: vec![0; CHUNK_BYTES],
     };
     // An error of the pump is that nobody listens any more.
@@ -105,11 +110,15 @@ struct Pump {
     closed: bool,
     /// When the output is closed although somebody holds it.
     leak_until: Option<Duration>,
+    /// When reading goes on.
+    rest_until: Option<Duration>,
     buffer: Vec<u8>,
 }
 
 impl Pump {
     fn run(mut self) -> Result<(), Unheard> {
+        // More than the first report may have arrived with it.
+        self.pass_on()?;
         loop {
             if !self.closed && self.sources.iter().all(Option::is_none) {
                 self.closed = true;
@@ -137,13 +146,17 @@ impl Pump {
     }
 
     /// Sleeps until something can be done.
-    fn wait(&self) -> Ready {
-        let timeout = self.leak_until.map(|until| until.saturating_sub(clock::since_boot()));
+    fn wait(&mut self) -> Ready {
+        let now = clock::since_boot();
+        self.rest_until = self.rest_until.filter(|until| *until > now);
+        let resting = self.rest_until.is_some();
+        let until = [self.leak_until, self.rest_until].into_iter().flatten().min();
+        let timeout = until.map(|until| until.saturating_sub(now));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let mut polled = Vec::with_capacity(4);
         polled.extend(self.control.as_ref().map(|socket| PollFd::new(socket, PollFlags::IN)));
         polled.extend(self.feed.as_ref().map(|feed| PollFd::new(&feed.file, PollFlags::OUT)));
-        let sources = self.sources.iter().flatten();
+        let sources = self.sources.iter().flatten().filter(|_| !resting);
         polled.extend(sources.map(|source| PollFd::new(&source.file, PollFlags::IN)));
         if poll(&mut polled, timeout.as_ref()).is_err() {
             return Ready::default();
@@ -153,14 +166,25 @@ impl Pump {
         Ready {
             control: take(self.control.is_some()),
             feed: take(self.feed.is_some()),
-            sources: [take(self.sources[0].is_some()), take(self.sources[1].is_some())],
+            sources: [&self.sources[0], &self.sources[1]]
+                .map(|source| take(source.is_some() && !resting)),
         }
     }
 
-    /// Passes on what the keeper reports.
+    /// Reads what the keeper reports.
     fn hear(&mut self) -> Result<(), Unheard> {
         let Some(control) = &self.control else { return Ok(()) };
         let open = self.inbox.fill(control).unwrap_or(false);
+        self.pass_on()?;
+        if !open {
+            self.control = None;
+            // Without its keeper nobody can say how an agent ended, or whether.
+            self.note_exit(Exit { code: None, signal: None })?;
+        }
+        Ok(())
+    }
+
+    fn pass_on(&mut self) -> Result<(), Unheard> {
         while let Some(report) = self.inbox.next() {
             match report {
                 Report::Started { .. } | Report::Refused { .. } => {}
@@ -168,11 +192,6 @@ impl Pump {
                 Report::Exited(exit) => self.note_exit(exit)?,
                 Report::Ended { survivors } => self.items.send(Item::Ended(survivors))?,
             }
-        }
-        if !open {
-            self.control = None;
-            // Without its keeper nobody can say how an agent ended, or whether.
-            self.note_exit(Exit { code: None, signal: None })?;
         }
         Ok(())
     }
@@ -183,6 +202,7 @@ impl Pump {
         }
         self.exited = true;
         self.feed = None;
+        self.rest_until = None;
         self.leak_until = Some(clock::since_boot() + LEAK_WINDOW);
         for source in self.sources.iter_mut().flatten() {
             let told = ioctl_fionread(&source.file).unwrap_or_default();
@@ -197,6 +217,10 @@ impl Pump {
         match source.file.read(&mut self.buffer) {
             Ok(length) if length > 0 => {
                 source.owed = source.owed.saturating_sub(length as u64);
+                // A terminal holds too little to wait for more.
+                if length < REST_BELOW && !source.terminal && !self.exited {
+                    self.rest_until = Some(clock::since_boot() + REST);
+                }
                 let bytes = self.buffer[..length].to_vec();
                 let output =
                     if source.is_errors { Output::Stderr(bytes) } else { Output::Stdout(bytes) };

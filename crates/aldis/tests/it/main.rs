@@ -16,4 +16,6 @@ mod run;
 mod sandbox;
 mod scan;
 mod schema;
+#[cfg(target_os = "linux")]
+mod supervise;
 mod tidy;
