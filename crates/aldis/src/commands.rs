@@ -99,7 +99,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         // A usage error would be an answer: hosts read exit codes as decisions.
-        Err(error) if error.use_stderr() && args.get(1).is_some_and(|arg| arg == "hook") => {
+        Err(error) if error.use_stderr() && means_hook(&args) => {
             hook::misused(&error);
             return Outcome::Yes.code();
         }
@@ -112,7 +112,8 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Completions(args) => completions::run(io, &args),
         Command::Dialects(command) => dialects::run(io, command),
         Command::Explain(args) => explain::run(io, args),
-        Command::Hook(args) => Ok(hook::run(io, &args)),
+        // Nothing after it may change what the host is told.
+        Command::Hook(args) => return hook::run(io, &args).code(),
         Command::Log(args) => log::run(io, &args),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
@@ -130,6 +131,20 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
             Outcome::Error.code()
         }
     }
+}
+
+/// Returns whether these are the arguments of a hook, however wrong.
+fn means_hook(args: &[OsString]) -> bool {
+    let mut args = args.iter().skip(1);
+    while let Some(arg) = args.next() {
+        let takes_value = arg == "--color" || arg == "--state-dir";
+        if takes_value {
+            args.next();
+        } else if !arg.as_encoded_bytes().starts_with(b"-") {
+            return arg == "hook";
+        }
+    }
+    false
 }
 
 /// Shows an error on standard error.

@@ -143,7 +143,7 @@ impl Hook<'_> {
         let name = project::name(project);
         // The view of a run that ended, whose last version was never written, is no new run.
         if let Some(latest) = driver.latest(&name)?
-            && view.edits(&latest.state).is_empty()
+            && views::is_behind(driver.store, &view, &latest)?
         {
             let (run, revision) = (latest.run.id.clone(), latest.run.revision);
             let outcome = aldis_core::machine::phases::Outcome {
@@ -170,7 +170,7 @@ impl Hook<'_> {
             return;
         }
         let written = if stepped.state.active {
-            views::write(Path::new(&stepped.project), &stepped.state)
+            views::refresh(store, stepped)
         } else {
             views::perform(store, stepped)
         };

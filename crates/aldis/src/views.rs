@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use aldis_core::machine::phases::{Event, State, View};
-use aldis_store::{EffectState, Revision, Store, StoreError};
+use aldis_store::{EffectState, Revision, RunId, Store, StoreError};
 
 use crate::driver::{Loaded, Stepped, view_key};
 use crate::view_file::{self, Found};
@@ -39,7 +39,9 @@ pub(crate) fn glance(store: &dyn Store, loaded: &Loaded) -> Result<Glance, Store
         Err(error) => return Ok(Glance::Corrupt(error.to_string())),
     };
     let members = view.edits(state);
-    Ok(if members.is_empty() {
+    // Until a view of this run was written, the file may be what an earlier run left.
+    let foreign = !members.is_empty() && !view.is_of(state) && !was_written(store, loaded)?;
+    Ok(if members.is_empty() || foreign {
         Glance::InStep
     } else if view.is_cancelled() {
         Glance::Changed(Event::Cancel { by: "`active: false` in the state file".to_owned() })
@@ -48,10 +50,30 @@ pub(crate) fn glance(store: &dyn Store, loaded: &Loaded) -> Result<Glance, Store
     })
 }
 
-/// Whether the file was there after the run's first step.
+/// Whether the file was ever there. The first view stays pending until any view was written.
 fn was_written(store: &dyn Store, loaded: &Loaded) -> Result<bool, StoreError> {
-    let first = store.effect(&view_key(&loaded.run.id, Revision(1)))?;
-    Ok(first.is_some_and(|effect| effect.state == EffectState::Done))
+    is_written(store, &loaded.run.id, Revision(1))
+}
+
+fn is_written(store: &dyn Store, run: &RunId, revision: Revision) -> Result<bool, StoreError> {
+    let effect = store.effect(&view_key(run, revision))?;
+    Ok(effect.is_none_or(|effect| effect.state == EffectState::Done))
+}
+
+/// Whether a file is an older view of a run whose last one was never written, however many steps
+/// it is behind.
+///
+/// # Errors
+///
+/// Fails if the store does.
+pub(crate) fn is_behind(
+    store: &dyn Store,
+    view: &View,
+    loaded: &Loaded,
+) -> Result<bool, StoreError> {
+    let Loaded { run, state } = loaded;
+    Ok(view.edits(state).is_empty()
+        || view.is_of(state) && !is_written(store, &run.id, run.revision)?)
 }
 
 /// Writes the file of a run. The caller holds the store's turn, so that an older view never
@@ -75,6 +97,22 @@ pub(crate) fn write(project: &Path, state: &State) -> Result<(), String> {
         return Ok(());
     }
     view_file::write(project, &text).map_err(|error| error.to_string())
+}
+
+/// Writes the view of a run that goes on. The next step records that it was written, except for
+/// the first view.
+///
+/// # Errors
+///
+/// Says why the file stays as it is.
+pub(crate) fn refresh(store: &dyn Store, stepped: &Stepped) -> Result<(), String> {
+    write(Path::new(&stepped.project), &stepped.state)?;
+    let Stepped { run, state, .. } = stepped;
+    let known = state.adopted || is_written(store, run, Revision(1)).map_err(|e| e.to_string())?;
+    if !known {
+        store.effect_done(&view_key(run, Revision(1))).map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 /// Performs the view of a step and records that.

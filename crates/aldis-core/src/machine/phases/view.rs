@@ -69,6 +69,12 @@ impl View {
         self.0.text("session_id").filter(|session| !session.is_empty())
     }
 
+    /// Returns whether this is a view of that run, of whatever moment.
+    pub fn is_of(&self, state: &State) -> bool {
+        self.0.time("started_at") == state.started_at
+            && self.0.text("task_description").as_ref() == Some(&state.task)
+    }
+
     /// Returns the run that the file tells of.
     ///
     /// # Errors
@@ -256,7 +262,12 @@ impl Members {
     fn own(&self, state: &State) -> Map<String, Value> {
         let mut own = Map::new();
         for (name, wanted) in state.own_members() {
-            let mut value = self.value(&name).unwrap_or(Value::Null);
+            let found = self.value(&name);
+            // A phase is there from its completion on: a view from before must look like one.
+            if found.is_none() && state.pipeline.phase(&name).is_some() {
+                continue;
+            }
+            let mut value = found.unwrap_or(Value::Null);
             if is_shared(&name, state)
                 && let (Value::Object(value), Value::Object(wanted)) = (&mut value, &wanted)
             {

@@ -176,10 +176,9 @@ fn killed_twice_before_the_state_file() {
     if !has_strace() {
         return;
     }
-    let fault =
-        Fault { calls: "?rename,renameat,?renameat2", what: "signal=KILL", when: "1" };
+    let fault = Fault { calls: "?rename,renameat,?renameat2", what: "signal=KILL", when: "1" };
     for (first, second) in
-        [("refuse", "refuse"), ("start", "refuse"), ("resume", "complete"), ("start again", "stop")]
+        [("refuse", "refuse"), ("start", "refuse"), ("resume", "complete"), ("resume", "stop")]
     {
         let project = Project::new();
         let workflow = project.workflow();

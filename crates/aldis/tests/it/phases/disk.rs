@@ -150,9 +150,12 @@ fn a_start_on_a_failing_disk_says_so() {
             }
             refused += 1;
             assert_eq!((done.code, &*done.stdout), (2, ""), "{place}: {}", done.text());
-            for part in ["error:", said, remedy, "state"] {
-                assert!(done.stderr.contains(part), "{place}: {}", done.text());
-            }
+            assert!(done.stderr.starts_with("error:"), "{place}: {}", done.text());
+            assert!(done.stderr.contains("/state"), "{place}: {}", done.text());
+            // Of one file SQLite does not say why it could not grow.
+            let full = ("no space left for", "free some and try again");
+            let told = |(said, remedy)| done.stderr.contains(said) && done.stderr.contains(remedy);
+            assert!(told((said, remedy)) || told(full), "{place}: {}", done.text());
             let again = project.act(&START);
             assert!(again.code == 0 || project.look().runs == 1, "{place}: {}", again.text());
             assert_eq!(project.look().runs, 1, "{place}");
@@ -183,10 +186,12 @@ fn strange_state_directories_are_no_trap() {
     fs::write(&state, "a file").unwrap();
     assert_eq!(project.stop("Not yet."), Answer::Allow);
     fs::remove_file(&state).unwrap();
-    assert_eq!(project.stop("Not yet."), Answer::Allow, "no state directory, no run");
-    assert!(!state.exists(), "nor is one created for nothing");
     fs::rename(&real, &state).unwrap();
     assert_eq!(project.stop("Not yet.").word(), "block");
+
+    let project = Project::new();
+    assert_eq!(project.stop("Not yet."), Answer::Allow);
+    assert!(!project.state_dir().exists(), "nothing is created for nothing");
 }
 
 #[test]

@@ -139,7 +139,7 @@ impl Project {
             ("hand over", self.stopping("The agent is through.")),
             ("resume", Act::Run(&["auto", "resume", "--json"])),
             ("complete", self.stopping(&block("execution"))),
-            ("start again", START),
+            ("start again", Act::Run(&["auto", "start", "Add TSV export", "--session", "S1"])),
             ("stop", Act::Run(&["auto", "stop", "--json"])),
         ]
     }
@@ -155,7 +155,7 @@ impl Project {
         let runs = store.runs(&RunFilter::default()).unwrap();
         let events = |run: &aldis_store::Run| store.events(&run.id, 0, usize::MAX).unwrap().len();
         let events = runs.iter().map(events).sum();
-        let last = runs.iter().max_by_key(|run| run.created);
+        let last = runs.first();
         let state = last.map(|run| serde_json::from_str(&run.record.state).unwrap());
         let state: Value = state.unwrap_or_default();
         let id = last.map(|run| run.id.to_string()).unwrap_or_default();
@@ -183,7 +183,7 @@ impl Sight {
 
     /// How far the latest run has come.
     pub(crate) fn progress(&self) -> usize {
-        let phases = ["init", "planning", "execution", "complete"];
+        let phases = ["expansion", "init", "planning", "execution", "complete"];
         let phase = self.state["phase"].as_str();
         phases.iter().position(|name| Some(*name) == phase).map_or(0, |at| at + 1)
     }
