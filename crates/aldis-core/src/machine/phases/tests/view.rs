@@ -94,3 +94,19 @@ fn a_state_survives_its_stored_form() {
     let stored = serde_json::to_string(&state).unwrap();
     assert_eq!(serde_json::from_str::<State>(&stored).unwrap(), state);
 }
+
+#[test]
+fn the_view_before_a_completed_phase_is_an_older_one() {
+    for phase in ["qa", "reflect"] {
+        let mut state = run_in(phase);
+        let older = state.render_view(None);
+        let stop = stop(&state, &block(state.expected().as_str()));
+        state.on_event(at(1), &Event::Stop(stop));
+        assert_ne!(state.phase, phase);
+        let view = View::parse(&older).unwrap();
+        assert_eq!(view.edits(&state), Vec::<String>::new(), "{phase}");
+        assert!(view.is_of(&state));
+        let edited = older.replace("\"iteration\": 0", "\"iteration\": 3");
+        assert_ne!(View::parse(&edited).unwrap().edits(&state), Vec::<String>::new());
+    }
+}
