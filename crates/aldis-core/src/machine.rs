@@ -5,6 +5,8 @@
 //! steps, so a journal can be replayed.
 
 pub mod phases;
+pub mod run;
+pub mod stagnation;
 
 use std::collections::BTreeMap;
 
@@ -27,6 +29,26 @@ pub struct Decision {
     pub counters: BTreeMap<String, u64>,
     /// What happens next, or what to do.
     pub remedy: String,
+}
+
+impl Decision {
+    /// Says why the rule applied.
+    pub(crate) fn because(mut self, because: impl Into<String>) -> Self {
+        self.because = because.into();
+        self
+    }
+
+    /// Says what it rests on.
+    pub(crate) fn seen(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+        self.evidence = evidence.into_iter().collect();
+        self
+    }
+
+    /// Says what happens next, or what to do.
+    pub(crate) fn next(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = remedy.into();
+        self
+    }
 }
 
 /// One thing a decision rests on.

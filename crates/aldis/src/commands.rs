@@ -3,8 +3,10 @@
 mod auto;
 mod completions;
 mod dialects;
+mod doctor;
 mod explain;
 mod hook;
+mod install;
 mod log;
 mod prompt;
 mod replay;
@@ -12,6 +14,7 @@ mod scan;
 mod schema;
 mod status;
 mod step;
+mod uninstall;
 mod why;
 
 use std::ffi::OsString;
@@ -60,8 +63,10 @@ enum Command {
     Completions(completions::CompletionsArgs),
     #[command(subcommand)]
     Dialects(dialects::DialectsCommand),
+    Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
     Hook(hook::HookArgs),
+    Install(install::InstallArgs),
     Log(log::LogArgs),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
@@ -69,6 +74,7 @@ enum Command {
     Schema(schema::SchemaArgs),
     Status(status::StatusArgs),
     Step(step::StepArgs),
+    Uninstall(uninstall::UninstallArgs),
     Why(why::WhyArgs),
 }
 
@@ -118,10 +124,12 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Auto(command) => auto::run(io, command),
         Command::Completions(args) => completions::run(io, &args),
         Command::Dialects(command) => dialects::run(io, command),
+        Command::Doctor(args) => doctor::run(io, &args),
         Command::Explain(args) => explain::run(io, args),
         // Nothing after it may change what the host is told.
         Command::Hook(args) => return hook::run(io, &args).code(),
         Command::Log(args) => log::run(io, &args),
+        Command::Install(args) => install::run(io, &args),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
@@ -129,6 +137,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Status(args) => status::run(io, &args),
         Command::Step(args) => step::run(io, &args),
         Command::Why(args) => why::run(io, &args),
+        Command::Uninstall(args) => uninstall::run(io, &args),
     };
     match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
         Ok(outcome) => outcome.code(),

@@ -42,8 +42,7 @@ impl Hook<'_> {
     ///
     /// Says why the agent was simply let go.
     pub(crate) fn handle(&self, say: &mut Say<'_>) -> Result<(), CommandError> {
-        let concerns_runs = !matches!(self.call.event, HostEvent::Other(_));
-        if !concerns_runs || self.call.session.is_none() {
+        if self.call.session.is_none() || !self.concerns_runs() {
             return Ok(());
         }
         let found = self.found_file();
@@ -54,6 +53,15 @@ impl Hook<'_> {
         let result = self.decide(&store, found, say);
         store.abandon();
         result
+    }
+
+    fn concerns_runs(&self) -> bool {
+        match self.call.event {
+            HostEvent::Other(_) => false,
+            // Some hosts report a sub-agent's prompt under the session of the main agent.
+            HostEvent::Prompt { .. } => self.call.agent_id.is_none(),
+            _ => true,
+        }
     }
 
     fn decide(

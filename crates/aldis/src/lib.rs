@@ -16,6 +16,7 @@ mod hearing;
 mod home;
 mod hook;
 pub mod hosts;
+mod install;
 mod io;
 mod json;
 mod paint;

@@ -28,7 +28,7 @@ pub(crate) fn run(io: &mut Io, now: Timestamp, run: &Run, state: &State) -> io::
     match &state.session {
         Some(session) => writeln!(out, "  session   {}", display::line(session))?,
         None if state.is_live() => {
-            writeln!(out, "  session   none yet: the next one that stops here")?
+            writeln!(out, "  session   none yet: the next one that stops here")?;
         }
         None => {}
     }

@@ -14,7 +14,7 @@ pub(crate) enum Glance {
     /// Nothing that matters.
     InStep,
     /// Somebody changed it: the machine should hear of it.
-    Changed(Event),
+    Changed(Box<Event>),
     /// It cannot be understood and is left alone, and so is the run.
     Corrupt(String),
 }
@@ -30,7 +30,9 @@ pub(crate) fn glance(store: &dyn Store, loaded: &Loaded) -> Result<Glance, Store
         Found::Text(text) => text,
         // Where no file could ever be written, its absence says nothing.
         Found::Nothing if state.adopted || was_written(store, loaded)? => {
-            return Ok(Glance::Changed(Event::Cancel { by: "deleting the state file".to_owned() }));
+            return Ok(Glance::Changed(Box::new(Event::Cancel {
+                by: "deleting the state file".to_owned(),
+            })));
         }
         Found::Nothing | Found::Refused(_) => return Ok(Glance::InStep),
     };
@@ -44,9 +46,11 @@ pub(crate) fn glance(store: &dyn Store, loaded: &Loaded) -> Result<Glance, Store
     Ok(if members.is_empty() || foreign {
         Glance::InStep
     } else if view.is_cancelled() {
-        Glance::Changed(Event::Cancel { by: "`active: false` in the state file".to_owned() })
+        Glance::Changed(Box::new(Event::Cancel {
+            by: "`active: false` in the state file".to_owned(),
+        }))
     } else {
-        Glance::Changed(Event::Edited { members })
+        Glance::Changed(Box::new(Event::Edited { members }))
     })
 }
 

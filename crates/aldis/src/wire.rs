@@ -4,6 +4,7 @@
 //! appear in version 1; none disappears or changes its meaning.
 
 pub mod dialect_file;
+pub mod registration;
 pub mod run;
 
 use aldis_core::{Fields, Finding, NearMiss, Origin, Place, Signal};
@@ -207,6 +208,16 @@ pub(crate) const SCHEMAS: &[Described] = &[
         name: "step",
         about: "a line that `aldis step` prints",
         schema: || schema_for!(run::StepForm),
+    },
+    Described {
+        name: "doctor",
+        about: "a line of `aldis doctor --json`",
+        schema: || schema_for!(registration::CheckLine),
+    },
+    Described {
+        name: "install",
+        about: "the line of `aldis install --json` and `aldis uninstall --json`",
+        schema: || schema_for!(registration::InstallLine),
     },
 ];
 

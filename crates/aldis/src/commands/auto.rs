@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::io::Write as _;
+use std::time::Duration;
 
 use aldis_core::machine::phases::{Config, Event, Pipeline, Start, TokenPolicy};
 use aldis_core::time::Timestamp;
@@ -22,6 +23,8 @@ use crate::{clock, display, home, json, secret, show, views};
 /// Variables in which hosts name the session to what they start.
 const SESSION_VARIABLES: [&str; 3] =
     ["CLAUDE_CODE_SESSION_ID", "GEMINI_SESSION_ID", "CODEX_THREAD_ID"];
+/// How long ended runs are kept.
+const KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// The longest task.
 const TASK_MAX: u64 = 64 * 1024;
 
@@ -43,7 +46,7 @@ pub(super) enum AutoCommand {
     Start(Box<StartArgs>),
     /// Show the run of the current project
     ///
-    /// Exits with 0 while it is active and with 1 otherwise.
+    /// The active one, else the last that ended. Exits with 1 if there is none.
     Status(PlainArgs),
     /// End the run of the current project
     ///
@@ -211,6 +214,7 @@ fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
     let begin = begin(io, &scene, args)?;
     let project = project::name(scene.place.root());
     let stepped = driver.create(&project, &Origin::Start(Box::new(begin)), None)?;
+    scene.store.prune(scene.now.before(KEPT))?;
     write_view(io, &scene, &stepped)?;
     if json {
         let form = RunForm::new(&stepped.run, &project, &stepped.state);
@@ -320,13 +324,12 @@ fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
         writeln!(io.stderr, "no run in `{}`", scene.place.root().display())?;
         return Ok(Outcome::No);
     };
-    let live = state.is_live();
     if args.json {
         json::write_line(&mut io.stdout, &RunForm::new(&run.id, &run.record.project, &state))?;
     } else {
         show::run(io, scene.now, &run, &state)?;
     }
-    Ok(if live { Outcome::Yes } else { Outcome::No })
+    Ok(Outcome::Yes)
 }
 
 fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {

@@ -54,11 +54,8 @@ pub(super) fn run(io: &mut Io, args: &HookArgs) -> Outcome {
     panic::set_hook(Box::new(|_| {}));
     let state_dir = home::state_directory(io.state_dir.as_deref());
     watch(args.host, state_dir.as_ref().ok().cloned());
-    let state_dir = match state_dir {
-        Ok(directory) => directory,
-        // There is no place to say so.
-        Err(_) => return Outcome::Yes,
-    };
+    // Without one there is no place to say so, and no run to keep.
+    let Ok(state_dir) = state_dir else { return Outcome::Yes };
     let result = panic::catch_unwind(AssertUnwindSafe(|| handle(io, args.host, &state_dir)));
     let failure = match result {
         Ok(Ok(())) => None,

@@ -8,6 +8,7 @@ mod stage;
 
 use aldis_testkit::model_server::{ModelServer, Recorded, Reply, Script};
 use aldis_testkit::real_host::{Kind, Session};
+use serde_json::json;
 
 use self::stage::Stage;
 
@@ -39,6 +40,11 @@ mod claude {
     #[test]
     fn a_near_miss_is_corrected() {
         super::a_near_miss_is_corrected(Claude);
+    }
+
+    #[test]
+    fn a_subagent_completes_its_phase() {
+        super::a_subagent_completes_its_phase(Claude);
     }
 }
 
@@ -109,27 +115,24 @@ fn a_mention_does_not_count(kind: Kind) {
 fn a_capped_run_is_resumed(kind: Kind) {
     let Some(stage) = Stage::new(kind) else { return };
     let session = stage.open_session();
-    let limit = match kind {
-        Kind::Claude => "50",
-        Kind::Codex => "3",
-    };
-    stage.start(&session, &[&SHORT[..], &["--max-iterations", limit]].concat());
+    stage.start(&session, &[&SHORT[..], &["--max-iterations", "50"]].concat());
     let lazy = model(vec![Reply::says("Still thinking about it.")]);
     stage.run(&lazy, &session);
+    // The stops that were refused, and the one that was let go: before the host gives up, or where
+    // it never does, before the user does.
+    let stops = match kind {
+        Kind::Claude => 8 + 1,
+        Kind::Codex => 20 + 1,
+    };
+    assert_eq!(lazy.main_requests().len(), stops);
     let status = stage.status();
-    assert_eq!(status["phase"], stage::phase_after_cap(kind), "{status}");
-    match kind {
-        // Nine stops; the host let the ninth pass although it was blocked.
-        Kind::Claude => {
-            assert_eq!(lazy.main_requests().len(), 9);
-            assert_eq!(status["capped"], true, "{status}");
-        }
-        // Four stops; the fourth was past the limit.
-        Kind::Codex => {
-            assert_eq!(lazy.main_requests().len(), 4);
-            assert_eq!(status["exit_reason"], "max_iterations_reached", "{status}");
-        }
+    for (member, wanted) in
+        [("phase", json!("init")), ("active", json!(true)), ("capped", json!(true))]
+    {
+        assert_eq!(status[member], wanted, "{status}");
     }
+    let why = stage.json(&["why", "--last", "--json"]);
+    assert_eq!(why["rule"], "phases/cap", "{why}");
 
     stage.aldis(&["auto", "resume"]);
     let model = model(work(&SHORT_PHASES));
@@ -173,8 +176,22 @@ fn a_near_miss_is_corrected(kind: Kind) {
     assert_told(&asked[1], "INIT_COMPLETED");
     let right = asked[1].told().concat().replace("INIT_COMPLETED", "");
     assert!(right.contains("INIT_COMPLETE"), "{right}");
-    let why = stage.json(&["why", "--last", "--json"]);
-    assert!(why.is_object(), "{why}");
+    let why = stage.aldis(&["why", "--all", "--json", &stage.run_name()]);
+    assert!(why.contains("\"misspelled\"") || why.contains("\"unknown_name\""), "{why}");
+}
+
+fn a_subagent_completes_its_phase(kind: Kind) {
+    let Some(stage) = Stage::new(kind) else { return };
+    let session = stage.open_session();
+    stage.start(&session, &SHORT);
+    let delegated =
+        vec![Reply::delegates("prepare everything"), Reply::says("The helper is at it.")];
+    let script = Script::new([delegated, work(&["planning", "execution"])].concat());
+    let model = ModelServer::start(script.with_subagent(signal("init"))).unwrap();
+    stage.run(&model, &session);
+    stage.assert_complete();
+    let log = stage.aldis(&["why", "--all", "--json", &stage.run_name()]);
+    assert!(log.contains("sub-agent"), "{log}");
 }
 
 fn model(replies: Vec<Reply>) -> ModelServer {

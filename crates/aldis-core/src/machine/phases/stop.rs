@@ -481,15 +481,3 @@ fn decision(state: &State, rule: &str, summary: &str, evidence: Vec<Evidence>) -
         remedy: String::new(),
     }
 }
-
-impl Decision {
-    fn because(mut self, because: String) -> Self {
-        self.because = because;
-        self
-    }
-
-    fn next(mut self, remedy: &str) -> Self {
-        remedy.clone_into(&mut self.remedy);
-        self
-    }
-}

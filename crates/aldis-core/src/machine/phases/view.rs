@@ -17,6 +17,9 @@ use crate::time::Timestamp;
 
 /// The version of the file's schema.
 const SCHEMA: &str = "2.0";
+/// The members that a new file begins with.
+const ORDER: [&str; 6] =
+    ["schema_version", "active", "phase", "iteration", "max_iterations", "task_description"];
 /// The options of a run in the file, beside the skip flags.
 const OPTIONS: [&str; 3] = ["verbose", "no_questions", "parallel_validation"];
 
@@ -141,7 +144,12 @@ impl State {
     /// Renders the view file, keeping what is not ours in the file as it was found.
     pub fn render_view(&self, found: Option<View>) -> String {
         let mut members = found.map(|view| view.0).unwrap_or_default();
-        for (name, value) in self.own_members() {
+        let mut own: Vec<(String, Value)> = self.own_members().into_iter().collect();
+        // A new file begins with what people look for.
+        own.sort_by_key(|(name, _)| {
+            ORDER.iter().position(|first| first == name).unwrap_or(ORDER.len())
+        });
+        for (name, value) in own {
             match (&value, members.position(&name)) {
                 // What the file never had and the run does not need is not added.
                 (Value::Null, None) if name != "exit_reason" => {}

@@ -10,9 +10,6 @@ use tempfile::TempDir;
 
 use crate::sandbox::ALDIS;
 
-/// Whether the commands these tests need are there.
-const READY: bool = false;
-
 /// One host in a scratch home, with a run to look after.
 pub(super) struct Stage {
     host: RealHost,
@@ -36,10 +33,6 @@ impl Conversation {
 impl Stage {
     /// Sets up a host with the hook installed in its project; nothing where there can be none.
     pub(super) fn new(kind: Kind) -> Option<Self> {
-        if !READY {
-            say_not_ready();
-            return None;
-        }
         let installed = Installed::find()?;
         let root = TempDir::new().unwrap();
         let host = match kind {
@@ -100,6 +93,11 @@ impl Stage {
         self.json(&["auto", "status", "--json"])
     }
 
+    /// The name of the run.
+    pub(super) fn run_name(&self) -> String {
+        self.status()["run"].as_str().unwrap().to_owned()
+    }
+
     pub(super) fn assert_complete(&self) {
         let status = self.status();
         assert_eq!(status["phase"], "complete", "{status}");
@@ -124,18 +122,4 @@ impl Stage {
     pub(super) fn json(&self, arguments: &[&str]) -> Value {
         serde_json::from_str(&self.aldis(arguments)).unwrap()
     }
-}
-
-/// Where a run is when somebody's limit ended its turn: the host's leaves it where it was, ours fails
-/// it.
-pub(super) fn phase_after_cap(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Claude => "init",
-        Kind::Codex => "failed",
-    }
-}
-
-#[expect(clippy::print_stderr, reason = "the line is for whoever reads the output of the tests")]
-fn say_not_ready() {
-    eprintln!("skipped: `aldis install`, `auto` and `hook` are not there yet");
 }
