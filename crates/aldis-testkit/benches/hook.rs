@@ -206,7 +206,7 @@ fn release_binary() -> io::Result<PathBuf> {
 /// Where the build puts its files: `release/deps` lies in it, and this program there.
 fn target() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
-    program.ancestors().nth(3).unwrap_or(Path::new(".")).to_owned()
+    program.ancestors().nth(3).map_or_else(PathBuf::new, Path::to_owned)
 }
 
 fn private() -> Permissions {
