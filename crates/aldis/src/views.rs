@@ -1,16 +1,18 @@
 //! Keeps the state file in a project in step with the store.
+//!
+//! What needs no file is public, for the simulator.
 
 use std::path::Path;
 
 use aldis_core::machine::phases::{Event, State, View};
-use aldis_store::{EffectState, Revision, Store, StoreError};
+use aldis_store::{EffectState, Revision, RunId, Store, StoreError};
 
 use crate::driver::{Loaded, Stepped, view_key};
 use crate::view_file::{self, Found};
 
 /// What a look at the file says about a run that the store knows.
 #[derive(Debug)]
-pub(crate) enum Glance {
+pub enum Glance {
     /// Nothing that matters.
     InStep,
     /// Somebody changed it: the machine should hear of it.
@@ -29,28 +31,42 @@ pub(crate) fn glance(store: &dyn Store, loaded: &Loaded) -> Result<Glance, Store
     let text = match view_file::read(Path::new(&run.record.project)) {
         Found::Text(text) => text,
         // Where no file could ever be written, its absence says nothing.
-        Found::Nothing if state.adopted || was_written(store, loaded)? => {
-            return Ok(Glance::Changed(Event::Cancel { by: "deleting the state file".to_owned() }));
+        Found::Nothing if state.adopted || was_written(store, &run.id)? => {
+            return Ok(Glance::Changed(deleted()));
         }
         Found::Nothing | Found::Refused(_) => return Ok(Glance::InStep),
     };
-    let view = match View::parse(&text) {
+    Ok(compare(&text, state))
+}
+
+/// Compares the text of a state file with what the run's view says.
+pub fn compare(text: &str, state: &State) -> Glance {
+    let view = match View::parse(text) {
         Ok(view) => view,
-        Err(error) => return Ok(Glance::Corrupt(error.to_string())),
+        Err(error) => return Glance::Corrupt(error.to_string()),
     };
     let members = view.edits(state);
-    Ok(if members.is_empty() {
+    if members.is_empty() {
         Glance::InStep
     } else if view.is_cancelled() {
         Glance::Changed(Event::Cancel { by: "`active: false` in the state file".to_owned() })
     } else {
         Glance::Changed(Event::Edited { members })
-    })
+    }
+}
+
+/// What a file that was there and is gone means.
+pub fn deleted() -> Event {
+    Event::Cancel { by: "deleting the state file".to_owned() }
 }
 
 /// Whether the file was there after the run's first step.
-fn was_written(store: &dyn Store, loaded: &Loaded) -> Result<bool, StoreError> {
-    let first = store.effect(&view_key(&loaded.run.id, Revision(1)))?;
+///
+/// # Errors
+///
+/// Fails if the store does.
+pub fn was_written(store: &dyn Store, run: &RunId) -> Result<bool, StoreError> {
+    let first = store.effect(&view_key(run, Revision(1)))?;
     Ok(first.is_some_and(|effect| effect.state == EffectState::Done))
 }
 
@@ -84,6 +100,14 @@ pub(crate) fn write(project: &Path, state: &State) -> Result<(), String> {
 /// Says why the file stays as it is.
 pub(crate) fn perform(store: &dyn Store, stepped: &Stepped) -> Result<(), String> {
     write(Path::new(&stepped.project), &stepped.state)?;
-    let key = view_key(&stepped.run, stepped.revision);
-    store.effect_done(&key).map(drop).map_err(|error| error.to_string())
+    written(store, &stepped.run, stepped.revision).map_err(|error| error.to_string())
+}
+
+/// Records that the view of a step was written.
+///
+/// # Errors
+///
+/// Fails if the store does.
+pub fn written(store: &dyn Store, run: &RunId, revision: Revision) -> Result<(), StoreError> {
+    store.effect_done(&view_key(run, revision)).map(drop)
 }
