@@ -284,8 +284,11 @@ impl Driver<'_> {
         };
         step.decisions.extend(outcome.decision.iter().map(decision));
         if outcome.effects.contains(&Effect::WriteView) {
-            // The new view replaces whatever an earlier step wanted written.
-            step.done.push(view_key(&step.run, expected));
+            // The new view replaces whatever an earlier step wanted written. Only of the first one
+            // it must stay known whether it ever was: see `views::was_written`.
+            if expected > Revision(1) {
+                step.done.push(view_key(&step.run, expected));
+            }
             step.effects.push(NewEffect {
                 key: view_key(&step.run, Revision(expected.0 + 1)),
                 kind: "view".to_owned(),

@@ -5,10 +5,13 @@
 use std::path::Path;
 
 use aldis_core::machine::phases::{Event, State, View};
-use aldis_store::{EffectState, Revision, RunId, Store, StoreError};
+use aldis_store::{EffectState, Revision, RunFilter, RunId, Store, StoreError};
 
-use crate::driver::{Loaded, Stepped, view_key};
+use crate::driver::{self, Loaded, Origin, Stepped, view_key};
 use crate::view_file::{self, Found};
+
+/// How many runs of a project a left-over file may be of.
+const RUNS_MAX: usize = 8;
 
 /// What a look at the file says about a run that the store knows.
 #[derive(Debug)]
@@ -36,7 +39,10 @@ pub(crate) fn glance(store: &dyn Store, loaded: &Loaded) -> Result<Glance, Store
         }
         Found::Nothing | Found::Refused(_) => return Ok(Glance::InStep),
     };
-    Ok(compare(&text, state))
+    Ok(match compare(&text, state) {
+        Glance::Changed(_) if is_outdated(store, &run.record.project, &text)? => Glance::InStep,
+        glance => glance,
+    })
 }
 
 /// Compares the text of a state file with what the run's view says.
@@ -109,5 +115,49 @@ pub(crate) fn perform(store: &dyn Store, stepped: &Stepped) -> Result<(), String
 ///
 /// Fails if the store does.
 pub fn written(store: &dyn Store, run: &RunId, revision: Revision) -> Result<(), StoreError> {
+    if revision > Revision(1) {
+        store.effect_done(&view_key(run, Revision(1)))?;
+    }
     store.effect_done(&view_key(run, revision)).map(drop)
+}
+
+/// Returns whether the text is an earlier view of a run of the project: one that was never replaced
+/// because its writer died or could not write. Such a file asks for nothing.
+///
+/// # Errors
+///
+/// Fails if the store does.
+pub fn is_outdated(store: &dyn Store, project: &str, text: &str) -> Result<bool, StoreError> {
+    let Ok(view) = View::parse(text) else { return Ok(false) };
+    let filter =
+        RunFilter { projects: vec![project.to_owned()], limit: RUNS_MAX, ..RunFilter::default() };
+    for run in store.runs(&filter)? {
+        let Ok(Loaded { run, state }) = driver::load(run) else { continue };
+        // It says which run it is of; reading journals costs more.
+        let may_be = view.started_at().is_none_or(|at| state.started_at == Some(at));
+        if may_be && was_shown(store, &run.id, &view)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn was_shown(store: &dyn Store, run: &RunId, view: &View) -> Result<bool, StoreError> {
+    let mut state: Option<State> = None;
+    for event in store.events(run, 0, usize::MAX)? {
+        match &mut state {
+            None => {
+                let Ok(origin) = serde_json::from_str::<Origin>(&event.body) else { break };
+                state = Some(origin.state(event.at));
+            }
+            Some(state) => {
+                let Ok(taken) = serde_json::from_str::<Event>(&event.body) else { break };
+                state.on_event(event.at, &taken);
+            }
+        }
+        if state.as_ref().is_some_and(|state| view.edits(state).is_empty()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

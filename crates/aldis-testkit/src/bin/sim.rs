@@ -92,8 +92,11 @@ fn show(args: &Args, report: &Report, seconds: f64) -> io::Result<()> {
     writeln!(out, "runs        {}, {} ends, {} complete", tally.runs, tally.ends, tally.successes)?;
     writeln!(out, "refusals    {}", tally.refusals)?;
     writeln!(out, "faults      {}", tally.faults)?;
-    writeln!(out, "sampled     {} states written and read, {} prompts scanned, {} runs replayed",
-        tally.written, tally.scanned, tally.replayed)?;
+    writeln!(
+        out,
+        "sampled     {} states written and read, {} prompts scanned, {} runs replayed",
+        tally.written, tally.scanned, tally.replayed
+    )?;
     writeln!(out, "time        {years:.1} simulated years in {seconds:.1} s")?;
     writeln!(out, "rate        {:.0} events a second", tally.events as f64 / seconds)?;
     writeln!(out, "trace hash  {hash:016x}")?;

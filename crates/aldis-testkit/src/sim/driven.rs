@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use aldis::driver::{Driver, DriverError, Loaded, Origin, Stepped, load, view_key};
+use aldis::driver::{Driver, DriverError, Loaded, Origin, Stepped, load};
 use aldis::views;
 use aldis_core::machine::phases::{Event, State};
 use aldis_core::time::Timestamp;
@@ -162,6 +162,10 @@ impl Engine for Driven {
     fn was_written(&self, run: usize) -> bool {
         let id = self.id(run);
         id.is_some_and(|id| views::was_written(self.store(), &id).unwrap_or(false))
+    }
+
+    fn is_outdated(&self, project: usize, text: &str) -> bool {
+        views::is_outdated(self.store(), &self.project(project), text).unwrap_or(false)
     }
 
     fn journal(&self, run: usize) -> Vec<Entry> {

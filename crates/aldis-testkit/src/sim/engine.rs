@@ -99,6 +99,9 @@ pub(super) trait Engine {
     /// Returns whether the first view of a run is known to have been written.
     fn was_written(&self, run: usize) -> bool;
 
+    /// Returns whether a text is an earlier view of a run of the project.
+    fn is_outdated(&self, project: usize, text: &str) -> bool;
+
     /// Returns the whole journal of a run.
     fn journal(&self, run: usize) -> Vec<Entry>;
 }

@@ -56,13 +56,8 @@ impl Session {
     pub(super) fn begin(&mut self, now: Timestamp) -> Option<String> {
         self.turns += 1;
         let name = format!("{}t{}", self.id, self.turns);
-        let turn = Turn {
-            name: name.clone(),
-            began: now,
-            refused: 0,
-            continued: false,
-            disturbed: false,
-        };
+        let turn =
+            Turn { name: name.clone(), began: now, refused: 0, continued: false, disturbed: false };
         self.turn = Some(turn);
         self.names_turns.then_some(name)
     }

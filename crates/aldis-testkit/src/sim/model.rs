@@ -8,15 +8,19 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use aldis::driver::{Origin, begun};
-use aldis_core::machine::phases::{Effect, Event, Outcome, State};
+use aldis_core::machine::phases::{Effect, Event, Outcome, State, View};
 use aldis_core::time::Timestamp;
 use aldis_store::{Fault, When};
 
 use super::engine::{Delivery, Engine, Entry, Failure, Happened, Held, Taken};
 use super::machine::{Bug, Machine};
+use super::replay;
 
 /// How often a step is tried again because somebody else was first.
 const TRIES_MAX: usize = 32;
+
+/// How many runs of a project a left-over file may be of.
+const RUNS_MAX: usize = 8;
 
 /// Runs as long as the world lasts.
 #[derive(Debug, Default)]
@@ -64,7 +68,10 @@ impl Model {
 
     fn find(&self, wanted: impl Fn(&Row) -> bool) -> Option<Held> {
         let latest = (0..self.runs.len()).rev();
-        latest.into_iter().find(|run| self.row(*run).is_some_and(&wanted)).and_then(|n| self.held(n))
+        latest
+            .into_iter()
+            .find(|run| self.row(*run).is_some_and(&wanted))
+            .and_then(|n| self.held(n))
     }
 
     fn commit(&mut self, write: Write) -> Result<u64, Refused> {
@@ -197,6 +204,16 @@ impl Engine for Model {
 
     fn was_written(&self, run: usize) -> bool {
         self.row(run).is_some_and(|row| row.written)
+    }
+
+    fn is_outdated(&self, project: usize, text: &str) -> bool {
+        let Ok(view) = View::parse(text) else { return false };
+        let rows = self.runs.iter().flatten().rev().filter(|row| row.project == project);
+        rows.take(RUNS_MAX).any(|row| {
+            view.started_at().is_none_or(|at| row.state.started_at == Some(at))
+                && replay::states(self.machine, &row.journal)
+                    .any(|state| view.edits(&state).is_empty())
+        })
     }
 
     fn journal(&self, run: usize) -> Vec<Entry> {

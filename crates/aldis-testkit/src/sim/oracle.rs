@@ -28,11 +28,7 @@ pub struct Broken {
 pub(super) type Check = Result<(), Broken>;
 
 /// Demands that something holds.
-pub(super) fn hold(
-    holds: bool,
-    invariant: &'static str,
-    detail: impl FnOnce() -> String,
-) -> Check {
+pub(super) fn hold(holds: bool, invariant: &'static str, detail: impl FnOnce() -> String) -> Check {
     if holds { Ok(()) } else { Err(Broken { invariant, detail: detail() }) }
 }
 
@@ -120,7 +116,9 @@ impl Books {
                 _ => false,
             };
             let same = same && found.at == wanted.at && found.source == wanted.source;
-            hold(same, "acknowledged_once", || format!("event {number}: {found:?} for {wanted:?}"))?;
+            hold(same, "acknowledged_once", || {
+                format!("event {number}: {found:?} for {wanted:?}")
+            })?;
         }
         Ok(())
     }
@@ -216,9 +214,11 @@ fn ownership(seen: &Seen<'_>) -> Check {
     hold(ours && before.is_live(), "foreign_changes_nothing", || {
         format!("an event of {session:?} touched the run of {:?}", before.session)
     })?;
-    hold(after.session == before.session || binds && after.session == *session, "only_a_stop_binds", || {
-        format!("bound to {:?} after {:?}", after.session, before.session)
-    })?;
+    hold(
+        after.session == before.session || binds && after.session == *session,
+        "only_a_stop_binds",
+        || format!("bound to {:?} after {:?}", after.session, before.session),
+    )?;
     if let (Event::Stop(stop), None) = (event, &before.session) {
         let early = match (stop.turn_began, before.open_since) {
             (Some(began), Some(open)) => began < open,
@@ -292,7 +292,10 @@ fn answer(event: &Event, outcome: &Outcome, after: &State) -> Check {
 }
 
 /// The signals that an event brings, the response before the stop included.
-fn signals<'s>(before: &'s State, event: &'s Event) -> Vec<&'s aldis_core::machine::phases::SaidSignal> {
+fn signals<'s>(
+    before: &'s State,
+    event: &'s Event,
+) -> Vec<&'s aldis_core::machine::phases::SaidSignal> {
     let (said, response): (&[Said], &[Said]) = match event {
         Event::Stop(stop) => {
             let response = before.response.as_ref().filter(|response| {

@@ -219,7 +219,9 @@ impl World {
         self.mix(self.now.as_millis().unsigned_abs());
         self.mix(held.run as u64 ^ held.revision << 20);
         self.mix(phase ^ answer << 56);
-        self.mix(u64::from(*iteration) << 32 | u64::from(governor.blocks) << 8 | u64::from(*active));
+        self.mix(
+            u64::from(*iteration) << 32 | u64::from(governor.blocks) << 8 | u64::from(*active),
+        );
         self.mix(detected.len() as u64);
     }
 
@@ -238,7 +240,10 @@ impl World {
                 self.tally.replayed += 1;
                 let replayed = super::replay::last(self.machine, &journal);
                 hold(replayed.as_ref() == Some(&*held.state), "state_is_replay", || {
-                    format!("run {run} of seed {}: {replayed:?}\nis stored as {:?}", self.seed, held.state)
+                    format!(
+                        "run {run} of seed {}: {replayed:?}\nis stored as {:?}",
+                        self.seed, held.state
+                    )
                 })?;
             }
         }

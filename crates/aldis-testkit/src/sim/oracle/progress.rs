@@ -25,8 +25,13 @@ impl Books {
         result?;
         self.ends(before, after, event, &said)?;
         heard(before, after, event, &said)?;
-        let by_agents = said.iter().filter_map(|s| Some((s.agent.clone()?, s.name.clone())));
-        self.heard.extend(by_agents);
+        for (place, signal) in said.iter().enumerate() {
+            if let Some(agent) = &signal.agent
+                && self.counts(before, &said, place)
+            {
+                self.heard.insert((agent.clone(), signal.name.clone()));
+            }
+        }
         Ok(())
     }
 
@@ -66,14 +71,18 @@ impl Books {
     /// Whether a signal may change anything: said in time, for the first time, not taken back.
     fn counts(&self, before: &State, said: &[&SaidSignal], place: usize) -> bool {
         let signal = said[place];
-        let late = signal.at.is_some_and(|at| at < before.phase_started_at);
+        let late = signal.at.is_some_and(|at| {
+            at < before.phase_started_at || before.heard_until.is_some_and(|until| at <= until)
+        });
         let again = match &signal.agent {
             Some(agent) => self.heard.contains(&(agent.clone(), signal.name.clone())),
             None => false,
         };
         let about = |other: &SaidSignal| match (before.pipeline.ended_by(&other.name), other) {
             (Some(phase), _) => phase.name.clone(),
-            (None, SaidSignal { meaning: Meaning::Failed, phase: Some(phase), .. }) => phase.clone(),
+            (None, SaidSignal { meaning: Meaning::Failed, phase: Some(phase), .. }) => {
+                phase.clone()
+            }
             (None, _) => before.phase.clone(),
         };
         let subject = about(signal);
@@ -100,9 +109,7 @@ impl Books {
                 }
                 all
             }
-            ExitReason::AutoCompleteSignal => {
-                before.pipeline.finish.as_deref().is_some_and(main)
-            }
+            ExitReason::AutoCompleteSignal => before.pipeline.finish.as_deref().is_some_and(main),
             ExitReason::CriticalError => said.iter().any(|signal| {
                 signal.meaning == Meaning::Failed
                     && !signal.subagent

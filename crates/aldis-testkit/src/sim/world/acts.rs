@@ -75,7 +75,9 @@ impl World {
                 self.turn_breaks(session, Event::StopFailed { session: id, error })
             }
             15 => self.send(session, Event::SessionStart { session: id }, None).map(drop),
-            16 => self.send(session, Event::Prompt { session: id, turn: None, own: true }, None).map(drop),
+            16 => self
+                .send(session, Event::Prompt { session: id, turn: None, own: true }, None)
+                .map(drop),
             _ => self.stop(session, false),
         }
     }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use aldis::driver::Origin;
 use aldis::views::Glance;
-use aldis_core::machine::phases::{Config, Effect, Event, Outcome, State, View};
+use aldis_core::machine::phases::{Config, Effect, Event, Outcome, Said, State, Stop, View};
 use aldis_core::scan::scan;
 use aldis_core::{Origin as From, Rules};
 use aldis_store::{Fault, FaultKind, When};
@@ -28,11 +28,7 @@ pub(super) enum Reply {
 
 impl World {
     /// Delivers an event of a session.
-    pub(super) fn deliver(
-        &mut self,
-        session: usize,
-        delivery: &Delivery,
-    ) -> Result<Reply, Broken> {
+    pub(super) fn deliver(&mut self, session: usize, delivery: &Delivery) -> Result<Reply, Broken> {
         self.tally.events += 1;
         let id = Rc::clone(&self.sessions[session].id);
         let project = self.sessions[session].project;
@@ -89,7 +85,12 @@ impl World {
         let project = self.project_of(held.run);
         let file = &self.files[project];
         let matters = held.state.adopted || self.engine.was_written(held.run);
-        let glance = file.glance(&held.state, matters);
+        let mut glance = file.glance(&held.state, matters);
+        if let (Glance::Changed(_), Some(text)) = (&glance, file.text())
+            && self.engine.is_outdated(project, &text)
+        {
+            glance = Glance::InStep;
+        }
         match &glance {
             Glance::Changed(Event::Cancel { by }) => {
                 hold(file.cancelled, "a_cancel_has_a_cause", || {
@@ -166,7 +167,9 @@ impl World {
         };
         match result {
             Ok(taken) if taken.outcome.decision.is_none() => {
-                books.untouched(&read, &taken.state, &after)?;
+                // Whoever came second has read the run again.
+                let base = if *taken.state == *read { &read } else { &before.state };
+                books.untouched(base, &taken.state, &after)?;
                 Ok(Some(taken))
             }
             Ok(taken) => {
@@ -286,9 +289,9 @@ impl World {
             return Ok(Reply::Silence);
         }
         if let Some(latest) = self.engine.latest(project)
-            && view.edits(&latest.state).is_empty()
+            && self.engine.is_outdated(project, &text)
         {
-            // The view of a run that ended, whose last version was never written, is no new run.
+            // The view of a run that ended, whose later versions were never written, is no new run.
             let broken = |detail| Broken { invariant: "view_shows_the_state", detail };
             self.files[project].write(&latest.state).map_err(broken)?;
             return Ok(Reply::Allow);
@@ -320,7 +323,10 @@ impl World {
         let event = delivery.map(|delivery| &delivery.event);
         let result = self.engine.create(self.now, (run, project), origin, event);
         self.engine.fail_next(None);
-        self.note(|_| format!("run {run} begins in project {project}: {result:?}"));
+        self.note(|_| {
+            let went = result.as_ref().map(|taken| taken.state.phase.clone());
+            format!("run {run} begins in project {project}: {went:?}")
+        });
         let after = match (&result, self.engine.held(run)) {
             (_, Some(after)) => after,
             (Err(Failure::Store), None) => return Ok(None),
@@ -371,8 +377,9 @@ fn describe(
         Err(failure) => format!("{failure:?}"),
     };
     let State { phase, iteration, session, .. } = &*after.state;
-    let (event, revision) = (&delivery.event, after.revision);
-    format!("run {run} rev {revision} {phase} {iteration} {session:?} <- {event:?} => {rule}")
+    let (event, revision) = (brief(&delivery.event), after.revision);
+    let session = session.as_deref().unwrap_or("nobody");
+    format!("run {run} @{revision} of {session} <- {event} => {rule} [{phase} {iteration}]")
 }
 
 /// An answer as a number, for the hash.
@@ -382,5 +389,31 @@ fn code(outcome: &Outcome) -> u8 {
         Reply::Allow => 1 + u8::from(outcome.decision.is_none()),
         Reply::Block { .. } => 3,
         Reply::Context => 4,
+    }
+}
+
+/// An event in one short line.
+fn brief(event: &Event) -> String {
+    let signals = |said: &[Said]| {
+        let one = |said: &Said| match said {
+            Said::Signal(signal) => {
+                let when = signal.at.map(|at| format!(" at {at}")).unwrap_or_default();
+                let by = signal.agent.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+                format!("{}{by}{when}", signal.name)
+            }
+            Said::NearMiss(miss) => format!("almost {}", miss.name),
+        };
+        said.iter().map(one).collect::<Vec<_>>().join(", ")
+    };
+    match event {
+        Event::Stop(Stop { session, turn, continued, said, hold, tools_ran, .. }) => format!(
+            "stop of {session:?} in {turn:?} (continued {continued:?}, tools {tools_ran}, hold \
+             {hold:?}) saying [{}]",
+            signals(said)
+        ),
+        Event::SubagentStop { session, agent, said, .. } => {
+            format!("sub-agent {agent:?} of {session:?} saying [{}]", signals(said))
+        }
+        other => format!("{other:?}"),
     }
 }
