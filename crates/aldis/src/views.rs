@@ -54,7 +54,7 @@ pub fn compare(text: &str, state: &State) -> Glance {
     let members = view.edits(state);
     if members.is_empty() {
         Glance::InStep
-    } else if view.is_cancelled() {
+    } else if view.is_cancelled() && may_be_of(&view, state) {
         Glance::Changed(Event::Cancel { by: "`active: false` in the state file".to_owned() })
     } else {
         Glance::Changed(Event::Edited { members })
@@ -134,30 +134,37 @@ pub fn is_outdated(store: &dyn Store, project: &str, text: &str) -> Result<bool,
     for run in store.runs(&filter)? {
         let Ok(Loaded { run, state }) = driver::load(run) else { continue };
         // It says which run it is of; reading journals costs more.
-        let may_be = view.started_at().is_none_or(|at| state.started_at == Some(at));
-        if may_be && was_shown(store, &run.id, &view)? {
+        if may_be_of(&view, &state) && was_shown(store, &run.id, &view)? {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
+/// Whether a file can be about this run, and not about one before it.
+fn may_be_of(view: &View, state: &State) -> bool {
+    view.started_at().is_none_or(|at| state.started_at == Some(at))
+}
+
 fn was_shown(store: &dyn Store, run: &RunId, view: &View) -> Result<bool, StoreError> {
-    let mut state: Option<State> = None;
+    let mut states: Vec<State> = Vec::new();
     for event in store.events(run, 0, usize::MAX)? {
-        match &mut state {
-            None => {
-                let Ok(origin) = serde_json::from_str::<Origin>(&event.body) else { break };
-                state = Some(origin.state(event.at));
-            }
-            Some(state) => {
-                let Ok(taken) = serde_json::from_str::<Event>(&event.body) else { break };
-                state.on_event(event.at, &taken);
-            }
-        }
-        if state.as_ref().is_some_and(|state| view.edits(state).is_empty()) {
-            return Ok(true);
-        }
+        let next = match states.last() {
+            None => match serde_json::from_str::<Origin>(&event.body) {
+                Ok(origin) => origin.state(event.at),
+                Err(_) => break,
+            },
+            Some(state) => match serde_json::from_str::<Event>(&event.body) {
+                Ok(taken) => {
+                    let mut state = state.clone();
+                    state.on_event(event.at, &taken);
+                    state
+                }
+                Err(_) => break,
+            },
+        };
+        states.push(next);
     }
-    Ok(false)
+    // It is seldom much older.
+    Ok(states.iter().rev().any(|state| view.edits(state).is_empty()))
 }

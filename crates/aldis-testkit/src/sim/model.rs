@@ -212,7 +212,10 @@ impl Engine for Model {
         rows.take(RUNS_MAX).any(|row| {
             view.started_at().is_none_or(|at| row.state.started_at == Some(at))
                 && replay::states(self.machine, &row.journal)
-                    .any(|state| view.edits(&state).is_empty())
+                    .collect::<Vec<_>>()
+                    .iter()
+                    .rev()
+                    .any(|state| view.edits(state).is_empty())
         })
     }
 

@@ -181,8 +181,13 @@ impl World {
         }
         let reply = self.deliver(session, &delivery)?;
         if self.strikes(25) {
-            // Two hooks are registered: the host heeds the first.
-            self.deliver(session, &delivery)?;
+            // Two hooks are registered, each with a code of its own: the host heeds the first.
+            let mut again = delivery;
+            if let Event::Stop(stop) = &*again.event {
+                let fresh_token = Some(self.code());
+                again.event = Rc::new(Event::Stop(Stop { fresh_token, ..stop.clone() }));
+            }
+            self.deliver(session, &again)?;
         }
         Ok(reply)
     }

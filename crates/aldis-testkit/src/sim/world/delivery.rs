@@ -83,8 +83,8 @@ impl World {
     /// Looks at the view file, and at whether what it says has a cause.
     fn glance(&mut self, held: &Held) -> Result<Glance, Broken> {
         let project = self.project_of(held.run);
-        let file = &self.files[project];
         let matters = held.state.adopted || self.engine.was_written(held.run);
+        let file = &mut self.files[project];
         let mut glance = file.glance(&held.state, matters);
         if let (Glance::Changed(_), Some(text)) = (&glance, file.text())
             && self.engine.is_outdated(project, &text)
@@ -303,6 +303,8 @@ impl World {
         if state.clone().on_event(self.now, &delivery.event).decision.is_none() {
             return Ok(Reply::Silence);
         }
+        // Refusals by an earlier run of this turn are not its own.
+        self.disturb(project);
         let origin = Rc::new(Origin::Adopt { state: Box::new(state) });
         match self.create(project, &origin, Some(delivery))? {
             Some(taken) => self.perform(project, &taken, false),
