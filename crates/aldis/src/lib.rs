@@ -10,7 +10,7 @@ mod clock;
 mod commands;
 mod config;
 mod display;
-mod driver;
+pub mod driver;
 mod error;
 mod hearing;
 mod home;
@@ -27,7 +27,7 @@ mod show;
 mod snippet;
 mod source;
 mod view_file;
-mod views;
+pub mod views;
 pub mod wire;
 
 use std::ffi::OsString;
