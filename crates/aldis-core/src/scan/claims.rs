@@ -147,7 +147,10 @@ impl Engine<'_> {
         if !claim && !open {
             return self.settle(pending);
         }
-        self.unsettled += usize::from(claim);
+        if claim {
+            self.unsettled += 1;
+            self.watched = self.watched.max(end + RETRACTION_REACH);
+        }
         self.pending.push_back(pending);
         if let Some(start) = body {
             let number = self.pending_first + self.pending.len() as u64 - 1;

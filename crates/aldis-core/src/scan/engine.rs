@@ -9,19 +9,19 @@ use std::collections::VecDeque;
 use super::ansi::Removals;
 use super::claims::{Body, Pending};
 use super::context::{Context, FenceLine};
-use super::prefilter::{Hit, Kinds, Prefilter};
+use super::prefilter::{Kinds, Prefilter};
 use super::rules::Rules;
 use super::tags::{Closer, TagState};
 use super::terminals::Terminal;
-use super::text::SIGNAL_MAX;
+use super::text::{SIGNAL_MAX, newlines};
 use super::verdict::LEAD_IN_MAX;
 use super::window::{Line, LineAt, Window};
 use super::{Token, fuzzy};
 use crate::message::Origin;
 use crate::signal::{Finding, Signal, Span};
 
-/// How much is searched at a time, so that it is still in the cache when its lines are counted.
-const STRIDE: u64 = 32 * 1024;
+/// How much is searched at a time: it is still in the first-level cache when its lines are counted.
+const STRIDE: u64 = 16 * 1024;
 /// No delimiter that is looked for is longer.
 const OVERLAP: u64 = 64;
 /// What is kept before the current line for lead-ins.
@@ -34,6 +34,15 @@ pub(crate) enum Flow {
     On(u64),
     /// More text is needed.
     Wait,
+}
+
+/// A place worth a look, in offsets from the start of the message.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    start: u64,
+    place: u64,
+    end: u64,
+    kinds: Kinds,
 }
 
 /// Text that is payload and not speech.
@@ -54,6 +63,10 @@ pub(crate) struct Engine<'r> {
     started: bool,
     /// What was found at the current place and could not be decided yet, and where it ends.
     waiting: Option<(Kinds, u64)>,
+    /// No literal starts between the current place and here.
+    searched: u64,
+    /// The literal that starts there.
+    ahead: Option<Found>,
     /// Everything before has been searched.
     pub(crate) at: u64,
     /// Start of the line of `at`.
@@ -79,8 +92,9 @@ pub(crate) struct Engine<'r> {
     pub(crate) terminals: Vec<Terminal>,
     pub(crate) pending: VecDeque<Pending>,
     pub(crate) pending_first: u64,
-    /// How many pending claims have not been taken back.
+    /// How many pending claims have not been taken back, and how far the last can be.
     pub(crate) unsettled: usize,
+    pub(crate) watched: u64,
     /// Old forms, which count only if no new form does; and the dialects that said a new one.
     pub(crate) legacy: Vec<(usize, Signal)>,
     pub(crate) modern: Vec<usize>,
@@ -99,6 +113,8 @@ impl<'r> Engine<'r> {
             token: Token::Off,
             started: false,
             waiting: None,
+            searched: 0,
+            ahead: None,
             at: 0,
             line_start: 0,
             lines: 1,
@@ -117,6 +133,7 @@ impl<'r> Engine<'r> {
             pending: VecDeque::new(),
             pending_first: 0,
             unsettled: 0,
+            watched: 0,
             legacy: Vec::new(),
             modern: Vec::new(),
             reported: VecDeque::new(),
@@ -139,12 +156,9 @@ impl<'r> Engine<'r> {
         if text.len() < 3 && !window.last {
             return Flow::Wait;
         }
-        let flow = if text.starts_with(b"```") || text.starts_with(b"~~~") {
-            self.on_fence(window, removals, 0)
-        } else if self.rules.may_start_line(text) {
-            self.on_line(window, removals, true)
-        } else {
-            Flow::On(0)
+        let flow = match self.rules.may_start_line(text) {
+            true => self.on_line(window, removals, true),
+            false => Flow::On(0),
         };
         if let Flow::On(next) = flow {
             self.started = true;
@@ -159,9 +173,8 @@ impl<'r> Engine<'r> {
             let flow = self.on_hit(window, removals, kinds, end);
             return self.go(window, flow);
         }
-        let filter = self.filter();
         // A literal that only begins in the window will be found when the rest has come.
-        let overlap = if window.last { 0 } else { OVERLAP.max(filter.length_max() as u64) };
+        let overlap = if window.last { 0 } else { OVERLAP.max(self.rules.literal_max() as u64) };
         let mut end = window.end().saturating_sub(overlap).min(self.at + STRIDE);
         if self.at >= end {
             return false;
@@ -174,52 +187,53 @@ impl<'r> Engine<'r> {
             return self.go(window, flow);
         }
         end = end.min(event.unwrap_or(end));
-        let after_line = self.at > window.base() && window.byte(self.at - 1) == Some(b'\n');
-        let from = (self.at - window.base()) as usize;
-        let to = (end - window.base()) as usize;
-        let hit = filter.find(window.bytes(), from - usize::from(after_line), to);
-        let flow = match hit {
-            Some(hit) if window.base() + hit.place as u64 >= self.at => {
-                self.on_found(window, removals, hit)
+        let flow = match self.next_found(window, end) {
+            Some(found) => {
+                self.advance(window, found.place);
+                self.on_hit(window, removals, found.kinds, found.end)
             }
-            // The byte before a line start only matters for literals that begin with it.
-            Some(_) => self.after_early_hit(window, removals, to),
             None => Flow::On(end),
         };
         self.go(window, flow)
     }
 
-    /// Returns what to look for. What stands in a fence takes nothing back.
-    fn filter(&self) -> &'r Prefilter {
-        if self.unsettled > 0 && self.context.fence.is_none() {
-            &self.rules.watchful
-        } else {
-            &self.rules.quiet
+    /// Returns the next place before `end` that is worth a look.
+    fn next_found(&mut self, window: &Window<'_>, end: u64) -> Option<Found> {
+        let place = self.next_place(window, end);
+        // What stands in a fence takes nothing back.
+        if self.unsettled == 0 || self.context.fence.is_some() {
+            return place;
         }
+        let end = place.map_or(end, |place| place.start).min(self.watched + 1);
+        find(&self.rules.retractions, window, self.at, end).or(place)
+    }
+
+    /// Returns the next literal that starts before `end`. Nothing is searched twice.
+    fn next_place(&mut self, window: &Window<'_>, end: u64) -> Option<Found> {
+        if let Some(ahead) = self.ahead.filter(|ahead| ahead.place >= self.at) {
+            return (ahead.start < end).then_some(ahead);
+        }
+        // The byte before a line start only matters for literals that begin with it.
+        let after_line = self.at > window.base() && window.byte(self.at - 1) == Some(b'\n');
+        let from = self.searched.max(self.at - u64::from(after_line));
+        self.ahead = find(&self.rules.places, window, from, end);
+        if self.ahead.is_some_and(|early| early.place < self.at) {
+            self.ahead = find(&self.rules.places, window, self.at, end);
+        }
+        self.searched = self.ahead.map_or(end, |ahead| ahead.start);
+        self.ahead
     }
 
     fn go(&mut self, window: &Window<'_>, flow: Flow) -> bool {
         match flow {
             Flow::On(next) => {
                 self.advance(window, next.min(window.end()));
+                if self.at >= self.counted + STRIDE {
+                    self.count_lines(window, self.line_start);
+                }
                 true
             }
             Flow::Wait => false,
-        }
-    }
-
-    fn on_found(&mut self, window: &Window<'_>, removals: &Removals, hit: Hit) -> Flow {
-        self.advance(window, window.base() + hit.place as u64);
-        self.on_hit(window, removals, hit.kinds, window.base() + hit.end as u64)
-    }
-
-    /// A literal that lies before the current place hid what comes next: search from here.
-    fn after_early_hit(&mut self, window: &Window<'_>, removals: &Removals, to: usize) -> Flow {
-        let filter = self.filter();
-        let from = (self.at - window.base()) as usize;
-        match filter.find(window.bytes(), from, to) {
-            Some(hit) => self.on_found(window, removals, hit),
-            None => Flow::On(window.base() + to as u64),
         }
     }
 
@@ -347,13 +361,13 @@ impl<'r> Engine<'r> {
     pub(crate) fn line_number_of(&mut self, window: &Window<'_>, start: u64) -> u64 {
         self.count_lines(window, start);
         let later = window.slice(start, self.counted);
-        self.lines - memchr::memchr_iter(b'\n', later).count() as u64
+        self.lines - newlines(later)
     }
 
     fn count_lines(&mut self, window: &Window<'_>, to: u64) {
         if to > self.counted {
             let text = window.slice(self.counted, to);
-            self.lines += memchr::memchr_iter(b'\n', text).count() as u64;
+            self.lines += newlines(text);
             self.counted = to;
         }
     }
@@ -474,4 +488,13 @@ impl<'r> Engine<'r> {
         self.count_lines(window, keep);
         keep
     }
+}
+
+/// Returns the first literal that starts in a range.
+fn find(filter: &Prefilter, window: &Window<'_>, from: u64, to: u64) -> Option<Found> {
+    let base = window.base();
+    let hit =
+        filter.find(window.bytes(), (from - base) as usize, to.saturating_sub(base) as usize)?;
+    let [start, place, end] = [hit.start, hit.place, hit.end].map(|offset| base + offset as u64);
+    Some(Found { start, place, end, kinds: hit.kinds })
 }

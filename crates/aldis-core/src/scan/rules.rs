@@ -11,10 +11,10 @@ use crate::dialect::{Dialect, Syntax, builtins};
 /// build it once and share it.
 pub struct Rules {
     dialects: Vec<Arc<Dialect>>,
-    /// What to look for while nothing has been claimed.
-    pub(crate) quiet: Prefilter,
-    /// What to look for while a claim can still be taken back.
-    pub(crate) watchful: Prefilter,
+    /// What to look for.
+    pub(crate) places: Prefilter,
+    /// What to look for beside while a claim can still be taken back.
+    pub(crate) retractions: Prefilter,
     /// What to look for in a line of JSON that holds text.
     json: Prefilter,
     /// The first bytes of lines that are only found behind a line end.
@@ -45,13 +45,12 @@ impl Rules {
             _ => None,
         });
         let line_starts = line_starts.collect();
-        let quiet: Vec<Literal> = own.into_iter().chain(context_literals()).collect();
         let retractions =
             RETRACTION_LITERALS.iter().map(|word| Literal::new(word, Kinds::RETRACTION)).collect();
         Self {
             dialects,
-            watchful: Prefilter::new(quiet.clone()).and(Prefilter::new(retractions)),
-            quiet: Prefilter::new(quiet),
+            places: Prefilter::new(own.into_iter().chain(context_literals()).collect()),
+            retractions: Prefilter::new(retractions),
             json,
             line_starts,
         }
@@ -68,6 +67,11 @@ impl Rules {
         &self.dialects
     }
 
+    /// Returns the length of the longest literal that is looked for.
+    pub(crate) fn literal_max(&self) -> usize {
+        self.places.length_max().max(self.retractions.length_max())
+    }
+
     /// Returns whether the first line of a message may be one that is otherwise only found behind a
     /// line end.
     pub(crate) fn may_start_line(&self, text: &[u8]) -> bool {
@@ -81,13 +85,10 @@ impl Rules {
     }
 }
 
-/// Returns what opens fences and comments. A fence may be indented.
-fn context_literals() -> Vec<Literal> {
-    let before = [b'\n', b' ', b'\t'];
-    let fences = before.iter().flat_map(|before| {
-        ["```", "~~~"].map(|fence| Literal::after(*before, fence, Kinds::FENCE))
-    });
-    fences.chain([Literal::new("<!--", Kinds::COMMENT)]).collect()
+/// Returns what opens fences and comments.
+fn context_literals() -> [Literal; 3] {
+    let fence = |run| Literal::new(run, Kinds::FENCE);
+    [fence("```"), fence("~~~"), Literal::new("<!--", Kinds::COMMENT)]
 }
 
 /// Returns words of which every line that may hold a signal holds at least one.
