@@ -9,8 +9,9 @@ use std::collections::VecDeque;
 use super::ansi::Removals;
 use super::claims::{Body, Pending};
 use super::context::{Context, FenceLine};
-use super::prefilter::{Kinds, Prefilter};
+use super::prefilter::Kinds;
 use super::rules::Rules;
+use super::search::Found;
 use super::tags::{Closer, TagState};
 use super::terminals::Terminal;
 use super::text::{SIGNAL_MAX, newlines};
@@ -36,15 +37,6 @@ pub(crate) enum Flow {
     Wait,
 }
 
-/// A place worth a look, in offsets from the start of the message.
-#[derive(Clone, Copy, Debug)]
-struct Found {
-    start: u64,
-    place: u64,
-    end: u64,
-    kinds: Kinds,
-}
-
 /// Text that is payload and not speech.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mask {
@@ -64,9 +56,9 @@ pub(crate) struct Engine<'r> {
     /// What was found at the current place and could not be decided yet, and where it ends.
     waiting: Option<(Kinds, u64)>,
     /// No literal starts between the current place and here.
-    searched: u64,
+    pub(super) searched: u64,
     /// The literal that starts there.
-    ahead: Option<Found>,
+    pub(super) ahead: Option<Found>,
     /// Everything before has been searched.
     pub(crate) at: u64,
     /// Start of the line of `at`.
@@ -100,6 +92,8 @@ pub(crate) struct Engine<'r> {
     pub(crate) modern: Vec<usize>,
     /// What was reported last, so that it is not reported again as misspelled.
     pub(crate) reported: VecDeque<Span>,
+    /// Nothing expires before this place.
+    pub(crate) due: u64,
     pub(crate) out: Vec<Finding>,
 }
 
@@ -137,6 +131,7 @@ impl<'r> Engine<'r> {
             legacy: Vec::new(),
             modern: Vec::new(),
             reported: VecDeque::new(),
+            due: 0,
             out: Vec::new(),
         }
     }
@@ -179,14 +174,16 @@ impl<'r> Engine<'r> {
         if self.at >= end {
             return false;
         }
-        let close = if self.open_tags == 0 { None } else { self.next_close(window) };
-        let event = close.map(|(at, _)| at).into_iter().chain(self.comment_end(window)).min();
-        if event.is_some_and(|event| event <= self.at) {
-            // Something else was read over it.
-            let flow = self.on_event(window, removals, close);
-            return self.go(window, flow);
+        if self.open_tags > 0 || self.context.comment {
+            let close = self.next_close(window);
+            let event = close.map(|(at, _)| at).into_iter().chain(self.comment_end(window)).min();
+            if event.is_some_and(|event| event <= self.at) {
+                // Something else was read over it.
+                let flow = self.on_event(window, removals, close);
+                return self.go(window, flow);
+            }
+            end = end.min(event.unwrap_or(end));
         }
-        end = end.min(event.unwrap_or(end));
         let flow = match self.next_found(window, end) {
             Some(found) => {
                 self.advance(window, found.place);
@@ -195,33 +192,6 @@ impl<'r> Engine<'r> {
             None => Flow::On(end),
         };
         self.go(window, flow)
-    }
-
-    /// Returns the next place before `end` that is worth a look.
-    fn next_found(&mut self, window: &Window<'_>, end: u64) -> Option<Found> {
-        let place = self.next_place(window, end);
-        // What stands in a fence takes nothing back.
-        if self.unsettled == 0 || self.context.fence.is_some() {
-            return place;
-        }
-        let end = place.map_or(end, |place| place.start).min(self.watched + 1);
-        find(&self.rules.retractions, window, self.at, end).or(place)
-    }
-
-    /// Returns the next literal that starts before `end`. Nothing is searched twice.
-    fn next_place(&mut self, window: &Window<'_>, end: u64) -> Option<Found> {
-        if let Some(ahead) = self.ahead.filter(|ahead| ahead.place >= self.at) {
-            return (ahead.start < end).then_some(ahead);
-        }
-        // The byte before a line start only matters for literals that begin with it.
-        let after_line = self.at > window.base() && window.byte(self.at - 1) == Some(b'\n');
-        let from = self.searched.max(self.at - u64::from(after_line));
-        self.ahead = find(&self.rules.places, window, from, end);
-        if self.ahead.is_some_and(|early| early.place < self.at) {
-            self.ahead = find(&self.rules.places, window, self.at, end);
-        }
-        self.searched = self.ahead.map_or(end, |ahead| ahead.start);
-        self.ahead
     }
 
     fn go(&mut self, window: &Window<'_>, flow: Flow) -> bool {
@@ -341,11 +311,7 @@ impl<'r> Engine<'r> {
             }
             self.at = to;
         }
-        let idle = self.pending.is_empty()
-            && self.body.is_none()
-            && self.open_tags == 0
-            && self.terminals.is_empty();
-        if !idle {
+        if self.at >= self.due {
             self.expire(window);
         }
     }
@@ -374,6 +340,9 @@ impl<'r> Engine<'r> {
 
     fn on_hit(&mut self, window: &Window<'_>, removals: &Removals, kinds: Kinds, end: u64) -> Flow {
         let flow = self.look_at(window, removals, kinds, end);
+        if kinds != Kinds::FENCE {
+            self.due = 0;
+        }
         if flow == Flow::Wait {
             self.waiting = Some((kinds, end));
         }
@@ -488,13 +457,4 @@ impl<'r> Engine<'r> {
         self.count_lines(window, keep);
         keep
     }
-}
-
-/// Returns the first literal that starts in a range.
-fn find(filter: &Prefilter, window: &Window<'_>, from: u64, to: u64) -> Option<Found> {
-    let base = window.base();
-    let hit =
-        filter.find(window.bytes(), (from - base) as usize, to.saturating_sub(base) as usize)?;
-    let [start, place, end] = [hit.start, hit.place, hit.end].map(|offset| base + offset as u64);
-    Some(Found { start, place, end, kinds: hit.kinds })
 }

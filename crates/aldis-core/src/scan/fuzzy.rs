@@ -50,7 +50,6 @@ fn look_at_line(
     for (index, dialect) in rules.dialects().iter().enumerate() {
         let Some((name, reason)) = misspelled(dialect, shown) else { continue };
         let raw = removals.restore(start, shown);
-        let raw = String::from_utf8_lossy(&raw).into_owned();
         let span = Span {
             start: removals.original(start),
             end: removals.original_end(start + shown.len() as u64),

@@ -19,6 +19,37 @@ pub struct Rules {
     json: Prefilter,
     /// The first bytes of lines that are only found behind a line end.
     line_starts: Vec<[u8; 3]>,
+    pub(crate) families: Families,
+}
+
+/// The indices of dialects by what their signals are looked for with.
+#[derive(Debug, Default)]
+pub(crate) struct Families {
+    /// Those whose signals own their lines.
+    pub(crate) lines: Vec<usize>,
+    pub(crate) fences: Vec<usize>,
+    pub(crate) tags: Vec<usize>,
+    pub(crate) trailers: Vec<usize>,
+}
+
+impl Families {
+    fn new(dialects: &[Arc<Dialect>]) -> Self {
+        let mut families = Self::default();
+        for (index, dialect) in dialects.iter().enumerate() {
+            match &dialect.syntax {
+                Syntax::Tag(_) => families.tags.push(index),
+                Syntax::Trailer(_) => families.trailers.push(index),
+                Syntax::Fence(_) => {
+                    families.fences.push(index);
+                    families.lines.push(index);
+                }
+                Syntax::Block(_) | Syntax::Line(_) | Syntax::Status(_) => {
+                    families.lines.push(index)
+                }
+            }
+        }
+        families
+    }
 }
 
 impl fmt::Debug for Rules {
@@ -48,6 +79,7 @@ impl Rules {
         let retractions =
             RETRACTION_LITERALS.iter().map(|word| Literal::new(word, Kinds::RETRACTION)).collect();
         Self {
+            families: Families::new(&dialects),
             dialects,
             places: Prefilter::new(own.into_iter().chain(context_literals()).collect()),
             retractions: Prefilter::new(retractions),
