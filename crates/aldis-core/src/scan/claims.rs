@@ -370,9 +370,10 @@ impl Engine<'_> {
         }
         let body = self.body.as_ref().filter(|body| body.read.is_none());
         let body = body.map(|body| body.start + body.limit);
-        let pending = self.pending.iter().take(2).map(|pending| match pending.retracted {
-            true => 0,
-            false => pending.end + RETRACTION_REACH,
+        // One whose body is open waits for that, unless it can still be taken back.
+        let pending = self.pending.iter().take(2).filter_map(|pending| match pending.retracted {
+            true => (!pending.open).then_some(0),
+            false => (pending.claim || !pending.open).then_some(pending.end + RETRACTION_REACH),
         });
         let tags = self.tags.iter().filter_map(TagState::oldest).map(|start| start + SIGNAL_MAX);
         let tags = tags.take(if self.open_tags > 0 { self.tags.len() } else { 0 });

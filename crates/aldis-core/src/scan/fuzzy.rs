@@ -47,8 +47,9 @@ fn look_at_line(
     shown: &[u8],
 ) {
     let rules = engine.rules;
+    let Ok(text) = std::str::from_utf8(shown) else { return };
     for (index, dialect) in rules.dialects().iter().enumerate() {
-        let Some((name, reason)) = misspelled(dialect, shown) else { continue };
+        let Some((name, reason)) = misspelled(dialect, text) else { continue };
         let raw = removals.restore(start, shown);
         let span = Span {
             start: removals.original(start),
@@ -61,8 +62,7 @@ fn look_at_line(
 }
 
 /// Returns the name that a line was meant to hold.
-fn misspelled(dialect: &Dialect, line: &[u8]) -> Option<(String, Reason)> {
-    let text = std::str::from_utf8(line).ok()?;
+fn misspelled(dialect: &Dialect, text: &str) -> Option<(String, Reason)> {
     let head = match &dialect.syntax {
         Syntax::Line(syntax) => match text.split_once(syntax.separator.as_str()) {
             Some((head, _)) => head,

@@ -1,22 +1,22 @@
 //! A set of dialects, compiled for scanning.
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::prefilter::{Kinds, Literal, Prefilter, covering_words};
 use super::verdict::RETRACTION_LITERALS;
 use crate::dialect::{Dialect, Syntax, builtins};
 
-/// A set of dialects, compiled for scanning. Building one costs about a tenth of a millisecond:
-/// build it once and share it.
+/// A set of dialects, compiled for scanning. Building one costs some tens of microseconds: build it
+/// once and share it.
 pub struct Rules {
     dialects: Vec<Arc<Dialect>>,
     /// What to look for.
     pub(crate) places: Prefilter,
-    /// What to look for beside while a claim can still be taken back.
-    pub(crate) retractions: Prefilter,
+    /// What signals are found by.
+    literals: Vec<Literal>,
     /// What to look for in a line of JSON that holds text.
-    json: Prefilter,
+    json: OnceLock<Prefilter>,
     /// The first bytes of lines that are only found behind a line end.
     line_starts: Vec<[u8; 3]>,
     pub(crate) families: Families,
@@ -67,23 +67,17 @@ impl Rules {
             .into_iter()
             .chain(dialects.iter().flat_map(|dialect| starts_of(dialect)))
             .collect();
-        let escaped = own.iter().flat_map(escaped);
-        // A printable character written as an escape must not hide a signal.
-        let escapes = (2..8).map(|high| Literal::new(&format!("\\u00{high}"), Kinds::LINE));
-        let json = Prefilter::new(escaped.chain(escapes).collect());
         let line_starts = own.iter().filter_map(|literal| match literal.text.as_slice() {
             [_, first, second, third, ..] if literal.skip == 1 => Some([*first, *second, *third]),
             _ => None,
         });
         let line_starts = line_starts.collect();
-        let retractions =
-            RETRACTION_LITERALS.iter().map(|word| Literal::new(word, Kinds::RETRACTION)).collect();
         Self {
             families: Families::new(&dialects),
             dialects,
-            places: Prefilter::new(own.into_iter().chain(context_literals()).collect()),
-            retractions: Prefilter::new(retractions),
-            json,
+            places: Prefilter::new(own.iter().cloned().chain(context_literals()).collect()),
+            literals: own,
+            json: OnceLock::new(),
             line_starts,
         }
     }
@@ -101,7 +95,7 @@ impl Rules {
 
     /// Returns the length of the longest literal that is looked for.
     pub(crate) fn literal_max(&self) -> usize {
-        self.places.length_max().max(self.retractions.length_max())
+        self.places.length_max().max(RETRACTION_MAX)
     }
 
     /// Returns whether the first line of a message may be one that is otherwise only found behind a
@@ -113,8 +107,34 @@ impl Rules {
     /// Returns whether a line of JSON may hold text that matters: `false` means that no string in it
     /// holds a signal. Names that are only misspelled may be overlooked.
     pub fn may_match_json(&self, line: &[u8]) -> bool {
-        self.json.hits(line)
+        self.json.get_or_init(|| json_filter(&self.literals)).hits(line)
     }
+}
+
+/// Returns what to look for while a claim can be taken back.
+pub(crate) fn retractions() -> &'static Prefilter {
+    static WORDS: LazyLock<Prefilter> = LazyLock::new(|| {
+        let literals = RETRACTION_LITERALS.iter();
+        Prefilter::new(literals.map(|word| Literal::new(word, Kinds::RETRACTION)).collect())
+    });
+    &WORDS
+}
+
+/// The length of the longest word that takes something back.
+const RETRACTION_MAX: usize = {
+    let (mut max, mut index) = (0, 0);
+    while index < RETRACTION_LITERALS.len() {
+        let length = RETRACTION_LITERALS[index].len();
+        max = if length > max { length } else { max };
+        index += 1;
+    }
+    max
+};
+
+fn json_filter(literals: &[Literal]) -> Prefilter {
+    // A printable character written as an escape must not hide a signal.
+    let escapes = (2..8).map(|high| Literal::new(&format!("\\u00{high}"), Kinds::LINE));
+    Prefilter::new(literals.iter().flat_map(escaped).chain(escapes).collect())
 }
 
 /// Returns what opens fences and comments.

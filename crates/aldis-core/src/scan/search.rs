@@ -2,6 +2,7 @@
 
 use super::engine::Engine;
 use super::prefilter::{Kinds, Prefilter};
+use super::rules::retractions;
 use super::window::Window;
 
 /// A place worth a look, in offsets from the start of the message.
@@ -22,7 +23,7 @@ impl Engine<'_> {
             return place;
         }
         let end = place.map_or(end, |place| place.start).min(self.watched + 1);
-        find(&self.rules.retractions, window, self.at, end).or(place)
+        find(retractions(), window, self.at, end).or(place)
     }
 
     /// Returns the next literal that starts before `end`. Nothing is searched twice.

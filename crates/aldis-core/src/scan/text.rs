@@ -169,6 +169,7 @@ pub(crate) fn snake_case(key: &str) -> String {
                     out.push('_');
                 }
             }
+            c if c.is_ascii() => out.push(c.to_ascii_lowercase()),
             c => out.extend(c.to_lowercase()),
         }
     }

@@ -132,7 +132,9 @@ impl ClaudeCode {
         matters: bool,
         out: &mut Out<'_>,
     ) {
-        let print = shape::print(line.bytes, matters);
+        // The same line has the same print, also where results begin to matter half-way.
+        let whole = matters && (record.is_assistant() || !out.signals_only);
+        let print = shape::print(line.bytes, whole);
         let entry = record.entry(said, print, self.chain.is_empty());
         let Some(node) = self.chain.add(&entry) else { return };
         if record.is_assistant() {
@@ -274,8 +276,18 @@ impl ClaudeCode {
 
 impl Host for ClaudeCode {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+        if out.following {
+            return self.parsed(line, (out.may_matter)(line.bytes), out);
+        }
+        // Of results only those of sub-agents can signal.
+        let results_matter = !out.signals_only || self.calls.has_agents();
+        let known = if results_matter { None } else { self.shapes.recognise(line.bytes) };
+        if let Some(known) = known.filter(|known| known.kind == Kind::Other) {
+            self.known(line, &known, out);
+            return Ok(());
+        }
         let matters = (out.may_matter)(line.bytes);
-        if !matters && !out.following {
+        if !matters {
             if shape::is_metadata(line.bytes) {
                 return Ok(());
             }

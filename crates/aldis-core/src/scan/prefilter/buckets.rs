@@ -28,7 +28,10 @@ pub(super) fn arranged(literals: &[Literal]) -> Vec<Literal> {
     for (_, literal) in order {
         let start = &literal.text[..width];
         let costs = |bucket: &Bucket<'_>| bucket.halves.and(start).weight(width) - bucket.weight;
-        let open = buckets.iter_mut().filter(|bucket| bucket.literals.len() < SHARE);
+        // Of empty ones the first will do.
+        let used = buckets.iter().filter(|bucket| !bucket.literals.is_empty()).count();
+        let open = buckets.iter_mut().take(used + 1);
+        let open = open.filter(|bucket| bucket.literals.len() < SHARE);
         let best = open
             .map(|bucket| (costs(bucket), bucket))
             .min_by(|left, right| left.0.total_cmp(&right.0));
@@ -81,12 +84,28 @@ impl Halves {
 
 /// Returns the share of ordinary text that is made of these halves.
 fn commonness((left, right): (u16, u16)) -> f32 {
-    let bits = |set: u16| (0..16_u8).filter(move |bit| set >> bit & 1 == 1);
-    bits(left).flat_map(|left| bits(right).map(move |right| share(left << 4 | right))).sum()
+    bits(left).flat_map(|left| bits(right).map(move |right| SHARES[left << 4 | right])).sum()
 }
 
+fn bits(mut set: u16) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (set != 0).then(|| set.trailing_zeros() as usize);
+        set &= set.wrapping_sub(1);
+        bit
+    })
+}
+
+const SHARES: [f32; 256] = {
+    let (mut shares, mut byte) = ([0.0; 256], 0);
+    while byte < 256 {
+        shares[byte] = share(byte as u8);
+        byte += 1;
+    }
+    shares
+};
+
 /// Returns roughly how common a byte is in prose, code and logs.
-fn share(byte: u8) -> f32 {
+const fn share(byte: u8) -> f32 {
     match byte {
         b' ' => 0.15,
         b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' => 0.05,
