@@ -39,8 +39,10 @@ impl fmt::Display for DialectError {
 
 pub(super) fn dialect(text: &str) -> Result<Dialect, DialectError> {
     let table = DeTable::parse(text).map_err(|error| refused(text, &error))?;
-    let probe: Probe = read(text, table.clone())?;
-    let family = probe.syntax.family;
+    let family = match family(&table) {
+        Some(family) => family,
+        None => read::<Probe>(text, table.clone())?.syntax.family,
+    };
     match family.get_ref().as_str() {
         "block" => build(text, table, Syntax::Block),
         "fence" => build(text, table, |fence| Syntax::Fence(Box::new(fence))),
@@ -53,7 +55,13 @@ pub(super) fn dialect(text: &str) -> Result<Dialect, DialectError> {
     }
 }
 
-/// Enough of a file to know which family's keys to expect.
+fn family(table: &Spanned<DeTable<'_>>) -> Option<Spanned<String>> {
+    let syntax = table.get_ref().get("syntax")?.get_ref().as_table()?;
+    let family = syntax.get("family")?;
+    Some(Spanned::new(family.span(), family.get_ref().as_str()?.to_owned()))
+}
+
+/// Enough of a file to say why the family is not known.
 #[derive(Deserialize)]
 struct Probe {
     syntax: ProbeSyntax,

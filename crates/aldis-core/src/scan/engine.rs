@@ -306,7 +306,10 @@ impl<'r> Engine<'r> {
     fn advance(&mut self, window: &Window<'_>, to: u64) {
         if to > self.at {
             let from = self.at.max(self.line_start);
-            if let Some(last) = memchr::memrchr(b'\n', window.slice(from, to)) {
+            // Most places that are worth a look start their line.
+            if window.byte(to - 1) == Some(b'\n') && to > from {
+                self.line_start = to;
+            } else if let Some(last) = memchr::memrchr(b'\n', window.slice(from, to)) {
                 self.line_start = from + last as u64 + 1;
             }
             self.at = to;

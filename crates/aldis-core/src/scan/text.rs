@@ -199,3 +199,18 @@ pub(crate) fn leading_percent(text: &str) -> Option<u8> {
     let value: u16 = significant.parse().unwrap_or(0);
     u8::try_from(value.min(100)).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newlines_are_counted_in_texts_of_any_length() {
+        let text: Vec<u8> = (0..40_000_u32).map(|n| if n % 7 < 5 { b'\n' } else { b'x' }).collect();
+        for length in (0..300).chain([64 * 255 - 1, 64 * 255, 64 * 255 + 1, 33_000, text.len()]) {
+            let counted = text[..length].iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(newlines(&text[..length]), counted as u64, "{length}");
+        }
+        assert_eq!(newlines(&[b'\n'; 40_000]), 40_000);
+    }
+}

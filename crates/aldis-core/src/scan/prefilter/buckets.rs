@@ -118,3 +118,26 @@ const fn share(byte: u8) -> f32 {
         _ => 0.0001,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Kinds;
+    use super::*;
+
+    #[test]
+    fn every_literal_has_its_number_and_all_fit() {
+        for count in 0..=64_usize {
+            let word = |index: usize| format!("{:x}-{index}", index * 7919 % 4096);
+            let literals: Vec<Literal> =
+                (0..count).map(|index| Literal::new(&word(index), Kinds::LINE)).collect();
+            let numbered = arranged(&literals);
+            assert!(numbered.len() <= if count <= 32 { 32 } else { 64 }, "{count}");
+            let mut distinct = numbered;
+            distinct.sort();
+            distinct.dedup();
+            let mut all = literals;
+            all.sort();
+            assert_eq!(distinct, all);
+        }
+    }
+}
