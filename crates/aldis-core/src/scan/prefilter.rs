@@ -248,10 +248,16 @@ pub(crate) fn covering_words<'n>(names: &[&'n str]) -> Vec<&'n str> {
     let mut chosen = Vec::new();
     while covered.contains(&false) {
         let gain = |index: &usize| covers[*index].iter().filter(|name| !covered[**name]).count();
-        let best = (0..words.len()).max_by_key(|index| (gain(index), words[*index].len()));
+        let value = |index: &usize| (gain(index), !is_logged(words[*index]), words[*index].len());
+        let best = (0..words.len()).max_by_key(value);
         let Some(best) = best.filter(|best| gain(best) > 0) else { break };
         covers[best].iter().for_each(|name| covered[*name] = true);
         chosen.push(words[best]);
     }
     chosen
+}
+
+/// Returns whether a word starts like those that logs are full of: the search stops at each.
+fn is_logged(word: &str) -> bool {
+    ["DEB", "ERR", "INF", "WAR"].iter().any(|start| word.starts_with(start))
 }
