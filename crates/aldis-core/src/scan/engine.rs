@@ -55,10 +55,9 @@ pub(crate) struct Engine<'r> {
     started: bool,
     /// What was found at the current place and could not be decided yet, and where it ends.
     waiting: Option<(Kinds, u64)>,
-    /// No literal starts between the current place and here.
+    /// How far places were searched for, and those that have not been looked at.
     pub(super) searched: u64,
-    /// The literal that starts there.
-    pub(super) ahead: Option<Found>,
+    pub(super) ahead: VecDeque<Found>,
     /// Everything before has been searched.
     pub(crate) at: u64,
     /// Start of the line of `at`.
@@ -108,7 +107,7 @@ impl<'r> Engine<'r> {
             started: false,
             waiting: None,
             searched: 0,
-            ahead: None,
+            ahead: VecDeque::new(),
             at: 0,
             line_start: 0,
             lines: 1,
@@ -170,10 +169,11 @@ impl<'r> Engine<'r> {
         }
         // A literal that only begins in the window will be found when the rest has come.
         let overlap = if window.last { 0 } else { OVERLAP.max(self.rules.literal_max() as u64) };
-        let mut end = window.end().saturating_sub(overlap).min(self.at + STRIDE);
-        if self.at >= end {
+        let limit = window.end().saturating_sub(overlap).min(self.at + STRIDE);
+        if self.at >= limit {
             return false;
         }
+        let mut end = limit;
         if self.open_tags > 0 || self.context.comment {
             let close = self.next_close(window);
             let event = close.map(|(at, _)| at).into_iter().chain(self.comment_end(window)).min();
@@ -184,7 +184,7 @@ impl<'r> Engine<'r> {
             }
             end = end.min(event.unwrap_or(end));
         }
-        let flow = match self.next_found(window, end) {
+        let flow = match self.next_found(window, end, limit) {
             Some(found) => {
                 self.advance(window, found.place);
                 self.on_hit(window, removals, found.kinds, found.end)
