@@ -44,7 +44,7 @@ impl Families {
                     families.lines.push(index);
                 }
                 Syntax::Block(_) | Syntax::Line(_) | Syntax::Status(_) => {
-                    families.lines.push(index)
+                    families.lines.push(index);
                 }
             }
         }

@@ -48,7 +48,7 @@ pub(super) fn arranged(literals: &[Literal]) -> Vec<Literal> {
     for row in 0..rows {
         for bucket in &buckets {
             // A literal that comes again goes to where it is, whatever its number.
-            let literal = bucket.literals.get(row).or(bucket.literals.first()).or(first);
+            let literal = bucket.literals.get(row).or_else(|| bucket.literals.first()).or(first);
             numbered.extend(literal.map(|literal| (*literal).clone()));
         }
     }
