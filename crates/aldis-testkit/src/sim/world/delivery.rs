@@ -73,7 +73,7 @@ impl World {
     /// What a human's command does: no glance at the file, and the view is recorded as written.
     pub(super) fn command(&mut self, project: usize, held: Held, event: Event) -> Check {
         self.tally.events += 1;
-        let delivery = Delivery { event: Rc::new(*event), source: None };
+        let delivery = Delivery { event: Rc::new(event), source: None };
         if let Some(taken) = self.step(held, &delivery)? {
             self.perform(project, &taken, true)?;
         }
