@@ -184,7 +184,7 @@ impl Facts {
             tail.line(line);
             return;
         }
-        let Some(line) = line else { return };
+        let line = line.unwrap_or(TOO_LONG);
         let trimmed = trim(line);
         if trimmed.is_empty() {
             return;
@@ -321,6 +321,9 @@ fn keep(kept: &mut Vec<u8>, line: &[u8]) {
 
 /// Longer lines are skipped: they hold files and pictures, not facts.
 const LINE_MAX: usize = 1 << 20;
+
+/// Stands for a line that was skipped: text that no form matches.
+const TOO_LONG: &[u8] = b"(a line that is too long)";
 
 #[cfg(test)]
 mod tests;

@@ -27,7 +27,7 @@ impl Source for Claude {
         match text(line, "/type").unwrap_or_default() {
             "assistant" => self.message(line, is_main, out),
             "stream_event" if is_main => self.delta(line, out),
-            "result" => self.result(line, out),
+            "result" => result(line, out),
             "rate_limit_event" => limit(line, out),
             "system" if text(line, "/subtype") == Some("api_retry") => retry(line, out),
             _ => {}
@@ -84,42 +84,42 @@ impl Claude {
             _ => {}
         }
     }
+}
 
-    fn result(&mut self, line: &Value, out: &mut Out<'_>) {
-        let models = line.get("modelUsage").and_then(Value::as_object);
-        let models = models.map(|models| {
-            let costs = models.values().map(|usage| Cost::of_tokens(usage, &CLAUDE_TOKENS));
-            costs.fold(Cost::default(), Cost::plus)
-        });
-        let usage = line.get("usage").map(|usage| Cost::of_tokens(usage, &CLAUDE_TOKENS));
-        let main = usage.unwrap_or_default();
-        let all = models.unwrap_or_default();
-        let tokens = main.tokens.max(all.tokens);
-        let total = Cost { tokens, micro_dollars: 0 };
-        out.spent(total.with_dollars(line.get("total_cost_usd")));
+fn result(line: &Value, out: &mut Out<'_>) {
+    let models = line.get("modelUsage").and_then(Value::as_object);
+    let models = models.map(|models| {
+        let costs = models.values().map(|usage| Cost::of_tokens(usage, &CLAUDE_TOKENS));
+        costs.fold(Cost::default(), Cost::plus)
+    });
+    let usage = line.get("usage").map(|usage| Cost::of_tokens(usage, &CLAUDE_TOKENS));
+    let main = usage.unwrap_or_default();
+    let all = models.unwrap_or_default();
+    let tokens = main.tokens.max(all.tokens);
+    let total = Cost { tokens, micro_dollars: 0 };
+    out.spent(total.with_dollars(line.get("total_cost_usd")));
 
-        let subtype = text(line, "/subtype").unwrap_or_default();
-        let reason = text(line, "/terminal_reason");
-        // A result can be a success by its subtype and an error nevertheless.
-        let is_error = line.get("is_error").and_then(Value::as_bool);
-        if !is_error.unwrap_or(subtype.starts_with("error") || subtype == "failure") {
-            out.ended(true, reason.filter(|reason| *reason != "completed"));
-            return;
-        }
-        let words = ["/result", "/error", "/error/message", "/errors/0", "/errors/0/message"];
-        let words = words.iter().find_map(|path| text(line, path)).unwrap_or_default();
-        let status = line.get("api_error_status").and_then(Value::as_u64);
-        let is_api = status.is_some()
-            || subtype == "success"
-            || matches!(reason, Some("api_error" | "model_error" | "prompt_too_long"));
-        if is_api || out.is_troubled() {
-            out.trouble(kind_of(status, None, words), words, None);
-        } else if let Some(Kind::Limit) = trouble::line(words) {
-            out.trouble(Kind::Limit, words, None);
-        }
-        let what = if words.is_empty() { reason.unwrap_or(subtype) } else { words };
-        out.ended(false, Some(what));
+    let subtype = text(line, "/subtype").unwrap_or_default();
+    let reason = text(line, "/terminal_reason");
+    // A result can be a success by its subtype and an error nevertheless.
+    let is_error = line.get("is_error").and_then(Value::as_bool);
+    if !is_error.unwrap_or_else(|| subtype.starts_with("error") || subtype == "failure") {
+        out.ended(true, reason.filter(|reason| *reason != "completed"));
+        return;
     }
+    let words = ["/result", "/error", "/error/message", "/errors/0", "/errors/0/message"];
+    let words = words.iter().find_map(|path| text(line, path)).unwrap_or_default();
+    let status = line.get("api_error_status").and_then(Value::as_u64);
+    let is_api = status.is_some()
+        || subtype == "success"
+        || matches!(reason, Some("api_error" | "model_error" | "prompt_too_long"));
+    if is_api || out.is_troubled() {
+        out.trouble(kind_of(status, None, words), words, None);
+    } else if let Some(Kind::Limit) = trouble::line(words) {
+        out.trouble(Kind::Limit, words, None);
+    }
+    let what = if words.is_empty() { reason.unwrap_or(subtype) } else { words };
+    out.ended(false, Some(what));
 }
 
 /// A message that the host wrote in the agent's name.

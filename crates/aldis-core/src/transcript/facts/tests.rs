@@ -349,104 +349,107 @@ fn codex_errors() {
     );
 }
 
+/// Streams that show one thing each.
+const TROUBLES: [(Format, &[&str], &str); 13] = [
+    (
+        Format::GeminiStream,
+        &[
+            r#"{"type":"error","severity":"error","message":"RESOURCE_EXHAUSTED: You have exhausted your capacity on this model. Your quota will reset after 2h0m1s."}"#,
+            r#"{"type":"result","status":"error","error":{"type":"Error","message":"Quota exceeded"},"stats":{"input_tokens":4,"output_tokens":1}}"#,
+        ],
+        "spent 5 $0\nlimited: Quota exceeded until 2026-11-15T17:30:01Z\nended false: Quota exceeded",
+    ),
+    (
+        Format::GeminiStream,
+        &[
+            r#"{"type":"error","severity":"warning","message":"Agent execution blocked: rate limit test fails"}"#,
+            r#"{"type":"result","status":"error","error":{"type":"FatalTurnLimitedError","message":"Reached max session turns for this session."}}"#,
+        ],
+        "ended false: Reached max session turns for this session.",
+    ),
+    (
+        Format::Copilot,
+        &[
+            r#"{"type":"session.error","data":{"errorType":"query","statusCode":429,"message":"Sorry, slow down."}}"#,
+            r#"{"type":"result","sessionId":"s","exitCode":0}"#,
+        ],
+        "session s\nlimited: Sorry, slow down.\nended false: Sorry, slow down.",
+    ),
+    (
+        Format::Copilot,
+        &[r#"{"type":"result","sessionId":"s","exitCode":1}"#],
+        "session s\nended false: exit code 1",
+    ),
+    (
+        Format::Goose,
+        &[
+            r#"{"type":"message","message":{"id":"1","role":"assistant","content":[{"type":"toolRequest","id":"c","toolCall":{"status":"success","value":{"name":"shell"}}}]}}"#,
+            r#"{"type":"error","error":"Rate limit exceeded: try again in 30 seconds"}"#,
+            r#"{"type":"message","message":{"id":"2","role":"assistant","content":[{"type":"text","text":"Ran into this error."}]}}"#,
+            r#"{"type":"complete","total_tokens":null}"#,
+        ],
+        "tool shell\nlimited: Rate limit exceeded: try again in 30 seconds until 2026-11-15T15:30:30Z\nended false: Rate limit exceeded: try again in 30 seconds",
+    ),
+    (
+        Format::OpenCode,
+        &[
+            r#"{"type":"error","sessionID":"a","error":{"name":"APIError","data":{"message":"slow","statusCode":429,"responseHeaders":{"retry-after":"60"}}}}"#,
+        ],
+        "session a\nlimited: slow until 2026-11-15T15:31:00Z",
+    ),
+    (
+        Format::OpenCode,
+        &[
+            r#"{"type":"session.status","properties":{"sessionID":"a","status":{"type":"retry","attempt":1,"message":"Overloaded","next":1794756630000}}}"#,
+            r#"{"type":"session.error","properties":{"sessionID":"child","error":{"name":"X","data":{"message":"rate limit"}}}}"#,
+            r#"{"type":"session.idle","properties":{"sessionID":"child"}}"#,
+        ],
+        "session a\nretrying: Overloaded until 2026-11-15T15:30:30Z",
+    ),
+    (
+        Format::DroidStream,
+        &[
+            r#"{"type":"error","source":"agent_loop","message":"401 Unauthorized","session_id":"d"}"#,
+        ],
+        "session d\nfailed: 401 Unauthorized",
+    ),
+    (
+        Format::Cline,
+        &[
+            r#"{"type":"say","say":"tool","ts":1,"text":"{\"tool\":\"readFile\"}"}"#,
+            r#"{"type":"ask","ask":"api_req_failed","ts":2,"text":"429 rate_limit_error"}"#,
+        ],
+        "tool readFile\nlimited: 429 rate_limit_error",
+    ),
+    (Format::Cline, &[r#"{"type":"run_aborted"}"#], "ended false: aborted"),
+    (
+        Format::CursorStream,
+        &[r#"{"type":"result","subtype":"error","is_error":true,"session_id":"c"}"#],
+        "session c\nfailed: error\nended false: error",
+    ),
+    (
+        Format::Acp,
+        &[
+            r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"Internal error","data":{"details":"You've hit your weekly limit · resets 3pm (UTC)"}}}"#,
+        ],
+        "limited: You've hit your weekly limit · resets 3pm (UTC) until 2026-11-16T15:00:00Z\nended false: You've hit your weekly limit · resets 3pm (UTC)",
+    ),
+    (
+        Format::Acp,
+        &[
+            r#"{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{}}"#,
+            r#"{"jsonrpc":"2.0","id":9,"method":"fs/read_text_file","params":{"path":"docs/rate-limit.md"}}"#,
+            r#"{"jsonrpc":"2.0","id":9,"error":{"code":-32603,"message":"no such file: rate limit"}}"#,
+            r#"{"jsonrpc":"2.0","id":2,"result":{"stopReason":"refusal"}}"#,
+        ],
+        "ended false: refusal",
+    ),
+];
+
 #[test]
 fn errors_of_other_hosts() {
-    for (format, lines, want) in [
-        (
-            Format::GeminiStream,
-            vec![
-                r#"{"type":"error","severity":"error","message":"RESOURCE_EXHAUSTED: You have exhausted your capacity on this model. Your quota will reset after 2h0m1s."}"#,
-                r#"{"type":"result","status":"error","error":{"type":"Error","message":"Quota exceeded"},"stats":{"input_tokens":4,"output_tokens":1}}"#,
-            ],
-            "spent 5 $0\nlimited: Quota exceeded until 2026-11-15T17:30:01Z\nended false: Quota exceeded",
-        ),
-        (
-            Format::GeminiStream,
-            vec![
-                r#"{"type":"error","severity":"warning","message":"Agent execution blocked: rate limit test fails"}"#,
-                r#"{"type":"result","status":"error","error":{"type":"FatalTurnLimitedError","message":"Reached max session turns for this session."}}"#,
-            ],
-            "ended false: Reached max session turns for this session.",
-        ),
-        (
-            Format::Copilot,
-            vec![
-                r#"{"type":"session.error","data":{"errorType":"query","statusCode":429,"message":"Sorry, slow down."}}"#,
-                r#"{"type":"result","sessionId":"s","exitCode":0}"#,
-            ],
-            "session s\nlimited: Sorry, slow down.\nended false: Sorry, slow down.",
-        ),
-        (
-            Format::Copilot,
-            vec![r#"{"type":"result","sessionId":"s","exitCode":1}"#],
-            "session s\nended false: exit code 1",
-        ),
-        (
-            Format::Goose,
-            vec![
-                r#"{"type":"message","message":{"id":"1","role":"assistant","content":[{"type":"toolRequest","id":"c","toolCall":{"status":"success","value":{"name":"shell"}}}]}}"#,
-                r#"{"type":"error","error":"Rate limit exceeded: try again in 30 seconds"}"#,
-                r#"{"type":"message","message":{"id":"2","role":"assistant","content":[{"type":"text","text":"Ran into this error."}]}}"#,
-                r#"{"type":"complete","total_tokens":null}"#,
-            ],
-            "tool shell\nlimited: Rate limit exceeded: try again in 30 seconds until 2026-11-15T15:30:30Z\nended false: Rate limit exceeded: try again in 30 seconds",
-        ),
-        (
-            Format::OpenCode,
-            vec![
-                r#"{"type":"error","sessionID":"a","error":{"name":"APIError","data":{"message":"slow","statusCode":429,"responseHeaders":{"retry-after":"60"}}}}"#,
-            ],
-            "session a\nlimited: slow until 2026-11-15T15:31:00Z",
-        ),
-        (
-            Format::OpenCode,
-            vec![
-                r#"{"type":"session.status","properties":{"sessionID":"a","status":{"type":"retry","attempt":1,"message":"Overloaded","next":1794756630000}}}"#,
-                r#"{"type":"session.error","properties":{"sessionID":"child","error":{"name":"X","data":{"message":"rate limit"}}}}"#,
-                r#"{"type":"session.idle","properties":{"sessionID":"child"}}"#,
-            ],
-            "session a\nretrying: Overloaded until 2026-11-15T15:30:30Z",
-        ),
-        (
-            Format::DroidStream,
-            vec![
-                r#"{"type":"error","source":"agent_loop","message":"401 Unauthorized","session_id":"d"}"#,
-            ],
-            "session d\nfailed: 401 Unauthorized",
-        ),
-        (
-            Format::Cline,
-            vec![
-                r#"{"type":"say","say":"tool","ts":1,"text":"{\"tool\":\"readFile\"}"}"#,
-                r#"{"type":"ask","ask":"api_req_failed","ts":2,"text":"429 rate_limit_error"}"#,
-            ],
-            "tool readFile\nlimited: 429 rate_limit_error",
-        ),
-        (Format::Cline, vec![r#"{"type":"run_aborted"}"#], "ended false: aborted"),
-        (
-            Format::CursorStream,
-            vec![r#"{"type":"result","subtype":"error","is_error":true,"session_id":"c"}"#],
-            "session c\nfailed: error\nended false: error",
-        ),
-        (
-            Format::Acp,
-            vec![
-                r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"Internal error","data":{"details":"You've hit your weekly limit · resets 3pm (UTC)"}}}"#,
-            ],
-            "limited: You've hit your weekly limit · resets 3pm (UTC) until 2026-11-16T15:00:00Z\nended false: You've hit your weekly limit · resets 3pm (UTC)",
-        ),
-        (
-            Format::Acp,
-            vec![
-                r#"{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{}}"#,
-                r#"{"jsonrpc":"2.0","id":9,"method":"fs/read_text_file","params":{"path":"docs/rate-limit.md"}}"#,
-                r#"{"jsonrpc":"2.0","id":9,"error":{"code":-32603,"message":"no such file: rate limit"}}"#,
-                r#"{"jsonrpc":"2.0","id":2,"result":{"stopReason":"refusal"}}"#,
-            ],
-            "ended false: refusal",
-        ),
-    ] {
-        check(format, &lines, &[want]);
+    for (format, lines, want) in TROUBLES {
+        check(format, lines, &[want]);
     }
 }
 

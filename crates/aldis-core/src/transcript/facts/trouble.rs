@@ -98,7 +98,7 @@ static LIMIT_LINE: LazyLock<RegexSet> = LazyLock::new(|| {
 /// Whole lines with which hosts end for any other reason, or for either.
 static ERROR_LINE: LazyLock<RegexSet> = LazyLock::new(|| {
     lines(&[
-        r"API Error: .+",
+        r"API Error: (?:\d{3}\b|Repeated \d|Server is|Request|Rate limit|Connection|Unable to).{0,400}",
         r"\[API Error: .+\]",
         r"(?:Invalid API key|Not logged in|OAuth token (?:revoked|has expired)) [·∙•-] Please run /login",
         r"Credit balance is too low",
@@ -203,6 +203,7 @@ mod tests {
             "- 5-hour limit reached ∙ resets 5am",
             "The rate limit is documented in docs/limits.md",
             "I handle API Error: 429 now.",
+            "API Error: now handled in retry.rs",
         ] {
             assert_eq!(line(text), None, "{text}");
         }
