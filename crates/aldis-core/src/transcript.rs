@@ -17,6 +17,7 @@ mod copilot;
 mod cursor;
 mod detect;
 mod droid;
+pub mod facts;
 mod gemini;
 mod glance;
 mod goose;
