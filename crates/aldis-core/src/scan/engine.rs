@@ -53,7 +53,7 @@ pub(crate) struct Engine<'r> {
     pub(crate) token: Token,
     /// Whether the first line has been looked at.
     started: bool,
-    /// What was found at the current place and could not be decided yet, and where it ends.
+    /// What the current place may still be, once more text has come, and where to go on then.
     waiting: Option<(Kinds, u64)>,
     /// How far places were searched for, and those that have not been looked at.
     pub(super) searched: u64,
@@ -73,6 +73,8 @@ pub(crate) struct Engine<'r> {
     pub(crate) tags: Vec<TagState>,
     /// How many of them are not idle.
     pub(crate) open_tags: usize,
+    /// How many tag dialects have read the current place while another waits, and where they ended.
+    pub(crate) tags_read: (usize, u64),
     pub(crate) closers: Vec<Closer>,
     /// How far the end of an open comment has been looked for, and whether it is there.
     comment_searched: u64,
@@ -117,6 +119,7 @@ impl<'r> Engine<'r> {
             mask: Mask::None,
             tags: rules.dialects().iter().map(|_| TagState::Idle).collect(),
             open_tags: 0,
+            tags_read: (0, 0),
             closers: vec![Closer::default(); rules.dialects().len()],
             comment_searched: 0,
             comment_found: false,
@@ -341,15 +344,24 @@ impl<'r> Engine<'r> {
         }
     }
 
+    /// Looks at the current place as each of the things it may be. What is done is not done again
+    /// when the rest must wait for more text.
     fn on_hit(&mut self, window: &Window<'_>, removals: &Removals, kinds: Kinds, end: u64) -> Flow {
-        let flow = self.look_at(window, removals, kinds, end);
+        let (mut left, mut next) = (kinds, end);
+        for kind in Kinds::STEPS.into_iter().filter(|kind| kinds.has(*kind)) {
+            match self.look_at(window, removals, kind, left) {
+                Flow::On(after) => next = next.max(after),
+                Flow::Wait => {
+                    self.waiting = Some((left, next));
+                    return Flow::Wait;
+                }
+            }
+            left = left.without(kind);
+        }
         if kinds != Kinds::FENCE {
             self.due = 0;
         }
-        if flow == Flow::Wait {
-            self.waiting = Some((kinds, end));
-        }
-        flow
+        Flow::On(next)
     }
 
     /// Looks at the current place. Nothing has changed if it must wait.
@@ -357,45 +369,27 @@ impl<'r> Engine<'r> {
         &mut self,
         window: &Window<'_>,
         removals: &Removals,
-        kinds: Kinds,
-        end: u64,
+        kind: Kinds,
+        left: Kinds,
     ) -> Flow {
         let at = self.at;
-        let mut next = end;
-        if kinds.has(Kinds::COMMENT)
-            && self.context.fence.is_none()
-            && !self.context.inline.is_code_at(window, at)
-        {
-            self.context.comment = true;
-        }
-        if kinds.has(Kinds::FENCE) {
-            match self.on_fence(window, removals, at) {
-                Flow::On(after) => next = next.max(after),
-                Flow::Wait => return Flow::Wait,
+        match kind {
+            Kinds::COMMENT => {
+                let shown = self.context.fence.is_none();
+                if shown && !self.context.inline.is_code_at(window, at) {
+                    self.context.comment = true;
+                }
+                Flow::On(at)
             }
-        }
-        if kinds.has(Kinds::LINE.and(Kinds::BLOCK)) && self.line_start >= self.read_to {
-            match self.on_line(window, removals, kinds.has(Kinds::LINE)) {
-                Flow::On(after) => next = next.max(after),
-                Flow::Wait => return Flow::Wait,
+            Kinds::FENCE => self.on_fence(window, removals, at),
+            Kinds::LINE_OR_BLOCK if self.line_start >= self.read_to => {
+                self.on_line(window, removals, left.has(Kinds::LINE))
             }
+            Kinds::TRAILER => self.on_trailer(window, removals, at),
+            Kinds::TAG => self.on_tag(window, removals, at),
+            Kinds::RETRACTION => self.on_retraction(window, at),
+            _ => Flow::On(at),
         }
-        if kinds.has(Kinds::TRAILER) {
-            match self.on_trailer(window, removals, at) {
-                Flow::On(after) => next = next.max(after),
-                Flow::Wait => return Flow::Wait,
-            }
-        }
-        if kinds.has(Kinds::TAG) {
-            match self.on_tag(window, removals, at) {
-                Flow::On(after) => next = next.max(after),
-                Flow::Wait => return Flow::Wait,
-            }
-        }
-        if kinds.has(Kinds::RETRACTION) && self.on_retraction(window, at) == Flow::Wait {
-            return Flow::Wait;
-        }
-        Flow::On(next)
     }
 
     /// A run of fence characters: a fence line if nothing stands before it.

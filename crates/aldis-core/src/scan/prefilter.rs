@@ -30,6 +30,22 @@ impl Kinds {
     /// A word that may take a claim back.
     pub(crate) const RETRACTION: Self = Self(32);
 
+    /// Something that makes its line worth reading.
+    pub(crate) const LINE_OR_BLOCK: Self = Self(Self::LINE.0 | Self::BLOCK.0);
+    /// Everything, in the order in which a place is looked at.
+    pub(crate) const STEPS: [Self; 6] = [
+        Self::COMMENT,
+        Self::FENCE,
+        Self::LINE_OR_BLOCK,
+        Self::TRAILER,
+        Self::TAG,
+        Self::RETRACTION,
+    ];
+
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     pub(crate) fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }

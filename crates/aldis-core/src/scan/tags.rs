@@ -78,8 +78,9 @@ impl Engine<'_> {
     /// An opening tag.
     pub(crate) fn on_tag(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
         let rules = self.rules;
-        let mut next = at + 1;
-        for index in rules.families.tags.iter().copied() {
+        let (read, mut next) = std::mem::take(&mut self.tags_read);
+        next = next.max(at + 1);
+        for (position, index) in rules.families.tags.iter().copied().enumerate().skip(read) {
             let Syntax::Tag(tag) = &rules.dialects()[index].syntax else { continue };
             if !window.from(at).starts_with(tag.open.as_bytes()) {
                 continue;
@@ -91,7 +92,10 @@ impl Engine<'_> {
             };
             match flow {
                 Flow::On(after) => next = next.max(after),
-                Flow::Wait => return Flow::Wait,
+                Flow::Wait => {
+                    self.tags_read = (position, next);
+                    return Flow::Wait;
+                }
             }
         }
         Flow::On(next)
