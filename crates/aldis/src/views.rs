@@ -19,7 +19,7 @@ pub enum Glance {
     /// Nothing that matters.
     InStep,
     /// Somebody changed it: the machine should hear of it.
-    Changed(Event),
+    Changed(Box<Event>),
     /// It cannot be understood and is left alone, and so is the run.
     Corrupt(String),
 }
@@ -35,7 +35,7 @@ pub(crate) fn glance(store: &dyn Store, loaded: &Loaded) -> Result<Glance, Store
         Found::Text(text) => text,
         // Where no file could ever be written, its absence says nothing.
         Found::Nothing if state.adopted || was_written(store, &run.id)? => {
-            return Ok(Glance::Changed(deleted()));
+            return Ok(Glance::Changed(Box::new(deleted())));
         }
         Found::Nothing | Found::Refused(_) => return Ok(Glance::InStep),
     };
@@ -55,9 +55,11 @@ pub fn compare(text: &str, state: &State) -> Glance {
     if members.is_empty() {
         Glance::InStep
     } else if view.is_cancelled() && may_be_of(&view, state) {
-        Glance::Changed(Event::Cancel { by: "`active: false` in the state file".to_owned() })
+        Glance::Changed(Box::new(Event::Cancel {
+            by: "`active: false` in the state file".to_owned(),
+        }))
     } else {
-        Glance::Changed(Event::Edited { members })
+        Glance::Changed(Box::new(Event::Edited { members }))
     }
 }
 

@@ -48,7 +48,7 @@ impl World {
                 Glance::InStep => {}
                 Glance::Corrupt(_) => return Ok(Reply::Silence),
                 Glance::Changed(event) => {
-                    let delivery = Delivery { event: Rc::new(event), source: None };
+                    let delivery = Delivery { event: Rc::from(event), source: None };
                     let run = held.run;
                     let Some(taken) = self.step(held, &delivery)? else {
                         return Ok(Reply::Silence);
@@ -92,14 +92,13 @@ impl World {
             glance = Glance::InStep;
         }
         match &glance {
-            Glance::Changed(Event::Cancel { by }) => {
-                hold(file.cancelled, "a_cancel_has_a_cause", || {
-                    format!("run {} is cancelled by {by}, and nobody did that", held.run)
-                })?;
-            }
             Glance::Changed(event) => {
-                hold(file.meddled, "an_edit_has_a_cause", || {
-                    format!("run {}: {event:?}, and nobody edited anything", held.run)
+                let (cause, name) = match &**event {
+                    Event::Cancel { .. } => (file.cancelled, "a_cancel_has_a_cause"),
+                    _ => (file.meddled, "an_edit_has_a_cause"),
+                };
+                hold(cause, name, || {
+                    format!("run {}: {event:?}, and nobody did that", held.run)
                 })?;
             }
             Glance::InStep | Glance::Corrupt(_) => {}
@@ -281,7 +280,7 @@ impl World {
     /// Takes over the run that a state file tells of.
     fn adopt(&mut self, session: usize, delivery: &Delivery) -> Result<Reply, Broken> {
         let project = self.sessions[session].project;
-        let Some(text) = self.files[project].text() else { return Ok(Reply::Silence) };
+        let Some(text) = self.files[project].news() else { return Ok(Reply::Silence) };
         let Ok(view) = View::parse(&text) else { return Ok(Reply::Silence) };
         let id = &*self.sessions[session].id;
         let ours = view.session().is_none_or(|bound| bound == id);
