@@ -9,7 +9,7 @@ use aldis_core::time::Timestamp;
 use crate::corpus::rng::Rng;
 
 /// One look in so many renders and parses a view that must be right, instead of comparing states.
-const CLOSELY_EVERY: u64 = 16;
+const CLOSELY_EVERY: u64 = 64;
 
 /// A state file without a disk.
 #[derive(Debug, Default)]
@@ -37,6 +37,17 @@ impl File {
             Content::Absent => None,
             Content::View(state) => Some(state.render_view(None)),
             Content::Text(text) => Some(text.clone()),
+        }
+    }
+
+    /// Returns the text of a file that may tell of a run.
+    pub(super) fn news(&mut self) -> Option<String> {
+        self.glances += 1;
+        match &self.content {
+            Content::View(state) if !state.is_live() => {
+                self.glances.is_multiple_of(CLOSELY_EVERY).then(|| state.render_view(None))
+            }
+            _ => self.text(),
         }
     }
 

@@ -86,11 +86,19 @@ impl Books {
             (None, _) => before.phase.clone(),
         };
         let subject = about(signal);
-        let denied = said[..place].iter().any(|other| {
-            other.meaning == Meaning::Failed
-                && other.message == signal.message
-                && about(other) == subject
-        });
+        // Success and failure about one thing in one message: neither is a success.
+        let against = |others: &[&SaidSignal], meaning: Meaning| {
+            others.iter().any(|other| {
+                other.meaning == meaning
+                    && other.message == signal.message
+                    && about(other) == subject
+            })
+        };
+        let denied = match signal.meaning {
+            Meaning::Done => against(said, Meaning::Failed),
+            Meaning::Failed => against(&said[place..], Meaning::Done),
+            _ => false,
+        };
         !late && !again && !denied
     }
 

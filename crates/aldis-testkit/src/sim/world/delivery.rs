@@ -279,7 +279,7 @@ impl World {
     /// Takes over the run that a state file tells of.
     fn adopt(&mut self, session: usize, delivery: &Delivery) -> Result<Reply, Broken> {
         let project = self.sessions[session].project;
-        let Some(text) = self.files[project].text() else { return Ok(Reply::Silence) };
+        let Some(text) = self.files[project].news() else { return Ok(Reply::Silence) };
         let Ok(view) = View::parse(&text) else { return Ok(Reply::Silence) };
         let id = &*self.sessions[session].id;
         let ours = view.session().is_none_or(|bound| bound == id);
