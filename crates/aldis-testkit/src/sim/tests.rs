@@ -1,7 +1,5 @@
 //! The simulator against the machine, and against itself.
 
-use std::time::Instant;
-
 use super::*;
 
 /// A planted bug is found within so many events.
@@ -63,16 +61,11 @@ fn a_seed_is_a_world() {
 fn planted_bugs_are_found() {
     let mut missed = Vec::new();
     for bug in Bug::ALL {
-        let began = Instant::now();
         let planted =
             Options { bug: Some(bug), backend: Backend::Model, ..Options::new(1, FOUND_WITHIN) };
         let report = simulated(&planted);
-        match report.violation {
-            Some(violation) => {
-                let (events, name) = (report.tally.events, violation.broken.invariant);
-                println!("{bug:?}: {name} after {events} events, {:?}", began.elapsed());
-            }
-            None => missed.push(bug),
+        if report.violation.is_none() {
+            missed.push(bug);
         }
     }
     assert_eq!(missed, [], "planted and not found");
