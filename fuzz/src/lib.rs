@@ -23,7 +23,7 @@ const LENGTHS: usize = 5;
 /// `choice`, where to pad, with what, and the lengths.
 const CONTROLS: usize = 3 + LENGTHS;
 /// Texts up to this length are cut as their input says.
-const PLAIN_MAX: usize = 4096;
+const PLAIN_MAX: usize = 2048;
 /// This chunk is all the rest.
 const REST: u8 = 255;
 

@@ -8,7 +8,7 @@ mod check;
 pub mod syntax;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde::Deserialize;
 
@@ -184,7 +184,8 @@ impl Dialect {
 
     /// Returns the built-in dialect of that name.
     pub fn builtin(name: &str) -> Option<&'static Arc<Self>> {
-        builtins().iter().find(|dialect| &*dialect.name == name)
+        let index = BUILTIN_SOURCES.iter().position(|(known, _)| *known == name)?;
+        builtin(index)
     }
 
     /// Returns the definition of a signal by its canonical name.
@@ -219,13 +220,17 @@ impl Dialect {
 
 /// Returns the built-in dialects, the five of the seed documents first.
 pub fn builtins() -> &'static [Arc<Dialect>] {
-    static ALL: LazyLock<Vec<Arc<Dialect>>> = LazyLock::new(|| {
-        BUILTIN_SOURCES
-            .iter()
-            .filter_map(|(_, source)| Dialect::from_toml(source).ok().map(Arc::new))
-            .collect()
-    });
+    static ALL: LazyLock<Vec<Arc<Dialect>>> =
+        LazyLock::new(|| (0..BUILTIN_SOURCES.len()).filter_map(builtin).cloned().collect());
     &ALL
+}
+
+/// Reads a built-in dialect when it is first asked for: most programs want one.
+fn builtin(index: usize) -> Option<&'static Arc<Dialect>> {
+    static READ: [OnceLock<Option<Arc<Dialect>>>; BUILTIN_SOURCES.len()] =
+        [const { OnceLock::new() }; BUILTIN_SOURCES.len()];
+    let (_, source) = BUILTIN_SOURCES[index];
+    READ[index].get_or_init(|| Dialect::from_toml(source).ok().map(Arc::new)).as_ref()
 }
 
 /// Returns the TOML text of a built-in dialect.

@@ -70,6 +70,14 @@ fn hits(dialect: &Dialect, text: &str) -> Vec<Hit> {
     }
 }
 
+/// Returns the regexes of the seeds' dialects as this module runs them, to measure others against.
+/// `turn` has none and the old forms of `pilot` are substrings.
+pub fn seed_patterns() -> Vec<&'static str> {
+    let python = python::CAW_PATTERNS.iter().chain(python::DELIVERY_PATTERNS.iter());
+    let tags = [&tags::CHORUS, &tags::PILOT].into_iter().filter_map(|pattern| pattern.as_ref());
+    python.chain(tags).map(|pattern| pattern.as_str()).collect()
+}
+
 /// One match of one pattern.
 #[derive(Debug)]
 struct Hit {

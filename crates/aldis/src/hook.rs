@@ -149,9 +149,9 @@ impl Hook<'_> {
             return Ok(None);
         }
         let name = project::name(project);
-        // The view of a run that ended, whose last version was never written, is no new run.
+        // The view of a run that ended, whose later versions were never written, is no new run.
         if let Some(latest) = driver.latest(&name)?
-            && view.edits(&latest.state).is_empty()
+            && views::is_outdated(driver.store, &name, text)?
         {
             let (run, revision) = (latest.run.id.clone(), latest.run.revision);
             let outcome = aldis_core::machine::phases::Outcome {
@@ -178,7 +178,7 @@ impl Hook<'_> {
             return;
         }
         let written = if stepped.state.active {
-            views::write(Path::new(&stepped.project), &stepped.state)
+            views::refresh(store, stepped)
         } else {
             views::perform(store, stepped)
         };

@@ -10,7 +10,7 @@ mod clock;
 mod commands;
 mod config;
 mod display;
-mod driver;
+pub mod driver;
 mod error;
 mod git;
 mod hearing;
@@ -33,7 +33,7 @@ mod source;
 #[cfg(target_os = "linux")]
 pub mod supervise;
 mod view_file;
-mod views;
+pub mod views;
 pub mod wire;
 
 use std::ffi::OsString;

@@ -52,7 +52,9 @@ fn try_read(project: &Path) -> Result<Found, Errno> {
     if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
         return refused("is not a regular file");
     }
-    let mut bytes = Vec::new();
+    // Room for the end of the file as well, so that two reads are enough.
+    let length = u64::try_from(status.st_size).unwrap_or(0).min(BYTES_MAX);
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
     let read = file.take(BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
     if bytes.len() as u64 > BYTES_MAX {

@@ -7,6 +7,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
+use toml::de::{DeTable, Deserializer};
 
 use super::{Dialect, FORMAT_VERSION, SignalDef, Syntax};
 
@@ -37,21 +38,30 @@ impl fmt::Display for DialectError {
 }
 
 pub(super) fn dialect(text: &str) -> Result<Dialect, DialectError> {
-    let probe: Probe = parse(text)?;
-    let family = probe.syntax.family;
+    let table = DeTable::parse(text).map_err(|error| refused(text, &error))?;
+    let family = match family(&table) {
+        Some(family) => family,
+        None => read::<Probe>(text, table.clone())?.syntax.family,
+    };
     match family.get_ref().as_str() {
-        "block" => build(text, Syntax::Block),
-        "fence" => build(text, |fence| Syntax::Fence(Box::new(fence))),
-        "line" => build(text, Syntax::Line),
-        "status" => build(text, Syntax::Status),
-        "tag" => build(text, Syntax::Tag),
-        "trailer" => build(text, Syntax::Trailer),
+        "block" => build(text, table, Syntax::Block),
+        "fence" => build(text, table, |fence| Syntax::Fence(Box::new(fence))),
+        "line" => build(text, table, Syntax::Line),
+        "status" => build(text, table, Syntax::Status),
+        "tag" => build(text, table, Syntax::Tag),
+        "trailer" => build(text, table, Syntax::Trailer),
         other => Err(at(text, family.span(), format!("there is no grammar family `{other}`"))
             .with_help("the families are block, line, tag, trailer, fence and status")),
     }
 }
 
-/// Enough of a file to know which family's keys to expect.
+fn family(table: &Spanned<DeTable<'_>>) -> Option<Spanned<String>> {
+    let syntax = table.get_ref().get("syntax")?.get_ref().as_table()?;
+    let family = syntax.get("family")?;
+    Some(Spanned::new(family.span(), family.get_ref().as_str()?.to_owned()))
+}
+
+/// Enough of a file to say why the family is not known.
 #[derive(Deserialize)]
 struct Probe {
     syntax: ProbeSyntax,
@@ -85,9 +95,10 @@ fn yes() -> bool {
 
 fn build<S: DeserializeOwned>(
     text: &str,
+    table: Spanned<DeTable<'_>>,
     wrap: impl FnOnce(S) -> Syntax,
 ) -> Result<Dialect, DialectError> {
-    let raw: Raw<S> = parse(text)?;
+    let raw: Raw<S> = read(text, table)?;
     if *raw.v.get_ref() != FORMAT_VERSION {
         let message = format!("dialect format {} is not known", raw.v.get_ref());
         return Err(at(text, raw.v.span(), message)
@@ -198,13 +209,17 @@ fn is_dialect_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-fn parse<T: DeserializeOwned>(text: &str) -> Result<T, DialectError> {
-    toml::from_str(text).map_err(|error| DialectError {
+fn read<T: DeserializeOwned>(text: &str, table: Spanned<DeTable<'_>>) -> Result<T, DialectError> {
+    T::deserialize(Deserializer::from(table)).map_err(|error| refused(text, &error))
+}
+
+fn refused(text: &str, error: &toml::de::Error) -> DialectError {
+    DialectError {
         message: error.message().trim().to_owned(),
         help: None,
         line: error.span().map(|span| line_of(text, span.start)),
         span: error.span(),
-    })
+    }
 }
 
 fn at(text: &str, span: Range<usize>, message: String) -> DialectError {

@@ -242,6 +242,31 @@ fn other_dialects_have_no_free_word() {
     }
 }
 
+/// A tag that begins like a built-in one: while one of them waits for more text, the other must not
+/// be read twice.
+#[test]
+fn tags_that_start_alike_are_read_once() {
+    let dialect = load(
+        "v = 1\nname = \"long\"\nabout = \"x\"\n[syntax]\nfamily = \"tag\"\n\
+         open = \"<promise><<<LONG:\"\nclose = \">>>\"\nend = \"<<<LONG:END>>>\"\n\
+         [[signals]]\nname = \"READY\"\nmeaning = \"done\"\n",
+    );
+    let rules = Rules::new(builtins().iter().cloned().chain([dialect]));
+    let text = "It is done. <promise><<<LONG:READY>>> and on it goes for a while.\n\nThe end.\n";
+    let whole = scan(&rules, text.as_bytes(), &Origin::assistant());
+    assert_eq!(whole.len(), 2, "{whole:#?}");
+    for size in 1..text.len() {
+        let mut found = Vec::new();
+        let mut scanner = crate::Scanner::new(&rules, Origin::assistant());
+        for chunk in text.as_bytes().chunks(size) {
+            scanner.push(chunk, &mut |finding| found.push(finding));
+        }
+        scanner.finish(&mut |finding| found.push(finding));
+        found.sort_by_key(|finding| finding.place().span);
+        assert_eq!(found, whole, "in chunks of {size}");
+    }
+}
+
 #[test]
 fn users_write_dialects_of_every_family() {
     for (family, keys, genuine, signal_keys) in FAMILIES {

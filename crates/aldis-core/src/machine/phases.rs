@@ -15,6 +15,7 @@
 mod event;
 mod governor;
 mod hear;
+mod hearing;
 mod listen;
 mod pipeline;
 mod prompts;

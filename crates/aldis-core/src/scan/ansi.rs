@@ -163,9 +163,12 @@ impl Removals {
         position + self.taken_out(|removal| removal.at < position)
     }
 
-    /// Returns `text`, which starts at `start`, as it was received.
-    pub(crate) fn restore(&self, start: u64, text: &[u8]) -> Vec<u8> {
+    /// Returns `text`, which starts at `start`, as it was received, lossily decoded.
+    pub(crate) fn restore(&self, start: u64, text: &[u8]) -> String {
         let end = start + text.len() as u64;
+        if self.list.is_empty() {
+            return String::from_utf8_lossy(text).into_owned();
+        }
         let mut out = Vec::with_capacity(text.len());
         let mut from = 0;
         for removal in self.list.iter().filter(|removal| removal.at > start && removal.at < end) {
@@ -175,7 +178,7 @@ impl Removals {
             from = to;
         }
         out.extend_from_slice(&text[from..]);
-        out
+        String::from_utf8_lossy(&out).into_owned()
     }
 
     fn total(&self) -> u64 {

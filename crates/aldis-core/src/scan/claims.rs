@@ -4,8 +4,9 @@ use super::Token;
 use super::ansi::Removals;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Mask};
+use super::tags::TagState;
 use super::text::{SIGNAL_MAX, hides_text, is_id};
-use super::verdict::{LEAD_IN_MAX, RETRACTION_REACH, Surroundings};
+use super::verdict::{LEAD_IN_MAX, RETRACTION_REACH};
 use super::window::Window;
 use crate::dialect::Syntax;
 use crate::signal::{Fields, Finding, NearMiss, Place, Reason, Signal, Span};
@@ -25,8 +26,8 @@ pub(crate) struct Candidate {
     pub(crate) raw: String,
     pub(crate) quoted: bool,
     pub(crate) hidden: bool,
-    /// The text around, for claims.
-    pub(crate) around: Option<Surroundings>,
+    /// Whether it is a claim that the text around only talks about.
+    pub(crate) mentioned: bool,
     /// Whether it is an old form, which counts only if no new form does.
     pub(crate) legacy: bool,
 }
@@ -83,7 +84,8 @@ impl Engine<'_> {
             Ok(draft) => draft.range,
             Err(defect) => defect.range,
         };
-        let (place, raw) = self.place(window, removals, start, end);
+        let place = self.place(window, removals, start, end);
+        let raw = removals.restore(start, window.slice(start, end));
         let lines = self.lines_around(window, start, end);
         Candidate {
             dialect,
@@ -92,7 +94,7 @@ impl Engine<'_> {
             raw,
             quoted: false,
             hidden: hides_text(lines),
-            around: None,
+            mentioned: false,
             legacy: false,
         }
     }
@@ -103,13 +105,11 @@ impl Engine<'_> {
         removals: &Removals,
         start: u64,
         end: u64,
-    ) -> (Place, String) {
+    ) -> Place {
         let span = Span { start: removals.original(start), end: removals.original_end(end) };
         let line_start = removals.original_end(self.line_start.min(start));
         let column = span.start - line_start + 1;
-        let raw = removals.restore(start, window.slice(start, end));
-        let raw = String::from_utf8_lossy(&raw).into_owned();
-        (Place { span, line: self.line_number(window), column }, raw)
+        Place { span, line: self.line_number(window), column }
     }
 
     /// Returns the lines that a range touches, and what is at hand of the next.
@@ -135,6 +135,7 @@ impl Engine<'_> {
                 return self.miss(dialect, reason, &defect.name, defect.about, place, raw);
             }
         };
+        self.due = 0;
         let end = draft.range.1;
         let signal = self.signal(dialect, draft, place, raw);
         let definition = &self.rules.dialects()[dialect];
@@ -147,7 +148,10 @@ impl Engine<'_> {
         if !claim && !open {
             return self.settle(pending);
         }
-        self.unsettled += usize::from(claim);
+        if claim {
+            self.unsettled += 1;
+            self.watched = self.watched.max(end + RETRACTION_REACH);
+        }
         self.pending.push_back(pending);
         if let Some(start) = body {
             let number = self.pending_first + self.pending.len() as u64 - 1;
@@ -173,9 +177,14 @@ impl Engine<'_> {
         if !has_body && !self.token_fits(draft.token.as_deref()) {
             return Some(Reason::WrongToken);
         }
-        let claim = draft.meaning(dialect).0.is_claim() && dialect.verdict_words;
-        let mentioned = candidate.around.as_ref().is_some_and(Surroundings::mention);
-        (claim && mentioned).then_some(Reason::Mentioned)
+        candidate.mentioned.then_some(Reason::Mentioned)
+    }
+
+    /// Returns whether the words around something can make it a mention.
+    pub(crate) fn is_claim(&self, dialect: usize, result: &Result<Draft, Defect>) -> bool {
+        let dialect = &self.rules.dialects()[dialect];
+        let is_claim = |draft: &Draft| draft.meaning(dialect).0.is_claim();
+        dialect.verdict_words && result.as_ref().is_ok_and(is_claim)
     }
 
     fn token_fits(&self, said: Option<&str>) -> bool {
@@ -351,6 +360,24 @@ impl Engine<'_> {
             self.expire_tags(window);
         }
         self.check_terminals(window, self.at);
+        self.due = self.next_due();
+    }
+
+    /// Returns the place before which nothing expires.
+    fn next_due(&self) -> u64 {
+        if !self.terminals.is_empty() {
+            return 0;
+        }
+        let body = self.body.as_ref().filter(|body| body.read.is_none());
+        let body = body.map(|body| body.start + body.limit);
+        // One whose body is open waits for that, unless it can still be taken back.
+        let pending = self.pending.iter().take(2).filter_map(|pending| match pending.retracted {
+            true => (!pending.open).then_some(0),
+            false => (pending.claim || !pending.open).then_some(pending.end + RETRACTION_REACH),
+        });
+        let tags = self.tags.iter().filter_map(TagState::oldest).map(|start| start + SIGNAL_MAX);
+        let tags = tags.take(if self.open_tags > 0 { self.tags.len() } else { 0 });
+        body.into_iter().chain(pending).chain(tags).min().unwrap_or(u64::MAX)
     }
 
     fn settle(&mut self, pending: Pending) {

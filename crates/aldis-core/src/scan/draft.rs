@@ -58,15 +58,17 @@ impl Draft {
 
     /// Adds warnings for members the definition expects.
     pub(crate) fn check_expected(&mut self, def: &SignalDef) {
+        // Members are lower-case, and there are few.
+        let get =
+            |field: &str| self.fields.iter().find(|(member, _)| field.eq_ignore_ascii_case(member));
         for field in &def.fields {
-            let field = field.to_ascii_lowercase();
-            if !self.fields.contains_key(&field) {
-                self.warnings.push(Warning::MissingField(field));
+            if get(field).is_none() {
+                self.warnings.push(Warning::MissingField(field.to_ascii_lowercase()));
             }
         }
         let mismatch = def.expect.iter().any(|(field, value)| {
-            let said = self.fields.get(&field.to_ascii_lowercase());
-            said.and_then(|said| said.as_str())
+            get(field)
+                .and_then(|(_, said)| said.as_str())
                 .is_some_and(|said| !said.eq_ignore_ascii_case(value))
         });
         if mismatch {

@@ -9,19 +9,20 @@ use std::collections::VecDeque;
 use super::ansi::Removals;
 use super::claims::{Body, Pending};
 use super::context::{Context, FenceLine};
-use super::prefilter::{Hit, Kinds, Prefilter};
+use super::prefilter::Kinds;
 use super::rules::Rules;
+use super::search::Found;
 use super::tags::{Closer, TagState};
 use super::terminals::Terminal;
-use super::text::SIGNAL_MAX;
+use super::text::{SIGNAL_MAX, newlines};
 use super::verdict::LEAD_IN_MAX;
 use super::window::{Line, LineAt, Window};
 use super::{Token, fuzzy};
 use crate::message::Origin;
 use crate::signal::{Finding, Signal, Span};
 
-/// How much is searched at a time, so that it is still in the cache when its lines are counted.
-const STRIDE: u64 = 32 * 1024;
+/// How much is searched at a time: it is still in the first-level cache when its lines are counted.
+const STRIDE: u64 = 16 * 1024;
 /// No delimiter that is looked for is longer.
 const OVERLAP: u64 = 64;
 /// What is kept before the current line for lead-ins.
@@ -52,8 +53,11 @@ pub(crate) struct Engine<'r> {
     pub(crate) token: Token,
     /// Whether the first line has been looked at.
     started: bool,
-    /// What was found at the current place and could not be decided yet, and where it ends.
+    /// What the current place may still be, once more text has come, and where to go on then.
     waiting: Option<(Kinds, u64)>,
+    /// How far places were searched for, and those that have not been looked at.
+    pub(super) searched: u64,
+    pub(super) ahead: VecDeque<Found>,
     /// Everything before has been searched.
     pub(crate) at: u64,
     /// Start of the line of `at`.
@@ -69,6 +73,8 @@ pub(crate) struct Engine<'r> {
     pub(crate) tags: Vec<TagState>,
     /// How many of them are not idle.
     pub(crate) open_tags: usize,
+    /// How many tag dialects have read the current place while another waits, and where they ended.
+    pub(crate) tags_read: (usize, u64),
     pub(crate) closers: Vec<Closer>,
     /// How far the end of an open comment has been looked for, and whether it is there.
     comment_searched: u64,
@@ -79,13 +85,16 @@ pub(crate) struct Engine<'r> {
     pub(crate) terminals: Vec<Terminal>,
     pub(crate) pending: VecDeque<Pending>,
     pub(crate) pending_first: u64,
-    /// How many pending claims have not been taken back.
+    /// How many pending claims have not been taken back, and how far the last can be.
     pub(crate) unsettled: usize,
+    pub(crate) watched: u64,
     /// Old forms, which count only if no new form does; and the dialects that said a new one.
     pub(crate) legacy: Vec<(usize, Signal)>,
     pub(crate) modern: Vec<usize>,
     /// What was reported last, so that it is not reported again as misspelled.
     pub(crate) reported: VecDeque<Span>,
+    /// Nothing expires before this place.
+    pub(crate) due: u64,
     pub(crate) out: Vec<Finding>,
 }
 
@@ -99,6 +108,8 @@ impl<'r> Engine<'r> {
             token: Token::Off,
             started: false,
             waiting: None,
+            searched: 0,
+            ahead: VecDeque::new(),
             at: 0,
             line_start: 0,
             lines: 1,
@@ -108,6 +119,7 @@ impl<'r> Engine<'r> {
             mask: Mask::None,
             tags: rules.dialects().iter().map(|_| TagState::Idle).collect(),
             open_tags: 0,
+            tags_read: (0, 0),
             closers: vec![Closer::default(); rules.dialects().len()],
             comment_searched: 0,
             comment_found: false,
@@ -117,9 +129,11 @@ impl<'r> Engine<'r> {
             pending: VecDeque::new(),
             pending_first: 0,
             unsettled: 0,
+            watched: 0,
             legacy: Vec::new(),
             modern: Vec::new(),
             reported: VecDeque::new(),
+            due: 0,
             out: Vec::new(),
         }
     }
@@ -139,12 +153,9 @@ impl<'r> Engine<'r> {
         if text.len() < 3 && !window.last {
             return Flow::Wait;
         }
-        let flow = if text.starts_with(b"```") || text.starts_with(b"~~~") {
-            self.on_fence(window, removals, 0)
-        } else if self.rules.may_start_line(text) {
-            self.on_line(window, removals, true)
-        } else {
-            Flow::On(0)
+        let flow = match self.rules.may_start_line(text) {
+            true => self.on_line(window, removals, true),
+            false => Flow::On(0),
         };
         if let Flow::On(next) = flow {
             self.started = true;
@@ -159,67 +170,43 @@ impl<'r> Engine<'r> {
             let flow = self.on_hit(window, removals, kinds, end);
             return self.go(window, flow);
         }
-        let filter = self.filter();
         // A literal that only begins in the window will be found when the rest has come.
-        let overlap = if window.last { 0 } else { OVERLAP.max(filter.length_max() as u64) };
-        let mut end = window.end().saturating_sub(overlap).min(self.at + STRIDE);
-        if self.at >= end {
+        let overlap = if window.last { 0 } else { OVERLAP.max(self.rules.literal_max() as u64) };
+        let limit = window.end().saturating_sub(overlap).min(self.at + STRIDE);
+        if self.at >= limit {
             return false;
         }
-        let close = if self.open_tags == 0 { None } else { self.next_close(window) };
-        let event = close.map(|(at, _)| at).into_iter().chain(self.comment_end(window)).min();
-        if event.is_some_and(|event| event <= self.at) {
-            // Something else was read over it.
-            let flow = self.on_event(window, removals, close);
-            return self.go(window, flow);
-        }
-        end = end.min(event.unwrap_or(end));
-        let after_line = self.at > window.base() && window.byte(self.at - 1) == Some(b'\n');
-        let from = (self.at - window.base()) as usize;
-        let to = (end - window.base()) as usize;
-        let hit = filter.find(window.bytes(), from - usize::from(after_line), to);
-        let flow = match hit {
-            Some(hit) if window.base() + hit.place as u64 >= self.at => {
-                self.on_found(window, removals, hit)
+        let mut end = limit;
+        if self.open_tags > 0 || self.context.comment {
+            let close = self.next_close(window);
+            let event = close.map(|(at, _)| at).into_iter().chain(self.comment_end(window)).min();
+            if event.is_some_and(|event| event <= self.at) {
+                // Something else was read over it.
+                let flow = self.on_event(window, removals, close);
+                return self.go(window, flow);
             }
-            // The byte before a line start only matters for literals that begin with it.
-            Some(_) => self.after_early_hit(window, removals, to),
+            end = end.min(event.unwrap_or(end));
+        }
+        let flow = match self.next_found(window, end, limit) {
+            Some(found) => {
+                self.advance(window, found.place);
+                self.on_hit(window, removals, found.kinds, found.end)
+            }
             None => Flow::On(end),
         };
         self.go(window, flow)
-    }
-
-    /// Returns what to look for. What stands in a fence takes nothing back.
-    fn filter(&self) -> &'r Prefilter {
-        if self.unsettled > 0 && self.context.fence.is_none() {
-            &self.rules.watchful
-        } else {
-            &self.rules.quiet
-        }
     }
 
     fn go(&mut self, window: &Window<'_>, flow: Flow) -> bool {
         match flow {
             Flow::On(next) => {
                 self.advance(window, next.min(window.end()));
+                if self.at >= self.counted + STRIDE {
+                    self.count_lines(window, self.line_start);
+                }
                 true
             }
             Flow::Wait => false,
-        }
-    }
-
-    fn on_found(&mut self, window: &Window<'_>, removals: &Removals, hit: Hit) -> Flow {
-        self.advance(window, window.base() + hit.place as u64);
-        self.on_hit(window, removals, hit.kinds, window.base() + hit.end as u64)
-    }
-
-    /// A literal that lies before the current place hid what comes next: search from here.
-    fn after_early_hit(&mut self, window: &Window<'_>, removals: &Removals, to: usize) -> Flow {
-        let filter = self.filter();
-        let from = (self.at - window.base()) as usize;
-        match filter.find(window.bytes(), from, to) {
-            Some(hit) => self.on_found(window, removals, hit),
-            None => Flow::On(window.base() + to as u64),
         }
     }
 
@@ -322,16 +309,15 @@ impl<'r> Engine<'r> {
     fn advance(&mut self, window: &Window<'_>, to: u64) {
         if to > self.at {
             let from = self.at.max(self.line_start);
-            if let Some(last) = memchr::memrchr(b'\n', window.slice(from, to)) {
+            // Most places that are worth a look start their line.
+            if window.byte(to - 1) == Some(b'\n') && to > from {
+                self.line_start = to;
+            } else if let Some(last) = memchr::memrchr(b'\n', window.slice(from, to)) {
                 self.line_start = from + last as u64 + 1;
             }
             self.at = to;
         }
-        let idle = self.pending.is_empty()
-            && self.body.is_none()
-            && self.open_tags == 0
-            && self.terminals.is_empty();
-        if !idle {
+        if self.at >= self.due {
             self.expire(window);
         }
     }
@@ -347,23 +333,35 @@ impl<'r> Engine<'r> {
     pub(crate) fn line_number_of(&mut self, window: &Window<'_>, start: u64) -> u64 {
         self.count_lines(window, start);
         let later = window.slice(start, self.counted);
-        self.lines - memchr::memchr_iter(b'\n', later).count() as u64
+        self.lines - newlines(later)
     }
 
     fn count_lines(&mut self, window: &Window<'_>, to: u64) {
         if to > self.counted {
             let text = window.slice(self.counted, to);
-            self.lines += memchr::memchr_iter(b'\n', text).count() as u64;
+            self.lines += newlines(text);
             self.counted = to;
         }
     }
 
+    /// Looks at the current place as each of the things it may be. What is done is not done again
+    /// when the rest must wait for more text.
     fn on_hit(&mut self, window: &Window<'_>, removals: &Removals, kinds: Kinds, end: u64) -> Flow {
-        let flow = self.look_at(window, removals, kinds, end);
-        if flow == Flow::Wait {
-            self.waiting = Some((kinds, end));
+        let (mut left, mut next) = (kinds, end);
+        for kind in Kinds::STEPS.into_iter().filter(|kind| kinds.has(*kind)) {
+            match self.look_at(window, removals, kind, left) {
+                Flow::On(after) => next = next.max(after),
+                Flow::Wait => {
+                    self.waiting = Some((left, next));
+                    return Flow::Wait;
+                }
+            }
+            left = left.without(kind);
         }
-        flow
+        if kinds != Kinds::FENCE {
+            self.due = 0;
+        }
+        Flow::On(next)
     }
 
     /// Looks at the current place. Nothing has changed if it must wait.
@@ -371,45 +369,27 @@ impl<'r> Engine<'r> {
         &mut self,
         window: &Window<'_>,
         removals: &Removals,
-        kinds: Kinds,
-        end: u64,
+        kind: Kinds,
+        left: Kinds,
     ) -> Flow {
         let at = self.at;
-        let mut next = end;
-        if kinds.has(Kinds::COMMENT)
-            && self.context.fence.is_none()
-            && !self.context.inline.is_code_at(window, at)
-        {
-            self.context.comment = true;
-        }
-        if kinds.has(Kinds::FENCE) {
-            match self.on_fence(window, removals, at) {
-                Flow::On(after) => next = next.max(after),
-                Flow::Wait => return Flow::Wait,
+        match kind {
+            Kinds::COMMENT => {
+                let shown = self.context.fence.is_none();
+                if shown && !self.context.inline.is_code_at(window, at) {
+                    self.context.comment = true;
+                }
+                Flow::On(at)
             }
-        }
-        if kinds.has(Kinds::LINE.and(Kinds::BLOCK)) && self.line_start >= self.read_to {
-            match self.on_line(window, removals, kinds.has(Kinds::LINE)) {
-                Flow::On(after) => next = next.max(after),
-                Flow::Wait => return Flow::Wait,
+            Kinds::FENCE => self.on_fence(window, removals, at),
+            Kinds::LINE_OR_BLOCK if self.line_start >= self.read_to => {
+                self.on_line(window, removals, left.has(Kinds::LINE))
             }
+            Kinds::TRAILER => self.on_trailer(window, removals, at),
+            Kinds::TAG => self.on_tag(window, removals, at),
+            Kinds::RETRACTION => self.on_retraction(window, at),
+            _ => Flow::On(at),
         }
-        if kinds.has(Kinds::TRAILER) {
-            match self.on_trailer(window, removals, at) {
-                Flow::On(after) => next = next.max(after),
-                Flow::Wait => return Flow::Wait,
-            }
-        }
-        if kinds.has(Kinds::TAG) {
-            match self.on_tag(window, removals, at) {
-                Flow::On(after) => next = next.max(after),
-                Flow::Wait => return Flow::Wait,
-            }
-        }
-        if kinds.has(Kinds::RETRACTION) && self.on_retraction(window, at) == Flow::Wait {
-            return Flow::Wait;
-        }
-        Flow::On(next)
     }
 
     /// A run of fence characters: a fence line if nothing stands before it.

@@ -60,7 +60,7 @@ impl Engine<'_> {
         if reported || candidate.quoted && candidate.result.is_err() {
             return;
         }
-        candidate.around = Some(self.surroundings(window, line.start));
+        candidate.mentioned = self.is_mentioned(window, &candidate, line.start, &[]);
         candidate.legacy = legacy;
         self.note_modern(&candidate);
         self.submit(candidate, None);
@@ -74,15 +74,17 @@ impl Engine<'_> {
         line: Line<'_>,
         read: FenceLine<'_>,
     ) -> Option<Flow> {
+        if read.info.is_empty() || read.marker != b'`' || read.length != 3 {
+            return None;
+        }
         let rules = self.rules;
-        let (index, dialect, syntax, json) =
-            rules.dialects().iter().enumerate().find_map(|(index, dialect)| {
-                let Syntax::Fence(syntax) = &dialect.syntax else { return None };
-                let json = read.info.strip_prefix(syntax.info.as_bytes())?;
-                let own = json.first().is_none_or(|byte| is_blank(*byte) || *byte == b'{');
-                (own && read.marker == b'`' && read.length == 3)
-                    .then_some((index, dialect, syntax, json))
-            })?;
+        let (index, dialect, syntax, json) = rules.families.fences.iter().find_map(|index| {
+            let dialect = &rules.dialects()[*index];
+            let Syntax::Fence(syntax) = &dialect.syntax else { return None };
+            let json = read.info.strip_prefix(syntax.info.as_bytes())?;
+            let own = json.first().is_none_or(|byte| is_blank(*byte) || *byte == b'{');
+            own.then_some((*index, dialect, syntax, json))
+        })?;
         let content = line.seen_end() - json.len() as u64;
         let start =
             line.start + line.text.iter().take_while(|byte| is_blank(**byte)).count() as u64;
@@ -110,7 +112,7 @@ impl Engine<'_> {
         }
         let mut candidate = self.candidate(window, removals, index, result);
         candidate.quoted = self.mask != Mask::None || self.context.comment;
-        candidate.around = Some(self.surroundings(window, line.start));
+        candidate.mentioned = self.is_mentioned(window, &candidate, line.start, &[]);
         self.note_modern(&candidate);
         self.submit(candidate, None);
         self.context.inline.restart(next);

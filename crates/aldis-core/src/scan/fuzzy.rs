@@ -9,7 +9,7 @@ use super::engine::Engine;
 use super::text::{is_deceptive_text, trim_line_end};
 use super::window::Window;
 use crate::dialect::syntax::tag;
-use crate::dialect::{Dialect, Presence, Syntax};
+use crate::dialect::{Dialect, Presence, SignalDef, Syntax};
 use crate::signal::{Place, Reason, Span};
 
 /// How much of the end is looked at.
@@ -24,18 +24,21 @@ const LINE_MAX: usize = 200;
 pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removals: &Removals) {
     let start = window.end().saturating_sub(TAIL_MAX).max(window.base());
     let tail = window.slice(start, window.end());
-    let mut from = start;
-    for text in tail.split(|byte| *byte == b'\n') {
+    let mut at = 0;
+    for line_end in memchr::memchr_iter(b'\n', tail).chain([tail.len()]) {
+        let from = start + at as u64;
         let whole = from == 0 || from > start || window.byte(from - 1) == Some(b'\n');
-        let shown = trim_line_end(text);
+        let shown = trim_line_end(&tail[at..line_end]);
+        at = line_end + 1;
+        if !whole || shown.is_empty() || shown.len() > LINE_MAX {
+            continue;
+        }
         let end = from + shown.len() as u64;
         let span = Span { start: removals.original(from), end: removals.original_end(end) };
         let reported = |other: &Span| span.start < other.end && other.start < span.end;
-        let short = !shown.is_empty() && shown.len() <= LINE_MAX;
-        if whole && short && !engine.reported.iter().any(reported) {
+        if !engine.reported.iter().any(reported) {
             look_at_line(engine, window, removals, from, shown);
         }
-        from += text.len() as u64 + 1;
     }
 }
 
@@ -47,10 +50,10 @@ fn look_at_line(
     shown: &[u8],
 ) {
     let rules = engine.rules;
+    let Ok(text) = std::str::from_utf8(shown) else { return };
     for (index, dialect) in rules.dialects().iter().enumerate() {
-        let Some((name, reason)) = misspelled(dialect, shown) else { continue };
+        let Some((name, reason)) = misspelled(dialect, text) else { continue };
         let raw = removals.restore(start, shown);
-        let raw = String::from_utf8_lossy(&raw).into_owned();
         let span = Span {
             start: removals.original(start),
             end: removals.original_end(start + shown.len() as u64),
@@ -62,13 +65,15 @@ fn look_at_line(
 }
 
 /// Returns the name that a line was meant to hold.
-fn misspelled(dialect: &Dialect, line: &[u8]) -> Option<(String, Reason)> {
-    let text = std::str::from_utf8(line).ok()?;
+fn misspelled(dialect: &Dialect, text: &str) -> Option<(String, Reason)> {
     let head = match &dialect.syntax {
-        Syntax::Line(syntax) => match text.split_once(syntax.separator.as_str()) {
-            Some((head, _)) => head,
-            None => return bare_name(dialect, text),
-        },
+        Syntax::Line(syntax) => {
+            match memchr::memmem::find(text.as_bytes(), syntax.separator.as_bytes()) {
+                Some(length) => &text[..length],
+                // Such a line may be a name that takes no subject.
+                None => return named(dialect, text, |def| def.subject == Presence::None),
+            }
+        }
         Syntax::Block(block) => {
             let (key, name) = text.split_once(':')?;
             (resembles(key.trim(), &block.key).is_some() || key == block.key).then_some(name)?
@@ -77,23 +82,22 @@ fn misspelled(dialect: &Dialect, line: &[u8]) -> Option<(String, Reason)> {
         Syntax::Tag(tag) => return wrong_case_tag(dialect, tag, text),
         Syntax::Fence(_) | Syntax::Status(_) => return None,
     };
-    named(dialect, head)
+    named(dialect, head, |_| true)
 }
 
-fn named(dialect: &Dialect, head: &str) -> Option<(String, Reason)> {
+/// Returns which of the wanted names a head was meant to be.
+fn named(
+    dialect: &Dialect,
+    head: &str,
+    is_wanted: fn(&SignalDef) -> bool,
+) -> Option<(String, Reason)> {
     // Longer heads are sentences.
     if head.len() > 2 * NAME_MAX {
         return None;
     }
     let head = head.trim_matches(|c: char| c.is_whitespace() || "*_#`>-.".contains(c));
-    meant(dialect, head).map(|(name, reason)| (name.to_owned(), reason))
-}
-
-/// A line without a separator may be a name that takes no subject.
-fn bare_name(dialect: &Dialect, text: &str) -> Option<(String, Reason)> {
-    let (name, reason) = named(dialect, text)?;
-    let bare = dialect.signal(&name).is_some_and(|def| def.subject == Presence::None);
-    bare.then_some((name, reason))
+    let mut signals = dialect.signals.iter().filter(|def| is_wanted(def));
+    signals.find_map(|def| Some((def.name.to_string(), resembles(head, &def.name)?)))
 }
 
 /// A tag that is right but for its case.

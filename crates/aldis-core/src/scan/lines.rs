@@ -1,6 +1,7 @@
 //! Signals that own their lines: blocks, line signals, status blocks.
 
 use super::ansi::Removals;
+use super::claims::Candidate;
 use super::context::{is_quoting_line, is_quoting_prefix};
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow, Mask};
@@ -44,17 +45,18 @@ impl Engine<'_> {
             return Flow::On(self.at);
         }
         // What may need more text comes first: nothing has been changed when it waits.
+        let rules = self.rules;
         let mut blocks = Vec::new();
-        for (index, dialect) in self.rules.dialects().iter().enumerate() {
-            match self.read_blocks(window, index, dialect, line) {
+        for index in rules.families.lines.iter().copied() {
+            match self.read_blocks(window, index, &rules.dialects()[index], line) {
                 Ok(Some(found)) => blocks.push(found),
                 Ok(None) => {}
                 Err(wait) => return wait,
             }
         }
         if blocks.is_empty() {
-            let rules = self.rules;
-            for (index, dialect) in rules.dialects().iter().enumerate() {
+            for index in rules.families.lines.iter().copied() {
+                let dialect = &rules.dialects()[index];
                 if whole {
                     self.read_to = line.next;
                     self.read_line(window, removals, index, dialect, line);
@@ -126,7 +128,7 @@ impl Engine<'_> {
             terminal && fence.bare && fence.content == line.start && !self.context.comment
         });
         if let (Some(fence), Ok(_), Mask::None) = (inside, &candidate.result, self.mask) {
-            candidate.around = Some(self.surroundings(window, fence.start));
+            candidate.mentioned = self.is_mentioned(window, &candidate, fence.start, &[]);
             self.terminals.push(Terminal {
                 dialect: index,
                 candidate,
@@ -138,9 +140,7 @@ impl Engine<'_> {
             return;
         }
         candidate.quoted = self.is_quoted(window, line.start, None);
-        if !candidate.quoted {
-            candidate.around = Some(self.surroundings(window, line.start));
-        }
+        candidate.mentioned = self.is_mentioned(window, &candidate, line.start, &[]);
         self.submit(candidate, None);
     }
 
@@ -235,7 +235,7 @@ impl Engine<'_> {
         let (start, end) = draft.range;
         let mut candidate = self.candidate(window, removals, index, Ok(draft));
         candidate.quoted = self.is_quoted(window, start, None);
-        candidate.around = Some(self.surroundings(window, start));
+        candidate.mentioned = self.is_mentioned(window, &candidate, start, &[]);
         let terminal = Terminal {
             dialect: index,
             candidate,
@@ -266,9 +266,7 @@ impl Engine<'_> {
             line::Head::Signal(draft) => {
                 let mut candidate = self.candidate(window, removals, index, Ok(draft));
                 candidate.quoted = self.is_quoted(window, line.start, None);
-                if !candidate.quoted {
-                    candidate.around = Some(self.surroundings(window, line.start));
-                }
+                candidate.mentioned = self.is_mentioned(window, &candidate, line.start, &[]);
                 if self.verdict(&candidate).is_none() {
                     self.close_body(window, removals, line.start);
                     // The signal before may have been a request that swallows the rest.
@@ -352,8 +350,8 @@ impl Engine<'_> {
         let mut reason = misplaced(prefix);
         let claim = self.rules.dialects()[index].signal(name).map(|def| def.meaning);
         if reason == Reason::NotWholeLine && claim.is_some_and(Meaning::is_claim) {
-            let mut around = self.surroundings(window, start);
-            around.rest = " ".to_owned() + &after_name(&line.text[at..]);
+            let mut around = self.lead_in(window, self.line_start, start);
+            around.rest = (" ".to_owned() + &after_name(&line.text[at..])).into();
             if around.mention() {
                 reason = Reason::Mentioned;
             }
@@ -366,19 +364,36 @@ impl Engine<'_> {
         self.submit(candidate, None);
     }
 
-    /// Returns what stands around a claim that starts at `start`, which owns its line or ends it.
-    pub(crate) fn surroundings(&self, window: &Window<'_>, start: u64) -> Surroundings {
-        let (lead_in, adjacent) = self.lead_in(window, start);
-        Surroundings { lead_in, adjacent, ..Surroundings::default() }
+    /// Returns whether the text around only talks about a claim that starts at `start`, on the
+    /// current line or before it, and has `rest` behind it.
+    pub(crate) fn is_mentioned(
+        &self,
+        window: &Window<'_>,
+        candidate: &Candidate,
+        start: u64,
+        rest: &[u8],
+    ) -> bool {
+        if candidate.quoted || !self.is_claim(candidate.dialect, &candidate.result) {
+            return false;
+        }
+        let mut around = self.lead_in(window, self.line_start, start);
+        around.rest = String::from_utf8_lossy(rest);
+        around.mention()
     }
 
-    /// Returns the text before a claim, and whether it stands on its line or directly above.
-    pub(crate) fn lead_in(&self, window: &Window<'_>, start: u64) -> (String, bool) {
+    /// Returns the text before a claim on the line that starts at `line_start`, or directly above.
+    pub(crate) fn lead_in<'w>(
+        &self,
+        window: &Window<'w>,
+        line_start: u64,
+        start: u64,
+    ) -> Surroundings<'w> {
         let reach = start.saturating_sub(LEAD_IN_MAX);
-        let line_start = self.line_start.min(start);
+        let line_start = line_start.min(start);
         let same = window.slice(line_start.max(reach), start);
         if shows_words(same) {
-            return (String::from_utf8_lossy(same).into_owned(), true);
+            let lead_in = String::from_utf8_lossy(same);
+            return Surroundings { lead_in, adjacent: true, ..Surroundings::default() };
         }
         let mut before = window.slice(reach, line_start);
         let mut newlines = 0;
@@ -391,7 +406,8 @@ impl Engine<'_> {
             before = rest;
         }
         let last = &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..];
-        (String::from_utf8_lossy(last).into_owned(), newlines <= 1)
+        let lead_in = String::from_utf8_lossy(last);
+        Surroundings { lead_in, adjacent: newlines <= 1, ..Surroundings::default() }
     }
 }
 

@@ -3,6 +3,9 @@
 //! One vectorised pass over short literals runs at nearly the speed of memory; everything careful
 //! happens only where it hits. The searcher is fastest with up to 32 literals and takes at most 64,
 //! so larger sets are split into groups that each pass over a block while it is in the cache.
+//! `buckets` puts the literals of a group in the order that suits the searcher.
+
+mod buckets;
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
@@ -27,6 +30,22 @@ impl Kinds {
     /// A word that may take a claim back.
     pub(crate) const RETRACTION: Self = Self(32);
 
+    /// Something that makes its line worth reading.
+    pub(crate) const LINE_OR_BLOCK: Self = Self(Self::LINE.0 | Self::BLOCK.0);
+    /// Everything, in the order in which a place is looked at.
+    pub(crate) const STEPS: [Self; 6] = [
+        Self::COMMENT,
+        Self::FENCE,
+        Self::LINE_OR_BLOCK,
+        Self::TRAILER,
+        Self::TAG,
+        Self::RETRACTION,
+    ];
+
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     pub(crate) fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -40,7 +59,7 @@ impl Kinds {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit {
     /// Where the literal starts, relative to the text searched.
-    start: usize,
+    pub(crate) start: usize,
     /// Where the place itself is: behind the byte in front of it, if that is part of the literal.
     pub(crate) place: usize,
     /// Where the literal ends.
@@ -114,13 +133,6 @@ impl Prefilter {
         Self { groups: kept.chunks(size).map(Group::new).collect(), length_max }
     }
 
-    /// Joins two sets, each of which keeps its own groups.
-    pub(crate) fn and(mut self, other: Self) -> Self {
-        self.groups.extend(other.groups);
-        self.length_max = self.length_max.max(other.length_max);
-        self
-    }
-
     /// Returns the length of the longest literal.
     pub(crate) fn length_max(&self) -> usize {
         self.length_max
@@ -158,6 +170,7 @@ impl Prefilter {
 
 impl Group {
     fn new(literals: &[Literal]) -> Self {
+        let literals = buckets::arranged(literals);
         let patterns = literals.iter().map(|literal| &literal.text);
         let packed =
             Config::new().match_kind(MatchKind::LeftmostFirst).builder().extend(patterns).build();
@@ -168,7 +181,7 @@ impl Group {
                 .build(literals.iter().map(|literal| &literal.text))
                 .map_or(Engine::Empty, Engine::Automaton),
         };
-        Self { searcher, literals: literals.to_vec() }
+        Self { searcher, literals }
     }
 
     fn find(&self, text: &[u8], from: usize, end: usize) -> Option<Hit> {
@@ -236,7 +249,9 @@ pub(crate) fn covering_words<'n>(names: &[&'n str]) -> Vec<&'n str> {
         .iter()
         .flat_map(|name| {
             let parts = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(long);
-            parts.chain(std::iter::once(*name))
+            // Marks in front are more common than letters behind them.
+            let plain = name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+            parts.chain(std::iter::once(if long(&plain) { plain } else { *name }))
         })
         .collect();
     let covers: Vec<Vec<usize>> = words
@@ -249,10 +264,16 @@ pub(crate) fn covering_words<'n>(names: &[&'n str]) -> Vec<&'n str> {
     let mut chosen = Vec::new();
     while covered.contains(&false) {
         let gain = |index: &usize| covers[*index].iter().filter(|name| !covered[**name]).count();
-        let best = (0..words.len()).max_by_key(|index| (gain(index), words[*index].len()));
+        let value = |index: &usize| (gain(index), !is_logged(words[*index]), words[*index].len());
+        let best = (0..words.len()).max_by_key(value);
         let Some(best) = best.filter(|best| gain(best) > 0) else { break };
         covers[best].iter().for_each(|name| covered[*name] = true);
         chosen.push(words[best]);
     }
     chosen
+}
+
+/// Returns whether a word starts like those that logs are full of: the search stops at each.
+fn is_logged(word: &str) -> bool {
+    ["DEB", "ERR", "INF", "WAR"].iter().any(|start| word.starts_with(start))
 }

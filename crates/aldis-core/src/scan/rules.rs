@@ -1,24 +1,55 @@
 //! A set of dialects, compiled for scanning.
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::prefilter::{Kinds, Literal, Prefilter, covering_words};
 use super::verdict::RETRACTION_LITERALS;
 use crate::dialect::{Dialect, Syntax, builtins};
 
-/// A set of dialects, compiled for scanning. Building one costs about a tenth of a millisecond:
-/// build it once and share it.
+/// A set of dialects, compiled for scanning. Building one costs some tens of microseconds: build it
+/// once and share it.
 pub struct Rules {
     dialects: Vec<Arc<Dialect>>,
-    /// What to look for while nothing has been claimed.
-    pub(crate) quiet: Prefilter,
-    /// What to look for while a claim can still be taken back.
-    pub(crate) watchful: Prefilter,
+    /// What to look for.
+    pub(crate) places: Prefilter,
+    /// What signals are found by.
+    literals: Vec<Literal>,
     /// What to look for in a line of JSON that holds text.
-    json: Prefilter,
+    json: OnceLock<Prefilter>,
     /// The first bytes of lines that are only found behind a line end.
     line_starts: Vec<[u8; 3]>,
+    pub(crate) families: Families,
+}
+
+/// The indices of dialects by what their signals are looked for with.
+#[derive(Debug, Default)]
+pub(crate) struct Families {
+    /// Those whose signals own their lines.
+    pub(crate) lines: Vec<usize>,
+    pub(crate) fences: Vec<usize>,
+    pub(crate) tags: Vec<usize>,
+    pub(crate) trailers: Vec<usize>,
+}
+
+impl Families {
+    fn new(dialects: &[Arc<Dialect>]) -> Self {
+        let mut families = Self::default();
+        for (index, dialect) in dialects.iter().enumerate() {
+            match &dialect.syntax {
+                Syntax::Tag(_) => families.tags.push(index),
+                Syntax::Trailer(_) => families.trailers.push(index),
+                Syntax::Fence(_) => {
+                    families.fences.push(index);
+                    families.lines.push(index);
+                }
+                Syntax::Block(_) | Syntax::Line(_) | Syntax::Status(_) => {
+                    families.lines.push(index);
+                }
+            }
+        }
+        families
+    }
 }
 
 impl fmt::Debug for Rules {
@@ -36,23 +67,17 @@ impl Rules {
             .into_iter()
             .chain(dialects.iter().flat_map(|dialect| starts_of(dialect)))
             .collect();
-        let escaped = own.iter().flat_map(escaped);
-        // A printable character written as an escape must not hide a signal.
-        let escapes = (2..8).map(|high| Literal::new(&format!("\\u00{high}"), Kinds::LINE));
-        let json = Prefilter::new(escaped.chain(escapes).collect());
         let line_starts = own.iter().filter_map(|literal| match literal.text.as_slice() {
             [_, first, second, third, ..] if literal.skip == 1 => Some([*first, *second, *third]),
             _ => None,
         });
         let line_starts = line_starts.collect();
-        let quiet: Vec<Literal> = own.into_iter().chain(context_literals()).collect();
-        let retractions =
-            RETRACTION_LITERALS.iter().map(|word| Literal::new(word, Kinds::RETRACTION)).collect();
         Self {
+            families: Families::new(&dialects),
             dialects,
-            watchful: Prefilter::new(quiet.clone()).and(Prefilter::new(retractions)),
-            quiet: Prefilter::new(quiet),
-            json,
+            places: Prefilter::new(own.iter().cloned().chain(context_literals()).collect()),
+            literals: own,
+            json: OnceLock::new(),
             line_starts,
         }
     }
@@ -68,6 +93,11 @@ impl Rules {
         &self.dialects
     }
 
+    /// Returns the length of the longest literal that is looked for.
+    pub(crate) fn literal_max(&self) -> usize {
+        self.places.length_max().max(RETRACTION_MAX)
+    }
+
     /// Returns whether the first line of a message may be one that is otherwise only found behind a
     /// line end.
     pub(crate) fn may_start_line(&self, text: &[u8]) -> bool {
@@ -77,17 +107,40 @@ impl Rules {
     /// Returns whether a line of JSON may hold text that matters: `false` means that no string in it
     /// holds a signal. Names that are only misspelled may be overlooked.
     pub fn may_match_json(&self, line: &[u8]) -> bool {
-        self.json.hits(line)
+        self.json.get_or_init(|| json_filter(&self.literals)).hits(line)
     }
 }
 
-/// Returns what opens fences and comments. A fence may be indented.
-fn context_literals() -> Vec<Literal> {
-    let before = [b'\n', b' ', b'\t'];
-    let fences = before.iter().flat_map(|before| {
-        ["```", "~~~"].map(|fence| Literal::after(*before, fence, Kinds::FENCE))
+/// Returns what to look for while a claim can be taken back.
+pub(crate) fn retractions() -> &'static Prefilter {
+    static WORDS: LazyLock<Prefilter> = LazyLock::new(|| {
+        let literals = RETRACTION_LITERALS.iter();
+        Prefilter::new(literals.map(|word| Literal::new(word, Kinds::RETRACTION)).collect())
     });
-    fences.chain([Literal::new("<!--", Kinds::COMMENT)]).collect()
+    &WORDS
+}
+
+/// The length of the longest word that takes something back.
+const RETRACTION_MAX: usize = {
+    let (mut max, mut index) = (0, 0);
+    while index < RETRACTION_LITERALS.len() {
+        let length = RETRACTION_LITERALS[index].len();
+        max = if length > max { length } else { max };
+        index += 1;
+    }
+    max
+};
+
+fn json_filter(literals: &[Literal]) -> Prefilter {
+    // A printable character written as an escape must not hide a signal.
+    let escapes = (2..8).map(|high| Literal::new(&format!("\\u00{high}"), Kinds::LINE));
+    Prefilter::new(literals.iter().flat_map(escaped).chain(escapes).collect())
+}
+
+/// Returns what opens fences and comments.
+fn context_literals() -> [Literal; 3] {
+    let fence = |run| Literal::new(run, Kinds::FENCE);
+    [fence("```"), fence("~~~"), Literal::new("<!--", Kinds::COMMENT)]
 }
 
 /// Returns words of which every line that may hold a signal holds at least one.

@@ -4,10 +4,11 @@
 
 use super::ansi::Removals;
 use super::claims::Candidate;
+use super::context::is_in_quotation_marks;
 use super::draft::Defect;
 use super::engine::{Engine, Flow};
-use super::text::SIGNAL_MAX;
-use super::verdict::{LEAD_IN_MAX, Surroundings};
+use super::text::{SIGNAL_MAX, hides_text};
+use super::verdict::LEAD_IN_MAX;
 use super::window::Window;
 use crate::dialect::syntax::tag::Syntax as Tag;
 use crate::dialect::{Dialect, Payload, Syntax};
@@ -37,33 +38,33 @@ impl TagState {
             Self::Held { .. } | Self::Idle => None,
         }
     }
+
+    /// Returns the start of the first tag that is open.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        match self {
+            Self::Open { around: Some((outer, _)), .. } | Self::Held { outer, .. } => {
+                Some(outer.start)
+            }
+            Self::Open { opening, around: None } => Some(opening.start),
+            Self::Idle => None,
+        }
+    }
 }
 
 /// An opening tag.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Opening {
     start: u64,
     content: u64,
     place: Place,
-    raw: String,
-    lead_in: String,
-    adjacent: bool,
-    since_tag: String,
-    hidden: bool,
+    /// Where its line starts.
+    line_start: u64,
+    /// Where the tag before it ended.
+    last_tag_end: u64,
+    /// Its text, if that is not simply the tag.
+    raw: Option<String>,
     /// What it says, once that is known.
     name: Option<String>,
-}
-
-impl Opening {
-    /// Returns what stands around the tag, given what follows on the line it is closed on.
-    fn around(self, rest: String) -> Surroundings {
-        Surroundings {
-            lead_in: self.lead_in,
-            adjacent: self.adjacent,
-            rest,
-            since_tag: Some(self.since_tag),
-        }
-    }
 }
 
 /// How far closing tags of a dialect have been looked for. Never starts over.
@@ -77,9 +78,10 @@ impl Engine<'_> {
     /// An opening tag.
     pub(crate) fn on_tag(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
         let rules = self.rules;
-        let mut next = at + 1;
-        for (index, dialect) in rules.dialects().iter().enumerate() {
-            let Syntax::Tag(tag) = &dialect.syntax else { continue };
+        let (read, mut next) = std::mem::take(&mut self.tags_read);
+        next = next.max(at + 1);
+        for (position, index) in rules.families.tags.iter().copied().enumerate().skip(read) {
+            let Syntax::Tag(tag) = &rules.dialects()[index].syntax else { continue };
             if !window.from(at).starts_with(tag.open.as_bytes()) {
                 continue;
             }
@@ -90,7 +92,10 @@ impl Engine<'_> {
             };
             match flow {
                 Flow::On(after) => next = next.max(after),
-                Flow::Wait => return Flow::Wait,
+                Flow::Wait => {
+                    self.tags_read = (position, next);
+                    return Flow::Wait;
+                }
             }
         }
         Flow::On(next)
@@ -104,19 +109,21 @@ impl Engine<'_> {
 
     fn set_tag(&mut self, index: usize, state: TagState) {
         self.open_tags += 1;
+        self.due = 0;
         self.tags[index] = state;
     }
 
     /// Returns the next closing tag of a dialect in which one is awaited.
     pub(crate) fn next_close(&mut self, window: &Window<'_>) -> Option<(u64, usize)> {
+        let rules = self.rules;
         let mut first: Option<(u64, usize)> = None;
-        for index in 0..self.tags.len() {
+        for index in rules.families.tags.iter().copied() {
             let (from, start) = match &self.tags[index] {
                 TagState::Idle => continue,
                 TagState::Open { opening, .. } => (opening.content, opening.start),
                 TagState::Held { outer, .. } => (self.at, outer.start),
             };
-            let Syntax::Tag(tag) = &self.rules.dialects()[index].syntax else { continue };
+            let Syntax::Tag(tag) = &rules.dialects()[index].syntax else { continue };
             let found = self.closers[index].find(window, tag, from, start);
             first = first.into_iter().chain(found.map(|at| (at, index))).min();
         }
@@ -152,9 +159,8 @@ impl Engine<'_> {
                 self.on_quoted(window, removals, index, tag, (start, end))
             };
         }
-        let opening = self.opening(window, removals, start, end);
-        let state = self.take_tag(index);
-        let around = match state {
+        let opening = self.opening(window, removals, tag, (start, end));
+        let around = match self.take_tag(index) {
             TagState::Idle => None,
             TagState::Open { opening: mut left, around } => {
                 self.release(index, around);
@@ -185,29 +191,29 @@ impl Engine<'_> {
             return Flow::On(end);
         };
         let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
-        let line_end = end + rest.len() as u64;
-        let rest = String::from_utf8_lossy(rest).into_owned();
         let content = window.slice(opening.content, start);
         let dialect = &self.rules.dialects()[index];
         let result = tag.read(dialect, content, (opening.start, end));
         let state = self.take_tag(index);
         let TagState::Open { opening, around } = state else { return Flow::On(end) };
-        let (_, raw) = self.place(window, removals, opening.start, end);
+        let raw = removals.restore(opening.start, window.slice(opening.start, end));
         let mut place = opening.place;
         place.span.end = removals.original_end(end);
-        let lines = window.slice(opening.start, line_end);
+        let line = window.slice(opening.near(), opening.start);
+        let lines = window.slice(opening.start, end + rest.len() as u64);
         let before = window.slice(opening.start.saturating_sub(LEAD_IN_MAX), opening.start);
         let before = &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..];
-        let candidate = Candidate {
+        let mut candidate = Candidate {
             dialect: index,
             result,
             place,
             raw,
-            quoted: super::context::is_in_quotation_marks(before, rest.as_bytes()),
-            hidden: opening.hidden || super::text::hides_text(lines),
-            around: Some(opening.around(rest)),
+            quoted: is_in_quotation_marks(before, rest),
+            hidden: hides_text(line) || hides_text(lines),
+            mentioned: false,
             legacy: false,
         };
+        candidate.mentioned = self.is_tag_mentioned(window, &candidate, &opening, rest);
         self.last_tag_end = end;
         match around {
             Some((outer, mut inner)) => {
@@ -253,12 +259,11 @@ impl Engine<'_> {
             }
         }
         let Some(rest) = rest_of_line(window, whole.1) else { return Flow::Wait };
-        let rest = String::from_utf8_lossy(rest).into_owned();
         let quoted = self.is_quoted(window, start, Some(whole.1));
         let mut candidate = self.candidate(window, removals, index, result);
-        let opening = self.opening(window, removals, start, end);
+        let opening = self.opening(window, removals, tag, (start, end));
         candidate.quoted = quoted;
-        candidate.around = Some(opening.around(rest));
+        candidate.mentioned = self.is_tag_mentioned(window, &candidate, &opening, rest);
         self.last_tag_end = whole.1;
         self.submit(candidate, None);
         Flow::On(whole.1)
@@ -290,24 +295,34 @@ impl Engine<'_> {
         &mut self,
         window: &Window<'_>,
         removals: &Removals,
-        start: u64,
-        end: u64,
+        tag: &Tag,
+        (start, end): (u64, u64),
     ) -> Opening {
-        let (place, raw) = self.place(window, removals, start, end);
-        let (lead_in, adjacent) = self.lead_in(window, start);
-        let from = self.last_tag_end.max(self.line_start).max(start.saturating_sub(LEAD_IN_MAX));
-        let line = window.slice(self.line_start.max(start.saturating_sub(LEAD_IN_MAX)), start);
-        Opening {
-            start,
-            content: end,
-            place,
-            raw,
-            lead_in,
-            adjacent,
-            since_tag: String::from_utf8_lossy(window.slice(from.min(start), start)).into_owned(),
-            hidden: super::text::hides_text(line),
-            name: None,
+        let place = self.place(window, removals, start, end);
+        // Colours inside make it longer.
+        let plain = place.span.end - place.span.start == tag.open.len() as u64;
+        let raw = (!plain).then(|| removals.restore(start, window.slice(start, end)));
+        let (line_start, last_tag_end) = (self.line_start, self.last_tag_end);
+        Opening { start, content: end, place, line_start, last_tag_end, raw, name: None }
+    }
+
+    /// Returns whether the text around only talks about a tag that has `rest` behind it.
+    fn is_tag_mentioned(
+        &self,
+        window: &Window<'_>,
+        candidate: &Candidate,
+        opening: &Opening,
+        rest: &[u8],
+    ) -> bool {
+        if candidate.quoted || !self.is_claim(candidate.dialect, &candidate.result) {
+            return false;
         }
+        let start = opening.start;
+        let from = opening.last_tag_end.max(opening.near()).min(start);
+        let mut around = self.lead_in(window, opening.line_start, start);
+        around.rest = String::from_utf8_lossy(rest);
+        around.since_tag = Some(String::from_utf8_lossy(window.slice(from, start)));
+        around.mention()
     }
 
     /// Returns the known name that follows an opening tag.
@@ -319,17 +334,22 @@ impl Engine<'_> {
     }
 
     fn unclosed(&mut self, index: usize, opening: Opening, reason: Reason) {
-        let name = opening.name.unwrap_or_else(|| tag_name(&self.rules.dialects()[index]));
+        let dialect = &self.rules.dialects()[index];
+        let name = opening.name.unwrap_or_else(|| tag_name(dialect));
+        let raw = opening.raw.unwrap_or_else(|| match &dialect.syntax {
+            Syntax::Tag(tag) => tag.open.clone(),
+            _ => String::new(),
+        });
         let range = (opening.start, opening.content);
         self.submit(
             Candidate {
                 dialect: index,
                 result: Err(Defect::new(reason, name, range)),
                 place: opening.place,
-                raw: opening.raw,
+                raw,
                 quoted: false,
                 hidden: false,
-                around: None,
+                mentioned: false,
                 legacy: false,
             },
             None,
@@ -393,6 +413,13 @@ impl Engine<'_> {
             }
             TagState::Held { inner, outer } => self.release(index, Some((outer, inner))),
         }
+    }
+}
+
+impl Opening {
+    /// Returns where what stands before it on its line starts, as far as that matters.
+    fn near(&self) -> u64 {
+        self.line_start.max(self.start.saturating_sub(LEAD_IN_MAX)).min(self.start)
     }
 }
 

@@ -14,7 +14,8 @@ impl Engine<'_> {
     /// A keyword that may end the message.
     pub(crate) fn on_trailer(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
         let rules = self.rules;
-        for (index, dialect) in rules.dialects().iter().enumerate() {
+        for index in rules.families.trailers.iter().copied() {
+            let dialect = &rules.dialects()[index];
             let Syntax::Trailer(trailer) = &dialect.syntax else { continue };
             let Some((length, exact)) = keyword_at(trailer, window.from(at)) else { continue };
             let end = at + length as u64;
@@ -40,9 +41,7 @@ impl Engine<'_> {
             let draft = Draft { name, range, ..Draft::default() };
             let mut candidate = self.candidate(window, removals, index, Ok(draft));
             candidate.quoted = self.is_quoted(window, at, Some(end));
-            let mut around = self.surroundings(window, at);
-            around.rest = String::from_utf8_lossy(rest).into_owned();
-            candidate.around = Some(around);
+            candidate.mentioned = self.is_mentioned(window, &candidate, at, rest);
             if trailer.require_at_end {
                 // What is still here has nothing but white space behind it.
                 self.terminals.retain(|terminal| terminal.dialect != index || !terminal.repeats);

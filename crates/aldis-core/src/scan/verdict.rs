@@ -4,6 +4,7 @@
 //! asked for once more, with the reason quoted. The tables therefore lean towards refusing. They are
 //! documented in `docs/near-misses.md` and scored on labelled examples.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
@@ -17,18 +18,18 @@ pub(crate) const RETRACTION_REACH: u64 = 4 * 1024;
 
 /// What stands around a claim.
 #[derive(Debug, Default)]
-pub(crate) struct Surroundings {
+pub(crate) struct Surroundings<'w> {
     /// What stands before it on its line, or the last line before that shows anything.
-    pub(crate) lead_in: String,
+    pub(crate) lead_in: Cow<'w, str>,
     /// Whether the lead-in stands on the claim's line or directly above it.
     pub(crate) adjacent: bool,
     /// What follows on its line.
-    pub(crate) rest: String,
+    pub(crate) rest: Cow<'w, str>,
     /// For tags: the words before it on its line since the last tag.
-    pub(crate) since_tag: Option<String>,
+    pub(crate) since_tag: Option<Cow<'w, str>>,
 }
 
-impl Surroundings {
+impl Surroundings<'_> {
     /// Returns whether the text around only talks about the claim.
     pub(crate) fn mention(&self) -> bool {
         if self.since_tag.as_deref().is_some_and(is_mid_sentence) {

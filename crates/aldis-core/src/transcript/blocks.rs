@@ -138,6 +138,11 @@ impl Calls {
         self.recent.push_back(call);
     }
 
+    /// Returns whether any call was one of an agent.
+    pub(super) fn has_agents(&self) -> bool {
+        !self.agents.is_empty()
+    }
+
     /// Returns the origin of a call's result.
     pub(super) fn result(&self, id: &str, cwd: &str) -> Origin {
         if self.agents.contains(id) {

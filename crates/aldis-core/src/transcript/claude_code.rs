@@ -44,8 +44,46 @@ struct Group {
     /// Its first entry: a message is live if it began on the live branch.
     node: u32,
     matters: bool,
-    /// The lines that may hold text, with their numbers.
-    lines: Vec<(u64, Vec<u8>)>,
+    /// Its lines that may hold text.
+    parts: Vec<Part>,
+}
+
+/// What is kept of a line until its message is complete.
+#[derive(Debug)]
+enum Part {
+    /// Its number and bytes: it says nothing of interest, but others of its message may.
+    Line(u64, Vec<u8>),
+    Said(Words),
+}
+
+/// What one line says.
+#[derive(Debug)]
+struct Words {
+    spot: Spot,
+    id: Option<String>,
+    origin: Origin,
+    text: String,
+    asides: Vec<(Origin, String)>,
+}
+
+impl Words {
+    fn read(
+        number: u64,
+        record: &Record<'_>,
+        said: &Said<'_>,
+        calls: &mut Calls,
+        out: &Out<'_>,
+    ) -> Self {
+        let spoken = record.spoken(said, calls, out.may_matter);
+        let place = |(origin, aside)| (record.place(origin), aside);
+        Self {
+            spot: record.spot(number),
+            id: said.id.as_ref().or(record.uuid.as_ref()).map(|id| id.to_owned()),
+            origin: record.place(record.speaker(said)),
+            text: spoken.text,
+            asides: spoken.asides.into_iter().map(place).collect(),
+        }
+    }
 }
 
 /// A message that waits for the end of the file.
@@ -95,7 +133,7 @@ impl ClaudeCode {
                 let group = self.group(id, known.sidechain, node, out);
                 match &known.call {
                     Some(call) => self.calls.note_path(call.id, call.name, call.path),
-                    None => group.lines.push((line.number, line.bytes.to_vec())),
+                    None => group.parts.push(Part::Line(line.number, line.bytes.to_vec())),
                 }
             }
             Kind::Other => {
@@ -133,15 +171,23 @@ impl ClaudeCode {
         matters: bool,
         out: &mut Out<'_>,
     ) {
-        let print = shape::print(line.bytes, matters);
+        // The same line has the same print, also where results begin to matter half-way.
+        let whole = matters && (record.is_assistant() || !out.signals_only);
+        let print = shape::print(line.bytes, whole);
         let entry = record.entry(said, print, self.chain.is_empty());
         let Some(node) = self.chain.add(&entry) else { return };
         if record.is_assistant() {
             let id = said.id.as_ref().map_or(0, |id| key(id.as_bytes()));
-            record.spoken(said, &mut self.calls, &|_| false);
+            let part = match matters || out.following {
+                true => Part::Said(Words::read(line.number, record, said, &mut self.calls, out)),
+                false => {
+                    record.spoken(said, &mut self.calls, &|_| false);
+                    Part::Line(line.number, line.bytes.to_vec())
+                }
+            };
             let group = self.group(id, entry.sidechain, node, out);
             group.matters |= matters;
-            group.lines.push((line.number, line.bytes.to_vec()));
+            group.parts.push(part);
             if out.following && said.stop_reason.is_some() {
                 self.close_all(|group| group.key == id, out);
             }
@@ -186,8 +232,8 @@ impl ClaudeCode {
                 self.close_all(old, out);
             }
             let index = out.utter();
-            let lines = Vec::new();
-            self.open.push(Group { key, sidechain, index, node, matters: false, lines });
+            let parts = Vec::new();
+            self.open.push(Group { key, sidechain, index, node, matters: false, parts });
             self.open.len() - 1
         });
         &mut self.open[at]
@@ -202,10 +248,10 @@ impl ClaudeCode {
 
     fn close(&mut self, group: Group, out: &mut Out<'_>) {
         if group.matters || out.following {
-            for ready in self.messages(&group, out) {
+            for ready in self.messages(group, out) {
                 self.give(ready.node, ready.message, out);
             }
-        } else if !group.sidechain && !group.lines.is_empty() {
+        } else if !group.sidechain && !group.parts.is_empty() {
             if self.recent.len() >= RECENT_MAX {
                 self.recent.pop_front();
             }
@@ -213,27 +259,33 @@ impl ClaudeCode {
         }
     }
 
-    /// Reads a group's lines: its text as one message, and what else is in it.
-    fn messages(&mut self, group: &Group, out: &Out<'_>) -> Vec<Ready> {
+    /// Puts a group's lines together: its text as one message, and what else is in it.
+    fn messages(&mut self, group: Group, out: &Out<'_>) -> Vec<Ready> {
+        let Group { index, node, parts, .. } = group;
         let mut ready = Vec::new();
         let mut text = String::new();
         let mut speech: Option<(Spot, Option<String>, Origin)> = None;
-        for (number, bytes) in &group.lines {
-            // Kept lines are parsed a second time; they were well formed the first time or only
-            // looked so, and then they say nothing.
-            let Ok((record, said)) = Record::read(bytes) else { continue };
-            let spoken = record.spoken(&said, &mut self.calls, out.may_matter);
-            let spot = record.spot(*number);
-            let id = said.id.as_ref().or(record.uuid.as_ref()).map(|id| id.to_owned());
-            for (origin, aside) in spoken.asides {
-                let message = message(group.index, spot, id.clone(), record.place(origin), aside);
-                ready.push(Ready { node: Some(group.node), message });
+        for part in parts {
+            let words = match part {
+                Part::Said(words) => words,
+                Part::Line(number, bytes) => {
+                    // Such a line was well formed or only looked so, and then it says nothing.
+                    let Ok((record, said)) = Record::read(&bytes) else { continue };
+                    Words::read(number, &record, &said, &mut self.calls, out)
+                }
+            };
+            let Words { spot, id, origin, text: spoken, asides } = words;
+            for (origin, aside) in asides {
+                let message = message(index, spot, id.clone(), origin, aside);
+                ready.push(Ready { node: Some(node), message });
             }
-            if spoken.text.is_empty() {
+            if spoken.is_empty() {
                 continue;
             }
-            join(&mut text, &spoken.text);
-            let origin = record.place(record.speaker(&said));
+            match text.is_empty() {
+                true => text = spoken,
+                false => join(&mut text, &spoken),
+            }
             // A message that was cut off or written by the host is so as a whole.
             let origin = match speech.take() {
                 Some((_, _, before)) if !before.may_signal() && !before.sidechain => before,
@@ -242,10 +294,15 @@ impl ClaudeCode {
             speech = Some((spot, id, origin));
         }
         if let Some((spot, id, origin)) = speech {
-            let message = message(group.index, spot, id, origin, text);
-            ready.push(Ready { node: Some(group.node), message });
+            let message = message(index, spot, id, origin, text);
+            ready.push(Ready { node: Some(node), message });
         }
         ready
+    }
+
+    /// Whether a line that says nothing may still decide which branch is live.
+    fn may_branch(&mut self, known: &Known<'_>) -> bool {
+        known.kind == Kind::Other && self.chain.may_branch(key(known.parent))
     }
 
     fn give(&mut self, node: Option<u32>, message: Message, out: &mut Out<'_>) {
@@ -266,7 +323,7 @@ impl ClaudeCode {
             if last.is_some_and(|last| group.index < last) {
                 return;
             }
-            let found = self.messages(&group, out).into_iter();
+            let found = self.messages(group, out).into_iter();
             if let Some(found) = found.filter(is_speech).find(|ready| ready.is_live(live)) {
                 self.ready.push(found);
                 return;
@@ -277,13 +334,27 @@ impl ClaudeCode {
 
 impl Host for ClaudeCode {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+        if out.following {
+            return self.parsed(line, (out.may_matter)(line.bytes), out);
+        }
+        // Of results only those of sub-agents can signal.
+        let results_matter = !out.signals_only || self.calls.has_agents();
+        let known = if results_matter { None } else { self.shapes.recognise(line.bytes) };
+        if let Some(known) = &known
+            && known.kind == Kind::Other
+            && !self.may_branch(known)
+        {
+            self.known(line, known, out);
+            return Ok(());
+        }
         let matters = (out.may_matter)(line.bytes);
-        if !matters && !out.following {
+        if !matters {
             if shape::is_metadata(line.bytes) {
                 return Ok(());
             }
-            if let Some(known) = self.shapes.recognise(line.bytes)
-                && !(known.kind == Kind::Other && self.chain.may_branch(key(known.parent)))
+            let known = known.or_else(|| self.shapes.recognise(line.bytes));
+            if let Some(known) = known
+                && !self.may_branch(&known)
             {
                 self.known(line, &known, out);
                 return Ok(());

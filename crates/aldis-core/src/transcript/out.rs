@@ -65,6 +65,8 @@ pub(super) struct Out<'a> {
     pub(super) utterances: &'a mut u64,
     /// Whether messages are wanted as they come, before the end is known.
     pub(super) following: bool,
+    /// Whether only what agents say is wanted.
+    pub(super) signals_only: bool,
 }
 
 impl Out<'_> {

@@ -299,6 +299,31 @@ proptest! {
     }
 
     #[test]
+    fn signals_only_leaves_out_nothing_that_may_signal(
+        (bytes, format) in any_sample(),
+        copies in prop::collection::vec(any::<(prop::sample::Index, prop::sample::Index)>(), 0..4),
+        gaps in prop::collection::vec(any::<prop::sample::Index>(), 0..3),
+    ) {
+        let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        for (from, to) in copies {
+            lines.insert(to.index(lines.len()), lines[from.index(lines.len())]);
+        }
+        for gap in gaps {
+            // Of a single line nothing may be missing.
+            if lines.len() > 1 {
+                lines.remove(gap.index(lines.len()));
+            }
+        }
+        let bytes = lines.concat();
+        let mut heard = Vec::new();
+        let mut reader = Reader::new(format, &marked).signals_only();
+        reader.push(&bytes, &mut |message| heard.push(message));
+        reader.finish(&mut |message| heard.push(message));
+        let (all, _) = read_chunks(format, [&*bytes], &marked);
+        prop_assert_eq!(signalling(&heard), signalling(&all));
+    }
+
+    #[test]
     fn damaged_input_never_panics(
         (mut bytes, format) in any_sample(),
         hits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..30),

@@ -4,6 +4,7 @@
 //! exit with 0, which lets the agent stop, and to leave a line in the alarms.
 
 use std::env;
+use std::ffi::OsStr;
 use std::io::{Read, Write as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum as _};
 
 use super::Outcome;
 use crate::alarms::{self, Alarm};
@@ -37,6 +38,13 @@ pub(super) struct HookArgs {
     /// The host it is registered with
     #[arg(value_enum)]
     host: Host,
+}
+
+impl HookArgs {
+    /// Reads the only argument that hooks are registered with.
+    pub(super) fn plain(host: &OsStr) -> Option<Self> {
+        Some(Self { host: Host::from_str(host.to_str()?, false).ok()? })
+    }
 }
 
 /// Set once the answer is given: from then on being late harms nobody.

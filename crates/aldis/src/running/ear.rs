@@ -35,7 +35,7 @@ pub(super) struct Ear<'r> {
 enum Kind<'r> {
     /// Too little was said to know.
     Undecided(Vec<u8>),
-    Text(Scanner<'r>),
+    Text(Box<Scanner<'r>>),
     Stream(Reader<'r>),
 }
 
@@ -73,7 +73,7 @@ impl<'r> Ear<'r> {
 
     fn settle(&mut self, head: &[u8]) {
         self.kind = match self.input.resolve(head) {
-            Format::Text => Kind::Text(Scanner::new(self.rules, Origin::assistant())),
+            Format::Text => Kind::Text(Box::new(Scanner::new(self.rules, Origin::assistant()))),
             format => Kind::Stream(Reader::new(format, &|_| true).following()),
         };
     }

@@ -2,8 +2,14 @@
 
 mod cases;
 mod commands;
+#[cfg(target_os = "linux")]
 mod crash;
 mod crowd;
+#[cfg(target_os = "linux")]
+mod disk;
+#[cfg(target_os = "linux")]
+mod fault;
+mod hook;
 mod hostile;
 pub(crate) mod project;
 mod tokens;

@@ -112,7 +112,7 @@ impl<'a> Reading<'a> {
         let mut draft = Draft { range: (opening.start, first.seen_end()), ..Draft::default() };
         let known = dialect.signals.iter().find(|def| def.name.eq_ignore_ascii_case(&written));
         let mut defect = None;
-        let close = meant(dialect, &written);
+        let close = if known.is_none() { meant(dialect, &written) } else { None };
         match known {
             Some(def) => draft.name = def.name.clone(),
             None if close.is_some() => defect = close.map(|(_, reason)| reason),

@@ -88,8 +88,14 @@ impl Syntax {
         line: &[u8],
     ) -> Option<(&'d SignalDef, usize)> {
         let text = trim_line_end(line);
+        let mut begins = [false; 256];
+        for def in &dialect.signals {
+            def.name.bytes().take(1).for_each(|first| begins[usize::from(first)] = true);
+        }
         let starts = (0..text.len()).filter(|at| {
-            text[*at].is_ascii_alphanumeric() && (*at == 0 || !continues_name(text[*at - 1]))
+            begins[usize::from(text[*at])]
+                && text[*at].is_ascii_alphanumeric()
+                && (*at == 0 || !continues_name(text[*at - 1]))
         });
         starts
             .filter_map(|at| {

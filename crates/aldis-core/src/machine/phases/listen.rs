@@ -159,7 +159,7 @@ pub(super) fn on_resume(state: &mut State, now: Timestamp, token: Option<&str>) 
     state.last_activity = Some(now);
     state.heard_to = None;
     state.untold = true;
-    state.handed_over = false;
+    (state.handed_over, state.over) = (false, false);
     state.open_since = Some(now);
     state.governor = Governor::default();
     state.rotate_token(token);

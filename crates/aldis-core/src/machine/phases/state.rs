@@ -254,14 +254,15 @@ pub struct State {
     pub untold: bool,
     /// Whether a sub-agent completed the last phase and the main agent has yet to hear of it.
     pub handed_over: bool,
+    /// Whether a sub-agent completed the run's very last phase: the main agent's stop ends the run.
+    #[serde(default)]
+    pub over: bool,
     /// Since when any session may take the run over.
     pub open_since: Option<Timestamp>,
     /// The run token of this phase.
     pub token: Option<String>,
     /// The counters that let go.
     pub governor: Governor,
-    /// The digest of the view before the last step, for recognising one that was never written.
-    pub prior_view: Option<String>,
 }
 
 /// What must now be done. Exhaustive: whoever performs effects must know all of them.
@@ -352,17 +353,16 @@ impl State {
             response: None,
             untold: true,
             handed_over: false,
+            over: false,
             open_since: Some(now),
             token,
             governor: Governor::default(),
-            prior_view: None,
         }
     }
 
     /// Takes one event. Time may stand still but is never asked for.
     pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
-        let before = self.view_digest();
-        let outcome = match event {
+        match event {
             Event::Stop(stop) => stop::on_stop(self, now, stop),
             Event::SubagentStop { session, agent, said, fresh_token } => {
                 let heard = stop::Subagent { agent: agent.as_deref(), said, fresh_token };
@@ -384,11 +384,7 @@ impl State {
             Event::Cancel { by } => listen::on_cancel(self, now, by),
             Event::Edited { members } => listen::on_edit(self, members),
             Event::Resume { fresh_token } => listen::on_resume(self, now, fresh_token.as_deref()),
-        };
-        if outcome.decision.is_some() {
-            self.prior_view = Some(before);
         }
-        outcome
     }
 
     /// Returns whether the run can go on after [`Event::Resume`].
@@ -442,7 +438,7 @@ impl State {
         self.active = false;
         self.exit_reason = Some(reason);
         self.token = None;
-        (self.untold, self.handed_over) = (false, false);
+        (self.untold, self.handed_over, self.over) = (false, false, false);
         match reason {
             ExitReason::AllPhasesComplete | ExitReason::AutoCompleteSignal => {
                 COMPLETE.clone_into(&mut self.phase);

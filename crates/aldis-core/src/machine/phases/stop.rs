@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::event::{Hold, Said, SaidSignal, Stop};
+use super::hearing::{EVIDENCE_MAX, Hearing};
 use super::pipeline::COMPLETE;
 use super::prompts::{self, Feedback};
 use super::said::{self, Fate};
@@ -13,26 +14,11 @@ use crate::machine::{Decision, Evidence, Refusal};
 use crate::signal::Meaning;
 use crate::time::Timestamp;
 
-/// How many findings a decision quotes.
-const EVIDENCE_MAX: usize = 8;
-
 /// What a sub-agent's stop brings.
 pub(super) struct Subagent<'e> {
     pub(super) agent: Option<&'e str>,
     pub(super) said: &'e [Said],
     pub(super) fresh_token: &'e Option<String>,
-}
-
-/// What came of the signals.
-#[derive(Default)]
-struct Hearing {
-    /// The phases that were completed, in order.
-    completed: Vec<String>,
-    ended: Option<ExitReason>,
-    /// An error, and whether the agent can recover from it.
-    error: Option<bool>,
-    refused: Vec<(String, Refusal)>,
-    evidence: Vec<Evidence>,
 }
 
 /// Judges a stop of the main agent.
@@ -51,14 +37,15 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
     }
     state.governor.observe(stop);
     let stop = &with_response(state, stop);
-    let hearing = hear(state, now, &stop.said, stop.fresh_token.as_deref());
+    let hearing = Hearing::default();
+    let hearing = hear(state, now, &stop.said, stop.fresh_token.as_deref(), hearing);
     state.last_activity = Some(now);
     state.last_checked = Some(now);
     state.heard_until = Some(now);
     if stop.heard_to.is_some() {
         state.heard_to.clone_from(&stop.heard_to);
     }
-    if stop.token_leaked && hearing.completed.is_empty() {
+    if stop.token_leaked && hearing.completed.is_empty() && hearing.ended.is_none() {
         state.rotate_token(stop.fresh_token.as_deref());
     }
     decide(state, now, stop, hearing)
@@ -88,14 +75,15 @@ pub(super) fn on_subagent_stop(
         return Outcome::untouched();
     }
     state.last_activity = Some(now);
-    let hearing = hear(state, now, heard.said, heard.fresh_token.as_deref());
+    let hearing = Hearing { listening: true, ..Hearing::default() };
+    let hearing = hear(state, now, heard.said, heard.fresh_token.as_deref(), hearing);
     let who = heard.agent.unwrap_or("without a name");
     let decision = if hearing.completed.is_empty() {
         decision(state, "phases/listen", "Heard a sub-agent stop", hearing.evidence)
             .because(format!("sub-agent {who} completed no phase"))
             .next("nothing to do")
     } else {
-        state.handed_over = hearing.ended.is_none();
+        state.handed_over = true;
         let done = hearing.completed.join(", ");
         decision(state, "phases/4", &format!("Phase {done} is complete"), hearing.evidence)
             .because(format!("sub-agent {who} said so"))
@@ -163,8 +151,13 @@ fn stale(state: &mut State, now: Timestamp) -> Outcome {
 }
 
 /// Applies the signals in text order.
-fn hear(state: &mut State, now: Timestamp, said: &[Said], fresh: Option<&str>) -> Hearing {
-    let mut hearing = Hearing::default();
+fn hear(
+    state: &mut State,
+    now: Timestamp,
+    said: &[Said],
+    fresh: Option<&str>,
+    mut hearing: Hearing,
+) -> Hearing {
     for (signal, fate) in said::judge(state, said) {
         if hearing.ended.is_some() {
             break;
@@ -251,10 +244,15 @@ fn complete(
     hearing.quote("signal", signal, None);
     let said_at = signal.at.unwrap_or(now).max(state.phase_started_at);
     let next = state.pipeline.next(&state.phase, &state.config.skip).unwrap_or(COMPLETE).to_owned();
-    let phase = std::mem::replace(&mut state.phase, next);
-    state.durations.insert(phase.clone(), said_at.since(state.phase_started_at).as_secs());
-    state.completed.insert(phase.clone());
-    hearing.completed.push(phase);
+    state.durations.insert(state.phase.clone(), said_at.since(state.phase_started_at).as_secs());
+    state.completed.insert(state.phase.clone());
+    hearing.completed.push(state.phase.clone());
+    // The last phase is left by the main agent's stop: a sub-agent ends no run.
+    if next == COMPLETE && hearing.listening {
+        state.over = true;
+        return;
+    }
+    state.phase = next;
     hearing.error = None;
     state.iteration = 0;
     state.phase_started_at = said_at;
@@ -300,6 +298,13 @@ fn decide(state: &mut State, now: Timestamp, stop: &Stop, mut hearing: Hearing) 
     }
     if !hearing.completed.is_empty() {
         state.governor.advanced(stop.cap);
+    }
+    // An error takes back what a sub-agent claimed.
+    let over = std::mem::take(&mut state.over) && hearing.error.is_none();
+    if over && hearing.ended.is_none() {
+        hearing.completed.push(state.phase.clone());
+        state.end(now, ExitReason::AllPhasesComplete);
+        hearing.ended = Some(ExitReason::AllPhasesComplete);
     }
     let handed_over = std::mem::take(&mut state.handed_over) && hearing.completed.is_empty();
     if let Some(reason) = hearing.ended {
@@ -449,26 +454,6 @@ fn feedback<'s>(
         }
     }
     feedback
-}
-
-impl Hearing {
-    fn refuse(&mut self, signal: &SaidSignal, refusal: Refusal) {
-        self.quote("refused", signal, Some(refusal));
-        self.refused.push((signal.name.clone(), refusal));
-    }
-
-    fn quote(&mut self, what: &str, signal: &SaidSignal, refusal: Option<Refusal>) {
-        if self.evidence.len() < EVIDENCE_MAX {
-            self.evidence.push(Evidence {
-                what: what.to_owned(),
-                name: Some(signal.name.clone()),
-                reason: refusal.map(|refusal| refusal.as_str().to_owned()),
-                quote: signal.quote.clone(),
-                line: Some(signal.line),
-                agent: signal.agent.clone(),
-            });
-        }
-    }
 }
 
 fn decision(state: &State, rule: &str, summary: &str, evidence: Vec<Evidence>) -> Decision {

@@ -12,7 +12,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use super::pipeline::{COMPLETE, FAILED, Pipeline};
-use super::state::{Config, Detected, Start, State, clamp_iterations, digest};
+use super::state::{Config, Detected, Start, State, clamp_iterations};
 use crate::time::Timestamp;
 
 /// The version of the file's schema.
@@ -108,7 +108,8 @@ impl View {
         };
         let mut state = State::start(phase_started.unwrap_or(Timestamp::from_millis(0)), start);
         state.adopted = true;
-        state.iteration = iteration;
+        // A limit that was clamped may lie below what was counted.
+        state.iteration = iteration.min(state.max_iterations);
         state.started_at = started_at;
         state.open_since = started_at;
         state.last_checked = last_checked;
@@ -120,14 +121,17 @@ impl View {
         Ok(state)
     }
 
-    /// Returns the members of ours that differ from what the run's view says, or nothing when the
-    /// file is the view before the last step: that one was simply never replaced.
+    /// Returns when the file says that its run began.
+    pub fn started_at(&self) -> Option<Timestamp> {
+        self.0.time("started_at")
+    }
+
+    /// Returns the members of ours that differ from what the run's view says.
+    ///
+    /// A file that shows no edits of an earlier state of the run is simply one that was never
+    /// replaced: whoever has the journal can find out.
     pub fn edits(&self, state: &State) -> Vec<String> {
         let shown = self.0.own(state);
-        if state.prior_view.as_deref() == Some(&*digest(&Value::Object(shown.clone()).to_string()))
-        {
-            return Vec::new();
-        }
         let wanted = state.own_members();
         let names: BTreeSet<&String> = shown.keys().chain(wanted.keys()).collect();
         names.into_iter().filter(|name| shown.get(*name) != wanted.get(*name)).cloned().collect()
@@ -155,11 +159,6 @@ impl State {
             }
         }
         members.pretty()
-    }
-
-    /// A digest of the members of ours, for recognising an older view.
-    pub(super) fn view_digest(&self) -> String {
-        digest(&Value::Object(self.own_members()).to_string())
     }
 
     /// Our members of the file.
@@ -248,7 +247,15 @@ impl Members {
         let signals = self.value("signals").unwrap_or_default();
         let listed = signals.get("detected_signals").and_then(Value::as_array);
         let read = |value: &Value| Detected::deserialize(value).ok();
-        listed.into_iter().flatten().filter_map(read).collect()
+        let mut detected: Vec<Detected> = Vec::new();
+        for signal in listed.into_iter().flatten().filter_map(read) {
+            // Others may have noted a signal twice; the last time counts.
+            match detected.iter_mut().find(|known| known.signal == signal.signal) {
+                Some(known) => known.detected_at = known.detected_at.max(signal.detected_at),
+                None => detected.push(signal),
+            }
+        }
+        detected
     }
 
     fn completed(&self, pipeline: &Pipeline) -> BTreeSet<String> {
@@ -265,6 +272,10 @@ impl Members {
         let mut own = Map::new();
         for (name, wanted) in state.own_members() {
             let mut value = self.value(&name).unwrap_or(Value::Null);
+            // An illegible start was left as it was found.
+            if name == "started_at" && wanted.is_null() && time(&value).is_none() {
+                value = Value::Null;
+            }
             if is_shared(&name, state)
                 && let (Value::Object(value), Value::Object(wanted)) = (&mut value, &wanted)
             {

@@ -123,7 +123,7 @@ pub(super) fn on_limit(state: &mut State, what: &str, until: Option<Timestamp>) 
     if !state.has_agent() {
         return Outcome::nothing();
     }
-    state.limited = Some(until.or(state.limited.flatten()));
+    state.limited = Some(until.or_else(|| state.limited.flatten()));
     let decision = state
         .decision("limit", "Heard that the service refuses to work for now")
         .because(what)

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use aldis_store::SqliteStore;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -24,6 +25,11 @@ impl Project {
             fs::create_dir(root.path().join(directory)).unwrap();
         }
         Self { root, now: NOW.to_owned() }
+    }
+
+    /// Where everything lies.
+    pub(crate) fn root(&self) -> &Path {
+        self.root.path()
     }
 
     pub(crate) fn path(&self) -> PathBuf {
@@ -133,6 +139,24 @@ impl Project {
     /// What went wrong silently.
     pub(crate) fn alarms(&self) -> String {
         fs::read_to_string(self.state_dir().join("alarms.jsonl")).unwrap_or_default()
+    }
+
+    /// Checks that the database is whole, that the journal leads to what is stored, and that the
+    /// state file says the same.
+    pub(crate) fn assert_sound(&self) {
+        let store = SqliteStore::open(&self.state_dir()).unwrap();
+        store.check().unwrap();
+        store.abandon();
+        let (status, view) = (self.status(), self.view());
+        for member in ["phase", "iteration", "active"] {
+            assert_eq!(view[member], status[member], "{member} in the state file");
+        }
+        assert_eq!(view["exit_reason"], status["exit_reason"]);
+        let replay = self.run(&["replay", status["run"].as_str().unwrap()]);
+        assert_eq!(replay.code, 0, "{}", replay.text());
+        let names = fs::read_dir(self.path().join(".caw")).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["auto-state.json"], "something was left behind");
     }
 
     /// Writes a transcript where Claude Code would.

@@ -227,6 +227,27 @@ fn subagents_complete_phases_and_never_runs() {
 }
 
 #[test]
+fn subagents_complete_the_last_phase_and_the_main_agent_ends_the_run() {
+    let ended = Some(ExitReason::AllPhasesComplete);
+    for (said, answered, phase, exit) in [
+        ("All findings are written down.".to_owned(), "allow phases/4", "complete", ended),
+        (block("REFLECT_COMPLETE"), "allow phases/4", "complete", ended),
+        // The main agent knows better.
+        (error_block("reflect", true), "allow phases/6", "reflect", None),
+    ] {
+        let mut state = run_in("reflect");
+        let outcome = subagent_says(&mut state, 1, "a1", &block("REFLECT_COMPLETE"));
+        let got = (&*answer(&outcome), &*state.phase, state.active);
+        assert_eq!(got, ("allow phases/4", "reflect", true));
+        let outcome = says(&mut state, 2, &said);
+        let got = (&*answer(&outcome), &*state.phase, state.exit_reason);
+        assert_eq!(got, (answered, phase, exit), "{said}");
+        let again = answer(&says(&mut state, 3, "Anything else?"));
+        assert_eq!(again, if exit.is_some() { "allow -" } else { "block phases/7" });
+    }
+}
+
+#[test]
 fn subagents_of_an_unbound_run_are_not_heard() {
     let mut state = run_in("planning");
     state.session = None;
@@ -414,8 +435,14 @@ fn tokens_are_demanded_and_rotated() {
         fresh_token: Some("z9Aa".into()),
         ..super::stop(&state, "m2Xp?")
     };
-    state.on_event(at(3), &Event::Stop(leaked));
+    state.on_event(at(3), &Event::Stop(leaked.clone()));
     assert_eq!(state.token.as_deref(), Some("z9Aa"));
+
+    // A run that ends in the same stop needs no new one.
+    state.config.token = TokenPolicy::Accept;
+    let ending = Stop { said: super::stop(&state, &block("AUTO_COMPLETE")).said, ..leaked };
+    state.on_event(at(4), &Event::Stop(ending));
+    assert_eq!((&*state.phase, state.token), ("complete", None));
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! The search for places that are worth a look.
+//!
+//! It runs ahead of the engine, stride by stride: a tight loop reads memory much faster than one that
+//! stops at every place to think, and what it has read is in the cache when the engine comes.
+
+use super::engine::Engine;
+use super::prefilter::{Kinds, Prefilter};
+use super::rules::retractions;
+use super::window::Window;
+
+/// A place worth a look, in offsets from the start of the message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    start: u64,
+    pub(super) place: u64,
+    pub(super) end: u64,
+    pub(super) kinds: Kinds,
+}
+
+impl Engine<'_> {
+    /// Returns the next place before `end` that is worth a look. Text before `limit` is at hand.
+    pub(super) fn next_found(
+        &mut self,
+        window: &Window<'_>,
+        end: u64,
+        limit: u64,
+    ) -> Option<Found> {
+        let place = self.next_place(window, limit).filter(|place| place.start < end);
+        // What stands in a fence takes nothing back.
+        if self.unsettled == 0 || self.context.fence.is_some() {
+            return place;
+        }
+        let end = place.map_or(end, |place| place.start).min(self.watched + 1);
+        find(retractions(), window, self.at, end).or(place)
+    }
+
+    fn next_place(&mut self, window: &Window<'_>, limit: u64) -> Option<Found> {
+        let places = &self.rules.places;
+        while let Some(found) = self.ahead.front().copied() {
+            if found.place >= self.at {
+                return Some(found);
+            }
+            self.ahead.pop_front();
+            // It was passed, but may have hidden another that was not.
+            if found.end > self.at
+                && let Some(hidden) = find(places, window, self.at, found.end.min(limit))
+            {
+                self.ahead.push_front(hidden);
+            }
+        }
+        // The byte before a line start only matters for literals that begin with it.
+        let after_line = self.at > window.base() && window.byte(self.at - 1) == Some(b'\n');
+        let mut from = self.searched.max(self.at - u64::from(after_line));
+        while let Some(found) = find(places, window, from, limit) {
+            from = found.end;
+            if found.place >= self.at {
+                self.ahead.push_back(found);
+            } else {
+                from = self.at;
+            }
+        }
+        self.searched = limit;
+        self.ahead.front().copied()
+    }
+}
+
+/// Returns the first literal that starts in a range.
+fn find(filter: &Prefilter, window: &Window<'_>, from: u64, to: u64) -> Option<Found> {
+    if from >= to {
+        return None;
+    }
+    let base = window.base();
+    let hit = filter.find(window.bytes(), (from - base) as usize, (to - base) as usize)?;
+    let [start, place, end] = [hit.start, hit.place, hit.end].map(|offset| base + offset as u64);
+    Some(Found { start, place, end, kinds: hit.kinds })
+}
