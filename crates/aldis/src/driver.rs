@@ -1,6 +1,6 @@
 //! Drives the phases machine: decide, commit, then act.
 //!
-//! Everything that changes a run goes through [`Driver::advance`] or [`Driver::create`]: the machine
+//! Everything that changes a run goes through [`Driver::advance`] or `Driver::create`: the machine
 //! takes the event, one transaction keeps the event, the new state, the decision and the effects,
 //! and only then the caller performs them.
 //!

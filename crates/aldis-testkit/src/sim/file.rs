@@ -32,6 +32,11 @@ enum Content {
 }
 
 impl File {
+    /// There is none yet. The number says which of the looks at it are close ones.
+    pub(super) fn new(number: u64) -> Self {
+        Self { glances: number % CLOSELY_EVERY, ..Self::default() }
+    }
+
     pub(super) fn text(&self) -> Option<String> {
         match &self.content {
             Content::Absent => None,

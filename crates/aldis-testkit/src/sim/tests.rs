@@ -22,6 +22,7 @@ fn nothing_is_violated_in_memory() {
         assert_holds(&report);
         assert!(report.worlds >= 300 && report.tally.events >= 150_000, "{report:?}");
         assert!(report.tally.successes > 0 && report.tally.replayed > 0, "{report:?}");
+        assert!(report.tally.scanned > 0 && report.tally.written > 0, "{report:?}");
         assert!((report.tally.faults > 0) == faults, "{report:?}");
     }
 }

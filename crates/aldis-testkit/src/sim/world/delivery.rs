@@ -86,7 +86,8 @@ impl World {
         let matters = held.state.adopted || self.engine.was_written(held.run);
         let file = &mut self.files[project];
         let mut glance = file.glance(&held.state, matters);
-        if let (Glance::Changed(_), Some(text)) = (&glance, file.text())
+        if matches!(glance, Glance::Changed(_))
+            && let Some(text) = file.text()
             && self.engine.is_outdated(project, &text)
         {
             glance = Glance::InStep;
@@ -221,7 +222,7 @@ impl World {
             self.tally.ends += 1;
             self.tally.successes += u64::from(after.exit_reason.is_some_and(|r| r.is_success()));
         }
-        if self.tally.steps.is_multiple_of(WRITTEN_EVERY) {
+        if (self.tally.steps + self.seed).is_multiple_of(WRITTEN_EVERY) {
             self.tally.written += 1;
             let broken = |detail| Broken { invariant: "view_shows_the_state", detail };
             shows(&after.render_view(None), after).map_err(broken)?;
@@ -249,6 +250,9 @@ impl World {
             self.files[project].write(&taken.state).map_err(broken)?;
             if recorded || !taken.state.active {
                 self.engine.view_done(taken.run, taken.revision);
+            } else if !taken.state.adopted && !self.engine.was_written(taken.run) {
+                // Of a run that goes on, only whether there ever was a view is recorded.
+                self.engine.view_done(taken.run, 1);
             }
         }
         let books = self.books.get(taken.run).and_then(Option::as_ref);
