@@ -237,7 +237,7 @@ impl Launch {
         if self.program.as_bytes().contains(&b'/') {
             return match judge(&self.cwd.join(&self.program)) {
                 Verdict::Runs => Ok(PathBuf::from(&self.program)),
-                Verdict::MayNot => Err(StartError::NotExecutable { program }),
+                Verdict::MayNot | Verdict::Hidden => Err(StartError::NotExecutable { program }),
                 Verdict::Missing => Err(StartError::NotFound { program, searched: false }),
             };
         }
@@ -251,7 +251,8 @@ impl Launch {
                     let program = candidate.to_string_lossy().into_owned();
                     error = StartError::NotExecutable { program };
                 }
-                Verdict::Missing => {}
+                // A directory that others keep to themselves says nothing about the program.
+                Verdict::Hidden | Verdict::Missing => {}
             }
         }
         Err(error)
@@ -261,6 +262,8 @@ impl Launch {
 enum Verdict {
     Runs,
     MayNot,
+    /// In a directory that we may not look into.
+    Hidden,
     Missing,
 }
 
@@ -268,7 +271,7 @@ fn judge(path: &Path) -> Verdict {
     match fs::metadata(path) {
         Ok(data) if data.is_file() && data.permissions().mode() & 0o111 != 0 => Verdict::Runs,
         Ok(_) => Verdict::MayNot,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Verdict::MayNot,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Verdict::Hidden,
         Err(_) => Verdict::Missing,
     }
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionread;
+use rustix::pipe::fcntl_setpipe_size;
 
 use super::message::{Inbox, Report, is_passing};
 use super::{Exit, Output, Survivor};
@@ -25,10 +26,14 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const CHUNKS_WAITING: usize = 16;
 /// How long a descendant may hold the output open after the agent has ended.
 pub(super) const LEAK_WINDOW: Duration = Duration::from_millis(100);
-/// After less than so much the pump rests, so that an agent that writes byte by byte does not wake
-/// it each time. At most this much waits in the pipe meanwhile: it holds twice as much.
+/// After less than so much the pump rests, so that an agent that writes line by line does not wake
+/// it each time. Nothing is late that matters: the end of the agent ends the rest.
 const REST_BELOW: usize = 32 * 1024;
-const REST: Duration = Duration::from_millis(4);
+/// How long, if the pipe holds what an agent writes meanwhile, or if it is as small as usual.
+const REST: Duration = Duration::from_millis(16);
+const REST_SMALL: Duration = Duration::from_millis(4);
+/// What the pipe shall hold. The system may refuse, if there are many.
+const PIPE_BYTES: usize = 256 * 1024;
 /// What a terminal may hold that it does not tell about.
 const TERMINAL_BYTES: u64 = 128 * 1024;
 
@@ -58,7 +63,13 @@ pub(super) fn start(
 ) -> io::Result<(Receiver<Item>, JoinHandle<()>)> {
     let (items, taken) = sync_channel(CHUNKS_WAITING);
     let terminal = streams.errors.is_none();
-    let source = |file, is_errors| Source { file, is_errors, terminal, owed: 0 };
+    let source = |file, is_errors| {
+        let is_large = fcntl_setpipe_size(&file, PIPE_BYTES).is_ok();
+        let rest = if is_large { REST } else { REST_SMALL };
+        // A terminal holds too little to wait for more.
+        let rest = if terminal { Duration::ZERO } else { rest };
+        Source { file, is_errors, terminal, rest, owed: 0 }
+    };
     let sources = [Some(source(streams.output, false)), streams.errors.map(|f| source(f, true))];
     let pump = Pump {
         control: Some(control),
@@ -83,6 +94,8 @@ struct Source {
     file: File,
     is_errors: bool,
     terminal: bool,
+    /// How long to rest after little output.
+    rest: Duration,
     /// How many bytes were there when the agent ended and are not read yet.
     owed: u64,
 }
@@ -217,9 +230,8 @@ impl Pump {
         match source.file.read(&mut self.buffer) {
             Ok(length) if length > 0 => {
                 source.owed = source.owed.saturating_sub(length as u64);
-                // A terminal holds too little to wait for more.
-                if length < REST_BELOW && !source.terminal && !self.exited {
-                    self.rest_until = Some(clock::since_boot() + REST);
+                if length < REST_BELOW && !self.exited {
+                    self.rest_until = Some(clock::since_boot() + source.rest);
                 }
                 let bytes = self.buffer[..length].to_vec();
                 let output =

@@ -1,7 +1,7 @@
 //! Many starts and ends leave nothing behind.
 
-use std::env;
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use aldis::supervise::{Agent, Launch};
@@ -96,11 +96,9 @@ fn children() -> Vec<String> {
 /// Returns the control groups that this process has made.
 fn groups() -> Vec<String> {
     let prefix = format!("aldis-{}-", std::process::id());
-    let mut folders =
-        vec![env::var_os("TEST_CGROUPS").map_or_else(|| "/sys/fs/cgroup".into(), Into::into)];
-    let mut found: Vec<String> = Vec::new();
+    let mut folders = vec![PathBuf::from("/sys/fs/cgroup")];
+    let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
-        let folder: std::path::PathBuf = folder;
         for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 let name = entry.file_name().to_string_lossy().into_owned();
