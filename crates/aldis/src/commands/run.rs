@@ -3,8 +3,8 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use aldis_core::machine::run::{Config, Ending, Event, Start, State};
 use aldis_core::transcript::Input;
@@ -19,12 +19,8 @@ use crate::error::CommandError;
 use crate::io::Io;
 use crate::journal::{Machine as _, Open};
 use crate::project::{self, Place};
-use crate::running::{Live, Plan, PromptBy, Supervisor};
-use crate::supervise::{Found, Identity, find};
+use crate::running::{Live, Logbook, Manner, Plan, PromptBy, Supervisor};
 use crate::{clock, home};
-
-/// How long an agent that was left behind has to stop.
-const ORPHAN_GRACE: Duration = Duration::from_secs(5);
 
 /// Supervise an agent until its work is verifiably done
 ///
@@ -77,6 +73,10 @@ pub(super) struct RunArgs {
     /// Seconds in all, waiting for others not counted
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     total_timeout: Option<u64>,
+
+    /// Seconds the agent has to stop by itself when it is asked to
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    grace: Option<u64>,
 
     /// Done needs a commit since the start
     #[arg(long)]
@@ -135,9 +135,17 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
     };
     let dialect = catalog.get(&open.state.dialect)?.dialect.clone();
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
-    let live = Live::new(out, io.color_stdout, args.quiet, args.json, &dialect);
-    let plan = plan(&open.state, directory, Rules::new([dialect]))?;
-    let ending = Supervisor::new(&plan, &store, open, live)?.drive(first)?;
+    let manner = Manner {
+        color: io.color_stdout,
+        quiet: args.quiet,
+        json: args.json,
+        terminal: std::io::stdout().is_terminal(),
+    };
+    let live = Live::new(out, manner, &dialect);
+    let log = Logbook::open(&home::state_directory(io.state_dir.as_deref())?, &open.id);
+    let ask_here = !args.json && !args.no_wait;
+    let plan = Plan { ask_here, ..plan(&open.state, directory, Rules::new([dialect]))? };
+    let ending = Supervisor::new(&plan, &store, open, (live, log))?.drive(first)?;
     Ok(Outcome::Code(ending.exit_code()))
 }
 
@@ -194,7 +202,10 @@ fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
 }
 
 /// The limits: those there were, changed by what is asked for now.
-fn config(args: &RunArgs, before: Config) -> Config {
+fn config(args: &RunArgs, mut before: Config) -> Config {
+    if let Some(grace) = args.grace {
+        before.stagnation.grace_period = grace;
+    }
     Config {
         max_iterations: args.max_iterations.unwrap_or(before.max_iterations),
         iteration_timeout: args.timeout.unwrap_or(before.iteration_timeout),
@@ -224,12 +235,6 @@ fn go_on(
     if let Some(Ending::Done) = open.state.ending() {
         return Err(CommandError::new(format!("run {} is done", open.id)));
     }
-    if let Some(agent) = &open.state.agent
-        && let Ok(identity) = serde_json::from_str::<Identity>(agent)
-        && let Found::Alive(orphan) = find(&identity)
-    {
-        orphan.end(ORPHAN_GRACE);
-    }
     let first = match open.state.ending() {
         Some(_) => {
             let config = Box::new(config(args, open.state.config.clone()));
@@ -256,5 +261,7 @@ fn plan(state: &State, directory: PathBuf, rules: Rules) -> Result<Plan, Command
         directory,
         rules,
         input,
+        zone: clock::local_zone(),
+        ask_here: false,
     })
 }

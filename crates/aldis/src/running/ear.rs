@@ -1,5 +1,7 @@
 //! Listens to a running agent: signals as soon as they are certain, messages to show.
 
+use aldis_core::time::Timestamp;
+use aldis_core::transcript::facts::{Fact, Facts, Zone};
 use aldis_core::transcript::{Format, Input, Reader};
 use aldis_core::{Finding, Message, Origin, Rules, Scanner};
 
@@ -16,6 +18,8 @@ pub(super) enum Said {
         /// Which message it stands in.
         message: u64,
     },
+    /// Something the host said about itself.
+    Fact(Fact),
     /// Something to show.
     Text {
         /// Who said it.
@@ -30,6 +34,7 @@ pub(super) struct Ear<'r> {
     rules: &'r Rules,
     input: Input,
     kind: Kind<'r>,
+    facts: Facts,
 }
 
 enum Kind<'r> {
@@ -40,11 +45,13 @@ enum Kind<'r> {
 }
 
 impl<'r> Ear<'r> {
-    pub(super) fn new(rules: &'r Rules, input: Input) -> Self {
-        Self { rules, input, kind: Kind::Undecided(Vec::new()) }
+    /// `zone` is the one of clock times that name none.
+    pub(super) fn new(rules: &'r Rules, input: Input, zone: Zone) -> Self {
+        Self { rules, input, kind: Kind::Undecided(Vec::new()), facts: Facts::new(input, zone) }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Said)) {
+    pub(super) fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Said)) {
+        self.facts.push(bytes, now, &mut |fact| sink(Said::Fact(fact)));
         if let Kind::Undecided(head) = &mut self.kind {
             head.extend_from_slice(bytes);
             if head.len() < HEAD && !head.contains(&b'\n') {
@@ -58,7 +65,7 @@ impl<'r> Ear<'r> {
     }
 
     /// The agent has said all.
-    pub(super) fn finish(mut self, sink: &mut dyn FnMut(Said)) {
+    pub(super) fn finish(mut self, now: Timestamp, sink: &mut dyn FnMut(Said)) {
         if let Kind::Undecided(head) = &mut self.kind {
             let head = std::mem::take(head);
             self.settle(&head);
@@ -69,6 +76,7 @@ impl<'r> Ear<'r> {
             Kind::Stream(reader) => reader.finish(&mut |message| hear(self.rules, message, sink)),
             Kind::Undecided(_) => {}
         }
+        self.facts.finish(now, &mut |fact| sink(Said::Fact(fact)));
     }
 
     fn settle(&mut self, head: &[u8]) {
