@@ -17,9 +17,10 @@ use super::Outcome;
 use crate::catalog::Catalog;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::journal::{Machine as _, Open};
+use crate::journal::Open;
 use crate::project::{self, Place};
 use crate::running::{Live, Logbook, Manner, Plan, PromptBy, Supervisor};
+use crate::stored::Machine as _;
 use crate::{clock, home};
 
 /// Supervise an agent until its work is verifiably done
@@ -177,7 +178,9 @@ fn begin(
         launch: serde_json::to_string(&launch).unwrap_or_default(),
         config: config(args, Config { verify: args.verify.is_some(), ..Config::default() }),
     };
-    Ok(Open::create(store, clock::wall(), &project::name(place.root()), start)?)
+    let (now, project) = (clock::wall(), project::name(place.root()));
+    let state = State::start(now, start.clone());
+    Ok(Open::create(store, now, &project, &start, state)?)
 }
 
 fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::VERSION;
+use crate::stored::Machine as _;
 
 /// A run: `auto start|status|resume|stop --json`, and a line of `status --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -132,7 +133,7 @@ impl RunForm {
             v: VERSION,
             kind: "run".to_owned(),
             run: run.to_string(),
-            machine: crate::driver::PHASES.to_owned(),
+            machine: State::NAME.to_owned(),
             project: project.to_owned(),
             task: state.task.clone(),
             active: state.is_live(),
