@@ -8,6 +8,9 @@ use aldis_core::{Finding, Message, Origin, Rules, Scanner};
 /// How many bytes decide what kind of stream it is.
 const HEAD: usize = 4 * 1024;
 
+/// How long a line may become before it is shown in parts.
+const LINE_MAX: usize = 64 * 1024;
+
 /// What was heard. Exhaustive: whoever listens judges each.
 #[derive(Debug)]
 pub(super) enum Said {
@@ -40,7 +43,8 @@ pub(super) struct Ear<'r> {
 enum Kind<'r> {
     /// Too little was said to know.
     Undecided(Vec<u8>),
-    Text(Box<Scanner<'r>>),
+    /// Plain text: the scanner, and the line that is not complete yet, for showing.
+    Text(Box<Scanner<'r>>, Vec<u8>),
     Stream(Reader<'r>),
 }
 
@@ -72,7 +76,10 @@ impl<'r> Ear<'r> {
             self.feed(&head, sink);
         }
         match self.kind {
-            Kind::Text(scanner) => scanner.finish(&mut |finding| sink(found(finding, 0))),
+            Kind::Text(scanner, rest) => {
+                sink(shown(&rest));
+                scanner.finish(&mut |finding| sink(found(finding, 0)));
+            }
             Kind::Stream(reader) => reader.finish(&mut |message| hear(self.rules, message, sink)),
             Kind::Undecided(_) => {}
         }
@@ -81,16 +88,24 @@ impl<'r> Ear<'r> {
 
     fn settle(&mut self, head: &[u8]) {
         self.kind = match self.input.resolve(head) {
-            Format::Text => Kind::Text(Box::new(Scanner::new(self.rules, Origin::assistant()))),
+            Format::Text => {
+                let scanner = Scanner::new(self.rules, Origin::assistant());
+                Kind::Text(Box::new(scanner), Vec::new())
+            }
             format => Kind::Stream(Reader::new(format, &|_| true).following()),
         };
     }
 
     fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Said)) {
         match &mut self.kind {
-            Kind::Text(scanner) => {
-                let text = String::from_utf8_lossy(bytes).into_owned();
-                sink(Said::Text { origin: Origin::assistant(), text });
+            Kind::Text(scanner, rest) => {
+                rest.extend_from_slice(bytes);
+                let too_long = |length| (length > LINE_MAX).then_some(length);
+                let lines = memchr::memrchr(b'\n', rest).map(|at| at + 1);
+                if let Some(end) = lines.or_else(|| too_long(rest.len())) {
+                    sink(shown(&rest[..end]));
+                    rest.drain(..end);
+                }
                 scanner.push(bytes, &mut |finding| sink(found(finding, 0)));
             }
             Kind::Stream(reader) => {
@@ -100,6 +115,12 @@ impl<'r> Ear<'r> {
             Kind::Undecided(_) => {}
         }
     }
+}
+
+/// Plain text to show, in whole lines: a chunk may end within a letter or a signal.
+fn shown(bytes: &[u8]) -> Said {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    Said::Text { origin: Origin::assistant(), text }
 }
 
 fn found(finding: Finding, message: u64) -> Said {
