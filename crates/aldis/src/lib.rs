@@ -24,6 +24,7 @@ mod json;
 mod known;
 mod paint;
 mod project;
+mod recipe;
 mod running;
 mod secret;
 mod selection;

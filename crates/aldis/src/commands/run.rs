@@ -19,7 +19,8 @@ use crate::error::CommandError;
 use crate::io::Io;
 use crate::journal::Open;
 use crate::project::{self, Place};
-use crate::running::{Live, Logbook, Manner, Plan, PromptBy, Supervisor};
+use crate::recipe::{PromptBy, Recipe};
+use crate::running::{Live, Logbook, Manner, Plan, Supervisor};
 use crate::stored::Machine as _;
 use crate::{clock, home};
 
@@ -256,14 +257,16 @@ fn plan(state: &State, directory: PathBuf, rules: Rules) -> Result<Plan, Command
             .with_help("auto, text, or the name of a host")
     })?;
     Ok(Plan {
-        command: launch.command.into_iter().map(OsString::from).collect(),
-        prompt: launch.prompt_by,
+        recipe: Recipe {
+            command: launch.command.into_iter().map(OsString::from).collect(),
+            prompt: launch.prompt_by,
+            pty: launch.pty,
+            input,
+        },
         verify: launch.verify,
         notify: launch.notify,
-        pty: launch.pty,
         directory,
         rules,
-        input,
         zone: clock::local_zone(),
         ask_here: false,
     })
