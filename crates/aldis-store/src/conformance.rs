@@ -16,8 +16,7 @@ use aldis_core::time::Timestamp;
 use crate::error::CommitError;
 use crate::record::Run;
 use crate::step::{
-    Committed, NewDecision, NewEffect, NewEvent, Part, Revision, RunId, RunRecord, Step,
-    TimerChange,
+    Committed, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, Step, TimerChange,
 };
 use crate::store::Store;
 
@@ -47,7 +46,6 @@ pub const CHECKS: &[Check] = checks![
         a_source_twice_in_one_step_is_refused,
         sources_belong_to_their_run,
         a_refused_step_leaves_no_trace,
-        parts_are_replaced_one_by_one,
         steps_of_racing_threads_are_all_counted,
         a_turn_admits_its_own_thread,
     },
@@ -153,10 +151,6 @@ fn event(kind: &str, source: Option<&str>) -> NewEvent {
         source: source.map(str::to_owned),
         at: at(1_000),
     }
-}
-
-fn part(key: &str, body: &str) -> Part {
-    Part { key: key.to_owned(), body: body.to_owned() }
 }
 
 fn decision(body: &str) -> NewDecision {

@@ -25,7 +25,7 @@ pub use record::{
 };
 pub use sqlite::SqliteStore;
 pub use step::{
-    BadRunId, Committed, NewDecision, NewEffect, NewEvent, Part, Revision, RunId, RunRecord, Step,
+    BadRunId, Committed, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, Step,
     TimerChange,
 };
 pub use store::{Store, Turn};

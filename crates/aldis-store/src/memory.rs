@@ -18,7 +18,7 @@ use crate::gate::Gate;
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Run, RunFilter, Timer,
 };
-use crate::step::{Committed, Part, RunId, Step};
+use crate::step::{Committed, RunId, Step};
 use crate::store::{Store, Turn};
 
 /// Keeps runs as long as it lives. Deterministic: the same calls give the same answers.
@@ -84,10 +84,6 @@ impl MemoryStore {
 impl Store for MemoryStore {
     fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
         Ok(self.read(|tables| tables.run(id)))
-    }
-
-    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
-        Ok(self.read(|tables| tables.parts(run)))
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {

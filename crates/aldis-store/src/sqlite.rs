@@ -20,7 +20,7 @@ use crate::gate::Gate;
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Run, RunFilter, Timer,
 };
-use crate::step::{Committed, Part, RunId, Step};
+use crate::step::{Committed, RunId, Step};
 use crate::store::{Store, Turn};
 
 /// Older ones can damage a write-ahead log that several processes share.
@@ -179,10 +179,6 @@ fn retire(connection: Connection) {
 impl Store for SqliteStore {
     fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
         self.with("read a run", |connection| read::run(connection, id))
-    }
-
-    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
-        self.with("read the parts of a run", |connection| read::parts(connection, run))
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {

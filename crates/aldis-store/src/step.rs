@@ -91,9 +91,6 @@ pub struct Step {
     pub fence: Option<u64>,
     /// The run after the step.
     pub record: RunRecord,
-    /// Pieces of the state that the record does not hold: each replaces what was kept under its
-    /// key, the others stay. For states too large to be written whole with each step.
-    pub parts: Vec<Part>,
     /// When the step was taken.
     pub at: Timestamp,
     /// What happened, in order. Append-only: the history a replay starts from.
@@ -117,7 +114,6 @@ impl Step {
             expected,
             fence: None,
             record,
-            parts: Vec::new(),
             at,
             events: Vec::new(),
             decisions: Vec::new(),
@@ -143,15 +139,6 @@ pub struct RunRecord {
     pub active: bool,
     /// The machine's state, as JSON. A cache of the events: losing it loses time, not truth.
     pub state: String,
-}
-
-/// A named piece of a machine's state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// Unique in its run.
-    pub key: String,
-    /// The piece, as JSON.
-    pub body: String,
 }
 
 /// Something that happened, not yet written.

@@ -8,7 +8,7 @@ use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Run, RunFilter, Timer,
 };
-use crate::step::{Committed, Part, RunId, Step};
+use crate::step::{Committed, RunId, Step};
 
 /// A durable home for runs, shared by any number of processes.
 ///
@@ -18,9 +18,6 @@ use crate::step::{Committed, Part, RunId, Step};
 pub trait Store: Send + Sync {
     /// Returns the run as its last step left it.
     fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError>;
-
-    /// Returns the pieces of the run's state that are kept apart, by key.
-    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError>;
 
     /// Returns the runs that pass the filter, the latest created first.
     fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError>;

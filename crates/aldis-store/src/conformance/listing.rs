@@ -1,6 +1,6 @@
 //! Reading: order, filters, pages, and what retention takes away.
 
-use super::{at, create, decision, effect, event, id, ok, part, record, refused, set, some, step};
+use super::{at, create, decision, effect, event, id, ok, record, refused, set, some, step};
 use crate::error::CommitError;
 use crate::record::{Decision, DecisionFilter, EffectFilter, Run, RunFilter};
 use crate::step::{Revision, RunRecord, Step};
@@ -116,7 +116,6 @@ pub(super) fn decisions_are_read_backwards_across_runs(store: &dyn Store) {
 pub(super) fn missing_things_are_not_errors(store: &dyn Store) {
     let none = id("none");
     assert_eq!(ok(store.run(&none)), None);
-    assert_eq!(ok(store.parts(&none)), []);
     assert_eq!(ok(store.runs(&RunFilter::default())), []);
     assert_eq!(ok(store.events(&none, 0, 10)), []);
     assert_eq!(ok(store.event_by_source(&none, "s")), None);
@@ -158,7 +157,6 @@ fn ended(store: &dyn Store, run: &str, active: bool, millis: i64) -> Step {
         effects: vec![effect(run, 0)],
         done: vec![run.to_owned()],
         timers: vec![set("t", 0)],
-        parts: vec![part("p", "{}")],
         record: RunRecord { active, ..record() },
         at: at(millis),
         ..step(run, 0)

@@ -2,9 +2,7 @@
 
 use std::thread;
 
-use super::{
-    create, decision, effect, event, id, ok, part, record, refused, set, some, step, stored,
-};
+use super::{create, decision, effect, event, id, ok, record, refused, set, some, step, stored};
 use crate::error::CommitError;
 use crate::record::{DecisionFilter, EffectFilter};
 use crate::step::{Committed, Revision, RunRecord, Step};
@@ -186,17 +184,4 @@ pub(super) fn a_turn_admits_its_own_thread(store: &dyn Store) {
         scope.spawn(|| ok(store.commit(&step("r", 3))));
     });
     assert_eq!(stored(store, "r").revision, Revision(4));
-}
-
-pub(super) fn parts_are_replaced_one_by_one(store: &dyn Store) {
-    let both = vec![part("task/b", "1"), part("task/a", "1")];
-    ok(store.commit(&Step { parts: both, ..step("r", 0) }));
-    ok(store.commit(&Step { parts: vec![part("task/b", "2")], ..step("r", 1) }));
-    ok(store.commit(&Step { parts: vec![part("task/a", "other")], ..step("s", 0) }));
-    assert_eq!(ok(store.parts(&id("r"))), [part("task/a", "1"), part("task/b", "2")]);
-    // A step that is refused leaves them alone, and one that names none keeps them.
-    refused(store, &Step { parts: vec![part("task/a", "stale")], ..step("r", 1) });
-    ok(store.commit(&step("r", 2)));
-    assert_eq!(ok(store.parts(&id("r"))), [part("task/a", "1"), part("task/b", "2")]);
-    assert_eq!(ok(store.parts(&id("nobody"))), []);
 }

@@ -10,7 +10,7 @@ use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Run, RunFilter,
     Timer,
 };
-use crate::step::{Committed, NewEffect, Part, Revision, RunId, Step, TimerChange};
+use crate::step::{Committed, NewEffect, Revision, RunId, Step, TimerChange};
 
 #[derive(Debug, Default)]
 pub(super) struct Tables {
@@ -29,7 +29,6 @@ struct Row {
     /// Grows with each run that is created.
     number: u64,
     run: Run,
-    parts: BTreeMap<String, String>,
     events: Vec<Event>,
     sources: BTreeMap<String, usize>,
     timers: BTreeMap<String, Timestamp>,
@@ -40,11 +39,6 @@ struct Row {
 impl Tables {
     pub(super) fn run(&self, id: &RunId) -> Option<Run> {
         self.runs.get(id).map(|row| row.run.clone())
-    }
-
-    pub(super) fn parts(&self, run: &RunId) -> Vec<Part> {
-        let parts = self.runs.get(run).map(|row| &row.parts).into_iter().flatten();
-        parts.map(|(key, body)| Part { key: key.clone(), body: body.clone() }).collect()
     }
 
     pub(super) fn runs(&self, filter: &RunFilter) -> Vec<Run> {
@@ -63,7 +57,6 @@ impl Tables {
         row.run.revision = revision;
         row.run.updated = step.at;
         row.run.record = step.record.clone();
-        row.parts.extend(step.parts.iter().map(|part| (part.key.clone(), part.body.clone())));
         row.append(step);
         row.arm(&step.timers);
         let committed = Committed { revision, last_event: row.run.last_event };
@@ -278,7 +271,6 @@ impl Row {
         Self {
             number,
             run,
-            parts: BTreeMap::new(),
             events: Vec::new(),
             sources: BTreeMap::new(),
             timers: BTreeMap::new(),

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Error, OptionalExtension, Row, ToSql, params};
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Run, RunFilter, Timer,
 };
-use crate::step::{Part, Revision, RunId, RunRecord};
+use crate::step::{Revision, RunId, RunRecord};
 
 const RUN: &str = "SELECT id, revision, last_event, created, updated, fence, project, session, \
                    machine, title, active, state FROM runs";
@@ -39,14 +39,6 @@ pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Res
         query.values.push(session);
     }
     query.rows(connection, "number DESC", filter.limit, to_run)
-}
-
-pub(super) fn parts(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Part>> {
-    let mut statement =
-        connection.prepare_cached("SELECT key, body FROM parts WHERE run = ?1 ORDER BY key")?;
-    let rows = statement
-        .query_map([run.as_str()], |row| Ok(Part { key: row.get(0)?, body: row.get(1)? }))?;
-    rows.collect()
 }
 
 pub(super) fn events(

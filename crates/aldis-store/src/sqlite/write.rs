@@ -11,7 +11,7 @@ use rusqlite::{
 use super::read::{clamp, count};
 use crate::error::{CommitError, LeaseError};
 use crate::record::Lease;
-use crate::step::{Committed, NewEffect, Part, Revision, RunId, Step, TimerChange};
+use crate::step::{Committed, NewEffect, Revision, RunId, Step, TimerChange};
 
 /// Runs deleted in one transaction.
 const PRUNE_BATCH: usize = 100;
@@ -36,9 +36,6 @@ pub(super) fn step(connection: &mut Connection, step: &Step) -> Refusable<Commit
     let mut last_event = standing.as_ref().map_or(0, |standing| standing.last_event);
     append_events(&transaction, step, &mut last_event)?;
     save_run(&transaction, step, revision, last_event, standing.is_none())?;
-    for part in &step.parts {
-        save_part(&transaction, &step.run, part)?;
-    }
     append_decisions(&transaction, step, revision)?;
     for effect in &step.effects {
         enqueue(&transaction, &step.run, effect)?;
@@ -114,13 +111,6 @@ fn save_run(
         ":title": record.title,
         ":state": record.state,
     })?;
-    Ok(())
-}
-
-fn save_part(transaction: &Transaction<'_>, run: &RunId, part: &Part) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached("INSERT OR REPLACE INTO parts (run, key, body) VALUES (?1, ?2, ?3)")?
-        .execute(params![run.as_str(), part.key, part.body])?;
     Ok(())
 }
 
@@ -332,7 +322,6 @@ pub(super) fn prune(
             "DELETE FROM decisions WHERE run = ?1",
             "DELETE FROM outbox WHERE state IN (0, 1, 2) AND run = ?1",
             "DELETE FROM timers WHERE run = ?1",
-            "DELETE FROM parts WHERE run = ?1",
             "DELETE FROM runs WHERE id = ?1",
         ] {
             transaction.prepare_cached(sql)?.execute([id])?;
