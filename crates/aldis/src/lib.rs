@@ -32,6 +32,7 @@ mod snippet;
 mod source;
 #[cfg(target_os = "linux")]
 pub mod supervise;
+mod trust;
 mod view_file;
 pub mod views;
 pub mod wire;

@@ -23,6 +23,7 @@ use self::ear::{Ear, Said};
 use self::hands::{Job, Work};
 pub(crate) use self::live::Live;
 use crate::clock::{self, SteadyClock};
+use crate::config::Notify;
 use crate::error::CommandError;
 use crate::git::Git;
 use crate::journal::Open;
@@ -47,8 +48,8 @@ pub(crate) struct Plan {
     pub(crate) prompt: PromptBy,
     /// The check of a claim, for a shell.
     pub(crate) verify: Option<String>,
-    /// A command that is told of notices, for a shell.
-    pub(crate) notify: Option<String>,
+    /// Who is told of notices.
+    pub(crate) notify: Notify,
     /// Whether the agent runs on a terminal.
     pub(crate) pty: bool,
     /// Where it works.

@@ -1,26 +1,31 @@
 //! `aldis run`: supervise one agent until it is verifiably done.
 
+mod flags;
+
 use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_core::machine::run::{Config, Ending, Event, Start, State};
+use aldis_core::machine::run::{Ending, Event, Start, State};
 use aldis_core::transcript::Input;
 use aldis_core::{Rules, prompt};
 use aldis_store::{RunFilter, Store};
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 
+pub(super) use self::flags::Flags;
 use super::Outcome;
 use crate::catalog::Catalog;
+use crate::config::{Layered, Node, Supervision, decode};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::journal::{Machine as _, Open};
 use crate::project::{self, Place};
-use crate::running::{Live, Plan, PromptBy, Supervisor};
+use crate::running::{Live, Plan, Supervisor};
 use crate::supervise::{Found, Identity, find};
+use crate::trust::Trusted;
 use crate::{clock, home};
 
 /// How long an agent that was left behind has to stop.
@@ -46,54 +51,6 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     prompt: Option<PathBuf>,
 
-    /// How the agent gets its prompt
-    #[arg(long, value_enum, default_value_t = PromptBy::Stdin, value_name = "HOW")]
-    prompt_by: PromptBy,
-
-    /// The dialect the agent speaks
-    #[arg(long, short, default_value = "chorus", value_name = "DIALECT")]
-    dialect: String,
-
-    /// What the agent writes: auto, text, or a host such as claude-code or codex
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
-    input: String,
-
-    /// A command that checks a claim; done counts only if it exits with 0
-    #[arg(long, value_name = "COMMAND")]
-    verify: Option<String>,
-
-    /// A command to run for each notice; what it is about is in ALDIS_NOTICE and ALDIS_TEXT
-    #[arg(long, value_name = "COMMAND")]
-    notify: Option<String>,
-
-    /// How often the agent is started, at most
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    max_iterations: Option<u32>,
-
-    /// Seconds per iteration
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    timeout: Option<u64>,
-
-    /// Seconds in all, waiting for others not counted
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    total_timeout: Option<u64>,
-
-    /// Done needs a commit since the start
-    #[arg(long)]
-    require_commit: bool,
-
-    /// Done needs a clean work tree
-    #[arg(long)]
-    require_clean: bool,
-
-    /// Exit with 3 instead of waiting for an answer
-    #[arg(long)]
-    no_wait: bool,
-
-    /// Run the agent on a terminal
-    #[arg(long)]
-    pty: bool,
-
     /// Do not show what the agent says
     #[arg(long, short)]
     quiet: bool,
@@ -109,17 +66,16 @@ pub(super) struct RunArgs {
     /// The agent's command
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+
+    #[command(flatten)]
+    flags: Flags,
 }
 
 /// How a run's agent is started, as the store keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Launch {
     command: Vec<String>,
-    prompt_by: PromptBy,
-    verify: Option<String>,
-    notify: Option<String>,
-    pty: bool,
-    input: String,
+    settings: Supervision,
 }
 
 pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> {
@@ -136,7 +92,7 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
     let dialect = catalog.get(&open.state.dialect)?.dialect.clone();
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
     let live = Live::new(out, io.color_stdout, args.quiet, args.json, &dialect);
-    let plan = plan(&open.state, directory, Rules::new([dialect]))?;
+    let plan = plan(launch(args, &open.state)?, directory, Rules::new([dialect]))?;
     let ending = Supervisor::new(&plan, &store, open, live)?.drive(first)?;
     Ok(Outcome::Code(ending.exit_code()))
 }
@@ -153,21 +109,17 @@ fn begin(
         return Err(CommandError::new("there is no command to run")
             .with_help("write it last: aldis run --task TEXT -- claude -p"));
     }
-    let dialect = &catalog.get(&args.dialect)?.dialect;
-    let launch = Launch {
-        command: args.command.clone(),
-        prompt_by: args.prompt_by,
-        verify: args.verify.clone(),
-        notify: args.notify.clone(),
-        pty: args.pty,
-        input: args.input.clone(),
-    };
+    let trusted = Trusted::of_user(io.state_dir.as_deref())?;
+    let settings = Layered::load(place, Some(args.flags.layer()))?.supervision(&trusted)?;
+    let dialect = &catalog.get(&settings.run.dialect)?.dialect;
+    let config = settings.limits();
+    let launch = Launch { command: args.command.clone(), settings };
     let start = Start {
         task: task(io, args)?,
-        dialect: args.dialect.clone(),
+        dialect: launch.settings.run.dialect.clone(),
         instructions: prompt::instructions(dialect),
         launch: serde_json::to_string(&launch).unwrap_or_default(),
-        config: config(args, Config { verify: args.verify.is_some(), ..Config::default() }),
+        config,
     };
     Ok(Open::create(store, clock::wall(), &project::name(place.root()), start)?)
 }
@@ -193,17 +145,14 @@ fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
     Ok(text)
 }
 
-/// The limits: those there were, changed by what is asked for now.
-fn config(args: &RunArgs, before: Config) -> Config {
-    Config {
-        max_iterations: args.max_iterations.unwrap_or(before.max_iterations),
-        iteration_timeout: args.timeout.unwrap_or(before.iteration_timeout),
-        timeout: args.total_timeout.unwrap_or(before.timeout),
-        require_commit: args.require_commit || before.require_commit,
-        require_clean: args.require_clean || before.require_clean,
-        no_wait: args.no_wait,
-        ..before
-    }
+/// What a run goes by: what it began with, changed by what is asked for now.
+fn launch(args: &RunArgs, state: &State) -> Result<Launch, CommandError> {
+    let mut launch: Launch = serde_json::from_str(&state.launch)
+        .map_err(|error| CommandError::new(format!("the stored command: {error}")))?;
+    let mut tree = Node::of(&launch.settings);
+    tree.overlay(args.flags.layer());
+    launch.settings = decode(&tree)?;
+    Ok(launch)
 }
 
 /// Takes the last run of the project up again: ends what is left of its agent, and goes on with the
@@ -232,7 +181,7 @@ fn go_on(
     }
     let first = match open.state.ending() {
         Some(_) => {
-            let config = Box::new(config(args, open.state.config.clone()));
+            let config = Box::new(launch(args, &open.state)?.settings.limits());
             Event::Reopen { config }
         }
         None => Event::Recovered,
@@ -240,19 +189,18 @@ fn go_on(
     Ok((open, first))
 }
 
-fn plan(state: &State, directory: PathBuf, rules: Rules) -> Result<Plan, CommandError> {
-    let launch: Launch = serde_json::from_str(&state.launch)
-        .map_err(|error| CommandError::new(format!("the stored command: {error}")))?;
-    let input = Input::from_name(&launch.input).ok_or_else(|| {
-        CommandError::new(format!("there is no input format `{}`", launch.input))
+fn plan(launch: Launch, directory: PathBuf, rules: Rules) -> Result<Plan, CommandError> {
+    let Launch { command, settings: Supervision { run, notify, .. } } = launch;
+    let input = Input::from_name(&run.input).ok_or_else(|| {
+        CommandError::new(format!("there is no input format `{}`", run.input))
             .with_help("auto, text, or the name of a host")
     })?;
     Ok(Plan {
-        command: launch.command.into_iter().map(OsString::from).collect(),
-        prompt: launch.prompt_by,
-        verify: launch.verify,
-        notify: launch.notify,
-        pty: launch.pty,
+        command: command.into_iter().map(OsString::from).collect(),
+        prompt: run.prompt_by,
+        verify: run.verify,
+        notify,
+        pty: run.pty,
         directory,
         rules,
         input,

@@ -11,6 +11,7 @@ use tempfile::NamedTempFile;
 
 use super::ear::{Ear, Said};
 use super::{Plan, PromptBy};
+use crate::config::Sink;
 use crate::error::CommandError;
 use crate::supervise::{Agent, Input, Launch, Output};
 
@@ -63,7 +64,7 @@ impl<'r> Job<'r> {
 
     /// Starts the check.
     pub(super) fn check(plan: &Plan, verify: &str) -> Result<Self, CommandError> {
-        let mut launch = Launch::new("sh");
+        let mut launch = Launch::new("/bin/sh");
         launch.args = ["-c", verify].map(OsString::from).to_vec();
         launch.cwd.clone_from(&plan.directory);
         Self::new(&launch, Role::Check(Vec::new()), None)
@@ -141,8 +142,9 @@ fn keep_end(kept: &mut Vec<u8>, bytes: &[u8]) {
 /// Tells the user's own command of a notice. Nothing an agent said is part of the command: the
 /// words are in the environment.
 pub(super) fn notify(plan: &Plan, run: &RunId, notice: Notice, text: &str) {
-    let Some(command) = &plan.notify else { return };
-    let started = Command::new("sh")
+    let wanted = plan.notify.events.of(notice).includes(Sink::Command);
+    let Some(command) = plan.notify.command.as_ref().filter(|_| wanted) else { return };
+    let started = Command::new("/bin/sh")
         .args(["-c", command])
         .env("ALDIS_NOTICE", notice.as_str())
         .env("ALDIS_TEXT", text)
