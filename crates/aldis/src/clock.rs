@@ -1,9 +1,11 @@
 //! The only place that asks for the time.
 
 use std::env;
+use std::fs;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use aldis_core::time::Timestamp;
+use aldis_core::transcript::facts::Zone;
 
 use crate::error::CommandError;
 
@@ -41,6 +43,19 @@ pub(crate) fn since_boot() -> Duration {
     let time = clock_gettime(ClockId::Boottime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+/// Returns the zone of this machine: what `TZ` names, else where the system's own link points, else
+/// universal time.
+pub(crate) fn local_zone() -> Zone {
+    let named = env::var("TZ").ok().filter(|name| !name.is_empty());
+    let linked = || {
+        let link = fs::read_link("/etc/localtime").ok()?;
+        let link = link.to_string_lossy().into_owned();
+        Some(link.split_once("zoneinfo/")?.1.to_owned())
+    };
+    let name = named.map(|name| name.trim_start_matches(':').to_owned()).or_else(linked);
+    name.and_then(|name| Zone::named(&name)).unwrap_or_else(Zone::utc)
 }
 
 /// Measures how long something took.

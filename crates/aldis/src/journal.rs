@@ -5,73 +5,24 @@
 //! are written with the next step, so that a journal can be replayed.
 
 use aldis_core::machine::Decision;
-use aldis_core::machine::run;
 use aldis_core::time::Timestamp;
-use aldis_store::{
-    CommitError, NewDecision, NewEffect, NewEvent, Revision, Run, RunId, RunRecord, Step, Store,
-};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use aldis_store::{CommitError, Revision, Run, RunId, Step, Store};
+use serde::Serialize;
 
 use crate::driver::DriverError;
 use crate::secret;
+use crate::stored::{self, Machine};
 
-/// The version of what is stored.
-const VERSION: u32 = 1;
 /// How often a step is tried again because somebody else was first.
 const TRIES_MAX: usize = 32;
 /// How many events are kept for the next step; older ones of the same kind give way.
 const PENDING_MAX: usize = 256;
 
-/// What the journal needs of a machine.
-pub(crate) trait Machine: Clone + Serialize + DeserializeOwned {
-    /// How the store names it.
-    const NAME: &'static str;
-    /// How a run begins.
-    type Start: Clone + Serialize + DeserializeOwned;
-    /// What happens.
-    type Event: Clone + Serialize + DeserializeOwned;
-    /// What must be done.
-    type Effect: Serialize + DeserializeOwned;
-
-    fn begin(now: Timestamp, start: Self::Start) -> Self;
-    fn take(
-        &mut self,
-        now: Timestamp,
-        event: &Self::Event,
-    ) -> (Vec<Self::Effect>, Option<Decision>);
-    fn title(&self) -> &str;
-    fn is_active(&self) -> bool;
-}
-
-impl Machine for run::State {
-    const NAME: &'static str = "run";
-    type Start = run::Start;
-    type Event = run::Event;
-    type Effect = run::Effect;
-
-    fn begin(now: Timestamp, start: run::Start) -> Self {
-        Self::start(now, start)
-    }
-
-    fn take(&mut self, now: Timestamp, event: &run::Event) -> (Vec<run::Effect>, Option<Decision>) {
-        let run::Outcome { effects, decision } = self.on_event(now, event);
-        (effects, decision)
-    }
-
-    fn title(&self) -> &str {
-        &self.task
-    }
-
-    fn is_active(&self) -> bool {
-        self.ending().is_none()
-    }
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Stored<T> {
-    v: u32,
-    state: T,
+/// How a run began: the first event of its journal.
+#[derive(Debug, Serialize)]
+struct Began<'s, S> {
+    event: &'static str,
+    start: &'s S,
 }
 
 /// A run and what its machine knows.
@@ -88,33 +39,26 @@ pub(crate) struct Open<M: Machine> {
 }
 
 impl<M: Machine> Open<M> {
-    /// Begins a run.
+    /// Begins a run in this state; `start` is what it was made of.
     pub(crate) fn create(
         store: &dyn Store,
         now: Timestamp,
         project: &str,
-        start: M::Start,
+        start: &impl Serialize,
+        state: M,
     ) -> Result<Self, DriverError> {
-        let body = serde_json::json!({ "event": "start", "start": start }).to_string();
-        let state = M::begin(now, start);
+        let began = stored::event(&Began { event: "start", start }, None, now);
         for _ in 0..TRIES_MAX {
             let id = secret::run_id().map_err(DriverError::Random)?;
-            let (project, pending) = (project.to_owned(), Vec::new());
-            let mut open = Self {
-                id,
-                project,
-                revision: Revision(0),
-                fence: None,
-                state: state.clone(),
-                pending,
-            };
-            let mut step = open.step(now);
-            step.events.push(event(now, "start", body.clone()));
+            let mut step = stored::step(id.clone(), Revision(0), project, &state, now);
+            step.events.push(began.clone());
             match store.commit(&step) {
                 Ok(committed) => {
-                    open.revision = committed.revision;
-                    return Ok(open);
+                    let (project, revision) = (project.to_owned(), committed.revision);
+                    let (fence, pending) = (None, Vec::new());
+                    return Ok(Self { id, project, revision, fence, state, pending });
                 }
+                // Another run has that name.
                 Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(DriverError::from_commit(error)),
             }
@@ -124,15 +68,10 @@ impl<M: Machine> Open<M> {
 
     /// Reads a run.
     pub(crate) fn load(run: Run) -> Result<Self, DriverError> {
-        let unreadable = |detail: String| DriverError::Unreadable { run: run.id.clone(), detail };
-        let stored: Stored<M> = serde_json::from_str(&run.record.state)
-            .map_err(|error| unreadable(error.to_string()))?;
-        if stored.v != VERSION {
-            return Err(unreadable(format!("version {}, this one knows {VERSION}", stored.v)));
-        }
+        let state = stored::state(&run)?;
         let Run { id, revision, record, .. } = run;
-        let (project, state) = (record.project, stored.state);
-        Ok(Self { id, project, revision, fence: None, state, pending: Vec::new() })
+        let (fence, pending) = (None, Vec::new());
+        Ok(Self { id, project: record.project, revision, fence, state, pending })
     }
 
     /// Lets the machine take an event. Returns whether a step was written: then effects may be due.
@@ -149,7 +88,7 @@ impl<M: Machine> Open<M> {
         }
         let mut decisions: Vec<Decision> = decision.into_iter().collect();
         for _ in 0..TRIES_MAX {
-            let step = self.full_step(now, &effects, &decisions);
+            let step = self.step(now, &effects, &decisions);
             match store.commit(&step) {
                 Ok(committed) => {
                     self.revision = committed.revision;
@@ -185,7 +124,7 @@ impl<M: Machine> Open<M> {
 
     /// Keeps an event for the next step. A run of the same kind says no more than its last.
     fn remember(&mut self, now: Timestamp, event: M::Event) {
-        let kind = |event: &M::Event| kind(&serde_json::to_value(event).unwrap_or_default());
+        let kind = |event: &M::Event| stored::event(event, None, now).kind;
         let same = self.pending.last().is_some_and(|(_, last)| kind(last) == kind(&event));
         if same && ["tick", "worked", "spent"].contains(&&*kind(&event)) {
             self.pending.pop();
@@ -195,61 +134,18 @@ impl<M: Machine> Open<M> {
         self.pending.push((now, event));
     }
 
-    fn full_step(&self, now: Timestamp, effects: &[M::Effect], decisions: &[Decision]) -> Step {
-        let mut step = self.step(now);
-        for (at, taken) in &self.pending {
-            let body = serde_json::to_value(taken).unwrap_or_default();
-            step.events.push(event(*at, &kind(&body), body.to_string()));
-        }
-        let json = |value: &dyn erased::Json| value.json();
-        step.decisions
-            .extend(decisions.iter().map(|decision| NewDecision { body: json(decision), at: now }));
-        let next = Revision(self.revision.0 + 1);
-        step.effects.extend(effects.iter().enumerate().map(|(number, effect)| NewEffect {
-            key: format!("{}/{next}/{number}", self.id),
-            kind: M::NAME.to_owned(),
-            body: json(effect),
-            due: now,
-        }));
-        step
-    }
-
-    fn step(&self, now: Timestamp) -> Step {
-        let record = RunRecord {
-            project: self.project.clone(),
-            session: None,
-            machine: M::NAME.to_owned(),
-            title: self.state.title().to_owned(),
-            active: self.state.is_active(),
-            state: serde_json::to_string(&Stored { v: VERSION, state: &self.state })
-                .unwrap_or_default(),
-        };
-        let mut step = Step::new(self.id.clone(), self.revision, record, now);
+    fn step(&self, now: Timestamp, effects: &[M::Effect], decisions: &[Decision]) -> Step {
+        let mut step =
+            stored::step(self.id.clone(), self.revision, &self.project, &self.state, now);
         step.fence = self.fence;
+        step.events.extend(self.pending.iter().map(|(at, event)| stored::event(event, None, *at)));
+        step.decisions.extend(decisions.iter().map(|decision| stored::decision(decision, now)));
+        let next = Revision(self.revision.0 + 1);
+        let effects = effects.iter().enumerate();
+        step.effects.extend(
+            effects
+                .map(|(number, wanted)| stored::effect::<M>(&self.id, next, number, wanted, now)),
+        );
         step
-    }
-}
-
-fn event(at: Timestamp, kind: &str, body: String) -> NewEvent {
-    NewEvent { kind: kind.to_owned(), body, source: None, at }
-}
-
-fn kind(body: &serde_json::Value) -> String {
-    body.get("event").and_then(|kind| kind.as_str()).unwrap_or("event").to_owned()
-}
-
-mod erased {
-    //! Anything that becomes JSON.
-
-    use serde::Serialize;
-
-    pub(super) trait Json {
-        fn json(&self) -> String;
-    }
-
-    impl<T: Serialize> Json for T {
-        fn json(&self) -> String {
-            serde_json::to_string(self).unwrap_or_default()
-        }
     }
 }

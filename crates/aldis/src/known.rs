@@ -8,9 +8,10 @@ use aldis_store::Run;
 
 use crate::driver::{self, DriverError, Loaded};
 use crate::io::Io;
-use crate::journal::{Machine as _, Open};
+use crate::journal::Open;
 use crate::paint::Paint;
 use crate::show;
+use crate::stored::Machine as _;
 use crate::wire::run::RunForm;
 
 /// A run and its state. Exhaustive: each machine is shown in its own way.

@@ -30,6 +30,7 @@ mod selection;
 mod show;
 mod snippet;
 mod source;
+mod stored;
 #[cfg(target_os = "linux")]
 pub mod supervise;
 mod trust;

@@ -7,21 +7,27 @@
 mod ear;
 mod hands;
 mod live;
+mod logbook;
+mod person;
+mod taking;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_core::machine::run::{Effect, Ending, Event, Exit, Heard, State};
+use aldis_core::machine::run::{Effect, Ending, Event, Exit, Heard, State, Tree, Usage};
 use aldis_core::time::Timestamp;
 use aldis_core::transcript::Input;
-use aldis_core::{Finding, Rules};
+use aldis_core::transcript::facts::{Fact, Zone};
+use aldis_core::{Finding, Origin, Role, Rules};
 use aldis_store::{EffectFilter, Lease, Store};
 use serde::{Deserialize, Serialize};
 
 use self::ear::{Ear, Said};
-use self::hands::{Job, Work};
-pub(crate) use self::live::Live;
+use self::hands::Job;
+pub(crate) use self::live::{Live, Manner};
+pub(crate) use self::logbook::Logbook;
+use self::person::Person;
 use crate::clock::{self, SteadyClock};
 use crate::config::Notify;
 use crate::error::CommandError;
@@ -29,14 +35,13 @@ use crate::git::Git;
 use crate::journal::Open;
 use crate::supervise::{Interrupts, Output};
 
-/// How long to wait for something to happen.
+/// How long to wait for something to happen, and how often others are looked for.
 const PAUSE: Duration = Duration::from_millis(200);
 /// How often the machine is told that time passes.
 const TICK: Duration = Duration::from_secs(1);
 /// How often the work tree is looked at while the agent works.
 const LOOK: Duration = Duration::from_secs(10);
-/// How long a lease lasts, and how often it is renewed.
-const LEASE: Duration = Duration::from_secs(30);
+/// How often the lease is renewed.
 const RENEW: Duration = Duration::from_secs(10);
 
 /// What to run, and how.
@@ -58,6 +63,10 @@ pub(crate) struct Plan {
     pub(crate) rules: Rules,
     /// What kind of output it writes.
     pub(crate) input: Input,
+    /// The zone of clock times that name none.
+    pub(crate) zone: Zone,
+    /// Whether a person at the terminal may be asked.
+    pub(crate) ask_here: bool,
 }
 
 /// How an agent gets its prompt.
@@ -82,16 +91,36 @@ pub(crate) struct Supervisor<'p> {
     clock: SteadyClock,
     git: Option<Git>,
     live: Live,
+    log: Logbook,
+    person: Person,
     job: Option<Job<'p>>,
     /// When the job must have ended.
     deadline: Option<Duration>,
-    last_tick: Duration,
-    last_look: Duration,
-    last_renewal: Duration,
+    /// Whether something may have been decided that was not done yet.
+    due: bool,
+    rounds: Rounds,
+}
+
+/// When what is done again and again was done last.
+#[derive(Debug, Default)]
+struct Rounds {
+    others: Duration,
+    tick: Duration,
+    look: Duration,
+    renewal: Duration,
+}
+
+/// Whether it is time again; then it counts as done now.
+fn again(last: &mut Duration, every: Duration, boot: Duration) -> bool {
+    let due = boot.saturating_sub(*last) >= every;
+    if due {
+        *last = boot;
+    }
+    due
 }
 
 impl<'p> Supervisor<'p> {
-    /// Takes a run over.
+    /// Takes a run over, and ends what a dead supervisor left of its agent.
     ///
     /// # Errors
     ///
@@ -100,32 +129,33 @@ impl<'p> Supervisor<'p> {
         plan: &'p Plan,
         store: &'p dyn Store,
         mut open: Open<State>,
-        live: Live,
+        (live, log): (Live, Logbook),
     ) -> Result<Self, CommandError> {
         let clock = SteadyClock::start();
-        let holder = format!("process {}", std::process::id());
-        let lease = store.acquire_lease(&open.id, &holder, clock.now(), LEASE);
-        let lease = lease.map_err(|error| {
-            CommandError::new(format!("run {}: {error}", open.id))
-                .with_help("only one process can supervise a run")
-        })?;
+        let lease = taking::lease(store, &open.id, clock.now())?;
         open.fence = Some(lease.fence);
+        taking::end_orphan(&open.state);
         let interrupts = Interrupts::listen()
             .map_err(|error| CommandError::new(format!("listening for Ctrl-C: {error}")))?;
+        let person = if plan.ask_here { Person::look() } else { Person::absent() };
+        let rounds = Rounds { renewal: clock::since_boot(), ..Rounds::default() };
+        let git = Git::around(&plan.directory);
+        let (job, deadline, due) = (None, None, true);
         Ok(Self {
-            git: Git::around(&plan.directory),
             plan,
             store,
             open,
             lease,
             interrupts,
             clock,
+            git,
             live,
-            job: None,
-            deadline: None,
-            last_tick: Duration::ZERO,
-            last_look: Duration::ZERO,
-            last_renewal: clock::since_boot(),
+            log,
+            person,
+            job,
+            deadline,
+            due,
+            rounds,
         })
     }
 
@@ -135,11 +165,15 @@ impl<'p> Supervisor<'p> {
     ///
     /// Fails if the store does or the agent cannot be started. The run can be continued.
     pub(crate) fn drive(mut self, first: Event) -> Result<Ending, CommandError> {
+        let program = self.plan.command.first().cloned().unwrap_or_default();
+        let verify = self.plan.verify.as_deref();
+        self.live.begin(&self.open.id, &self.open.state, &program.to_string_lossy(), verify);
         self.advance(first)?;
         loop {
             self.perform()?;
             if let Some(ending) = self.open.state.ending() {
-                self.live.ended(&self.open.id, ending);
+                let log = self.log.path();
+                self.live.ended(self.now(), &self.open.state, ending, log.as_deref());
                 // Whoever comes next need not wait for the lease to run out.
                 let _released = self.store.release_lease(&self.lease);
                 return Ok(ending);
@@ -156,14 +190,14 @@ impl<'p> Supervisor<'p> {
     fn advance(&mut self, event: Event) -> Result<(), CommandError> {
         let now = self.now();
         let before = self.open.state.clone();
-        self.open.advance(self.store, now, event)?;
+        self.due |= self.open.advance(self.store, now, event)?;
         self.live.changed(now, &before, &self.open.state);
         Ok(())
     }
 
     /// Performs what was decided, by us or by others, in order.
     fn perform(&mut self) -> Result<(), CommandError> {
-        loop {
+        while std::mem::take(&mut self.due) {
             let filter =
                 EffectFilter { run: Some(self.open.id.clone()), due_by: self.now(), limit: 1 };
             let Some(effect) = self.store.pending_effects(&filter)?.into_iter().next() else {
@@ -171,14 +205,17 @@ impl<'p> Supervisor<'p> {
             };
             let Ok(wanted) = serde_json::from_str::<Effect>(&effect.body) else {
                 self.store.effect_failed(&effect.key, None, "not understood")?;
+                self.due = true;
                 continue;
             };
             let next = self.act(wanted)?;
             self.store.effect_done(&effect.key)?;
+            self.due = true;
             if let Some(event) = next {
                 self.advance(event)?;
             }
         }
+        Ok(())
     }
 
     /// Does one thing. Returns what is known right away.
@@ -196,10 +233,10 @@ impl<'p> Supervisor<'p> {
             Effect::Suspend => self.job.iter().for_each(|job| job.agent.suspend()),
             Effect::Continue => self.job.iter().for_each(|job| job.agent.resume()),
             Effect::Look => return Ok(Some(Event::Looked(self.look()))),
-            Effect::Ask { id, text } => self.live.question(&id, &text),
+            Effect::Ask { id, text } => self.live.question(self.now(), &id, &text),
             Effect::KeepWork => self.keep_work(),
             Effect::Notice { notice, text } => {
-                self.live.notice(notice, &text);
+                self.live.notice(self.now(), notice, &text);
                 hands::notify(self.plan, &self.open.id, notice, &text);
             }
             Effect::Finish { .. } => {}
@@ -208,13 +245,13 @@ impl<'p> Supervisor<'p> {
     }
 
     fn start_agent(&mut self, prompt: &str) -> Result<Event, CommandError> {
-        let ear = Ear::new(&self.plan.rules, self.plan.input);
+        let ear = Ear::new(&self.plan.rules, self.plan.input, self.plan.zone.clone());
         let job = Job::agent(self.plan, prompt, ear);
         let job = match job {
             Ok(job) => job,
             Err(error) => {
                 // The run ends as crashed; the words are for the one who waits.
-                self.live.problem(&error.to_string());
+                self.live.problem(self.now(), &error.to_string());
                 return Ok(Event::Exited(Exit { code: Some(127), signal: None }));
             }
         };
@@ -228,7 +265,7 @@ impl<'p> Supervisor<'p> {
         let Some(verify) = &self.plan.verify else {
             return Ok(Some(Event::Checked { passed: true, output: String::new() }));
         };
-        self.live.checking(verify);
+        self.live.checking(self.now(), verify);
         match Job::check(self.plan, verify) {
             Ok(job) => {
                 self.job = Some(job);
@@ -240,18 +277,21 @@ impl<'p> Supervisor<'p> {
         }
     }
 
-    fn look(&self) -> aldis_core::machine::run::Tree {
+    fn look(&self) -> Tree {
         let looked = self.git.as_ref().map(Git::look);
         looked.and_then(Result::ok).unwrap_or_default()
     }
 
     fn keep_work(&mut self) {
         let Some(git) = &self.git else { return };
+        let now = self.now();
         let message = format!("Partial work of run {}", self.open.id);
         match git.keep_work(self.open.id.as_str(), &message) {
-            Ok(Some(branch)) => self.live.kept(&branch),
+            Ok(Some(branch)) => self.live.kept(now, &branch),
             Ok(None) => {}
-            Err(error) => self.live.problem(&format!("the partial work was not kept: {error}")),
+            Err(error) => {
+                self.live.problem(now, &format!("the partial work was not kept: {error}"));
+            }
         }
     }
 
@@ -261,11 +301,16 @@ impl<'p> Supervisor<'p> {
             std::thread::sleep(PAUSE);
             return Ok(());
         };
+        let now = self.clock.now();
         let mut said = Vec::new();
         match job.agent.next(PAUSE) {
             None => {}
-            Some(Output::Stdout(bytes)) => job.hear(&bytes, &mut said),
+            Some(Output::Stdout(bytes)) => {
+                self.log.write(&bytes);
+                job.hear(&bytes, now, &mut said);
+            }
             Some(Output::Stderr(bytes)) => {
+                self.log.write(&bytes);
                 job.overhear(&bytes);
                 self.live.aside(&bytes);
             }
@@ -273,7 +318,7 @@ impl<'p> Supervisor<'p> {
             Some(Output::Exited(exit)) => {
                 job.exit = Some(Exit { code: exit.code, signal: exit.signal });
             }
-            Some(Output::Stopped) => self.live.problem("the agent has stopped itself"),
+            Some(Output::Stopped) => self.live.problem(now, "the agent has stopped itself"),
         }
         let over = job.closed && job.exit.is_some();
         self.tell(said)?;
@@ -281,26 +326,53 @@ impl<'p> Supervisor<'p> {
     }
 
     /// Tells the machine what was said.
-    fn tell(&mut self, said: Vec<Work>) -> Result<(), CommandError> {
+    fn tell(&mut self, said: Vec<Said>) -> Result<(), CommandError> {
         let mut signals = Vec::new();
-        for work in said {
-            match work {
-                Work::Said(Said::Finding { finding, message }) => match *finding {
+        for said in said {
+            match said {
+                Said::Finding { finding, message } => match *finding {
                     Finding::Signal(signal) => signals.push(Heard::new(&signal, message)),
                     Finding::NearMiss(miss) => self.advance(Event::Missed { hint: miss.hint() })?,
                 },
-                Work::Said(Said::Text { origin, text }) => self.live.said(&origin, &text),
+                Said::Fact(fact) => self.note(fact)?,
+                Said::Text { origin, text } => self.live.said(&origin, &text),
             }
         }
         if signals.is_empty() { Ok(()) } else { self.advance(Event::Heard { said: signals }) }
+    }
+
+    /// Tells the machine what the host said about itself.
+    fn note(&mut self, fact: Fact) -> Result<(), CommandError> {
+        let now = self.now();
+        let event = match fact {
+            Fact::Tool { name } => {
+                self.live.said(&Origin::new(Role::Tool), &format!("[{name}]"));
+                Event::Worked
+            }
+            Fact::Spent { tokens, micro_dollars } => Event::Spent(Usage { tokens, micro_dollars }),
+            Fact::Retrying { what, .. } => {
+                self.live.host(now, &format!("the host tries again: {what}"));
+                Event::Retrying { what }
+            }
+            Fact::Limited { what, until } => Event::Limited { what, until },
+            Fact::Failed { what } => {
+                self.live.problem(now, &what);
+                Event::Refused { what }
+            }
+            Fact::Session(_) | Fact::Ended { .. } => return Ok(()),
+        };
+        self.advance(event)
     }
 
     /// Ends the job with all that belongs to it, and tells the machine how it ended.
     fn end_job(&mut self, grace: Duration) -> Result<(), CommandError> {
         let Some(job) = self.job.take() else { return Ok(()) };
         self.deadline = None;
-        let (said, over) = job.end(grace);
+        let (said, over) = job.end(grace, self.clock.now());
         self.tell(said)?;
+        if let Event::Checked { passed, .. } = &over {
+            self.live.checked(self.clock.now(), *passed);
+        }
         self.advance(over)
     }
 
@@ -314,23 +386,34 @@ impl<'p> Supervisor<'p> {
         if self.deadline.is_some_and(|deadline| boot >= deadline) {
             self.end_job(Duration::from_secs(1))?;
         }
-        if boot.saturating_sub(self.last_renewal) >= RENEW {
-            self.renew()?;
+        if again(&mut self.rounds.others, PAUSE, boot) {
+            self.heed_others()?;
+        }
+        if again(&mut self.rounds.renewal, RENEW, boot) {
+            self.lease = self.store.renew_lease(&self.lease, self.now(), taking::LEASE)?;
+        }
+        if self.job.is_some() && again(&mut self.rounds.look, LOOK, boot) {
+            let tree = self.look();
+            self.advance(Event::Looked(tree))?;
+        }
+        if again(&mut self.rounds.tick, TICK, boot) {
+            self.advance(Event::Tick)?;
+            self.live.draw(self.now(), &self.open.state);
+        }
+        Ok(())
+    }
+
+    /// Notices what the person at the terminal and other processes want.
+    fn heed_others(&mut self) -> Result<(), CommandError> {
+        if let Some(event) = self.person.attend(&self.open.state) {
+            self.advance(event)?;
         }
         let stored = self.store.run(&self.open.id)?;
         if stored.is_some_and(|run| run.revision != self.open.revision) {
             let before = self.open.state.clone();
             self.open.catch_up(self.store)?;
+            self.due = true;
             self.live.changed(self.now(), &before, &self.open.state);
-        }
-        if self.job.is_some() && boot.saturating_sub(self.last_look) >= LOOK {
-            self.last_look = boot;
-            let tree = self.look();
-            self.advance(Event::Looked(tree))?;
-        }
-        if boot.saturating_sub(self.last_tick) >= TICK {
-            self.last_tick = boot;
-            self.advance(Event::Tick)?;
         }
         Ok(())
     }
@@ -341,15 +424,5 @@ impl<'p> Supervisor<'p> {
             return self.end_job(Duration::ZERO);
         }
         self.advance(Event::Abort { by: "Ctrl-C".to_owned() })
-    }
-
-    fn renew(&mut self) -> Result<(), CommandError> {
-        self.last_renewal = clock::since_boot();
-        let renewed = self.store.renew_lease(&self.lease, self.now(), LEASE);
-        self.lease = renewed.map_err(|error| {
-            CommandError::new(format!("run {}: {error}", self.open.id))
-                .with_help("another process has taken the run over")
-        })?;
-        Ok(())
     }
 }

@@ -16,6 +16,7 @@
 //! leaving the control group.
 
 mod cgroup;
+mod holder;
 mod identity;
 mod interrupts;
 pub(crate) mod keeper;
@@ -43,6 +44,7 @@ use rustix::io::ioctl_fionbio;
 use serde::{Deserialize, Serialize};
 
 use self::cgroup::Cgroup;
+pub use self::holder::Holder;
 pub use self::identity::{Found, Identity, Orphan, find};
 pub use self::interrupts::{Asked, Interrupts};
 use self::keeper::{KILL_LIMIT, STRAGGLER_GRACE};

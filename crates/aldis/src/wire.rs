@@ -191,6 +191,11 @@ pub(crate) const SCHEMAS: &[Described] = &[
         schema: || schema_for!(run::RunForm),
     },
     Described {
+        name: "live",
+        about: "a line of `aldis run --json`",
+        schema: || schema_for!(run::LiveForm),
+    },
+    Described {
         name: "decision",
         about: "a decision: `aldis why --json`, `aldis log --json`",
         schema: || schema_for!(run::DecisionForm),

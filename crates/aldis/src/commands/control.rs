@@ -10,8 +10,9 @@ use clap::Args;
 use super::{Outcome, why};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::journal::{Machine as _, Open};
+use crate::journal::Open;
 use crate::project::{self, Place};
+use crate::stored::Machine as _;
 use crate::supervise::{Found, Identity, find};
 use crate::{clock, display, home};
 

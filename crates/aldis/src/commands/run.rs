@@ -5,8 +5,8 @@ mod flags;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use aldis_core::machine::run::{Ending, Event, Start, State};
 use aldis_core::transcript::Input;
@@ -21,15 +21,12 @@ use crate::catalog::Catalog;
 use crate::config::{Layered, Node, Supervision, decode};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::journal::{Machine as _, Open};
+use crate::journal::Open;
 use crate::project::{self, Place};
-use crate::running::{Live, Plan, Supervisor};
-use crate::supervise::{Found, Identity, find};
+use crate::running::{Live, Logbook, Manner, Plan, Supervisor};
+use crate::stored::Machine as _;
 use crate::trust::Trusted;
 use crate::{clock, home};
-
-/// How long an agent that was left behind has to stop.
-const ORPHAN_GRACE: Duration = Duration::from_secs(5);
 
 /// Supervise an agent until its work is verifiably done
 ///
@@ -91,9 +88,18 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
     };
     let dialect = catalog.get(&open.state.dialect)?.dialect.clone();
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
-    let live = Live::new(out, io.color_stdout, args.quiet, args.json, &dialect);
-    let plan = plan(launch(args, &open.state)?, directory, Rules::new([dialect]))?;
-    let ending = Supervisor::new(&plan, &store, open, live)?.drive(first)?;
+    let manner = Manner {
+        color: io.color_stdout,
+        quiet: args.quiet,
+        json: args.json,
+        terminal: std::io::stdout().is_terminal(),
+    };
+    let live = Live::new(out, manner, &dialect);
+    let log = Logbook::open(&home::state_directory(io.state_dir.as_deref())?, &open.id);
+    let launch = launch(args, &open.state)?;
+    let ask_here = !args.json && !launch.settings.run.no_wait;
+    let plan = Plan { ask_here, ..plan(launch, directory, Rules::new([dialect]))? };
+    let ending = Supervisor::new(&plan, &store, open, (live, log))?.drive(first)?;
     Ok(Outcome::Code(ending.exit_code()))
 }
 
@@ -121,7 +127,9 @@ fn begin(
         launch: serde_json::to_string(&launch).unwrap_or_default(),
         config,
     };
-    Ok(Open::create(store, clock::wall(), &project::name(place.root()), start)?)
+    let (now, project) = (clock::wall(), project::name(place.root()));
+    let state = State::start(now, start.clone());
+    Ok(Open::create(store, now, &project, &start, state)?)
 }
 
 fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
@@ -173,12 +181,6 @@ fn go_on(
     if let Some(Ending::Done) = open.state.ending() {
         return Err(CommandError::new(format!("run {} is done", open.id)));
     }
-    if let Some(agent) = &open.state.agent
-        && let Ok(identity) = serde_json::from_str::<Identity>(agent)
-        && let Found::Alive(orphan) = find(&identity)
-    {
-        orphan.end(ORPHAN_GRACE);
-    }
     let first = match open.state.ending() {
         Some(_) => {
             let config = Box::new(launch(args, &open.state)?.settings.limits());
@@ -204,5 +206,7 @@ fn plan(launch: Launch, directory: PathBuf, rules: Rules) -> Result<Plan, Comman
         directory,
         rules,
         input,
+        zone: clock::local_zone(),
+        ask_here: false,
     })
 }

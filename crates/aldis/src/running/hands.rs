@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use aldis_core::machine::run::{Event, Exit, Notice};
+use aldis_core::time::Timestamp;
 use aldis_store::RunId;
 use tempfile::NamedTempFile;
 
@@ -18,11 +19,8 @@ use crate::supervise::{Agent, Input, Launch, Output};
 /// How much of a check's output is kept.
 const OUTPUT_MAX: usize = 64 * 1024;
 
-/// Something a job brought.
-pub(super) enum Work {
-    /// The agent said something.
-    Said(Said),
-}
+/// The shell that runs what users write. Its path is fixed: `PATH` may be anybody's.
+const SHELL: &str = "/bin/sh";
 
 /// A process and what it is for.
 pub(super) struct Job<'r> {
@@ -64,7 +62,7 @@ impl<'r> Job<'r> {
 
     /// Starts the check.
     pub(super) fn check(plan: &Plan, verify: &str) -> Result<Self, CommandError> {
-        let mut launch = Launch::new("/bin/sh");
+        let mut launch = Launch::new(SHELL);
         launch.args = ["-c", verify].map(OsString::from).to_vec();
         launch.cwd.clone_from(&plan.directory);
         Self::new(&launch, Role::Check(Vec::new()), None)
@@ -75,14 +73,20 @@ impl<'r> Job<'r> {
         role: Role<'r>,
         prompt: Option<NamedTempFile>,
     ) -> Result<Self, CommandError> {
-        let agent = Agent::start(launch).map_err(|error| CommandError::new(error.to_string()))?;
+        let agent = Agent::start(launch).map_err(|error| {
+            let failed = CommandError::new(error.to_string());
+            match error.help() {
+                Some(help) => failed.with_help(help),
+                None => failed,
+            }
+        })?;
         Ok(Self { agent, role, exit: None, closed: false, _prompt: prompt })
     }
 
     /// Takes what it wrote to standard output.
-    pub(super) fn hear(&mut self, bytes: &[u8], work: &mut Vec<Work>) {
+    pub(super) fn hear(&mut self, bytes: &[u8], now: Timestamp, said: &mut Vec<Said>) {
         match &mut self.role {
-            Role::Agent(ear) => ear.push(bytes, &mut |said| work.push(Work::Said(said))),
+            Role::Agent(ear) => ear.push(bytes, now, &mut |heard| said.push(heard)),
             Role::Check(output) => keep_end(output, bytes),
         }
     }
@@ -96,12 +100,12 @@ impl<'r> Job<'r> {
     }
 
     /// Ends everything that belongs to it. Returns what it still said, and how it ended.
-    pub(super) fn end(self, grace: Duration) -> (Vec<Work>, Event) {
+    pub(super) fn end(self, grace: Duration, now: Timestamp) -> (Vec<Said>, Event) {
         let Self { agent, mut role, exit, .. } = self;
-        let mut work = Vec::new();
+        let mut said = Vec::new();
         let ended = agent.end_hearing(grace, |output| match (&mut role, output) {
             (Role::Agent(ear), Output::Stdout(bytes)) => {
-                ear.push(&bytes, &mut |said| work.push(Work::Said(said)));
+                ear.push(&bytes, now, &mut |heard| said.push(heard));
             }
             (Role::Check(kept), Output::Stdout(bytes) | Output::Stderr(bytes)) => {
                 keep_end(kept, &bytes);
@@ -113,12 +117,12 @@ impl<'r> Job<'r> {
         let exit = exit.unwrap_or(Exit { code: None, signal: None });
         match role {
             Role::Agent(ear) => {
-                ear.finish(&mut |said| work.push(Work::Said(said)));
-                (work, Event::Exited(exit))
+                ear.finish(now, &mut |heard| said.push(heard));
+                (said, Event::Exited(exit))
             }
             Role::Check(output) => {
                 let output = String::from_utf8_lossy(&output).into_owned();
-                (work, Event::Checked { passed: exit.is_clean(), output })
+                (said, Event::Checked { passed: exit.is_clean(), output })
             }
         }
     }
@@ -144,7 +148,7 @@ fn keep_end(kept: &mut Vec<u8>, bytes: &[u8]) {
 pub(super) fn notify(plan: &Plan, run: &RunId, notice: Notice, text: &str) {
     let wanted = plan.notify.events.of(notice).includes(Sink::Command);
     let Some(command) = plan.notify.command.as_ref().filter(|_| wanted) else { return };
-    let started = Command::new("/bin/sh")
+    let started = Command::new(SHELL)
         .args(["-c", command])
         .env("ALDIS_NOTICE", notice.as_str())
         .env("ALDIS_TEXT", text)

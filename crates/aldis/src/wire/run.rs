@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::VERSION;
+use crate::stored::Machine as _;
 
 /// A run: `auto start|status|resume|stop --json`, and a line of `status --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -80,6 +81,30 @@ pub struct RunForm {
     pub prompt: Option<String>,
 }
 
+/// A line of `run --json`: something that happened in a supervised run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LiveForm {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// What kind of thing: `begin`, `iteration`, `progress`, `status`, `check`, `question`, `host`,
+    /// `kept`, `problem`, `ended`, or the name of a notice.
+    pub kind: String,
+    /// The run.
+    pub run: String,
+    /// When.
+    pub at: String,
+    /// In words; for `ended` the ending's stable name.
+    pub text: String,
+}
+
+impl LiveForm {
+    pub(crate) fn new(kind: &str, run: &str, at: Timestamp, text: &str) -> Self {
+        let [kind, run, text] = [kind, run, text].map(str::to_owned);
+        Self { v: VERSION, kind, run, at: at.to_string(), text }
+    }
+}
+
 /// A question to a human.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuestionForm {
@@ -108,7 +133,7 @@ impl RunForm {
             v: VERSION,
             kind: "run".to_owned(),
             run: run.to_string(),
-            machine: crate::driver::PHASES.to_owned(),
+            machine: State::NAME.to_owned(),
             project: project.to_owned(),
             task: state.task.clone(),
             active: state.is_live(),

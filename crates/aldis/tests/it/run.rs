@@ -260,7 +260,7 @@ fn hostile_agents_leave_nothing_behind() {
     ] {
         let stage = Stage::new("");
         stage.script("agent.sh", &fs::read_to_string(testdata("hostile").join(file)).unwrap());
-        let done = stage.run(options);
+        let done = stage.run(&[options, &["--grace", "1"]].concat());
         assert_eq!(done.code, code, "{file}: {}", done.text());
         let root = stage.0.path();
         for entry in fs::read_dir("/proc").unwrap().flatten() {

@@ -22,6 +22,7 @@ fn formats_are_listed() {
     dialect         a dialect file
     dialects-list   a line of `aldis dialects list --json`
     run             a run: `aldis auto ... --json`, `aldis status --json`
+    live            a line of `aldis run --json`
     decision        a decision: `aldis why --json`, `aldis log --json`
     event           an event: `aldis log --events --json`
     alarm           a failure of a hook: `aldis log --json`

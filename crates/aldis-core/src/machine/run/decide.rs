@@ -78,6 +78,7 @@ pub(super) fn on_exit(state: &mut State, now: Timestamp, exit: Exit) -> Outcome 
     }
     state.last_exit = Some(exit);
     state.agent = None;
+    state.retrying = false;
     state.wake(now);
     settle_costs(state);
     let evidence = evidence(&state.said);
@@ -90,16 +91,27 @@ pub(super) fn on_exit(state: &mut State, now: Timestamp, exit: Exit) -> Outcome 
         return limited(state, now, until);
     }
     state.limit_waits = 0;
-    if !exit.is_clean() && !asked_to_stop {
-        let how = spoken(exit);
-        let decision = state
-            .decision("1", "The run failed: the agent crashed")
-            .because(format!("its process ended {how}, which outranks whatever it said"))
-            .seen(evidence)
-            .next("look at the log, remove the cause and start again");
+    let refused = state.refused.take();
+    if !exit.is_clean() && !asked_to_stop || refused.is_some() {
+        let decision = crashed(state, exit, refused).seen(evidence);
         return finish(state, Ending::Crashed, decision, Vec::new());
     }
     claimed(state, now, evidence)
+}
+
+/// Says that the agent did not end by its own will.
+fn crashed(state: &State, exit: Exit, refused: Option<String>) -> Decision {
+    if let Some(what) = refused {
+        return state
+            .decision("1", "The run failed: the host cannot work")
+            .because(what)
+            .next("waiting does not help: look at login, account and request, then continue");
+    }
+    let how = spoken(exit);
+    state
+        .decision("1", "The run failed: the agent crashed")
+        .because(format!("its process ended {how}, which outranks whatever it said"))
+        .next("look at the log, remove the cause and start again")
 }
 
 /// What the agent said decides.
@@ -343,6 +355,7 @@ pub(super) fn start(state: &mut State, now: Timestamp, effects: &mut Vec<Effect>
     state.said.clear();
     state.claimed_at = None;
     state.limited = None;
+    state.refused = None;
     state.feedback.clear();
     effects.push(Effect::Start { iteration: state.iteration, prompt });
 }

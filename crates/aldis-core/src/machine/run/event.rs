@@ -42,12 +42,22 @@ pub enum Event {
     Worked,
     /// What the iteration has cost so far.
     Spent(Usage),
+    /// The host met an error of the service and tries again by itself.
+    Retrying {
+        /// What it said.
+        what: String,
+    },
     /// The service refuses to work for now.
     Limited {
         /// What it said.
         what: String,
         /// When it will work again, where it said so.
         until: Option<Timestamp>,
+    },
+    /// The host gave up because of an error that waiting does not cure.
+    Refused {
+        /// What it said.
+        what: String,
     },
     /// The agent's process has ended.
     Exited(Exit),

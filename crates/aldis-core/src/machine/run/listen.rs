@@ -41,6 +41,7 @@ pub(super) fn on_signals(state: &mut State, now: Timestamp, said: &[Heard]) -> O
     if !state.has_agent() || said.is_empty() {
         return Outcome::nothing();
     }
+    no_longer_retrying(state, now);
     for heard in said {
         if let Some(phase) = &heard.phase {
             state.phase = Some(phase.clone());
@@ -91,6 +92,7 @@ pub(super) fn on_near_miss(state: &mut State, hint: &str) -> Outcome {
 
 /// Work is evidence, whatever the agent says.
 pub(super) fn on_work(state: &mut State, now: Timestamp) -> Outcome {
+    no_longer_retrying(state, now);
     observed(state, now, &Observation::Evidence)
 }
 
@@ -128,6 +130,39 @@ pub(super) fn on_limit(state: &mut State, what: &str, until: Option<Timestamp>) 
         .decision("limit", "Heard that the service refuses to work for now")
         .because(what)
         .next("the iteration will be repeated without being counted");
+    Outcome { effects: Vec::new(), decision: Some(decision) }
+}
+
+/// The host waits for the service by itself: until it works again, that is no stagnation. The
+/// limits of time go on.
+pub(super) fn on_retry(state: &mut State, now: Timestamp, what: &str) -> Outcome {
+    if !state.has_agent() || std::mem::replace(&mut state.retrying, true) {
+        return Outcome::nothing();
+    }
+    state.monitor.observe(now, &Observation::Waiting);
+    let decision = state
+        .decision("listen", "Heard that the host tries again")
+        .because(what)
+        .next("nothing to do: time without answers is not counted as stagnation");
+    Outcome { effects: Vec::new(), decision: Some(decision) }
+}
+
+fn no_longer_retrying(state: &mut State, now: Timestamp) {
+    if std::mem::take(&mut state.retrying) {
+        state.monitor.observe(now, &Observation::Awake);
+    }
+}
+
+/// The host gave up. What that means is decided when the process has ended.
+pub(super) fn on_refusal(state: &mut State, what: &str) -> Outcome {
+    if !state.has_agent() {
+        return Outcome::nothing();
+    }
+    state.refused = Some(what.to_owned());
+    let decision = state
+        .decision("listen", "Heard that the host cannot work")
+        .because(what)
+        .next("the run ends when its process has");
     Outcome { effects: Vec::new(), decision: Some(decision) }
 }
 

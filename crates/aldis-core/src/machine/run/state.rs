@@ -232,6 +232,12 @@ pub struct State {
     pub feedback: Vec<String>,
     /// A limit that was met in this iteration.
     pub limited: Option<Option<Timestamp>>,
+    /// Why the host gave up in this iteration, where waiting does not help.
+    #[serde(default)]
+    pub refused: Option<String>,
+    /// Whether the host waits for the service by itself.
+    #[serde(default)]
+    pub retrying: bool,
     /// Limits in a row.
     pub limit_waits: u32,
     /// The question that waits for an answer.
@@ -294,6 +300,8 @@ impl State {
             claimed_at: None,
             feedback: Vec::new(),
             limited: None,
+            refused: None,
+            retrying: false,
             limit_waits: 0,
             question: None,
             questions: 0,
@@ -323,6 +331,8 @@ impl State {
             Event::Missed { hint } => listen::on_near_miss(self, hint),
             Event::Worked => listen::on_work(self, now),
             Event::Spent(usage) => listen::on_usage(self, *usage),
+            Event::Retrying { what } => listen::on_retry(self, now, what),
+            Event::Refused { what } => listen::on_refusal(self, what),
             Event::Limited { what, until } => listen::on_limit(self, what, *until),
             Event::Exited(exit) => decide::on_exit(self, now, *exit),
             Event::Looked(tree) => decide::on_look(self, now, tree),

@@ -412,3 +412,31 @@ fn runs_that_were_cut_off_are_opened_again() {
     let Some(Effect::Start { prompt, .. }) = outcome.effects.last() else { panic!("{outcome:?}") };
     assert!(prompt.contains("> Drop it."), "{prompt}");
 }
+
+#[test]
+fn what_waiting_does_not_cure_ends_the_run() {
+    for exit in [clean(), Event::Exited(Exit { code: Some(1), signal: None })] {
+        let mut state = begun(|_| {});
+        let what = "OAuth token has expired".to_owned();
+        state.on_event(at(5), &Event::Heard { said: said("chorus", "<chorus>COMPLETE</chorus>") });
+        state.on_event(at(6), &Event::Refused { what });
+        let outcome = state.on_event(at(7), &exit);
+        assert_eq!(state.ending(), Some(Ending::Crashed));
+        assert_eq!(outcome.decision.unwrap().because, "OAuth token has expired");
+    }
+}
+
+#[test]
+fn a_host_that_tries_again_by_itself_does_not_stagnate() {
+    for (retries, paused) in [(false, true), (true, false)] {
+        let mut state = begun(|_| {});
+        if retries {
+            state.on_event(at(1), &Event::Retrying { what: "529 overloaded".to_owned() });
+        }
+        state.on_event(at(1_500), &Event::Tick);
+        assert_eq!(matches!(state.status, Status::Paused { .. }), paused);
+        // It works again: from here on the clock runs.
+        state.on_event(at(1_600), &Event::Worked);
+        assert!(!state.retrying);
+    }
+}

@@ -41,6 +41,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "TIME")]
     total_timeout: Option<Seconds<1>>,
 
+    /// Time the agent has to stop by itself when it is asked to
+    #[arg(long, value_name = "TIME")]
+    grace: Option<Seconds<1>>,
+
     /// Tokens in all, as far as the agent's host reports them
     #[arg(long, value_name = "N")]
     max_tokens: Option<Tokens>,
@@ -90,6 +94,7 @@ impl Flags {
             ("run.max_iterations", "--max-iterations", word(self.max_iterations)),
             ("run.timeout", "--timeout", word(self.timeout)),
             ("run.total_timeout", "--total-timeout", word(self.total_timeout)),
+            ("stagnation.grace_period", "--grace", word(self.grace)),
             ("run.max_tokens", "--max-tokens", word(self.max_tokens)),
             ("run.max_cost", "--max-cost", word(self.max_cost)),
             ("run.require_commit", "--require-commit", self.require_commit.map(Kind::Bool)),
