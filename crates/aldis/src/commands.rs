@@ -2,6 +2,7 @@
 
 mod auto;
 mod completions;
+mod config;
 mod control;
 mod dialects;
 mod doctor;
@@ -18,6 +19,7 @@ mod status;
 mod step;
 #[cfg(target_os = "linux")]
 mod supervised_exec;
+mod trust;
 mod uninstall;
 mod why;
 
@@ -69,6 +71,8 @@ enum Command {
     Auto(auto::AutoCommand),
     Completions(completions::CompletionsArgs),
     #[command(subcommand)]
+    Config(config::ConfigCommand),
+    #[command(subcommand)]
     Dialects(dialects::DialectsCommand),
     Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
@@ -88,6 +92,7 @@ enum Command {
     Step(step::StepArgs),
     #[cfg(target_os = "linux")]
     SupervisedExec(supervised_exec::SupervisedExecArgs),
+    Trust(trust::TrustArgs),
     Uninstall(uninstall::UninstallArgs),
     Why(why::WhyArgs),
 }
@@ -142,6 +147,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Answer(args) => control::answer(io, &args),
         Command::Auto(command) => auto::run(io, command),
         Command::Completions(args) => completions::run(io, &args),
+        Command::Config(command) => config::run(io, &command),
         Command::Dialects(command) => dialects::run(io, command),
         Command::Doctor(args) => doctor::run(io, &args),
         Command::Explain(args) => explain::run(io, args),
@@ -160,6 +166,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Step(args) => step::run(io, &args),
         #[cfg(target_os = "linux")]
         Command::SupervisedExec(args) => supervised_exec::run(args),
+        Command::Trust(args) => trust::run(io, &args),
         Command::Why(args) => why::run(io, &args),
         Command::Uninstall(args) => uninstall::run(io, &args),
     };

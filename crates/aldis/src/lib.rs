@@ -34,6 +34,7 @@ mod source;
 mod stored;
 #[cfg(target_os = "linux")]
 pub mod supervise;
+mod trust;
 mod view_file;
 pub mod views;
 pub mod wire;

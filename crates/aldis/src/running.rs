@@ -26,6 +26,7 @@ pub(crate) use self::live::{Live, Manner};
 pub(crate) use self::logbook::Logbook;
 use self::person::Person;
 use crate::clock::{self, SteadyClock};
+use crate::config::Notify;
 use crate::error::CommandError;
 use crate::git::Git;
 use crate::journal::Open;
@@ -48,8 +49,8 @@ pub(crate) struct Plan {
     pub(crate) recipe: Recipe,
     /// The check of a claim, for a shell.
     pub(crate) verify: Option<String>,
-    /// A command that is told of notices, for a shell.
-    pub(crate) notify: Option<String>,
+    /// Who is told of notices.
+    pub(crate) notify: Notify,
     /// Where it works.
     pub(crate) directory: PathBuf,
     /// What it speaks.

@@ -3,6 +3,7 @@
 //! These types are not the core's: the core may change, these may only grow. New members may
 //! appear in version 1; none disappears or changes its meaning.
 
+pub mod config;
 pub mod dialect_file;
 pub mod registration;
 pub mod run;
@@ -213,6 +214,16 @@ pub(crate) const SCHEMAS: &[Described] = &[
         name: "step",
         about: "a line that `aldis step` prints",
         schema: || schema_for!(run::StepForm),
+    },
+    Described {
+        name: "config",
+        about: "a line of `aldis config show --json`",
+        schema: || schema_for!(config::SettingLine),
+    },
+    Described {
+        name: "trust",
+        about: "a line of `aldis trust --list --json`",
+        schema: || schema_for!(config::TrustLine),
     },
     Described {
         name: "doctor",

@@ -1,27 +1,32 @@
 //! `aldis run`: supervise one agent until it is verifiably done.
 
+mod flags;
+
 use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use aldis_core::machine::run::{Config, Ending, Event, Start, State};
+use aldis_core::machine::run::{Ending, Event, Start, State};
 use aldis_core::transcript::Input;
 use aldis_core::{Rules, prompt};
 use aldis_store::{RunFilter, Store};
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 
+pub(super) use self::flags::Flags;
 use super::Outcome;
 use crate::catalog::Catalog;
+use crate::config::{Layered, Node, Supervision, decode};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::journal::Open;
 use crate::project::{self, Place};
-use crate::recipe::{PromptBy, Recipe};
+use crate::recipe::Recipe;
 use crate::running::{Live, Logbook, Manner, Plan, Supervisor};
 use crate::stored::Machine as _;
+use crate::trust::Trusted;
 use crate::{clock, home};
 
 /// Supervise an agent until its work is verifiably done
@@ -44,58 +49,6 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     prompt: Option<PathBuf>,
 
-    /// How the agent gets its prompt
-    #[arg(long, value_enum, default_value_t = PromptBy::Stdin, value_name = "HOW")]
-    prompt_by: PromptBy,
-
-    /// The dialect the agent speaks
-    #[arg(long, short, default_value = "chorus", value_name = "DIALECT")]
-    dialect: String,
-
-    /// What the agent writes: auto, text, or a host such as claude-code or codex
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
-    input: String,
-
-    /// A command that checks a claim; done counts only if it exits with 0
-    #[arg(long, value_name = "COMMAND")]
-    verify: Option<String>,
-
-    /// A command to run for each notice; what it is about is in ALDIS_NOTICE and ALDIS_TEXT
-    #[arg(long, value_name = "COMMAND")]
-    notify: Option<String>,
-
-    /// How often the agent is started, at most
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    max_iterations: Option<u32>,
-
-    /// Seconds per iteration
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    timeout: Option<u64>,
-
-    /// Seconds in all, waiting for others not counted
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    total_timeout: Option<u64>,
-
-    /// Seconds the agent has to stop by itself when it is asked to
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    grace: Option<u64>,
-
-    /// Done needs a commit since the start
-    #[arg(long)]
-    require_commit: bool,
-
-    /// Done needs a clean work tree
-    #[arg(long)]
-    require_clean: bool,
-
-    /// Exit with 3 instead of waiting for an answer
-    #[arg(long)]
-    no_wait: bool,
-
-    /// Run the agent on a terminal
-    #[arg(long)]
-    pty: bool,
-
     /// Do not show what the agent says
     #[arg(long, short)]
     quiet: bool,
@@ -111,17 +64,16 @@ pub(super) struct RunArgs {
     /// The agent's command
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+
+    #[command(flatten)]
+    flags: Flags,
 }
 
 /// How a run's agent is started, as the store keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Launch {
     command: Vec<String>,
-    prompt_by: PromptBy,
-    verify: Option<String>,
-    notify: Option<String>,
-    pty: bool,
-    input: String,
+    settings: Supervision,
 }
 
 pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> {
@@ -145,8 +97,9 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
     };
     let live = Live::new(out, manner, &dialect);
     let log = Logbook::open(&home::state_directory(io.state_dir.as_deref())?, &open.id);
-    let ask_here = !args.json && !args.no_wait;
-    let plan = Plan { ask_here, ..plan(&open.state, directory, Rules::new([dialect]))? };
+    let launch = launch(args, &open.state)?;
+    let ask_here = !args.json && !launch.settings.run.no_wait;
+    let plan = Plan { ask_here, ..plan(launch, directory, Rules::new([dialect]))? };
     let ending = Supervisor::new(&plan, &store, open, (live, log))?.drive(first)?;
     Ok(Outcome::Code(ending.exit_code()))
 }
@@ -163,21 +116,17 @@ fn begin(
         return Err(CommandError::new("there is no command to run")
             .with_help("write it last: aldis run --task TEXT -- claude -p"));
     }
-    let dialect = &catalog.get(&args.dialect)?.dialect;
-    let launch = Launch {
-        command: args.command.clone(),
-        prompt_by: args.prompt_by,
-        verify: args.verify.clone(),
-        notify: args.notify.clone(),
-        pty: args.pty,
-        input: args.input.clone(),
-    };
+    let trusted = Trusted::of_user(io.state_dir.as_deref())?;
+    let settings = Layered::load(place, Some(args.flags.layer()))?.supervision(&trusted)?;
+    let dialect = &catalog.get(&settings.run.dialect)?.dialect;
+    let config = settings.limits();
+    let launch = Launch { command: args.command.clone(), settings };
     let start = Start {
         task: task(io, args)?,
-        dialect: args.dialect.clone(),
+        dialect: launch.settings.run.dialect.clone(),
         instructions: prompt::instructions(dialect),
         launch: serde_json::to_string(&launch).unwrap_or_default(),
-        config: config(args, Config { verify: args.verify.is_some(), ..Config::default() }),
+        config,
     };
     let (now, project) = (clock::wall(), project::name(place.root()));
     let state = State::start(now, start.clone());
@@ -205,20 +154,14 @@ fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
     Ok(text)
 }
 
-/// The limits: those there were, changed by what is asked for now.
-fn config(args: &RunArgs, mut before: Config) -> Config {
-    if let Some(grace) = args.grace {
-        before.stagnation.grace_period = grace;
-    }
-    Config {
-        max_iterations: args.max_iterations.unwrap_or(before.max_iterations),
-        iteration_timeout: args.timeout.unwrap_or(before.iteration_timeout),
-        timeout: args.total_timeout.unwrap_or(before.timeout),
-        require_commit: args.require_commit || before.require_commit,
-        require_clean: args.require_clean || before.require_clean,
-        no_wait: args.no_wait,
-        ..before
-    }
+/// What a run goes by: what it began with, changed by what is asked for now.
+fn launch(args: &RunArgs, state: &State) -> Result<Launch, CommandError> {
+    let mut launch: Launch = serde_json::from_str(&state.launch)
+        .map_err(|error| CommandError::new(format!("the stored command: {error}")))?;
+    let mut tree = Node::of(&launch.settings);
+    tree.overlay(args.flags.layer());
+    launch.settings = decode(&tree)?;
+    Ok(launch)
 }
 
 /// Takes the last run of the project up again: ends what is left of its agent, and goes on with the
@@ -241,7 +184,7 @@ fn go_on(
     }
     let first = match open.state.ending() {
         Some(_) => {
-            let config = Box::new(config(args, open.state.config.clone()));
+            let config = Box::new(launch(args, &open.state)?.settings.limits());
             Event::Reopen { config }
         }
         None => Event::Recovered,
@@ -249,22 +192,21 @@ fn go_on(
     Ok((open, first))
 }
 
-fn plan(state: &State, directory: PathBuf, rules: Rules) -> Result<Plan, CommandError> {
-    let launch: Launch = serde_json::from_str(&state.launch)
-        .map_err(|error| CommandError::new(format!("the stored command: {error}")))?;
-    let input = Input::from_name(&launch.input).ok_or_else(|| {
-        CommandError::new(format!("there is no input format `{}`", launch.input))
+fn plan(launch: Launch, directory: PathBuf, rules: Rules) -> Result<Plan, CommandError> {
+    let Launch { command, settings: Supervision { run, notify, .. } } = launch;
+    let input = Input::from_name(&run.input).ok_or_else(|| {
+        CommandError::new(format!("there is no input format `{}`", run.input))
             .with_help("auto, text, or the name of a host")
     })?;
     Ok(Plan {
         recipe: Recipe {
-            command: launch.command.into_iter().map(OsString::from).collect(),
-            prompt: launch.prompt_by,
-            pty: launch.pty,
+            command: command.into_iter().map(OsString::from).collect(),
+            prompt: run.prompt_by,
+            pty: run.pty,
             input,
         },
-        verify: launch.verify,
-        notify: launch.notify,
+        verify: run.verify,
+        notify,
         directory,
         rules,
         zone: clock::local_zone(),

@@ -11,6 +11,7 @@ use tempfile::NamedTempFile;
 
 use super::Plan;
 use super::ear::{Ear, Said};
+use crate::config::Sink;
 use crate::error::CommandError;
 use crate::recipe::{self, Started};
 use crate::supervise::{Agent, Launch, Output};
@@ -113,7 +114,8 @@ fn keep_end(kept: &mut Vec<u8>, bytes: &[u8]) {
 /// Tells the user's own command of a notice. Nothing an agent said is part of the command: the
 /// words are in the environment.
 pub(super) fn notify(plan: &Plan, run: &RunId, notice: Notice, text: &str) {
-    let Some(command) = &plan.notify else { return };
+    let wanted = plan.notify.events.of(notice).includes(Sink::Command);
+    let Some(command) = plan.notify.command.as_ref().filter(|_| wanted) else { return };
     let started = Command::new(SHELL)
         .args(["-c", command])
         .env("ALDIS_NOTICE", notice.as_str())

@@ -27,6 +27,8 @@ fn formats_are_listed() {
     event           an event: `aldis log --events --json`
     alarm           a failure of a hook: `aldis log --json`
     step            a line that `aldis step` prints
+    config          a line of `aldis config show --json`
+    trust           a line of `aldis trust --list --json`
     doctor          a line of `aldis doctor --json`
     install         the line of `aldis install --json` and `aldis uninstall --json`
     ");
