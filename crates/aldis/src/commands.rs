@@ -4,6 +4,7 @@ mod auto;
 mod completions;
 mod config;
 mod control;
+mod deliver;
 mod dialects;
 mod doctor;
 mod explain;
@@ -70,6 +71,7 @@ enum Command {
     #[command(subcommand)]
     Auto(auto::AutoCommand),
     Completions(completions::CompletionsArgs),
+    Deliver(Box<deliver::DeliverArgs>),
     #[command(subcommand)]
     Config(config::ConfigCommand),
     #[command(subcommand)]
@@ -148,6 +150,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Auto(command) => auto::run(io, command),
         Command::Completions(args) => completions::run(io, &args),
         Command::Config(command) => config::run(io, &command),
+        Command::Deliver(args) => deliver::run(io, &args),
         Command::Dialects(command) => dialects::run(io, command),
         Command::Doctor(args) => doctor::run(io, &args),
         Command::Explain(args) => explain::run(io, args),

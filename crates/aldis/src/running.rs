@@ -4,12 +4,9 @@
 //! decide about the same run (`aldis pause`, `abort`, `answer`): their steps are noticed in the
 //! store, and their effects are performed here like our own.
 
-mod ear;
 mod hands;
 mod live;
-mod logbook;
 mod person;
-mod taking;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,18 +17,19 @@ use aldis_core::transcript::facts::{Fact, Zone};
 use aldis_core::{Finding, Origin, Role, Rules};
 use aldis_store::{EffectFilter, Lease, Store};
 
-use self::ear::{Ear, Said};
 use self::hands::Job;
 pub(crate) use self::live::{Live, Manner};
-pub(crate) use self::logbook::Logbook;
 use self::person::Person;
 use crate::clock::{self, SteadyClock};
 use crate::config::Notify;
+use crate::ear::{Ear, Said};
 use crate::error::CommandError;
 use crate::git::Git;
 use crate::journal::Open;
+use crate::logbook::Logbook;
 use crate::recipe::Recipe;
 use crate::supervise::{Interrupts, Output};
+use crate::taking;
 
 /// How long to wait for something to happen, and how often others are looked for.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -114,7 +112,7 @@ impl<'p> Supervisor<'p> {
         let clock = SteadyClock::start();
         let lease = taking::lease(store, &open.id, clock.now())?;
         open.fence = Some(lease.fence);
-        taking::end_orphan(&open.state);
+        open.state.agent.iter().for_each(|agent| taking::end_orphan(agent));
         let interrupts = Interrupts::listen()
             .map_err(|error| CommandError::new(format!("listening for Ctrl-C: {error}")))?;
         let person = if plan.ask_here { Person::look() } else { Person::absent() };
@@ -315,7 +313,7 @@ impl<'p> Supervisor<'p> {
                     Finding::NearMiss(miss) => self.advance(Event::Missed { hint: miss.hint() })?,
                 },
                 Said::Fact(fact) => self.note(fact)?,
-                Said::Text { origin, text } => self.live.said(&origin, &text),
+                Said::Text { origin, text, .. } => self.live.said(&origin, &text),
             }
         }
         if signals.is_empty() { Ok(()) } else { self.advance(Event::Heard { said: signals }) }

@@ -166,6 +166,17 @@ fn quoted(evidence: &EvidenceForm) -> String {
     format!("\"{quote}\"{place}{verdict}")
 }
 
+/// Minutes and seconds; hours where there are some.
+pub(crate) fn elapsed(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes:02}:{seconds:02}")
+    }
+}
+
 /// A moment, exact and relative.
 pub(crate) fn ago(now: Timestamp, at: Timestamp) -> String {
     let span = now.since(at);

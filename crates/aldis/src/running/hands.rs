@@ -10,8 +10,8 @@ use aldis_store::RunId;
 use tempfile::NamedTempFile;
 
 use super::Plan;
-use super::ear::{Ear, Said};
 use crate::config::Sink;
+use crate::ear::{Ear, Said};
 use crate::error::CommandError;
 use crate::recipe::{self, Started};
 use crate::supervise::{Agent, Launch, Output};

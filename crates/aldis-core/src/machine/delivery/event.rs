@@ -47,6 +47,20 @@ pub enum Event {
         /// Which.
         agent: u64,
     },
+    /// The service refuses to work for an agent for now; it is started again after that.
+    Limited {
+        /// Which.
+        agent: u64,
+        /// When it will be started again.
+        until: Timestamp,
+    },
+    /// A limit of the whole delivery is reached.
+    UsedUp {
+        /// What it ends with.
+        ending: Ending,
+        /// Which limit, in words.
+        what: String,
+    },
     /// Time passed.
     Tick,
     /// A human answers a question.

@@ -19,6 +19,10 @@ pub enum Ending {
     Failed,
     /// A human decided not to repair what all tasks need.
     Halted,
+    /// No tokens or no money are left.
+    OverBudget,
+    /// No time is left.
+    TimedOut,
     /// A human ended it.
     Aborted,
 }
@@ -30,6 +34,8 @@ impl Ending {
             Self::Complete => "complete",
             Self::Failed => "failed",
             Self::Halted => "halted",
+            Self::OverBudget => "over_budget",
+            Self::TimedOut => "timed_out",
             Self::Aborted => "aborted",
         }
     }
@@ -40,6 +46,8 @@ impl Ending {
             Self::Complete => 0,
             Self::Failed => 1,
             Self::Halted => 3,
+            Self::TimedOut => 4,
+            Self::OverBudget => 5,
             Self::Aborted => 130,
         }
     }

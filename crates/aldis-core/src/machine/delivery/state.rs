@@ -215,6 +215,8 @@ impl State {
             }
             Event::Heard { agent, said } => judge::heard(self, out, *agent, said),
             Event::Active { agent } => watch::active(self, out, *agent),
+            Event::Limited { agent, until } => watch::limited(self, out, *agent, *until),
+            Event::UsedUp { ending, what } => human::used_up(self, out, *ending, what),
             Event::Tick => watch::tick(self, out),
             Event::Answer { id, text } => human::answered(self, out, id, text),
             Event::Merged { task, ok, detail } => locks::merged(self, out, task, *ok, detail),

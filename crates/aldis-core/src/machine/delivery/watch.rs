@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::event::{Effect, Request};
 use super::judge::{self, Failure};
-use super::run::{Agent, Asked};
-use super::state::{Out, State};
+use super::run::{Agent, Asked, Work};
+use super::state::{Out, State, decision};
 use super::{locks, prompts};
 use crate::time::Timestamp;
 
@@ -19,6 +19,22 @@ pub(super) fn active(state: &mut State, out: &mut Out, agent: u64) {
         agent.asked = None;
     }
     out.run_changed = true;
+}
+
+/// An agent must wait for its service: that time is not its own.
+pub(super) fn limited(state: &mut State, out: &mut Out, no: u64, until: Timestamp) {
+    let Some(agent) = state.run.agents.get_mut(&no) else { return };
+    let wait = until.since(out.now);
+    agent.started = agent.started.after(wait);
+    (agent.seen, agent.misses, agent.asked) = (until, 0, None);
+    let task = match agent.work {
+        Work::Task { task } => state.tasks.get(task),
+        Work::Infrastructure | Work::Request { .. } | Work::Plan => None,
+    };
+    let decision = decision("limit", format!("Waits until {until}"))
+        .because("the service refuses to work for now")
+        .next("the same agent is started again by itself; nothing is counted");
+    out.decided(task, decision);
 }
 
 /// Time passed.
