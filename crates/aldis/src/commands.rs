@@ -5,6 +5,7 @@ mod completions;
 mod config;
 mod control;
 mod deliver;
+mod demo;
 mod dialects;
 mod doctor;
 mod explain;
@@ -20,6 +21,7 @@ mod status;
 mod step;
 #[cfg(target_os = "linux")]
 mod supervised_exec;
+mod tasks;
 mod trust;
 mod uninstall;
 mod why;
@@ -71,9 +73,11 @@ enum Command {
     #[command(subcommand)]
     Auto(auto::AutoCommand),
     Completions(completions::CompletionsArgs),
-    Deliver(Box<deliver::DeliverArgs>),
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    Deliver(Box<deliver::DeliverArgs>),
+    Demo(demo::DemoArgs),
+    DemoAgent(demo::DemoAgentArgs),
     #[command(subcommand)]
     Dialects(dialects::DialectsCommand),
     Doctor(doctor::DoctorArgs),
@@ -95,6 +99,7 @@ enum Command {
     #[cfg(target_os = "linux")]
     SupervisedExec(supervised_exec::SupervisedExecArgs),
     Trust(trust::TrustArgs),
+    Tasks(tasks::TasksArgs),
     Uninstall(uninstall::UninstallArgs),
     Why(why::WhyArgs),
 }
@@ -151,6 +156,8 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Completions(args) => completions::run(io, &args),
         Command::Config(command) => config::run(io, &command),
         Command::Deliver(args) => deliver::run(io, &args),
+        Command::Demo(args) => demo::run(io, &args),
+        Command::DemoAgent(args) => demo::agent(io, &args),
         Command::Dialects(command) => dialects::run(io, command),
         Command::Doctor(args) => doctor::run(io, &args),
         Command::Explain(args) => explain::run(io, args),
@@ -170,6 +177,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         #[cfg(target_os = "linux")]
         Command::SupervisedExec(args) => supervised_exec::run(args),
         Command::Trust(args) => trust::run(io, &args),
+        Command::Tasks(args) => tasks::run(io, &args),
         Command::Why(args) => why::run(io, &args),
         Command::Uninstall(args) => uninstall::run(io, &args),
     };

@@ -197,7 +197,7 @@ fn begin(
 ) -> Result<Book, CommandError> {
     let tasks = read(io, path)?;
     let config = Config {
-        slots: args.slots.unwrap_or(Config::default().slots),
+        slots: args.slots.unwrap_or_else(|| Config::default().slots),
         worktrees: args.worktrees,
         business_analyst: args.business_analyst,
         ..Config::default()
