@@ -5,6 +5,7 @@
 mod config;
 mod dialects;
 mod examples;
+mod deliver;
 mod explain;
 mod follow;
 mod help;
