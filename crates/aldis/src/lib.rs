@@ -22,6 +22,7 @@ mod io;
 mod journal;
 mod json;
 mod known;
+mod notices;
 mod paint;
 mod project;
 mod running;
