@@ -4,6 +4,8 @@ mod auto;
 mod completions;
 mod config;
 mod control;
+mod deliver;
+mod demo;
 mod dialects;
 mod doctor;
 mod explain;
@@ -19,6 +21,7 @@ mod status;
 mod step;
 #[cfg(target_os = "linux")]
 mod supervised_exec;
+mod tasks;
 mod trust;
 mod uninstall;
 mod why;
@@ -72,6 +75,9 @@ enum Command {
     Completions(completions::CompletionsArgs),
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    Deliver(Box<deliver::DeliverArgs>),
+    Demo(demo::DemoArgs),
+    DemoAgent(demo::DemoAgentArgs),
     #[command(subcommand)]
     Dialects(dialects::DialectsCommand),
     Doctor(doctor::DoctorArgs),
@@ -93,6 +99,7 @@ enum Command {
     #[cfg(target_os = "linux")]
     SupervisedExec(supervised_exec::SupervisedExecArgs),
     Trust(trust::TrustArgs),
+    Tasks(tasks::TasksArgs),
     Uninstall(uninstall::UninstallArgs),
     Why(why::WhyArgs),
 }
@@ -148,6 +155,9 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Auto(command) => auto::run(io, command),
         Command::Completions(args) => completions::run(io, &args),
         Command::Config(command) => config::run(io, &command),
+        Command::Deliver(args) => deliver::run(io, &args),
+        Command::Demo(args) => demo::run(io, &args),
+        Command::DemoAgent(args) => demo::agent(io, &args),
         Command::Dialects(command) => dialects::run(io, command),
         Command::Doctor(args) => doctor::run(io, &args),
         Command::Explain(args) => explain::run(io, args),
@@ -167,6 +177,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         #[cfg(target_os = "linux")]
         Command::SupervisedExec(args) => supervised_exec::run(args),
         Command::Trust(args) => trust::run(io, &args),
+        Command::Tasks(args) => tasks::run(io, &args),
         Command::Why(args) => why::run(io, &args),
         Command::Uninstall(args) => uninstall::run(io, &args),
     };

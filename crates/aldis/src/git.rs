@@ -4,6 +4,7 @@
 //! separated by NUL. Looking changes nothing, and partial work is kept without touching the index,
 //! the work tree or the current branch.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -15,7 +16,8 @@ use aldis_core::machine::phases::digest;
 use aldis_core::machine::run::Tree;
 
 /// Settings that keep a repository's own configuration from running anything.
-const SAFE: [&str; 4] = [
+const SAFE: [&str; 5] = [
+    "commit.gpgsign=false",
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "protocol.allow=never",
@@ -23,6 +25,23 @@ const SAFE: [&str; 4] = [
 ];
 /// Where partial work goes.
 const BRANCH: &str = "aldis/partial-";
+
+/// Who commits.
+const IDENTITY: [(&str, &str); 4] = [
+    ("GIT_AUTHOR_NAME", "Aldis"),
+    ("GIT_AUTHOR_EMAIL", "aldis@localhost"),
+    ("GIT_COMMITTER_NAME", "Aldis"),
+    ("GIT_COMMITTER_EMAIL", "aldis@localhost"),
+];
+
+/// How a merge went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Merge {
+    /// It is merged, or was before.
+    Done,
+    /// These files changed on both sides; nothing was changed.
+    Conflicts(Vec<String>),
+}
 
 /// A work tree.
 #[derive(Clone, Debug)]
@@ -52,6 +71,11 @@ impl Git {
         let here = Self { directory: directory.to_owned() };
         let root = here.text(&["rev-parse", "--show-toplevel"]).ok()?;
         Some(Self { directory: PathBuf::from(root) })
+    }
+
+    /// Returns a work tree that is known to be one.
+    pub(crate) fn at(directory: &Path) -> Self {
+        Self { directory: directory.to_owned() }
     }
 
     /// Looks at the work tree.
@@ -86,7 +110,7 @@ impl Git {
         let Some(name) = entry.splitn(fields, |byte| *byte == b' ').nth(fields - 1) else {
             return String::new();
         };
-        let path = self.directory.join(std::ffi::OsStr::from_bytes(name));
+        let path = self.directory.join(OsStr::from_bytes(name));
         let Ok(metadata) = fs::symlink_metadata(path) else { return "gone\n".to_owned() };
         let at = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         format!("{} {:?}\n", metadata.len(), at.map(|at| at.as_nanos()))
@@ -124,10 +148,7 @@ impl Git {
         if let Some(head) = &head {
             args.extend(["-p", head]);
         }
-        let who = ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|name| (name, "Aldis".as_ref()));
-        let mail = ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"]
-            .map(|name| (name, "aldis@localhost".as_ref()));
-        let commit = trimmed(&self.run(&args, &[who, mail].concat())?);
+        let commit = trimmed(&self.run(&args, &IDENTITY.map(as_words))?);
         let branch = format!("{BRANCH}{run}");
         let reference = format!("refs/heads/{branch}");
         // The old value is empty: a branch that exists is never moved.
@@ -135,20 +156,99 @@ impl Git {
         Ok(Some(branch))
     }
 
+    /// Makes a work tree on a new branch from the current commit; on the branch that is there if
+    /// one is.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git refuses, for example without any commit.
+    pub(crate) fn add_worktree(&self, tree: &Path, branch: &str) -> Result<(), GitError> {
+        let path = tree.as_os_str();
+        // A tree whose directory was deleted would be in the way.
+        self.run(&["worktree", "prune"], &[])?;
+        let reference = format!("refs/heads/{branch}");
+        let known = self.text(&["rev-parse", "--verify", "--quiet", &reference]).is_ok();
+        let args: &[&str] = if known {
+            &["worktree", "add", "--quiet", "--"]
+        } else {
+            &["worktree", "add", "--quiet", "-b", branch, "--"]
+        };
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        let last: &[&OsStr] = if known { &[path, OsStr::new(branch)] } else { &[path] };
+        self.run_words(&[&args, last].concat())?;
+        Ok(())
+    }
+
+    /// Removes a work tree and its branch, which is merged.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git refuses.
+    pub(crate) fn remove_worktree(&self, tree: &Path, branch: &str) -> Result<(), GitError> {
+        let args = ["worktree", "remove", "--force", "--"].map(OsStr::new);
+        self.run_words(&[&args[..], &[tree.as_os_str()]].concat())?;
+        self.run(&["branch", "--quiet", "-d", "--", branch], &[])?;
+        Ok(())
+    }
+
+    /// Commits whatever is not committed, if anything is.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git refuses.
+    pub(crate) fn commit_all(&self, message: &str) -> Result<(), GitError> {
+        self.run(&["add", "--all", "--", "."], &[])?;
+        if self.run_any(&["diff", "--cached", "--quiet"], &[])?.status.success() {
+            return Ok(());
+        }
+        self.run(&["commit", "--quiet", "--no-verify", "-m", message], &IDENTITY.map(as_words))?;
+        Ok(())
+    }
+
+    /// Merges a branch into the current one. On a conflict everything is as it was.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git refuses for another reason, such as uncommitted changes in the same files.
+    pub(crate) fn merge(&self, branch: &str, message: &str) -> Result<Merge, GitError> {
+        let args = ["merge", "--quiet", "--no-ff", "--no-verify", "-m", message, "--", branch];
+        let merged = self.run(&args, &IDENTITY.map(as_words));
+        let Err(refused) = merged else { return Ok(Merge::Done) };
+        let conflicts = self.run(&["diff", "--name-only", "--diff-filter=U", "-z"], &[])?;
+        let files: Vec<String> = conflicts
+            .stdout
+            .split(|byte| *byte == 0)
+            .filter(|name| !name.is_empty())
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect();
+        if files.is_empty() {
+            return Err(refused);
+        }
+        self.run(&["merge", "--abort"], &[])?;
+        Ok(Merge::Conflicts(files))
+    }
+
     fn text(&self, args: &[&str]) -> Result<String, GitError> {
         Ok(trimmed(&self.run(args, &[])?))
     }
 
-    fn run(&self, args: &[&str], env: &[(&str, &std::ffi::OsStr)]) -> Result<Output, GitError> {
+    fn run(&self, args: &[&str], env: &[(&str, &OsStr)]) -> Result<Output, GitError> {
         let output = self.run_any(args, env)?;
-        if output.status.success() {
-            return Ok(output);
-        }
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        Err(GitError::Refused { what: args.first().copied().unwrap_or_default().to_owned(), said })
+        good(args.first().copied().unwrap_or_default(), output)
     }
 
-    fn run_any(&self, args: &[&str], env: &[(&str, &std::ffi::OsStr)]) -> io::Result<Output> {
+    /// For words that need not be text, such as paths.
+    fn run_words(&self, args: &[&OsStr]) -> Result<Output, GitError> {
+        let what = args.first().map(|word| word.to_string_lossy().into_owned());
+        good(&what.unwrap_or_default(), self.call(args, &[])?)
+    }
+
+    fn run_any(&self, args: &[&str], env: &[(&str, &OsStr)]) -> io::Result<Output> {
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        self.call(&args, env)
+    }
+
+    fn call(&self, args: &[&OsStr], env: &[(&str, &OsStr)]) -> io::Result<Output> {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os() {
             if name.as_bytes().starts_with(b"GIT_") {
@@ -161,6 +261,19 @@ impl Git {
         command.envs(env.iter().copied());
         command.stdin(std::process::Stdio::null()).output()
     }
+}
+
+/// Turns a refusal into an error.
+fn good(what: &str, output: Output) -> Result<Output, GitError> {
+    if output.status.success() {
+        return Ok(output);
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(GitError::Refused { what: what.to_owned(), said })
+}
+
+fn as_words<'a>((name, value): (&'a str, &'a str)) -> (&'a str, &'a OsStr) {
+    (name, OsStr::new(value))
 }
 
 fn trimmed(output: &Output) -> String {
@@ -237,6 +350,29 @@ mod tests {
         assert_eq!(git.text(&["show", "aldis/partial-r1:new"]).unwrap(), "x");
         assert_eq!(git.text(&["rev-parse", "aldis/partial-r1^"]).unwrap(), before.head.unwrap());
         assert!(git.keep_work("r1", "partial").is_err(), "a branch is never moved");
+    }
+
+    #[test]
+    fn work_trees_are_merged_or_left_as_they_were() {
+        let (directory, git) = repository();
+        let trees = tempfile::tempdir().unwrap();
+        let tree = |name: &str| trees.path().join(name);
+        for name in ["x", "y"] {
+            git.add_worktree(&tree(name), &format!("aldis/r/{name}")).unwrap();
+            fs::write(tree(name).join("a"), format!("{name}\n")).unwrap();
+            Git::at(&tree(name)).commit_all("work").unwrap();
+            Git::at(&tree(name)).commit_all("nothing").unwrap();
+        }
+        assert_eq!(git.merge("aldis/r/x", "merge x").unwrap(), Merge::Done);
+        git.remove_worktree(&tree("x"), "aldis/r/x").unwrap();
+        assert_eq!(fs::read_to_string(directory.path().join("a")).unwrap(), "x\n");
+        let conflicts = Merge::Conflicts(vec!["a".to_owned()]);
+        assert_eq!(git.merge("aldis/r/y", "merge y").unwrap(), conflicts);
+        assert!(!git.look().unwrap().dirty, "everything is as it was");
+        // A tree that was deleted by hand is made again on its branch.
+        fs::remove_dir_all(tree("y")).unwrap();
+        git.add_worktree(&tree("y"), "aldis/r/y").unwrap();
+        assert_eq!(fs::read_to_string(tree("y").join("a")).unwrap(), "y\n");
     }
 
     #[test]

@@ -142,10 +142,9 @@ impl<M: Machine> Open<M> {
         step.decisions.extend(decisions.iter().map(|decision| stored::decision(decision, now)));
         let next = Revision(self.revision.0 + 1);
         let effects = effects.iter().enumerate();
-        step.effects.extend(
-            effects
-                .map(|(number, wanted)| stored::effect::<M>(&self.id, next, number, wanted, now)),
-        );
+        step.effects.extend(effects.map(|(number, wanted)| {
+            stored::effect(M::NAME, (&self.id, next, number), wanted, now)
+        }));
         step
     }
 }

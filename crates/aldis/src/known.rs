@@ -2,10 +2,11 @@
 
 use std::io;
 
-use aldis_core::machine::{phases, run};
+use aldis_core::machine::{delivery, phases, run};
 use aldis_core::time::Timestamp;
-use aldis_store::Run;
+use aldis_store::{Run, Store};
 
+use crate::delivering::book::{self, Book};
 use crate::driver::{self, DriverError, Loaded};
 use crate::io::Io;
 use crate::journal::Open;
@@ -21,6 +22,8 @@ pub(crate) enum Known {
     Phases(Run, Box<phases::State>),
     /// A supervised agent.
     Supervised(Run, Box<run::State>),
+    /// A plan that is delivered.
+    Delivery(Run, Box<delivery::State>),
 }
 
 impl Known {
@@ -29,7 +32,11 @@ impl Known {
     /// # Errors
     ///
     /// Fails if this version does not know the form.
-    pub(crate) fn of(run: Run) -> Result<Self, DriverError> {
+    pub(crate) fn of(store: &dyn Store, run: Run) -> Result<Self, DriverError> {
+        if run.record.machine == book::NAME {
+            let book = Book::load(store, &run.id)?;
+            return Ok(Self::Delivery(run, Box::new(book.state)));
+        }
         if run.record.machine == run::State::NAME {
             let open = Open::<run::State>::load(run.clone())?;
             return Ok(Self::Supervised(run, Box::new(open.state)));
@@ -41,7 +48,7 @@ impl Known {
     /// Returns the stored record.
     pub(crate) fn run(&self) -> &Run {
         match self {
-            Self::Phases(run, _) | Self::Supervised(run, _) => run,
+            Self::Phases(run, _) | Self::Supervised(run, _) | Self::Delivery(run, _) => run,
         }
     }
 
@@ -50,6 +57,7 @@ impl Known {
         match self {
             Self::Phases(_, state) => show::standing(paint, state),
             Self::Supervised(_, state) => show::supervised(paint, state),
+            Self::Delivery(_, state) => show::delivery(paint, state),
         }
     }
 
@@ -58,6 +66,7 @@ impl Known {
         match self {
             Self::Phases(_, state) => state.is_live(),
             Self::Supervised(_, state) => state.is_active(),
+            Self::Delivery(_, state) => state.ending().is_none(),
         }
     }
 
@@ -67,6 +76,7 @@ impl Known {
         match self {
             Self::Phases(_, state) => RunForm::new(id, &record.project, state),
             Self::Supervised(_, state) => RunForm::supervised(id, &record.project, state),
+            Self::Delivery(_, state) => RunForm::delivery(id, &record.project, state),
         }
     }
 
@@ -75,6 +85,7 @@ impl Known {
         match self {
             Self::Phases(run, state) => show::run(io, now, run, state),
             Self::Supervised(run, state) => show::supervised_run(io, now, run, state),
+            Self::Delivery(run, state) => show::delivery_run(io, now, run, state),
         }
     }
 }

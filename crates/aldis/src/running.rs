@@ -4,37 +4,33 @@
 //! decide about the same run (`aldis pause`, `abort`, `answer`): their steps are noticed in the
 //! store, and their effects are performed here like our own.
 
-mod ear;
 mod hands;
 mod live;
-mod logbook;
 mod person;
-mod taking;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use aldis_core::machine::run::{Effect, Ending, Event, Exit, Heard, Notice, State, Tree, Usage};
 use aldis_core::time::Timestamp;
-use aldis_core::transcript::Input;
 use aldis_core::transcript::facts::{Fact, Zone};
 use aldis_core::{Finding, Origin, Role, Rules};
 use aldis_store::{EffectFilter, Lease, Store};
-use serde::{Deserialize, Serialize};
 
-use self::ear::{Ear, Said};
 use self::hands::Job;
 pub(crate) use self::live::{Live, Manner};
-pub(crate) use self::logbook::Logbook;
 use self::person::Person;
 use crate::clock::{self, SteadyClock};
 use crate::config::Notify;
+use crate::ear::{Ear, Said};
 use crate::error::CommandError;
 use crate::git::Git;
 use crate::journal::Open;
+use crate::logbook::Logbook;
 use crate::notices::{Message, Notices};
+use crate::recipe::Recipe;
 use crate::supervise::{Interrupts, Output};
+use crate::taking;
 
 /// How long to wait for something to happen, and how often others are looked for.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -48,38 +44,20 @@ const RENEW: Duration = Duration::from_secs(10);
 /// What to run, and how.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// The agent's program and arguments.
-    pub(crate) command: Vec<OsString>,
-    /// How it gets its prompt.
-    pub(crate) prompt: PromptBy,
+    /// How the agent is started.
+    pub(crate) recipe: Recipe,
     /// The check of a claim, for a shell.
     pub(crate) verify: Option<String>,
     /// Who is told of notices.
     pub(crate) notify: Notify,
-    /// Whether the agent runs on a terminal.
-    pub(crate) pty: bool,
     /// Where it works.
     pub(crate) directory: PathBuf,
     /// What it speaks.
     pub(crate) rules: Rules,
-    /// What kind of output it writes.
-    pub(crate) input: Input,
     /// The zone of clock times that name none.
     pub(crate) zone: Zone,
     /// Whether a person at the terminal may be asked.
     pub(crate) ask_here: bool,
-}
-
-/// How an agent gets its prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum PromptBy {
-    /// As the last argument
-    Argument,
-    /// In a file whose name is the last argument
-    File,
-    /// On standard input
-    Stdin,
 }
 
 /// A run being supervised.
@@ -137,7 +115,7 @@ impl<'p> Supervisor<'p> {
         let clock = SteadyClock::start();
         let lease = taking::lease(store, &open.id, clock.now())?;
         open.fence = Some(lease.fence);
-        taking::end_orphan(&open.state);
+        open.state.agent.iter().for_each(|agent| taking::end_orphan(agent));
         let interrupts = Interrupts::listen()
             .map_err(|error| CommandError::new(format!("listening for Ctrl-C: {error}")))?;
         let person = if plan.ask_here { Person::look() } else { Person::absent() };
@@ -169,7 +147,7 @@ impl<'p> Supervisor<'p> {
     ///
     /// Fails if the store does or the agent cannot be started. The run can be continued.
     pub(crate) fn drive(mut self, first: Event) -> Result<Ending, CommandError> {
-        let program = self.plan.command.first().cloned().unwrap_or_default();
+        let program = self.plan.recipe.command.first().cloned().unwrap_or_default();
         let verify = self.plan.verify.as_deref();
         self.live.begin(&self.open.id, &self.open.state, &program.to_string_lossy(), verify);
         self.advance(first)?;
@@ -263,7 +241,7 @@ impl<'p> Supervisor<'p> {
     }
 
     fn start_agent(&mut self, prompt: &str) -> Result<Event, CommandError> {
-        let ear = Ear::new(&self.plan.rules, self.plan.input, self.plan.zone.clone());
+        let ear = Ear::new(&self.plan.rules, self.plan.recipe.input, self.plan.zone.clone());
         let job = Job::agent(self.plan, prompt, ear);
         let job = match job {
             Ok(job) => job,
@@ -353,7 +331,7 @@ impl<'p> Supervisor<'p> {
                     Finding::NearMiss(miss) => self.advance(Event::Missed { hint: miss.hint() })?,
                 },
                 Said::Fact(fact) => self.note(fact)?,
-                Said::Text { origin, text } => self.live.said(&origin, &text),
+                Said::Text { origin, text, .. } => self.live.said(&origin, &text),
             }
         }
         if signals.is_empty() { Ok(()) } else { self.advance(Event::Heard { said: signals }) }

@@ -4,10 +4,11 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use aldis_core::machine::phases::State;
-use aldis_core::machine::run;
+use aldis_core::machine::{delivery, run};
 use aldis_core::time::Timestamp;
 use aldis_store::Run;
 
+use crate::delivering::tally;
 use crate::display;
 use crate::io::Io;
 use crate::known::Known;
@@ -116,6 +117,38 @@ pub(crate) fn supervised(paint: Paint, state: &run::State) -> String {
     }
 }
 
+/// Shows a delivery in a few lines.
+pub(crate) fn delivery_run(
+    io: &mut Io,
+    now: Timestamp,
+    run: &Run,
+    state: &delivery::State,
+) -> io::Result<()> {
+    let paint = Paint { on: io.color_stdout };
+    let title = display::excerpt(&state.run().title, TITLE_MAX);
+    let out = &mut io.stdout;
+    writeln!(out, "{}  {}", paint.strong(&run.id), paint.strong(title))?;
+    writeln!(out, "  {}", delivery(paint, state))?;
+    writeln!(out, "  project   {}", display::line(&run.record.project))?;
+    writeln!(out, "  began     {}", ago(now, state.run().started_at))?;
+    for (id, question) in &state.run().questions {
+        writeln!(out, "  question  {id}: {}", display::line(&question.text))?;
+    }
+    writeln!(out, "  tasks     aldis tasks {}", run.id)
+}
+
+/// Says in one line how a delivery stands.
+pub(crate) fn delivery(paint: Paint, state: &delivery::State) -> String {
+    let tally = tally(state);
+    let working = state.run().agents.len();
+    match state.ending() {
+        None if state.run().paused => format!("{}, {tally}", paint.warn("paused")),
+        None => format!("{}, {tally}, {working} agents at work", paint.strong("delivering")),
+        Some(delivery::Ending::Complete) => format!("{}, {tally}", paint.good("complete")),
+        Some(ending) => format!("{}, {tally}", paint.bad(ending.as_str())),
+    }
+}
+
 /// Shows a decision with its reasons.
 pub(crate) fn decision(
     io: &mut Io,
@@ -132,6 +165,9 @@ pub(crate) fn decision(
         let title = display::excerpt(&record.title, TITLE_MAX);
         let standing = known.standing(Paint { on: false });
         writeln!(out, "  run       {id}  \"{title}\"  {standing}")?;
+    }
+    if let Some(task) = &form.task {
+        writeln!(out, "  task      {}", display::line(task))?;
     }
     writeln!(out, "  rule      {}: {}", form.rule, display::line(&form.because))?;
     for (count, evidence) in form.evidence.iter().enumerate() {
@@ -164,6 +200,17 @@ fn quoted(evidence: &EvidenceForm) -> String {
         _ => String::new(),
     };
     format!("\"{quote}\"{place}{verdict}")
+}
+
+/// Minutes and seconds; hours where there are some.
+pub(crate) fn elapsed(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes:02}:{seconds:02}")
+    }
 }
 
 /// A moment, exact and relative.

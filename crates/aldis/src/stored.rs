@@ -94,14 +94,19 @@ impl Machine for run::State {
 /// # Errors
 ///
 /// [`DriverError::Unreadable`] if another version wrote it, or if it is damaged.
-pub(crate) fn state<M: Machine>(run: &Run) -> Result<M, DriverError> {
+pub(crate) fn state<T: DeserializeOwned>(run: &Run) -> Result<T, DriverError> {
     let unreadable = |detail: String| DriverError::Unreadable { run: run.id.clone(), detail };
-    let stored: Stored<M> =
+    let stored: Stored<T> =
         serde_json::from_str(&run.record.state).map_err(|error| unreadable(error.to_string()))?;
     if stored.v != VERSION {
         return Err(unreadable(format!("version {}, this one knows {VERSION}", stored.v)));
     }
     Ok(stored.state)
+}
+
+/// Returns a state as it is stored.
+pub(crate) fn encode(state: &impl Serialize) -> String {
+    json(&Stored { v: VERSION, state })
 }
 
 /// Begins a step that keeps a state.
@@ -118,7 +123,7 @@ pub(crate) fn step<M: Machine>(
         machine: M::NAME.to_owned(),
         title: state.title().to_owned(),
         active: state.is_active(),
-        state: json(&Stored { v: VERSION, state }),
+        state: encode(state),
     };
     Step::new(run, expected, record, now)
 }
@@ -131,20 +136,19 @@ pub(crate) fn event(event: &impl Serialize, source: Option<&str>, at: Timestamp)
 }
 
 /// Returns a decision as the journal keeps it.
-pub(crate) fn decision(decision: &Decision, at: Timestamp) -> NewDecision {
+pub(crate) fn decision(decision: &impl Serialize, at: Timestamp) -> NewDecision {
     NewDecision { body: json(decision), at }
 }
 
 /// Returns an effect as the outbox keeps it: known by the step that wanted it.
-pub(crate) fn effect<M: Machine>(
-    run: &RunId,
-    revision: Revision,
-    number: usize,
-    effect: &M::Effect,
+pub(crate) fn effect(
+    machine: &str,
+    (run, revision, number): (&RunId, Revision, usize),
+    effect: &impl Serialize,
     due: Timestamp,
 ) -> NewEffect {
     let key = format!("{run}/{revision}/{number}");
-    NewEffect { key, kind: M::NAME.to_owned(), body: json(effect), due }
+    NewEffect { key, kind: machine.to_owned(), body: json(effect), due }
 }
 
 fn json(value: &impl Serialize) -> String {

@@ -4,6 +4,7 @@
 //! appear in version 1; none disappears or changes its meaning.
 
 pub mod config;
+pub mod delivery;
 pub mod dialect_file;
 pub mod notice;
 pub mod registration;
@@ -195,6 +196,11 @@ pub(crate) const SCHEMAS: &[Described] = &[
         name: "live",
         about: "a line of `aldis run --json`",
         schema: || schema_for!(run::LiveForm),
+    },
+    Described {
+        name: "task",
+        about: "a line of `aldis tasks --json`",
+        schema: || schema_for!(delivery::TaskForm),
     },
     Described {
         name: "decision",

@@ -1,13 +1,15 @@
-//! `aldis pause`, `resume`, `abort` and `answer`: a human's word about a supervised run.
+//! `aldis pause`, `resume`, `abort` and `answer`: a human's word about a run or a delivery.
 
 use std::env;
 use std::io::Write as _;
 
-use aldis_core::machine::run::{Event, Exit, State};
+use aldis_core::machine::{delivery, run};
+use aldis_core::time::Timestamp;
 use aldis_store::{Run, RunFilter, Store};
 use clap::Args;
 
 use super::{Outcome, why};
+use crate::delivering::book::{self, Book};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::journal::Open;
@@ -16,10 +18,15 @@ use crate::stored::Machine as _;
 use crate::supervise::{Found, Identity, find};
 use crate::{clock, display, home};
 
+/// How many runs of a project are looked at for the one that is meant.
+const RUNS_MAX: usize = 20;
+/// How much of a title is shown.
+const TITLE_MAX: usize = 60;
+
 /// Names the run.
 #[derive(Debug, Args)]
 pub(super) struct ControlArgs {
-    /// The run; by default the active one of this project
+    /// The run; by default the latest of this project
     run: Option<String>,
 }
 
@@ -39,71 +46,136 @@ pub(super) struct AnswerArgs {
     run: Option<String>,
 }
 
-/// Suspends the agent.
+/// What a human says. Exhaustive: each machine understands each.
+#[derive(Clone, Debug)]
+enum Word {
+    Pause,
+    Resume,
+    Abort,
+    Answer { id: String, text: String },
+}
+
+/// Suspends the agent, or starts no further ones.
 pub(super) fn pause(io: &mut Io, args: &ControlArgs) -> Result<Outcome, CommandError> {
-    say(io, args.run.as_deref(), Event::Pause, "the run does not work at the moment")
+    say(io, args.run.as_deref(), &Word::Pause)
 }
 
 /// Lets it go on.
 pub(super) fn resume(io: &mut Io, args: &ControlArgs) -> Result<Outcome, CommandError> {
-    say(io, args.run.as_deref(), Event::Resume, "the run is not suspended")
+    say(io, args.run.as_deref(), &Word::Resume)
 }
 
 /// Ends the run.
 pub(super) fn abort(io: &mut Io, args: &ControlArgs) -> Result<Outcome, CommandError> {
-    let event = Event::Abort { by: "`aldis abort`".to_owned() };
-    say(io, args.run.as_deref(), event, "the run has ended")
+    say(io, args.run.as_deref(), &Word::Abort)
 }
 
 /// Answers a question.
 pub(super) fn answer(io: &mut Io, args: &AnswerArgs) -> Result<Outcome, CommandError> {
     let (id, text) = (args.id.clone(), args.text.clone());
-    say(io, args.run.as_deref(), Event::Answer { id, text }, "nobody asks that")
+    say(io, args.run.as_deref(), &Word::Answer { id, text })
 }
 
-/// Tells a run something. Whoever supervises it notices.
-fn say(
-    io: &mut Io,
-    name: Option<&str>,
-    event: Event,
-    refusal: &str,
-) -> Result<Outcome, CommandError> {
+/// Tells a run something. Whoever coordinates it notices.
+fn say(io: &mut Io, name: Option<&str>, word: &Word) -> Result<Outcome, CommandError> {
     let store = home::open_store(io.state_dir.as_deref())?;
-    let Some(run) = chosen(&store, name)? else {
-        writeln!(io.stderr, "there is no supervised run here; `aldis status` lists the runs")?;
+    let runs = chosen(&store, name)?;
+    if runs.is_empty() {
+        writeln!(io.stderr, "there is no such run here; `aldis status` lists the runs")?;
         return Ok(Outcome::No);
+    }
+    let now = clock::wall();
+    for run in &runs {
+        let told = match &*run.record.machine {
+            book::NAME => tell_delivery(&store, now, run, word)?,
+            _ => tell_run(&store, now, run.clone(), word)?,
+        };
+        if let Some(status) = told {
+            let title = display::excerpt(&run.record.title, TITLE_MAX);
+            writeln!(io.stdout, "run {} is now {status}: {title}", run.id)?;
+            return Ok(Outcome::Yes);
+        }
+        // Only a question says by itself which run is meant.
+        if !matches!(word, Word::Answer { .. }) {
+            break;
+        }
+    }
+    let refusal = match word {
+        Word::Pause => "the run does not work at the moment",
+        Word::Resume => "the run is not suspended",
+        Word::Abort => "the run has ended",
+        Word::Answer { .. } => "nobody asks that",
     };
-    let mut open = Open::<State>::load(run)?;
-    let aborts = matches!(event, Event::Abort { .. });
-    if !open.advance(&store, clock::wall(), event)? {
-        writeln!(io.stderr, "run {}: {refusal}", open.id)?;
-        return Ok(Outcome::No);
+    writeln!(io.stderr, "{refusal}; `aldis status` shows what is going on")?;
+    Ok(Outcome::No)
+}
+
+/// Returns how the run stands then, if the word meant anything to it.
+fn tell_run(
+    store: &dyn Store,
+    now: Timestamp,
+    run: Run,
+    word: &Word,
+) -> Result<Option<String>, CommandError> {
+    let mut open = Open::<run::State>::load(run)?;
+    let event = match word {
+        Word::Pause => run::Event::Pause,
+        Word::Resume => run::Event::Resume,
+        Word::Abort => run::Event::Abort { by: "`aldis abort`".to_owned() },
+        Word::Answer { id, text } => run::Event::Answer { id: id.clone(), text: text.clone() },
+    };
+    if !open.advance(store, now, event)? {
+        return Ok(None);
     }
     // An agent that is not there any more will not report its end.
-    if aborts && is_gone(&open.state) {
-        open.advance(&store, clock::wall(), Event::Exited(Exit { code: None, signal: None }))?;
+    if matches!(word, Word::Abort) && is_gone(&open.state) {
+        let nobody = run::Exit { code: None, signal: None };
+        open.advance(store, now, run::Event::Exited(nobody))?;
     }
-    let task = display::excerpt(&open.state.task, 60);
-    writeln!(io.stdout, "run {} is now {}: {task}", open.id, open.state.status.name())?;
-    Ok(Outcome::Yes)
+    Ok(Some(open.state.status.name().to_owned()))
 }
 
-fn is_gone(state: &State) -> bool {
+fn is_gone(state: &run::State) -> bool {
     let identity =
         state.agent.as_deref().and_then(|agent| serde_json::from_str::<Identity>(agent).ok());
     identity.is_none_or(|identity| matches!(find(&identity), Found::Gone))
 }
 
-/// The run that is meant: the one named, else the latest of this project.
-fn chosen(store: &dyn Store, name: Option<&str>) -> Result<Option<Run>, CommandError> {
+/// Returns how the delivery stands then, if the word meant anything to it.
+fn tell_delivery(
+    store: &dyn Store,
+    now: Timestamp,
+    run: &Run,
+    word: &Word,
+) -> Result<Option<String>, CommandError> {
+    let mut book = Book::load(store, &run.id)?;
+    let event = match word {
+        Word::Pause => delivery::Event::Pause,
+        Word::Resume => delivery::Event::Resume,
+        Word::Abort => delivery::Event::Abort { by: "`aldis abort`".to_owned() },
+        Word::Answer { id, text } => delivery::Event::Answer { id: id.clone(), text: text.clone() },
+    };
+    let outcome = book.advance(store, now, &event)?;
+    Ok((!outcome.is_nothing()).then(|| match book.state.ending() {
+        Some(ending) => ending.as_str().to_owned(),
+        None if book.state.run().paused => "paused".to_owned(),
+        None => "going on".to_owned(),
+    }))
+}
+
+/// The runs that may be meant: the one named, else those of this project, the latest first.
+fn chosen(store: &dyn Store, name: Option<&str>) -> Result<Vec<Run>, CommandError> {
     if let Some(name) = name {
-        return Ok(store.run(&why::find(store, name)?)?);
+        return Ok(store.run(&why::find(store, name)?)?.into_iter().collect());
     }
     let directory = env::current_dir()
         .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
     let place = Place::of(&directory, None);
     let projects = place.around().map(project::name).collect();
-    let machine = Some(State::NAME.to_owned());
-    let filter = RunFilter { projects, machine, limit: 1, ..RunFilter::default() };
-    Ok(store.runs(&filter)?.into_iter().next())
+    let filter = RunFilter { projects, limit: RUNS_MAX, ..RunFilter::default() };
+    let mut runs = store.runs(&filter)?;
+    runs.retain(|run| [run::State::NAME, book::NAME].contains(&&*run.record.machine));
+    // One that goes on is meant before one that ended later.
+    runs.sort_by_key(|run| !run.record.active);
+    Ok(runs)
 }

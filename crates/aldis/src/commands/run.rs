@@ -22,8 +22,10 @@ use crate::config::{Layered, Node, Supervision, decode};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::journal::Open;
+use crate::logbook::Logbook;
 use crate::project::{self, Place};
-use crate::running::{Live, Logbook, Manner, Plan, Supervisor};
+use crate::recipe::Recipe;
+use crate::running::{Live, Manner, Plan, Supervisor};
 use crate::stored::Machine as _;
 use crate::trust::Trusted;
 use crate::{clock, home};
@@ -198,14 +200,16 @@ fn plan(launch: Launch, directory: PathBuf, rules: Rules) -> Result<Plan, Comman
             .with_help("auto, text, or the name of a host")
     })?;
     Ok(Plan {
-        command: command.into_iter().map(OsString::from).collect(),
-        prompt: run.prompt_by,
+        recipe: Recipe {
+            command: command.into_iter().map(OsString::from).collect(),
+            prompt: run.prompt_by,
+            pty: run.pty,
+            input,
+        },
         verify: run.verify,
         notify,
-        pty: run.pty,
         directory,
         rules,
-        input,
         zone: clock::local_zone(),
         ask_here: false,
     })

@@ -52,7 +52,7 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
     let single = args.run.is_some();
     for run in runs {
         let id = run.id.clone();
-        match Known::of(run) {
+        match Known::of(&store, run) {
             Ok(known) if args.json => json::write_line(&mut io.stdout, &known.form())?,
             Ok(known) if single => known.show(io, now)?,
             Ok(known) => row(io, &known)?,

@@ -12,7 +12,7 @@ use serde::de::{self, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::values::{Count, Dollars, Seconds};
-use crate::running::PromptBy;
+use crate::recipe::PromptBy;
 
 /// Everything that can be set. Every key has its default here and nowhere else.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -1,7 +1,6 @@
 //! The processes of a run: the agent, and the check of its claim.
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::time::Duration;
 
 use aldis_core::machine::run::{Event, Exit};
@@ -9,10 +8,11 @@ use aldis_core::redact::redact;
 use aldis_core::time::Timestamp;
 use tempfile::NamedTempFile;
 
-use super::ear::{Ear, Said};
-use super::{Plan, PromptBy};
+use super::Plan;
+use crate::ear::{Ear, Said};
 use crate::error::CommandError;
-use crate::supervise::{Agent, Input, Launch, Output};
+use crate::recipe::{self, Started};
+use crate::supervise::{Agent, Launch, Output};
 
 /// How much of a check's output is kept.
 const OUTPUT_MAX: usize = 64 * 1024;
@@ -40,22 +40,8 @@ enum Role<'r> {
 impl<'r> Job<'r> {
     /// Starts the agent with a prompt.
     pub(super) fn agent(plan: &Plan, prompt: &str, ear: Ear<'r>) -> Result<Self, CommandError> {
-        let mut words = plan.command.iter().cloned();
-        let mut launch = Launch::new(words.next().unwrap_or_default());
-        launch.args = words.collect();
-        launch.cwd.clone_from(&plan.directory);
-        launch.terminal = plan.pty;
-        let mut file = None;
-        match plan.prompt {
-            PromptBy::Stdin => launch.input = Input::Text(prompt.as_bytes().to_vec()),
-            PromptBy::Argument => launch.args.push(prompt.into()),
-            PromptBy::File => {
-                let written = written(prompt)?;
-                launch.args.push(written.path().into());
-                file = Some(written);
-            }
-        }
-        Self::new(&launch, Role::Agent(Box::new(ear)), file)
+        let Started { agent, prompt } = plan.recipe.start(prompt, &plan.directory, &[])?;
+        Ok(Self::new(agent, Role::Agent(Box::new(ear)), prompt))
     }
 
     /// Starts the check.
@@ -63,22 +49,11 @@ impl<'r> Job<'r> {
         let mut launch = Launch::new(SHELL);
         launch.args = ["-c", verify].map(OsString::from).to_vec();
         launch.cwd.clone_from(&plan.directory);
-        Self::new(&launch, Role::Check(Vec::new()), None)
+        Ok(Self::new(recipe::start(&launch)?, Role::Check(Vec::new()), None))
     }
 
-    fn new(
-        launch: &Launch,
-        role: Role<'r>,
-        prompt: Option<NamedTempFile>,
-    ) -> Result<Self, CommandError> {
-        let agent = Agent::start(launch).map_err(|error| {
-            let failed = CommandError::new(error.to_string());
-            match error.help() {
-                Some(help) => failed.with_help(help),
-                None => failed,
-            }
-        })?;
-        Ok(Self { agent, role, exit: None, closed: false, _prompt: prompt })
+    fn new(agent: Agent, role: Role<'r>, prompt: Option<NamedTempFile>) -> Self {
+        Self { agent, role, exit: None, closed: false, _prompt: prompt }
     }
 
     /// Takes what it wrote to standard output.
@@ -124,13 +99,6 @@ impl<'r> Job<'r> {
             }
         }
     }
-}
-
-fn written(prompt: &str) -> Result<NamedTempFile, CommandError> {
-    let failed = |error| CommandError::new(format!("writing the prompt to a file: {error}"));
-    let mut file = NamedTempFile::with_prefix("aldis-prompt-").map_err(failed)?;
-    file.write_all(prompt.as_bytes()).map_err(failed)?;
-    Ok(file)
 }
 
 fn keep_end(kept: &mut Vec<u8>, bytes: &[u8]) {

@@ -17,6 +17,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::display;
 use crate::json;
 use crate::paint::Paint;
+use crate::show::elapsed;
 use crate::wire::run::LiveForm;
 
 /// How wide the bar is.
@@ -213,7 +214,7 @@ impl Live {
         };
         let count = state.iteration;
         let plural = if count == 1 { "" } else { "s" };
-        let took = clock(Duration::from_millis(state.worked(now)));
+        let took = elapsed(Duration::from_millis(state.worked(now)));
         let cost = cost(state).map(|cost| format!(", {cost}")).unwrap_or_default();
         let what = self.paint.strong(what);
         let log = log.map(|log| format!(" · output in {}", display::line(&log.to_string_lossy())));
@@ -233,7 +234,7 @@ impl Live {
             let _flushed = self.out.flush();
             return;
         }
-        let since = clock(now.since(self.began));
+        let since = elapsed(now.since(self.began));
         let text = display::lines(text);
         let line = match kind {
             "problem" => format!("  {since}  {}", self.paint.bad(text)),
@@ -283,7 +284,7 @@ fn bottom(paint: Paint, now: Timestamp, state: &State) -> String {
         Some(format!("  iteration {}/{}", state.iteration, state.config.max_iterations)),
         state.phase.as_deref().map(|phase| display::excerpt(phase, BAR)),
         state.progress.map(bar),
-        Some(clock(Duration::from_millis(state.worked(now)))),
+        Some(elapsed(Duration::from_millis(state.worked(now)))),
         cost(state),
         status.map(|status| status.to_string()),
         level.map(|level| paint.warn(format!("stagnation: {}", level.as_str())).to_string()),
@@ -298,16 +299,5 @@ fn cost(state: &State) -> Option<String> {
         (0, 0) => None,
         (tokens, 0) => Some(format!("{tokens} tokens")),
         _ => Some(format!("${}.{:02}", cents / 100, cents % 100)),
-    }
-}
-
-/// Minutes and seconds; hours where there are some.
-pub(crate) fn clock(span: Duration) -> String {
-    let seconds = span.as_secs();
-    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    if hours > 0 {
-        format!("{hours}:{minutes:02}:{seconds:02}")
-    } else {
-        format!("{minutes:02}:{seconds:02}")
     }
 }

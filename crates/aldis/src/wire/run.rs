@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use aldis_core::machine::delivery;
 use aldis_core::machine::phases::{Effect, State};
 use aldis_core::machine::run as supervised;
 use aldis_core::machine::{Decision, Evidence};
@@ -76,6 +77,9 @@ pub struct RunForm {
     /// The question that waits for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<QuestionForm>,
+    /// How many tasks of a delivery are where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<BTreeMap<String, usize>>,
     /// What to tell the agent, where a phase begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
@@ -160,6 +164,7 @@ impl RunForm {
             tokens: None,
             micro_dollars: None,
             question: None,
+            tasks: None,
             prompt: None,
         }
     }
@@ -197,6 +202,48 @@ impl RunForm {
                 id: question.id.clone(),
                 text: question.text.clone(),
             }),
+            tasks: None,
+            prompt: None,
+        }
+    }
+
+    /// Returns the form of a delivery.
+    pub(crate) fn delivery(run: &RunId, project: &str, state: &delivery::State) -> Self {
+        let whole = state.run();
+        let tally = state.tally().into_iter();
+        let status = if whole.paused { "paused" } else { "working" };
+        Self {
+            v: VERSION,
+            kind: "run".to_owned(),
+            run: run.to_string(),
+            machine: crate::delivering::book::NAME.to_owned(),
+            project: project.to_owned(),
+            task: whole.title.clone(),
+            active: whole.ending.is_none(),
+            phase: String::new(),
+            expected: "every task accepted by its auditor".to_owned(),
+            iteration: 0,
+            max_iterations: 0,
+            capped: false,
+            exit_reason: whole.ending.map(|ending| ending.as_str().to_owned()),
+            session: None,
+            dialect: delivery::DIALECT.to_owned(),
+            started_at: Some(whole.started_at.to_string()),
+            phase_started_at: whole.started_at.to_string(),
+            completed_at: None,
+            last_activity: None,
+            phase_durations: BTreeMap::new(),
+            last_error: None,
+            status: Some(if whole.ending.is_some() { "ended" } else { status }.to_owned()),
+            progress: None,
+            tokens: None,
+            micro_dollars: None,
+            question: whole
+                .questions
+                .iter()
+                .next()
+                .map(|(id, question)| QuestionForm { id: id.clone(), text: question.text.clone() }),
+            tasks: Some(tally.map(|(at, count)| (at.as_str().to_owned(), count)).collect()),
             prompt: None,
         }
     }
@@ -220,6 +267,9 @@ pub struct DecisionForm {
     pub seq: u64,
     /// The run.
     pub run: String,
+    /// The task of a delivery that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// When it was made.
     pub at: String,
     /// The rule that fired: a stable code.
@@ -256,12 +306,13 @@ pub struct EvidenceForm {
 impl DecisionForm {
     /// Returns the form of a decision, or nothing if it cannot be read.
     pub(crate) fn new(stored: &StoredDecision) -> Option<Self> {
-        let decision: Decision = serde_json::from_str(&stored.body).ok()?;
+        let delivery::Noted { task, decision } = serde_json::from_str(&stored.body).ok()?;
         Some(Self {
             v: VERSION,
             kind: "decision".to_owned(),
             seq: stored.seq,
             run: stored.run.to_string(),
+            task,
             at: stored.at.to_string(),
             rule: decision.rule,
             summary: decision.summary,

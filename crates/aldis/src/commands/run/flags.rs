@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::config::{Count, Dollars, Kind, Node, Origin, Seconds, Tokens};
-use crate::running::PromptBy;
+use crate::recipe::PromptBy;
 
 /// What can be said on the command line instead of in a file.
 #[derive(Clone, Debug, Default, Args)]

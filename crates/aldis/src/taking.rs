@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use aldis_core::machine::run::State;
 use aldis_core::time::Timestamp;
 use aldis_store::{Lease, LeaseError, RunId, Store};
 
@@ -10,7 +9,7 @@ use crate::error::CommandError;
 use crate::supervise::{Found, Holder, Identity, find};
 
 /// How long a lease lasts.
-pub(super) const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
 /// How long an agent that was left behind has to stop.
 const ORPHAN_GRACE: Duration = Duration::from_secs(5);
 
@@ -19,7 +18,7 @@ const ORPHAN_GRACE: Duration = Duration::from_secs(5);
 /// # Errors
 ///
 /// Fails if a living process does already.
-pub(super) fn lease(store: &dyn Store, run: &RunId, now: Timestamp) -> Result<Lease, CommandError> {
+pub(crate) fn lease(store: &dyn Store, run: &RunId, now: Timestamp) -> Result<Lease, CommandError> {
     let me = Holder::me().to_string();
     let acquired = match store.acquire_lease(run, &me, now, LEASE) {
         Err(LeaseError::Held { holder, .. }) if is_gone(&holder) => {
@@ -37,10 +36,10 @@ fn is_gone(holder: &str) -> bool {
     holder.parse::<Holder>().is_ok_and(|holder| holder.is_gone())
 }
 
-/// Ends what a supervisor that has gone left of its agent. Only for who holds the lease.
-pub(super) fn end_orphan(state: &State) {
-    if let Some(agent) = &state.agent
-        && let Ok(identity) = serde_json::from_str::<Identity>(agent)
+/// Ends what a supervisor that has gone left of its agent, given the agent's stored identity. Only
+/// for who holds the lease.
+pub(crate) fn end_orphan(identity: &str) {
+    if let Ok(identity) = serde_json::from_str::<Identity>(identity)
         && let Found::Alive(orphan) = find(&identity)
     {
         orphan.end(ORPHAN_GRACE);

@@ -11,13 +11,14 @@ use aldis_store::RunId;
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// How many files are kept, the one being written included.
 const FILES_MAX: usize = 4;
-/// The file being written. Older ones end in `.1`, `.2` and so on.
+/// The file being written, for a run with one agent. Older ones end in `.1`, `.2` and so on.
 const FILE: &str = "agent.log";
 
 /// The log of one run. A log that cannot be written is no reason to end a run.
 #[derive(Debug)]
 pub(crate) struct Logbook {
     directory: PathBuf,
+    name: String,
     file: Option<File>,
     written: u64,
     bytes_max: u64,
@@ -26,16 +27,25 @@ pub(crate) struct Logbook {
 impl Logbook {
     /// Opens the log of a run within the state directory, readable by its owner alone.
     pub(crate) fn open(state: &Path, run: &RunId) -> Self {
+        Self::named(state, run, FILE.to_owned())
+    }
+
+    /// Opens the log of one of several agents of a run.
+    pub(crate) fn of_agent(state: &Path, run: &RunId, agent: u64) -> Self {
+        Self::named(state, run, format!("agent-{agent}.log"))
+    }
+
+    fn named(state: &Path, run: &RunId, name: String) -> Self {
         let directory = state.join("logs").join(run.as_str());
         let _there = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
-        let mut logbook = Self { directory, file: None, written: 0, bytes_max: BYTES_MAX };
+        let mut logbook = Self { directory, name, file: None, written: 0, bytes_max: BYTES_MAX };
         logbook.reopen();
         logbook
     }
 
     /// Returns the file, if it can be written.
     pub(crate) fn path(&self) -> Option<PathBuf> {
-        self.file.as_ref().map(|_| self.directory.join(FILE))
+        self.file.as_ref().map(|_| self.directory.join(&self.name))
     }
 
     /// Appends what was written.
@@ -53,8 +63,8 @@ impl Logbook {
     fn rotate(&mut self) {
         self.file = None;
         let name = |number: usize| match number {
-            0 => self.directory.join(FILE),
-            _ => self.directory.join(format!("{FILE}.{number}")),
+            0 => self.directory.join(&self.name),
+            _ => self.directory.join(format!("{}.{number}", self.name)),
         };
         for number in (0..FILES_MAX - 1).rev() {
             let _moved = fs::rename(name(number), name(number + 1));
@@ -64,7 +74,7 @@ impl Logbook {
 
     fn reopen(&mut self) {
         let opened = || -> io::Result<(File, u64)> {
-            let path = self.directory.join(FILE);
+            let path = self.directory.join(&self.name);
             let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
             let written = file.metadata()?.len();
             Ok((file, written))

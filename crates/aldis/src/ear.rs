@@ -13,7 +13,7 @@ const LINE_MAX: usize = 64 * 1024;
 
 /// What was heard. Exhaustive: whoever listens judges each.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(crate) enum Said {
     /// A signal or a near miss.
     Finding {
         /// What was found.
@@ -29,11 +29,13 @@ pub(super) enum Said {
         origin: Origin,
         /// What.
         text: String,
+        /// Whether it is a message of its own; plain text comes in parts of one.
+        whole: bool,
     },
 }
 
 /// One agent's output, in chunks.
-pub(super) struct Ear<'r> {
+pub(crate) struct Ear<'r> {
     rules: &'r Rules,
     input: Input,
     kind: Kind<'r>,
@@ -50,11 +52,11 @@ enum Kind<'r> {
 
 impl<'r> Ear<'r> {
     /// `zone` is the one of clock times that name none.
-    pub(super) fn new(rules: &'r Rules, input: Input, zone: Zone) -> Self {
+    pub(crate) fn new(rules: &'r Rules, input: Input, zone: Zone) -> Self {
         Self { rules, input, kind: Kind::Undecided(Vec::new()), facts: Facts::new(input, zone) }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Said)) {
+    pub(crate) fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Said)) {
         self.facts.push(bytes, now, &mut |fact| sink(Said::Fact(fact)));
         if let Kind::Undecided(head) = &mut self.kind {
             head.extend_from_slice(bytes);
@@ -69,7 +71,7 @@ impl<'r> Ear<'r> {
     }
 
     /// The agent has said all.
-    pub(super) fn finish(mut self, now: Timestamp, sink: &mut dyn FnMut(Said)) {
+    pub(crate) fn finish(mut self, now: Timestamp, sink: &mut dyn FnMut(Said)) {
         if let Kind::Undecided(head) = &mut self.kind {
             let head = std::mem::take(head);
             self.settle(&head);
@@ -120,7 +122,7 @@ impl<'r> Ear<'r> {
 /// Plain text to show, in whole lines: a chunk may end within a letter or a signal.
 fn shown(bytes: &[u8]) -> Said {
     let text = String::from_utf8_lossy(bytes).into_owned();
-    Said::Text { origin: Origin::assistant(), text }
+    Said::Text { origin: Origin::assistant(), text, whole: false }
 }
 
 fn found(finding: Finding, message: u64) -> Said {
@@ -134,5 +136,5 @@ fn hear(rules: &Rules, message: Message, sink: &mut dyn FnMut(Said)) {
             sink(found(finding, index));
         }
     }
-    sink(Said::Text { origin, text });
+    sink(Said::Text { origin, text, whole: true });
 }
