@@ -26,9 +26,9 @@ pub(crate) use self::sections::{Notify, Settings, Sink, Supervision, Tokens};
 pub(crate) use self::tree::{Kind, Node, Origin, SourceFile};
 pub(crate) use self::values::{Count, Dollars, Seconds};
 use crate::error::CommandError;
-use crate::home;
 use crate::project::Place;
 use crate::trust::Trusted;
+use crate::{home, notices};
 
 /// What every variable of ours begins with.
 const VARIABLE_PREFIX: &str = "ALDIS_";
@@ -86,8 +86,9 @@ impl Layered {
             decode::<Settings>(&alone)?;
             tree.overlay(layer);
         }
-        let settings = decode(&tree)?;
-        Ok(Self { settings, tree })
+        let layered = Self { settings: decode(&tree)?, tree };
+        layered.check_webhook()?;
+        Ok(layered)
     }
 
     /// Returns what a supervised run goes by.
@@ -104,7 +105,15 @@ impl Layered {
             ))
             .with_help("read it, then: aldis trust"));
         }
-        let Settings { run, stagnation, notify, .. } = self.settings;
+        let place = self.at("notify.webhook_secret_file").map(|node| node.origin.clone());
+        let Settings { run, stagnation, mut notify, .. } = self.settings;
+        // A file names another as seen from itself.
+        if let Some(Origin::File { file, .. }) = place
+            && let (Some(secret), Some(directory)) =
+                (&mut notify.webhook_secret_file, file.path.parent())
+        {
+            *secret = directory.join(&*secret);
+        }
         Ok(Supervision { run, stagnation, notify })
     }
 
@@ -120,7 +129,14 @@ impl Layered {
                 _ => None,
             }
         };
-        NEEDS_TRUST.iter().filter_map(|path| needs(path)).collect()
+        NEEDS_TRUST.iter().filter_map(needs).collect()
+    }
+
+    fn check_webhook(&self) -> Result<(), CommandError> {
+        let place = self.at("notify.webhook").map(|node| decode::in_words(&node.origin));
+        notices::check_target(&self.settings.notify).map_err(|wrong| {
+            CommandError::new(format!("{}`notify.webhook`: {wrong}", place.unwrap_or_default()))
+        })
     }
 
     /// Returns every value, with its path.

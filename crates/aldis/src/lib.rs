@@ -25,6 +25,7 @@ mod journal;
 mod json;
 mod known;
 mod logbook;
+mod notices;
 mod paint;
 mod project;
 mod recipe;

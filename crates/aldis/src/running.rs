@@ -11,7 +11,7 @@ mod person;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_core::machine::run::{Effect, Ending, Event, Exit, Heard, State, Tree, Usage};
+use aldis_core::machine::run::{Effect, Ending, Event, Exit, Heard, Notice, State, Tree, Usage};
 use aldis_core::time::Timestamp;
 use aldis_core::transcript::facts::{Fact, Zone};
 use aldis_core::{Finding, Origin, Role, Rules};
@@ -27,6 +27,7 @@ use crate::error::CommandError;
 use crate::git::Git;
 use crate::journal::Open;
 use crate::logbook::Logbook;
+use crate::notices::{Message, Notices};
 use crate::recipe::Recipe;
 use crate::supervise::{Interrupts, Output};
 use crate::taking;
@@ -69,6 +70,7 @@ pub(crate) struct Supervisor<'p> {
     clock: SteadyClock,
     git: Option<Git>,
     live: Live,
+    notices: Notices,
     log: Logbook,
     person: Person,
     job: Option<Job<'p>>,
@@ -109,6 +111,7 @@ impl<'p> Supervisor<'p> {
         mut open: Open<State>,
         (live, log): (Live, Logbook),
     ) -> Result<Self, CommandError> {
+        let notices = Notices::new(&plan.notify, &plan.directory)?;
         let clock = SteadyClock::start();
         let lease = taking::lease(store, &open.id, clock.now())?;
         open.fence = Some(lease.fence);
@@ -128,6 +131,7 @@ impl<'p> Supervisor<'p> {
             clock,
             git,
             live,
+            notices,
             log,
             person,
             job,
@@ -150,8 +154,11 @@ impl<'p> Supervisor<'p> {
         loop {
             self.perform()?;
             if let Some(ending) = self.open.state.ending() {
-                let log = self.log.path();
-                self.live.ended(self.now(), &self.open.state, ending, log.as_deref());
+                let (now, log) = (self.now(), self.log.path());
+                for problem in self.notices.finish() {
+                    self.live.problem(now, &problem);
+                }
+                self.live.ended(now, &self.open.state, ending, log.as_deref());
                 // Whoever comes next need not wait for the lease to run out.
                 let _released = self.store.release_lease(&self.lease);
                 return Ok(ending);
@@ -186,7 +193,7 @@ impl<'p> Supervisor<'p> {
                 self.due = true;
                 continue;
             };
-            let next = self.act(wanted)?;
+            let next = self.act(&effect.key, wanted)?;
             self.store.effect_done(&effect.key)?;
             self.due = true;
             if let Some(event) = next {
@@ -197,7 +204,7 @@ impl<'p> Supervisor<'p> {
     }
 
     /// Does one thing. Returns what is known right away.
-    fn act(&mut self, effect: Effect) -> Result<Option<Event>, CommandError> {
+    fn act(&mut self, key: &str, effect: Effect) -> Result<Option<Event>, CommandError> {
         match effect {
             Effect::Start { prompt, .. } => return self.start_agent(&prompt).map(Some),
             Effect::Check => return self.start_check(),
@@ -214,12 +221,23 @@ impl<'p> Supervisor<'p> {
             Effect::Ask { id, text } => self.live.question(self.now(), &id, &text),
             Effect::KeepWork => self.keep_work(),
             Effect::Notice { notice, text } => {
-                self.live.notice(self.now(), notice, &text);
-                hands::notify(self.plan, &self.open.id, notice, &text);
+                self.notify(key, notice, text);
             }
             Effect::Finish { .. } => {}
         }
         Ok(None)
+    }
+
+    /// Tells everybody who wants to know. `key` names the effect, also when it is done again.
+    fn notify(&mut self, key: &str, notice: Notice, text: String) {
+        let at = self.now();
+        if self.notices.ring(notice) {
+            self.live.notice(at, notice, &text);
+        }
+        let (id, run) = (key.replace('/', "-"), self.open.id.to_string());
+        let project = self.plan.directory.file_name().unwrap_or_default();
+        let project = project.to_string_lossy().into_owned();
+        self.notices.tell(&Message { id, at, run, project, notice, text });
     }
 
     fn start_agent(&mut self, prompt: &str) -> Result<Event, CommandError> {
@@ -363,6 +381,9 @@ impl<'p> Supervisor<'p> {
         }
         if self.deadline.is_some_and(|deadline| boot >= deadline) {
             self.end_job(Duration::from_secs(1))?;
+        }
+        for problem in self.notices.problems() {
+            self.live.problem(self.clock.now(), &problem);
         }
         if again(&mut self.rounds.others, PAUSE, boot) {
             self.heed_others()?;

@@ -6,6 +6,7 @@
 pub mod config;
 pub mod delivery;
 pub mod dialect_file;
+pub mod notice;
 pub mod registration;
 pub mod run;
 
@@ -230,6 +231,11 @@ pub(crate) const SCHEMAS: &[Described] = &[
         name: "trust",
         about: "a line of `aldis trust --list --json`",
         schema: || schema_for!(config::TrustLine),
+    },
+    Described {
+        name: "notice",
+        about: "what a webhook is sent",
+        schema: || schema_for!(notice::NoticeBody),
     },
     Described {
         name: "doctor",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
 use aldis_core::machine::phases::{self, AfterTransition, MAX_ITERATIONS, TokenPolicy};
 use aldis_core::machine::run::{Config, Notice};
@@ -191,7 +192,7 @@ pub(crate) struct Notify {
     pub(crate) desktop: bool,
     pub(crate) command: Option<String>,
     pub(crate) webhook: Option<String>,
-    pub(crate) webhook_secret_file: Option<String>,
+    pub(crate) webhook_secret_file: Option<PathBuf>,
     pub(crate) webhook_private: bool,
     pub(crate) events: Events,
 }
@@ -254,6 +255,17 @@ pub(crate) enum Sink {
     Desktop,
     Command,
     Webhook,
+}
+
+impl fmt::Display for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Terminal => "terminal",
+            Self::Desktop => "desktop",
+            Self::Command => "command",
+            Self::Webhook => "webhook",
+        })
+    }
 }
 
 impl Default for Where {

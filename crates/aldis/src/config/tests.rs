@@ -57,6 +57,7 @@ abort_at_iteration = 40
 
 [notify]
 webhook = "https://example.org/hook"
+webhook_secret_file = "secret"
 events.question = ["desktop", "webhook"]
 events.rate_limit = false
 
@@ -83,6 +84,7 @@ run:
 stagnation: {warn_timeout: 0, abort_at_iteration: 40}
 notify:
   webhook: https://example.org/hook
+  webhook_secret_file: secret
   events:
     question: [desktop, webhook]
     rate_limit: false

@@ -1,16 +1,14 @@
-//! The processes of a run: the agent, the check of its claim, the command that is told of notices.
+//! The processes of a run: the agent, and the check of its claim.
 
 use std::ffi::OsString;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use aldis_core::machine::run::{Event, Exit, Notice};
+use aldis_core::machine::run::{Event, Exit};
+use aldis_core::redact::redact;
 use aldis_core::time::Timestamp;
-use aldis_store::RunId;
 use tempfile::NamedTempFile;
 
 use super::Plan;
-use crate::config::Sink;
 use crate::ear::{Ear, Said};
 use crate::error::CommandError;
 use crate::recipe::{self, Started};
@@ -96,7 +94,7 @@ impl<'r> Job<'r> {
                 (said, Event::Exited(exit))
             }
             Role::Check(output) => {
-                let output = String::from_utf8_lossy(&output).into_owned();
+                let output = redact(&String::from_utf8_lossy(&output)).into_owned();
                 (said, Event::Checked { passed: exit.is_clean(), output })
             }
         }
@@ -108,26 +106,5 @@ fn keep_end(kept: &mut Vec<u8>, bytes: &[u8]) {
     let surplus = kept.len().saturating_sub(OUTPUT_MAX);
     if surplus > OUTPUT_MAX {
         kept.drain(..surplus);
-    }
-}
-
-/// Tells the user's own command of a notice. Nothing an agent said is part of the command: the
-/// words are in the environment.
-pub(super) fn notify(plan: &Plan, run: &RunId, notice: Notice, text: &str) {
-    let wanted = plan.notify.events.of(notice).includes(Sink::Command);
-    let Some(command) = plan.notify.command.as_ref().filter(|_| wanted) else { return };
-    let started = Command::new(SHELL)
-        .args(["-c", command])
-        .env("ALDIS_NOTICE", notice.as_str())
-        .env("ALDIS_TEXT", text)
-        .env("ALDIS_RUN", run.as_str())
-        .current_dir(&plan.directory)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    if let Ok(mut child) = started {
-        // It is waited for beside: a slow notice must not hold the run.
-        let _waiting = std::thread::spawn(move || child.wait());
     }
 }

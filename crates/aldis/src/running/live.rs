@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use aldis_core::machine::run::{Ending, Notice, State, Status};
 use aldis_core::machine::stagnation::Level;
+use aldis_core::redact::{Redactor, redact};
 use aldis_core::time::Timestamp;
 use aldis_core::{Dialect, Origin, Parser, Role};
 use aldis_store::RunId;
@@ -46,6 +47,8 @@ pub(crate) struct Live {
     bar: ProgressBar,
     /// Takes signals out of what is shown.
     parser: Parser,
+    /// Takes secrets out of it.
+    redactor: Redactor,
     run: String,
     /// When the run began; times are shown since then.
     began: Timestamp,
@@ -63,7 +66,8 @@ impl Live {
             ProgressBar::hidden()
         };
         let (run, began) = (String::new(), Timestamp::from_millis(0));
-        Self { out, manner, paint: Paint { on: manner.color }, bar, parser, run, began }
+        let (paint, redactor) = (Paint { on: manner.color }, Redactor::default());
+        Self { out, manner, paint, bar, parser, redactor, run, began }
     }
 
     /// Says what begins.
@@ -140,7 +144,7 @@ impl Live {
         let own = origin.role == Role::Assistant && !origin.sidechain;
         let mut shown = String::new();
         for line in stripped.lines().filter(|line| !line.trim().is_empty()) {
-            let line = display::line(line);
+            let line = display::line(&self.redactor.line(line));
             if !shown.is_empty() {
                 shown.push('\n');
             }
@@ -223,6 +227,7 @@ impl Live {
     }
 
     fn event(&mut self, kind: &str, now: Timestamp, text: &str) {
+        let text = &*redact(text);
         if self.manner.json {
             let form = LiveForm::new(kind, &self.run, now, text);
             let _shown = json::write_line(&mut self.out, &form);

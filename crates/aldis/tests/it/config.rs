@@ -197,7 +197,7 @@ fn what_only_the_user_may_decide_is_complete() {
     for line in [
         "run.verify = \"id\"",
         "notify.command = \"id\"",
-        "notify.webhook = \"https://example.org\"",
+        "notify.webhook_secret_file = \"s\"\nnotify.webhook = \"https://example.org\"",
         "notify.webhook_secret_file = \"secret\"",
         "notify.webhook_private = true",
     ] {

@@ -11,6 +11,7 @@ mod follow;
 mod help;
 mod hosts;
 mod install;
+mod notices;
 mod phases;
 mod plugins;
 mod real_hosts;

@@ -29,6 +29,7 @@ fn formats_are_listed() {
     step            a line that `aldis step` prints
     config          a line of `aldis config show --json`
     trust           a line of `aldis trust --list --json`
+    notice          what a webhook is sent
     doctor          a line of `aldis doctor --json`
     install         the line of `aldis install --json` and `aldis uninstall --json`
     ");

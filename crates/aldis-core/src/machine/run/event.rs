@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::redact::redact;
 use crate::signal::{Meaning, Signal};
 use crate::time::Timestamp;
 
@@ -118,17 +119,18 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// Takes over what a signal says; `message` tells messages apart.
+    /// Takes over what a signal says, without its secrets; `message` tells messages apart.
     pub fn new(signal: &Signal, message: u64) -> Self {
         let field = |name: &str| signal.fields.get(name)?.as_str().map(str::to_owned);
+        let text = signal.payload.clone().or_else(|| field("reason")).or_else(|| field("message"));
         Self {
             name: signal.name.to_string(),
             meaning: signal.meaning,
-            text: signal.payload.clone().or_else(|| field("reason")).or_else(|| field("message")),
+            text: text.map(|text| redact(&text).into_owned()),
             progress: signal.progress,
             phase: field("phase"),
             message,
-            quote: signal.raw.chars().take(QUOTE_MAX).collect(),
+            quote: redact(&signal.raw).chars().take(QUOTE_MAX).collect(),
             line: signal.place.line,
         }
     }
