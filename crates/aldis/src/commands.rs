@@ -8,6 +8,7 @@ mod explain;
 mod hook;
 mod install;
 mod log;
+mod plan;
 mod prompt;
 mod replay;
 mod scan;
@@ -68,6 +69,8 @@ enum Command {
     Hook(hook::HookArgs),
     Install(install::InstallArgs),
     Log(log::LogArgs),
+    #[command(subcommand)]
+    Plan(plan::PlanCommand),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
     Scan(scan::ScanArgs),
@@ -130,6 +133,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Hook(args) => return hook::run(io, &args).code(),
         Command::Log(args) => log::run(io, &args),
         Command::Install(args) => install::run(io, &args),
+        Command::Plan(command) => plan::run(io, command),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
         Command::Scan(args) => scan::run(io, args),

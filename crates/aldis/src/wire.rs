@@ -3,6 +3,7 @@
 //! These types are not the core's: the core may change, these may only grow. New members may
 //! appear in version 1; none disappears or changes its meaning.
 
+pub mod delivery;
 pub mod dialect_file;
 pub mod registration;
 pub mod run;
@@ -206,8 +207,18 @@ pub(crate) const SCHEMAS: &[Described] = &[
     },
     Described {
         name: "step",
-        about: "a line that `aldis step` prints",
+        about: "a line that `aldis step phases` prints",
         schema: || schema_for!(run::StepForm),
+    },
+    Described {
+        name: "step-delivery",
+        about: "a line that `aldis step delivery` prints",
+        schema: || schema_for!(delivery::DeliveryStepForm),
+    },
+    Described {
+        name: "plan-check",
+        about: "a line of `aldis plan check --json`",
+        schema: || schema_for!(delivery::PlanForm),
     },
     Described {
         name: "doctor",

@@ -10,6 +10,7 @@ mod help;
 mod hosts;
 mod install;
 mod phases;
+mod plans;
 mod plugins;
 mod real_hosts;
 mod sandbox;
