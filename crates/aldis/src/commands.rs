@@ -12,6 +12,7 @@ mod explain;
 mod hook;
 mod install;
 mod log;
+mod plan;
 mod prompt;
 mod replay;
 mod run;
@@ -87,6 +88,8 @@ enum Command {
     Log(log::LogArgs),
     /// Suspend the agent of a supervised run
     Pause(control::ControlArgs),
+    #[command(subcommand)]
+    Plan(plan::PlanCommand),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
     /// Let the agent of a supervised run go on
@@ -166,6 +169,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Log(args) => log::run(io, &args),
         Command::Install(args) => install::run(io, &args),
         Command::Pause(args) => control::pause(io, &args),
+        Command::Plan(command) => plan::run(io, command),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
         Command::Resume(args) => control::resume(io, &args),

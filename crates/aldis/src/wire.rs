@@ -9,6 +9,7 @@ pub mod dialect_file;
 pub mod notice;
 pub mod registration;
 pub mod run;
+pub mod task;
 
 use aldis_core::{Fields, Finding, NearMiss, Origin, Place, Signal};
 use schemars::{JsonSchema, Schema, schema_for};
@@ -200,7 +201,7 @@ pub(crate) const SCHEMAS: &[Described] = &[
     Described {
         name: "task",
         about: "a line of `aldis tasks --json`",
-        schema: || schema_for!(delivery::TaskForm),
+        schema: || schema_for!(task::TaskLine),
     },
     Described {
         name: "decision",
@@ -219,7 +220,7 @@ pub(crate) const SCHEMAS: &[Described] = &[
     },
     Described {
         name: "step",
-        about: "a line that `aldis step` prints",
+        about: "a line that `aldis step phases` prints",
         schema: || schema_for!(run::StepForm),
     },
     Described {
@@ -236,6 +237,16 @@ pub(crate) const SCHEMAS: &[Described] = &[
         name: "notice",
         about: "what a webhook is sent",
         schema: || schema_for!(notice::NoticeBody),
+    },
+    Described {
+        name: "step-delivery",
+        about: "a line that `aldis step delivery` prints",
+        schema: || schema_for!(delivery::DeliveryStepForm),
+    },
+    Described {
+        name: "plan-check",
+        about: "a line of `aldis plan check --json`",
+        schema: || schema_for!(delivery::PlanForm),
     },
     Described {
         name: "doctor",

@@ -13,6 +13,7 @@ mod hosts;
 mod install;
 mod notices;
 mod phases;
+mod plans;
 mod plugins;
 mod real_hosts;
 mod run;

@@ -70,8 +70,11 @@ pub(super) fn fill(state: &mut State, out: &mut Out) {
     while may_start(state) {
         let Some(no) = next(state) else {
             // Nothing else can run: what was set aside gets another try.
+            if !state.run.agents.is_empty() {
+                break;
+            }
             let later = state.index.later();
-            if later.is_empty() || !state.run.agents.is_empty() {
+            if later.is_empty() {
                 break;
             }
             later.into_iter().for_each(|no| state.set_wait(no, Wait::Slot));
