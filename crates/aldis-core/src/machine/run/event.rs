@@ -1,6 +1,7 @@
 //! What happens around a supervised agent, and what must then be done.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::signal::{Meaning, Signal};
 use crate::time::Timestamp;
@@ -106,6 +107,9 @@ pub struct Heard {
     /// The phase it names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
+    /// Whether it says that there was nothing to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_op: bool,
     /// Which message it stands in.
     #[serde(default)]
     pub message: u64,
@@ -127,6 +131,7 @@ impl Heard {
             text: signal.payload.clone().or_else(|| field("reason")).or_else(|| field("message")),
             progress: signal.progress,
             phase: field("phase"),
+            no_op: signal.fields.get("no_op").is_some_and(|value| *value == Value::Bool(true)),
             message,
             quote: signal.raw.chars().take(QUOTE_MAX).collect(),
             line: signal.place.line,
