@@ -74,6 +74,11 @@ fn say(
     };
     let mut open = Open::<State>::load(run)?;
     let aborts = matches!(event, Event::Abort { .. });
+    // Where nobody supervises there is nobody to suspend; the time until somebody does is no work.
+    if matches!(event, Event::Pause | Event::Resume) && is_gone(&open.state) {
+        writeln!(io.stderr, "run {}: {refusal}", open.id)?;
+        return Ok(Outcome::No);
+    }
     if !open.advance(&store, clock::wall(), event)? {
         writeln!(io.stderr, "run {}: {refusal}", open.id)?;
         return Ok(Outcome::No);

@@ -35,6 +35,8 @@ pub(super) struct Ear<'r> {
     input: Input,
     kind: Kind<'r>,
     facts: Facts,
+    /// Whether anybody sees what is said.
+    shown: bool,
 }
 
 enum Kind<'r> {
@@ -45,9 +47,10 @@ enum Kind<'r> {
 }
 
 impl<'r> Ear<'r> {
-    /// `zone` is the one of clock times that name none.
-    pub(super) fn new(rules: &'r Rules, input: Input, zone: Zone) -> Self {
-        Self { rules, input, kind: Kind::Undecided(Vec::new()), facts: Facts::new(input, zone) }
+    /// `zone` is the one of clock times that name none; words are given out only if they are `shown`.
+    pub(super) fn new(rules: &'r Rules, input: Input, zone: Zone, shown: bool) -> Self {
+        let kind = Kind::Undecided(Vec::new());
+        Self { rules, input, kind, facts: Facts::new(input, zone), shown }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Said)) {
@@ -82,15 +85,20 @@ impl<'r> Ear<'r> {
     fn settle(&mut self, head: &[u8]) {
         self.kind = match self.input.resolve(head) {
             Format::Text => Kind::Text(Box::new(Scanner::new(self.rules, Origin::assistant()))),
-            format => Kind::Stream(Reader::new(format, &|_| true).following()),
+            format => {
+                let reader = Reader::new(format, &|_| true).following();
+                Kind::Stream(if self.shown { reader } else { reader.signals_only() })
+            }
         };
     }
 
     fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Said)) {
         match &mut self.kind {
             Kind::Text(scanner) => {
-                let text = String::from_utf8_lossy(bytes).into_owned();
-                sink(Said::Text { origin: Origin::assistant(), text });
+                if self.shown {
+                    let text = String::from_utf8_lossy(bytes).into_owned();
+                    sink(Said::Text { origin: Origin::assistant(), text });
+                }
                 scanner.push(bytes, &mut |finding| sink(found(finding, 0)));
             }
             Kind::Stream(reader) => {
