@@ -6,6 +6,7 @@
 pub mod dialect_file;
 pub mod registration;
 pub mod run;
+pub mod run_step;
 
 use aldis_core::{Fields, Finding, NearMiss, Origin, Place, Signal};
 use schemars::{JsonSchema, Schema, schema_for};
@@ -213,6 +214,11 @@ pub(crate) const SCHEMAS: &[Described] = &[
         name: "step",
         about: "a line that `aldis step` prints",
         schema: || schema_for!(run::StepForm),
+    },
+    Described {
+        name: "step-run",
+        about: "a line that `aldis step run` prints",
+        schema: || schema_for!(run_step::RunStepForm),
     },
     Described {
         name: "doctor",

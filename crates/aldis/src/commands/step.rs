@@ -1,5 +1,7 @@
 //! `aldis step`: a machine as a filter, for programs that drive agents of their own.
 
+mod supervised;
+
 use std::io::{BufRead as _, BufReader, Write as _};
 
 use aldis_core::machine::phases::{
@@ -8,7 +10,7 @@ use aldis_core::machine::phases::{
 use aldis_core::time::Timestamp;
 use aldis_core::{Origin, Role, Rules};
 use clap::{Args, ValueEnum};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Outcome;
@@ -28,6 +30,11 @@ use crate::wire::run::StepForm;
   aldis step phases <<'END'
   {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"start\",\"task\":\"Add CSV export\"}
   {\"at\":\"2026-03-02T10:05:00Z\",\"event\":\"stop\",\"session\":\"S1\",\"text\":\"Half done.\"}
+  END
+  aldis step run <<'END'
+  {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"start\",\"task\":\"Add CSV export\"}
+  {\"at\":\"2026-03-02T10:00:01Z\",\"event\":\"begin\"}
+  {\"at\":\"2026-03-02T10:05:00Z\",\"event\":\"heard\",\"text\":\"<chorus>COMPLETE</chorus>\"}
   END")]
 pub(super) struct StepArgs {
     /// The machine
@@ -40,6 +47,8 @@ pub(super) struct StepArgs {
 enum Machine {
     /// Phases under a Stop hook
     Phases,
+    /// One supervised agent
+    Run,
 }
 
 /// The first line.
@@ -65,8 +74,31 @@ struct Begin {
 }
 
 pub(super) fn run(io: &mut Io, args: &StepArgs) -> Result<Outcome, CommandError> {
-    let Machine::Phases = args.machine;
-    let mut run: Option<(State, Rules)> = None;
+    match args.machine {
+        Machine::Phases => {
+            let mut run: Option<(State, Rules)> = None;
+            filter(io, |line| match &mut run {
+                None => {
+                    let (at, state, rules) = begin(line)?;
+                    let form = StepForm::new(at, &[], None, &state);
+                    run = Some((state, rules));
+                    Ok(form)
+                }
+                Some((state, rules)) => take(state, rules, line),
+            })
+        }
+        Machine::Run => {
+            let mut run = supervised::Supervised::default();
+            filter(io, |line| run.take(line))
+        }
+    }
+}
+
+/// Answers every line of standard input with one of standard output.
+fn filter<T: Serialize>(
+    io: &mut Io,
+    mut answer: impl FnMut(&str) -> Result<T, String>,
+) -> Result<Outcome, CommandError> {
     let input = std::mem::replace(&mut io.stdin, Box::new(std::io::empty()));
     for (number, line) in (1..).zip(BufReader::new(input).lines()) {
         let line = line.map_err(|error| CommandError::new(format!("standard input: {error}")))?;
@@ -74,15 +106,7 @@ pub(super) fn run(io: &mut Io, args: &StepArgs) -> Result<Outcome, CommandError>
             continue;
         }
         let wrong = |what: String| CommandError::new(format!("line {number}: {what}"));
-        let form = match &mut run {
-            None => {
-                let (at, state, rules) = begin(&line).map_err(wrong)?;
-                let form = StepForm::new(at, &[], None, &state);
-                run = Some((state, rules));
-                form
-            }
-            Some((state, rules)) => take(state, rules, &line).map_err(wrong)?,
-        };
+        let form = answer(&line).map_err(wrong)?;
         json::write_line(&mut io.stdout, &form)?;
         io.stdout.flush()?;
     }

@@ -27,6 +27,7 @@ fn formats_are_listed() {
     event           an event: `aldis log --events --json`
     alarm           a failure of a hook: `aldis log --json`
     step            a line that `aldis step` prints
+    step-run        a line that `aldis step run` prints
     doctor          a line of `aldis doctor --json`
     install         the line of `aldis install --json` and `aldis uninstall --json`
     ");
