@@ -24,7 +24,10 @@ mod json;
 mod known;
 mod paint;
 mod project;
+pub mod run_log;
 mod running;
+#[cfg(target_os = "linux")]
+mod scripted;
 mod secret;
 mod selection;
 mod show;
