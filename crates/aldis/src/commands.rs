@@ -18,6 +18,8 @@ mod replay;
 mod run;
 mod scan;
 mod schema;
+#[cfg(target_os = "linux")]
+mod scripted_agent;
 mod status;
 mod step;
 #[cfg(target_os = "linux")]
@@ -97,6 +99,8 @@ enum Command {
     Run(Box<run::RunArgs>),
     Scan(scan::ScanArgs),
     Schema(schema::SchemaArgs),
+    #[cfg(target_os = "linux")]
+    ScriptedAgent(scripted_agent::ScriptedAgentArgs),
     Status(status::StatusArgs),
     Step(step::StepArgs),
     #[cfg(target_os = "linux")]
@@ -176,6 +180,8 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Run(args) => run::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
         Command::Schema(args) => schema::run(io, &args),
+        #[cfg(target_os = "linux")]
+        Command::ScriptedAgent(args) => scripted_agent::run(io, &args),
         Command::Status(args) => status::run(io, &args),
         Command::Step(args) => step::run(io, &args),
         #[cfg(target_os = "linux")]

@@ -9,6 +9,7 @@ pub mod dialect_file;
 pub mod notice;
 pub mod registration;
 pub mod run;
+pub mod run_step;
 pub mod task;
 
 use aldis_core::{Fields, Finding, NearMiss, Origin, Place, Signal};
@@ -242,6 +243,11 @@ pub(crate) const SCHEMAS: &[Described] = &[
         name: "step-delivery",
         about: "a line that `aldis step delivery` prints",
         schema: || schema_for!(delivery::DeliveryStepForm),
+    },
+    Described {
+        name: "step-run",
+        about: "a line that `aldis step run` prints",
+        schema: || schema_for!(run_step::RunStepForm),
     },
     Described {
         name: "plan-check",

@@ -124,6 +124,10 @@ fn tell_run(
         Word::Abort => run::Event::Abort { by: "`aldis abort`".to_owned() },
         Word::Answer { id, text } => run::Event::Answer { id: id.clone(), text: text.clone() },
     };
+    // Where nobody supervises there is nobody to suspend; the time until somebody does is no work.
+    if matches!(word, Word::Pause | Word::Resume) && is_gone(&open.state) {
+        return Ok(None);
+    }
     if !open.advance(store, now, event)? {
         return Ok(None);
     }

@@ -154,9 +154,21 @@ fn large_plans_are_delivered() {
 #[test]
 fn failures_are_reworked_repaired_and_asked_about() {
     for (name, special, words) in [
-        ("a failed review", "[ $role = critic ] && first && { printf 'REVIEW_FAILED: csv\\nIssues Found:\\n- a.rs:1: wrong\\n'; exit 0; }", "critic refuses"),
-        ("a failed audit", "[ $role = auditor ] && first && { printf 'AUDIT_FAILED: csv\\nFailed Criteria:\\n- quotes\\n'; exit 0; }", "auditor refuses"),
-        ("a broken machine", "[ $role = developer ] && first && { printf 'INFRA_BLOCKED: csv\\nIssue: no disk\\n'; exit 0; }", "repair"),
+        (
+            "a failed review",
+            "[ $role = critic ] && first && { printf 'REVIEW_FAILED: csv\\nIssues Found:\\n- a.rs:1: wrong\\n'; exit 0; }",
+            "critic refuses",
+        ),
+        (
+            "a failed audit",
+            "[ $role = auditor ] && first && { printf 'AUDIT_FAILED: csv\\nFailed Criteria:\\n- quotes\\n'; exit 0; }",
+            "auditor refuses",
+        ),
+        (
+            "a broken machine",
+            "[ $role = developer ] && first && { printf 'INFRA_BLOCKED: csv\\nIssue: no disk\\n'; exit 0; }",
+            "repair",
+        ),
         ("a crash", "[ $role = developer ] && first && exit 7", "crash"),
         ("talk", "[ $role = developer ] && first && { echo 'I am done.'; exit 0; }", ""),
     ] {

@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod config;
+mod deliver;
 mod dialects;
 mod examples;
-mod deliver;
 mod explain;
 mod follow;
 mod help;

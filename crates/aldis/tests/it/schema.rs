@@ -32,6 +32,7 @@ fn formats_are_listed() {
     trust           a line of `aldis trust --list --json`
     notice          what a webhook is sent
     step-delivery   a line that `aldis step delivery` prints
+    step-run        a line that `aldis step run` prints
     plan-check      a line of `aldis plan check --json`
     doctor          a line of `aldis doctor --json`
     install         the line of `aldis install --json` and `aldis uninstall --json`
