@@ -7,6 +7,7 @@
 pub mod phases;
 pub mod run;
 pub mod stagnation;
+pub mod turns;
 
 use std::collections::BTreeMap;
 
