@@ -1,7 +1,7 @@
-//! Simulates the phases machine with its store, and stops at the first violated invariant.
+//! Simulates a machine with its store, and stops at the first violated invariant.
 //!
-//! `aldis-sim --events 20000000 --seed 1 [--store memory|driver|sqlite] [--faults all|none]
-//! [--worlds N] [--jobs N]`
+//! `aldis-sim --events 20000000 --seed 1 [--machine phases|run] [--store memory|driver|sqlite]
+//! [--faults all|none] [--worlds N] [--jobs N]`
 
 use std::env;
 use std::error::Error;
@@ -9,15 +9,16 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use aldis_testkit::sim::{Backend, Options, Report, run};
+use aldis_testkit::sim::{Backend, Options, Report, run, runs};
 
 /// How often progress is shown, in events.
 const SHOWN_EVERY: u64 = 1_000_000;
 const USAGE: &str = "usage: aldis-sim [--events N] [--seed N] [--worlds N] [--jobs N] \
-                     [--store memory|driver|sqlite] [--faults all|none]";
+                     [--machine phases|run] [--store memory|driver|sqlite] [--faults all|none]";
 
 struct Args {
     options: Options,
+    machine: String,
     store: String,
     faults: String,
     /// Keeps the database's directory until the end.
@@ -26,6 +27,7 @@ struct Args {
 
 fn parse() -> Result<Args, Box<dyn Error>> {
     let (mut seed, mut events, mut worlds, mut jobs) = (1, 1_000_000, None, 1);
+    let mut machine = "phases".to_owned();
     let (mut store, mut faults) = ("memory".to_owned(), "all".to_owned());
     let mut args = env::args().skip(1);
     while let Some(name) = args.next() {
@@ -35,6 +37,7 @@ fn parse() -> Result<Args, Box<dyn Error>> {
             "--seed" => seed = value.parse()?,
             "--worlds" => worlds = Some(value.parse()?),
             "--jobs" => jobs = value.parse()?,
+            "--machine" if ["phases", "run"].contains(&&*value) => machine = value,
             "--store" => store = value,
             "--faults" => faults = value,
             _ => return Err(USAGE.into()),
@@ -60,7 +63,7 @@ fn parse() -> Result<Args, Box<dyn Error>> {
         }
         _ => return Err(USAGE.into()),
     };
-    Ok(Args { options, store, faults, _directory: directory })
+    Ok(Args { options, machine, store, faults, _directory: directory })
 }
 
 fn simulate() -> Result<bool, Box<dyn Error>> {
@@ -75,7 +78,10 @@ fn simulate() -> Result<bool, Box<dyn Error>> {
             writeln!(io::stderr(), "{events} events, {rate:.0} a second").ok();
         }
     };
-    let report = run(&args.options, &progress);
+    let report = match &*args.machine {
+        "run" => runs::run(&args.options, None, &progress),
+        _ => run(&args.options, &progress),
+    };
     let seconds = began.elapsed().as_secs_f64();
     show(&args, &report, seconds)?;
     Ok(report.violation.is_none())
@@ -87,6 +93,7 @@ fn show(args: &Args, report: &Report, seconds: f64) -> io::Result<()> {
     let last = args.options.seed.wrapping_add(*worlds).wrapping_sub(1);
     let years = tally.millis as f64 / (365.25 * 86_400_000.0);
     writeln!(out, "seeds       {} to {last}, {worlds} worlds", args.options.seed)?;
+    writeln!(out, "machine     {}", args.machine)?;
     writeln!(out, "store       {}, faults {}", args.store, args.faults)?;
     writeln!(out, "events      {}, {} steps committed", tally.events, tally.steps)?;
     writeln!(out, "runs        {}, {} ends, {} complete", tally.runs, tally.ends, tally.successes)?;
@@ -107,8 +114,8 @@ fn show(args: &Args, report: &Report, seconds: f64) -> io::Result<()> {
     writeln!(
         out,
         "repeat      cargo run --release -p aldis-testkit --bin aldis-sim -- --seed {seed} \
-         --worlds 1 --store {} --faults {}",
-        args.store, args.faults
+         --worlds 1 --machine {} --store {} --faults {}",
+        args.machine, args.store, args.faults
     )?;
     writeln!(out, "the last {} events:", violation.trace.len())?;
     violation.trace.iter().try_for_each(|line| writeln!(out, "  {line}"))
