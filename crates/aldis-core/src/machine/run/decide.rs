@@ -54,7 +54,12 @@ pub(super) fn recovered(state: &mut State, now: Timestamp, before: Option<Timest
             let decision = Some(recovered(state, "the check runs again"));
             Outcome { effects: vec![Effect::Check], decision }
         }
-        Status::Limited { .. } | Status::Asking | Status::Ended { .. } => Outcome::nothing(),
+        // A decision all the same: what decides nothing is taken again after somebody else's step.
+        Status::Limited { .. } | Status::Asking => {
+            let decision = Some(recovered(state, "it waits as before"));
+            Outcome { effects: Vec::new(), decision }
+        }
+        Status::Ended { .. } => Outcome::nothing(),
     }
 }
 

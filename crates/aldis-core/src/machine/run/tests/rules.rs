@@ -135,6 +135,25 @@ fn a_limit_without_a_time_survives_the_stored_form() {
     assert_eq!(state.status, Status::Limited { until: at(2 + 15 * 60) });
 }
 
+/// Found by the simulator: kept for the next step, it started the agent a second time after the
+/// answer.
+#[test]
+fn a_supervisor_that_comes_back_to_a_wait_says_so_at_once() {
+    for (name, events) in [
+        ("asking", [heard("<chorus>NEEDS_HUMAN: x</chorus>"), clean()]),
+        ("limited", [Event::Limited { what: "x".into(), until: None }, clean()]),
+    ] {
+        let mut state = begun(|_| {});
+        for event in &events {
+            state.on_event(at(1), event);
+        }
+        let outcome = state.on_event(at(2), &Event::Recovered);
+        assert_eq!(outcome.effects, [], "{name}");
+        assert!(outcome.decision.is_some(), "{name}");
+        assert_eq!(state.status.name(), name);
+    }
+}
+
 #[test]
 fn an_abort_is_an_abort_wherever_the_run_is() {
     let abort = Event::Abort { by: "somebody".into() };
