@@ -125,7 +125,9 @@ fn tell_run(
         Word::Answer { id, text } => run::Event::Answer { id: id.clone(), text: text.clone() },
     };
     // Where nobody supervises there is nobody to suspend; the time until somebody does is no work.
-    if matches!(word, Word::Pause | Word::Resume) && is_gone(&open.state) {
+    // An agent that is just being started has no name yet.
+    let gone = open.state.agent.is_some() && is_gone(&open.state);
+    if matches!(word, Word::Pause | Word::Resume) && gone {
         return Ok(None);
     }
     if !open.advance(store, now, event)? {
