@@ -394,21 +394,24 @@ impl<'r> Engine<'r> {
 
     /// A run of fence characters: a fence line if nothing stands before it.
     fn on_fence(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
-        let marker = window.byte(at).unwrap_or(b'`');
-        let run = window.from(at).iter().take_while(|byte| **byte == marker).count() as u64;
+        let after_run = || {
+            let text = window.from(at);
+            let run = text.iter().take_while(|byte| Some(*byte) == text.first()).count();
+            Flow::On(at + run as u64)
+        };
         let before = window.slice(self.line_start, at);
         let first = at - self.line_start <= SIGNAL_MAX
             && before.len() as u64 == at - self.line_start
             && before.iter().all(|byte| super::text::is_blank(*byte));
         if !first || self.context.comment {
-            return Flow::On(at + run);
+            return after_run();
         }
         let line = match window.line(self.line_start) {
             LineAt::Line(line) => line,
             LineAt::Wait => return Flow::Wait,
-            LineAt::Nothing | LineAt::TooLong => return Flow::On(at + run),
+            LineAt::Nothing | LineAt::TooLong => return after_run(),
         };
-        let Some(read) = FenceLine::read(line.text) else { return Flow::On(at + run) };
+        let Some(read) = FenceLine::read(line.text) else { return after_run() };
         if self.context.fence.is_none()
             && let Some(flow) = self.on_signal_fence(window, removals, line, read)
         {
@@ -420,7 +423,7 @@ impl<'r> Engine<'r> {
             self.on_fence_closed(fence, line);
         }
         // The line may matter for other reasons; its run of fence characters does not.
-        Flow::On(at + run)
+        Flow::On(at + read.length as u64)
     }
 
     /// Returns the line of the current place, if it can be read.
