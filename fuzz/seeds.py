@@ -66,4 +66,10 @@ def dialect():
         write("dialect", file.read_bytes(), [0])
 
 
-{"scan": scan, "transcript": transcript, "dialect": dialect}[sys.argv[1]]()
+def hook():
+    files = [*(testdata / "hosts" / "samples").rglob("*.json"), *(testdata / "hostile").glob("hook_*")]
+    for file in sorted(files):
+        write("hook", file.read_bytes(), range(10))
+
+
+{"scan": scan, "transcript": transcript, "dialect": dialect, "hook": hook}[sys.argv[1]]()

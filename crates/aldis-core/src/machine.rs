@@ -1,3 +1,105 @@
-//! Pure state machines over signals.
+//! Pure state machines: `(state, now, event) -> effects`, and the reason for each.
+//!
+//! A machine never reads a clock or a file. Whoever drives it hands over events with their time,
+//! makes the step durable and then performs the effects. Given the same events it takes the same
+//! steps, so a journal can be replayed.
 
 pub mod phases;
+pub mod run;
+pub mod stagnation;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a machine did what it did: the rule, what it rests on, and what a human can do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The rule that fired, by its number in the specification: `phases/7`.
+    pub rule: String,
+    /// What was decided, as one short sentence in the past tense.
+    pub summary: String,
+    /// Why this rule applied.
+    pub because: String,
+    /// What was seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Evidence>,
+    /// The counters after the decision.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, u64>,
+    /// What happens next, or what to do.
+    pub remedy: String,
+}
+
+impl Decision {
+    /// Says why the rule applied.
+    pub(crate) fn because(mut self, because: impl Into<String>) -> Self {
+        self.because = because.into();
+        self
+    }
+
+    /// Says what it rests on.
+    pub(crate) fn seen(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+        self.evidence = evidence.into_iter().collect();
+        self
+    }
+
+    /// Says what happens next, or what to do.
+    pub(crate) fn next(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = remedy.into();
+        self
+    }
+}
+
+/// One thing a decision rests on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// `signal`, `near_miss`, `refused` or `said`.
+    pub what: String,
+    /// The signal's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Why it does not count, as a stable code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The words themselves, cut to a reasonable length.
+    pub quote: String,
+    /// Where in its message, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The sub-agent that said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+/// A refusal by a machine of a well-formed signal. The codes are stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// Success and failure about one subject in one message.
+    Contradictory,
+    /// Said before the state it would change began.
+    LateSignal,
+    /// A completion of another phase than the current one.
+    OutOfOrder,
+    /// Said by someone who may not.
+    RoleNotAllowed,
+    /// A view file was changed from outside.
+    StateEdited,
+    /// A phase that began in this very message has a code the agent cannot know.
+    WrongToken,
+}
+
+impl Refusal {
+    /// Returns the stable code.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Contradictory => "contradictory",
+            Self::LateSignal => "late_signal",
+            Self::OutOfOrder => "out_of_order",
+            Self::RoleNotAllowed => "role_not_allowed",
+            Self::StateEdited => "state_edited",
+            Self::WrongToken => "wrong_token",
+        }
+    }
+}

@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use crate::time::Timestamp;
+
 /// Who produced the bytes of a message.
 ///
 /// Exhaustive on purpose: a new role must be judged at every match.
@@ -125,6 +127,8 @@ pub struct Message {
     pub origin: Origin,
     /// The host's own id for it, for de-duplication across reads.
     pub id: Option<String>,
+    /// When it was said, where the host tells.
+    pub at: Option<Timestamp>,
     /// What was said.
     pub text: String,
 }

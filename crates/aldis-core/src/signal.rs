@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::dialect::Dialect;
@@ -11,7 +11,7 @@ use crate::message::Origin;
 use crate::scan::hints::hint;
 
 /// What a signal says in any dialect. Machines that serve every dialect look only at this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Meaning {
     /// A reviewer or auditor accepts the work.

@@ -47,6 +47,13 @@ impl Timestamp {
         let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(millis))
     }
+
+    /// Returns the moment `span` earlier.
+    #[must_use]
+    pub fn before(self, span: Duration) -> Self {
+        let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(millis))
+    }
 }
 
 impl fmt::Display for Timestamp {

@@ -17,7 +17,9 @@ mod copilot;
 mod cursor;
 mod detect;
 mod droid;
+pub mod facts;
 mod gemini;
+mod glance;
 mod goose;
 mod json;
 mod lines;
@@ -27,6 +29,7 @@ mod out;
 use std::fmt;
 
 pub use detect::detect;
+pub use glance::{Glance, Mark, glance};
 use lines::{Lines, trim};
 use out::{Host, Line, Out};
 use serde_json::value::RawValue;
@@ -272,6 +275,14 @@ impl<'f> Reader<'f> {
         self
     }
 
+    /// Says that only the end of a file comes, from the start of some line on. What hangs on entries
+    /// before it is live, and entries of any session but this one are not.
+    #[must_use]
+    pub fn late(mut self, session: Option<&str>) -> Self {
+        self.host.begin_late(session);
+        self
+    }
+
     /// Reads the next chunk, giving `sink` the messages that are complete.
     pub fn push(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Message)) {
         if let Some(text) = &mut self.text {
@@ -303,7 +314,14 @@ impl<'f> Reader<'f> {
     fn end(&mut self, sink: &mut dyn FnMut(Message)) {
         if let Some(text) = self.text.take() {
             let text = String::from_utf8_lossy(&text).into_owned();
-            sink(Message { index: 0, entry: None, origin: Origin::assistant(), id: None, text });
+            sink(Message {
+                index: 0,
+                entry: None,
+                origin: Origin::assistant(),
+                id: None,
+                at: None,
+                text,
+            });
             return;
         }
         let mut lines = std::mem::take(&mut self.lines);
@@ -367,7 +385,7 @@ impl<'f> Reader<'f> {
             following: self.following,
             signals_only: self.signals_only,
         };
-        if self.host.line(Line { number, bytes }, &mut out).is_ok() {
+        if self.host.line(Line::new(number, bytes), &mut out).is_ok() {
             return;
         }
         // Broken text inside a sound line is no reason to lose the line.
@@ -375,7 +393,7 @@ impl<'f> Reader<'f> {
             && error.valid_up_to() < bytes.len()
         {
             let mended = String::from_utf8_lossy(bytes);
-            let line = Line { number, bytes: mended.as_bytes() };
+            let line = Line::new(number, mended.as_bytes());
             if self.host.line(line, &mut out).is_ok() {
                 return;
             }

@@ -13,7 +13,7 @@ pub mod bulk;
 mod claims;
 mod filler;
 mod phenomena;
-mod rng;
+pub mod rng;
 
 use aldis_core::Role;
 

@@ -2,3 +2,6 @@
 
 pub mod accuracy;
 pub mod corpus;
+pub mod model_server;
+pub mod real_host;
+pub mod sim;

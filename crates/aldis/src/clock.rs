@@ -1,6 +1,34 @@
 //! The only place that asks for the time.
 
-use std::time::{Duration, Instant};
+use std::env;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use aldis_core::time::Timestamp;
+
+use crate::error::CommandError;
+
+/// Fixes the clock of the short-lived commands, for tests and for replaying a case.
+const NOW_VARIABLE: &str = "ALDIS_NOW";
+
+/// Returns the current time, or the one that `ALDIS_NOW` says.
+///
+/// # Errors
+///
+/// Fails if the variable names no moment.
+pub(crate) fn now() -> Result<Timestamp, CommandError> {
+    let Some(fixed) = env::var_os(NOW_VARIABLE).filter(|value| !value.is_empty()) else {
+        return Ok(wall());
+    };
+    fixed.to_string_lossy().parse().map_err(|error| {
+        CommandError::new(format!("{NOW_VARIABLE}: {error}")).with_help("unset it to use the clock")
+    })
+}
+
+/// Returns what the machine's clock says.
+pub(crate) fn wall() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
 
 /// Measures how long something took.
 #[derive(Debug)]

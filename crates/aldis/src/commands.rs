@@ -1,16 +1,27 @@
 //! The commands: arguments in, exit code out.
 
+mod auto;
 mod completions;
 mod dialects;
+mod doctor;
 mod explain;
+mod hook;
+mod install;
+mod log;
 mod prompt;
+mod replay;
 mod scan;
 mod schema;
+mod status;
+mod step;
+mod uninstall;
+mod why;
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueHint};
 
 use crate::display;
 use crate::error::CommandError;
@@ -34,19 +45,37 @@ struct Cli {
     #[arg(hide_possible_values = true, hide_default_value = true, display_order = 900)]
     color: Color,
 
+    /// Where to keep runs and decisions
+    ///
+    /// By default `$ALDIS_STATE_DIR`, else `aldis` in `$XDG_STATE_HOME` or `~/.local/state`.
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(display_order = 901)]
+    state_dir: Option<PathBuf>,
+
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(subcommand)]
+    Auto(auto::AutoCommand),
     Completions(completions::CompletionsArgs),
     #[command(subcommand)]
     Dialects(dialects::DialectsCommand),
+    Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
+    Hook(hook::HookArgs),
+    Install(install::InstallArgs),
+    Log(log::LogArgs),
     Prompt(prompt::PromptArgs),
+    Replay(replay::ReplayArgs),
     Scan(scan::ScanArgs),
     Schema(schema::SchemaArgs),
+    Status(status::StatusArgs),
+    Step(step::StepArgs),
+    Uninstall(uninstall::UninstallArgs),
+    Why(why::WhyArgs),
 }
 
 /// How a command ended.
@@ -72,18 +101,43 @@ impl Outcome {
 
 /// Parses arguments, runs the command and reports its error. Returns the exit code.
 pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
-    let cli = match Cli::try_parse_from(args) {
+    let args: Vec<OsString> = args.into_iter().collect();
+    // Describing every command first would cost a hook a tenth of its time.
+    if let [_, command, host] = &*args
+        && command == "hook"
+        && let Some(hook) = hook::HookArgs::plain(host)
+    {
+        return hook::run(io, &hook).code();
+    }
+    let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
+        // A usage error would be an answer: hosts read exit codes as decisions.
+        Err(error) if error.use_stderr() && means_hook(&args) => {
+            hook::misused(&error);
+            return Outcome::Yes.code();
+        }
         Err(error) => return report_usage(io, &error),
     };
     io.set_color(cli.color);
+    io.state_dir = cli.state_dir;
     let result = match cli.command {
+        Command::Auto(command) => auto::run(io, command),
         Command::Completions(args) => completions::run(io, &args),
         Command::Dialects(command) => dialects::run(io, command),
+        Command::Doctor(args) => doctor::run(io, &args),
         Command::Explain(args) => explain::run(io, args),
+        // Nothing after it may change what the host is told.
+        Command::Hook(args) => return hook::run(io, &args).code(),
+        Command::Log(args) => log::run(io, &args),
+        Command::Install(args) => install::run(io, &args),
         Command::Prompt(args) => prompt::run(io, &args),
+        Command::Replay(args) => replay::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
         Command::Schema(args) => schema::run(io, &args),
+        Command::Status(args) => status::run(io, &args),
+        Command::Step(args) => step::run(io, &args),
+        Command::Why(args) => why::run(io, &args),
+        Command::Uninstall(args) => uninstall::run(io, &args),
     };
     match result.and_then(|outcome| Ok(io.stdout.flush().map(|()| outcome)?)) {
         Ok(outcome) => outcome.code(),
@@ -93,6 +147,20 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
             Outcome::Error.code()
         }
     }
+}
+
+/// Returns whether these are the arguments of a hook, however wrong.
+fn means_hook(args: &[OsString]) -> bool {
+    let mut args = args.iter().skip(1);
+    while let Some(arg) = args.next() {
+        let takes_value = arg == "--color" || arg == "--state-dir";
+        if takes_value {
+            args.next();
+        } else if !arg.as_encoded_bytes().starts_with(b"-") {
+            return arg == "hook";
+        }
+    }
+    false
 }
 
 /// Shows an error on standard error.

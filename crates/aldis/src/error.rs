@@ -3,6 +3,10 @@
 use std::io;
 use std::path::Path;
 
+use aldis_store::StoreError;
+
+use crate::driver::DriverError;
+
 /// Why a command ends early.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
@@ -46,6 +50,18 @@ impl From<io::Error> for CommandError {
             io::ErrorKind::BrokenPipe => Self::Closed,
             _ => Self::new(format!("failed to write standard output: {}", plain(&error))),
         }
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<DriverError> for CommandError {
+    fn from(error: DriverError) -> Self {
+        Self::new(error.to_string())
     }
 }
 

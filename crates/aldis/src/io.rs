@@ -3,6 +3,7 @@
 use std::env;
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, Read, Write};
+use std::path::PathBuf;
 
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -28,6 +29,8 @@ pub struct Io {
     pub color_stdout: bool,
     /// Whether [`Color::Auto`] means colour on standard error.
     pub color_stderr: bool,
+    /// Where the state is kept, if not where the environment says.
+    pub state_dir: Option<PathBuf>,
 }
 
 impl Io {
@@ -41,6 +44,7 @@ impl Io {
             stderr: Box::new(io::stderr()),
             color_stdout: wanted && io::stdout().is_terminal(),
             color_stderr: wanted && io::stderr().is_terminal(),
+            state_dir: None,
         }
     }
 

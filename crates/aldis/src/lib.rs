@@ -4,18 +4,30 @@
 //! signal is the business of [`aldis_core`]; this crate reads input, chooses dialects and shows
 //! findings to people and, in the forms of [`wire`], to programs.
 
+mod alarms;
 mod catalog;
 mod clock;
 mod commands;
+mod config;
 mod display;
+pub mod driver;
 mod error;
 mod hearing;
+mod home;
+mod hook;
+pub mod hosts;
+mod install;
 mod io;
 mod json;
 mod paint;
+mod project;
+mod secret;
 mod selection;
+mod show;
 mod snippet;
 mod source;
+mod view_file;
+pub mod views;
 pub mod wire;
 
 use std::ffi::OsString;

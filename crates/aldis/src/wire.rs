@@ -4,6 +4,8 @@
 //! appear in version 1; none disappears or changes its meaning.
 
 pub mod dialect_file;
+pub mod registration;
+pub mod run;
 
 use aldis_core::{Fields, Finding, NearMiss, Origin, Place, Signal};
 use schemars::{JsonSchema, Schema, schema_for};
@@ -181,6 +183,41 @@ pub(crate) const SCHEMAS: &[Described] = &[
         name: "dialects-list",
         about: "a line of `aldis dialects list --json`",
         schema: || schema_for!(DialectLine),
+    },
+    Described {
+        name: "run",
+        about: "a run: `aldis auto ... --json`, `aldis status --json`",
+        schema: || schema_for!(run::RunForm),
+    },
+    Described {
+        name: "decision",
+        about: "a decision: `aldis why --json`, `aldis log --json`",
+        schema: || schema_for!(run::DecisionForm),
+    },
+    Described {
+        name: "event",
+        about: "an event: `aldis log --events --json`",
+        schema: || schema_for!(run::EventForm),
+    },
+    Described {
+        name: "alarm",
+        about: "a failure of a hook: `aldis log --json`",
+        schema: || schema_for!(run::AlarmForm),
+    },
+    Described {
+        name: "step",
+        about: "a line that `aldis step` prints",
+        schema: || schema_for!(run::StepForm),
+    },
+    Described {
+        name: "doctor",
+        about: "a line of `aldis doctor --json`",
+        schema: || schema_for!(registration::CheckLine),
+    },
+    Described {
+        name: "install",
+        about: "the line of `aldis install --json` and `aldis uninstall --json`",
+        schema: || schema_for!(registration::InstallLine),
     },
 ];
 

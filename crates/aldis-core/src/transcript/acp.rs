@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::blocks::{self, Calls, host, tool};
 use super::codex::aside;
 use super::json::{Malformed, Str, lenient, member_strings, parse, strings};
-use super::out::{Host, Line, Out, message};
+use super::out::{Host, Line, Out, message, move_to};
 use crate::message::{Message, Origin};
 
 /// Reader of one connection.
@@ -84,7 +84,7 @@ impl Acp {
                 if matters {
                     let text = update.content.map(strings).unwrap_or_default();
                     let origin = host(format!("{kind} update"));
-                    out.mention(line.number, None, origin, text);
+                    out.mention(line.spot(), None, origin, text);
                 }
                 return;
             }
@@ -108,13 +108,13 @@ impl Acp {
             self.flush(session, out);
         }
         let open = self.open.entry(session.into()).or_insert_with(|| {
-            message(out.utter(), line.number, id, Origin::assistant(), String::new())
+            message(out.utter(), line.spot(), id, Origin::assistant(), String::new())
         });
         if whole {
             open.text.clear();
         }
         open.text.push_str(&text);
-        open.entry = Some(line.number);
+        move_to(open, line);
     }
 
     fn flush(&mut self, session: &str, out: &mut Out<'_>) {
@@ -144,7 +144,7 @@ impl Acp {
         } else if matters {
             let text = member_strings(line.bytes, out.may_matter)?;
             let origin = tool(format!("input of {method}"));
-            out.mention(line.number, None, origin, text);
+            out.mention(line.spot(), None, origin, text);
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Host for Acp {
         }
         if (out.may_matter)(line.bytes) {
             let text = member_strings(line.bytes, out.may_matter)?;
-            out.mention(line.number, None, tool("answer to a request"), text);
+            out.mention(line.spot(), None, tool("answer to a request"), text);
         }
         Ok(())
     }

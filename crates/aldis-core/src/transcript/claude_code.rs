@@ -16,7 +16,7 @@ use shape::{Kind, Known, Shapes};
 
 use super::blocks::Calls;
 use super::json::{Malformed, member_strings};
-use super::out::{Host, Line, Out, join, message};
+use super::out::{Host, Line, Out, Spot, join, message};
 use crate::message::{Message, Origin, Role};
 
 /// Reader of one transcript file.
@@ -59,7 +59,7 @@ enum Part {
 /// What one line says.
 #[derive(Debug)]
 struct Words {
-    number: u64,
+    spot: Spot,
     id: Option<String>,
     origin: Origin,
     text: String,
@@ -77,7 +77,7 @@ impl Words {
         let spoken = record.spoken(said, calls, out.may_matter);
         let place = |(origin, aside)| (record.place(origin), aside);
         Self {
-            number,
+            spot: record.spot(number),
             id: said.id.as_ref().or(record.uuid.as_ref()).map(|id| id.to_owned()),
             origin: record.place(record.speaker(said)),
             text: spoken.text,
@@ -121,6 +121,7 @@ impl ClaudeCode {
             sidechain: known.sidechain,
             meta: false,
             team: false,
+            typed: false,
         };
         self.last.0.clear();
         self.last.0.extend_from_slice(known.uuid);
@@ -208,7 +209,8 @@ impl ClaudeCode {
         };
         let id = record.uuid.as_ref().map(|uuid| uuid.to_owned());
         for (origin, text) in texts {
-            let message = message(index, line.number, id.clone(), record.place(origin), text);
+            let message =
+                message(index, record.spot(line.number), id.clone(), record.place(origin), text);
             self.give(Some(node), message, out);
         }
     }
@@ -216,7 +218,8 @@ impl ClaudeCode {
     /// Takes a record beside the conversation. It has no place in the count.
     fn metadata(&mut self, line: Line<'_>, record: &Record<'_>, out: &mut Out<'_>) {
         let text = member_strings(line.bytes, out.may_matter).unwrap_or_default();
-        let message = message(*out.utterances, line.number, None, record.recorder(), text);
+        let message =
+            message(*out.utterances, record.spot(line.number), None, record.recorder(), text);
         self.give(None, message, out);
     }
 
@@ -261,7 +264,7 @@ impl ClaudeCode {
         let Group { index, node, parts, .. } = group;
         let mut ready = Vec::new();
         let mut text = String::new();
-        let mut speech: Option<(u64, Option<String>, Origin)> = None;
+        let mut speech: Option<(Spot, Option<String>, Origin)> = None;
         for part in parts {
             let words = match part {
                 Part::Said(words) => words,
@@ -271,9 +274,9 @@ impl ClaudeCode {
                     Words::read(number, &record, &said, &mut self.calls, out)
                 }
             };
-            let Words { number, id, origin, text: spoken, asides } = words;
+            let Words { spot, id, origin, text: spoken, asides } = words;
             for (origin, aside) in asides {
-                let message = message(index, number, id.clone(), origin, aside);
+                let message = message(index, spot, id.clone(), origin, aside);
                 ready.push(Ready { node: Some(node), message });
             }
             if spoken.is_empty() {
@@ -288,13 +291,18 @@ impl ClaudeCode {
                 Some((_, _, before)) if !before.may_signal() && !before.sidechain => before,
                 _ => origin,
             };
-            speech = Some((number, id, origin));
+            speech = Some((spot, id, origin));
         }
-        if let Some((number, id, origin)) = speech {
-            let message = message(index, number, id, origin, text);
+        if let Some((spot, id, origin)) = speech {
+            let message = message(index, spot, id, origin, text);
             ready.push(Ready { node: Some(node), message });
         }
         ready
+    }
+
+    /// Whether a line that says nothing may still decide which branch is live.
+    fn may_branch(&mut self, known: &Known<'_>) -> bool {
+        known.kind == Kind::Other && self.chain.may_branch(key(known.parent))
     }
 
     fn give(&mut self, node: Option<u32>, message: Message, out: &mut Out<'_>) {
@@ -332,7 +340,10 @@ impl Host for ClaudeCode {
         // Of results only those of sub-agents can signal.
         let results_matter = !out.signals_only || self.calls.has_agents();
         let known = if results_matter { None } else { self.shapes.recognise(line.bytes) };
-        if let Some(known) = known.as_ref().filter(|known| known.kind == Kind::Other) {
+        if let Some(known) = &known
+            && known.kind == Kind::Other
+            && !self.may_branch(known)
+        {
             self.known(line, known, out);
             return Ok(());
         }
@@ -341,12 +352,20 @@ impl Host for ClaudeCode {
             if shape::is_metadata(line.bytes) {
                 return Ok(());
             }
-            if let Some(known) = known.or_else(|| self.shapes.recognise(line.bytes)) {
+            let known = known.or_else(|| self.shapes.recognise(line.bytes));
+            if let Some(known) = known
+                && !self.may_branch(&known)
+            {
                 self.known(line, &known, out);
                 return Ok(());
             }
         }
         self.parsed(line, matters, out)
+    }
+
+    fn begin_late(&mut self, session: Option<&str>) {
+        let session = session.map_or(0, entry::session_key);
+        self.chain.begin_late(session);
     }
 
     fn finish(&mut self, out: &mut Out<'_>) {

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::blocks::{self, Calls, host};
 use super::json::{Malformed, Str, lenient, member_strings, parse, strings};
-use super::out::{Host, Line, Out, join, message};
+use super::out::{Host, Line, Out, Spot, join, message, move_to};
 use crate::message::{Message, Origin, Role};
 
 /// Reader of one stream.
@@ -30,13 +30,15 @@ struct Partial {
     /// By block: blocks may be interleaved.
     blocks: BTreeMap<u64, String>,
     id: Option<String>,
-    entry: u64,
+    spot: Spot,
     /// A complete line came: deltas are copies.
     complete: bool,
 }
 
 #[derive(Debug, Deserialize)]
 struct Event<'a> {
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "type")]
     kind: Str<'a>,
     #[serde(borrow)]
@@ -116,17 +118,17 @@ impl ClaudeStream {
         if !same {
             self.flush(&agent, out);
             let origin = event.place(event.speaker(&said));
-            let new = message(out.utter(), line.number, id.clone(), origin, String::new());
+            let new = message(out.utter(), line.spot(), id.clone(), origin, String::new());
             self.open.insert(agent.clone(), new);
         }
         let index = self.open.get(&agent).map_or(0, |open| open.index);
         if let Some(open) = self.open.get_mut(&agent).filter(|_| !spoken.text.is_empty()) {
             join(&mut open.text, &spoken.text);
-            open.entry = Some(line.number);
+            move_to(open, line);
             self.spoke |= open.origin.role == Role::Assistant && agent.is_none();
         }
         for (origin, text) in spoken.asides {
-            out.say(message(index, line.number, id.clone(), event.place(origin), text));
+            out.say(message(index, line.spot(), id.clone(), event.place(origin), text));
         }
         if out.following && said.stop_reason.is_some() {
             self.flush(&agent, out);
@@ -167,7 +169,7 @@ impl ClaudeStream {
             spoken.asides.insert(0, (origin, spoken.text));
         }
         for (origin, text) in spoken.asides {
-            out.say(message(index, line.number, id.clone(), event.place(origin), text));
+            out.say(message(index, line.spot(), id.clone(), event.place(origin), text));
         }
         Ok(())
     }
@@ -188,7 +190,7 @@ impl ClaudeStream {
         if partial.complete || !matches!(&*piece.kind, "text" | "text_delta") {
             return;
         }
-        partial.entry = line.number;
+        partial.spot = line.spot();
         partial.blocks.entry(delta.index).or_default().push_str(&text);
     }
 
@@ -198,10 +200,10 @@ impl ClaudeStream {
         let id = event.uuid.as_ref().map(|uuid| uuid.to_owned());
         if event.is_error == Some(true) {
             let text = member_strings(line.bytes, out.may_matter).unwrap_or_default();
-            out.mention(line.number, id, host("error result"), text);
+            out.mention(line.spot(), id, host("error result"), text);
         } else if !self.spoke && !text.is_empty() {
             self.spoke = true;
-            out.speak(line.number, id, Origin::assistant(), text);
+            out.speak(line.spot(), id, Origin::assistant(), text);
         }
     }
 
@@ -223,7 +225,7 @@ impl ClaudeStream {
         }
         self.spoke |= agent.is_none();
         let origin = place(agent.as_deref(), Origin::assistant());
-        out.speak(partial.entry, partial.id, origin, text);
+        out.speak(partial.spot, partial.id, origin, text);
     }
 
     fn flush(&mut self, agent: &Option<String>, out: &mut Out<'_>) {
@@ -236,6 +238,7 @@ impl ClaudeStream {
 impl Host for ClaudeStream {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         let event: Event<'_> = parse(line.bytes)?;
+        let line = line.dated(event.timestamp);
         match &*event.kind {
             "assistant" => self.assistant(line, &event, out)?,
             "user" => self.user(line, &event, out)?,
@@ -246,7 +249,7 @@ impl Host for ClaudeStream {
                     let name = event.subtype.as_deref().unwrap_or(kind);
                     let origin = event.place(host(format!("{name} record")));
                     let text = member_strings(line.bytes, out.may_matter)?;
-                    out.mention(line.number, None, origin, text);
+                    out.mention(line.spot(), None, origin, text);
                 }
             }
         }

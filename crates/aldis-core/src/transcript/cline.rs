@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::blocks::{host, tool};
 use super::codex::aside;
 use super::json::{Malformed, Str, lenient, member_strings, parse};
-use super::out::{Host, Line, Out, message};
+use super::out::{Host, Line, Out, message, move_to};
 use crate::message::{Message, Origin, Role};
 
 /// Reader of one stream.
@@ -21,6 +21,8 @@ pub(super) struct Cline {
 
 #[derive(Debug, Deserialize)]
 struct Record<'a> {
+    #[serde(borrow)]
+    ts: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "type")]
     kind: Str<'a>,
     #[serde(borrow)]
@@ -59,14 +61,14 @@ impl Cline {
                     self.flush(out);
                 }
                 let open = self.open.get_or_insert_with(|| {
-                    message(out.utter(), line.number, None, Origin::assistant(), String::new())
+                    message(out.utter(), line.spot(), None, Origin::assistant(), String::new())
                 });
                 // The end repeats the whole.
                 if kind == "content_end" && !text.is_empty() {
                     open.text.clear();
                 }
                 open.text.push_str(text);
-                open.entry = Some(line.number);
+                move_to(open, line);
                 if kind == "content_end" {
                     self.flush(out);
                 }
@@ -80,7 +82,7 @@ impl Cline {
                         None => host(format!("{kind} event")),
                     };
                     let text = member_strings(line.bytes, out.may_matter)?;
-                    out.mention(line.number, None, origin, text);
+                    out.mention(line.spot(), None, origin, text);
                 }
             }
         }
@@ -91,7 +93,7 @@ impl Cline {
         self.flush(out);
         if !text.is_empty() && self.last != text {
             self.last.clone_from(&text);
-            out.speak(line.number, None, Origin::assistant(), text);
+            out.speak(line.spot(), None, Origin::assistant(), text);
         }
     }
 
@@ -106,6 +108,7 @@ impl Cline {
 impl Host for Cline {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         let record: Record<'_> = parse(line.bytes)?;
+        let line = line.dated(record.ts);
         let matters = (out.may_matter)(line.bytes);
         let text = record.text.map(|text| text.to_owned()).unwrap_or_default();
         match (&*record.kind, record.say.as_deref().or(record.ask.as_deref())) {
@@ -131,7 +134,7 @@ impl Host for Cline {
                 if matters {
                     let origin = host(format!("{kind} line"));
                     let text = member_strings(line.bytes, out.may_matter)?;
-                    out.mention(line.number, None, origin, text);
+                    out.mention(line.spot(), None, origin, text);
                 }
             }
         }

@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 
 use super::blocks::{self, Calls, host, system, tool};
 use super::json::{Malformed, Str, lenient, member_strings, parse, strings};
-use super::out::{Host, Line, Out, message};
-use crate::message::{Message, Origin};
+use super::out::{Host, Line, Out, Spot, message};
+use crate::message::{Origin, Role};
 
 /// Reader of a rollout file.
 #[derive(Debug, Default)]
@@ -21,11 +21,16 @@ pub(super) struct Rollout {
     /// What items of this turn said.
     said: HashSet<String>,
     /// What events of this turn said and no item yet: line and text.
-    unconfirmed: Vec<(u64, String)>,
+    unconfirmed: Vec<(Spot, String)>,
+    /// The turn began before the lines that are read: its items may have come before them, so its
+    /// events prove nothing.
+    mid_turn: bool,
 }
 
 #[derive(Debug, Deserialize)]
 struct Record<'a> {
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "type")]
     kind: Str<'a>,
     #[serde(borrow)]
@@ -87,7 +92,7 @@ impl Rollout {
     fn answer(&mut self, line: Line<'_>, id: Option<String>, text: String, out: &mut Out<'_>) {
         self.unconfirmed.retain(|(_, other)| *other != text);
         self.said.insert(text.clone());
-        out.speak(line.number, id, Origin::assistant(), text);
+        out.speak(line.spot(), id, Origin::assistant(), text);
     }
 
     fn prompt(
@@ -100,8 +105,10 @@ impl Rollout {
     ) {
         self.confirm(out);
         let index = out.utter();
+        let origin = blocks::user(&text);
+        self.mid_turn &= origin.role != Role::User;
         if matters {
-            out.say(message(index, line.number, id, blocks::user(&text), text));
+            out.say(message(index, line.spot(), id, origin, text));
         }
     }
 
@@ -130,6 +137,7 @@ impl Rollout {
             "task_started" | "turn_started" | "turn_aborted" => {
                 self.confirm(out);
                 self.said.clear();
+                self.mid_turn = false;
             }
             // The prompt is in the conversation already.
             "user_message" => {}
@@ -141,24 +149,31 @@ impl Rollout {
     /// Notes what an event says was said.
     fn claim(&mut self, line: Line<'_>, text: Option<String>) {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return };
-        let known = self.said.contains(&text) || self.unconfirmed.iter().any(|(_, t)| *t == text);
+        let known = self.mid_turn
+            || self.said.contains(&text)
+            || self.unconfirmed.iter().any(|(_, t)| *t == text);
         if !known {
-            self.unconfirmed.push((line.number, text));
+            self.unconfirmed.push((line.spot(), text));
         }
     }
 
     /// Takes events at their word where no item came.
     fn confirm(&mut self, out: &mut Out<'_>) {
-        for (number, text) in std::mem::take(&mut self.unconfirmed) {
+        for (spot, text) in std::mem::take(&mut self.unconfirmed) {
             self.said.insert(text.clone());
-            out.speak(number, None, Origin::assistant(), text);
+            out.speak(spot, None, Origin::assistant(), text);
         }
     }
 }
 
 impl Host for Rollout {
+    fn begin_late(&mut self, _: Option<&str>) {
+        self.mid_turn = true;
+    }
+
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         let record: Record<'_> = parse(line.bytes)?;
+        let line = line.dated(record.timestamp);
         let matters = (out.may_matter)(line.bytes);
         match (&*record.kind, record.payload) {
             ("response_item", Some(payload)) => self.item(line, payload, out)?,
@@ -169,7 +184,7 @@ impl Host for Rollout {
                     "session_meta" | "turn_context" => system("instructions"),
                     kind => host(format!("{kind} record")),
                 };
-                out.mention(line.number, None, origin, strings(payload));
+                out.mention(line.spot(), None, origin, strings(payload));
             }
             _ => {}
         }
@@ -214,7 +229,7 @@ impl Host for Exec {
                 let id = item.id.map(|id| id.to_owned());
                 if &*item.kind == "agent_message" {
                     let text = item.text.map(|text| text.to_owned()).unwrap_or_default();
-                    out.speak(line.number, id, Origin::assistant(), text);
+                    out.speak(line.spot(), id, Origin::assistant(), text);
                     return Ok(());
                 }
                 let origin = match (&*item.kind, item.tool.as_deref()) {
@@ -232,7 +247,7 @@ impl Host for Exec {
                 if (out.may_matter)(line.bytes) {
                     let text = member_strings(line.bytes, out.may_matter)?;
                     let origin = host(format!("{kind} record"));
-                    out.mention(line.number, None, origin, text);
+                    out.mention(line.spot(), None, origin, text);
                 }
             }
         }
@@ -252,14 +267,14 @@ pub(super) fn aside(
 ) {
     let index = out.utter();
     if matters {
-        out.say(Message { index, entry: Some(line.number), origin, id: None, text });
+        out.say(message(index, line.spot(), None, origin, text));
     }
 }
 
 fn record(line: Line<'_>, kind: &str, raw: &RawValue, out: &mut Out<'_>) {
     if out.matters(raw.get()) {
         let origin = host(format!("{kind} record"));
-        out.mention(line.number, None, origin, strings_without_type(raw));
+        out.mention(line.spot(), None, origin, strings_without_type(raw));
     }
 }
 

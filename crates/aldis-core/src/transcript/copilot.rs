@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::blocks::{self, Calls, host, tool};
 use super::codex::aside;
 use super::json::{self, Malformed, Str, lenient, member_strings, parse, strings};
-use super::out::{Host, Line, Out, message};
+use super::out::{Host, Line, Out, message, move_to};
 use crate::message::{Message, Origin};
 
 /// Reader of events.
@@ -22,6 +22,8 @@ pub(super) struct Copilot {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "type")]
     kind: Str<'a>,
     #[serde(borrow)]
@@ -82,11 +84,11 @@ impl Copilot {
             self.calls.note(&request.tool_call_id, &request.name, request.arguments);
             if let Some(input) = request.arguments.filter(|raw| out.matters(raw.get())) {
                 let origin = place(tool(format!("input of {}", &*request.name)), agent);
-                out.say(message(index, line.number, id.clone(), origin, strings(input)));
+                out.say(message(index, line.spot(), id.clone(), origin, strings(input)));
             }
         }
         let text = blocks::read(data.content, &mut self.calls, "", &|_| false).text;
-        out.say(message(index, line.number, id, place(Origin::assistant(), agent), text));
+        out.say(message(index, line.spot(), id, place(Origin::assistant(), agent), text));
     }
 
     fn delta(&mut self, line: Line<'_>, data: &Data<'_>, agent: Option<&str>) {
@@ -95,11 +97,11 @@ impl Copilot {
         match self.partial.iter_mut().find(|partial| partial.id == id) {
             Some(partial) => {
                 partial.text.push_str(text);
-                partial.entry = Some(line.number);
+                move_to(partial, line);
             }
             None => {
                 let origin = place(Origin::assistant(), agent);
-                self.partial.push(message(0, line.number, id, origin, text.to_owned()));
+                self.partial.push(message(0, line.spot(), id, origin, text.to_owned()));
             }
         }
     }
@@ -111,7 +113,7 @@ impl Copilot {
         let outcome: Outcome<'_> = lenient(Some(result));
         let text = strings(outcome.content.unwrap_or(result));
         let origin = place(self.calls.result(id, ""), agent);
-        out.say(message(index, line.number, Some(id.into()), origin, text));
+        out.say(message(index, line.spot(), Some(id.into()), origin, text));
     }
 
     fn flush(&mut self, out: &mut Out<'_>) {
@@ -125,6 +127,7 @@ impl Copilot {
 impl Host for Copilot {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         let event: Event<'_> = parse(line.bytes)?;
+        let line = line.dated(event.timestamp);
         let data: Data<'_> = match event.data {
             Some(raw) if event.kind.starts_with("assistant.") => serde_json::from_str(raw.get())?,
             raw => lenient(raw),
@@ -152,7 +155,7 @@ impl Host for Copilot {
                         if thought { tool("thinking") } else { host(format!("{kind} event")) };
                     let text = member_strings(line.bytes, out.may_matter)?;
                     let id = event.id.as_ref().map(|id| id.to_owned());
-                    out.mention(line.number, id, place(origin, agent), text);
+                    out.mention(line.spot(), id, place(origin, agent), text);
                 }
             }
         }

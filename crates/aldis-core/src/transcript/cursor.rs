@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::blocks::{self, Calls, host, tool};
 use super::codex::aside;
 use super::json::{Malformed, Str, member_strings, parse, strings};
-use super::out::{Host, Line, Out, message};
+use super::out::{Host, Line, Out, message, move_to};
 use crate::message::{Message, Origin};
 
 /// Reader of a stream.
@@ -60,17 +60,17 @@ impl Stream {
         if event.timestamp_ms.is_none() {
             self.partial = None;
             self.spoke |= !text.is_empty();
-            out.speak(line.number, None, Origin::assistant(), text);
+            out.speak(line.spot(), None, Origin::assistant(), text);
             return Ok(());
         }
         let partial = self.partial.get_or_insert_with(|| {
-            message(0, line.number, None, Origin::assistant(), String::new())
+            message(0, line.spot(), None, Origin::assistant(), String::new())
         });
         if std::mem::take(&mut self.interrupted) && !partial.text.is_empty() {
             partial.text.push('\n');
         }
         partial.text.push_str(&text);
-        partial.entry = Some(line.number);
+        move_to(partial, line);
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl Stream {
         if event.is_error == Some(true) {
             aside(line, host("error result"), text, true, out);
         } else if !self.spoke {
-            out.speak(line.number, None, Origin::assistant(), text);
+            out.speak(line.spot(), None, Origin::assistant(), text);
         }
     }
 }
@@ -96,6 +96,7 @@ impl Stream {
 impl Host for Stream {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         let event: Event<'_> = parse(line.bytes)?;
+        let line = line.dated(event.timestamp_ms);
         let matters = (out.may_matter)(line.bytes);
         match &*event.kind {
             "assistant" => self.assistant(line, &event, out)?,
@@ -162,10 +163,10 @@ impl Host for Transcript {
             role => blocks::system(format!("{role} message")),
         };
         for (origin, text) in spoken.asides {
-            out.say(message(index, line.number, None, origin, text));
+            out.say(message(index, line.spot(), None, origin, text));
         }
         if &*record.role == "assistant" || (out.may_matter)(line.bytes) {
-            out.say(message(index, line.number, None, origin, spoken.text));
+            out.say(message(index, line.spot(), None, origin, spoken.text));
         }
         Ok(())
     }

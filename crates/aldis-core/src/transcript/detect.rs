@@ -14,27 +14,29 @@ use super::lines::trim;
 pub fn detect(head: &[u8]) -> Format {
     let mut noise = 0;
     for line in head.split(|byte| *byte == b'\n').map(trim).filter(|line| !line.is_empty()) {
-        match parse::<Members<'_>>(line) {
-            Ok(members) => {
-                if let Some(format) = of_line(&members) {
-                    return format;
-                }
-                noise += 1;
-            }
-            Err(_) => {
-                if let Some(format) = of_list(line).or_else(|| of_start(line)) {
-                    return format;
-                }
-                // Prose before JSON is more likely an answer that shows some.
-                noise += 5;
-            }
+        match judge(line) {
+            Ok(format) => return format,
+            Err(more) => noise += more,
         }
         if noise > NOISE_MAX {
             break;
         }
     }
-    let whole = parse::<Members<'_>>(trim(head)).ok();
-    whole.and_then(|members| of_line(&members)).unwrap_or(Format::Text)
+    of_document(head).unwrap_or(Format::Text)
+}
+
+/// Returns the format that a trimmed line shows, else how much noise it is.
+pub(super) fn judge(line: &[u8]) -> Result<Format, usize> {
+    match parse::<Members<'_>>(line) {
+        Ok(members) => of_line(&members).ok_or(1),
+        // Prose before JSON is more likely an answer that shows some.
+        Err(_) => of_list(line).or_else(|| of_start(line)).ok_or(5),
+    }
+}
+
+/// Returns the format of one document that is laid out over lines.
+pub(super) fn of_document(bytes: &[u8]) -> Option<Format> {
+    of_line(&parse::<Members<'_>>(trim(bytes)).ok()?)
 }
 
 fn of_line(members: &Members<'_>) -> Option<Format> {
@@ -162,4 +164,4 @@ fn of_start(line: &[u8]) -> Option<Format> {
 }
 
 /// How much may come before a line that decides: hosts print notices first.
-const NOISE_MAX: usize = 40;
+pub(super) const NOISE_MAX: usize = 40;

@@ -20,6 +20,8 @@ pub(super) struct Transcript {
 
 #[derive(Debug, Deserialize)]
 struct Record<'a> {
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "type")]
     kind: Str<'a>,
     #[serde(borrow)]
@@ -41,6 +43,7 @@ struct Said<'a> {
 impl Host for Transcript {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         let record: Record<'_> = parse(line.bytes)?;
+        let line = line.dated(record.timestamp);
         let matters = (out.may_matter)(line.bytes);
         if let Some(cwd) = &record.cwd {
             self.cwd = cwd.to_owned();
@@ -49,7 +52,7 @@ impl Host for Transcript {
             if matters {
                 let origin = host(format!("{} record", &*record.kind));
                 let text = member_strings(line.bytes, out.may_matter)?;
-                out.mention(line.number, None, origin, text);
+                out.mention(line.spot(), None, origin, text);
             }
             return Ok(());
         };
@@ -58,11 +61,11 @@ impl Host for Transcript {
         let id = record.id.map(|id| id.to_owned());
         let spoken = blocks::read(said.content, &mut self.calls, &self.cwd, out.may_matter);
         for (origin, text) in spoken.asides {
-            out.say(message(index, line.number, id.clone(), origin, text));
+            out.say(message(index, line.spot(), id.clone(), origin, text));
         }
         match &*said.role {
             "assistant" => {
-                out.say(message(index, line.number, id, Origin::assistant(), spoken.text));
+                out.say(message(index, line.spot(), id, Origin::assistant(), spoken.text));
             }
             role if matters => {
                 let is_user = role == "user";
@@ -71,7 +74,7 @@ impl Host for Transcript {
                 } else {
                     blocks::system("system message")
                 };
-                out.say(message(index, line.number, id, origin, spoken.text));
+                out.say(message(index, line.spot(), id, origin, spoken.text));
             }
             _ => {}
         }
@@ -91,6 +94,8 @@ pub(super) struct Stream {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "type")]
     kind: Str<'a>,
     #[serde(borrow)]
@@ -112,20 +117,21 @@ struct Event<'a> {
 impl Host for Stream {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         let event: Event<'_> = parse(line.bytes)?;
+        let line = line.dated(event.timestamp);
         let matters = (out.may_matter)(line.bytes);
         let id = event.id.as_ref().map(|id| id.to_owned());
         let text = event.text.map(|text| text.to_owned()).unwrap_or_default();
         match (&*event.kind, event.role.as_deref()) {
             ("message", Some("assistant")) => {
                 self.said.insert(text.clone());
-                out.speak(line.number, id, Origin::assistant(), text);
+                out.speak(line.spot(), id, Origin::assistant(), text);
             }
             ("message", _) => aside(line, blocks::user(&text), text, matters, out),
             ("reasoning", _) => aside(line, tool("thinking"), text, matters, out),
             ("completion", _) => {
                 let text = event.final_text.map(|text| text.to_owned()).unwrap_or_default();
                 if self.said.insert(text.clone()) {
-                    out.speak(line.number, id, Origin::assistant(), text);
+                    out.speak(line.spot(), id, Origin::assistant(), text);
                 }
             }
             ("tool_call", _) => {
@@ -147,7 +153,7 @@ impl Host for Stream {
                 if matters {
                     let text = member_strings(line.bytes, out.may_matter)?;
                     let origin = host(format!("{kind} record"));
-                    out.mention(line.number, None, origin, text);
+                    out.mention(line.spot(), None, origin, text);
                 }
             }
         }

@@ -11,13 +11,15 @@ use serde_json::value::RawValue;
 use super::blocks::{self, Calls, host, tool};
 use super::codex::aside;
 use super::json::{self, Malformed, Str, lenient, member_strings, parse, strings};
-use super::out::{Host, Line, Out, message};
+use super::out::{Host, Line, Out, message, move_to};
 use crate::message::{Message, Origin, Role};
 
 /// Reader of a session file.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     records: Vec<Entry>,
+    /// The beginning of the file is not read.
+    late: bool,
     /// Where the message of an id is.
     by_id: HashMap<String, usize>,
 }
@@ -32,6 +34,8 @@ struct Entry {
 
 #[derive(Debug, Deserialize)]
 struct Record<'a> {
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
     #[serde(borrow)]
     id: Option<Str<'a>>,
     #[serde(borrow, rename = "type")]
@@ -70,10 +74,11 @@ struct Call<'a> {
 impl Session {
     fn record(&mut self, line: Line<'_>, record: &Record<'_>, out: &mut Out<'_>) {
         let Some(kind) = record.kind.as_deref() else { return };
+        let line = line.dated(record.timestamp);
         let id = record.id.as_ref().map(|id| id.to_owned());
         let earlier = id.as_ref().and_then(|id| self.by_id.get(id)).copied();
         let index = earlier.map_or_else(|| out.utter(), |at| self.records[at].index);
-        let say = |origin, text| message(index, line.number, id.clone(), origin, text);
+        let say = |origin, text| message(index, line.spot(), id.clone(), origin, text);
         let matters = |raw: &&RawValue| out.matters(raw.get());
         let mut messages = Vec::new();
         if let Some(thoughts) = record.thoughts.filter(matters) {
@@ -119,7 +124,9 @@ impl Session {
     }
 
     fn rewind(&mut self, id: &str) {
-        let Some(from) = self.by_id.get(id).copied() else { return };
+        // An unknown message is one before all that were read, if there may be such.
+        let unknown = self.late.then_some(0);
+        let Some(from) = self.by_id.get(id).copied().or(unknown) else { return };
         for entry in &mut self.records[from..] {
             entry.rewound = true;
         }
@@ -142,6 +149,10 @@ impl Session {
 }
 
 impl Host for Session {
+    fn begin_late(&mut self, _: Option<&str>) {
+        self.late = true;
+    }
+
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         let record: Record<'_> = parse(line.bytes)?;
         let reset: Reset<'_> = lenient(record.set);
@@ -172,6 +183,8 @@ pub(super) struct Stream {
 
 #[derive(Debug, Deserialize)]
 struct Event<'a> {
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "type")]
     kind: Str<'a>,
     #[serde(borrow)]
@@ -197,16 +210,17 @@ impl Stream {
             self.flush(out);
         }
         let open = self.open.get_or_insert_with(|| {
-            message(out.utter(), line.number, None, Origin::assistant(), String::new())
+            message(out.utter(), line.spot(), None, Origin::assistant(), String::new())
         });
         open.text.push_str(event.content.as_deref().unwrap_or_default());
-        open.entry = Some(line.number);
+        move_to(open, line);
     }
 }
 
 impl Host for Stream {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         let event: Event<'_> = parse(line.bytes)?;
+        let line = line.dated(event.timestamp);
         if &*event.kind == "message" && event.role.as_deref() == Some("assistant") {
             self.assistant(line, &event, out);
             return Ok(());

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::blocks::{self, Calls, host, tool};
 use super::json::{self, Malformed, Str, lenient, member_strings, parse, strings};
-use super::out::{Host, Line, Out, join, message};
+use super::out::{Host, Line, Out, join, message, move_to};
 use crate::message::{Message, Origin, Role};
 
 /// Reader of one stream.
@@ -27,6 +27,8 @@ struct Event<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 struct Said<'a> {
+    #[serde(borrow)]
+    created: Option<&'a RawValue>,
     #[serde(borrow)]
     id: Option<Str<'a>>,
     #[serde(borrow, default)]
@@ -88,15 +90,15 @@ impl Goose {
         }
         let open = self.open.get_or_insert_with(|| {
             let origin = if assistant { Origin::assistant() } else { blocks::user(&text) };
-            message(out.utter(), line.number, id.clone(), origin, String::new())
+            message(out.utter(), line.spot(), id.clone(), origin, String::new())
         });
         let index = open.index;
         if !text.is_empty() {
             open.text.push_str(&text);
-            open.entry = Some(line.number);
+            move_to(open, line);
         }
         for (origin, text) in asides {
-            out.say(message(index, line.number, id.clone(), origin, text));
+            out.say(message(index, line.spot(), id.clone(), origin, text));
         }
     }
 
@@ -127,7 +129,7 @@ impl Host for Goose {
         let event: Event<'_> = parse(line.bytes)?;
         if let ("message", Some(raw)) = (&*event.kind, event.message) {
             let said: Said<'_> = serde_json::from_str(raw.get())?;
-            self.said(line, &said, out);
+            self.said(line.dated(said.created), &said, out);
             return Ok(());
         }
         if &*event.kind == "complete" {
@@ -136,7 +138,7 @@ impl Host for Goose {
         if (out.may_matter)(line.bytes) {
             let origin = host(format!("{} line", &*event.kind));
             let text = member_strings(line.bytes, out.may_matter)?;
-            out.mention(line.number, None, origin, text);
+            out.mention(line.spot(), None, origin, text);
         }
         Ok(())
     }

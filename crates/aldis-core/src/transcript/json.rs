@@ -11,6 +11,8 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de};
 use serde_json::value::RawValue;
 
+use crate::time::Timestamp;
+
 /// A line that is not what its format says; skipped and counted by the reader.
 #[derive(Debug)]
 pub(super) struct Malformed;
@@ -80,6 +82,19 @@ pub(super) fn present<'de, D: Deserializer<'de>>(
 ) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
+
+/// Reads a moment: a text like RFC 3339's, or a number of seconds or milliseconds since 1970.
+pub(super) fn time(raw: &RawValue) -> Option<Timestamp> {
+    if let Some(text) = raw.get().strip_prefix('"') {
+        return text.strip_suffix('"')?.parse().ok();
+    }
+    let number = raw.get().parse::<f64>().ok().filter(|number| number.is_finite())?;
+    let millis = if number.abs() < SECONDS_MAX { number * 1000.0 } else { number };
+    Some(Timestamp::from_millis(millis as i64))
+}
+
+/// As seconds this is the year 5138, as milliseconds 1973: no agent spoke at either.
+const SECONDS_MAX: f64 = 1e11;
 
 /// Splits content into its blocks: a list's elements, or the one value there is.
 pub(super) fn blocks(raw: &RawValue) -> Vec<&RawValue> {

@@ -7,14 +7,26 @@
 const LINE_MAX: usize = 64 << 20;
 
 /// Line splitter with the unfinished line carried over.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lines {
     carry: Vec<u8>,
     number: u64,
     too_long: bool,
+    most: usize,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self::up_to(LINE_MAX)
+    }
 }
 
 impl Lines {
+    /// Starts a splitter that drops lines of more than so many bytes.
+    pub(super) fn up_to(most: usize) -> Self {
+        Self { carry: Vec::new(), number: 0, too_long: false, most }
+    }
+
     /// Calls `each` with the number (from 1) and bytes of every line that ends in `chunk`; `None`
     /// stands for a line that was too long to keep.
     pub(super) fn push(&mut self, chunk: &[u8], mut each: impl FnMut(u64, Option<&[u8]>)) {
@@ -24,7 +36,7 @@ impl Lines {
             start = newline + 1;
             self.number += 1;
             if self.carry.is_empty() && !self.too_long {
-                each(self.number, Some(piece));
+                each(self.number, (piece.len() <= self.most).then_some(piece));
             } else {
                 self.keep(piece);
                 let whole = (!self.too_long).then_some(self.carry.as_slice());
@@ -46,7 +58,7 @@ impl Lines {
     }
 
     fn keep(&mut self, piece: &[u8]) {
-        if self.carry.len() + piece.len() > LINE_MAX {
+        if self.carry.len() + piece.len() > self.most {
             self.too_long = true;
             self.carry.clear();
         }

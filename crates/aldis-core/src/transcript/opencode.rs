@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::blocks::{self, host, is_agent, tool};
 use super::json::{Malformed, Str, lenient, member_strings, parse, strings};
-use super::out::{Host, Line, Out, join, message};
+use super::out::{Host, Line, Out, Spot, join, message};
 use crate::message::{Origin, Role};
 
 /// Reader of one stream.
@@ -27,13 +27,15 @@ pub(super) struct OpenCode {
 struct Open {
     id: String,
     index: u64,
-    entry: u64,
+    spot: Spot,
     origin: Origin,
     parts: Vec<(String, String)>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Event<'a> {
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "type")]
     kind: Str<'a>,
     #[serde(borrow)]
@@ -111,7 +113,7 @@ impl OpenCode {
                 self.leave(&part.message_id, out);
                 if (out.may_matter)(line.bytes) {
                     let text = part.text.to_owned();
-                    out.mention(line.number, None, place(tool("thinking")), text);
+                    out.mention(line.spot(), None, place(tool("thinking")), text);
                 }
             }
             "tool" => {
@@ -127,11 +129,11 @@ impl OpenCode {
         let open = self.open.get_or_insert_with(|| Open {
             id: part.message_id.to_owned(),
             index: out.utter(),
-            entry: line.number,
+            spot: line.spot(),
             origin,
             parts: Vec::new(),
         });
-        open.entry = line.number;
+        open.spot = line.spot();
         let (id, text) = (part.id.to_owned(), part.text.to_owned());
         match open.parts.iter_mut().find(|(other, _)| *other == id && !id.is_empty()) {
             Some((_, before)) => *before = text,
@@ -151,7 +153,7 @@ impl OpenCode {
         let mut text = String::new();
         open.parts.iter().for_each(|(_, part)| join(&mut text, part));
         if open.origin.role == Role::Assistant || out.matters(&text) {
-            out.say(message(open.index, open.entry, Some(open.id), open.origin, text));
+            out.say(message(open.index, open.spot, Some(open.id), open.origin, text));
         }
     }
 }
@@ -159,6 +161,7 @@ impl OpenCode {
 impl Host for OpenCode {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         let event: Event<'_> = parse(line.bytes)?;
+        let line = line.dated(event.timestamp);
         let properties: Properties<'_> = lenient(event.properties);
         if let Some(raw) = event.part.or(properties.part) {
             let part: Part<'_> = serde_json::from_str(raw.get())?;
@@ -175,7 +178,7 @@ impl Host for OpenCode {
         } else if (out.may_matter)(line.bytes) {
             let origin = host(format!("{} event", &*event.kind));
             let text = member_strings(line.bytes, out.may_matter)?;
-            out.mention(line.number, None, origin, text);
+            out.mention(line.spot(), None, origin, text);
         }
         Ok(())
     }
@@ -192,7 +195,7 @@ fn call(line: Line<'_>, part: &Part<'_>, place: impl Fn(Origin) -> Origin, out: 
     let id = part.call_id.as_ref().map(|id| id.to_owned());
     if let Some(input) = state.input.filter(|raw| out.matters(raw.get())) {
         let origin = place(tool(format!("input of {name}")));
-        out.say(message(index, line.number, id.clone(), origin, strings(input)));
+        out.say(message(index, line.spot(), id.clone(), origin, strings(input)));
     }
     if let Some(output) = state.output.filter(|raw| out.matters(raw.get())) {
         let origin = if is_agent(name) {
@@ -200,6 +203,6 @@ fn call(line: Line<'_>, part: &Part<'_>, place: impl Fn(Origin) -> Origin, out: 
         } else {
             place(tool(format!("result of {name}")))
         };
-        out.say(message(index, line.number, id, origin, strings(output)));
+        out.say(message(index, line.spot(), id, origin, strings(output)));
     }
 }

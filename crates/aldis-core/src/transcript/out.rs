@@ -2,8 +2,11 @@
 
 use std::fmt;
 
-use super::json::Malformed;
+use serde_json::value::RawValue;
+
+use super::json::{Malformed, time};
 use crate::message::{Message, Origin};
+use crate::time::Timestamp;
 
 /// One trimmed, non-empty line.
 #[derive(Clone, Copy, Debug)]
@@ -12,12 +15,43 @@ pub(super) struct Line<'a> {
     pub(super) number: u64,
     /// One JSON value, if the host kept its promise.
     pub(super) bytes: &'a [u8],
+    /// When the host wrote it, once that is known.
+    pub(super) at: Option<Timestamp>,
+}
+
+/// Where and when a message was said.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spot {
+    /// The number of its line.
+    pub(super) entry: u64,
+    pub(super) at: Option<Timestamp>,
+}
+
+impl<'a> Line<'a> {
+    /// Starts with a line of which only its place is known.
+    pub(super) fn new(number: u64, bytes: &'a [u8]) -> Self {
+        Self { number, bytes, at: None }
+    }
+
+    /// Adds the time that the line names.
+    pub(super) fn dated(self, stamp: Option<&RawValue>) -> Self {
+        Self { at: stamp.and_then(time), ..self }
+    }
+
+    /// Returns where and when this is.
+    pub(super) fn spot(self) -> Spot {
+        Spot { entry: self.number, at: self.at }
+    }
 }
 
 /// The reader of one format.
 pub(super) trait Host: fmt::Debug {
     /// Takes one line. Must change nothing before it knows that the line is well formed.
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed>;
+
+    /// Says that the lines to come are the end of a file whose beginning is not read, and which
+    /// session they should be of.
+    fn begin_late(&mut self, _session: Option<&str>) {}
 
     /// Gives out what was held back.
     fn finish(&mut self, out: &mut Out<'_>);
@@ -49,14 +83,14 @@ impl Out<'_> {
     }
 
     /// Counts an utterance and gives it out.
-    pub(super) fn speak(&mut self, entry: u64, id: Option<String>, origin: Origin, text: String) {
+    pub(super) fn speak(&mut self, spot: Spot, id: Option<String>, origin: Origin, text: String) {
         let index = self.utter();
-        self.say(message(index, entry, id, origin, text));
+        self.say(message(index, spot, id, origin, text));
     }
 
     /// Gives out a record beside the conversation, which is not counted.
-    pub(super) fn mention(&mut self, entry: u64, id: Option<String>, origin: Origin, text: String) {
-        self.say(message(*self.utterances, entry, id, origin, text));
+    pub(super) fn mention(&mut self, spot: Spot, id: Option<String>, origin: Origin, text: String) {
+        self.say(message(*self.utterances, spot, id, origin, text));
     }
 
     /// Gives out a message unless it is empty.
@@ -70,12 +104,18 @@ impl Out<'_> {
 /// Puts a message together.
 pub(super) fn message(
     index: u64,
-    entry: u64,
+    spot: Spot,
     id: Option<String>,
     origin: Origin,
     text: String,
 ) -> Message {
-    Message { index, entry: Some(entry), origin, id, text }
+    Message { index, entry: Some(spot.entry), origin, id, at: spot.at, text }
+}
+
+/// Moves a message that goes on to the line on which it does.
+pub(super) fn move_to(message: &mut Message, line: Line<'_>) {
+    message.entry = Some(line.number);
+    message.at = line.at.or(message.at);
 }
 
 /// Appends a text block to those before it.

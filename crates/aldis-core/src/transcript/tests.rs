@@ -2,6 +2,7 @@
 
 mod claude_code;
 mod hosts;
+mod late;
 
 use std::path::PathBuf;
 

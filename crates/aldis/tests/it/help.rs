@@ -15,6 +15,20 @@ const COMMANDS: &[&[&str]] = &[
     &["prompt"],
     &["schema"],
     &["completions"],
+    &["install"],
+    &["uninstall"],
+    &["doctor"],
+    &["auto"],
+    &["auto", "start"],
+    &["auto", "status"],
+    &["auto", "resume"],
+    &["auto", "stop"],
+    &["hook"],
+    &["status"],
+    &["why"],
+    &["log"],
+    &["step"],
+    &["replay"],
 ];
 
 #[test]
@@ -65,6 +79,11 @@ fn wrong_usage_exits_with_2() {
         &["dialects", "show", "no-such-dialect"],
         &["dialects", "check", "missing.toml"],
         &["completions", "no-such-shell"],
+        &["install"],
+        &["install", "no-such-host"],
+        &["install", "codex", "--user", "--project"],
+        &["install", "codex", "--local"],
+        &["doctor", "no-such-host"],
     ];
     for args in table {
         let done = sandbox.run(args);

@@ -21,6 +21,13 @@ fn formats_are_listed() {
     scan            a line of `aldis scan --json`
     dialect         a dialect file
     dialects-list   a line of `aldis dialects list --json`
+    run             a run: `aldis auto ... --json`, `aldis status --json`
+    decision        a decision: `aldis why --json`, `aldis log --json`
+    event           an event: `aldis log --events --json`
+    alarm           a failure of a hook: `aldis log --json`
+    step            a line that `aldis step` prints
+    doctor          a line of `aldis doctor --json`
+    install         the line of `aldis install --json` and `aldis uninstall --json`
     ");
 }
 

@@ -35,6 +35,8 @@ pub(super) struct Entry {
     pub(super) meta: bool,
     /// Of another member of a team.
     pub(super) team: bool,
+    /// Typed by a human.
+    pub(super) typed: bool,
 }
 
 /// The entries of a file in order.
@@ -48,6 +50,10 @@ pub(super) struct Chain {
     forward: Vec<(u32, u128)>,
     last_main: Option<u32>,
     after_copy: bool,
+    /// The beginning of the file is not read.
+    late: bool,
+    /// The session that counts, hashed; 0 if that is the last entry's.
+    session: u32,
 }
 
 #[derive(Debug)]
@@ -60,6 +66,23 @@ struct Node {
 }
 
 impl Chain {
+    /// Says that the entries to come are the last ones of a file, and which session counts.
+    pub(super) fn begin_late(&mut self, session: u32) {
+        self.late = true;
+        self.session = session;
+    }
+
+    /// Returns whether an entry with this parent may begin a branch of its own: then it matters
+    /// who wrote it.
+    pub(super) fn may_branch(&mut self, parent: u128) -> bool {
+        let follows = self.nodes.last().is_some_and(|node| node.key == parent);
+        if !self.late || follows {
+            return false;
+        }
+        self.index();
+        !self.by_key.contains_key(&parent)
+    }
+
     /// Adds an entry and returns its number; `None` if this very entry is in the file already.
     pub(super) fn add(&mut self, entry: &Entry) -> Option<u32> {
         let number = u32::try_from(self.nodes.len()).ok()?;
@@ -106,7 +129,8 @@ impl Chain {
             let seen = std::mem::replace(&mut on_branch[number], true);
             next = if seen { None } else { self.up(number) };
         }
-        let session = leaf.map_or(0, |leaf| self.nodes[leaf].session);
+        let last = leaf.map_or(0, |leaf| self.nodes[leaf].session);
+        let session = if self.session == 0 { last } else { self.session };
         Live { on_branch, nodes: self.nodes, session }
     }
 
@@ -129,9 +153,10 @@ impl Chain {
                 self.index();
                 self.by_key.get(&key).copied().unwrap_or_else(|| {
                     // Lost with a bad line, or still to come: a lost parent must not cut off the
-                    // whole history.
+                    // whole history. Where the history begins late, a prompt on an unknown entry went
+                    // back to one before it, and what came since was taken back.
                     self.forward.push((number, key));
-                    before
+                    if self.late && entry.typed { NONE } else { before }
                 })
             }
         }
@@ -169,7 +194,8 @@ impl Chain {
             if best.is_some_and(|best| number <= best) {
                 break;
             }
-            if is_parent[number] || node.flags & (SIDECHAIN | TEAM) != 0 {
+            let foreign = self.session != 0 && ![0, self.session].contains(&node.session);
+            if is_parent[number] || foreign || node.flags & (SIDECHAIN | TEAM) != 0 {
                 continue;
             }
             best = best.max(self.spoken_for(number));

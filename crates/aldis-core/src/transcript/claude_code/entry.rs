@@ -7,6 +7,7 @@ use super::chain::{Entry, Parent, key};
 use crate::message::{Origin, Role};
 use crate::transcript::blocks::{self, Calls, Spoken, host, system};
 use crate::transcript::json::{Malformed, Str, lenient, parse, present, strings};
+use crate::transcript::out::Spot;
 
 /// The envelope.
 #[derive(Debug, Default, Deserialize)]
@@ -85,20 +86,28 @@ impl<'a> Record<'a> {
 
     /// Returns what the chain needs to know.
     pub(super) fn entry(&self, said: &Said<'_>, print: u32, first: bool) -> Entry {
+        let typed = self.is_sidechain != Some(true) && self.is_typed(said);
         Entry {
             key: self.uuid.as_ref().map_or(0, |uuid| key(uuid.as_bytes())),
-            parent: self.parent(said, first),
+            parent: self.parent(typed, first),
             print,
             session: self.session_key(),
             sidechain: self.is_sidechain.unwrap_or_default(),
             meta: self.is_meta.unwrap_or_default(),
             team: self.team_name.is_some(),
+            typed,
         }
     }
 
     /// Returns the session as the chain compares it.
     pub(super) fn session_key(&self) -> u32 {
-        self.session_id.as_ref().map_or(0, |id| key(id.as_bytes()) as u32 | 1)
+        self.session_id.as_ref().map_or(0, |id| session_key(id))
+    }
+
+    /// Returns where and when this was said.
+    pub(super) fn spot(&self, number: u64) -> Spot {
+        let at = self.timestamp.as_ref().and_then(|stamp| stamp.parse().ok());
+        Spot { entry: number, at }
     }
 
     /// Returns whether this line is part of the conversation and not a record beside it.
@@ -204,13 +213,12 @@ impl<'a> Record<'a> {
         }
     }
 
-    fn parent(&self, said: &Said<'_>, first: bool) -> Parent {
+    fn parent(&self, typed: bool, first: bool) -> Parent {
         let Some(raw) = self.parent_uuid else { return Parent::Before };
         if let Ok(id) = serde_json::from_str::<Str<'_>>(raw.get()) {
             return Parent::Key(key(id.as_bytes()));
         }
-        let begins = !first && self.is_sidechain != Some(true) && self.is_typed(said);
-        if begins { Parent::None } else { Parent::Before }
+        if !first && typed { Parent::None } else { Parent::Before }
     }
 
     /// Returns whether a human typed this.
@@ -241,6 +249,11 @@ impl<'a> Record<'a> {
         }
         origin
     }
+}
+
+/// Returns a session's id as the chain compares it.
+pub(super) fn session_key(id: &str) -> u32 {
+    key(id.as_bytes()) as u32 | 1
 }
 
 /// Returns the call that content is the result of, or nothing.

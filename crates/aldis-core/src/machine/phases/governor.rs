@@ -1,0 +1,93 @@
+//! The governor: how often a stop may be refused, whatever the phase says.
+//!
+//! Hosts give up after some refusals in a row, without telling the hook. The governor counts for
+//! itself, lets go before the host does, and records that it did: an end that was forced is never
+//! mistaken for a completion. Where a host has no limit, the governor has one.
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{Cap, Stop};
+
+/// Refusals in a row without any sign of work, on hosts that have no limit of their own.
+pub const OWN_CAP: u32 = 20;
+/// How often the same near miss is explained before only the full form is shown.
+const SAME_HINT_MAX: u32 = 2;
+
+/// The counters of one run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Governor {
+    /// The turn that is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<String>,
+    /// Refusals in a row.
+    #[serde(default)]
+    pub blocks: u32,
+    /// Whether the last end was forced by the limit.
+    #[serde(default)]
+    pub capped: bool,
+    /// The near miss that was explained last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// How often in a row.
+    #[serde(default)]
+    pub hint_times: u32,
+    /// A digest of what the agent was last told, to know it again when it comes back as a prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
+}
+
+impl Governor {
+    /// Starts the count again where the host does: with a new turn, or after a tool call where the
+    /// host says so. Without a limit of the host's, any sign of work does.
+    pub(super) fn observe(&mut self, stop: &Stop) {
+        let other_turn = stop.turn.is_some() && stop.turn != self.turn;
+        let first_of_turn = stop.continued == Some(false);
+        let worked = stop.tools_ran && (stop.cap.resets_on_tool_use || stop.cap.limit.is_none());
+        if other_turn || first_of_turn || worked {
+            self.blocks = 0;
+        }
+        if stop.turn.is_some() {
+            self.turn.clone_from(&stop.turn);
+        }
+    }
+
+    /// Starts the count again: a human has spoken.
+    pub(super) fn new_turn(&mut self, turn: Option<&str>) {
+        self.turn = turn.map(str::to_owned);
+        self.blocks = 0;
+        self.capped = false;
+    }
+
+    /// Notes that the phase went on, which is work where the host has no limit of its own.
+    pub(super) fn advanced(&mut self, cap: Cap) {
+        if cap.limit.is_none() {
+            self.blocks = 0;
+        }
+        (self.hint, self.hint_times) = (None, 0);
+    }
+
+    /// Counts one more refusal, or says that there may be none.
+    pub(super) fn may_block(&mut self, cap: Cap) -> bool {
+        if self.blocks >= limit(cap) {
+            self.capped = true;
+            return false;
+        }
+        self.blocks += 1;
+        self.capped = false;
+        true
+    }
+
+    /// Returns whether this near miss should be explained once more.
+    pub(super) fn may_explain(&mut self, key: &str) -> bool {
+        if self.hint.as_deref() != Some(key) {
+            (self.hint, self.hint_times) = (Some(key.to_owned()), 0);
+        }
+        self.hint_times = self.hint_times.saturating_add(1);
+        self.hint_times <= SAME_HINT_MAX
+    }
+}
+
+/// The refusals in a row after which the agent is let go.
+pub(super) fn limit(cap: Cap) -> u32 {
+    cap.limit.unwrap_or(OWN_CAP)
+}

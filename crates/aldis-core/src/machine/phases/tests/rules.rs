@@ -1,0 +1,483 @@
+//! Every rule of the decision at a stop, and every event beside it.
+
+use super::*;
+
+type Change = fn(&mut State);
+
+/// One stop: how the run stood, what was said, what came of it.
+struct Row {
+    name: &'static str,
+    phase: &'static str,
+    given: Change,
+    said: String,
+    answer: &'static str,
+    phase_after: &'static str,
+    iteration: u32,
+    exit: Option<ExitReason>,
+}
+
+fn row(name: &'static str, phase: &'static str, said: impl Into<String>) -> Row {
+    let (answer, phase_after) = ("block phases/7", phase);
+    let said = said.into();
+    Row { name, phase, given: |_| {}, said, answer, phase_after, iteration: 1, exit: None }
+}
+
+impl Row {
+    fn given(mut self, change: Change) -> Self {
+        self.given = change;
+        self
+    }
+
+    fn gives(mut self, answer: &'static str, phase: &'static str, iteration: u32) -> Self {
+        (self.answer, self.phase_after, self.iteration) = (answer, phase, iteration);
+        self
+    }
+
+    fn ends(mut self, exit: ExitReason) -> Self {
+        self.exit = Some(exit);
+        self
+    }
+}
+
+fn skip(state: &mut State, flags: &[&str]) {
+    state.config.skip = flags.iter().map(|flag| (*flag).to_owned()).collect();
+}
+
+fn completions() -> Vec<Row> {
+    vec![
+        row("the expected signal", "qa", block("QA_COMPLETE")).gives("block phases/4", "review", 0),
+        row("on the last allowed iteration", "qa", block("QA_COMPLETE"))
+            .given(|s| s.iteration = 20)
+            .gives("block phases/4", "review", 0),
+        row("skipping one", "execution", block("EXECUTION_COMPLETE"))
+            .given(|s| skip(s, &["skip_qa"]))
+            .gives("block phases/4", "review", 0),
+        row("skipping four", "execution", block("EXECUTION_COMPLETE"))
+            .given(|s| skip(s, &["skip_qa", "skip_review"]))
+            .gives("block phases/4", "reflect", 0),
+        row("skipping all the rest", "execution", block("EXECUTION_COMPLETE"))
+            .given(|s| skip(s, &["skip_qa", "skip_review", "skip_reflect"]))
+            .gives("allow phases/4", "complete", 0)
+            .ends(ExitReason::AllPhasesComplete),
+        row("the last phase", "reflect", block("REFLECT_COMPLETE"))
+            .gives("allow phases/4", "complete", 0)
+            .ends(ExitReason::AllPhasesComplete),
+        row("two in one message", "execution", block("EXECUTION_COMPLETE") + &block("QA_COMPLETE"))
+            .gives("block phases/4", "review", 0),
+        row("twice the same", "init", block("INIT_COMPLETE") + &block("INIT_COMPLETE")).gives(
+            "block phases/4",
+            "planning",
+            0,
+        ),
+        row("out of order", "execution", block("QA_COMPLETE")),
+        row("in the wrong order", "execution", block("QA_COMPLETE") + &block("EXECUTION_COMPLETE"))
+            .gives("block phases/4", "qa", 0),
+        row("a transition only", "execution", block("TRANSITION_TO_QA")),
+        row("stop after a phase", "qa", block("QA_COMPLETE"))
+            .given(|s| s.config.after_transition = AfterTransition::Stop)
+            .gives("allow phases/4", "review", 0),
+        row("the whole run", "qa", block("AUTO_COMPLETE"))
+            .gives("allow phases/5", "complete", 0)
+            .ends(ExitReason::AutoCompleteSignal),
+    ]
+}
+
+fn errors_and_limits() -> Vec<Row> {
+    vec![
+        row("a recoverable error", "qa", error_block("qa", true)).given(|s| s.iteration = 4).gives(
+            "allow phases/6",
+            "qa",
+            4,
+        ),
+        row("a fatal error", "planning", error_block("planning", false))
+            .gives("allow phases/6", "failed", 0)
+            .ends(ExitReason::CriticalError),
+        row("failure, then success", "qa", error_block("qa", true) + &block("QA_COMPLETE")),
+        row("success, then failure", "qa", block("QA_COMPLETE") + &error_block("qa", true)).gives(
+            "allow phases/6",
+            "qa",
+            0,
+        ),
+        row("nothing", "execution", "Still going."),
+        row("the limit", "execution", "Still going.")
+            .given(|s| s.iteration = 20)
+            .gives("allow phases/7", "failed", 20)
+            .ends(ExitReason::MaxIterationsReached),
+        row("one below the limit", "execution", "Still going.").given(|s| s.iteration = 19).gives(
+            "block phases/7",
+            "execution",
+            20,
+        ),
+        row("an unknown phase", "warp", "Still going.").gives("allow phases/3", "warp", 0),
+        row("silence", "execution", "Still going.")
+            .given(|s| s.last_activity = Some(at(-121)))
+            .gives("allow phases/3", "execution", 0)
+            .ends(ExitReason::StaleState),
+        row("silence just short enough", "execution", "Still going.")
+            .given(|s| s.last_activity = Some(at(-119))),
+        row("a long turn that ends in the signal", "qa", block("QA_COMPLETE"))
+            .given(|s| s.last_activity = Some(at(-600)))
+            .gives("block phases/4", "review", 0),
+        row("no legible start", "qa", block("QA_COMPLETE"))
+            .given(|s| s.started_at = None)
+            .gives("allow phases/3", "qa", 0)
+            .ends(ExitReason::StaleState),
+    ]
+}
+
+fn nobody_elses() -> Vec<Row> {
+    vec![
+        row("ended", "qa", block("QA_COMPLETE"))
+            .given(|s| s.active = false)
+            .gives("allow -", "qa", 0),
+        row("complete, though active", "complete", "done").gives("allow -", "complete", 0),
+        row("failed, though active", "failed", "done").gives("allow -", "failed", 0),
+        row("another session", "qa", block("QA_COMPLETE"))
+            .given(|s| s.session = Some("S2".to_owned()))
+            .gives("allow -", "qa", 0),
+        row("no session yet", "qa", "Still going.").given(|s| s.session = None),
+    ]
+}
+
+#[test]
+fn stops_are_judged_by_the_rules() {
+    for row in completions().into_iter().chain(errors_and_limits()).chain(nobody_elses()) {
+        let mut state = run_in(row.phase);
+        (row.given)(&mut state);
+        let before = state.clone();
+        let outcome = says(&mut state, 1, &row.said);
+        let got = (&*answer(&outcome), &*state.phase, state.iteration, state.exit_reason);
+        assert_eq!(got, (row.answer, row.phase_after, row.iteration, row.exit), "{}", row.name);
+        if row.answer == "allow -" {
+            assert_eq!(state, before, "{}", row.name);
+        }
+        let ended = state.exit_reason.is_some_and(ExitReason::is_success);
+        assert_eq!(ended, state.phase == "complete" && before.phase != "complete", "{}", row.name);
+    }
+}
+
+#[test]
+fn a_stop_without_a_session_is_never_refused() {
+    let mut state = run_in("qa");
+    let stop = Stop { session: None, ..stop(&state, "Still going.") };
+    let outcome = state.on_event(at(1), &Event::Stop(stop));
+    assert_eq!(outcome.decision, None);
+}
+
+#[test]
+fn a_run_binds_to_the_first_turn_that_began_after_it() {
+    for (began, bound) in [(Some(at(-5)), None), (Some(at(1)), Some("S1")), (None, Some("S1"))] {
+        let mut state = run_in("qa");
+        state.session = None;
+        let stop = Stop { turn_began: began, ..stop(&state, "Still going.") };
+        state.on_event(at(2), &Event::Stop(stop));
+        assert_eq!(state.session.as_deref(), bound, "turn began at {began:?}");
+    }
+}
+
+#[test]
+fn signals_said_before_the_phase_began_are_late() {
+    let mut state = run_in("qa");
+    state.phase_started_at = at(10);
+    let mut late = stop(&state, &block("QA_COMPLETE"));
+    for said in &mut late.said {
+        let Said::Signal(signal) = said else { continue };
+        signal.at = Some(at(9));
+    }
+    let outcome = state.on_event(at(11), &Event::Stop(late));
+    assert_eq!(answer(&outcome), "block phases/7");
+    assert!(told(&outcome).contains("before this phase began"), "{}", told(&outcome));
+}
+
+#[test]
+fn what_was_heard_once_is_not_heard_again() {
+    let mut state = run_in("qa");
+    let mut first = stop(&state, &error_block("qa", true));
+    for said in &mut first.said {
+        let Said::Signal(signal) = said else { continue };
+        signal.at = Some(at(1));
+    }
+    assert_eq!(answer(&state.on_event(at(2), &Event::Stop(first.clone()))), "allow phases/6");
+    assert_eq!(answer(&state.on_event(at(3), &Event::Stop(first))), "block phases/7");
+}
+
+#[test]
+fn subagents_complete_phases_and_never_runs() {
+    let mut state = run_in("planning");
+    let outcome = subagent_says(&mut state, 1, "a1", &block("PLANNING_COMPLETE"));
+    assert_eq!((&*answer(&outcome), &*state.phase), ("allow phases/4", "execution"));
+    // The main agent goes on with the next phase, without using up an iteration.
+    let outcome = says(&mut state, 2, "Planner finished, plan looks good.");
+    assert_eq!((&*answer(&outcome), state.iteration), ("block phases/4", 0));
+    assert!(told(&outcome).contains("phase execution"));
+    // The same result again, as the transcript has it.
+    let mut again = stop(&state, "");
+    again.said =
+        heard(&state, &block("PLANNING_COMPLETE"), Origin::new(Role::Subagent).with_agent("a1"));
+    let outcome = state.on_event(at(3), &Event::Stop(again));
+    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/7", "execution"));
+
+    for text in [block("AUTO_COMPLETE"), error_block("execution", false)] {
+        let outcome = subagent_says(&mut state, 4, "a2", &text);
+        assert_eq!((&*answer(&outcome), &*state.phase), ("allow phases/listen", "execution"));
+        let refused = &outcome.decision.unwrap().evidence[0];
+        assert_eq!(refused.reason.as_deref(), Some("role_not_allowed"));
+    }
+    assert_eq!(state.iteration, 1);
+}
+
+#[test]
+fn subagents_complete_the_last_phase_and_the_main_agent_ends_the_run() {
+    let ended = Some(ExitReason::AllPhasesComplete);
+    for (said, answered, phase, exit) in [
+        ("All findings are written down.".to_owned(), "allow phases/4", "complete", ended),
+        (block("REFLECT_COMPLETE"), "allow phases/4", "complete", ended),
+        // The main agent knows better.
+        (error_block("reflect", true), "allow phases/6", "reflect", None),
+    ] {
+        let mut state = run_in("reflect");
+        let outcome = subagent_says(&mut state, 1, "a1", &block("REFLECT_COMPLETE"));
+        let got = (&*answer(&outcome), &*state.phase, state.active);
+        assert_eq!(got, ("allow phases/4", "reflect", true));
+        let outcome = says(&mut state, 2, &said);
+        let got = (&*answer(&outcome), &*state.phase, state.exit_reason);
+        assert_eq!(got, (answered, phase, exit), "{said}");
+        let again = answer(&says(&mut state, 3, "Anything else?"));
+        assert_eq!(again, if exit.is_some() { "allow -" } else { "block phases/7" });
+    }
+}
+
+#[test]
+fn subagents_of_an_unbound_run_are_not_heard() {
+    let mut state = run_in("planning");
+    state.session = None;
+    let outcome = subagent_says(&mut state, 1, "a1", &block("PLANNING_COMPLETE"));
+    assert_eq!((outcome.decision, &*state.phase), (None, "planning"));
+}
+
+#[test]
+fn reasons_to_let_go_are_respected() {
+    for hold in [
+        Hold::Aborted,
+        Hold::Background { what: "cargo test".to_owned() },
+        Hold::Failed { what: "rate_limit".to_owned() },
+        Hold::Question,
+    ] {
+        let mut state = run_in("qa");
+        let waiting = Stop { hold: Some(hold.clone()), ..stop(&state, "Waiting.") };
+        let outcome = state.on_event(at(1), &Event::Stop(waiting));
+        let got = (&*answer(&outcome), state.iteration, state.active);
+        assert_eq!(got, ("allow phases/hold", 0, true), "{hold:?}");
+        // A signal still counts.
+        let done = Stop { hold: Some(hold.clone()), ..stop(&state, &block("QA_COMPLETE")) };
+        let outcome = state.on_event(at(2), &Event::Stop(done));
+        assert_eq!(
+            (&*answer(&outcome), &*state.phase),
+            ("allow phases/hold", "review"),
+            "{hold:?}"
+        );
+        assert!(state.untold);
+    }
+}
+
+/// Stops in one turn until the agent is let go; returns how often it was refused.
+fn refusals(state: &mut State, cap: Cap, tools_ran: bool) -> u32 {
+    for count in 0..100 {
+        let stop = Stop {
+            cap,
+            tools_ran,
+            continued: Some(count > 0),
+            turn: Some("t1".into()),
+            ..stop(state, "Not yet.")
+        };
+        if answer(&state.on_event(at(1), &Event::Stop(stop))) != "block phases/7" {
+            return count;
+        }
+    }
+    100
+}
+
+#[test]
+fn the_governor_lets_go_before_the_host_does() {
+    let capped = |limit, resets_on_tool_use| Cap { limit, resets_on_tool_use };
+    for (cap, tools, want) in [
+        (capped(Some(8), true), false, 8),
+        (capped(Some(8), false), true, 8),
+        (capped(Some(8), true), true, 50),
+        (capped(Some(3), true), false, 3),
+        (capped(None, false), false, OWN_CAP),
+        (capped(None, false), true, 50),
+    ] {
+        let mut state = run_in("qa");
+        state.max_iterations = 50;
+        assert_eq!(refusals(&mut state, cap, tools), want, "{cap:?} with tools {tools}");
+        // Forced is not complete, and not failed either unless the phase's own limit says so.
+        assert_eq!(state.governor.capped, want < 50);
+        assert_eq!(state.active, want < 50);
+    }
+}
+
+#[test]
+fn a_capped_run_goes_on_with_the_next_prompt_or_a_resume() {
+    let cap = Cap { limit: Some(8), resets_on_tool_use: true };
+    let mut state = run_in("qa");
+    assert_eq!(refusals(&mut state, cap, false), 8);
+    let prompt = Event::Prompt { session: Some("S1".into()), turn: Some("t2".into()), own: false };
+    state.on_event(at(2), &prompt);
+    assert!(!state.governor.capped);
+    assert_eq!(refusals(&mut state, cap, false), 8);
+
+    assert_eq!(state.can_resume(), Ok(()));
+    state.on_event(at(3), &Event::Resume { fresh_token: None });
+    assert_eq!((state.iteration, state.session.as_deref(), &*state.phase), (0, None, "qa"));
+    assert!(state.untold && !state.governor.capped);
+}
+
+#[test]
+fn its_own_continuation_is_no_new_turn() {
+    let mut state = run_in("qa");
+    let outcome = says(&mut state, 1, "Not yet.");
+    assert!(state.is_own_prompt(told(&outcome)));
+    assert!(!state.is_own_prompt("go on"));
+    let prompt = Event::Prompt { session: Some("S1".into()), turn: None, own: true };
+    state.on_event(at(2), &prompt);
+    assert_eq!(state.governor.blocks, 1);
+}
+
+#[test]
+fn the_same_hint_is_given_twice_then_only_the_form() {
+    let mut state = run_in("qa");
+    let almost = "I will print SIGNAL: QA_COMPLETE once the suite is green.";
+    let texts: Vec<String> =
+        (1..=4).map(|m| told(&says(&mut state, m, almost)).to_owned()).collect();
+    let explained: Vec<bool> = texts.iter().map(|text| text.contains("Almost a signal")).collect();
+    assert_eq!(explained, [true, true, false, false], "{texts:#?}");
+    assert!(texts[2].contains("Copy the form below"));
+    // Another mistake is explained again.
+    let other = told(&says(&mut state, 5, "> SIGNAL: QA_COMPLETE")).to_owned();
+    assert!(other.contains("Almost a signal"), "{other}");
+}
+
+#[test]
+fn the_first_prompt_tells_what_the_phase_is_about() {
+    let mut state = run_in("qa");
+    state.untold = true;
+    let prompt =
+        |session: &str| Event::Prompt { session: Some(session.into()), turn: None, own: false };
+    assert_eq!(state.on_event(at(1), &prompt("S2")).decision, None);
+    let outcome = state.on_event(at(1), &prompt("S1"));
+    assert_eq!(answer(&outcome), "context phases/listen");
+    assert!(told(&outcome).contains("Add CSV export"));
+    assert_eq!(answer(&state.on_event(at(2), &prompt("S1"))), "nothing phases/listen");
+    // A session that comes back after a compaction has forgotten it.
+    state.on_event(at(3), &Event::SessionStart { session: Some("S1".into()) });
+    assert_eq!(answer(&state.on_event(at(4), &prompt("S1"))), "context phases/listen");
+}
+
+#[test]
+fn silence_before_a_prompt_makes_a_run_stale() {
+    let mut state = run_in("qa");
+    let prompt = Event::Prompt { session: Some("S1".into()), turn: None, own: false };
+    state.on_event(at(180), &prompt);
+    assert_eq!(answer(&says(&mut state, 181, "Back again.")), "allow phases/3");
+    assert_eq!(state.exit_reason, Some(ExitReason::StaleState));
+    assert_eq!(state.can_resume(), Ok(()));
+}
+
+#[test]
+fn a_failed_turn_is_recorded_and_counts_nothing() {
+    let mut state = run_in("qa");
+    let failed = Event::StopFailed { session: Some("S1".into()), error: "rate_limit".into() };
+    assert_eq!(answer(&state.on_event(at(1), &failed)), "allow phases/hold");
+    assert_eq!((state.iteration, state.active), (0, true));
+    assert!(state.last_error.unwrap().message.contains("rate_limit"));
+}
+
+#[test]
+fn humans_end_and_resume_runs() {
+    let mut state = run_in("qa");
+    state.on_event(at(1), &Event::Cancel { by: "`aldis auto stop`".into() });
+    assert_eq!((state.active, state.exit_reason), (false, Some(ExitReason::UserCancelled)));
+    assert_eq!(state.can_resume(), Err(Refused::Cancelled));
+    let before = state.clone();
+    assert_eq!(state.on_event(at(2), &Event::Resume { fresh_token: None }).decision, None);
+    assert_eq!(state, before);
+
+    let mut state = run_in("reflect");
+    says(&mut state, 1, &block("REFLECT_COMPLETE"));
+    assert_eq!(state.can_resume(), Err(Refused::Complete));
+
+    let mut state = run_in("qa");
+    says(&mut state, 1, &error_block("qa", false));
+    state.on_event(at(2), &Event::Resume { fresh_token: None });
+    assert_eq!((&*state.phase, state.active, state.exit_reason), ("qa", true, None));
+}
+
+#[test]
+fn tokens_are_demanded_and_rotated() {
+    let mut state = run_in("qa");
+    state.config.token = TokenPolicy::Require;
+    state.token = Some("k7Qd".to_owned());
+    assert_eq!(answer(&says(&mut state, 1, &block("QA_COMPLETE"))), "block phases/7");
+    let said = block("QA_COMPLETE").replace("STATUS", "TOKEN: k7Qd\nSTATUS");
+    let both = said + &block("REVIEW_COMPLETE").replace("STATUS", "TOKEN: k7Qd\nSTATUS");
+    let stop = Stop { fresh_token: Some("m2Xp".into()), ..stop(&state, &both) };
+    let outcome = state.on_event(at(2), &Event::Stop(stop));
+    // The next phase has a code of its own, which nobody knew when this was said.
+    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/4", "review"));
+    assert_eq!(state.token.as_deref(), Some("m2Xp"));
+    assert!(told(&outcome).contains("TOKEN: m2Xp"));
+    let decision = serde_json::to_string(&outcome.decision).unwrap();
+    assert!(!decision.contains("k7Qd"), "{decision}");
+
+    let leaked = Stop {
+        token_leaked: true,
+        fresh_token: Some("z9Aa".into()),
+        ..super::stop(&state, "m2Xp?")
+    };
+    state.on_event(at(3), &Event::Stop(leaked.clone()));
+    assert_eq!(state.token.as_deref(), Some("z9Aa"));
+
+    // A run that ends in the same stop needs no new one.
+    state.config.token = TokenPolicy::Accept;
+    let ending = Stop { said: super::stop(&state, &block("AUTO_COMPLETE")).said, ..leaked };
+    state.on_event(at(4), &Event::Stop(ending));
+    assert_eq!((&*state.phase, state.token), ("complete", None));
+}
+
+#[test]
+fn another_dialect_completes_phases_by_meaning() {
+    let mut state = run_in("qa");
+    state.pipeline = Pipeline::caw().spoken_in(Dialect::builtin("chorus").unwrap());
+    let outcome = says(&mut state, 1, "All green.\n\n<chorus>COMPLETE</chorus>");
+    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/4", "review"));
+    assert!(told(&outcome).contains("chorus"));
+}
+
+#[test]
+fn limits_are_never_unlimited() {
+    for (asked, want) in [
+        (None, 20),
+        (Some(0), 20),
+        (Some(1), 1),
+        (Some(50), 50),
+        (Some(500), 50),
+        (Some(u64::MAX), 50),
+    ] {
+        assert_eq!(clamp_iterations(asked), want, "{asked:?}");
+    }
+}
+
+#[test]
+fn what_was_said_before_a_stop_without_text_counts() {
+    for (session, phase) in [("S1", "review"), ("S2", "qa")] {
+        let mut state = run_in("qa");
+        let said = heard(&state, &block("QA_COMPLETE"), Origin::assistant());
+        let event =
+            Event::Responded { session: Some(session.into()), said, closing_words: "Done.".into() };
+        state.on_event(at(1), &event);
+        says(&mut state, 2, "");
+        assert_eq!(state.phase, phase);
+        assert_eq!(state.response, None, "it counts for one stop");
+    }
+}

@@ -1,0 +1,379 @@
+//! One supervised run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{Effect, Event, Exit, Heard, Tree, Usage};
+use super::{decide, listen};
+use crate::machine::Decision;
+use crate::machine::stagnation::{self, Monitor};
+use crate::time::Timestamp;
+
+/// The limits of a run. Every one is finite.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Iterations.
+    pub max_iterations: u32,
+    /// Seconds per iteration.
+    pub iteration_timeout: u64,
+    /// Seconds in all, waiting not counted.
+    pub timeout: u64,
+    /// Tokens; `None` for no limit but the others.
+    pub max_tokens: Option<u64>,
+    /// Millionths of a dollar.
+    pub max_micro_dollars: Option<u64>,
+    /// Whether a claim is checked.
+    pub verify: bool,
+    /// Whether done needs a commit since the start.
+    pub require_commit: bool,
+    /// Whether done needs a clean work tree.
+    pub require_clean: bool,
+    /// Whether a question ends the run instead of waiting.
+    pub no_wait: bool,
+    /// How many seconds to wait for a service that does not say when it will work again.
+    pub limit_wait: u64,
+    /// How often in a row a limit is waited for.
+    pub max_limit_waits: u32,
+    /// What is watched.
+    pub stagnation: stagnation::Config,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            max_iterations: 50,
+            iteration_timeout: 30 * 60,
+            timeout: 24 * 60 * 60,
+            max_tokens: None,
+            max_micro_dollars: None,
+            verify: false,
+            require_commit: false,
+            require_clean: false,
+            no_wait: false,
+            limit_wait: 15 * 60,
+            max_limit_waits: 40,
+            stagnation: stagnation::Config::supervised(),
+        }
+    }
+}
+
+/// How a run begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// What is to be done.
+    pub task: String,
+    /// The dialect the agent speaks.
+    pub dialect: String,
+    /// How to speak it, as the agent is told.
+    pub instructions: String,
+    /// The limits.
+    pub config: Config,
+}
+
+/// Where a run is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Status {
+    /// Nothing was started yet.
+    Ready,
+    /// The agent works.
+    Working,
+    /// The agent was asked to stop.
+    Ending {
+        /// What the run ends with once it has; `None` to go on with the next iteration.
+        with: Option<Ending>,
+    },
+    /// The work tree is looked at before a claim is believed.
+    Looking,
+    /// A claim is checked.
+    Checking,
+    /// A limit is waited for.
+    Limited {
+        /// Until then.
+        until: Timestamp,
+    },
+    /// A human is asked.
+    Asking,
+    /// The agent is suspended.
+    Paused {
+        /// Whether because nothing moved.
+        stagnated: bool,
+    },
+    /// It is over.
+    Ended {
+        /// How.
+        ending: Ending,
+    },
+}
+
+/// How a run ended. The names are stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The work is done, and verified where that was asked for.
+    Done,
+    /// Something outside is missing.
+    Blocked,
+    /// A human must answer first.
+    NeedsHuman,
+    /// The agent crashed.
+    Crashed,
+    /// The agent gave up.
+    Failed,
+    /// No iteration is left.
+    IterationsUsedUp,
+    /// No time is left.
+    TimedOut,
+    /// Nothing moved any more.
+    Stagnated,
+    /// No tokens or no money are left.
+    OverBudget,
+    /// A human ended it.
+    Aborted,
+}
+
+impl Ending {
+    /// Returns the stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Blocked => "blocked",
+            Self::NeedsHuman => "needs_human",
+            Self::Crashed => "crashed",
+            Self::Failed => "failed",
+            Self::IterationsUsedUp => "iterations_used_up",
+            Self::TimedOut => "timed_out",
+            Self::Stagnated => "stagnated",
+            Self::OverBudget => "over_budget",
+            Self::Aborted => "aborted",
+        }
+    }
+
+    /// Returns the exit code of the command.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Crashed | Self::Failed => 1,
+            Self::Blocked | Self::NeedsHuman => 3,
+            Self::Stagnated | Self::TimedOut => 4,
+            Self::IterationsUsedUp | Self::OverBudget => 5,
+            Self::Aborted => 130,
+        }
+    }
+}
+
+/// A question to a human.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Its name.
+    pub id: String,
+    /// The question.
+    pub text: String,
+    /// When it was asked.
+    pub asked_at: Timestamp,
+}
+
+/// A run: everything that decides what happens next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    /// What is to be done.
+    pub task: String,
+    /// The dialect the agent speaks.
+    pub dialect: String,
+    /// How to speak it.
+    pub instructions: String,
+    /// The limits.
+    pub config: Config,
+    /// Where the run is.
+    pub status: Status,
+    /// The current iteration, from 1.
+    pub iteration: u32,
+    /// When the run began.
+    pub started_at: Timestamp,
+    /// When the iteration began.
+    pub iteration_started_at: Timestamp,
+    /// How many milliseconds were spent waiting for somebody else.
+    pub waited: u64,
+    /// Since when somebody else is waited for.
+    pub waiting_since: Option<Timestamp>,
+    /// The phase the agent says it is in.
+    pub phase: Option<String>,
+    /// The percentage the agent says.
+    pub progress: Option<u8>,
+    /// What was said in this iteration, the last word of each meaning.
+    pub said: Vec<Heard>,
+    /// When the work was claimed to be done in this iteration.
+    pub claimed_at: Option<Timestamp>,
+    /// What the next prompt says beside the task.
+    pub feedback: Vec<String>,
+    /// A limit that was met in this iteration.
+    pub limited: Option<Option<Timestamp>>,
+    /// Limits in a row.
+    pub limit_waits: u32,
+    /// The question that waits for an answer.
+    pub question: Option<Question>,
+    /// Questions asked so far.
+    pub questions: u32,
+    /// What earlier iterations cost.
+    pub spent: Usage,
+    /// What this one has cost so far.
+    pub spending: Usage,
+    /// Whether somebody was told that a budget runs out.
+    pub warned_of_budget: bool,
+    /// How the last process ended.
+    pub last_exit: Option<Exit>,
+    /// The commit at the start.
+    pub base: Option<String>,
+    /// How the work tree stood last.
+    pub tree: Tree,
+    /// Whether the work moves.
+    pub monitor: Monitor,
+}
+
+/// What one event led to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// What must now be done.
+    pub effects: Vec<Effect>,
+    /// Why; `None` when nothing changed that is worth keeping.
+    pub decision: Option<Decision>,
+}
+
+impl Outcome {
+    pub(super) fn nothing() -> Self {
+        Self { effects: Vec::new(), decision: None }
+    }
+}
+
+impl State {
+    /// Begins a run.
+    pub fn start(now: Timestamp, start: Start) -> Self {
+        let Start { task, dialect, instructions, config } = start;
+        Self {
+            task,
+            dialect,
+            instructions,
+            monitor: Monitor::new(now, config.stagnation.clone()),
+            config,
+            status: Status::Ready,
+            iteration: 0,
+            started_at: now,
+            iteration_started_at: now,
+            waited: 0,
+            waiting_since: None,
+            phase: None,
+            progress: None,
+            said: Vec::new(),
+            claimed_at: None,
+            feedback: Vec::new(),
+            limited: None,
+            limit_waits: 0,
+            question: None,
+            questions: 0,
+            spent: Usage::default(),
+            spending: Usage::default(),
+            warned_of_budget: false,
+            last_exit: None,
+            base: None,
+            tree: Tree::default(),
+        }
+    }
+
+    /// Takes one event.
+    pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
+        if self.ending().is_some() {
+            return Outcome::nothing();
+        }
+        match event {
+            Event::Begin => decide::begin(self, now),
+            Event::Recovered => decide::recovered(self, now),
+            Event::Heard { said } => listen::on_signals(self, now, said),
+            Event::Missed { hint } => listen::on_near_miss(self, hint),
+            Event::Worked => listen::on_work(self, now),
+            Event::Spent(usage) => listen::on_usage(self, *usage),
+            Event::Limited { what, until } => listen::on_limit(self, what, *until),
+            Event::Exited(exit) => decide::on_exit(self, now, *exit),
+            Event::Looked(tree) => decide::on_look(self, now, tree),
+            Event::Checked { passed, output } => decide::on_check(self, now, *passed, output),
+            Event::Tick => listen::on_tick(self, now),
+            Event::Pause => listen::on_pause(self, now),
+            Event::Resume => listen::on_resume(self, now),
+            Event::Abort { by } => listen::on_abort(self, now, by),
+            Event::Answer { id, text } => listen::on_answer(self, now, id, text),
+        }
+    }
+
+    /// Returns how the run ended, if it has.
+    pub fn ending(&self) -> Option<Ending> {
+        match self.status {
+            Status::Ended { ending } => Some(ending),
+            _ => None,
+        }
+    }
+
+    /// Returns what the run has cost.
+    pub fn cost(&self) -> Usage {
+        Usage {
+            tokens: self.spent.tokens.saturating_add(self.spending.tokens),
+            micro_dollars: self.spent.micro_dollars.saturating_add(self.spending.micro_dollars),
+        }
+    }
+
+    /// Returns how many milliseconds the run has worked, waiting not counted.
+    pub fn worked(&self, now: Timestamp) -> u64 {
+        let waiting = self.waiting_since.map_or(0, |since| millis(now, since));
+        millis(now, self.started_at).saturating_sub(self.waited).saturating_sub(waiting)
+    }
+
+    /// Whether an agent's process is there.
+    pub(super) fn has_agent(&self) -> bool {
+        matches!(self.status, Status::Working | Status::Ending { .. } | Status::Paused { .. })
+    }
+
+    pub(super) fn wait(&mut self, now: Timestamp) {
+        self.waiting_since = self.waiting_since.or(Some(now));
+        self.monitor.observe(now, &stagnation::Observation::Waiting);
+    }
+
+    pub(super) fn wake(&mut self, now: Timestamp) {
+        if let Some(since) = self.waiting_since.take() {
+            let waited = millis(now, since);
+            self.waited = self.waited.saturating_add(waited);
+            let waited = std::time::Duration::from_millis(waited);
+            self.iteration_started_at = self.iteration_started_at.after(waited);
+        }
+        self.monitor.observe(now, &stagnation::Observation::Awake);
+    }
+
+    pub(super) fn counters(&self) -> BTreeMap<String, u64> {
+        let cost = self.cost();
+        let mut counters = BTreeMap::from([
+            ("iteration".to_owned(), u64::from(self.iteration)),
+            ("max_iterations".to_owned(), u64::from(self.config.max_iterations)),
+        ]);
+        if cost.tokens > 0 {
+            counters.insert("tokens".to_owned(), cost.tokens);
+        }
+        if cost.micro_dollars > 0 {
+            counters.insert("micro_dollars".to_owned(), cost.micro_dollars);
+        }
+        counters
+    }
+
+    pub(super) fn decision(&self, rule: &str, summary: impl Into<String>) -> Decision {
+        Decision {
+            rule: format!("run/{rule}"),
+            summary: summary.into(),
+            because: String::new(),
+            evidence: Vec::new(),
+            counters: self.counters(),
+            remedy: String::new(),
+        }
+    }
+}
+
+fn millis(now: Timestamp, since: Timestamp) -> u64 {
+    u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX)
+}

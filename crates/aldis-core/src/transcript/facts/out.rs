@@ -1,0 +1,260 @@
+//! Where facts go, and what must be remembered so that each is told once.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Fact;
+use super::resets::{Zone, resets_at};
+use super::trouble::{self, Kind};
+use crate::time::Timestamp;
+
+/// The way out of a source.
+pub(super) struct Out<'a> {
+    pub(super) now: Timestamp,
+    pub(super) zone: &'a Zone,
+    pub(super) memory: &'a mut Memory,
+    pub(super) sink: &'a mut dyn FnMut(Fact),
+}
+
+/// What was told so far.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    session: Option<String>,
+    calls: VecDeque<String>,
+    spent: Cost,
+    trouble: Option<Trouble>,
+}
+
+/// Tokens and millionths of a dollar.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cost {
+    pub(super) tokens: u64,
+    pub(super) micro_dollars: u64,
+}
+
+/// An error that may be the last thing a host says, or not.
+#[derive(Clone, Debug)]
+pub(super) struct Trouble {
+    pub(super) kind: Kind,
+    pub(super) what: String,
+    pub(super) until: Option<Timestamp>,
+}
+
+impl Out<'_> {
+    /// Names the session.
+    pub(super) fn session(&mut self, id: Option<&str>) {
+        let Some(id) = id.filter(|id| !id.is_empty()) else { return };
+        let id = clip(id, NAME_MAX);
+        if self.memory.session.as_deref() != Some(&*id) {
+            self.memory.session = Some(id.clone());
+            (self.sink)(Fact::Session(id));
+        }
+    }
+
+    /// Returns whether this is the session that was named first, or none is known.
+    pub(super) fn is_main(&self, id: Option<&str>) -> bool {
+        id.is_none() || self.memory.session.is_none() || self.memory.session.as_deref() == id
+    }
+
+    /// A tool was called; calls with a name are told once.
+    pub(super) fn tool(&mut self, call: Option<&str>, name: &str) {
+        self.worked();
+        if let Some(call) = call.filter(|call| !call.is_empty()) {
+            let call = clip(call, NAME_MAX);
+            if self.memory.calls.contains(&call) {
+                return;
+            }
+            remember(&mut self.memory.calls, call);
+        }
+        let name = if name.is_empty() { "tool" } else { name };
+        (self.sink)(Fact::Tool { name: clip(name, NAME_MAX) });
+    }
+
+    /// The agent went on: trouble before this was overcome.
+    pub(super) fn worked(&mut self) {
+        self.memory.trouble = None;
+    }
+
+    /// Gives out the total costs if they grew.
+    pub(super) fn spent(&mut self, total: Cost) {
+        let known = self.memory.spent;
+        let most = Cost {
+            tokens: known.tokens.max(total.tokens),
+            micro_dollars: known.micro_dollars.max(total.micro_dollars),
+        };
+        if most != known {
+            self.memory.spent = most;
+            (self.sink)(Fact::Spent { tokens: most.tokens, micro_dollars: most.micro_dollars });
+        }
+    }
+
+    /// The host tries again by itself.
+    pub(super) fn retrying(&mut self, what: &str, until: Option<Timestamp>) {
+        let until = until.or_else(|| resets_at(what, self.now, self.zone));
+        (self.sink)(Fact::Retrying { what: clip(what, WHAT_MAX), until });
+    }
+
+    /// Notes an error in the host's or the service's own words.
+    pub(super) fn error(&mut self, text: &str) {
+        self.trouble(trouble::kind(text), text, None);
+    }
+
+    /// Notes an error whose kind is known. A limit is not forgotten for a vaguer word about it.
+    pub(super) fn trouble(&mut self, kind: Kind, what: &str, until: Option<Timestamp>) {
+        let mut until = until.or_else(|| resets_at(what, self.now, self.zone));
+        let mut kind = kind;
+        let mut what = clip(what, WHAT_MAX);
+        if let Some(known) = &self.memory.trouble {
+            if what.is_empty() || known.kind == Kind::Limit && kind == Kind::Error {
+                (kind, what) = (known.kind, known.what.clone());
+            }
+            until = if kind == Kind::Limit { known.until.or(until) } else { until };
+        }
+        self.memory.trouble = Some(Trouble { kind, what, until });
+    }
+
+    /// Returns whether something went wrong after which the agent did nothing.
+    pub(super) fn is_troubled(&self) -> bool {
+        self.memory.trouble.is_some()
+    }
+
+    /// Returns the moment so many milliseconds from now.
+    pub(super) fn in_millis(&self, millis: f64) -> Option<Timestamp> {
+        let millis = (0.0..MILLIS_MAX).contains(&millis).then_some(millis as u64)?;
+        Some(self.now.after(Duration::from_millis(millis)))
+    }
+
+    /// The host's last word, after what explains it.
+    pub(super) fn ended(&mut self, ok: bool, what: Option<&str>) {
+        if ok {
+            self.worked();
+        }
+        let why = self.memory.trouble.as_ref().map(|trouble| trouble.what.clone());
+        self.finish();
+        let what = what.map(|what| clip(what, WHAT_MAX)).filter(|what| !what.is_empty());
+        (self.sink)(Fact::Ended { ok, what: what.or(why) });
+    }
+
+    /// Nothing follows: the trouble that is left was the end.
+    pub(super) fn finish(&mut self) {
+        match self.memory.trouble.take() {
+            Some(Trouble { kind: Kind::Limit, what, until }) => {
+                (self.sink)(Fact::Limited { what, until });
+            }
+            Some(Trouble { kind: Kind::Error, what, .. }) => (self.sink)(Fact::Failed { what }),
+            None => {}
+        }
+    }
+}
+
+/// Costs of parts that may be told more than once.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    settled: Cost,
+    recent: VecDeque<(String, Cost)>,
+}
+
+impl Ledger {
+    /// Notes what the part of this name costs, replacing a smaller sum for the same part.
+    pub(super) fn note(&mut self, part: &str, cost: Cost) {
+        if let Some((_, known)) = self.recent.iter_mut().find(|(name, _)| name == part) {
+            known.tokens = known.tokens.max(cost.tokens);
+            known.micro_dollars = known.micro_dollars.max(cost.micro_dollars);
+            return;
+        }
+        if self.recent.len() >= RECENT_MAX
+            && let Some((_, old)) = self.recent.pop_front()
+        {
+            self.settled = self.settled.plus(old);
+        }
+        self.recent.push_back((part.to_owned(), cost));
+    }
+
+    /// Returns the sum of all parts.
+    pub(super) fn total(&self) -> Cost {
+        self.recent.iter().fold(self.settled, |sum, (_, cost)| sum.plus(*cost))
+    }
+}
+
+impl Cost {
+    pub(super) fn plus(self, more: Self) -> Self {
+        Self {
+            tokens: self.tokens.saturating_add(more.tokens),
+            micro_dollars: self.micro_dollars.saturating_add(more.micro_dollars),
+        }
+    }
+
+    /// Adds up the members of these names.
+    pub(super) fn of_tokens(usage: &Value, names: &[&str]) -> Self {
+        let counts = names.iter().filter_map(|name| usage.get(name).and_then(count));
+        Self { tokens: counts.fold(0, u64::saturating_add), micro_dollars: 0 }
+    }
+
+    /// Adds a price in dollars.
+    pub(super) fn with_dollars(self, dollars: Option<&Value>) -> Self {
+        let dollars = dollars.and_then(Value::as_f64).filter(|dollars| *dollars > 0.0);
+        // A float that is too large becomes the largest integer.
+        Self { micro_dollars: (dollars.unwrap_or(0.0) * 1e6).round() as u64, ..self }
+    }
+}
+
+/// Members of usage records that do not overlap, in the spellings of Claude's kin.
+pub(super) const CLAUDE_TOKENS: [&str; 8] = [
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+    "inputTokens",
+    "outputTokens",
+    "cacheReadInputTokens",
+    "cacheCreationInputTokens",
+];
+
+/// Returns a number that counts something.
+pub(super) fn count(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_f64().filter(|n| *n >= 0.0).map(|n| n as u64))
+}
+
+/// Returns the string at a path like `/error/message`.
+pub(super) fn text<'v>(value: &'v Value, path: &str) -> Option<&'v str> {
+    value.pointer(path)?.as_str()
+}
+
+/// Makes one line of a text and cuts it to so many characters.
+pub(super) fn clip(text: &str, most: usize) -> String {
+    let mut clipped = String::new();
+    for word in text.split_whitespace() {
+        if !clipped.is_empty() {
+            clipped.push(' ');
+        }
+        clipped.extend(word.chars().take(most));
+        if clipped.len() >= most.saturating_mul(4) {
+            break;
+        }
+    }
+    match clipped.char_indices().nth(most) {
+        Some((end, _)) => clipped[..end].trim_end().to_owned(),
+        None => clipped,
+    }
+}
+
+fn remember(calls: &mut VecDeque<String>, call: String) {
+    if calls.len() >= RECENT_MAX {
+        calls.pop_front();
+    }
+    calls.push_back(call);
+}
+
+/// How many calls and messages are told apart from later copies: copies come soon.
+const RECENT_MAX: usize = 256;
+
+/// The most characters of a name.
+const NAME_MAX: usize = 200;
+
+/// The most characters of what a host says.
+const WHAT_MAX: usize = 300;
+
+/// A retry that is further away than a year is a mistake.
+const MILLIS_MAX: f64 = 366.0 * 24.0 * 3_600_000.0;

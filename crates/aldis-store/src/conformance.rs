@@ -1,0 +1,196 @@
+//! What every backend must do, as checks that anybody with a backend can run.
+//!
+//! Each check takes a store that nobody else uses and panics with what it found. Run them all
+//! with [`check`], or one by one from [`CHECKS`] to see them by name.
+
+mod coordination;
+mod effects;
+mod listing;
+mod steps;
+mod text;
+
+use std::fmt::Debug;
+
+use aldis_core::time::Timestamp;
+
+use crate::error::CommitError;
+use crate::record::Run;
+use crate::step::{
+    Committed, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, Step, TimerChange,
+};
+use crate::store::Store;
+
+/// One thing a backend must do.
+#[derive(Clone, Copy, Debug)]
+pub struct Check {
+    /// What it must do, as a name.
+    pub name: &'static str,
+    /// Tries it on an empty store; panics if the store does something else.
+    pub run: fn(&dyn Store),
+}
+
+macro_rules! checks {
+    ($($module:ident :: { $($name:ident),+ $(,)? }),+ $(,)?) => {
+        &[$($(Check { name: stringify!($name), run: $module::$name }),+),+]
+    };
+}
+
+/// Everything a backend must do.
+pub const CHECKS: &[Check] = checks![
+    steps::{
+        the_first_step_creates_the_run,
+        each_step_raises_the_revision,
+        a_stale_step_changes_nothing,
+        a_step_of_a_missing_run_is_refused,
+        a_known_source_changes_nothing,
+        a_source_twice_in_one_step_is_refused,
+        sources_belong_to_their_run,
+        a_refused_step_leaves_no_trace,
+        steps_of_racing_threads_are_all_counted,
+        a_turn_admits_its_own_thread,
+    },
+    effects::{
+        effects_wait_in_order,
+        effects_wait_until_they_are_due,
+        a_key_is_never_enqueued_twice,
+        an_effect_is_pending_until_it_is_done,
+        a_step_can_close_its_own_effects,
+        a_step_cannot_close_the_effects_of_others,
+        a_failed_effect_comes_back,
+        an_effect_that_was_given_up_stays_visible,
+    },
+    coordination::{
+        timers_come_due_in_order,
+        a_timer_can_be_moved_and_cleared,
+        a_lease_keeps_others_out,
+        an_expired_lease_passes_on,
+        a_lease_can_be_kept,
+        a_lost_lease_cannot_be_kept,
+        a_released_lease_is_free,
+        the_same_name_takes_over_from_itself,
+        an_old_fencing_number_writes_nothing,
+        being_fenced_is_said_first,
+        leases_of_missing_runs_are_refused,
+        a_lease_survives_steps,
+    },
+    listing::{
+        runs_are_listed_newest_first,
+        runs_are_filtered,
+        events_are_read_in_pages,
+        decisions_are_read_backwards_across_runs,
+        missing_things_are_not_errors,
+        limits_hold,
+        only_old_ended_runs_are_pruned,
+        pruning_forgets_everything,
+        pruning_keeps_what_is_still_to_be_done,
+    },
+    text::{
+        any_text_comes_back_as_it_was,
+        text_is_compared_exactly,
+        huge_text_comes_back_as_it_was,
+        extreme_moments_come_back_as_they_were,
+        extreme_numbers_are_only_refused,
+    },
+];
+
+/// Runs every check on a store of its own.
+///
+/// # Panics
+///
+/// When the backend fails one; the message names it.
+pub fn check(mut open: impl FnMut(&Check) -> Box<dyn Store>) {
+    for check in CHECKS {
+        let store = open(check);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            (check.run)(&*store);
+        }));
+        assert!(outcome.is_ok(), "the check `{}` failed, see above", check.name);
+    }
+}
+
+/// Takes the value, or panics with the error and the line that asked.
+#[track_caller]
+fn ok<T, E: Debug>(result: Result<T, E>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("unexpected {error:?}"),
+    }
+}
+
+/// Takes the value, or panics with the line that asked.
+#[track_caller]
+fn some<T>(option: Option<T>) -> T {
+    let Some(value) = option else { panic!("unexpected None") };
+    value
+}
+
+#[track_caller]
+fn id(text: &str) -> RunId {
+    ok(RunId::new(text))
+}
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+fn record() -> RunRecord {
+    RunRecord {
+        project: "aldis".to_owned(),
+        session: Some("session-1".to_owned()),
+        machine: "run".to_owned(),
+        title: "Fix the tests".to_owned(),
+        active: true,
+        state: r#"{"iteration":0}"#.to_owned(),
+    }
+}
+
+fn event(kind: &str, source: Option<&str>) -> NewEvent {
+    NewEvent {
+        kind: kind.to_owned(),
+        body: format!(r#"{{"{kind}":true}}"#),
+        source: source.map(str::to_owned),
+        at: at(1_000),
+    }
+}
+
+fn decision(body: &str) -> NewDecision {
+    NewDecision { body: body.to_owned(), at: at(1_000) }
+}
+
+fn effect(key: &str, due: i64) -> NewEffect {
+    NewEffect {
+        key: key.to_owned(),
+        kind: "notify".to_owned(),
+        body: format!(r#"{{"to":"{key}"}}"#),
+        due: at(due),
+    }
+}
+
+fn set(key: &str, due: i64) -> TimerChange {
+    TimerChange::Set { key: key.to_owned(), due: at(due) }
+}
+
+/// A step that changes nothing but the revision.
+fn step(run: &str, expected: u64) -> Step {
+    Step::new(id(run), Revision(expected), record(), at(1_000))
+}
+
+/// Commits a first step.
+#[track_caller]
+fn create(store: &dyn Store, run: &str) -> Committed {
+    ok(store.commit(&step(run, 0)))
+}
+
+#[track_caller]
+fn stored(store: &dyn Store, run: &str) -> Run {
+    some(ok(store.run(&id(run))))
+}
+
+/// Commits a step that must be refused, and returns why.
+#[track_caller]
+fn refused(store: &dyn Store, step: &Step) -> CommitError {
+    match store.commit(step) {
+        Ok(committed) => panic!("unexpected {committed:?}"),
+        Err(error) => error,
+    }
+}

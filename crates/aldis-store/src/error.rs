@@ -1,0 +1,173 @@
+//! What can go wrong: refusals are for code to branch on, store errors for people to read.
+
+use std::io;
+use std::path::Path;
+
+use aldis_core::time::Timestamp;
+
+use crate::step::{Revision, RunId};
+
+/// The store could not do its work. The message names the place and the remedy.
+///
+/// After a failed write the outcome is unknown: the step may be there. Repeating the very same step
+/// is safe, because one that was written after all is then refused as
+/// [`CommitError::Conflict`] or [`CommitError::Duplicate`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Somebody else held the database for too long.
+    #[error("{place} is held by another process; try again, or find the process that hangs")]
+    Busy {
+        /// Which store.
+        place: String,
+    },
+    /// No space left. Nothing acknowledged is lost.
+    #[error("no space left for {place}; free some and try again, nothing recorded is lost")]
+    Full {
+        /// Which store.
+        place: String,
+    },
+    /// The store can be read but not written.
+    #[error("{place} cannot be written ({detail}); make it writable, or choose another directory")]
+    ReadOnly {
+        /// Which store.
+        place: String,
+        /// What the system said.
+        detail: String,
+    },
+    /// What is stored is not what was written, or is not ours.
+    #[error(
+        "{place} is damaged or no Aldis database ({detail}); move it away, or restore a backup"
+    )]
+    Corrupt {
+        /// Which store.
+        place: String,
+        /// What was found.
+        detail: String,
+    },
+    /// A newer version has been here. It may have changed meanings, so nothing is touched.
+    #[error(
+        "{place} was written by a newer version (schema {found}, this one knows {known}); \
+         update this program"
+    )]
+    NewerSchema {
+        /// Which store.
+        place: String,
+        /// The schema it has.
+        found: u32,
+        /// The newest one this program knows.
+        known: u32,
+    },
+    /// The SQLite library can damage a database that several processes use.
+    #[error("SQLite {version} is too old; build with 3.51.3 or newer (the bundled one is)")]
+    OldLibrary {
+        /// Its version.
+        version: &'static str,
+    },
+    /// The place is not one to keep state in: others could read or replace it.
+    #[error("refusing to use {place}: {why}")]
+    Unsafe {
+        /// The file or directory.
+        place: String,
+        /// What is wrong with it, and the remedy.
+        why: &'static str,
+    },
+    /// The system failed. The connection is not used again; the next call opens a new one.
+    #[error("failed to {doing} in {place}: {detail}; check the disk and the permissions")]
+    Io {
+        /// Which store.
+        place: String,
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        detail: String,
+    },
+    /// Anything else.
+    #[error("failed to {doing} in {place}: {detail}")]
+    Other {
+        /// Which store.
+        place: String,
+        /// What was being done.
+        doing: &'static str,
+        /// What went wrong.
+        detail: String,
+    },
+}
+
+impl StoreError {
+    /// Sorts an error of the file system.
+    pub(crate) fn from_io(error: &io::Error, place: &Path, doing: &'static str) -> Self {
+        let place = place.display().to_string();
+        let detail = error.to_string();
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { place },
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+                Self::ReadOnly { place, detail }
+            }
+            _ => Self::Io { place, doing, detail },
+        }
+    }
+}
+
+/// Why a step was not committed. Nothing of it was written, except where [`StoreError`] says that
+/// the outcome is unknown.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// Somebody else stepped the run first: read it again, decide again, and retry.
+    #[error("the run moved on to revision {found} meanwhile")]
+    Conflict {
+        /// Where the run stands.
+        found: Revision,
+    },
+    /// This delivery has been recorded before; its event tells with what result.
+    #[error("`{source_key}` has already been recorded")]
+    Duplicate {
+        /// The source that is known, or that the step names twice.
+        source_key: String,
+    },
+    /// The writer's lease has passed to somebody else: stop coordinating this run.
+    #[error("another coordinator took over (fencing number {current})")]
+    Fenced {
+        /// The number that counts.
+        current: u64,
+    },
+    /// The step is not the first one, and there is no such run.
+    #[error("there is no run `{run}`")]
+    NoSuchRun {
+        /// The run that is missing.
+        run: RunId,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a lease was not given or kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LeaseError {
+    /// Somebody else holds it.
+    #[error("`{holder}` coordinates this run until {until}")]
+    Held {
+        /// Who.
+        holder: String,
+        /// When to ask again.
+        until: Timestamp,
+    },
+    /// It was released, or somebody else took it: stop coordinating this run.
+    #[error("the lease was lost (fencing number {current})")]
+    Lost {
+        /// The number that counts.
+        current: u64,
+    },
+    /// There is no such run.
+    #[error("there is no run `{run}`")]
+    NoSuchRun {
+        /// The run that is missing.
+        run: RunId,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,31 @@
+//! A durable home for runs: one atomic write per step, and nothing acknowledged before it is safe.
+//!
+//! A machine decides, [`Store::commit`] makes the decision durable, and only then does anybody act.
+//! There is no other way to write events, state, effects or timers, so nobody can crash between
+//! two of them. Start reading at [`Store`]; [`SqliteStore`] is the embedded database, [`MemoryStore`]
+//! the one for simulators, and [`conformance`] is what both must do.
+//!
+//! Absent on purpose: a clock (times are arguments), async (a hook process has no runtime), and any
+//! meaning of what is stored (bodies and states are text to this crate).
+
+pub mod conformance;
+mod error;
+mod gate;
+mod memory;
+mod record;
+mod sqlite;
+mod step;
+mod store;
+
+pub use error::{CommitError, LeaseError, StoreError};
+pub use memory::{Fault, FaultKind, MemoryStore, When};
+pub use record::{
+    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Run, RunFilter,
+    Timer,
+};
+pub use sqlite::SqliteStore;
+pub use step::{
+    BadRunId, Committed, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, Step,
+    TimerChange,
+};
+pub use store::{Store, Turn};

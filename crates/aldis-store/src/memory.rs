@@ -1,0 +1,168 @@
+//! A store without a disk: for simulators and tests, with faults on command.
+//!
+//! Also the plainest statement of what a store does, which the property tests hold SQLite to.
+
+mod faults;
+mod tables;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use aldis_core::time::Timestamp;
+
+use self::faults::Faults;
+pub use self::faults::{Fault, FaultKind, When};
+use self::tables::Tables;
+use crate::error::{CommitError, LeaseError, StoreError};
+use crate::gate::Gate;
+use crate::record::{
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Run, RunFilter, Timer,
+};
+use crate::step::{Committed, RunId, Step};
+use crate::store::{Store, Turn};
+
+/// Keeps runs as long as it lives. Deterministic: the same calls give the same answers.
+#[derive(Debug)]
+pub struct MemoryStore {
+    inner: Mutex<Inner>,
+    gate: Gate,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    tables: Tables,
+    faults: Faults,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self { inner: Mutex::default(), gate: Gate::local() }
+    }
+}
+
+impl MemoryStore {
+    /// Creates an empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets the `nth` write from now fail: 1 is the next one. Every method that changes something
+    /// is a write, also when it would have been refused. Faults for the same write: the last counts.
+    pub fn fail_nth(&self, nth: u64, fault: Fault) {
+        self.inner().faults.plan(nth, fault);
+    }
+
+    /// Lets the next write fail.
+    pub fn fail_next(&self, fault: Fault) {
+        self.fail_nth(1, fault);
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Tables) -> T) -> T {
+        read(&self.inner().tables)
+    }
+
+    /// Does one write, or fails before or after it as planned.
+    fn write<T, E: From<StoreError>>(
+        &self,
+        write: impl FnOnce(&mut Tables) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let _inside = self.gate.enter()?;
+        let mut inner = self.inner();
+        let Some(fault) = inner.faults.next_write() else { return write(&mut inner.tables) };
+        if fault.when == When::After {
+            // A refusal has no outcome to be unsure of.
+            write(&mut inner.tables)?;
+        }
+        Err(fault.kind.error().into())
+    }
+}
+
+impl Store for MemoryStore {
+    fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
+        Ok(self.read(|tables| tables.run(id)))
+    }
+
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
+        Ok(self.read(|tables| tables.runs(filter)))
+    }
+
+    fn commit(&self, step: &Step) -> Result<Committed, CommitError> {
+        self.write(|tables| tables.commit(step))
+    }
+
+    fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
+        Ok(self.read(|tables| tables.events(run, after, limit)))
+    }
+
+    fn event_by_source(&self, run: &RunId, source: &str) -> Result<Option<Event>, StoreError> {
+        Ok(self.read(|tables| tables.event_by_source(run, source)))
+    }
+
+    fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<Decision>, StoreError> {
+        Ok(self.read(|tables| tables.decisions(filter)))
+    }
+
+    fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {
+        Ok(self.read(|tables| tables.pending_effects(filter)))
+    }
+
+    fn effect(&self, key: &str) -> Result<Option<Effect>, StoreError> {
+        Ok(self.read(|tables| tables.effect(key)))
+    }
+
+    fn effect_done(&self, key: &str) -> Result<bool, StoreError> {
+        self.write(|tables| Ok(tables.effect_done(key, None)))
+    }
+
+    fn effect_failed(
+        &self,
+        key: &str,
+        next: Option<Timestamp>,
+        error: &str,
+    ) -> Result<bool, StoreError> {
+        self.write(|tables| Ok(tables.effect_failed(key, next, error)))
+    }
+
+    fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {
+        Ok(self.read(|tables| tables.due_timers(now, limit)))
+    }
+
+    fn next_timer(&self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.read(Tables::next_timer))
+    }
+
+    fn acquire_lease(
+        &self,
+        run: &RunId,
+        holder: &str,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError> {
+        self.write(|tables| tables.acquire_lease(run, holder, now, ttl))
+    }
+
+    fn renew_lease(
+        &self,
+        lease: &Lease,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError> {
+        self.write(|tables| tables.renew_lease(lease, now, ttl))
+    }
+
+    fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError> {
+        self.write(|tables| Ok(tables.release_lease(lease)))
+    }
+
+    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError> {
+        Ok(Box::new(self.gate.enter()?))
+    }
+
+    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {
+        self.write(|tables| Ok(tables.prune(ended_before)))
+    }
+}

@@ -1,0 +1,324 @@
+//! The tables, and what may be done with them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use aldis_core::time::Timestamp;
+
+use crate::error::{CommitError, LeaseError};
+use crate::record::{
+    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Run, RunFilter,
+    Timer,
+};
+use crate::step::{Committed, NewEffect, Revision, RunId, Step, TimerChange};
+
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    runs: BTreeMap<RunId, Row>,
+    /// In order of their sequence numbers.
+    decisions: Vec<Decision>,
+    decisions_ever: u64,
+    /// In the order they were enqueued.
+    outbox: Vec<Effect>,
+    keys: BTreeSet<String>,
+    runs_ever: u64,
+}
+
+#[derive(Debug)]
+struct Row {
+    /// Grows with each run that is created.
+    number: u64,
+    run: Run,
+    events: Vec<Event>,
+    sources: BTreeMap<String, usize>,
+    timers: BTreeMap<String, Timestamp>,
+    /// Who holds the lease, and until when.
+    lease: Option<(String, Timestamp)>,
+}
+
+impl Tables {
+    pub(super) fn run(&self, id: &RunId) -> Option<Run> {
+        self.runs.get(id).map(|row| row.run.clone())
+    }
+
+    pub(super) fn runs(&self, filter: &RunFilter) -> Vec<Run> {
+        let mut rows: Vec<&Row> = self.runs.values().filter(|row| passes(row, filter)).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.number));
+        rows.into_iter().take(filter.limit).map(|row| row.run.clone()).collect()
+    }
+
+    pub(super) fn commit(&mut self, step: &Step) -> Result<Committed, CommitError> {
+        self.admit(step)?;
+        let revision = Revision(step.expected.0 + 1);
+        let row = self.runs.entry(step.run.clone()).or_insert_with(|| {
+            self.runs_ever += 1;
+            Row::new(self.runs_ever, step)
+        });
+        row.run.revision = revision;
+        row.run.updated = step.at;
+        row.run.record = step.record.clone();
+        row.append(step);
+        row.arm(&step.timers);
+        let committed = Committed { revision, last_event: row.run.last_event };
+        for new in &step.decisions {
+            self.decisions_ever += 1;
+            self.decisions.push(Decision {
+                seq: self.decisions_ever,
+                run: step.run.clone(),
+                revision,
+                at: new.at,
+                body: new.body.clone(),
+            });
+        }
+        for new in &step.effects {
+            self.enqueue(&step.run, new);
+        }
+        for key in &step.done {
+            self.effect_done(key, Some(&step.run));
+        }
+        Ok(committed)
+    }
+
+    /// Refuses what must not be written, in the order the trait promises.
+    fn admit(&self, step: &Step) -> Result<(), CommitError> {
+        let row = self.runs.get(&step.run);
+        let current = row.map_or(0, |row| row.run.fence);
+        if step.fence.is_some_and(|fence| fence != current) {
+            return Err(CommitError::Fenced { current });
+        }
+        let mut fresh = BTreeSet::new();
+        for source in step.events.iter().filter_map(|event| event.source.as_ref()) {
+            if !fresh.insert(source) || row.is_some_and(|row| row.sources.contains_key(source)) {
+                return Err(CommitError::Duplicate { source_key: source.clone() });
+            }
+        }
+        let found = row.map_or(Revision(0), |row| row.run.revision);
+        if found == step.expected {
+            Ok(())
+        } else if row.is_none() {
+            Err(CommitError::NoSuchRun { run: step.run.clone() })
+        } else {
+            Err(CommitError::Conflict { found })
+        }
+    }
+
+    fn enqueue(&mut self, run: &RunId, new: &NewEffect) {
+        if self.keys.insert(new.key.clone()) {
+            self.outbox.push(Effect {
+                key: new.key.clone(),
+                run: run.clone(),
+                kind: new.kind.clone(),
+                body: new.body.clone(),
+                due: new.due,
+                attempts: 0,
+                error: None,
+                state: EffectState::Pending,
+            });
+        }
+    }
+
+    pub(super) fn events(&self, run: &RunId, after: u64, limit: usize) -> Vec<Event> {
+        let events = self.runs.get(run).map_or(&[][..], |row| &row.events);
+        events.iter().filter(|event| event.seq > after).take(limit).cloned().collect()
+    }
+
+    pub(super) fn event_by_source(&self, run: &RunId, source: &str) -> Option<Event> {
+        let row = self.runs.get(run)?;
+        row.sources.get(source).map(|at| row.events[*at].clone())
+    }
+
+    pub(super) fn decisions(&self, filter: &DecisionFilter) -> Vec<Decision> {
+        self.decisions
+            .iter()
+            .rev()
+            .filter(|decision| filter.before.is_none_or(|before| decision.seq < before))
+            .filter(|decision| filter.run.as_ref().is_none_or(|run| decision.run == *run))
+            .take(filter.limit)
+            .cloned()
+            .collect()
+    }
+
+    pub(super) fn pending_effects(&self, filter: &EffectFilter) -> Vec<Effect> {
+        self.outbox
+            .iter()
+            .filter(|effect| effect.state == EffectState::Pending && effect.due <= filter.due_by)
+            .filter(|effect| filter.run.as_ref().is_none_or(|run| effect.run == *run))
+            .take(filter.limit)
+            .cloned()
+            .collect()
+    }
+
+    pub(super) fn effect(&self, key: &str) -> Option<Effect> {
+        self.outbox.iter().find(|effect| effect.key == key).cloned()
+    }
+
+    /// Marks an effect, of `run` only if one is given.
+    pub(super) fn effect_done(&mut self, key: &str, run: Option<&RunId>) -> bool {
+        let pending = self.pending(key).filter(|effect| run.is_none_or(|run| effect.run == *run));
+        pending.map(|effect| effect.state = EffectState::Done).is_some()
+    }
+
+    pub(super) fn effect_failed(
+        &mut self,
+        key: &str,
+        next: Option<Timestamp>,
+        error: &str,
+    ) -> bool {
+        let Some(effect) = self.pending(key) else { return false };
+        effect.attempts += 1;
+        effect.error = Some(error.to_owned());
+        match next {
+            Some(next) => effect.due = next,
+            None => effect.state = EffectState::GivenUp,
+        }
+        true
+    }
+
+    fn pending(&mut self, key: &str) -> Option<&mut Effect> {
+        self.outbox
+            .iter_mut()
+            .find(|effect| effect.key == key && effect.state == EffectState::Pending)
+    }
+
+    pub(super) fn due_timers(&self, now: Timestamp, limit: usize) -> Vec<Timer> {
+        let mut due: Vec<Timer> = self
+            .runs
+            .iter()
+            .flat_map(|(run, row)| row.timers.iter().map(move |timer| (run, timer)))
+            .filter(|(_, (_, due))| **due <= now)
+            .map(|(run, (key, due))| Timer { run: run.clone(), key: key.clone(), due: *due })
+            .collect();
+        // The tables are sorted by run and key, and sorting is stable.
+        due.sort_by_key(|timer| timer.due);
+        due.truncate(limit);
+        due
+    }
+
+    pub(super) fn next_timer(&self) -> Option<Timestamp> {
+        self.runs.values().flat_map(|row| row.timers.values()).min().copied()
+    }
+
+    pub(super) fn acquire_lease(
+        &mut self,
+        run: &RunId,
+        holder: &str,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError> {
+        let row = self.row(run)?;
+        if let Some((other, until)) = &row.lease
+            && other != holder
+            && *until > now
+        {
+            return Err(LeaseError::Held { holder: other.clone(), until: *until });
+        }
+        row.run.fence += 1;
+        Ok(row.lend(holder, now.after(ttl)))
+    }
+
+    pub(super) fn renew_lease(
+        &mut self,
+        lease: &Lease,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError> {
+        let row = self.row(&lease.run)?;
+        if row.is_lent(lease) {
+            Ok(row.lend(&lease.holder, now.after(ttl)))
+        } else {
+            Err(LeaseError::Lost { current: row.run.fence })
+        }
+    }
+
+    pub(super) fn release_lease(&mut self, lease: &Lease) -> bool {
+        let row = self.runs.get_mut(&lease.run).filter(|row| row.is_lent(lease));
+        row.map(|row| row.lease = None).is_some()
+    }
+
+    pub(super) fn prune(&mut self, ended_before: Timestamp) -> usize {
+        let busy: BTreeSet<RunId> = self
+            .outbox
+            .iter()
+            .filter(|effect| effect.state == EffectState::Pending)
+            .map(|effect| effect.run.clone())
+            .collect();
+        let before = self.runs.len();
+        self.runs.retain(|id, row| {
+            row.run.record.active || row.run.updated >= ended_before || busy.contains(id)
+        });
+        self.decisions.retain(|decision| self.runs.contains_key(&decision.run));
+        self.outbox.retain(|effect| self.runs.contains_key(&effect.run));
+        self.keys = self.outbox.iter().map(|effect| effect.key.clone()).collect();
+        before - self.runs.len()
+    }
+
+    fn row(&mut self, run: &RunId) -> Result<&mut Row, LeaseError> {
+        self.runs.get_mut(run).ok_or_else(|| LeaseError::NoSuchRun { run: run.clone() })
+    }
+}
+
+impl Row {
+    fn new(number: u64, step: &Step) -> Self {
+        let run = Run {
+            id: step.run.clone(),
+            revision: Revision(0),
+            last_event: 0,
+            created: step.at,
+            updated: step.at,
+            fence: 0,
+            record: step.record.clone(),
+        };
+        Self {
+            number,
+            run,
+            events: Vec::new(),
+            sources: BTreeMap::new(),
+            timers: BTreeMap::new(),
+            lease: None,
+        }
+    }
+
+    fn append(&mut self, step: &Step) {
+        for new in &step.events {
+            self.run.last_event += 1;
+            if let Some(source) = &new.source {
+                self.sources.insert(source.clone(), self.events.len());
+            }
+            self.events.push(Event {
+                run: step.run.clone(),
+                seq: self.run.last_event,
+                at: new.at,
+                kind: new.kind.clone(),
+                body: new.body.clone(),
+                source: new.source.clone(),
+            });
+        }
+    }
+
+    fn arm(&mut self, changes: &[TimerChange]) {
+        for change in changes {
+            match change {
+                TimerChange::Set { key, due } => self.timers.insert(key.clone(), *due),
+                TimerChange::Clear { key } => self.timers.remove(key),
+            };
+        }
+    }
+
+    fn lend(&mut self, holder: &str, until: Timestamp) -> Lease {
+        self.lease = Some((holder.to_owned(), until));
+        Lease { run: self.run.id.clone(), holder: holder.to_owned(), fence: self.run.fence, until }
+    }
+
+    fn is_lent(&self, lease: &Lease) -> bool {
+        self.run.fence == lease.fence
+            && self.lease.as_ref().is_some_and(|(holder, _)| *holder == lease.holder)
+    }
+}
+
+fn passes(row: &Row, filter: &RunFilter) -> bool {
+    let record = &row.run.record;
+    (filter.projects.is_empty() || filter.projects.contains(&record.project))
+        && filter.machine.as_ref().is_none_or(|machine| record.machine == *machine)
+        && filter.active.is_none_or(|active| record.active == active)
+        && filter.session.as_ref().is_none_or(|session| record.session.as_ref() == Some(session))
+}

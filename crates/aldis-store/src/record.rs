@@ -1,0 +1,169 @@
+//! What comes back out of a store: rows as they are read, and the filters that choose them.
+
+use aldis_core::time::Timestamp;
+
+use crate::step::{Revision, RunId, RunRecord};
+
+/// A run as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Its name.
+    pub id: RunId,
+    /// How many steps it has taken.
+    pub revision: Revision,
+    /// The number of its last event; 0 when it has none.
+    pub last_event: u64,
+    /// When its first step was taken.
+    pub created: Timestamp,
+    /// When its last step was taken.
+    pub updated: Timestamp,
+    /// The fencing number of its last lease; 0 when there never was one.
+    pub fence: u64,
+    /// Everything the last step said about it.
+    pub record: RunRecord,
+}
+
+/// Which runs to list. The default lists every run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Of any of these projects; of all projects when empty.
+    pub projects: Vec<String>,
+    /// Of this machine only.
+    pub machine: Option<String>,
+    /// Only those that can still step, or only those that cannot.
+    pub active: Option<bool>,
+    /// Bound to this session only.
+    pub session: Option<String>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+impl Default for RunFilter {
+    fn default() -> Self {
+        Self { projects: Vec::new(), machine: None, active: None, session: None, limit: usize::MAX }
+    }
+}
+
+/// Something that happened in a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Whose history it belongs to.
+    pub run: RunId,
+    /// Its place in that history: 1, 2, 3, without gaps.
+    pub seq: u64,
+    /// When it happened.
+    pub at: Timestamp,
+    /// What kind of event it is.
+    pub kind: String,
+    /// The event, as JSON.
+    pub body: String,
+    /// Where it came from, if it can be delivered twice.
+    pub source: Option<String>,
+}
+
+/// A decision that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Its place among the decisions of all runs. Grows, is never reused, may have gaps.
+    pub seq: u64,
+    /// Whose decision it is.
+    pub run: RunId,
+    /// The revision whose step made it.
+    pub revision: Revision,
+    /// When it was made.
+    pub at: Timestamp,
+    /// The decision, as JSON.
+    pub body: String,
+}
+
+/// Which decisions to list. The default lists every decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecisionFilter {
+    /// Of this run only.
+    pub run: Option<RunId>,
+    /// Only those before this sequence number: how a next page is asked for.
+    pub before: Option<u64>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+impl Default for DecisionFilter {
+    fn default() -> Self {
+        Self { run: None, before: None, limit: usize::MAX }
+    }
+}
+
+/// Something the world must do, or has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// Unique in the store. Receivers use it to recognise a repeat.
+    pub key: String,
+    /// Whose step asked for it.
+    pub run: RunId,
+    /// What kind of effect it is.
+    pub kind: String,
+    /// The effect, as JSON.
+    pub body: String,
+    /// Not to be tried before.
+    pub due: Timestamp,
+    /// How often it was tried and failed.
+    pub attempts: u32,
+    /// What went wrong the last time.
+    pub error: Option<String>,
+    /// How it stands.
+    pub state: EffectState,
+}
+
+/// How an effect stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EffectState {
+    /// Still to be performed.
+    Pending,
+    /// Performed at least once.
+    Done,
+    /// Failed for good; nobody will try again.
+    GivenUp,
+}
+
+/// Which pending effects to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EffectFilter {
+    /// Of this run only.
+    pub run: Option<RunId>,
+    /// Only those due by then.
+    pub due_by: Timestamp,
+    /// At most this many.
+    pub limit: usize,
+}
+
+impl EffectFilter {
+    /// Chooses every effect of every run that is due by `due_by`.
+    pub fn due_by(due_by: Timestamp) -> Self {
+        Self { run: None, due_by, limit: usize::MAX }
+    }
+}
+
+/// An alarm that is set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timer {
+    /// Whose alarm it is.
+    pub run: RunId,
+    /// Unique in its run.
+    pub key: String,
+    /// When it fires.
+    pub due: Timestamp,
+}
+
+/// The right to coordinate a run for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// Which run.
+    pub run: RunId,
+    /// Who holds it.
+    pub holder: String,
+    /// Grows each time the lease is acquired. Steps carry it, so that a holder that slept through
+    /// its successor's term writes nothing.
+    pub fence: u64,
+    /// When others may take it.
+    pub until: Timestamp,
+}

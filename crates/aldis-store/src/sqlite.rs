@@ -1,0 +1,279 @@
+//! The embedded database: one file per user, shared by every process of that user.
+
+mod error;
+mod files;
+mod read;
+mod schema;
+mod write;
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use aldis_core::time::Timestamp;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use self::files::Files;
+use crate::error::{CommitError, LeaseError, StoreError};
+use crate::gate::Gate;
+use crate::record::{
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Run, RunFilter, Timer,
+};
+use crate::step::{Committed, RunId, Step};
+use crate::store::{Store, Turn};
+
+/// Older ones can damage a write-ahead log that several processes share.
+const OLDEST_LIBRARY: i32 = 3_051_003;
+/// Connections kept for the next caller. Each concurrent reader needs one, a writer another.
+const IDLE_MAX: usize = 8;
+
+/// Runs in `aldis.db` in a directory of the user's own.
+///
+/// Any number of threads and processes may have it open. Writers queue at a file lock; readers wait
+/// for nobody. Leaving the process without dropping this is safe at any moment: a write-ahead log
+/// that was left behind is read by whoever comes next.
+#[derive(Debug)]
+pub struct SqliteStore {
+    files: Files,
+    gate: Gate,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl SqliteStore {
+    /// Returns whether there is a database in `dir`, without creating one.
+    pub fn exists(dir: &Path) -> bool {
+        Files::of(dir).is_ok_and(|files| files.db.exists())
+    }
+
+    /// Opens the database in `dir`, creating and migrating what is missing.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unsafe`] when the directory or a file in it is a symbolic link or somebody
+    /// else's; [`StoreError::NewerSchema`]; [`StoreError::OldLibrary`]; and what the system says.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        if rusqlite::version_number() < OLDEST_LIBRARY {
+            return Err(StoreError::OldLibrary { version: rusqlite::version() });
+        }
+        let files = Files::of(dir)?;
+        let gate = Gate::file(files.lock.clone());
+        let store = Self { files, gate, idle: Mutex::default() };
+        let connection = store.connect()?;
+        store.idle().push(connection);
+        Ok(store)
+    }
+
+    /// Leaves without tidying up, for a process that has answered and wants to be gone.
+    ///
+    /// The last one to close a database usually copies the write-ahead log back into it, which
+    /// costs about as much as everything else that a hook does. Committed steps are durable either
+    /// way, and the log is copied back when it has grown.
+    pub fn abandon(self) {
+        self.retire_idle();
+    }
+
+    /// Reads every page and reports the first thing that is wrong. Slow; for doctors, not for hooks.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] with the first finding.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let finding = self.with("check the database", |connection| {
+            connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0))
+        })?;
+        if finding == "ok" { Ok(()) } else { Err(self.corrupt(finding)) }
+    }
+
+    /// Lends a connection to `work`, and takes it back unless it may have seen a failing disk: after
+    /// a failed write or sync, what the connection remembers need not be what is stored.
+    fn with<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let idle = self.idle().pop();
+        let mut connection = idle.map_or_else(|| self.connect(), Ok)?;
+        let result =
+            work(&mut connection).map_err(|error| error::sort(&error, &self.files.db, doing));
+        match &result {
+            Ok(_) | Err(StoreError::Busy { .. } | StoreError::Other { .. }) => {
+                let mut idle = self.idle();
+                if idle.len() < IDLE_MAX {
+                    idle.push(connection);
+                }
+            }
+            Err(_) => {
+                retire(connection);
+                self.retire_idle();
+            }
+        }
+        result
+    }
+
+    /// As [`Self::with`], behind the gate.
+    fn with_turn<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let _inside = self.gate.enter()?;
+        let result = self.with(doing, work)?;
+        if self.files.log_is_long() {
+            // What was written is durable with or without this, and the next writer tries again.
+            self.with("shorten the log", |connection| schema::shorten_log(connection)).ok();
+        }
+        Ok(result)
+    }
+
+    fn connect(&self) -> Result<Connection, StoreError> {
+        let sort = |error| error::sort(&error, &self.files.db, "open the database");
+        let created = self.files.prepare()?;
+        // Whoever finds an empty file waits for the one that is filling it: SQLite does not wait
+        // while the journal mode of a file is changed.
+        let _inside = if created { Some(self.gate.enter()?) } else { None };
+        // No mutex inside SQLite: a connection is lent to one thread at a time.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(&self.files.db, flags).map_err(sort)?;
+        // Before anything else: a newer schema need not even be readable.
+        let found = schema::version(&connection).map_err(sort)?;
+        if found > schema::KNOWN {
+            let place = self.place();
+            return Err(StoreError::NewerSchema { place, found, known: schema::KNOWN });
+        }
+        if found < schema::KNOWN {
+            let _inside = self.gate.enter()?;
+            schema::migrate(&mut connection, schema::MIGRATIONS)
+                .map_err(sort)?
+                .map_err(|finding| self.corrupt(finding.to_owned()))?;
+        }
+        connection.execute_batch(schema::SETTINGS).map_err(sort)?;
+        Ok(connection)
+    }
+
+    fn retire_idle(&self) {
+        let idle = std::mem::take(&mut *self.idle());
+        idle.into_iter().for_each(retire);
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn place(&self) -> String {
+        self.files.db.display().to_string()
+    }
+
+    fn corrupt(&self, detail: String) -> StoreError {
+        StoreError::Corrupt { place: self.place(), detail }
+    }
+}
+
+/// Closes a connection without touching the disk again.
+fn retire(connection: Connection) {
+    // If this cannot be set, closing only does more than it should.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
+    drop(connection);
+}
+
+impl Store for SqliteStore {
+    fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
+        self.with("read a run", |connection| read::run(connection, id))
+    }
+
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
+        self.with("list runs", |connection| read::runs(connection, filter))
+    }
+
+    fn commit(&self, step: &Step) -> Result<Committed, CommitError> {
+        self.with_turn("write a step", |connection| write::step(connection, step))?
+    }
+
+    fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
+        self.with("read events", |connection| read::events(connection, run, after, limit))
+    }
+
+    fn event_by_source(&self, run: &RunId, source: &str) -> Result<Option<Event>, StoreError> {
+        self.with("find an event", |connection| read::event_by_source(connection, run, source))
+    }
+
+    fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<Decision>, StoreError> {
+        self.with("read decisions", |connection| read::decisions(connection, filter))
+    }
+
+    fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {
+        self.with("read the outbox", |connection| read::pending_effects(connection, filter))
+    }
+
+    fn effect(&self, key: &str) -> Result<Option<Effect>, StoreError> {
+        self.with("read the outbox", |connection| read::effect(connection, key))
+    }
+
+    fn effect_done(&self, key: &str) -> Result<bool, StoreError> {
+        self.with_turn("close an effect", |connection| write::effect_done(connection, key, None))
+    }
+
+    fn effect_failed(
+        &self,
+        key: &str,
+        next: Option<Timestamp>,
+        error: &str,
+    ) -> Result<bool, StoreError> {
+        self.with_turn("postpone an effect", |connection| {
+            write::effect_failed(connection, key, next, error)
+        })
+    }
+
+    fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {
+        self.with("read timers", |connection| read::due_timers(connection, now, limit))
+    }
+
+    fn next_timer(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.with("read timers", |connection| read::next_timer(connection))
+    }
+
+    fn acquire_lease(
+        &self,
+        run: &RunId,
+        holder: &str,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError> {
+        self.with_turn("acquire a lease", |connection| {
+            write::acquire_lease(connection, run, holder, now, ttl)
+        })?
+    }
+
+    fn renew_lease(
+        &self,
+        lease: &Lease,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError> {
+        self.with_turn("renew a lease", |connection| {
+            write::renew_lease(connection, lease, now, ttl)
+        })?
+    }
+
+    fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError> {
+        self.with_turn("release a lease", |connection| write::release_lease(connection, lease))
+    }
+
+    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError> {
+        Ok(Box::new(self.gate.enter()?))
+    }
+
+    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {
+        let mut pruned = 0;
+        loop {
+            // One transaction for each batch, so that others get a turn in between.
+            let batch = self.with_turn("delete old runs", |connection| {
+                write::prune(connection, ended_before)
+            })?;
+            pruned += batch;
+            if batch == 0 {
+                return Ok(pruned);
+            }
+        }
+    }
+}

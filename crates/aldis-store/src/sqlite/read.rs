@@ -1,0 +1,244 @@
+//! What is asked of the tables. Every query is one statement, so its answer is of one moment.
+
+use aldis_core::time::Timestamp;
+use rusqlite::types::Type;
+use rusqlite::{Connection, Error, OptionalExtension, Row, ToSql, params};
+
+use crate::record::{
+    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Run, RunFilter, Timer,
+};
+use crate::step::{Revision, RunId, RunRecord};
+
+const RUN: &str = "SELECT id, revision, last_event, created, updated, fence, project, session, \
+                   machine, title, active, state FROM runs";
+const EVENT: &str = "SELECT run, seq, at, kind, body, source FROM events";
+const EFFECT: &str = "SELECT key, run, kind, body, due, attempts, error, state FROM outbox";
+
+pub(super) fn run(connection: &Connection, id: &RunId) -> rusqlite::Result<Option<Run>> {
+    let mut statement = connection.prepare_cached(&format!("{RUN} WHERE id = ?1"))?;
+    statement.query_row([id.as_str()], to_run).optional()
+}
+
+pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<Run>> {
+    let mut query = Query::new(RUN);
+    if !filter.projects.is_empty() {
+        let marks = vec!["?"; filter.projects.len()].join(", ");
+        query.and(&format!("project IN ({marks})"));
+        query.values.extend(filter.projects.iter().map(|project| project as &dyn ToSql));
+    }
+    if let Some(machine) = &filter.machine {
+        query.and("machine = ?");
+        query.values.push(machine);
+    }
+    if let Some(active) = &filter.active {
+        query.and("active = ?");
+        query.values.push(active);
+    }
+    if let Some(session) = &filter.session {
+        query.and("session = ?");
+        query.values.push(session);
+    }
+    query.rows(connection, "number DESC", filter.limit, to_run)
+}
+
+pub(super) fn events(
+    connection: &Connection,
+    run: &RunId,
+    after: u64,
+    limit: usize,
+) -> rusqlite::Result<Vec<Event>> {
+    let mut query = Query::new(EVENT);
+    let (run, after) = (run.as_str(), clamp(after));
+    query.and("run = ? AND seq > ?");
+    query.values.extend([&run as &dyn ToSql, &after]);
+    query.rows(connection, "seq", limit, to_event)
+}
+
+pub(super) fn event_by_source(
+    connection: &Connection,
+    run: &RunId,
+    source: &str,
+) -> rusqlite::Result<Option<Event>> {
+    let sql = format!("{EVENT} WHERE run = ?1 AND source = ?2");
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement.query_row(params![run.as_str(), source], to_event).optional()
+}
+
+pub(super) fn decisions(
+    connection: &Connection,
+    filter: &DecisionFilter,
+) -> rusqlite::Result<Vec<Decision>> {
+    let mut query = Query::new("SELECT seq, run, revision, at, body FROM decisions");
+    let run = filter.run.as_ref().map(RunId::as_str);
+    let before = filter.before.map(clamp);
+    if let Some(run) = &run {
+        query.and("run = ?");
+        query.values.push(run);
+    }
+    if let Some(before) = &before {
+        query.and("seq < ?");
+        query.values.push(before);
+    }
+    query.rows(connection, "seq DESC", filter.limit, to_decision)
+}
+
+pub(super) fn pending_effects(
+    connection: &Connection,
+    filter: &EffectFilter,
+) -> rusqlite::Result<Vec<Effect>> {
+    let mut query = Query::new(EFFECT);
+    let run = filter.run.as_ref().map(RunId::as_str);
+    let due_by = filter.due_by.as_millis();
+    query.and("state = 0 AND due <= ?");
+    query.values.push(&due_by);
+    if let Some(run) = &run {
+        query.and("run = ?");
+        query.values.push(run);
+    }
+    query.rows(connection, "seq", filter.limit, to_effect)
+}
+
+pub(super) fn effect(connection: &Connection, key: &str) -> rusqlite::Result<Option<Effect>> {
+    let mut statement = connection.prepare_cached(&format!("{EFFECT} WHERE key = ?1"))?;
+    statement.query_row([key], to_effect).optional()
+}
+
+pub(super) fn due_timers(
+    connection: &Connection,
+    now: Timestamp,
+    limit: usize,
+) -> rusqlite::Result<Vec<Timer>> {
+    let mut query = Query::new("SELECT run, key, due FROM timers");
+    let now = now.as_millis();
+    query.and("due <= ?");
+    query.values.push(&now);
+    query.rows(connection, "due, run, key", limit, to_timer)
+}
+
+pub(super) fn next_timer(connection: &Connection) -> rusqlite::Result<Option<Timestamp>> {
+    let mut statement = connection.prepare_cached("SELECT min(due) FROM timers")?;
+    statement
+        .query_row([], |row| row.get::<_, Option<i64>>(0))
+        .map(|due| due.map(Timestamp::from_millis))
+}
+
+/// A `SELECT` whose conditions are only known at run time.
+struct Query<'a> {
+    sql: String,
+    conditions: usize,
+    values: Vec<&'a dyn ToSql>,
+}
+
+impl Query<'_> {
+    fn new(select: &str) -> Self {
+        Self { sql: select.to_owned(), conditions: 0, values: Vec::new() }
+    }
+
+    /// Adds a condition; its values follow.
+    fn and(&mut self, condition: &str) {
+        self.sql += if self.conditions == 0 { " WHERE " } else { " AND " };
+        self.sql += condition;
+        self.conditions += 1;
+    }
+
+    fn rows<T>(
+        mut self,
+        connection: &Connection,
+        order: &str,
+        limit: usize,
+        to_record: fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<T>> {
+        let limit = clamp(limit as u64);
+        self.sql += " ORDER BY ";
+        self.sql += order;
+        self.sql += " LIMIT ";
+        self.sql += &limit.to_string();
+        let mut statement = connection.prepare_cached(&self.sql)?;
+        let rows = statement.query_map(&*self.values, to_record)?;
+        rows.collect()
+    }
+}
+
+fn to_run(row: &Row<'_>) -> rusqlite::Result<Run> {
+    Ok(Run {
+        id: run_id(row, 0)?,
+        revision: Revision(count(row, 1)?),
+        last_event: count(row, 2)?,
+        created: moment(row, 3)?,
+        updated: moment(row, 4)?,
+        fence: count(row, 5)?,
+        record: RunRecord {
+            project: row.get(6)?,
+            session: row.get(7)?,
+            machine: row.get(8)?,
+            title: row.get(9)?,
+            active: row.get(10)?,
+            state: row.get(11)?,
+        },
+    })
+}
+
+fn to_event(row: &Row<'_>) -> rusqlite::Result<Event> {
+    Ok(Event {
+        run: run_id(row, 0)?,
+        seq: count(row, 1)?,
+        at: moment(row, 2)?,
+        kind: row.get(3)?,
+        body: row.get(4)?,
+        source: row.get(5)?,
+    })
+}
+
+fn to_decision(row: &Row<'_>) -> rusqlite::Result<Decision> {
+    Ok(Decision {
+        seq: count(row, 0)?,
+        run: run_id(row, 1)?,
+        revision: Revision(count(row, 2)?),
+        at: moment(row, 3)?,
+        body: row.get(4)?,
+    })
+}
+
+fn to_effect(row: &Row<'_>) -> rusqlite::Result<Effect> {
+    let state = match row.get::<_, i64>(7)? {
+        0 => EffectState::Pending,
+        1 => EffectState::Done,
+        2 => EffectState::GivenUp,
+        other => return Err(Error::IntegralValueOutOfRange(7, other)),
+    };
+    Ok(Effect {
+        key: row.get(0)?,
+        run: run_id(row, 1)?,
+        kind: row.get(2)?,
+        body: row.get(3)?,
+        due: moment(row, 4)?,
+        attempts: row.get(5)?,
+        error: row.get(6)?,
+        state,
+    })
+}
+
+fn to_timer(row: &Row<'_>) -> rusqlite::Result<Timer> {
+    Ok(Timer { run: run_id(row, 0)?, key: row.get(1)?, due: moment(row, 2)? })
+}
+
+fn run_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RunId> {
+    let text: String = row.get(column)?;
+    RunId::new(text)
+        .map_err(|error| Error::FromSqlConversionFailure(column, Type::Text, Box::new(error)))
+}
+
+/// Reads a number that starts at 0 and counts up.
+pub(super) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let number: i64 = row.get(column)?;
+    u64::try_from(number).map_err(|_| Error::IntegralValueOutOfRange(column, number))
+}
+
+fn moment(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    row.get(column).map(Timestamp::from_millis)
+}
+
+/// Brings a number into SQLite's range. Nothing stored can lie beyond it.
+pub(super) fn clamp(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

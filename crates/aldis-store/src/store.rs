@@ -1,0 +1,125 @@
+//! The contract of every backend.
+
+use std::time::Duration;
+
+use aldis_core::time::Timestamp;
+
+use crate::error::{CommitError, LeaseError, StoreError};
+use crate::record::{
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Run, RunFilter, Timer,
+};
+use crate::step::{Committed, RunId, Step};
+
+/// A durable home for runs, shared by any number of processes.
+///
+/// Synchronous, because its most frequent user is a hook that lives for a few milliseconds.
+/// Reading never waits for writers. Limits of 0 give nothing. Every method fails with a
+/// [`StoreError`] when the backend does; see there for what that means for a write.
+pub trait Store: Send + Sync {
+    /// Returns the run as its last step left it.
+    fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError>;
+
+    /// Returns the runs that pass the filter, the latest created first.
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError>;
+
+    /// Writes one step: all of it or nothing. When this returns `Ok`, the step is durable.
+    ///
+    /// The revision afterwards is `step.expected` + 1.
+    ///
+    /// # Errors
+    ///
+    /// Checked in this order: [`CommitError::Fenced`] when the step carries another fencing number
+    /// than the run's current one, so that a replaced coordinator learns that first;
+    /// [`CommitError::Duplicate`] when one of its sources is known, however old its revision;
+    /// [`CommitError::NoSuchRun`]; [`CommitError::Conflict`].
+    fn commit(&self, step: &Step) -> Result<Committed, CommitError>;
+
+    /// Returns the run's events after number `after`, in order.
+    fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError>;
+
+    /// Returns the event that `source` delivered: how a second delivery gets the first one's answer.
+    fn event_by_source(&self, run: &RunId, source: &str) -> Result<Option<Event>, StoreError>;
+
+    /// Returns the decisions that pass the filter, newest first, across runs.
+    fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<Decision>, StoreError>;
+
+    /// Returns the effects that are due and not yet performed, in the order they were enqueued.
+    ///
+    /// Reading does not claim: whoever performs effects holds a lease or a [turn](Self::turn), or
+    /// lets receivers recognise the key.
+    fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError>;
+
+    /// Returns the effect with this key, whatever became of it.
+    fn effect(&self, key: &str) -> Result<Option<Effect>, StoreError>;
+
+    /// Records that the effect was performed. Returns whether it was pending until now.
+    fn effect_done(&self, key: &str) -> Result<bool, StoreError>;
+
+    /// Records that the effect failed, and when to try again; never again when `next` is `None`.
+    /// Returns whether it was pending until now.
+    fn effect_failed(
+        &self,
+        key: &str,
+        next: Option<Timestamp>,
+        error: &str,
+    ) -> Result<bool, StoreError>;
+
+    /// Returns the timers that are due at `now`, the earliest first.
+    ///
+    /// Firing one means committing a step that clears or re-arms it. The step's revision makes
+    /// sure that this happens once.
+    fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError>;
+
+    /// Returns when the next timer of any run is due.
+    fn next_timer(&self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Takes the right to coordinate a run until `now` + `ttl`, with a new fencing number.
+    ///
+    /// Possible when nobody holds it, when the holder's time is over at `now`, or for the holder
+    /// itself: a process that restarts under its old name takes over from its former self, and
+    /// fences it off. A backend with a clock of its own that all holders share may prefer that
+    /// clock to `now`.
+    ///
+    /// # Errors
+    ///
+    /// [`LeaseError::Held`] or [`LeaseError::NoSuchRun`].
+    fn acquire_lease(
+        &self,
+        run: &RunId,
+        holder: &str,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError>;
+
+    /// Keeps a lease until `now` + `ttl`. The fencing number stays. An expired lease that nobody
+    /// took meanwhile can still be kept.
+    ///
+    /// # Errors
+    ///
+    /// [`LeaseError::Lost`] or [`LeaseError::NoSuchRun`].
+    fn renew_lease(
+        &self,
+        lease: &Lease,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError>;
+
+    /// Gives a lease back before its time. Returns whether it was still in force; a lost one is not
+    /// touched. Steps that carry its number stay valid until somebody acquires the next.
+    fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError>;
+
+    /// Waits until no other process is between reading and committing, and keeps it so.
+    ///
+    /// A courtesy that saves retries: correctness rests on revisions. Commits of the thread that
+    /// holds the turn do not wait again, and neither does its next turn.
+    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError>;
+
+    /// Deletes the runs that ended, took their last step before `ended_before` and have no pending
+    /// effect, with their whole history. Returns how many.
+    ///
+    /// The store forgets their effect keys and sources with them.
+    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError>;
+}
+
+/// Being the only one between reading and committing, until dropped. Bound to its thread.
+pub trait Turn {}

@@ -1,0 +1,134 @@
+//! Databases of every age, and files that are none.
+
+use std::fs;
+use std::path::Path;
+
+use aldis_store::{RunFilter, SqliteStore, Store, StoreError};
+use rusqlite::Connection;
+
+use crate::child;
+
+/// What version 1 was when it was released. Never edit: this is what users have.
+const VERSION_1: &str = include_str!("../data/version-1.sql");
+
+/// Writes `aldis.db` as some program left it.
+fn database(directory: &Path, sql: &str) {
+    let connection = Connection::open(directory.join("aldis.db")).unwrap();
+    connection.execute_batch(sql).unwrap();
+    drop(connection);
+    keep_private(directory);
+}
+
+/// Writes `aldis.db` as no program of ours would.
+fn file(directory: &Path, content: &str) {
+    fs::write(directory.join("aldis.db"), content).unwrap();
+    keep_private(directory);
+}
+
+/// Whatever the umask of this process is: a file that others can write to would be refused.
+fn keep_private(directory: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(directory.join("aldis.db"), private).unwrap();
+    }
+}
+
+fn version(directory: &Path) -> u32 {
+    let connection = Connection::open(directory.join("aldis.db")).unwrap();
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn version_1_opens_with_everything_in_it() {
+    let directory = tempfile::tempdir().unwrap();
+    database(directory.path(), VERSION_1);
+    let store = SqliteStore::open(directory.path()).unwrap();
+    let runs = store.runs(&RunFilter::default()).unwrap();
+    assert_eq!(runs.len(), 1);
+    assert_eq!((&*runs[0].record.title, runs[0].revision.0), ("An old run", 2));
+    assert_eq!(store.events(&runs[0].id, 0, 10).unwrap().len(), 2);
+    assert_eq!(store.effect("old-effect").unwrap().unwrap().body, "{}");
+    child::count_once(&store, "new");
+    store.check().unwrap();
+    assert_eq!(version(directory.path()), 1);
+}
+
+#[test]
+fn the_released_schema_is_the_one_we_create() {
+    let schema = |directory: &Path| -> Vec<String> {
+        let connection = Connection::open(directory.join("aldis.db")).unwrap();
+        let mut statement = connection
+            .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
+            .unwrap();
+        let rows = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        // Comments and spaces inside a statement are kept by SQLite.
+        rows.map(|sql| {
+            let sql = sql.unwrap();
+            let lines = sql.lines().map(|line| line.split("--").next().unwrap());
+            lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+        })
+        .collect()
+    };
+    let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    database(old.path(), VERSION_1);
+    drop(SqliteStore::open(old.path()).unwrap());
+    drop(SqliteStore::open(new.path()).unwrap());
+    assert_eq!(schema(old.path()), schema(new.path()));
+}
+
+#[test]
+fn an_empty_or_half_created_file_is_filled() {
+    let directory = tempfile::tempdir().unwrap();
+    file(directory.path(), "");
+    child::count_once(&SqliteStore::open(directory.path()).unwrap(), "one");
+    assert_eq!(child::verify(directory.path(), &["one".to_owned()]), 1);
+
+    // Killed after the journal mode was set and before the first migration.
+    let directory = tempfile::tempdir().unwrap();
+    database(directory.path(), "PRAGMA journal_mode = WAL");
+    child::count_once(&SqliteStore::open(directory.path()).unwrap(), "one");
+    assert_eq!(child::verify(directory.path(), &["one".to_owned()]), 1);
+}
+
+#[test]
+fn a_newer_version_is_not_touched() {
+    let directory = tempfile::tempdir().unwrap();
+    database(directory.path(), VERSION_1);
+    database(directory.path(), "PRAGMA user_version = 7");
+    let before = fs::read(directory.path().join("aldis.db")).unwrap();
+    let error = SqliteStore::open(directory.path()).unwrap_err();
+    assert!(matches!(error, StoreError::NewerSchema { found: 7, known: 1, .. }), "{error}");
+    assert!(error.to_string().contains("update this program"), "{error}");
+    assert!(error.to_string().contains("aldis.db"), "{error}");
+    assert!(fs::read(directory.path().join("aldis.db")).unwrap() == before);
+}
+
+#[test]
+fn what_is_not_ours_is_not_touched() {
+    let directory = tempfile::tempdir().unwrap();
+    database(directory.path(), "CREATE TABLE recipes (name TEXT)");
+    let error = SqliteStore::open(directory.path()).unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    let connection = Connection::open(directory.path().join("aldis.db")).unwrap();
+    assert!(connection.prepare("SELECT name FROM recipes").is_ok());
+    assert!(connection.prepare("SELECT id FROM runs").is_err());
+
+    let directory = tempfile::tempdir().unwrap();
+    file(directory.path(), &"no database, but long enough ".repeat(200));
+    let error = SqliteStore::open(directory.path()).unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+}
+
+#[test]
+fn a_damaged_row_is_reported_and_not_guessed_at() {
+    let directory = tempfile::tempdir().unwrap();
+    child::count_once(&SqliteStore::open(directory.path()).unwrap(), "one");
+    for damage in ["UPDATE runs SET id = '../x'", "UPDATE runs SET id = 'ok', revision = -1"] {
+        database(directory.path(), damage);
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let error = store.runs(&RunFilter::default()).unwrap_err();
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    }
+}

@@ -1,0 +1,71 @@
+//! What the model will say, in order.
+
+/// One answer of the model: text, a tool call, or both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// What it says.
+    pub text: String,
+    /// The tool it calls; then the host asks again.
+    pub call: Option<Call>,
+}
+
+/// What a tool is called for. Which tool that is, and how, the host says in its request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Run this shell command.
+    Command(String),
+    /// Start an agent with this prompt.
+    Delegate(String),
+}
+
+impl Reply {
+    /// A final answer: the host's turn ends with it.
+    pub fn says(text: impl Into<String>) -> Self {
+        Self { text: text.into(), call: None }
+    }
+
+    /// A tool call: the host runs the command and asks again.
+    pub fn runs(command: impl Into<String>) -> Self {
+        Self { text: String::new(), call: Some(Call::Command(command.into())) }
+    }
+
+    /// A tool call that starts another agent, which answers with [`Script::with_subagent`].
+    pub fn delegates(prompt: impl Into<String>) -> Self {
+        Self { text: String::new(), call: Some(Call::Delegate(prompt.into())) }
+    }
+}
+
+/// The replies, in the order of the main agent's requests. The last one is repeated for ever.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    replies: Vec<Reply>,
+    next: usize,
+    subagent: String,
+}
+
+impl Script {
+    /// Creates a script. One without replies says nothing.
+    pub fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
+        Self { replies: replies.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Says what every agent answers that the main one starts.
+    #[must_use]
+    pub fn with_subagent(mut self, text: impl Into<String>) -> Self {
+        self.subagent = text.into();
+        self
+    }
+
+    /// The reply to a request of an agent that the main one started.
+    pub(super) fn subagent_reply(&self) -> Reply {
+        Reply::says(&self.subagent)
+    }
+
+    /// The reply to the next request.
+    pub(super) fn next_reply(&mut self) -> Reply {
+        let last = self.replies.len().saturating_sub(1);
+        let reply = self.replies.get(self.next.min(last)).cloned();
+        self.next = self.next.saturating_add(1);
+        reply.unwrap_or_default()
+    }
+}

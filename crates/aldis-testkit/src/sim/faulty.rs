@@ -1,0 +1,133 @@
+//! A store whose next commit can be made to fail, before or after it took effect.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use aldis_core::time::Timestamp;
+use aldis_store::{
+    CommitError, Committed, Decision, DecisionFilter, Effect, EffectFilter, Event, Fault,
+    FaultKind, Lease, LeaseError, Run, RunFilter, RunId, Step, Store, StoreError, Timer, Turn,
+    When,
+};
+
+/// Any store, with faults on command. Unlike those of the memory store, a planned fault hits commits
+/// only and can be taken back, so that every backend fails at the same moments.
+#[derive(Debug)]
+pub(super) struct Faulty<S> {
+    pub(super) inner: S,
+    fault: Mutex<Option<Fault>>,
+}
+
+impl<S> Faulty<S> {
+    pub(super) fn new(inner: S) -> Self {
+        Self { inner, fault: Mutex::default() }
+    }
+
+    pub(super) fn plan(&self, fault: Option<Fault>) {
+        *self.fault() = fault;
+    }
+
+    fn fault(&self) -> MutexGuard<'_, Option<Fault>> {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn error(kind: FaultKind) -> StoreError {
+    let (place, detail) = ("the simulated store".to_owned(), "as commanded".to_owned());
+    match kind {
+        FaultKind::Busy => StoreError::Busy { place },
+        FaultKind::Full => StoreError::Full { place },
+        FaultKind::Io => StoreError::Io { place, doing: "write", detail },
+        FaultKind::ReadOnly => StoreError::ReadOnly { place, detail },
+    }
+}
+
+impl<S: Store> Store for Faulty<S> {
+    fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
+        self.inner.run(id)
+    }
+
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
+        self.inner.runs(filter)
+    }
+
+    fn commit(&self, step: &Step) -> Result<Committed, CommitError> {
+        let Some(fault) = self.fault().take() else { return self.inner.commit(step) };
+        if fault.when == When::After {
+            self.inner.commit(step)?;
+        }
+        Err(error(fault.kind).into())
+    }
+
+    fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
+        self.inner.events(run, after, limit)
+    }
+
+    fn event_by_source(&self, run: &RunId, source: &str) -> Result<Option<Event>, StoreError> {
+        self.inner.event_by_source(run, source)
+    }
+
+    fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<Decision>, StoreError> {
+        self.inner.decisions(filter)
+    }
+
+    fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {
+        self.inner.pending_effects(filter)
+    }
+
+    fn effect(&self, key: &str) -> Result<Option<Effect>, StoreError> {
+        self.inner.effect(key)
+    }
+
+    fn effect_done(&self, key: &str) -> Result<bool, StoreError> {
+        self.inner.effect_done(key)
+    }
+
+    fn effect_failed(
+        &self,
+        key: &str,
+        next: Option<Timestamp>,
+        error: &str,
+    ) -> Result<bool, StoreError> {
+        self.inner.effect_failed(key, next, error)
+    }
+
+    fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {
+        self.inner.due_timers(now, limit)
+    }
+
+    fn next_timer(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.inner.next_timer()
+    }
+
+    fn acquire_lease(
+        &self,
+        run: &RunId,
+        holder: &str,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError> {
+        self.inner.acquire_lease(run, holder, now, ttl)
+    }
+
+    fn renew_lease(
+        &self,
+        lease: &Lease,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError> {
+        self.inner.renew_lease(lease, now, ttl)
+    }
+
+    fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError> {
+        self.inner.release_lease(lease)
+    }
+
+    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError> {
+        self.inner.turn()
+    }
+
+    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {
+        self.inner.prune(ended_before)
+    }
+}

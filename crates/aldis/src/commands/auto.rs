@@ -1,0 +1,388 @@
+//! `aldis auto`: starts, shows, resumes and ends phases under a Stop hook.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::io::Write as _;
+use std::time::Duration;
+
+use aldis_core::machine::phases::{Config, Event, Pipeline, Start, TokenPolicy};
+use aldis_core::time::Timestamp;
+use aldis_store::{SqliteStore, Store as _};
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::Outcome;
+use crate::catalog::Catalog;
+use crate::config::Settings;
+use crate::driver::{Driver, Loaded, Origin, Stepped};
+use crate::error::CommandError;
+use crate::io::Io;
+use crate::project::{self, Place};
+use crate::wire::run::RunForm;
+use crate::{clock, display, home, json, secret, show, views};
+
+/// Variables in which hosts name the session to what they start.
+const SESSION_VARIABLES: [&str; 3] =
+    ["CLAUDE_CODE_SESSION_ID", "GEMINI_SESSION_ID", "CODEX_THREAD_ID"];
+/// How long ended runs are kept.
+const KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+/// The longest task.
+const TASK_MAX: u64 = 64 * 1024;
+
+/// Take an agent through phases, each ended by its signal
+///
+/// A run belongs to a project. While it is active, the Stop hook that `aldis install` registers lets
+/// the agent stop only when the current phase is truly complete, and then goes on with the next one.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  aldis auto start \"Add CSV export\"
+  aldis auto start --skip-review --max-iterations 10 \"Fix the typo\"
+  aldis auto status --json
+  aldis auto resume")]
+pub(super) enum AutoCommand {
+    /// Go on after a capped, stale or failed end, or after a crash
+    ///
+    /// Same phase, counters at zero, open to the next session that works in the project.
+    Resume(PlainArgs),
+    Start(Box<StartArgs>),
+    /// Show the run of the current project
+    ///
+    /// The active one, else the last that ended. Exits with 1 if there is none.
+    Status(PlainArgs),
+    /// End the run of the current project
+    ///
+    /// The agent may stop from then on. Exits with 1 if there is no active run.
+    Stop(PlainArgs),
+}
+
+/// The options of the subcommands that take nothing else.
+#[derive(Debug, Args)]
+pub(super) struct PlainArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Start a run in the current project
+///
+/// Prints what to tell the agent. If the hook is installed, the first prompt of the session gets it
+/// by itself. Exits with 1 if the project has an active run already.
+#[derive(Debug, Args)]
+pub(super) struct StartArgs {
+    /// What is to be done; `-` reads it from standard input
+    task: String,
+
+    /// Begin after the first phase
+    #[arg(long)]
+    skip_expansion: bool,
+
+    /// Leave out qa
+    #[arg(long)]
+    skip_qa: bool,
+
+    /// Leave out review, fix and check
+    #[arg(long)]
+    skip_review: bool,
+
+    /// Leave out reflect
+    #[arg(long)]
+    skip_reflect: bool,
+
+    /// Set a skip flag of your own pipeline (repeatable)
+    #[arg(long, value_name = "FLAG")]
+    skip: Vec<String>,
+
+    /// Stops to refuse per phase before the run fails, 1 to 50
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
+    max_iterations: Option<u32>,
+
+    /// The pipeline: caw, or one of `aldis.toml`
+    #[arg(long, value_name = "NAME")]
+    pipeline: Option<String>,
+
+    /// The dialect the agent speaks; any signal of it that means done ends a phase
+    #[arg(long, short, value_name = "DIALECT")]
+    dialect: Option<String>,
+
+    /// Whether signals must carry a code that only this run's prompts tell
+    #[arg(long, value_enum, value_name = "POLICY")]
+    token: Option<TokenArg>,
+
+    /// Bind the run to this session of the host
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// Tell the agent to decide for itself instead of asking
+    #[arg(long)]
+    no_questions: bool,
+
+    /// Ask for functional, security and quality verdicts in the review
+    #[arg(long)]
+    parallel_validation: bool,
+
+    /// Show the counters in prompts
+    #[arg(long, short)]
+    verbose: bool,
+
+    /// End an active run of the project first
+    #[arg(long)]
+    replace: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is done about run tokens.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TokenArg {
+    /// No token
+    Off,
+    /// Refuse a wrong one
+    Accept,
+    /// Refuse a wrong or missing one
+    Require,
+}
+
+impl From<TokenArg> for TokenPolicy {
+    fn from(arg: TokenArg) -> Self {
+        match arg {
+            TokenArg::Off => Self::Off,
+            TokenArg::Accept => Self::Accept,
+            TokenArg::Require => Self::Require,
+        }
+    }
+}
+
+/// What every subcommand needs.
+struct Scene {
+    store: SqliteStore,
+    place: Place,
+    now: Timestamp,
+}
+
+impl Scene {
+    fn open(io: &Io) -> Result<Self, CommandError> {
+        let directory = env::current_dir()
+            .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
+        Ok(Self {
+            store: home::open_store(io.state_dir.as_deref())?,
+            place: Place::of(&directory, None),
+            now: clock::now()?,
+        })
+    }
+
+    fn driver(&self) -> Driver<'_> {
+        Driver { store: &self.store, now: self.now }
+    }
+
+    /// The run of this place: the live one, else the latest.
+    fn run(&self) -> Result<Option<Loaded>, CommandError> {
+        let driver = self.driver();
+        match driver.live(&self.place, None)? {
+            Some(live) => Ok(Some(live)),
+            None => Ok(driver.latest(&project::name(self.place.root()))?),
+        }
+    }
+}
+
+pub(super) fn run(io: &mut Io, command: AutoCommand) -> Result<Outcome, CommandError> {
+    match command {
+        AutoCommand::Resume(args) => resume(io, &args),
+        AutoCommand::Start(args) => start(io, *args),
+        AutoCommand::Status(args) => status(io, &args),
+        AutoCommand::Stop(args) => stop(io, &args),
+    }
+}
+
+fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
+    let scene = Scene::open(io)?;
+    let driver = scene.driver();
+    let _turn = scene.store.turn()?;
+    if let Some(live) = driver.live(&scene.place, None)? {
+        if !args.replace {
+            let id = &live.run.id;
+            let task = display::line(&live.state.task);
+            writeln!(io.stderr, "run {id} is active here: {task} (phase {})", live.state.phase)?;
+            writeln!(io.stderr, "end it with `aldis auto stop`, or start with --replace")?;
+            return Ok(Outcome::No);
+        }
+        let by = "`aldis auto start --replace`".to_owned();
+        let ended = driver.advance(live, &Event::Cancel { by }, None)?;
+        write_view(io, &scene, &ended)?;
+    }
+    let json = args.json;
+    let begin = begin(io, &scene, args)?;
+    let project = project::name(scene.place.root());
+    let stepped = driver.create(&project, &Origin::Start(Box::new(begin)), None)?;
+    scene.store.prune(scene.now.before(KEPT))?;
+    write_view(io, &scene, &stepped)?;
+    if json {
+        let form = RunForm::new(&stepped.run, &project, &stepped.state);
+        json::write_line(&mut io.stdout, &form.with_prompt(stepped.state.start_prompt()))?;
+    } else {
+        let title = display::line(&stepped.state.task);
+        writeln!(io.stdout, "Started run {}: {title}\n", stepped.run)?;
+        write!(io.stdout, "{}", display::lines(&stepped.state.start_prompt()))?;
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Checks what was asked for and makes it the beginning of a run.
+fn begin(io: &mut Io, scene: &Scene, args: StartArgs) -> Result<Start, CommandError> {
+    let settings = Settings::load(&scene.place)?;
+    let catalog = Catalog::load(scene.place.root())?;
+    let name = args.pipeline.as_deref().unwrap_or(&settings.phases.pipeline);
+    let mut pipeline = settings.pipeline(name)?;
+    if let Some(dialect) = &args.dialect {
+        pipeline = pipeline.spoken_in(&catalog.get(dialect)?.dialect);
+    }
+    let checked = pipeline.check(&catalog.get(&pipeline.dialect)?.dialect);
+    checked.map_err(|error| CommandError::new(format!("pipeline `{name}`: {error}")))?;
+    let config = config(&settings, &pipeline, &args)?;
+    let mut phase = pipeline.first(&config.skip);
+    if args.skip_expansion {
+        phase = pipeline.next(phase, &config.skip).unwrap_or(phase);
+    }
+    let phase = phase.to_owned();
+    let token = match config.token {
+        TokenPolicy::Off => None,
+        TokenPolicy::Accept | TokenPolicy::Require => Some(fresh_token()?),
+    };
+    Ok(Start {
+        task: task(io, args.task)?,
+        phase,
+        config,
+        pipeline,
+        max_iterations: args.max_iterations.unwrap_or(settings.phases.max_iterations),
+        session: args.session.or_else(session_around),
+        token,
+    })
+}
+
+fn config(
+    settings: &Settings,
+    pipeline: &Pipeline,
+    args: &StartArgs,
+) -> Result<Config, CommandError> {
+    let mut config = settings.phases_config();
+    let asked = [
+        (args.skip_qa, "skip_qa"),
+        (args.skip_review, "skip_review"),
+        (args.skip_reflect, "skip_reflect"),
+    ];
+    let asked = asked.into_iter().filter(|(on, _)| *on).map(|(_, flag)| flag);
+    let skip: BTreeSet<String> =
+        asked.chain(args.skip.iter().map(String::as_str)).map(str::to_owned).collect();
+    let flags = pipeline.flags();
+    if let Some(unknown) = skip.iter().find(|flag| !flags.contains(&***flag)) {
+        let flags: Vec<&str> = flags.into_iter().collect();
+        let name = &pipeline.name;
+        return Err(CommandError::new(format!("pipeline `{name}` has no flag `{unknown}`"))
+            .with_help(format!("its flags are {}", flags.join(", "))));
+    }
+    if pipeline.first(&skip) == aldis_core::machine::phases::COMPLETE {
+        return Err(CommandError::new("every phase is skipped: there is nothing to do"));
+    }
+    config.skip = skip;
+    config.verbose |= args.verbose;
+    config.no_questions |= args.no_questions;
+    config.parallel_validation |= args.parallel_validation;
+    if let Some(policy) = args.token {
+        config.token = policy.into();
+    }
+    Ok(config)
+}
+
+fn task(io: &mut Io, task: String) -> Result<String, CommandError> {
+    let mut text = task;
+    if text == "-" {
+        text.clear();
+        let mut input = std::io::Read::take(&mut io.stdin, TASK_MAX);
+        std::io::Read::read_to_string(&mut input, &mut text)
+            .map_err(|error| CommandError::new(format!("standard input: {error}")))?;
+    }
+    let text = text.trim().to_owned();
+    if text.is_empty() {
+        return Err(CommandError::new("the task is empty")
+            .with_help("say what is to be done: aldis auto start \"Add CSV export\""));
+    }
+    Ok(text)
+}
+
+/// The session whose agent runs this very command.
+fn session_around() -> Option<String> {
+    SESSION_VARIABLES.iter().filter_map(|name| env::var(name).ok()).find(|id| !id.is_empty())
+}
+
+pub(super) fn fresh_token() -> Result<String, CommandError> {
+    secret::token().map_err(|error| CommandError::new(format!("no random numbers: {error}")))
+}
+
+fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
+    let scene = Scene::open(io)?;
+    let Some(Loaded { run, state }) = scene.run()? else {
+        writeln!(io.stderr, "no run in `{}`", scene.place.root().display())?;
+        return Ok(Outcome::No);
+    };
+    if args.json {
+        json::write_line(&mut io.stdout, &RunForm::new(&run.id, &run.record.project, &state))?;
+    } else {
+        show::run(io, scene.now, &run, &state)?;
+    }
+    Ok(Outcome::Yes)
+}
+
+fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
+    let scene = Scene::open(io)?;
+    let _turn = scene.store.turn()?;
+    let Some(loaded) = scene.run()? else {
+        writeln!(io.stderr, "no run to resume in `{}`", scene.place.root().display())?;
+        return Ok(Outcome::No);
+    };
+    if let Err(refused) = loaded.state.can_resume() {
+        writeln!(io.stderr, "run {}: {refused}; start another: aldis auto start", loaded.run.id)?;
+        return Ok(Outcome::No);
+    }
+    let fresh_token = match loaded.state.config.token {
+        TokenPolicy::Off => None,
+        TokenPolicy::Accept | TokenPolicy::Require => Some(fresh_token()?),
+    };
+    let stepped = scene.driver().advance(loaded, &Event::Resume { fresh_token }, None)?;
+    write_view(io, &scene, &stepped)?;
+    if args.json {
+        let form = RunForm::new(&stepped.run, &stepped.project, &stepped.state);
+        json::write_line(&mut io.stdout, &form.with_prompt(stepped.state.start_prompt()))?;
+    } else {
+        writeln!(io.stdout, "Resumed run {} in phase {}\n", stepped.run, stepped.state.phase)?;
+        write!(io.stdout, "{}", display::lines(&stepped.state.start_prompt()))?;
+    }
+    Ok(Outcome::Yes)
+}
+
+fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
+    let scene = Scene::open(io)?;
+    let _turn = scene.store.turn()?;
+    let Some(live) = scene.driver().live(&scene.place, None)? else {
+        writeln!(io.stderr, "no active run in `{}`", scene.place.root().display())?;
+        return Ok(Outcome::No);
+    };
+    let by = "`aldis auto stop`".to_owned();
+    let stepped = scene.driver().advance(live, &Event::Cancel { by }, None)?;
+    write_view(io, &scene, &stepped)?;
+    if args.json {
+        let form = RunForm::new(&stepped.run, &stepped.project, &stepped.state);
+        json::write_line(&mut io.stdout, &form)?;
+    } else {
+        writeln!(io.stdout, "Ended run {} in phase {}", stepped.run, stepped.state.phase)?;
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Writes the state file. The run goes on without it.
+fn write_view(io: &mut Io, scene: &Scene, stepped: &Stepped) -> Result<(), CommandError> {
+    if let Err(why) = views::perform(&scene.store, stepped) {
+        let why = display::lines(&why);
+        writeln!(io.stderr, "warning: the state file was not written: {why}")?;
+    }
+    Ok(())
+}

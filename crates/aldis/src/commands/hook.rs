@@ -1,0 +1,168 @@
+//! `aldis hook`: what hosts call when an agent wants to stop.
+//!
+//! A hook must never trap a session. Whatever goes wrong here, the answer is to print nothing and
+//! exit with 0, which lets the agent stop, and to leave a line in the alarms.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io::{Read, Write as _};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum as _};
+
+use super::Outcome;
+use crate::alarms::{self, Alarm};
+use crate::error::CommandError;
+use crate::hook::Hook;
+use crate::hosts::{Env, HookCall, Host, PAYLOAD_MAX, answer, parse};
+use crate::io::Io;
+use crate::project::Place;
+use crate::{clock, home};
+
+/// How long a hook may take. Hosts wait longer, users do not.
+const DEADLINE: Duration = Duration::from_secs(2);
+/// How much is read at a time.
+const PIECE: usize = 64 * 1024;
+
+/// Answer a host's hook
+///
+/// Reads the event from standard input, as the host sends it, and answers as the host expects.
+/// `aldis install` registers this command; there is no need to call it by hand.
+#[derive(Debug, Args)]
+pub(super) struct HookArgs {
+    /// The host it is registered with
+    #[arg(value_enum)]
+    host: Host,
+}
+
+impl HookArgs {
+    /// Reads the only argument that hooks are registered with.
+    pub(super) fn plain(host: &OsStr) -> Option<Self> {
+        Some(Self { host: Host::from_str(host.to_str()?, false).ok()? })
+    }
+}
+
+/// Set once the answer is given: from then on being late harms nobody.
+static ANSWERED: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn run(io: &mut Io, args: &HookArgs) -> Outcome {
+    panic::set_hook(Box::new(|_| {}));
+    let state_dir = home::state_directory(io.state_dir.as_deref());
+    watch(args.host, state_dir.as_ref().ok().cloned());
+    // Without one there is no place to say so, and no run to keep.
+    let Ok(state_dir) = state_dir else { return Outcome::Yes };
+    let result = panic::catch_unwind(AssertUnwindSafe(|| handle(io, args.host, &state_dir)));
+    let failure = match result {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some("internal error: please report this as a bug".to_owned()),
+    };
+    if let Some(what) = failure {
+        raise(&state_dir, &part(args.host), what);
+    }
+    Outcome::Yes
+}
+
+/// Notes that the hook was called in a way this version does not understand.
+pub(super) fn misused(error: &clap::Error) {
+    if let Ok(state_dir) = home::state_directory(None) {
+        let text = error.render().to_string();
+        raise(&state_dir, "hook", format!("usage: {}", text.lines().next().unwrap_or_default()));
+    }
+}
+
+fn handle(io: &mut Io, registered: Host, state_dir: &Path) -> Result<(), CommandError> {
+    let payload = read_payload(&mut io.stdin)?;
+    let env = Env::of_process();
+    let parsed = parse(registered, &payload, &env);
+    let call = parsed.map_err(|error| CommandError::new(format!("{}: {error}", error.code())))?;
+    let hook = Hook {
+        place: place(&call)?,
+        now: clock::now()?,
+        state_dir: state_dir.to_owned(),
+        call: &call,
+        env: &env,
+    };
+    let mut said = false;
+    let result = hook.handle(&mut |reply| {
+        said = true;
+        write(io, &answer(call.answer_host(), &call.event, reply));
+    });
+    if !said {
+        // Some hosts want an answer even when there is nothing to say.
+        write(io, &answer(call.answer_host(), &call.event, &crate::hosts::Answer::Allow));
+    }
+    result
+}
+
+fn write(io: &mut Io, bytes: &[u8]) {
+    // A host that does not listen any more has let go already.
+    let _written = io.stdout.write_all(bytes).and_then(|()| io.stdout.flush());
+    ANSWERED.store(true, Ordering::SeqCst);
+}
+
+fn place(call: &HookCall) -> Result<Place, CommandError> {
+    let directory = match &call.cwd {
+        Some(directory) => directory.clone(),
+        None => env::current_dir()
+            .map_err(|error| CommandError::new(format!("the current directory: {error}")))?,
+    };
+    Ok(Place::of(&directory, call.project_dir.as_deref()))
+}
+
+/// Reads the payload until its end, or until it is a whole JSON object: some hosts never close
+/// their end.
+fn read_payload(input: &mut dyn Read) -> Result<Vec<u8>, CommandError> {
+    let mut payload = Vec::new();
+    let mut piece = vec![0; PIECE];
+    loop {
+        let count = match input.read(&mut piece) {
+            Ok(count) => count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(CommandError::new(format!("standard input: {error}"))),
+        };
+        payload.extend_from_slice(&piece[..count]);
+        if count == 0 || payload.len() > PAYLOAD_MAX || is_whole(&payload) {
+            return Ok(payload);
+        }
+    }
+}
+
+fn is_whole(payload: &[u8]) -> bool {
+    payload.trim_ascii_end().ends_with(b"}")
+        && serde_json::from_slice::<&serde_json::value::RawValue>(
+            payload.strip_prefix(b"\xef\xbb\xbf").unwrap_or(payload),
+        )
+        .is_ok()
+}
+
+/// Ends the process when it takes too long: letting the agent stop late is better than never.
+fn watch(host: Host, state_dir: Option<PathBuf>) {
+    let watching = thread::Builder::new().name("deadline".to_owned()).spawn(move || {
+        thread::sleep(DEADLINE);
+        if let (Some(directory), false) = (state_dir, ANSWERED.load(Ordering::SeqCst)) {
+            raise(&directory, &part(host), "deadline: no decision within 2 seconds".to_owned());
+        }
+        leave();
+    });
+    drop(watching);
+}
+
+#[expect(clippy::exit, reason = "whatever the main thread waits for may never come")]
+fn leave() -> ! {
+    process::exit(0)
+}
+
+fn part(host: Host) -> String {
+    format!("hook {host}")
+}
+
+fn raise(state_dir: &Path, part: &str, what: String) {
+    let at = clock::now().unwrap_or_else(|_| clock::wall());
+    alarms::raise(state_dir, &Alarm { at, part: part.to_owned(), what });
+}

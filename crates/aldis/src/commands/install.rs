@@ -1,0 +1,215 @@
+//! `aldis install`: registers the hook with a host.
+
+use clap::Args;
+
+use super::Outcome;
+use crate::display;
+use crate::error::CommandError;
+use crate::install::invocation::Invocation;
+use crate::install::place::{Spot, World};
+use crate::install::plan::{self, Action, Backup, Change};
+use crate::install::{Host, Scope, write};
+use crate::io::Io;
+use crate::json;
+use crate::paint::Paint;
+use crate::wire::registration::{FileForm, InstallLine};
+
+/// Register the hook with a host
+///
+/// Tells a host in its own configuration to run `aldis hook HOST` when an agent stops, and at the
+/// events around that. Everything else in the file stays as it is, comments, order and blanks
+/// included. The file is copied to FILE.aldis-backup before its first change. Registering twice
+/// changes nothing, and `aldis uninstall` gives back the file that was there before.
+///
+/// OpenCode and OpenClaw have no hooks that run a command; they get a small plugin that does.
+///
+/// Run `aldis doctor HOST` afterwards: some hosts want to be asked for their trust.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aldis install claude-code --dry-run
+  aldis install codex --user
+  aldis install cursor --absolute")]
+pub(super) struct InstallArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Register the path of this program instead of its name
+    ///
+    /// For hosts whose PATH does not have it. The path is of this computer: not for --project files
+    /// that others get too.
+    #[arg(long)]
+    absolute: bool,
+}
+
+/// What to register, and where.
+#[derive(Debug, Args)]
+pub(super) struct TargetArgs {
+    /// The host
+    #[arg(value_enum)]
+    pub(super) host: Host,
+
+    /// In the files of this project; the default
+    ///
+    /// The project is the nearest folder upwards with a `.git` or with the host's own folder, or
+    /// else the current one.
+    #[arg(long, group = "scope")]
+    project: bool,
+
+    /// In your own configuration, for all projects
+    #[arg(long, group = "scope")]
+    user: bool,
+
+    /// In your own settings for this project (Claude Code)
+    #[arg(long, group = "scope")]
+    local: bool,
+
+    /// Show what would change and write nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl TargetArgs {
+    pub(super) fn scope(&self) -> Scope {
+        match (self.user, self.local) {
+            (true, _) => Scope::User,
+            (_, true) => Scope::Local,
+            _ => Scope::Project,
+        }
+    }
+}
+
+/// What is done, for the report.
+pub(super) struct Job<'a> {
+    pub(super) kind: &'static str,
+    pub(super) args: &'a TargetArgs,
+    pub(super) spot: &'a Spot,
+    pub(super) invocation: Invocation,
+    pub(super) notes: Vec<String>,
+}
+
+pub(super) fn run(io: &mut Io, args: &InstallArgs) -> Result<Outcome, CommandError> {
+    let world = World::new()?;
+    let host = args.target.host;
+    let spot = world.spot(host, args.target.scope())?;
+    let program = if args.absolute { own_path()? } else { PROGRAM.to_owned() };
+    let changes = plan::install(&world, host, &spot, &program)?;
+    let mut notes = Vec::new();
+    if !args.absolute && world.find_program(PROGRAM).is_none() {
+        notes.push("`aldis` is not on the PATH; with --absolute the host finds it".to_owned());
+    }
+    if host == Host::OpenClaw {
+        notes.push(
+            "allow the plugin to see conversations: openclaw config set \
+             plugins.entries.aldis.hooks.allowConversationAccess true"
+                .to_owned(),
+        );
+    }
+    notes.push(format!("check it: aldis doctor {}", host.name()));
+    let invocation = Invocation::new(host, program);
+    carry_out(
+        io,
+        &world,
+        &Job { kind: "install", args: &args.target, spot: &spot, invocation, notes },
+        &changes,
+    )
+}
+
+/// Writes the changes, unless they are only to be shown, and reports.
+pub(super) fn carry_out(
+    io: &mut Io,
+    world: &World,
+    job: &Job<'_>,
+    changes: &[Change],
+) -> Result<Outcome, CommandError> {
+    if !job.args.dry_run {
+        for change in changes {
+            write::perform(change)?;
+        }
+    }
+    if job.args.json {
+        json::write_line(&mut io.stdout, &line(job, changes))?;
+    } else {
+        tell(io, world, job, changes)?;
+    }
+    Ok(Outcome::Yes)
+}
+
+fn tell(io: &mut Io, world: &World, job: &Job<'_>, changes: &[Change]) -> Result<(), CommandError> {
+    let paint = Paint { on: io.color_stdout };
+    let title = job.args.host.title();
+    let changed = changes.iter().any(|change| change.action() != Action::Unchanged);
+    let installing = job.kind == "install";
+    let headline = match (installing, changed, job.args.dry_run) {
+        (true, true, false) => format!("{title} now calls aldis"),
+        (true, true, true) => format!("{title} would call aldis"),
+        (true, false, _) => format!("{title} already calls aldis; nothing to change"),
+        (false, true, false) => format!("{title} does not call aldis any more"),
+        (false, true, true) => format!("{title} would not call aldis any more"),
+        (false, false, _) => format!("{title} does not call aldis; nothing to change"),
+    };
+    writeln!(io.stdout, "{}", paint.strong(headline))?;
+    for change in changes {
+        let path = display::line(&world.shown(&change.path));
+        write!(io.stdout, "  {:<9} {path}", change.action().name())?;
+        if change.target.file_name() != change.path.file_name() || change.path.is_symlink() {
+            write!(io.stdout, " -> {}", display::line(&change.target.display().to_string()))?;
+        }
+        writeln!(io.stdout)?;
+        if change.backup == Backup::Write {
+            let backup = display::line(&world.shown(&change.backup_path()));
+            writeln!(io.stdout, "  {:<9} {backup}", "backup")?;
+        }
+        if job.args.dry_run && change.action() != Action::Unchanged {
+            let diff = write::diff(change, &world.shown(&change.path));
+            write!(io.stdout, "{}", display::lines(&diff))?;
+        }
+    }
+    if installing {
+        writeln!(io.stdout, "  {:<9} {}", "command", display::line(&job.invocation.line()))?;
+        writeln!(io.stdout, "  {:<9} {}", "events", job.args.host.events().join(", "))?;
+        for note in &job.notes {
+            writeln!(io.stdout, "  {:<9} {note}", "next")?;
+        }
+    }
+    Ok(())
+}
+
+fn line(job: &Job<'_>, changes: &[Change]) -> InstallLine {
+    let text = |path: &std::path::Path| path.display().to_string();
+    let files = changes.iter().map(|change| FileForm {
+        path: text(&change.path),
+        target: (change.target != change.path).then(|| text(&change.target)),
+        action: change.action().name().to_owned(),
+        backup: (change.backup == Backup::Write).then(|| text(&change.backup_path())),
+        diff: (job.args.dry_run && change.action() != Action::Unchanged)
+            .then(|| write::diff(change, &text(&change.path))),
+    });
+    let Invocation { program, args } = job.invocation.clone();
+    InstallLine {
+        v: 1,
+        kind: job.kind.to_owned(),
+        host: job.args.host.name().to_owned(),
+        scope: job.spot.scope.name().to_owned(),
+        changed: changes.iter().any(|change| change.action() != Action::Unchanged),
+        dry_run: job.args.dry_run,
+        command: [vec![program], args].concat(),
+        events: job.args.host.events().iter().map(|event| (*event).to_owned()).collect(),
+        files: files.collect(),
+        notes: job.notes.clone(),
+    }
+}
+
+fn own_path() -> Result<String, CommandError> {
+    let path = std::env::current_exe()
+        .map_err(|error| CommandError::new(format!("the path of this program: {error}")))?;
+    path.into_os_string().into_string().map_err(|path| {
+        CommandError::new(format!("`{}` is not UTF-8, and JSON must be", path.display()))
+    })
+}
+
+/// What a host runs, if its PATH has it.
+pub(super) const PROGRAM: &str = "aldis";

@@ -1,0 +1,34 @@
+//! `aldis uninstall`: takes the hook out of a host's configuration.
+
+use clap::Args;
+
+use super::Outcome;
+use super::install::{Job, PROGRAM, TargetArgs, carry_out};
+use crate::error::CommandError;
+use crate::install::invocation::Invocation;
+use crate::install::place::World;
+use crate::install::plan;
+use crate::io::Io;
+
+/// Take the hook out of a host's configuration
+///
+/// Removes what `aldis install` added and nothing else. Where only aldis changed a file, it is byte
+/// for byte what it was before; a file and folders that aldis created go away.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aldis uninstall claude-code
+  aldis uninstall codex --user --dry-run")]
+pub(super) struct UninstallArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+pub(super) fn run(io: &mut Io, args: &UninstallArgs) -> Result<Outcome, CommandError> {
+    let world = World::new()?;
+    let args = &args.target;
+    let spot = world.spot(args.host, args.scope())?;
+    let changes = plan::uninstall(&world, args.host, &spot)?;
+    let invocation = Invocation::new(args.host, PROGRAM);
+    let job = Job { kind: "uninstall", args, spot: &spot, invocation, notes: Vec::new() };
+    carry_out(io, &world, &job, &changes)
+}

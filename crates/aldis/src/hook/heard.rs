@@ -1,0 +1,220 @@
+//! What the agent said since it was last heard: the payload first, the transcript second.
+
+use std::path::Path;
+use std::str::FromStr as _;
+use std::thread;
+
+use aldis_core::machine::phases::{Cap, Hold, Said, State, Stop, Utterance, closing_words, hear};
+use aldis_core::time::Timestamp;
+use aldis_core::{Message, Origin, Role, Rules, Token};
+
+use super::{Hook, fresh_token};
+use crate::error::CommandError;
+use crate::hosts::tail::{Limits, Look, Position, Tail, TailError, read_tail, settle};
+use crate::hosts::{CutShort, Event as HostEvent, Host};
+
+/// Everything that was said, oldest first, and what is known about the turn.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    messages: Vec<Message>,
+    /// Which of them is the agent's final one.
+    last: Option<usize>,
+    tools_ran: bool,
+    turn_began: Option<Timestamp>,
+    /// Whether what was read begins within a turn that was heard before.
+    same_turn: bool,
+    asked_user: bool,
+    position: Option<Position>,
+}
+
+impl Heard {
+    /// Listens to what a call brings. A transcript that cannot be read is recorded and does without.
+    pub(super) fn of(hook: &Hook<'_>, position: Option<&str>) -> Self {
+        match &hook.call.event {
+            HostEvent::Stop => Self::of_stop(hook, position),
+            HostEvent::SubagentStop => Self::of_subagent(hook),
+            HostEvent::AgentResponse { text } => Self::only(text.clone(), Origin::assistant()),
+            HostEvent::StopFailure { .. }
+            | HostEvent::Prompt { .. }
+            | HostEvent::SessionStart { .. }
+            | HostEvent::SessionEnd { .. }
+            | HostEvent::Interrupt
+            | HostEvent::Other(_) => Self::default(),
+        }
+    }
+
+    fn of_stop(hook: &Hook<'_>, position: Option<&str>) -> Self {
+        let from = position.and_then(|text| Position::from_str(text).ok());
+        let final_text = hook.call.final_text.as_deref();
+        let mut heard = Self::default();
+        if let Some(path) = &hook.call.transcript {
+            match read(hook, path, from, final_text.is_none()) {
+                Ok(tail) => heard.take(hook, tail, from.is_some()),
+                // A host may name a file that it never writes.
+                Err(TailError::Missing) if final_text.is_some() => {}
+                Err(error) => hook.alarm(&format!("{}: {error}", error.code())),
+            }
+        }
+        heard.last =
+            heard.messages.iter().rposition(|message| message.origin.role == Role::Assistant);
+        if let Some(text) = final_text {
+            heard.add_final(text);
+        }
+        heard
+    }
+
+    fn take(&mut self, hook: &Hook<'_>, tail: Tail, had_position: bool) {
+        if tail.truncated {
+            hook.alarm("transcript_truncated: more was written since the last stop than is read");
+        }
+        self.same_turn = had_position && !tail.position_void && tail.turn_began.is_none();
+        self.messages = tail.messages;
+        self.messages.retain(|message| message.origin.may_signal());
+        self.tools_ran = tail.tools_ran;
+        self.turn_began = tail.turn_began;
+        self.asked_user = tail.asked_user;
+        self.position = Some(tail.position);
+    }
+
+    /// The payload's text is newer than any file; where the file has it already, it counts once.
+    fn add_final(&mut self, text: &str) {
+        let known = self.last.and_then(|last| self.messages.get(last));
+        if !known.is_some_and(|known| known.text.trim_end().ends_with(text.trim())) {
+            self.last = Some(self.messages.len());
+            self.messages.push(message(text.to_owned(), Origin::assistant()));
+        }
+    }
+
+    /// A sub-agent's final message: from the payload, else from its own transcript.
+    fn of_subagent(hook: &Hook<'_>) -> Self {
+        let call = hook.call;
+        let mut origin = Origin::new(Role::Subagent);
+        if let Some(agent) = &call.agent_id {
+            origin = origin.with_agent(agent);
+        }
+        if let Some(text) = &call.final_text {
+            return Self::only(text.clone(), origin);
+        }
+        let Some(path) = &call.agent_transcript else { return Self::default() };
+        match read(hook, path, None, true) {
+            Ok(tail) => {
+                let own = |message: &Message| message.origin.role == Role::Assistant;
+                let text = tail.messages.into_iter().rfind(own).map(|message| message.text);
+                text.map(|text| Self::only(text, origin)).unwrap_or_default()
+            }
+            Err(error) => {
+                hook.alarm(&format!("{}: {error}", error.code()));
+                Self::default()
+            }
+        }
+    }
+
+    fn only(text: String, origin: Origin) -> Self {
+        Self { messages: vec![message(text, origin)], last: Some(0), ..Self::default() }
+    }
+
+    /// What of it counts for the machine.
+    pub(super) fn said(&self, state: &State, rules: &Rules) -> Vec<Said> {
+        let utterances: Vec<Utterance<'_>> = self
+            .messages
+            .iter()
+            .enumerate()
+            .map(|(index, message)| Utterance {
+                text: &message.text,
+                origin: message.origin.clone(),
+                at: message.at,
+                last: self.last == Some(index),
+            })
+            .collect();
+        hear(rules, &state.expected_token(), &utterances)
+    }
+
+    /// The end of the final message.
+    pub(super) fn closing_words(&self, state: &State) -> String {
+        let text = self.last.and_then(|last| self.messages.get(last)).map(|last| &*last.text);
+        closing_words(text.unwrap_or_default(), &state.expected_token())
+    }
+
+    /// Everything the machine wants to know about a stop.
+    pub(super) fn stop(
+        &self,
+        hook: &Hook<'_>,
+        state: &State,
+        rules: &Rules,
+    ) -> Result<Stop, CommandError> {
+        let call = hook.call;
+        let cap = call.block_cap(hook.env);
+        let said = self.said(state, rules);
+        // Cursor names each follow-up anew and counts them instead.
+        let counted = call.loop_count.map(|count| count > 0);
+        let turn = call.turn.clone().filter(|_| call.host != Host::Cursor);
+        Ok(Stop {
+            session: call.session.clone(),
+            host: call.host.to_string(),
+            turn,
+            turn_began: if self.same_turn { state.last_checked } else { self.turn_began },
+            continued: call.re_entry.or(counted),
+            token_leaked: self.leaks(&state.expected_token(), &said),
+            said,
+            closing_words: self.closing_words(state),
+            tools_ran: self.tools_ran,
+            cap: Cap { limit: cap.limit, resets_on_tool_use: cap.resets_on_tool_use },
+            hold: self.hold(hook),
+            heard_to: self.position.map(|position| position.to_string()),
+            fresh_token: fresh_token(state)?,
+        })
+    }
+
+    /// Why this stop must not be refused.
+    fn hold(&self, hook: &Hook<'_>) -> Option<Hold> {
+        match &hook.call.cut_short {
+            Some(CutShort::Aborted) => return Some(Hold::Aborted),
+            Some(CutShort::Failed(what) | CutShort::Other(what)) => {
+                return Some(Hold::Failed { what: what.clone() });
+            }
+            None => {}
+        }
+        if !hook.call.waiting.is_empty() {
+            let what: Vec<&str> = hook.call.waiting.iter().map(|task| &*task.what).collect();
+            return Some(Hold::Background { what: what.join(", ") });
+        }
+        self.asked_user.then_some(Hold::Question)
+    }
+
+    /// Whether the run token was said where no signal carries it.
+    fn leaks(&self, token: &Token, said: &[Said]) -> bool {
+        let (Token::Accept(code) | Token::Require(code)) = token else { return false };
+        let times: usize = self.messages.iter().map(|m| m.text.matches(&**code).count()).sum();
+        let carried =
+            said.iter().filter(|said| matches!(said, Said::Signal(s) if s.trusted)).count();
+        times > carried
+    }
+
+    /// A digest of what was said, to recognise it again.
+    pub(super) fn digest(&self) -> String {
+        let text: String = self.messages.iter().map(|message| &*message.text).collect();
+        aldis_core::machine::phases::digest(&text)
+    }
+}
+
+fn message(text: String, origin: Origin) -> Message {
+    Message { index: 0, entry: None, origin, id: None, at: None, text }
+}
+
+/// Reads the end of a transcript, and waits for its last words where nothing else has them.
+fn read(
+    hook: &Hook<'_>,
+    path: &Path,
+    from: Option<Position>,
+    wait: bool,
+) -> Result<Tail, TailError> {
+    let roots = hook.env.transcript_roots(hook.call.host, Some(hook.place.root()));
+    let look = Look {
+        roots: &roots,
+        session: hook.call.session.as_deref(),
+        may_matter: &|_| true,
+        limits: Limits::default(),
+    };
+    let once = || read_tail(path, hook.call.host, from, &look);
+    if wait { settle(once, thread::sleep) } else { once() }
+}

@@ -1,0 +1,36 @@
+//! The programs that run agents, and how each of them talks to its hooks.
+//!
+//! [`parse`] brings what a host told its hook into one shape, [`answer`] brings what we say into the
+//! host's, and [`tail`] reads what was said last out of a transcript of any size. What to answer is
+//! decided elsewhere: nothing here knows of phases or signals.
+
+mod adapter;
+mod answer;
+mod call;
+mod cap;
+mod claude_code;
+mod codex;
+mod copilot;
+mod cursor;
+mod droid;
+mod env;
+mod fields;
+mod gemini;
+mod goose;
+mod host;
+mod identify;
+mod openclaw;
+mod opencode;
+mod qwen;
+pub mod tail;
+
+pub use answer::{Answer, TEXT_MAX, answer};
+pub use call::{
+    CutShort, Event, HookCall, PAYLOAD_MAX, PayloadError, Remark, Waiting, WaitingFor, parse,
+};
+pub use cap::BlockCap;
+pub use env::Env;
+pub use host::{Host, UnknownHost};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! What a hook says to its host.
+
+use super::{Event, Host};
+
+/// An answer, whoever it is for. Exhaustive: hosts differ in each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Let things take their course.
+    Allow,
+    /// Make the agent go on.
+    Block {
+        /// What the agent is told.
+        reason: String,
+    },
+    /// Tell the agent something beside its prompt.
+    Context {
+        /// What it is told.
+        text: String,
+    },
+}
+
+/// The longest text that hosts hand over uncut, in UTF-16 units as they count.
+pub const TEXT_MAX: usize = 10_000;
+
+/// Returns what to print: one JSON object, or nothing.
+///
+/// An answer that the host does not understand at this event becomes the one that lets things take
+/// their course. In particular a prompt is never refused: there, blocking would throw away what the
+/// user wrote.
+pub fn answer(host: Host, event: &Event, answer: &Answer) -> Vec<u8> {
+    let adapter = host.adapter();
+    let said = match answer {
+        Answer::Allow => None,
+        Answer::Block { reason } => {
+            let reason = if reason.trim().is_empty() { GO_ON } else { reason };
+            adapter.block(event, &bounded(reason))
+        }
+        Answer::Context { text } if text.trim().is_empty() => None,
+        Answer::Context { text } => adapter.context(event, &bounded(text)),
+    };
+    let said = said.or_else(|| adapter.allow(event));
+    said.map(|value| value.to_string().into_bytes()).unwrap_or_default()
+}
+
+/// Cuts a text at [`TEXT_MAX`] and says so at its end.
+fn bounded(text: &str) -> String {
+    let units = |text: &str| text.encode_utf16().count();
+    // No text has more units than bytes.
+    if text.len() <= TEXT_MAX || units(text) <= TEXT_MAX {
+        return text.to_owned();
+    }
+    let mut left = TEXT_MAX - units(CUT);
+    let end = text.char_indices().find(|(_, c)| {
+        let fits = left >= c.len_utf16();
+        left = left.saturating_sub(c.len_utf16());
+        !fits
+    });
+    let end = end.map_or(text.len(), |(at, _)| at);
+    format!("{}{CUT}", text.get(..end).unwrap_or_default())
+}
+
+/// Hosts refuse to go on without a reason.
+const GO_ON: &str = "Continue with the current task.";
+const CUT: &str = "\n[The rest was cut off.]";

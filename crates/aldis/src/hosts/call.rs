@@ -1,0 +1,371 @@
+//! What a host told its hook, in one shape for all hosts.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use aldis_core::time::Timestamp;
+
+use super::fields::Fields;
+use super::{BlockCap, Env, Host, identify};
+
+/// The longest payload that is read.
+pub const PAYLOAD_MAX: usize = 32 << 20;
+
+/// One call of a hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HookCall {
+    /// Who calls, as the payload shows. Hosts run each other's hooks.
+    pub host: Host,
+    /// For whom the hook was registered.
+    pub registered: Host,
+    /// What happened.
+    pub event: Event,
+    /// The session (Cursor: the conversation); `None` if the payload names none that can be used.
+    pub session: Option<String>,
+    /// The turn within the session, the same for all calls of one turn.
+    pub turn: Option<String>,
+    /// The sub-agent this is about, or the agent that a session was started as.
+    pub agent_id: Option<String>,
+    /// What kind of agent that is.
+    pub agent_type: Option<String>,
+    /// Where the agent works; `None` where the host does not say.
+    pub cwd: Option<PathBuf>,
+    /// The project, where the host's environment names one.
+    pub project_dir: Option<PathBuf>,
+    /// What the agent said last. Newer than any file.
+    pub final_text: Option<String>,
+    /// The session's transcript.
+    pub transcript: Option<PathBuf>,
+    /// The sub-agent's own transcript.
+    pub agent_transcript: Option<PathBuf>,
+    /// Whether the agent goes on because of a hook already; `None` where the host does not say.
+    pub re_entry: Option<bool>,
+    /// How often a hook made the agent go on, where the host counts.
+    pub loop_count: Option<u64>,
+    /// What will wake the agent without us.
+    pub waiting: Vec<Waiting>,
+    /// Why the turn did not end by itself.
+    pub cut_short: Option<CutShort>,
+    /// When the host sent this.
+    pub at: Option<Timestamp>,
+    /// Oddities that were tolerated.
+    pub remarks: Vec<Remark>,
+}
+
+impl HookCall {
+    /// Returns the host whose form of answer is understood here: a host that runs a hook out of
+    /// Claude Code's settings also translates the answer.
+    pub fn answer_host(&self) -> Host {
+        if self.is_import() { Host::ClaudeCode } else { self.host }
+    }
+
+    /// Returns how often the host lets its hooks go on.
+    pub fn block_cap(&self, env: &Env) -> BlockCap {
+        // The limit of our own registration is not that of an imported one.
+        if self.is_import() { BlockCap::NONE } else { BlockCap::of(self.host, env) }
+    }
+
+    fn is_import(&self) -> bool {
+        self.host == Host::Cursor && self.registered == Host::ClaudeCode
+    }
+}
+
+/// What happened. Exhaustive: whoever handles calls must judge each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The agent wants to stop.
+    Stop,
+    /// A sub-agent wants to stop.
+    SubagentStop,
+    /// The turn ended by an error.
+    StopFailure {
+        /// The host's word for it.
+        error: String,
+    },
+    /// A prompt is about to be sent.
+    Prompt {
+        /// What it says.
+        text: String,
+        /// Who wrote it, where the host says.
+        source: Option<String>,
+    },
+    /// A session begins or goes on.
+    SessionStart {
+        /// Why.
+        source: Option<String>,
+    },
+    /// A session ends.
+    SessionEnd {
+        /// Why.
+        reason: Option<String>,
+    },
+    /// The agent said something, and the stop that follows will not repeat it.
+    AgentResponse {
+        /// What it said.
+        text: String,
+    },
+    /// The user interrupted the agent.
+    Interrupt,
+    /// Something else, by the host's name for it.
+    Other(String),
+}
+
+/// What will wake an agent without us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// What kind of thing.
+    pub kind: WaitingFor,
+    /// The host's id for it.
+    pub id: String,
+    /// What it is, in the agent's words.
+    pub what: String,
+}
+
+/// What an agent can wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WaitingFor {
+    /// A prompt that is sent at a set time.
+    Schedule,
+    /// A shell or a sub-agent that still runs.
+    Task,
+}
+
+/// Why a turn did not end by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CutShort {
+    /// The user ended it.
+    Aborted,
+    /// It failed.
+    Failed(String),
+    /// The host's word for something else: a limit, a refusal.
+    Other(String),
+}
+
+/// An oddity in a payload that does not make it useless.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remark {
+    /// A text with half a character in it.
+    BrokenText {
+        /// The member.
+        key: &'static str,
+    },
+    /// Not UTF-8.
+    InvalidUtf8,
+    /// The hook was registered for another host.
+    OtherHost,
+    /// A path that leads nowhere without knowing where it starts.
+    RelativePath {
+        /// The member.
+        key: &'static str,
+    },
+    /// A flag that is a text.
+    TextFlag {
+        /// The member.
+        key: &'static str,
+    },
+    /// A name for a session that is no name.
+    UnusableSession,
+    /// A member of a type that means nothing.
+    WrongType {
+        /// The member.
+        key: &'static str,
+    },
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BrokenText { key } => write!(f, "`{key}` has half a character in it"),
+            Self::InvalidUtf8 => f.write_str("the payload is not valid UTF-8"),
+            Self::OtherHost => f.write_str("the hook was registered for another host"),
+            Self::RelativePath { key } => write!(f, "`{key}` is a relative path"),
+            Self::TextFlag { key } => write!(f, "`{key}` is a text instead of true or false"),
+            Self::UnusableSession => f.write_str("the session has no usable name"),
+            Self::WrongType { key } => write!(f, "`{key}` has a type that means nothing"),
+        }
+    }
+}
+
+/// Why a payload cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PayloadError {
+    /// Something is said twice, and who calls or what happened depends on it.
+    #[error("the payload says `{key}` twice")]
+    Ambiguous {
+        /// The member.
+        key: &'static str,
+    },
+    /// Nothing but blanks.
+    #[error("the payload is empty")]
+    Empty,
+    /// JSON, but no object.
+    #[error("the payload is not a JSON object")]
+    NotAnObject,
+    /// No JSON, or more than one value.
+    #[error("the payload is not JSON")]
+    NotJson,
+    /// More than [`PAYLOAD_MAX`] bytes.
+    #[error("the payload is longer than {PAYLOAD_MAX} bytes")]
+    TooLong,
+    /// The end is missing.
+    #[error("the payload ends in the middle")]
+    Truncated,
+    /// From a host whose hooks cannot decide anything.
+    #[error("hooks of {0} cannot keep an agent working")]
+    Unsupported(&'static str),
+}
+
+impl PayloadError {
+    /// Returns the stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Ambiguous { .. } => "ambiguous",
+            Self::Empty => "empty",
+            Self::NotAnObject => "not_an_object",
+            Self::NotJson => "not_json",
+            Self::TooLong => "too_long",
+            Self::Truncated => "truncated",
+            Self::Unsupported(_) => "unsupported_host",
+        }
+    }
+}
+
+/// Reads what a host wrote to its hook's standard input.
+///
+/// # Errors
+///
+/// When it is not one whole JSON object, or says twice what must be said once. Everything else that
+/// is odd is tolerated and remarked upon.
+pub fn parse(registered: Host, stdin: &[u8], env: &Env) -> Result<HookCall, PayloadError> {
+    if stdin.len() > PAYLOAD_MAX {
+        return Err(PayloadError::TooLong);
+    }
+    let stdin = stdin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(stdin);
+    let text = String::from_utf8_lossy(stdin);
+    let mut remarks = Vec::new();
+    if matches!(text, std::borrow::Cow::Owned(_)) {
+        remarks.push(Remark::InvalidUtf8);
+    }
+    if text.trim().is_empty() {
+        return Err(PayloadError::Empty);
+    }
+    let fields = Fields::read(&text)?;
+    for names in [["session_id", "sessionId"], ["hook_event_name", "hookEventName"]] {
+        if fields.contradicts(names) {
+            return Err(PayloadError::Ambiguous { key: names[0] });
+        }
+    }
+    let host = identify::host(registered, &fields)?;
+    if host != registered {
+        remarks.push(Remark::OtherHost);
+    }
+    Ok(read(host, registered, &fields, env, remarks))
+}
+
+fn read(
+    host: Host,
+    registered: Host,
+    fields: &Fields<'_>,
+    env: &Env,
+    mut remarks: Vec<Remark>,
+) -> HookCall {
+    let adapter = host.adapter();
+    let notes = &mut remarks;
+    let event = adapter.event(fields, notes);
+    let stops = matches!(event, Event::Stop | Event::SubagentStop);
+    let session = adapter.session(fields, notes);
+    let final_text = stops.then(|| adapter.final_text(fields, notes)).flatten();
+    let transcript = fields.word(&["transcript_path", "transcriptPath"], notes);
+    let agent_transcript = fields.word(&["agent_transcript_path", "agentTranscriptPath"], notes);
+    let loop_count = fields.count("loop_count", notes);
+    let flag = fields.flag(&["stop_hook_active", "stopHookActive"], notes);
+    let turn = fields
+        .word(&["generation_id", "turn_id", "turnId", "prompt_id", "promptId", "runId"], notes);
+    HookCall {
+        host,
+        registered,
+        event,
+        session: usable(session, notes),
+        turn,
+        agent_id: fields.word(&["agent_id", "agentId"], notes),
+        agent_type: fields.word(
+            &["agent_type", "agentType", "subagent_type", "agent_name", "agentName", "task_name"],
+            notes,
+        ),
+        cwd: absolute(adapter.cwd(fields, env), notes),
+        project_dir: adapter.project_dir(env),
+        final_text: final_text.filter(|text| !text.trim().is_empty()),
+        transcript: transcript.map(|path| env.expand(&path)),
+        agent_transcript: agent_transcript.map(|path| env.expand(&path)),
+        re_entry: flag.or_else(|| loop_count.map(|count| count > 0)),
+        loop_count,
+        waiting: waiting(fields, notes),
+        cut_short: stops.then(|| adapter.cut_short(fields)).flatten(),
+        at: fields.time("timestamp"),
+        remarks,
+    }
+}
+
+/// A session's name goes into keys, logs and messages: it must be one, and of sane length.
+fn usable(session: Option<String>, remarks: &mut Vec<Remark>) -> Option<String> {
+    let session = session?;
+    let sane = !session.trim().is_empty()
+        && session.len() <= SESSION_MAX
+        && !session.chars().any(char::is_control);
+    if !sane {
+        remarks.push(Remark::UnusableSession);
+    }
+    sane.then_some(session)
+}
+
+fn absolute(path: Option<PathBuf>, remarks: &mut Vec<Remark>) -> Option<PathBuf> {
+    let path = path?;
+    if !path.is_absolute() {
+        remarks.push(Remark::RelativePath { key: "cwd" });
+        return None;
+    }
+    Some(path)
+}
+
+fn waiting(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Vec<Waiting> {
+    let text = |fields: &Fields<'_>, names: &[&'static str]| {
+        fields.quiet_text(names).unwrap_or_default().into_owned()
+    };
+    let tasks = fields.list("background_tasks", remarks).into_iter();
+    let running = tasks.filter(|task| !ENDED.contains(&&*text(task, &["status"])));
+    let mut all: Vec<Waiting> = running
+        .map(|task| Waiting {
+            kind: WaitingFor::Task,
+            id: text(&task, &["id"]),
+            what: text(&task, &["description", "command", "name", "type"]),
+        })
+        .collect();
+    let crons = fields.list("session_crons", remarks).into_iter();
+    all.extend(crons.map(|cron| Waiting {
+        kind: WaitingFor::Schedule,
+        id: text(&cron, &["id"]),
+        what: text(&cron, &["prompt", "schedule"]),
+    }));
+    all
+}
+
+const SESSION_MAX: usize = 256;
+/// States in which a background task wakes nobody any more.
+const ENDED: &[&str] = &[
+    "aborted",
+    "cancelled",
+    "canceled",
+    "completed",
+    "done",
+    "error",
+    "exited",
+    "failed",
+    "finished",
+    "killed",
+    "stopped",
+];

@@ -1,0 +1,325 @@
+//! The members of a payload that any host's hook cares about.
+//!
+//! Of an object of any size only known members are kept, still as raw JSON. Which host sent it is
+//! not known yet, so nothing is read into types here, and a member of the wrong type is a remark and
+//! not an error: a host that changes the type of a detail must not cost the user the loop.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use aldis_core::time::Timestamp;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::call::{PayloadError, Remark};
+
+/// The members of one payload.
+#[derive(Debug, Default)]
+pub(super) struct Fields<'a> {
+    /// Each known member at most once.
+    members: Vec<(&'static str, &'a RawValue)>,
+    /// A known member that came twice.
+    doubled: Option<&'static str>,
+}
+
+impl<'a> Fields<'a> {
+    /// Reads a payload.
+    pub(super) fn read(text: &'a str) -> Result<Self, PayloadError> {
+        if !text.trim_start().starts_with('{') {
+            let error = serde_json::from_str::<IgnoredAny>(text).err();
+            return Err(error.map_or(PayloadError::NotAnObject, |error| not_json(&error)));
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let fields = deserializer.deserialize_map(Collect).map_err(|error| not_json(&error))?;
+        deserializer.end().map_err(|error| not_json(&error))?;
+        match fields.doubled {
+            Some(key) => Err(PayloadError::Ambiguous { key }),
+            None => Ok(fields),
+        }
+    }
+
+    /// Returns a nested object's members.
+    pub(super) fn inside(&self, name: &str) -> Self {
+        self.get(name).and_then(|raw| Self::read(raw.get()).ok()).unwrap_or_default()
+    }
+
+    /// Returns a member's value; `null` is none.
+    pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
+        let found = self.members.iter().find(|(key, _)| *key == name)?.1;
+        (found.get() != "null").then_some(found)
+    }
+
+    /// Returns whether there is such a member, be it `null`.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.members.iter().any(|(key, _)| *key == name)
+    }
+
+    /// Returns whether there is any of these members.
+    pub(super) fn has_any(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.has(name))
+    }
+
+    /// Returns the first of these members that is there and its name.
+    pub(super) fn first(&self, names: &[&'static str]) -> Option<(&'static str, &'a RawValue)> {
+        names.iter().find_map(|name| Some((*name, self.get(name)?)))
+    }
+
+    /// Returns a text member under the first of its names that is there, without a word about
+    /// anything odd.
+    pub(super) fn quiet_text(&self, names: &[&'static str]) -> Option<Cow<'a, str>> {
+        string(self.first(names)?.1).map(|(text, _)| text)
+    }
+
+    /// Returns a text member under the first of its names that is there.
+    pub(super) fn text(&self, names: &[&'static str], remarks: &mut Vec<Remark>) -> Option<String> {
+        let (key, raw) = self.first(names)?;
+        match string(raw) {
+            Some((text, sound)) => {
+                if !sound {
+                    remarks.push(Remark::BrokenText { key });
+                }
+                Some(text.into_owned())
+            }
+            None => {
+                remarks.push(Remark::WrongType { key });
+                None
+            }
+        }
+    }
+
+    /// As [`text`](Self::text), without those that are blank.
+    pub(super) fn word(&self, names: &[&'static str], remarks: &mut Vec<Remark>) -> Option<String> {
+        self.text(names, remarks).filter(|text| !text.trim().is_empty())
+    }
+
+    /// Returns a flag; a text that says `true` or `false` is taken at its word.
+    pub(super) fn flag(&self, names: &[&'static str], remarks: &mut Vec<Remark>) -> Option<bool> {
+        let (key, raw) = self.first(names)?;
+        match raw.get() {
+            "true" => return Some(true),
+            "false" => return Some(false),
+            _ => {}
+        }
+        let text = string(raw).map(|(text, _)| text.trim().to_ascii_lowercase());
+        let value = match text.as_deref() {
+            Some("true") => Some(true),
+            Some("false") => Some(false),
+            _ => None,
+        };
+        remarks.push(match value {
+            Some(_) => Remark::TextFlag { key },
+            None => Remark::WrongType { key },
+        });
+        value
+    }
+
+    /// Returns a count.
+    pub(super) fn count(&self, key: &'static str, remarks: &mut Vec<Remark>) -> Option<u64> {
+        let raw = self.get(key)?;
+        let count = raw.get().parse().ok();
+        if count.is_none() {
+            remarks.push(Remark::WrongType { key });
+        }
+        count
+    }
+
+    /// Returns a moment: a text, or milliseconds since 1970.
+    pub(super) fn time(&self, key: &'static str) -> Option<Timestamp> {
+        let raw = self.get(key)?;
+        match string(raw) {
+            Some((text, _)) => text.parse().ok(),
+            None => raw.get().parse().ok().map(Timestamp::from_millis),
+        }
+    }
+
+    /// Returns the elements of a list as objects; those that are none have no members.
+    pub(super) fn list(&self, key: &'static str, remarks: &mut Vec<Remark>) -> Vec<Self> {
+        let Some(raw) = self.get(key) else { return Vec::new() };
+        let short = Some(raw.get()).filter(|raw| raw.len() <= LIST_MAX);
+        let Some(Ok(elements)) = short.map(serde_json::from_str::<Vec<&'a RawValue>>) else {
+            remarks.push(Remark::WrongType { key });
+            // Too long to look at is not empty.
+            return if short.is_none() { vec![Self::default()] } else { Vec::new() };
+        };
+        elements.into_iter().map(|raw| Self::read(raw.get()).unwrap_or_default()).collect()
+    }
+
+    /// Returns the first text of a list.
+    pub(super) fn first_of_list(&self, key: &'static str) -> Option<String> {
+        let elements = serde_json::from_str::<Vec<&'a RawValue>>(self.get(key)?.get()).ok()?;
+        Some(string(elements.first()?)?.0.into_owned())
+    }
+
+    /// Returns whether one thing is said under two names, and differently.
+    pub(super) fn contradicts(&self, names: [&'static str; 2]) -> bool {
+        let [one, other] = names.map(|name| self.quiet_text(&[name]));
+        one.is_some() && other.is_some() && one != other
+    }
+}
+
+/// Reads a string. Half of a surrogate pair, which a host leaves behind when it cuts a text, is
+/// replaced; the flag says whether the string was sound.
+fn string(raw: &RawValue) -> Option<(Cow<'_, str>, bool)> {
+    struct Text;
+    impl<'de> Visitor<'de> for Text {
+        type Value = Cow<'de, [u8]>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+
+        fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
+            Ok(Cow::Borrowed(bytes))
+        }
+
+        fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Self::Value, E> {
+            Ok(Cow::Owned(bytes.to_vec()))
+        }
+    }
+    if !raw.get().starts_with('"') {
+        return None;
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
+    Some(match deserializer.deserialize_bytes(Text).ok()? {
+        Cow::Borrowed(bytes) => lossy(String::from_utf8_lossy(bytes), true),
+        Cow::Owned(bytes) => match String::from_utf8(bytes) {
+            Ok(text) => (Cow::Owned(text), true),
+            Err(error) => {
+                (Cow::Owned(String::from_utf8_lossy(error.as_bytes()).into_owned()), false)
+            }
+        },
+    })
+}
+
+fn lossy(text: Cow<'_, str>, sound: bool) -> (Cow<'_, str>, bool) {
+    let sound = sound && matches!(text, Cow::Borrowed(_));
+    (text, sound)
+}
+
+fn not_json(error: &serde_json::Error) -> PayloadError {
+    if error.is_eof() { PayloadError::Truncated } else { PayloadError::NotJson }
+}
+
+struct Collect;
+
+impl<'de> Visitor<'de> for Collect {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+        let mut fields = Fields::default();
+        while let Some(key) = map.next_key::<Key>()? {
+            let Key(Some(key)) = key else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            if fields.has(key) {
+                fields.doubled = Some(key);
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            fields.members.push((key, map.next_value()?));
+        }
+        Ok(fields)
+    }
+}
+
+/// The name of a member, if it is a known one.
+struct Key(Option<&'static str>);
+
+impl<'de> serde::Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl Visitor<'_> for Name {
+            type Value = Key;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Key, E> {
+                Ok(Key(KNOWN.iter().find(|known| **known == name).copied()))
+            }
+        }
+        deserializer.deserialize_str(Name)
+    }
+}
+
+/// No host has a list of tasks this long, in bytes.
+const LIST_MAX: usize = 1 << 20;
+
+/// Every member that is looked at, of payloads and of the objects inside them.
+const KNOWN: &[&str] = &[
+    "action",
+    "agent_id",
+    "agentId",
+    "agent_name",
+    "agentName",
+    "agent_transcript_path",
+    "agentTranscriptPath",
+    "agent_type",
+    "agentType",
+    "background_tasks",
+    "clineVersion",
+    "command",
+    "context_limit",
+    "context_usage",
+    "conversation_id",
+    "cursor_version",
+    "cwd",
+    "description",
+    "elapsed_time",
+    "error",
+    "event",
+    "generation_id",
+    "hook_event_name",
+    "hookEventName",
+    "hookName",
+    "id",
+    "initialPrompt",
+    "lastAssistantMessage",
+    "last_assistant_message",
+    "loop_count",
+    "messages",
+    "model",
+    "name",
+    "part",
+    "prompt",
+    "prompt_id",
+    "promptId",
+    "prompt_response",
+    "properties",
+    "reason",
+    "runId",
+    "schedule",
+    "session_crons",
+    "sessionID",
+    "session_id",
+    "sessionId",
+    "sessionKey",
+    "source",
+    "status",
+    "stop_hook_active",
+    "stopHookActive",
+    "stop_reason",
+    "stopReason",
+    "subagent_type",
+    "success",
+    "summary",
+    "task_error",
+    "task_name",
+    "task_result",
+    "text",
+    "timestamp",
+    "tool_execution_count",
+    "transcript_path",
+    "transcriptPath",
+    "turn_id",
+    "turnId",
+    "type",
+    "workspaceDir",
+    "workspace_roots",
+];

@@ -1,0 +1,65 @@
+//! What the last lines of a transcript say beside their text.
+
+use aldis_core::time::Timestamp;
+use aldis_core::transcript::{Glance, Mark};
+
+/// Folded over lines in order.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// The agent used a tool.
+    pub(super) tools_ran: bool,
+    /// When the last prompt came.
+    pub(super) turn_began: Option<Timestamp>,
+    /// The agent spoke last.
+    pub(super) answered: bool,
+    /// The call that asks the user something and has no answer.
+    asking: Option<String>,
+}
+
+impl Facts {
+    /// Takes in one line.
+    pub(super) fn add(&mut self, line: &Glance) {
+        for mark in &line.marks {
+            self.answered = *mark == Mark::Speech;
+            match mark {
+                Mark::Speech => {}
+                Mark::Prompt => {
+                    self.turn_began = line.at;
+                    self.asking = None;
+                }
+                Mark::Heard => self.asking = None,
+                Mark::Call { id, name } => {
+                    self.tools_ran = true;
+                    if asks_user(name) {
+                        self.asking = Some(id.clone());
+                    }
+                }
+                Mark::Result { id } => {
+                    self.tools_ran = true;
+                    let same = |asking: &mut String| asking == id || id.is_empty();
+                    self.asking.take_if(same);
+                }
+            }
+        }
+    }
+
+    /// Returns whether the agent asked the user something and waits for the answer.
+    pub(super) fn asked_user(&self) -> bool {
+        self.asking.is_some()
+    }
+}
+
+/// The tools by which agents ask.
+fn asks_user(name: &str) -> bool {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let plain = plain.to_ascii_lowercase();
+    [
+        "askuserquestion",
+        "askuser",
+        "askquestion",
+        "exitplanmode",
+        "exitspecmode",
+        "requestuserinput",
+    ]
+    .contains(&&*plain)
+}

@@ -1,0 +1,110 @@
+//! Every sample of every host, in and out.
+
+mod answers;
+mod hostile;
+mod payloads;
+mod properties;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Env, Event, HookCall, Host, parse};
+
+fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+fn sample(name: &str) -> Vec<u8> {
+    let path = testdata().join("hosts/samples").join(name);
+    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn env() -> Env {
+    Env { home: Some("/home/dev".into()), ..Env::default() }
+}
+
+fn call(registered: Host, sample_name: &str) -> HookCall {
+    parse(registered, &sample(sample_name), &env()).unwrap()
+}
+
+/// The folder of a host's samples.
+fn folder(host: Host) -> String {
+    host.name().replace('-', "_")
+}
+
+/// All payloads, with the host that sends them.
+fn payloads() -> Vec<(Host, String)> {
+    let mut found = Vec::new();
+    for host in Host::ALL {
+        let folder = folder(host);
+        let directory = testdata().join("hosts/samples").join(&folder);
+        for entry in fs::read_dir(directory).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let is_payload = ["in_", "event_", "plugin_agent_", "internal_"]
+                .iter()
+                .any(|start| name.starts_with(start))
+                || name == "plugin_before_agent_finalize_event.json";
+            if is_payload && name.ends_with(".json") {
+                found.push((host, format!("{folder}/{name}")));
+            }
+        }
+    }
+    assert!(found.len() > 30, "the samples were not found");
+    found.sort();
+    found
+}
+
+#[test]
+fn names_are_stable_and_lead_back() {
+    for host in Host::ALL {
+        assert_eq!(host.name().parse(), Ok(host));
+        assert_eq!(host.to_string(), host.name());
+        assert_eq!(<Host as clap::ValueEnum>::from_str(host.name(), false), Ok(host));
+    }
+    assert_eq!("claude".parse(), Ok(Host::ClaudeCode));
+    assert_eq!(<Host as clap::ValueEnum>::from_str("claude", false), Ok(Host::ClaudeCode));
+    assert!("cline".parse::<Host>().is_err());
+}
+
+#[test]
+fn events_have_their_samples() {
+    let event = |sample: &str| call(Host::ClaudeCode, sample).event;
+    assert_eq!(event("claude_code/in_stop.json"), Event::Stop);
+    assert_eq!(event("cursor/in_stop.json"), Event::Stop);
+    assert_eq!(event("copilot/in_agent_stop_camel.json"), Event::Stop);
+    assert_eq!(event("gemini/in_after_agent.json"), Event::Stop);
+    assert_eq!(event("goose/in_stop.json"), Event::Stop);
+    assert_eq!(event("opencode/event_session_idle.json"), Event::Stop);
+    assert_eq!(event("opencode/event_session_status.json"), Event::Stop);
+    assert_eq!(event("openclaw/plugin_before_agent_finalize_event.json"), Event::Stop);
+    for sample in ["claude_code", "codex", "cursor", "droid"] {
+        assert_eq!(event(&format!("{sample}/in_subagent_stop.json")), Event::SubagentStop);
+    }
+    assert_eq!(event("copilot/in_subagent_stop_pascal.json"), Event::SubagentStop);
+    assert_eq!(event("codex/in_interrupt.json"), Event::Interrupt);
+    assert_eq!(event("opencode/event_session_error.json"), Event::Interrupt);
+    let failure = Event::StopFailure { error: "rate_limit".to_owned() };
+    assert_eq!(event("claude_code/in_stop_failure.json"), failure);
+    let failure = Event::StopFailure { error: "loop_detected".to_owned() };
+    assert_eq!(event("qwen/in_stop_failure.json"), failure);
+    let start = |source: &str| Event::SessionStart { source: Some(source.to_owned()) };
+    assert_eq!(event("claude_code/in_session_start.json"), start("resume"));
+    assert_eq!(event("codex/in_session_start.json"), start("startup"));
+    assert_eq!(event("gemini/in_session_start.json"), start("startup"));
+    let end = |reason: &str| Event::SessionEnd { reason: Some(reason.to_owned()) };
+    assert_eq!(event("claude_code/in_session_end.json"), end("prompt_input_exit"));
+    assert_eq!(event("gemini/in_session_end.json"), end("exit"));
+    let text = "Port the retry module".to_owned();
+    assert_eq!(event("gemini/in_before_agent.json"), Event::Prompt { text, source: None });
+    let Event::Prompt { text, source } = event("claude_code/in_user_prompt_submit.json") else {
+        panic!("no prompt");
+    };
+    assert!(text.starts_with("Port") && source.as_deref() == Some("user"));
+    let Event::AgentResponse { text } = event("cursor/in_after_agent_response.json") else {
+        panic!("no response");
+    };
+    assert!(text.ends_with("SIGNAL: AUTO_COMPLETE"));
+    assert_eq!(event("claude_code/in_notification.json"), Event::Other("Notification".to_owned()));
+    let other = Event::Other("message:sent".to_owned());
+    assert_eq!(event("openclaw/internal_message_sent.json"), other);
+}

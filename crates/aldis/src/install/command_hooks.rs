@@ -1,0 +1,123 @@
+//! The hosts that run a command at an event: which events, and what an entry looks like.
+//!
+//! Ten seconds are the limit everywhere, in the host's own unit: a hook answers in milliseconds, and
+//! one that does not must not hold the session.
+
+use super::edit::Json;
+use super::hooks_file::Layout;
+use super::invocation::Invocation;
+
+/// Takes a program with a list of arguments: no shell.
+pub(crate) const CLAUDE_CODE: Layout = Layout {
+    grouped: true,
+    versioned: false,
+    events: &[
+        "Stop",
+        "SubagentStop",
+        "StopFailure",
+        "UserPromptSubmit",
+        "SessionStart",
+        "SessionEnd",
+    ],
+    handler: |invocation, _| {
+        Json::Object(vec![
+            ("type", Json::text("command")),
+            ("command", Json::text(invocation.program)),
+            ("args", Json::Array(invocation.args.into_iter().map(Json::Text).collect())),
+            ("timeout", Json::Number(SECONDS)),
+        ])
+    },
+};
+
+/// Asks for review again whenever an entry changes: nothing but the command may ever be in it.
+pub(crate) const CODEX: Layout = Layout {
+    grouped: true,
+    versioned: false,
+    events: &["Stop", "SubagentStop", "UserPromptSubmit", "SessionStart", "SessionEnd"],
+    handler: |invocation, event| {
+        // More than this is cut to it with a warning at each start.
+        let timeout = if event == "SessionEnd" { 3 } else { SECONDS };
+        line(&invocation, timeout)
+    },
+};
+
+/// Counts milliseconds, and shows hooks by name.
+pub(crate) const GEMINI: Layout = Layout {
+    grouped: true,
+    versioned: false,
+    events: &["AfterAgent", "BeforeAgent", "SessionStart", "SessionEnd"],
+    handler: |invocation, _| {
+        Json::Object(vec![
+            ("name", Json::text("aldis")),
+            ("type", Json::text("command")),
+            ("command", Json::text(invocation.line())),
+            ("timeout", Json::Number(SECONDS * 1000)),
+        ])
+    },
+};
+
+/// Says what the agent said in an event of its own, and gives up after five continuations unless
+/// told otherwise.
+pub(crate) const CURSOR: Layout = Layout {
+    grouped: false,
+    versioned: true,
+    events: &[
+        "stop",
+        "subagentStop",
+        "afterAgentResponse",
+        "beforeSubmitPrompt",
+        "sessionStart",
+        "sessionEnd",
+    ],
+    handler: |invocation, event| {
+        let mut members =
+            vec![("command", Json::text(invocation.line())), ("timeout", Json::Number(SECONDS))];
+        if matches!(event, "stop" | "subagentStop") {
+            members.push(("loop_limit", Json::Number(CURSOR_LOOP_LIMIT)));
+        }
+        Json::Object(members)
+    },
+};
+
+/// Names the event in the payload only for keys in this spelling.
+pub(crate) const COPILOT: Layout = Layout {
+    grouped: false,
+    versioned: true,
+    events: &["Stop", "SubagentStop", "UserPromptSubmit", "SessionStart", "SessionEnd"],
+    handler: |invocation, _| {
+        Json::Object(vec![
+            ("type", Json::text("command")),
+            ("exec", Json::text(invocation.program)),
+            ("args", Json::Array(invocation.args.into_iter().map(Json::Text).collect())),
+            ("timeoutSec", Json::Number(SECONDS)),
+        ])
+    },
+};
+
+/// Counts milliseconds.
+pub(crate) const QWEN: Layout = Layout {
+    grouped: true,
+    versioned: false,
+    events: CLAUDE_CODE.events,
+    handler: |invocation, _| line(&invocation, SECONDS * 1000),
+};
+
+/// Has no event for a failed turn.
+pub(crate) const DROID: Layout = Layout {
+    grouped: true,
+    versioned: false,
+    events: CODEX.events,
+    handler: |invocation, _| line(&invocation, SECONDS),
+};
+
+/// A handler with a line for a shell.
+fn line(invocation: &Invocation, timeout: u64) -> Json {
+    Json::Object(vec![
+        ("type", Json::text("command")),
+        ("command", Json::text(invocation.line())),
+        ("timeout", Json::Number(timeout)),
+    ])
+}
+
+const SECONDS: u64 = 10;
+const CURSOR_LOOP_LIMIT: u64 = 50;

@@ -1,0 +1,439 @@
+//! Does the hook really work? One check after the other, each with what to do when not.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::edit::Document;
+use super::hooks_file::{self, Entry, Stranger};
+use super::place::{Spot, World, is_executable};
+use super::probe::{self, Answer, DEADLINE};
+use super::trust::{self, Trust};
+use super::{Form, Host, Scope, plan, plugins};
+use crate::home;
+
+/// How a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// As it should be.
+    Ok,
+    /// Works, and there is something to know.
+    Note,
+    /// Does not work.
+    Failed,
+    /// Could not be checked, because an earlier check failed.
+    Skipped,
+}
+
+/// The outcome of one check.
+#[derive(Clone, Debug)]
+pub(crate) struct Check {
+    /// The host, or nothing for what concerns all.
+    pub(crate) host: Option<Host>,
+    /// What was checked, in a word.
+    pub(crate) name: &'static str,
+    /// How it came out.
+    pub(crate) status: Status,
+    /// What was found.
+    pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) fix: Option<String>,
+}
+
+/// A registration that was found.
+struct Registration {
+    scope: Scope,
+    file: PathBuf,
+    program: String,
+    entries: Vec<Entry>,
+    events: Vec<String>,
+}
+
+/// What all files of a host say.
+#[derive(Default)]
+struct Survey {
+    found: Vec<Registration>,
+    others: Vec<(PathBuf, Stranger)>,
+    broken: Vec<String>,
+    outdated: Vec<PathBuf>,
+    plugin: Option<PathBuf>,
+}
+
+/// Examines a host. Unless it was asked for by name, not being registered is only worth a note.
+pub(crate) fn examine(world: &World, host: Host, asked: bool) -> Vec<Check> {
+    let survey = survey(world, host);
+    let mut checks = Checks { host: Some(host), list: Vec::new() };
+    registered(world, host, asked, &survey, &mut checks);
+    doubled(world, host, &survey, &mut checks);
+    for registration in &survey.found {
+        let path = command(world, host, registration, &mut checks);
+        trusted(world, host, registration, &mut checks);
+        answers(world, host, path.as_deref(), &mut checks);
+    }
+    checks.list
+}
+
+/// Whether there is any sign of a host: its program, its folder, or our entry.
+pub(crate) fn is_present(world: &World, host: Host) -> bool {
+    host.programs().iter().any(|name| world.find_program(name).is_some())
+        || world.spots(host).iter().any(|spot| spot.files.iter().any(|file| file.exists()))
+        || world.user_folder(host).is_ok_and(|folder| folder.is_dir())
+}
+
+/// Whether a host's files hold our entry.
+pub(crate) fn is_registered(world: &World, host: Host) -> bool {
+    let survey = survey(world, host);
+    !survey.found.is_empty() || survey.plugin.is_some()
+}
+
+/// Examines the directory that holds the state of all runs.
+pub(crate) fn state_directory(world: &World) -> Check {
+    let mut checks = Checks { host: None, list: Vec::new() };
+    let Ok(place) = home::state_directory(None) else {
+        let message = "there is no place for the state of runs: the home directory is not known";
+        checks.failed("state", message, "set HOME or ALDIS_STATE_DIR");
+        return checks.into_first();
+    };
+    let shown = world.shown(&place);
+    let Some(existing) = place.ancestors().find(|folder| folder.exists()) else {
+        checks.failed("state", format!("`{shown}` cannot be created"), "set ALDIS_STATE_DIR");
+        return checks.into_first();
+    };
+    if !existing.is_dir() || tempfile::tempfile_in(existing).is_err() {
+        let message = format!("`{}` is not a directory that can be written to", existing.display());
+        checks.failed("state", message, format!("chmod u+rwx '{}'", existing.display()));
+    } else if existing == place && !is_private(&place) {
+        let message = format!("other users can look into `{shown}`");
+        checks.failed("state", message, format!("chmod 700 '{}'", place.display()));
+    } else if existing == place {
+        checks.ok("state", format!("`{shown}` is private and can be written to"));
+    } else {
+        checks.ok("state", format!("`{shown}` will be created when it is needed"));
+    }
+    checks.into_first()
+}
+
+fn survey(world: &World, host: Host) -> Survey {
+    let mut survey = Survey::default();
+    for spot in world.spots(host) {
+        match host.form() {
+            Form::Entries(_) => look_at_entries(world, host, &spot, &mut survey),
+            Form::Files(files) => look_at_files(host, &spot, files, &mut survey),
+        }
+    }
+    survey
+}
+
+fn look_at_entries(world: &World, host: Host, spot: &Spot, survey: &mut Survey) {
+    for file in &spot.files {
+        let Ok(Some(bytes)) = plan::read(file) else { continue };
+        let parsed = Document::parse(&bytes)
+            .and_then(|document| Ok((hooks_file::find(host, &document)?, document.root()?)));
+        let (found, root) = match parsed {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                survey.broken.push(format!("`{}` {error}", world.shown(file)));
+                continue;
+            }
+        };
+        if host == Host::Codex
+            && let Some(problem) = codex_refuses(&bytes)
+        {
+            survey.broken.push(format!("Codex passes over `{}`: {problem}", world.shown(file)));
+        }
+        let plugins = root.get("enabledPlugins").and_then(|plugins| plugins.members());
+        let enabled = plugins
+            .unwrap_or_default()
+            .iter()
+            .any(|(name, _, value)| name.split('@').next() == Some("aldis") && value.is_true());
+        if host == Host::ClaudeCode && enabled {
+            survey.plugin.get_or_insert_with(|| file.clone());
+        }
+        survey.others.extend(found.others.iter().map(|other| (file.clone(), other.clone())));
+        if let Some(first) = found.ours.first() {
+            survey.found.push(Registration {
+                scope: spot.scope,
+                file: file.clone(),
+                program: first.program.clone(),
+                events: found.ours.iter().map(|entry| entry.event.clone()).collect(),
+                entries: found.ours,
+            });
+        }
+    }
+}
+
+/// Says why Codex would not read a file: it takes plain JSON with two members and no others.
+fn codex_refuses(bytes: &[u8]) -> Option<String> {
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(members)) => {
+            let known = |name: &String| matches!(name.as_str(), "description" | "hooks");
+            let other = members.keys().find(|name| !known(name))?;
+            Some(format!("it does not know `{}`", crate::display::excerpt(other, 40)))
+        }
+        Ok(_) => Some("it is not an object".to_owned()),
+        Err(error) => Some(format!("line {} is not plain JSON", error.line())),
+    }
+}
+
+fn look_at_files(host: Host, spot: &Spot, files: &[plugins::OwnFile], survey: &mut Survey) {
+    let texts = spot.files.iter().map(|file| fs::read_to_string(file).ok());
+    let texts: Vec<Option<String>> = texts.collect();
+    let program = texts.iter().flatten().find_map(|text| plugins::program_in(host, text));
+    let (Some(program), Some(last)) = (program, spot.files.last()) else { return };
+    for ((file, text), own) in spot.files.iter().zip(&texts).zip(files) {
+        if text.as_deref() != Some(&(own.render)(&program)) {
+            survey.outdated.push(file.clone());
+        }
+    }
+    survey.found.push(Registration {
+        scope: spot.scope,
+        file: last.clone(),
+        program,
+        entries: Vec::new(),
+        events: host.events().iter().map(|event| (*event).to_owned()).collect(),
+    });
+}
+
+fn registered(world: &World, host: Host, asked: bool, survey: &Survey, checks: &mut Checks) {
+    let install = format!("aldis install {}", host.name());
+    for broken in &survey.broken {
+        checks.failed("registered", broken.clone(), "correct the file");
+    }
+    if let Some(file) = &survey.plugin {
+        let file = world.shown(file);
+        checks.ok("registered", format!("by the plugin that `{file}` enables"));
+        return;
+    }
+    if survey.found.is_empty() && survey.broken.is_empty() {
+        let message = format!("{} does not call aldis", host.title());
+        if asked {
+            checks.failed("registered", message, install);
+        } else {
+            checks.add("registered", Status::Note, message, Some(install));
+        }
+        return;
+    }
+    for file in &survey.outdated {
+        let message = format!("`{}` is missing or of another version", world.shown(file));
+        checks.failed("registered", message, install.clone());
+    }
+    for registration in &survey.found {
+        let missing: Vec<&str> = host
+            .events()
+            .iter()
+            .filter(|event| !survey.found.iter().any(|found| found.hears(event)))
+            .copied()
+            .collect();
+        let file = world.shown(&registration.file);
+        if missing.is_empty() {
+            let events = registration.events.join(", ");
+            checks.ok("registered", format!("`{file}`: {events}"));
+        } else {
+            let message = format!("`{file}` lacks {}", missing.join(", "));
+            let scope = registration.scope.name();
+            checks.failed("registered", message, format!("{install} --{scope}"));
+        }
+    }
+}
+
+/// Looks for entries that make one stop two.
+fn doubled(world: &World, host: Host, survey: &Survey, checks: &mut Checks) {
+    for (file, other) in &survey.others {
+        let place = format!("{}:{}", world.shown(file), other.line);
+        let message = format!("`{place}` also calls aldis at {}: `{}`", other.event, other.command);
+        checks.failed("single", message, format!("remove the entry at {place}"));
+    }
+    let uninstall = |registration: &Registration| {
+        format!("aldis uninstall {} --{}", host.name(), registration.scope.name())
+    };
+    let Some((first, rest)) = survey.found.split_first() else { return };
+    if let Some(file) = &survey.plugin {
+        let files = (world.shown(file), world.shown(&first.file));
+        let message = format!("the plugin of `{}` and `{}` both call aldis", files.0, files.1);
+        checks.failed("single", message, uninstall(first));
+    }
+    for second in rest {
+        // Claude Code runs identical handlers once.
+        let same = host == Host::ClaudeCode && first.program == second.program;
+        if !same {
+            let files = (world.shown(&first.file), world.shown(&second.file));
+            let message = format!("`{}` and `{}` both call aldis", files.0, files.1);
+            checks.failed("single", message, uninstall(second));
+        }
+    }
+    if matches!(host, Host::Cursor | Host::Copilot) && is_registered(world, Host::ClaudeCode) {
+        let message = format!(
+            "{} also runs the hooks of Claude Code's settings, where aldis is registered too",
+            host.title()
+        );
+        let fix = format!("aldis uninstall {}, or keep Claude Code's to --user", host.name());
+        checks.add("single", Status::Note, message, Some(fix));
+    }
+}
+
+/// Checks that the program is there and is this one. Returns where it is.
+fn command(
+    world: &World,
+    host: Host,
+    registration: &Registration,
+    checks: &mut Checks,
+) -> Option<PathBuf> {
+    let install = format!("aldis install {} --{}", host.name(), registration.scope.name());
+    let program = Path::new(&registration.program);
+    let path = if program.is_absolute() {
+        if !is_executable(program) {
+            let message = format!("`{}` is not a program", program.display());
+            checks.failed("command", message, format!("{install} --absolute"));
+            return None;
+        }
+        program.to_owned()
+    } else if let Some(path) = world.find_program(&registration.program) {
+        path
+    } else {
+        let message = format!("`{}` is not on the PATH", registration.program);
+        checks.failed("command", message, format!("{install} --absolute"));
+        return None;
+    };
+    // A repository must not choose what is run here.
+    let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+    let project = fs::canonicalize(world.project(host)).unwrap_or_default();
+    let own = std::env::current_exe().and_then(fs::canonicalize).ok();
+    if registration.scope != Scope::User && real.starts_with(project) && own != Some(real) {
+        let message = format!("`{}` is a file of the project; it was not run", path.display());
+        checks.failed("command", message, install);
+        return None;
+    }
+    let expected = format!("aldis {}", env!("CARGO_PKG_VERSION"));
+    match in_scratch(|folder| probe::run(&path, &["--version"], "", folder, &world.path, DEADLINE))
+    {
+        Answer::Ended { code: Some(0), stdout, .. } if stdout.trim() == expected => {
+            checks.ok("command", format!("`{}`, {expected}", path.display()));
+            Some(path)
+        }
+        Answer::Ended { stdout, .. } => {
+            let said = crate::display::excerpt(stdout.trim(), 40);
+            let message = format!("`{}` says it is `{said}`, this is {expected}", path.display());
+            checks.failed("command", message, format!("{install} --absolute"));
+            Some(path)
+        }
+        answer => {
+            checks.failed("command", unresponsive(&path, &answer), format!("{install} --absolute"));
+            None
+        }
+    }
+}
+
+fn trusted(world: &World, host: Host, registration: &Registration, checks: &mut Checks) {
+    let Registration { scope, file, entries, .. } = registration;
+    match trust::examine(world, host, *scope, file, entries) {
+        Trust::Yes(message) => checks.ok("trusted", message),
+        Trust::Asks(message) => checks.add("trusted", Status::Note, message, None),
+        Trust::No { why, fix } => checks.failed("trusted", why, fix),
+    }
+}
+
+/// Sends a made-up stop through the program.
+fn answers(world: &World, host: Host, path: Option<&Path>, checks: &mut Checks) {
+    let Some(path) = path else {
+        let message = "there is nothing to run".to_owned();
+        checks.add("answers", Status::Skipped, message, None);
+        return;
+    };
+    let answer = in_scratch(|folder| {
+        let stop = probe::synthetic_stop(host, folder);
+        probe::run(path, &["hook", host.name()], &stop, folder, OsStr::new(&world.path), DEADLINE)
+    });
+    let fix = "run `aldis doctor` after an update; if it stays, report it with this output";
+    match &answer {
+        Answer::Ended { code: Some(0), stdout, stderr } if stderr.is_empty() => {
+            let silent = stdout.trim().is_empty();
+            let object = matches!(serde_json::from_str(stdout), Ok(Value::Object(_)));
+            if silent || object {
+                let words =
+                    if silent { "lets a made-up stop pass" } else { "answers a made-up stop" };
+                checks.ok("answers", words.to_owned());
+            } else {
+                let said = crate::display::excerpt(stdout.trim(), 80);
+                checks.failed(
+                    "answers",
+                    format!("answers with something else than JSON: `{said}`"),
+                    fix,
+                );
+            }
+        }
+        Answer::Ended { code, stderr, .. } => {
+            let code =
+                code.map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
+            let said = crate::display::excerpt(stderr.trim(), 80);
+            checks.failed("answers", format!("ends with {code} and `{said}`"), fix);
+        }
+        Answer::Late | Answer::Unstartable(_) => {
+            checks.failed("answers", unresponsive(path, &answer), fix);
+        }
+    }
+}
+
+fn unresponsive(path: &Path, answer: &Answer) -> String {
+    match answer {
+        Answer::Unstartable(error) => format!("`{}` cannot be run: {error}", path.display()),
+        _ => format!("`{}` gave no answer in {} s", path.display(), DEADLINE.as_secs()),
+    }
+}
+
+/// Runs something in a directory that goes away afterwards.
+fn in_scratch(run: impl FnOnce(&Path) -> Answer) -> Answer {
+    match tempfile::tempdir() {
+        Ok(folder) => run(folder.path()),
+        Err(error) => Answer::Unstartable(format!("no temporary directory: {error}")),
+    }
+}
+
+#[cfg(unix)]
+fn is_private(folder: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    folder.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o077 == 0)
+}
+
+#[cfg(not(unix))]
+fn is_private(_: &Path) -> bool {
+    true
+}
+
+impl Registration {
+    fn hears(&self, event: &str) -> bool {
+        self.events.iter().any(|own| own == event)
+    }
+}
+
+/// Checks of one host, as they come in.
+struct Checks {
+    host: Option<Host>,
+    list: Vec<Check>,
+}
+
+impl Checks {
+    fn ok(&mut self, name: &'static str, message: String) {
+        self.add(name, Status::Ok, message, None);
+    }
+
+    fn failed(&mut self, name: &'static str, message: impl Into<String>, fix: impl Into<String>) {
+        self.add(name, Status::Failed, message.into(), Some(fix.into()));
+    }
+
+    fn add(&mut self, name: &'static str, status: Status, message: String, fix: Option<String>) {
+        self.list.push(Check { host: self.host, name, status, message, fix });
+    }
+
+    /// The only check there is.
+    fn into_first(mut self) -> Check {
+        self.list.pop().unwrap_or(Check {
+            host: None,
+            name: "state",
+            status: Status::Skipped,
+            message: String::new(),
+            fix: None,
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! How a host is told to call Aldis: a program and constant arguments.
+//!
+//! What is written contains no variable, no substitution and nothing from a repository. Where a host
+//! takes a program and a list, that is what it gets; where it takes a line for a shell, the line is
+//! words only.
+
+use super::Host;
+use super::edit::Node;
+
+/// A program and its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Invocation {
+    /// A name to look up in PATH, or an absolute path.
+    pub(crate) program: String,
+    /// What follows.
+    pub(crate) args: Vec<String>,
+}
+
+/// How a handler in a host's file relates to Aldis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Spelling {
+    /// As `aldis install` writes it, with this program.
+    Ours(String),
+    /// It calls Aldis in another way: by an older version, for another host, or by hand.
+    Other(String),
+    /// Somebody else's.
+    Foreign,
+}
+
+impl Invocation {
+    /// Returns what is registered for a host.
+    pub(crate) fn new(host: Host, program: impl Into<String>) -> Self {
+        Self { program: program.into(), args: vec!["hook".to_owned(), host.name().to_owned()] }
+    }
+
+    /// Returns the line for a shell.
+    pub(crate) fn line(&self) -> String {
+        let words: Vec<String> = self.words().map(quote).collect();
+        words.join(" ")
+    }
+
+    fn words(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.program.as_str()).chain(self.args.iter().map(String::as_str))
+    }
+}
+
+/// Says whether a handler of a host's file is ours.
+pub(crate) fn spelling(host: Host, handler: &Node) -> Spelling {
+    let line = ["command", "exec", "bash"].iter().find_map(|key| handler.get(key)?.text());
+    let Some(line) = line else { return Spelling::Foreign };
+    let args = handler.get("args").and_then(Node::items);
+    let words = match args {
+        Some(args) => args
+            .iter()
+            .map(|arg| arg.text().map(str::to_owned))
+            .collect::<Option<Vec<_>>>()
+            .map(|args| [vec![line.to_owned()], args].concat()),
+        None => split(line),
+    };
+    let shown = words.as_ref().map_or_else(|| line.to_owned(), |words| words.join(" "));
+    match words.as_deref() {
+        Some([program, hook, name])
+            if is_aldis(program) && hook == "hook" && name == host.name() =>
+        {
+            Spelling::Ours(program.clone())
+        }
+        Some([program, hook, ..]) if is_aldis(program) && hook == "hook" => Spelling::Other(shown),
+        _ if mentions_hook(&shown) => Spelling::Other(shown),
+        _ => Spelling::Foreign,
+    }
+}
+
+/// Whether the words `aldis hook` are somewhere in a line.
+fn mentions_hook(line: &str) -> bool {
+    let part_of_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    line.match_indices("aldis hook").any(|(at, words)| {
+        let before = line.get(..at).and_then(|text| text.chars().next_back());
+        let after = line.get(at + words.len()..).and_then(|text| text.chars().next());
+        !before.is_some_and(part_of_word) && !after.is_some_and(part_of_word)
+    })
+}
+
+/// Whether a word names the program, by its name alone or by an absolute path.
+fn is_aldis(program: &str) -> bool {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    let absolute = std::path::Path::new(program).is_absolute();
+    name == "aldis" && (absolute || !program.contains(['/', '\\']))
+}
+
+/// Quotes a word for a POSIX shell where it must be.
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+:@%,=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Splits a shell line into words, unless a shell would do more with it than that.
+fn split(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            ' ' | '\t' => words.extend(word.take()),
+            '\'' => loop {
+                match chars.next()? {
+                    '\'' => break word.get_or_insert_default().push_str(""),
+                    c => word.get_or_insert_default().push(c),
+                }
+            },
+            '"' => loop {
+                match chars.next()? {
+                    '"' => break word.get_or_insert_default().push_str(""),
+                    '$' | '`' | '\\' | '!' => return None,
+                    c => word.get_or_insert_default().push(c),
+                }
+            },
+            '\\' => word.get_or_insert_default().push(chars.next()?),
+            c if "$`;|&<>(){}[]*?#~!\n\r".contains(c) => return None,
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_words_and_nothing_else() {
+        let table: &[(&str, Option<&[&str]>)] = &[
+            ("aldis hook codex", Some(&["aldis", "hook", "codex"])),
+            ("  '/a b/aldis'  hook codex ", Some(&["/a b/aldis", "hook", "codex"])),
+            (r"'/it'\''s/aldis' hook x", Some(&["/it's/aldis", "hook", "x"])),
+            ("\"/a b/aldis\" '' x", Some(&["/a b/aldis", "", "x"])),
+            ("aldis hook \"$(cat id)\"", None),
+            ("aldis hook codex; rm x", None),
+            ("aldis hook 'codex", None),
+            ("ALDIS=$HOME aldis hook codex", None),
+        ];
+        for (line, words) in table {
+            let words = words.map(|words| words.iter().map(|word| (*word).to_owned()).collect());
+            assert_eq!(split(line), words, "{line}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_line_is_the_words_it_was_made_of(program in "[^\0\n\r]{1,20}") {
+            let invocation = Invocation::new(Host::Codex, program.clone());
+            let words = vec![program, "hook".to_owned(), "codex".to_owned()];
+            assert_eq!(split(&invocation.line()), Some(words));
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! What would be written: decided in full before the first byte is.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::edit::{Document, EditError};
+use super::hooks_file::{self, Layout};
+use super::place::{Spot, World};
+use super::plugins::OwnFile;
+use super::{Form, Host, Scope};
+use crate::error::CommandError;
+
+/// What happens to one file.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    /// The file as the host knows it.
+    pub(crate) path: PathBuf,
+    /// The file that is really written: what `path` links to.
+    pub(crate) target: PathBuf,
+    /// What it holds, if it exists.
+    pub(crate) before: Option<Vec<u8>>,
+    /// What it will hold, or nothing if it goes away.
+    pub(crate) after: Option<Vec<u8>>,
+    /// What happens to the copy of it.
+    pub(crate) backup: Backup,
+    /// Empty folders below this one go away with the file.
+    pub(crate) keep: PathBuf,
+}
+
+/// What happens to the copy beside a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backup {
+    /// Stays as it is, or does not exist.
+    Leave,
+    /// Is written.
+    Write,
+    /// Is what the file holds again, and goes away.
+    Remove,
+}
+
+/// What happens to a file, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// It is new.
+    Created,
+    /// It holds something else.
+    Changed,
+    /// It goes away.
+    Deleted,
+    /// Nothing.
+    Unchanged,
+}
+
+impl Change {
+    /// Returns what happens.
+    pub(crate) fn action(&self) -> Action {
+        match (&self.before, &self.after) {
+            (None, Some(_)) => Action::Created,
+            (Some(_), None) => Action::Deleted,
+            (before, after) if before == after => Action::Unchanged,
+            _ => Action::Changed,
+        }
+    }
+
+    /// Returns where the copy is.
+    pub(crate) fn backup_path(&self) -> PathBuf {
+        backup_path(&self.target)
+    }
+}
+
+impl Action {
+    /// Returns the word.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Changed => "changed",
+            Self::Deleted => "deleted",
+            Self::Unchanged => "unchanged",
+        }
+    }
+}
+
+/// Plans a registration.
+pub(crate) fn install(
+    world: &World,
+    host: Host,
+    spot: &Spot,
+    program: &str,
+) -> Result<Vec<Change>, CommandError> {
+    changes(world, host, spot, |change, form| match form {
+        Part::Entries(layout) => add_entries(host, layout, program, change),
+        Part::Own(file) => {
+            own(file, change)?;
+            change.after = Some((file.render)(program).into_bytes());
+            Ok(())
+        }
+    })
+}
+
+/// Plans the removal of a registration.
+pub(crate) fn uninstall(
+    world: &World,
+    host: Host,
+    spot: &Spot,
+) -> Result<Vec<Change>, CommandError> {
+    changes(world, host, spot, |change, form| match form {
+        Part::Entries(layout) => remove_entries(host, layout, change),
+        Part::Own(file) => {
+            if own(file, change).is_ok() {
+                change.after = None;
+            }
+            Ok(())
+        }
+    })
+}
+
+/// What one file of a registration is.
+enum Part<'a> {
+    Entries(&'a Layout),
+    Own(&'a OwnFile),
+}
+
+fn changes(
+    world: &World,
+    host: Host,
+    spot: &Spot,
+    decide: impl Fn(&mut Change, Part<'_>) -> Result<(), CommandError>,
+) -> Result<Vec<Change>, CommandError> {
+    let form = host.form();
+    let mut changes = Vec::new();
+    for (index, path) in spot.files.iter().enumerate() {
+        let mut change = look(world, spot, path)?;
+        match &form {
+            Form::Entries(layout) => decide(&mut change, Part::Entries(layout))?,
+            Form::Files(files) => {
+                let Some(file) = files.get(index) else { continue };
+                decide(&mut change, Part::Own(file))?;
+            }
+        }
+        changes.push(change);
+    }
+    Ok(changes)
+}
+
+/// Reads a file and finds out what it really is.
+fn look(world: &World, spot: &Spot, path: &Path) -> Result<Change, CommandError> {
+    let target = resolve(path).map_err(|error| CommandError::file(path, &error))?;
+    if spot.scope != Scope::User {
+        let root = fs::canonicalize(&spot.root).unwrap_or_else(|_| spot.root.clone());
+        if !target.starts_with(&root) {
+            return Err(CommandError::new(format!(
+                "`{}` leads out of the project, to `{}`",
+                world.shown(path),
+                target.display()
+            ))
+            .with_help("use --user, or make it a file of the project"));
+        }
+    }
+    let before = read(&target).map_err(|error| CommandError::file(path, &error))?;
+    let keep = match spot.scope {
+        Scope::User => match &world.home {
+            Some(home) if spot.root.starts_with(home) => home,
+            _ => spot.root.parent().unwrap_or(&spot.root),
+        },
+        Scope::Project | Scope::Local => &spot.root,
+    };
+    Ok(Change {
+        path: path.to_owned(),
+        target,
+        after: before.clone(),
+        before,
+        backup: Backup::Leave,
+        keep: keep.to_owned(),
+    })
+}
+
+fn add_entries(
+    host: Host,
+    layout: &Layout,
+    program: &str,
+    change: &mut Change,
+) -> Result<(), CommandError> {
+    let wrong = |error: EditError| invalid(&change.path, &error);
+    let before = change.before.as_deref();
+    let after = with_entries(host, layout, program, before).map_err(wrong)?;
+    if before.is_some_and(|before| before != after) && !has_entries(host, before) {
+        change.backup = Backup::Write;
+    }
+    change.after = Some(after);
+    Ok(())
+}
+
+fn remove_entries(host: Host, layout: &Layout, change: &mut Change) -> Result<(), CommandError> {
+    let wrong = |error: EditError| invalid(&change.path, &error);
+    let Some(before) = &change.before else { return Ok(()) };
+    let mut document = Document::parse(before).map_err(wrong)?;
+    let found = hooks_file::find(host, &document).map_err(wrong)?;
+    let Some(entry) = found.ours.first() else { return Ok(()) };
+
+    let path = backup_path(&change.target);
+    let backup = read(&path).map_err(|error| CommandError::file(&path, &error))?;
+    // Where the file is exactly what a registration made of the copy, or of nothing, that is what
+    // it becomes again.
+    let replay = with_entries(host, layout, &entry.program, backup.as_deref());
+    if replay.is_ok_and(|replay| replay == *before) {
+        change.backup = if backup.is_some() { Backup::Remove } else { Backup::Leave };
+        change.after = backup;
+        return Ok(());
+    }
+    hooks_file::remove(host, &mut document).map_err(wrong)?;
+    let idle = hooks_file::is_idle(&document).map_err(wrong)?;
+    if backup.is_none() {
+        change.backup = Backup::Write;
+    }
+    change.after = if idle && backup.is_none() { None } else { Some(document.into_bytes()) };
+    if change.after.is_none() {
+        change.backup = Backup::Leave;
+    }
+    Ok(())
+}
+
+fn with_entries(
+    host: Host,
+    layout: &Layout,
+    program: &str,
+    before: Option<&[u8]>,
+) -> Result<Vec<u8>, EditError> {
+    let mut document = match before {
+        Some(before) => Document::parse(before)?,
+        None => Document::empty(),
+    };
+    let untouched = document.clone();
+    hooks_file::add(host, layout, program, &mut document)?;
+    match before {
+        Some(before) if document == untouched => Ok(before.to_owned()),
+        _ => Ok(document.into_bytes()),
+    }
+}
+
+fn has_entries(host: Host, bytes: Option<&[u8]>) -> bool {
+    let document = bytes.and_then(|bytes| Document::parse(bytes).ok());
+    let found = document.and_then(|document| hooks_file::find(host, &document).ok());
+    found.is_some_and(|found| !found.ours.is_empty())
+}
+
+/// Refuses to touch a file that somebody else put where ours belongs.
+fn own(file: &OwnFile, change: &Change) -> Result<(), CommandError> {
+    let Some(before) = &change.before else { return Ok(()) };
+    if String::from_utf8_lossy(before).contains(file.mark) {
+        return Ok(());
+    }
+    Err(CommandError::new(format!("`{}` was not written by aldis", change.path.display()))
+        .with_help("move it away and run the command again"))
+}
+
+fn invalid(path: &Path, error: &EditError) -> CommandError {
+    CommandError::new(format!("`{}` {error}", path.display()))
+        .with_help("correct the file; nothing was changed")
+}
+
+/// Returns the file that a path leads to, which need not exist.
+fn resolve(path: &Path) -> io::Result<PathBuf> {
+    let mut missing = Vec::new();
+    let mut existing = path.to_owned();
+    loop {
+        match fs::canonicalize(&existing) {
+            Ok(found) => return Ok(missing.iter().rev().fold(found, |path, name| path.join(name))),
+            // A link to nothing must not be taken for nothing.
+            Err(error) if existing.symlink_metadata().is_ok() => return Err(error),
+            Err(error) => {
+                let Some(name) = existing.file_name() else { return Err(error) };
+                missing.push(name.to_owned());
+                if !existing.pop() {
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+/// Reads a regular file of sensible size, or nothing if there is none.
+pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let meta = match path.metadata() {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !meta.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    if meta.len() > FILE_BYTES_MAX {
+        return Err(io::Error::other("larger than any settings file, 16 MiB"));
+    }
+    fs::read(path).map(Some)
+}
+
+fn backup_path(target: &Path) -> PathBuf {
+    let mut path = target.as_os_str().to_owned();
+    path.push(BACKUP_SUFFIX);
+    PathBuf::from(path)
+}
+
+const BACKUP_SUFFIX: &str = ".aldis-backup";
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;

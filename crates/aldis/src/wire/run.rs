@@ -1,0 +1,304 @@
+//! Runs, decisions and journals as programs read them.
+
+use std::collections::BTreeMap;
+
+use aldis_core::machine::phases::{Effect, State};
+use aldis_core::machine::{Decision, Evidence};
+use aldis_core::time::Timestamp;
+use aldis_store::{Decision as StoredDecision, Event, Run, RunId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::VERSION;
+
+/// A run: `auto start|status|resume|stop --json`, and a line of `status --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunForm {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// Always `run`.
+    #[schemars(extend("const" = "run"))]
+    pub kind: String,
+    /// Its name.
+    pub run: String,
+    /// Which machine drives it.
+    pub machine: String,
+    /// The project's directory.
+    pub project: String,
+    /// What is to be done.
+    pub task: String,
+    /// Whether it goes on.
+    pub active: bool,
+    /// The current phase, `complete` or `failed`.
+    pub phase: String,
+    /// The signal that ends it.
+    pub expected: String,
+    /// Stops refused in this phase.
+    pub iteration: u32,
+    /// How many may be.
+    pub max_iterations: u32,
+    /// Whether the last stop was let go only because there were too many in a row.
+    pub capped: bool,
+    /// Why it ended: a stable code.
+    pub exit_reason: Option<String>,
+    /// The host's session it belongs to.
+    pub session: Option<String>,
+    /// The dialect its agent speaks.
+    pub dialect: String,
+    /// When it began.
+    pub started_at: Option<String>,
+    /// When the phase began.
+    pub phase_started_at: String,
+    /// When it was completed.
+    pub completed_at: Option<String>,
+    /// The last sign of life.
+    pub last_activity: Option<String>,
+    /// How many seconds each phase took.
+    pub phase_durations: BTreeMap<String, u64>,
+    /// The last error.
+    pub last_error: Option<ErrorForm>,
+    /// What to tell the agent, where a phase begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+}
+
+/// The last error of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorForm {
+    /// The phase it happened in.
+    pub phase: String,
+    /// What happened.
+    pub message: String,
+    /// When.
+    pub timestamp: String,
+}
+
+impl RunForm {
+    /// Returns the form of a run.
+    pub(crate) fn new(run: &RunId, project: &str, state: &State) -> Self {
+        let text = |at: Timestamp| at.to_string();
+        Self {
+            v: VERSION,
+            kind: "run".to_owned(),
+            run: run.to_string(),
+            machine: crate::driver::PHASES.to_owned(),
+            project: project.to_owned(),
+            task: state.task.clone(),
+            active: state.is_live(),
+            phase: state.phase.clone(),
+            expected: state.expected(),
+            iteration: state.iteration,
+            max_iterations: state.max_iterations,
+            capped: state.governor.capped,
+            exit_reason: state.exit_reason.map(|reason| reason.as_str().to_owned()),
+            session: state.session.clone(),
+            dialect: state.pipeline.dialect.clone(),
+            started_at: state.started_at.map(text),
+            phase_started_at: text(state.phase_started_at),
+            completed_at: state.completed_at.map(text),
+            last_activity: state.last_activity.map(text),
+            phase_durations: state.durations.clone(),
+            last_error: state.last_error.as_ref().map(|error| ErrorForm {
+                phase: error.phase.clone(),
+                message: error.message.clone(),
+                timestamp: text(error.timestamp),
+            }),
+            prompt: None,
+        }
+    }
+
+    pub(crate) fn with_prompt(mut self, prompt: String) -> Self {
+        self.prompt = Some(prompt);
+        self
+    }
+}
+
+/// A decision and its reasons: `why --json`, and a line of `log --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DecisionForm {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// Always `decision`.
+    #[schemars(extend("const" = "decision"))]
+    pub kind: String,
+    /// Its place among all decisions.
+    pub seq: u64,
+    /// The run.
+    pub run: String,
+    /// When it was made.
+    pub at: String,
+    /// The rule that fired: a stable code.
+    pub rule: String,
+    /// What was decided.
+    pub summary: String,
+    /// Why the rule applied.
+    pub because: String,
+    /// What was seen.
+    pub evidence: Vec<EvidenceForm>,
+    /// The counters after the decision.
+    pub counters: BTreeMap<String, u64>,
+    /// What happens next, or what to do.
+    pub remedy: String,
+}
+
+/// One thing a decision rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EvidenceForm {
+    /// `signal`, `near_miss`, `refused` or `said`.
+    pub what: String,
+    /// The signal.
+    pub name: Option<String>,
+    /// Why it does not count: a stable code.
+    pub reason: Option<String>,
+    /// The words themselves.
+    pub quote: String,
+    /// The line in the message, from 1.
+    pub line: Option<u64>,
+    /// The sub-agent that said it.
+    pub agent: Option<String>,
+}
+
+impl DecisionForm {
+    /// Returns the form of a decision, or nothing if it cannot be read.
+    pub(crate) fn new(stored: &StoredDecision) -> Option<Self> {
+        let decision: Decision = serde_json::from_str(&stored.body).ok()?;
+        Some(Self {
+            v: VERSION,
+            kind: "decision".to_owned(),
+            seq: stored.seq,
+            run: stored.run.to_string(),
+            at: stored.at.to_string(),
+            rule: decision.rule,
+            summary: decision.summary,
+            because: decision.because,
+            evidence: decision.evidence.into_iter().map(EvidenceForm::new).collect(),
+            counters: decision.counters,
+            remedy: decision.remedy,
+        })
+    }
+}
+
+impl EvidenceForm {
+    fn new(evidence: Evidence) -> Self {
+        let Evidence { what, name, reason, quote, line, agent } = evidence;
+        Self { what, name, reason, quote, line, agent }
+    }
+}
+
+/// An event of a run's journal: a line of `log --events --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventForm {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// Always `event`.
+    #[schemars(extend("const" = "event"))]
+    pub kind: String,
+    /// The run.
+    pub run: String,
+    /// Its place in the journal, from 1.
+    pub seq: u64,
+    /// When it happened.
+    pub at: String,
+    /// What kind of event.
+    pub event: String,
+    /// The event itself, as `aldis step` takes it.
+    pub body: Value,
+}
+
+impl EventForm {
+    pub(crate) fn new(event: &Event) -> Self {
+        Self {
+            v: VERSION,
+            kind: "event".to_owned(),
+            run: event.run.to_string(),
+            seq: event.seq,
+            at: event.at.to_string(),
+            event: event.kind.clone(),
+            body: serde_json::from_str(&event.body).unwrap_or_default(),
+        }
+    }
+}
+
+/// A failure that could not be told: a line of `log --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AlarmForm {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// Always `alarm`.
+    #[schemars(extend("const" = "alarm"))]
+    pub kind: String,
+    /// When.
+    pub at: String,
+    /// Which part of Aldis it befell.
+    pub part: String,
+    /// What happened.
+    pub what: String,
+}
+
+/// A line of `step --json`: what one event led to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StepForm {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// The time of the event.
+    pub at: String,
+    /// What must now be done: `allow`, `block` with a reason, `context` with a text, `write_view`.
+    pub effects: Vec<Value>,
+    /// Why; `null` when the event concerns somebody else.
+    pub decision: Option<Value>,
+    /// The run after it.
+    pub state: StepState,
+}
+
+/// The part of a run that a driver needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StepState {
+    /// Whether it goes on.
+    pub active: bool,
+    /// The current phase, `complete` or `failed`.
+    pub phase: String,
+    /// Stops refused in this phase.
+    pub iteration: u32,
+    /// Why it ended.
+    pub exit_reason: Option<String>,
+    /// The session it belongs to.
+    pub session: Option<String>,
+    /// The run token that signals must carry.
+    pub token: Option<String>,
+}
+
+impl StepForm {
+    pub(crate) fn new(
+        at: Timestamp,
+        effects: &[Effect],
+        decision: Option<&Decision>,
+        state: &State,
+    ) -> Self {
+        let value = |effect: &Effect| serde_json::to_value(effect).unwrap_or_default();
+        Self {
+            v: VERSION,
+            at: at.to_string(),
+            effects: effects.iter().map(value).collect(),
+            decision: decision.map(|decision| serde_json::to_value(decision).unwrap_or_default()),
+            state: StepState {
+                active: state.is_live(),
+                phase: state.phase.clone(),
+                iteration: state.iteration,
+                exit_reason: state.exit_reason.map(|reason| reason.as_str().to_owned()),
+                session: state.session.clone(),
+                token: state.token.clone(),
+            },
+        }
+    }
+}
+
+/// Returns the run's form together with its record.
+pub(crate) fn run_form(run: &Run, state: &State) -> RunForm {
+    RunForm::new(&run.id, &run.record.project, state)
+}

@@ -1,0 +1,15 @@
+//! Phases under a Stop hook, through the real binary with a real state directory.
+
+mod cases;
+mod commands;
+#[cfg(target_os = "linux")]
+mod crash;
+mod crowd;
+#[cfg(target_os = "linux")]
+mod disk;
+#[cfg(target_os = "linux")]
+mod fault;
+mod hook;
+mod hostile;
+mod project;
+mod tokens;

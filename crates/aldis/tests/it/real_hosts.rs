@@ -1,0 +1,232 @@
+//! The hosts themselves with `aldis install` done, against a model that follows a script.
+//!
+//! Slow beside the others, so only what needs a real host is here: that the hook is found and run,
+//! that its words reach the model, that the host's own limit is survived, and that nobody else's
+//! session notices. What the hook decides is tested without a host.
+
+mod stage;
+
+use aldis_testkit::model_server::{ModelServer, Recorded, Reply, Script};
+use aldis_testkit::real_host::{Kind, Session};
+use serde_json::json;
+
+use self::stage::Stage;
+
+mod claude {
+    //! Claude Code ends a turn that was blocked nine times in a row.
+
+    use aldis_testkit::real_host::Kind::Claude;
+
+    #[test]
+    fn goes_through_all_nine_phases() {
+        super::goes_through_all_nine_phases(Claude);
+    }
+
+    #[test]
+    fn a_mention_does_not_count() {
+        super::a_mention_does_not_count(Claude);
+    }
+
+    #[test]
+    fn a_capped_run_is_resumed() {
+        super::a_capped_run_is_resumed(Claude);
+    }
+
+    #[test]
+    fn another_session_is_left_alone() {
+        super::another_session_is_left_alone(Claude);
+    }
+
+    #[test]
+    fn a_near_miss_is_corrected() {
+        super::a_near_miss_is_corrected(Claude);
+    }
+
+    #[test]
+    fn a_subagent_completes_its_phase() {
+        super::a_subagent_completes_its_phase(Claude);
+    }
+}
+
+mod codex {
+    //! Codex has no limit: ours must do.
+
+    use aldis_testkit::real_host::Kind::Codex;
+
+    #[test]
+    fn goes_through_all_nine_phases() {
+        super::goes_through_all_nine_phases(Codex);
+    }
+
+    #[test]
+    fn a_mention_does_not_count() {
+        super::a_mention_does_not_count(Codex);
+    }
+
+    #[test]
+    fn a_capped_run_is_resumed() {
+        super::a_capped_run_is_resumed(Codex);
+    }
+
+    #[test]
+    fn another_session_is_left_alone() {
+        super::another_session_is_left_alone(Codex);
+    }
+
+    #[test]
+    fn a_near_miss_is_corrected() {
+        super::a_near_miss_is_corrected(Codex);
+    }
+}
+
+fn goes_through_all_nine_phases(kind: Kind) {
+    let Some(stage) = Stage::new(kind) else { return };
+    let session = stage.open_session();
+    stage.start(&session, &[]);
+    let model = model(work(&PHASES));
+    stage.run(&model, &session);
+    stage.assert_complete();
+    // One request that runs the tool and one that ends the phase, for each of them.
+    let asked = model.main_requests();
+    assert_eq!(asked.len(), 2 * PHASES.len());
+    for (phase, request) in PHASES.iter().zip(asked.iter().step_by(2)) {
+        assert_told(request, &signal_name(phase));
+    }
+    for request in asked.iter().skip(1).step_by(2) {
+        assert_told(request, TOOL_OUTPUT);
+    }
+}
+
+fn a_mention_does_not_count(kind: Kind) {
+    let Some(stage) = Stage::new(kind) else { return };
+    let session = stage.open_session();
+    stage.start(&session, &SHORT);
+    let mention = "I have read the task. When the setup is done I will say SIGNAL: INIT_COMPLETE \
+                   in a block of its own, but there is work to do before.";
+    let model = model([vec![Reply::says(mention)], work(&SHORT_PHASES)].concat());
+    stage.run(&model, &session);
+    stage.assert_complete();
+    // The mention cost one request: the model was asked for the same phase again.
+    let asked = model.main_requests();
+    assert_eq!(asked.len(), 1 + 2 * SHORT_PHASES.len());
+    assert_told(&asked[1], "INIT_COMPLETE");
+}
+
+fn a_capped_run_is_resumed(kind: Kind) {
+    let Some(stage) = Stage::new(kind) else { return };
+    let session = stage.open_session();
+    stage.start(&session, &[&SHORT[..], &["--max-iterations", "50"]].concat());
+    let lazy = model(vec![Reply::says("Still thinking about it.")]);
+    stage.run(&lazy, &session);
+    // The stops that were refused, and the one that was let go: before the host gives up, or where
+    // it never does, before the user does.
+    let stops = match kind {
+        Kind::Claude => 8 + 1,
+        Kind::Codex => 20 + 1,
+    };
+    assert_eq!(lazy.main_requests().len(), stops);
+    let status = stage.status();
+    for (member, wanted) in
+        [("phase", json!("init")), ("active", json!(true)), ("capped", json!(true))]
+    {
+        assert_eq!(status[member], wanted, "{status}");
+    }
+    let why = stage.json(&["why", "--last", "--json"]);
+    assert_eq!(why["rule"], "phases/cap", "{why}");
+
+    stage.aldis(&["auto", "resume"]);
+    let model = model(work(&SHORT_PHASES));
+    stage.run(&model, &session.resumed());
+    stage.assert_complete();
+    assert_eq!(model.main_requests().len(), 2 * SHORT_PHASES.len());
+}
+
+fn another_session_is_left_alone(kind: Kind) {
+    let Some(stage) = Stage::new(kind) else { return };
+    let session = stage.open_session();
+    stage.start(&session, &SHORT);
+    let before = stage.status();
+    // Even words that would end the phase do not, from another's mouth.
+    let stranger = model(vec![Reply::says(signal("init"))]);
+    stage.host().run(&stranger, "What is in this directory?", &Session::New).unwrap();
+    let asked = stranger.main_requests();
+    assert_eq!(asked.len(), 1, "the stop of another session was blocked");
+    assert!(!asked[0].knows("INIT_COMPLETE"), "another session was told of the run");
+    let after = stage.status();
+    for member in ["phase", "active", "iteration", "exit_reason", "capped"] {
+        assert_eq!(before[member], after[member], "{member}");
+    }
+
+    let model = model(work(&SHORT_PHASES));
+    stage.run(&model, &session);
+    stage.assert_complete();
+}
+
+fn a_near_miss_is_corrected(kind: Kind) {
+    let Some(stage) = Stage::new(kind) else { return };
+    let session = stage.open_session();
+    stage.start(&session, &SHORT);
+    let misspelled = signal("init").replace("INIT_COMPLETE", "INIT_COMPLETED");
+    let model = model([vec![Reply::says(misspelled)], work(&SHORT_PHASES)].concat());
+    stage.run(&model, &session);
+    stage.assert_complete();
+    let asked = model.main_requests();
+    assert_eq!(asked.len(), 1 + 2 * SHORT_PHASES.len());
+    // What was wrong, and what would have been right.
+    assert_told(&asked[1], "INIT_COMPLETED");
+    let right = asked[1].told().concat().replace("INIT_COMPLETED", "");
+    assert!(right.contains("INIT_COMPLETE"), "{right}");
+    let why = stage.aldis(&["why", "--all", "--json", &stage.run_name()]);
+    assert!(why.contains("\"misspelled\"") || why.contains("\"unknown_name\""), "{why}");
+}
+
+fn a_subagent_completes_its_phase(kind: Kind) {
+    let Some(stage) = Stage::new(kind) else { return };
+    let session = stage.open_session();
+    stage.start(&session, &SHORT);
+    let delegated =
+        vec![Reply::delegates("prepare everything"), Reply::says("The helper is at it.")];
+    let script = Script::new([delegated, work(&["planning", "execution"])].concat());
+    let model = ModelServer::start(script.with_subagent(signal("init"))).unwrap();
+    stage.run(&model, &session);
+    stage.assert_complete();
+    let log = stage.aldis(&["why", "--all", "--json", &stage.run_name()]);
+    assert!(log.contains("sub-agent"), "{log}");
+}
+
+fn model(replies: Vec<Reply>) -> ModelServer {
+    ModelServer::start(Script::new(replies)).unwrap()
+}
+
+/// A tool call and the signal, for each phase.
+fn work(phases: &[&str]) -> Vec<Reply> {
+    let tool = format!("echo {TOOL_OUTPUT}");
+    phases.iter().flat_map(|phase| [Reply::runs(&tool), Reply::says(signal(phase))]).collect()
+}
+
+fn signal_name(phase: &str) -> String {
+    format!("{}_COMPLETE", phase.to_uppercase())
+}
+
+/// A message that ends a phase.
+fn signal(phase: &str) -> String {
+    let name = signal_name(phase);
+    let next = PHASES.iter().skip_while(|other| **other != phase).nth(1).unwrap_or(&"complete");
+    format!(
+        "The work of this phase is done.\n\n---\nSIGNAL: {name}\nPHASE: {phase}\nSTATUS: complete\n\
+         TIMESTAMP: 2026-03-02T10:00:00Z\nNEXT: {next}\n---\n"
+    )
+}
+
+fn assert_told(request: &Recorded, text: &str) {
+    assert!(request.is_told(text), "`{text}` is not in {:#?}", request.told());
+}
+
+const PHASES: [&str; 9] =
+    ["expansion", "init", "planning", "execution", "qa", "review", "fix", "check", "reflect"];
+
+/// A run with fewer phases, where their number is not the point.
+const SHORT: [&str; 4] = ["--skip-expansion", "--skip-qa", "--skip-review", "--skip-reflect"];
+const SHORT_PHASES: [&str; 3] = ["init", "planning", "execution"];
+
+const TOOL_OUTPUT: &str = "tool-output-ok";

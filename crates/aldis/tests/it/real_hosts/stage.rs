@@ -1,0 +1,125 @@
+//! A host, a project with the hook installed, and the commands a user would type beside it.
+
+use std::path::Path;
+use std::process::Command;
+
+use aldis_testkit::model_server::{ModelServer, Reply, Script};
+use aldis_testkit::real_host::{HostRun, Installed, Kind, RealHost, Session};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::sandbox::ALDIS;
+
+/// One host in a scratch home, with a run to look after.
+pub(super) struct Stage {
+    host: RealHost,
+    _root: TempDir,
+}
+
+/// The conversation the run belongs to.
+#[derive(Clone)]
+pub(super) struct Conversation {
+    id: String,
+    next: Session,
+}
+
+impl Conversation {
+    /// The same, after the host has had it once.
+    pub(super) fn resumed(&self) -> Self {
+        Self { id: self.id.clone(), next: Session::Resumed(self.id.clone()) }
+    }
+}
+
+impl Stage {
+    /// Sets up a host with the hook installed in its project; nothing where there can be none.
+    pub(super) fn new(kind: Kind) -> Option<Self> {
+        let installed = Installed::find()?;
+        let root = TempDir::new().unwrap();
+        let host = match kind {
+            Kind::Claude => RealHost::claude(&installed.claude, root.path()),
+            Kind::Codex => RealHost::codex(&installed.codex, root.path()),
+        };
+        let host = host
+            .unwrap()
+            .with_path(Path::new(ALDIS).parent().unwrap())
+            .with_env("ALDIS_STATE_DIR", root.path().join("state"));
+        let stage = Self { host, _root: root };
+        let name = match kind {
+            Kind::Claude => "claude-code",
+            Kind::Codex => "codex",
+        };
+        stage.aldis(&["install", name, "--project"]);
+        Some(stage)
+    }
+
+    pub(super) fn host(&self) -> &RealHost {
+        &self.host
+    }
+
+    /// Begins a conversation whose name is known before the run starts. Codex tells the name only
+    /// when asked something, so there it is asked.
+    pub(super) fn open_session(&self) -> Conversation {
+        match self.host.kind() {
+            Kind::Claude => {
+                let id = "0f4a8c52-6f0e-4d4c-9a51-3b1f6a3f2c11".to_owned();
+                Conversation { next: Session::Named(id.clone()), id }
+            }
+            Kind::Codex => {
+                let model = ModelServer::start(Script::new([Reply::says("Hello.")])).unwrap();
+                let hello = self.host.run(&model, "Hello.", &Session::New).unwrap();
+                let id = hello.session_id.clone();
+                let id = id.unwrap_or_else(|| panic!("no session: {}", hello.text()));
+                assert_eq!(model.main_requests().len(), 1, "a stop was blocked without a run");
+                Conversation { next: Session::Resumed(id.clone()), id }
+            }
+        }
+    }
+
+    /// Starts a run that belongs to a conversation.
+    pub(super) fn start(&self, conversation: &Conversation, options: &[&str]) {
+        let arguments = ["auto", "start", "write a parser", "--session", &conversation.id];
+        self.aldis(&[&arguments, options].concat());
+    }
+
+    /// Gives the host a prompt and waits until it is done.
+    pub(super) fn run(&self, model: &ModelServer, conversation: &Conversation) -> HostRun {
+        let run = self.host.run(model, "Begin.", &conversation.next).unwrap();
+        assert!(run.status.success(), "{}", run.text());
+        assert_eq!(run.session_id.as_deref(), Some(conversation.id.as_str()), "{}", run.text());
+        run
+    }
+
+    pub(super) fn status(&self) -> Value {
+        self.json(&["auto", "status", "--json"])
+    }
+
+    /// The name of the run.
+    pub(super) fn run_name(&self) -> String {
+        self.status()["run"].as_str().unwrap().to_owned()
+    }
+
+    pub(super) fn assert_complete(&self) {
+        let status = self.status();
+        assert_eq!(status["phase"], "complete", "{status}");
+        assert_eq!(status["active"], false, "{status}");
+        assert_eq!(status["exit_reason"], "all_phases_complete", "{status}");
+    }
+
+    /// Runs a command of ours in the project and returns what it prints.
+    pub(super) fn aldis(&self, arguments: &[&str]) -> String {
+        let output = Command::new(ALDIS)
+            .args(arguments)
+            .current_dir(self.host.project())
+            .env_clear()
+            .envs(self.host.environment())
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {}\n{errors}", output.status);
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub(super) fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.aldis(arguments)).unwrap()
+    }
+}
