@@ -14,7 +14,7 @@ use super::rules::Rules;
 use super::search::Found;
 use super::tags::{Closer, TagState};
 use super::terminals::Terminal;
-use super::text::{SIGNAL_MAX, newlines};
+use super::text::{SIGNAL_MAX, find, newlines};
 use super::verdict::LEAD_IN_MAX;
 use super::window::{Line, LineAt, Window};
 use super::{Token, fuzzy};
@@ -240,7 +240,7 @@ impl<'r> Engine<'r> {
         let from = self.comment_searched.max(self.at);
         let text = window.from(from);
         self.comment_found = false;
-        match memchr::memmem::find(text, b"-->") {
+        match find(text, b"-->") {
             Some(at) => {
                 self.comment_found = true;
                 self.comment_searched = from + at as u64;
@@ -312,7 +312,7 @@ impl<'r> Engine<'r> {
             // Most places that are worth a look start their line.
             if window.byte(to - 1) == Some(b'\n') && to > from {
                 self.line_start = to;
-            } else if let Some(last) = memchr::memrchr(b'\n', window.slice(from, to)) {
+            } else if let Some(last) = last_newline(window.slice(from, to)) {
                 self.line_start = from + last as u64 + 1;
             }
             self.at = to;
@@ -357,9 +357,6 @@ impl<'r> Engine<'r> {
                 }
             }
             left = left.without(kind);
-        }
-        if kinds != Kinds::FENCE {
-            self.due = 0;
         }
         Flow::On(next)
     }
@@ -457,4 +454,12 @@ impl<'r> Engine<'r> {
         self.count_lines(window, keep);
         keep
     }
+}
+
+/// Returns where the last line end of a text is. Most steps are short.
+fn last_newline(text: &[u8]) -> Option<usize> {
+    if text.len() <= 16 {
+        return text.iter().rposition(|byte| *byte == b'\n');
+    }
+    memchr::memrchr(b'\n', text)
 }

@@ -129,7 +129,7 @@ impl Engine<'_> {
         });
         if let (Some(fence), Ok(_), Mask::None) = (inside, &candidate.result, self.mask) {
             let around = self.around(window, &candidate, fence.start, &[]);
-            self.terminals.push(Terminal {
+            self.await_end(Terminal {
                 dialect: index,
                 around: around.map(Surroundings::into_owned),
                 candidate,
@@ -247,7 +247,7 @@ impl Engine<'_> {
             repeats: false,
         };
         if block.bare_terminal && !terminal.candidate.quoted {
-            self.terminals.push(terminal);
+            self.await_end(terminal);
         } else {
             self.refuse(terminal);
         }

@@ -26,6 +26,12 @@ pub(crate) struct Terminal {
 }
 
 impl Engine<'_> {
+    /// Keeps something until it is known whether the message ends there.
+    pub(crate) fn await_end(&mut self, terminal: Terminal) {
+        self.terminals.push(terminal);
+        self.due = 0;
+    }
+
     /// Resolves terminals after which something can be seen before `to`.
     pub(crate) fn check_terminals(&mut self, window: &Window<'_>, to: u64) {
         let mut index = 0;

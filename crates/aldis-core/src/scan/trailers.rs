@@ -56,7 +56,7 @@ impl Engine<'_> {
                     fenced,
                     repeats,
                 };
-                self.terminals.push(terminal);
+                self.await_end(terminal);
             } else {
                 candidate.mentioned = around.is_some_and(|around| around.mention());
                 self.submit(candidate, None);
