@@ -30,6 +30,39 @@ pub(crate) fn wall() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
+/// A clock for a process that lives long: it starts with the machine's time and then only runs
+/// forward. Setting the machine's clock moves no deadline; where the system can tell, time during
+/// which the machine slept counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Steady {
+    began: Timestamp,
+    uptime: Duration,
+}
+
+impl Steady {
+    pub(crate) fn start() -> Self {
+        Self { began: wall(), uptime: uptime() }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.began.after(uptime().saturating_sub(self.uptime))
+    }
+}
+
+/// How long the machine has been up, asleep or awake.
+#[cfg(target_os = "linux")]
+fn uptime() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// How long this process has been awake.
+#[cfg(not(target_os = "linux"))]
+fn uptime() -> Duration {
+    static BEGAN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+    BEGAN.elapsed()
+}
+
 /// Measures how long something took.
 #[derive(Debug)]
 pub(crate) struct Stopwatch(Instant);

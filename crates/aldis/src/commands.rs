@@ -12,6 +12,7 @@ mod prompt;
 mod replay;
 mod scan;
 mod schema;
+mod serve;
 mod status;
 mod step;
 mod uninstall;
@@ -72,6 +73,7 @@ enum Command {
     Replay(replay::ReplayArgs),
     Scan(scan::ScanArgs),
     Schema(schema::SchemaArgs),
+    Serve(serve::ServeArgs),
     Status(status::StatusArgs),
     Step(step::StepArgs),
     Uninstall(uninstall::UninstallArgs),
@@ -134,6 +136,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Replay(args) => replay::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
         Command::Schema(args) => schema::run(io, &args),
+        Command::Serve(args) => serve::run(io, &args),
         Command::Status(args) => status::run(io, &args),
         Command::Step(args) => step::run(io, &args),
         Command::Why(args) => why::run(io, &args),

@@ -6,6 +6,7 @@
 pub mod dialect_file;
 pub mod registration;
 pub mod run;
+pub mod turns;
 
 use aldis_core::{Fields, Finding, NearMiss, Origin, Place, Signal};
 use schemars::{JsonSchema, Schema, schema_for};
@@ -206,8 +207,13 @@ pub(crate) const SCHEMAS: &[Described] = &[
     },
     Described {
         name: "step",
-        about: "a line that `aldis step` prints",
+        about: "a line that `aldis step phases` prints",
         schema: || schema_for!(run::StepForm),
+    },
+    Described {
+        name: "step-turns",
+        about: "a line that `aldis step turns` prints",
+        schema: || schema_for!(turns::ChannelStepForm),
     },
     Described {
         name: "doctor",

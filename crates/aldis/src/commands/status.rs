@@ -12,7 +12,7 @@ use crate::error::CommandError;
 use crate::io::Io;
 use crate::paint::Paint;
 use crate::wire::run::run_form;
-use crate::{clock, display, home, json, show};
+use crate::{clock, display, home, json, machines, show};
 
 /// How many ended runs are listed without being asked for.
 const ENDED_SHOWN: usize = 5;
@@ -54,6 +54,10 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
     let single = args.run.is_some();
     for run in runs {
         let id = run.id.clone();
+        if run.record.machine != driver::PHASES {
+            other(io, &run, args.json)?;
+            continue;
+        }
         match driver::load(run) {
             Ok(Loaded { run, state }) if args.json => {
                 json::write_line(&mut io.stdout, &run_form(&run, &state))?;
@@ -64,6 +68,27 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
         }
     }
     Ok(Outcome::Yes)
+}
+
+/// A run of another machine than phases.
+fn other(io: &mut Io, run: &Run, as_json: bool) -> Result<(), CommandError> {
+    let form = machines::shown(run);
+    if as_json {
+        return Ok(json::write_line(&mut io.stdout, &form)?);
+    }
+    let paint = Paint { on: io.color_stdout };
+    let mark = if run.record.active { "●" } else { " " };
+    let title = display::excerpt(&run.record.title, TITLE_MAX);
+    let text = |name: &str| form.get(name).and_then(|value| value.as_str());
+    let standing = match (text("floor"), text("active_agent")) {
+        (Some(floor), Some(agent)) => format!("floor {floor}: {agent}"),
+        (Some(floor), None) => format!("floor {floor}"),
+        (None, _) => if run.record.active { "active" } else { "ended" }.to_owned(),
+    };
+    let standing = display::line(&standing);
+    writeln!(io.stdout, "{mark} {}  {title:<TITLE_MAX$}  {standing}", paint.strong(&run.id))?;
+    writeln!(io.stdout, "    {}", paint.dim(display::line(&run.record.machine)))?;
+    Ok(())
 }
 
 fn row(io: &mut Io, run: &Run, state: &State) -> Result<(), CommandError> {

@@ -73,7 +73,8 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
             continue;
         }
         let run = RunId::new(&*form.run).ok().map(|id| store.run(&id)).transpose()?.flatten();
-        let loaded = run.map(driver::load).transpose()?;
+        let phases = run.filter(|run| run.record.machine == driver::PHASES);
+        let loaded = phases.map(driver::load).transpose()?;
         let about = loaded.as_ref().map(|loaded| (&loaded.run, &loaded.state));
         show::decision(io, now, form, about)?;
     }

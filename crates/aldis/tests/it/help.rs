@@ -29,6 +29,7 @@ const COMMANDS: &[&[&str]] = &[
     &["log"],
     &["step"],
     &["replay"],
+    &["serve"],
 ];
 
 #[test]

@@ -15,4 +15,6 @@ mod real_hosts;
 mod sandbox;
 mod scan;
 mod schema;
+mod serve;
 mod tidy;
+mod turns;

@@ -25,7 +25,8 @@ fn formats_are_listed() {
     decision        a decision: `aldis why --json`, `aldis log --json`
     event           an event: `aldis log --events --json`
     alarm           a failure of a hook: `aldis log --json`
-    step            a line that `aldis step` prints
+    step            a line that `aldis step phases` prints
+    step-turns      a line that `aldis step turns` prints
     doctor          a line of `aldis doctor --json`
     install         the line of `aldis install --json` and `aldis uninstall --json`
     ");

@@ -1,0 +1,8 @@
+//! The server as a process: its files, its timers, its stream, its end.
+
+mod client;
+mod life;
+mod load;
+mod receiver;
+mod sinks;
+mod stream;
