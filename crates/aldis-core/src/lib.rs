@@ -12,6 +12,7 @@
 //! * [`transcript`]: hosts' files and streams as [`Message`]s with their [`Origin`].
 //! * [`parser`]: the small interface for programs that only want to ask "is it complete?".
 //! * [`prompt`]: what to tell an agent so that it speaks a dialect.
+//! * [`mod@redact`]: secrets taken out of text that is kept, shown or sent.
 //! * [`mod@reference`]: the literal regexes that people use today, for migration and comparison.
 
 pub mod dialect;
@@ -19,6 +20,7 @@ pub mod machine;
 pub mod message;
 pub mod parser;
 pub mod prompt;
+pub mod redact;
 pub mod reference;
 pub mod scan;
 pub mod signal;

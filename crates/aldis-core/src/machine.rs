@@ -4,10 +4,12 @@
 //! makes the step durable and then performs the effects. Given the same events it takes the same
 //! steps, so a journal can be replayed.
 
+pub mod delivery;
 pub mod phases;
 pub mod run;
 pub mod stagnation;
 pub mod turns;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -87,6 +89,8 @@ pub enum Refusal {
     RoleNotAllowed,
     /// A view file was changed from outside.
     StateEdited,
+    /// About something else than the agent was started for.
+    SubjectMismatch,
     /// A phase that began in this very message has a code the agent cannot know.
     WrongToken,
 }
@@ -100,6 +104,7 @@ impl Refusal {
             Self::OutOfOrder => "out_of_order",
             Self::RoleNotAllowed => "role_not_allowed",
             Self::StateEdited => "state_edited",
+            Self::SubjectMismatch => "subject_mismatch",
             Self::WrongToken => "wrong_token",
         }
     }

@@ -6,6 +6,7 @@
 mod coordination;
 mod effects;
 mod listing;
+mod parts;
 mod steps;
 mod text;
 
@@ -84,6 +85,11 @@ pub const CHECKS: &[Check] = checks![
         only_old_ended_runs_are_pruned,
         pruning_forgets_everything,
         pruning_keeps_what_is_still_to_be_done,
+    },
+    parts::{
+        parts_are_kept_until_they_change,
+        a_refused_step_leaves_the_parts,
+        parts_go_with_their_run,
     },
     text::{
         any_text_comes_back_as_it_was,

@@ -21,13 +21,13 @@ mod store;
 pub use error::{CommitError, LeaseError, StoreError};
 pub use memory::{Fault, FaultKind, MemoryStore, When};
 pub use record::{
-    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Run, RunFilter,
-    Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Part, Run,
+    RunFilter, Timer,
 };
 pub use sqlite::SqliteStore;
 pub use sqlite::group::GroupStore;
 pub use step::{
-    BadRunId, Committed, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, Step,
-    TimerChange,
+    BadRunId, Committed, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunId, RunRecord,
+    Step, TimerChange,
 };
 pub use store::{Store, Turn};

@@ -16,7 +16,7 @@ use self::tables::Tables;
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::Gate;
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
 };
 use crate::step::{Committed, RunId, Step};
 use crate::store::{Store, Turn};
@@ -84,6 +84,10 @@ impl MemoryStore {
 impl Store for MemoryStore {
     fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
         Ok(self.read(|tables| tables.run(id)))
+    }
+
+    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
+        Ok(self.read(|tables| tables.parts(run)))
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {

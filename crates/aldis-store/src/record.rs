@@ -154,6 +154,15 @@ pub struct Timer {
     pub due: Timestamp,
 }
 
+/// A part of a run's state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Unique in its run.
+    pub key: String,
+    /// The part, as JSON.
+    pub body: String,
+}
+
 /// The right to coordinate a run for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {

@@ -19,7 +19,7 @@ use self::files::Files;
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::Gate;
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
 };
 use crate::step::{Committed, RunId, Step};
 use crate::store::{Store, Turn};
@@ -191,6 +191,10 @@ fn retire(connection: Connection) {
 impl Store for SqliteStore {
     fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
         self.with("read a run", |connection| read::run(connection, id))
+    }
+
+    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
+        self.with("read the parts of a run", |connection| read::parts(connection, run))
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {

@@ -104,6 +104,9 @@ pub struct Step {
     pub done: Vec<String>,
     /// Alarms to set or clear, in order.
     pub timers: Vec<TimerChange>,
+    /// Parts of the state that changed, in order. A machine whose state is large keeps it in parts
+    /// beside `record.state`, so that a step writes only what it touched.
+    pub parts: Vec<PartChange>,
 }
 
 impl Step {
@@ -120,6 +123,7 @@ impl Step {
             effects: Vec::new(),
             done: Vec::new(),
             timers: Vec::new(),
+            parts: Vec::new(),
         }
     }
 }
@@ -137,7 +141,7 @@ pub struct RunRecord {
     pub title: String,
     /// Whether it can still step. A run that ended is kept until it is pruned.
     pub active: bool,
-    /// The machine's state, as JSON. A cache of the events: losing it loses time, not truth.
+    /// The machine's state, or the part of it that every step writes, as JSON. A cache of the events: losing it loses time, not truth.
     pub state: String,
 }
 
@@ -189,6 +193,23 @@ pub enum TimerChange {
     /// Disarms the timer, if it is set.
     Clear {
         /// The key it was set under.
+        key: String,
+    },
+}
+
+/// A change to the parts of a run's state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartChange {
+    /// Keeps this part, replacing what was kept under the same key.
+    Set {
+        /// Unique in its run.
+        key: String,
+        /// The part, as JSON.
+        body: String,
+    },
+    /// Forgets the part, if there is one.
+    Clear {
+        /// The key it was kept under.
         key: String,
     },
 }

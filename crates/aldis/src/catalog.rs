@@ -1,8 +1,8 @@
 //! The dialects there are: the built-in ones and the user's own.
 //!
-//! A project is the nearest directory, from the current one upwards, that has `.aldis/dialects` or
-//! `aldis.toml`. Its dialects are the files `.aldis/dialects/*.toml` and the tables
-//! `[dialects.NAME]` of `aldis.toml`.
+//! A project is the nearest directory, from the current one upwards, that has `.aldis/dialects` or a
+//! file with settings. Its dialects are the files `.aldis/dialects/*.toml` and the tables
+//! `[dialects.NAME]` of that file; those of the user's own file are there everywhere.
 
 use std::fs;
 use std::io;
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use aldis_core::dialect::{FORMAT_VERSION, builtin_source, builtins};
 use aldis_core::{Dialect, DialectError};
 
+use crate::config::{self, Document, Kind, Node};
 use crate::error::CommandError;
 
 /// A dialect and where it comes from.
@@ -39,6 +40,9 @@ impl Catalog {
     /// Fails if a user's dialect cannot be used: it would be missing from every result.
     pub(crate) fn load(directory: &Path) -> Result<Self, CommandError> {
         let mut catalog = Self::builtin();
+        if let Some(document) = config::user_document()? {
+            catalog.add_all(&document)?;
+        }
         let Some(project) = directory.ancestors().find(|place| is_project(place)) else {
             return Ok(catalog);
         };
@@ -46,11 +50,8 @@ impl Catalog {
             let entry = load_file(&file)?;
             catalog.add(entry)?;
         }
-        let config = project.join(CONFIG_FILE);
-        if config.is_file() {
-            for entry in load_config(&config)? {
-                catalog.add(entry)?;
-            }
+        if let Some(file) = config::file_in(project)? {
+            catalog.add_all(&Document::read(&file, true)?)?;
         }
         Ok(catalog)
     }
@@ -81,6 +82,15 @@ impl Catalog {
             CommandError::new(format!("there is no dialect `{name}`"))
                 .with_help(format!("the dialects are {}", names.join(", ")))
         })
+    }
+
+    /// Adds the dialects of a file with settings.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one of them cannot be used.
+    pub(crate) fn add_all(&mut self, document: &Document) -> Result<(), CommandError> {
+        load_config(document)?.into_iter().try_for_each(|entry| self.add(entry))
     }
 
     fn add(&mut self, entry: Entry) -> Result<(), CommandError> {
@@ -201,7 +211,8 @@ fn read(path: &Path) -> Result<String, CommandError> {
 }
 
 fn is_project(directory: &Path) -> bool {
-    directory.join(DIALECTS_DIR).is_dir() || directory.join(CONFIG_FILE).is_file()
+    directory.join(DIALECTS_DIR).is_dir()
+        || config::NAMES.iter().any(|name| directory.join(name).is_file())
 }
 
 fn dialect_files(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
@@ -221,29 +232,20 @@ fn dialect_files(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
     Ok(files)
 }
 
-/// Reads the `[dialects.NAME]` tables of a configuration file. The rest of it is not ours.
-fn load_config(path: &Path) -> Result<Vec<Entry>, CommandError> {
-    let text = read(path)?;
-    let table: toml::Table = toml::from_str(&text).map_err(|error| {
-        let span = error.span();
-        let line = span
-            .as_ref()
-            .map(|span| 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count());
-        let what = DialectError { message: error.message().to_owned(), help: None, span, line };
-        CommandError::new(Problem::new(path, &text, what).message())
-    })?;
-    let Some(dialects) = table.get("dialects").and_then(toml::Value::as_table) else {
+/// Takes the `[dialects.NAME]` tables of a file with settings. The rest of it is not ours.
+fn load_config(document: &Document) -> Result<Vec<Entry>, CommandError> {
+    let Some(Kind::Table(dialects)) = document.tree.get("dialects").map(|node| &node.kind) else {
         return Ok(Vec::new());
     };
-    dialects.iter().map(|(name, value)| load_table(path, name, value)).collect()
+    let path = &document.file.path;
+    dialects.iter().map(|(name, node)| load_table(path, name, node)).collect()
 }
 
-fn load_table(path: &Path, name: &str, value: &toml::Value) -> Result<Entry, CommandError> {
+fn load_table(path: &Path, name: &str, node: &Node) -> Result<Entry, CommandError> {
     let place = format!("`{}`: [dialects.{name}]", path.display());
-    let mut table = value
-        .as_table()
-        .cloned()
-        .ok_or_else(|| CommandError::new(format!("{place} is not a table")))?;
+    let Ok(toml::Value::Table(mut table)) = toml::Value::try_from(node.to_json()) else {
+        return Err(CommandError::new(format!("{place} is not a table")));
+    };
     table.entry("v").or_insert_with(|| i64::from(FORMAT_VERSION).into());
     table.entry("name").or_insert_with(|| name.into());
     if table.get("name").and_then(toml::Value::as_str) != Some(name) {
@@ -267,7 +269,6 @@ fn load_table(path: &Path, name: &str, value: &toml::Value) -> Result<Entry, Com
     }
 }
 
-const CONFIG_FILE: &str = "aldis.toml";
 const DIALECTS_DIR: &str = ".aldis/dialects";
 /// The longest built-in dialect has 5 KB.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;

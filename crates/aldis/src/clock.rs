@@ -1,9 +1,11 @@
 //! The only place that asks for the time.
 
 use std::env;
+use std::fs;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use aldis_core::time::Timestamp;
+use aldis_core::transcript::facts::Zone;
 
 use crate::error::CommandError;
 
@@ -30,37 +32,30 @@ pub(crate) fn wall() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// A clock for a process that lives long: it starts with the machine's time and then only runs
-/// forward. Setting the machine's clock moves no deadline; where the system can tell, time during
-/// which the machine slept counts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Steady {
-    began: Timestamp,
-    uptime: Duration,
-}
-
-impl Steady {
-    pub(crate) fn start() -> Self {
-        Self { began: wall(), uptime: uptime() }
-    }
-
-    pub(crate) fn now(&self) -> Timestamp {
-        self.began.after(uptime().saturating_sub(self.uptime))
-    }
-}
-
-/// How long the machine has been up, asleep or awake.
+/// Returns the time since the machine was started, including the time it slept.
+///
+/// Setting the wall clock does not move it. A deadline that is measured with it has passed when a
+/// laptop wakes up after it.
 #[cfg(target_os = "linux")]
-fn uptime() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    Duration::try_from(time).unwrap_or_default()
+pub(crate) fn since_boot() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+
+    let time = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// How long this process has been awake.
-#[cfg(not(target_os = "linux"))]
-fn uptime() -> Duration {
-    static BEGAN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
-    BEGAN.elapsed()
+/// Returns the zone of this machine: what `TZ` names, else where the system's own link points, else
+/// universal time.
+pub(crate) fn local_zone() -> Zone {
+    let named = env::var("TZ").ok().filter(|name| !name.is_empty());
+    let linked = || {
+        let link = fs::read_link("/etc/localtime").ok()?;
+        let link = link.to_string_lossy().into_owned();
+        Some(link.split_once("zoneinfo/")?.1.to_owned())
+    };
+    let name = named.map(|name| name.trim_start_matches(':').to_owned()).or_else(linked);
+    name.and_then(|name| Zone::named(&name)).unwrap_or_else(Zone::utc)
 }
 
 /// Measures how long something took.
@@ -74,5 +69,23 @@ impl Stopwatch {
 
     pub(crate) fn elapsed(&self) -> Duration {
         self.0.elapsed()
+    }
+}
+
+/// The time of day for something that lasts: taken once, then counted by a clock that no one sets
+/// and that goes on while the machine sleeps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SteadyClock {
+    began: Timestamp,
+    boot: Duration,
+}
+
+impl SteadyClock {
+    pub(crate) fn start() -> Self {
+        Self { began: wall(), boot: since_boot() }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.began.after(since_boot().saturating_sub(self.boot))
     }
 }

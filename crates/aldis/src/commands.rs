@@ -2,19 +2,29 @@
 
 mod auto;
 mod completions;
+mod config;
+pub(crate) mod control;
+mod deliver;
+mod demo;
 mod dialects;
 mod doctor;
 mod explain;
 mod hook;
 mod install;
 mod log;
+mod plan;
 mod prompt;
 mod replay;
+mod run;
 mod scan;
 mod schema;
 mod serve;
 mod status;
 mod step;
+#[cfg(target_os = "linux")]
+mod supervised_exec;
+mod tasks;
+mod trust;
 mod uninstall;
 mod why;
 
@@ -59,9 +69,17 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// End a supervised run
+    Abort(control::ControlArgs),
+    Answer(control::AnswerArgs),
     #[command(subcommand)]
     Auto(auto::AutoCommand),
     Completions(completions::CompletionsArgs),
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    Deliver(Box<deliver::DeliverArgs>),
+    Demo(demo::DemoArgs),
+    DemoAgent(demo::DemoAgentArgs),
     #[command(subcommand)]
     Dialects(dialects::DialectsCommand),
     Doctor(doctor::DoctorArgs),
@@ -69,13 +87,24 @@ enum Command {
     Hook(hook::HookArgs),
     Install(install::InstallArgs),
     Log(log::LogArgs),
+    /// Suspend the agent of a supervised run
+    Pause(control::ControlArgs),
+    #[command(subcommand)]
+    Plan(plan::PlanCommand),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
+    /// Let the agent of a supervised run go on
+    Resume(control::ControlArgs),
+    Run(Box<run::RunArgs>),
     Scan(scan::ScanArgs),
     Schema(schema::SchemaArgs),
     Serve(serve::ServeArgs),
     Status(status::StatusArgs),
     Step(step::StepArgs),
+    #[cfg(target_os = "linux")]
+    SupervisedExec(supervised_exec::SupervisedExecArgs),
+    Trust(trust::TrustArgs),
+    Tasks(tasks::TasksArgs),
     Uninstall(uninstall::UninstallArgs),
     Why(why::WhyArgs),
 }
@@ -89,6 +118,8 @@ enum Outcome {
     No,
     /// Something could not be read, and that was reported.
     Error,
+    /// What a supervised run ended with.
+    Code(u8),
 }
 
 impl Outcome {
@@ -97,6 +128,7 @@ impl Outcome {
             Self::Yes => 0,
             Self::No => 1,
             Self::Error => 2,
+            Self::Code(code) => code,
         }
     }
 }
@@ -123,8 +155,14 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     io.set_color(cli.color);
     io.state_dir = cli.state_dir;
     let result = match cli.command {
+        Command::Abort(args) => control::abort(io, &args),
+        Command::Answer(args) => control::answer(io, &args),
         Command::Auto(command) => auto::run(io, command),
         Command::Completions(args) => completions::run(io, &args),
+        Command::Config(command) => config::run(io, &command),
+        Command::Deliver(args) => deliver::run(io, &args),
+        Command::Demo(args) => demo::run(io, &args),
+        Command::DemoAgent(args) => demo::agent(io, &args),
         Command::Dialects(command) => dialects::run(io, command),
         Command::Doctor(args) => doctor::run(io, &args),
         Command::Explain(args) => explain::run(io, args),
@@ -132,13 +170,21 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Hook(args) => return hook::run(io, &args).code(),
         Command::Log(args) => log::run(io, &args),
         Command::Install(args) => install::run(io, &args),
+        Command::Pause(args) => control::pause(io, &args),
+        Command::Plan(command) => plan::run(io, command),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
+        Command::Resume(args) => control::resume(io, &args),
+        Command::Run(args) => run::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
         Command::Schema(args) => schema::run(io, &args),
         Command::Serve(args) => serve::run(io, &args),
         Command::Status(args) => status::run(io, &args),
         Command::Step(args) => step::run(io, &args),
+        #[cfg(target_os = "linux")]
+        Command::SupervisedExec(args) => supervised_exec::run(args),
+        Command::Trust(args) => trust::run(io, &args),
+        Command::Tasks(args) => tasks::run(io, &args),
         Command::Why(args) => why::run(io, &args),
         Command::Uninstall(args) => uninstall::run(io, &args),
     };

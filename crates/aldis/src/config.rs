@@ -1,119 +1,220 @@
-//! What a project's `aldis.toml` says, beside its dialects.
+//! What is set, by whom: defaults, the user's file, the project's file, the environment, the command
+//! line, each over the one before.
 //!
-//! Unknown keys are refused with a suggestion: a misspelled limit must not silently be no limit.
+//! Files are `aldis.toml` or `aldis.yaml` with the same keys. Unknown keys are refused with a
+//! suggestion: a misspelled limit must not silently be no limit.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+mod decode;
+mod from_toml;
+mod from_yaml;
+mod read;
+mod sections;
+mod tree;
+mod values;
 
-use aldis_core::machine::phases::{self, AfterTransition, MAX_ITERATIONS, Pipeline, TokenPolicy};
-use serde::{Deserialize, Deserializer, de};
+use std::env;
+use std::path::PathBuf;
+use std::sync::Arc;
 
+use aldis_core::Dialect;
+use aldis_core::machine::phases::{self, Pipeline};
+
+pub(crate) use self::decode::decode;
+pub(crate) use self::read::{Document, NAMES, file_in};
+use self::sections::PipelineTable;
+pub(crate) use self::sections::{Notify, Settings, Sink, Supervision, Tokens};
+pub(crate) use self::tree::{Kind, Node, Origin, SourceFile};
+pub(crate) use self::values::{Count, Dollars, Seconds};
 use crate::error::CommandError;
 use crate::project::Place;
+use crate::trust::Trusted;
+use crate::{home, notices};
 
-/// The file.
-pub(crate) const FILE: &str = "aldis.toml";
-/// The longest file that is read.
-const BYTES_MAX: u64 = 1024 * 1024;
-/// How unlike a key may be and still be suggested.
-const SUGGEST_DISTANCE: usize = 3;
+/// What every variable of ours begins with.
+const VARIABLE_PREFIX: &str = "ALDIS_";
 
-/// The settings of a project.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Settings {
-    /// How phases run.
-    pub(crate) phases: Phases,
-    /// How signals are heard.
-    pub(crate) signals: Signals,
-    /// The user's own pipelines.
-    pipelines: BTreeMap<String, PipelineTable>,
-    /// Read elsewhere, by the catalogue of dialects.
-    #[serde(rename = "dialects")]
-    _dialects: toml::Table,
+/// What runs something, or sends something somewhere: a repository may not decide it alone.
+pub(crate) const NEEDS_TRUST: [&str; 5] = [
+    "run.verify",
+    "notify.command",
+    "notify.webhook",
+    "notify.webhook_secret_file",
+    "notify.webhook_private",
+];
+
+/// Settings, and where each of them comes from.
+#[derive(Debug)]
+pub(crate) struct Layered {
+    pub(crate) settings: Settings,
+    tree: Node,
 }
 
-/// `[phases]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Phases {
-    /// Which pipeline `aldis auto start` uses.
-    pub(crate) pipeline: String,
-    /// What follows a completed phase.
-    pub(crate) after_transition: AfterTransition,
-    /// Seconds of silence that make a run stale.
-    #[serde(deserialize_with = "seconds")]
-    pub(crate) stale_after: u64,
-    /// Refusals per phase.
-    #[serde(deserialize_with = "iterations")]
-    pub(crate) max_iterations: u32,
-    /// Whether prompts show the counters.
-    pub(crate) verbose: bool,
-    /// Whether the agent is to decide for itself.
-    pub(crate) no_questions: bool,
-    /// Whether the review asks for three verdicts.
-    pub(crate) parallel_validation: bool,
-}
-
-impl Default for Phases {
-    fn default() -> Self {
-        let usual = phases::Config::default();
-        Self {
-            pipeline: "caw".to_owned(),
-            after_transition: usual.after_transition,
-            stale_after: usual.stale_after,
-            max_iterations: MAX_ITERATIONS.2,
-            verbose: false,
-            no_questions: false,
-            parallel_validation: false,
+impl Layered {
+    /// Loads what counts in the project around `place`, under what the command line says.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the place of what is wrong, also where something else overrules it.
+    pub(crate) fn load(place: &Place, flags: Option<Node>) -> Result<Self, CommandError> {
+        let mut layers = Vec::new();
+        if let Some(document) = user_document()? {
+            layers.push(document.tree);
         }
+        if let Some(file) = project_file(place)? {
+            layers.push(Document::read(&file, true)?.tree);
+        }
+        layers.extend(environment(&defaults())?);
+        layers.extend(flags);
+        Self::new(layers)
+    }
+
+    /// Takes one file, with nothing but the defaults under it.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the line of what is wrong.
+    pub(crate) fn of_document(document: &Document) -> Result<Self, CommandError> {
+        Self::new(vec![document.tree.clone()])
+    }
+
+    fn new(layers: Vec<Node>) -> Result<Self, CommandError> {
+        let mut tree = defaults();
+        for layer in layers {
+            // A mistake is one even where a later layer says something else.
+            let mut alone = defaults();
+            alone.overlay(layer.clone());
+            decode::<Settings>(&alone)?;
+            tree.overlay(layer);
+        }
+        let layered = Self { settings: decode(&tree)?, tree };
+        layered.check_webhook()?;
+        Ok(layered)
+    }
+
+    /// Returns what a supervised run goes by.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the project's file names commands, or places to send to, that the user has not
+    /// trusted.
+    pub(crate) fn supervision(self, trusted: &Trusted) -> Result<Supervision, CommandError> {
+        if let Some((path, origin)) = self.untrusted(trusted).into_iter().next() {
+            let place = decode::in_words(origin);
+            return Err(CommandError::new(format!(
+                "{place}`{path}` is the repository's, and you have not trusted this file as it is now"
+            ))
+            .with_help("read it, then: aldis trust"));
+        }
+        let place = self.at("notify.webhook_secret_file").map(|node| node.origin.clone());
+        let Settings { run, stagnation, mut notify, .. } = self.settings;
+        // A file names another as seen from itself.
+        if let Some(Origin::File { file, .. }) = place
+            && let (Some(secret), Some(directory)) =
+                (&mut notify.webhook_secret_file, file.path.parent())
+        {
+            *secret = directory.join(&*secret);
+        }
+        Ok(Supervision { run, stagnation, notify })
+    }
+
+    /// Returns what the project's file says and only the user may decide, as long as the user has
+    /// not.
+    pub(crate) fn untrusted(&self, trusted: &Trusted) -> Vec<(&'static str, &Origin)> {
+        let needs = |path: &&'static str| {
+            let node = self.at(path).filter(|node| node.kind != Kind::Unset)?;
+            match &node.origin {
+                Origin::File { file, .. } if file.of_project && !trusted.includes(file) => {
+                    Some((*path, &node.origin))
+                }
+                _ => None,
+            }
+        };
+        NEEDS_TRUST.iter().filter_map(needs).collect()
+    }
+
+    fn check_webhook(&self) -> Result<(), CommandError> {
+        let place = self.at("notify.webhook").map(|node| decode::in_words(&node.origin));
+        notices::check_target(&self.settings.notify).map_err(|wrong| {
+            CommandError::new(format!("{}`notify.webhook`: {wrong}", place.unwrap_or_default()))
+        })
+    }
+
+    /// Returns every value, with its path.
+    pub(crate) fn values(&self) -> Vec<(String, &Node)> {
+        self.tree.leaves()
+    }
+
+    /// Returns what was said at a path such as `run.timeout`.
+    pub(crate) fn at(&self, path: &str) -> Option<&Node> {
+        self.tree.at(path)
     }
 }
 
-/// `[signals]`
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Signals {
-    /// What is done about run tokens.
-    pub(crate) token: TokenPolicy,
+/// Returns the user's own file.
+///
+/// # Errors
+///
+/// Fails if there are two, or it cannot be read.
+pub(crate) fn user_document() -> Result<Option<Document>, CommandError> {
+    let Some(directory) = home::config_directory() else { return Ok(None) };
+    file_in(&directory)?.map(|file| Document::read(&file, false)).transpose()
 }
 
-/// `[pipelines.NAME]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PipelineTable {
-    #[serde(default = "caw")]
-    dialect: String,
-    #[serde(default)]
-    finish: Option<String>,
-    phases: Vec<phases::Phase>,
+/// Returns the project's file: the nearest one from the place up to its root.
+///
+/// # Errors
+///
+/// Fails if there are two in one directory.
+pub(crate) fn project_file(place: &Place) -> Result<Option<PathBuf>, CommandError> {
+    place.inside().map(file_in).find_map(Result::transpose).transpose()
 }
 
-fn caw() -> String {
-    "caw".to_owned()
+fn defaults() -> Node {
+    Node::of(&Settings::default())
+}
+
+/// Reads variables such as `ALDIS_RUN_TIMEOUT`.
+fn environment(defaults: &Node) -> Result<Option<Node>, CommandError> {
+    let variable =
+        |path: &str| format!("{VARIABLE_PREFIX}{}", path.replace('.', "_").to_uppercase());
+    let known: Vec<(String, String)> =
+        defaults.leaves().into_iter().map(|(path, _)| (variable(&path), path)).collect();
+    let Kind::Table(tables) = &defaults.kind else { return Ok(None) };
+    let prefixes: Vec<String> = tables.iter().map(|(name, _)| variable(name) + "_").collect();
+    let mut tree = None;
+    for (name, value) in env::vars_os() {
+        let Some(name) = name.to_str().filter(|name| name.starts_with(VARIABLE_PREFIX)) else {
+            continue;
+        };
+        if value.is_empty() || !prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+            continue;
+        }
+        let Some((_, path)) = known.iter().find(|(known, _)| known == name) else {
+            let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+            let failed = CommandError::new(format!("{name}: there is no such setting"));
+            return Err(match decode::nearest(name, &names) {
+                Some(near) => failed.with_help(format!("did you mean {near}?")),
+                None => failed.with_help("aldis config show lists the settings"),
+            });
+        };
+        let origin = Origin::Environment(name.to_owned());
+        let value = value
+            .into_string()
+            .map_err(|_| CommandError::new(format!("{name}: the value is not UTF-8 text")))?;
+        let tree = tree.get_or_insert_with(|| Node::empty(origin.clone()));
+        tree.put(path, Node { origin, kind: Kind::Word(value) });
+    }
+    Ok(tree)
 }
 
 impl Settings {
-    /// Loads the settings of the project around `place`; the usual ones where it has none.
+    /// Loads the settings of the project around `place`; the usual ones where nothing is said.
     ///
     /// # Errors
     ///
     /// Fails with the line of what is wrong.
     pub(crate) fn load(place: &Place) -> Result<Self, CommandError> {
-        match place.inside().map(|directory| directory.join(FILE)).find(|file| file.is_file()) {
-            Some(file) => Self::read(&file),
-            None => Ok(Self::default()),
-        }
-    }
-
-    fn read(path: &PathBuf) -> Result<Self, CommandError> {
-        let length = fs::metadata(path).map_err(|error| CommandError::file(path, &error))?.len();
-        if length > BYTES_MAX {
-            return Err(CommandError::new(format!("`{}` is too large", path.display())));
-        }
-        let text = fs::read_to_string(path).map_err(|error| CommandError::file(path, &error))?;
-        toml::from_str(&text).map_err(|error| explain(path, &text, &error))
+        Layered::load(place, None).map(|layered| layered.settings)
     }
 
     /// Returns the pipeline of this name.
@@ -135,6 +236,23 @@ impl Settings {
             .with_help(format!("the pipelines are {}", names.join(", "))))
     }
 
+    /// Checks every pipeline against the dialect it names.
+    ///
+    /// # Errors
+    ///
+    /// Fails with what is wrong with the first bad one.
+    pub(crate) fn check_pipelines(
+        &self,
+        dialect: impl Fn(&str) -> Result<Arc<Dialect>, CommandError>,
+    ) -> Result<(), CommandError> {
+        for name in self.pipelines.keys() {
+            let pipeline = self.pipeline(name)?;
+            let wrong = |error| CommandError::new(format!("pipeline `{name}`: {error}"));
+            pipeline.check(&*dialect(&pipeline.dialect)?).map_err(wrong)?;
+        }
+        self.pipeline(&self.phases.pipeline).map(|_| ())
+    }
+
     /// Returns what a run starts with where nothing else is said.
     pub(crate) fn phases_config(&self) -> phases::Config {
         phases::Config {
@@ -143,131 +261,11 @@ impl Settings {
             no_questions: self.phases.no_questions,
             parallel_validation: self.phases.parallel_validation,
             after_transition: self.phases.after_transition,
-            stale_after: self.phases.stale_after,
+            stale_after: self.phases.stale_after.0,
             token: self.signals.token,
         }
     }
 }
 
-/// A number of seconds, or a number with a unit: `90m`, `2h`.
-fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Span {
-        Seconds(u64),
-        Text(String),
-    }
-    let wrong = || de::Error::custom("expected a span of time such as `90m` or `2h`, not 0");
-    let seconds = match Span::deserialize(deserializer)? {
-        Span::Seconds(seconds) => Some(seconds),
-        Span::Text(text) => span(&text),
-    };
-    seconds.filter(|seconds| *seconds > 0).ok_or_else(wrong)
-}
-
-fn span(text: &str) -> Option<u64> {
-    let at = text.find(|letter: char| !letter.is_ascii_digit())?;
-    let unit = match &text[at..] {
-        "s" => 1,
-        "m" => 60,
-        "h" => 60 * 60,
-        "d" => 24 * 60 * 60,
-        _ => return None,
-    };
-    text[..at].parse::<u64>().ok()?.checked_mul(unit)
-}
-
-fn iterations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    let (least, most, _) = MAX_ITERATIONS;
-    let asked = i64::deserialize(deserializer)?;
-    u32::try_from(asked).ok().filter(|asked| (least..=most).contains(asked)).ok_or_else(|| {
-        de::Error::custom(format!("expected {least} to {most}; {asked} is not unlimited"))
-    })
-}
-
-/// Says what is wrong, where, and what was probably meant.
-fn explain(path: &Path, text: &str, error: &toml::de::Error) -> CommandError {
-    let line = error
-        .span()
-        .map(|span| 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count());
-    let message = error.message().lines().next().unwrap_or_default();
-    let place = match line {
-        Some(line) => format!("`{}` line {line}", path.display()),
-        None => format!("`{}`", path.display()),
-    };
-    let failed = CommandError::new(format!("{place}: {message}"));
-    match suggestion(message) {
-        Some(known) => failed.with_help(format!("did you mean `{known}`?")),
-        None => failed,
-    }
-}
-
-/// The known key nearest to the unknown one that a message names first.
-fn suggestion(message: &str) -> Option<&str> {
-    let mut named = message.split('`').skip(1).step_by(2);
-    let unknown = named.next().filter(|_| message.starts_with("unknown field"))?;
-    let distance = |known: &str| strsim::levenshtein(unknown, known);
-    named
-        .map(|known| (distance(known), known))
-        .min()
-        .filter(|(far, _)| *far <= SUGGEST_DISTANCE)
-        .map(|(_, known)| known)
-}
-
 #[cfg(test)]
-mod tests {
-    //! What is accepted, and how mistakes are explained.
-
-    use super::*;
-
-    fn read(text: &str) -> Result<Settings, String> {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join(FILE);
-        fs::write(&file, text).unwrap();
-        Settings::read(&file).map_err(|error| match error {
-            CommandError::Failed { message, help } => {
-                let message = message.split(": ").skip(1).collect::<Vec<_>>().join(": ");
-                let line = file.display().to_string().len();
-                let _ = line;
-                format!("{message} / {}", help.unwrap_or_default())
-            }
-            CommandError::Closed => unreachable!("reading writes nothing"),
-        })
-    }
-
-    #[test]
-    fn settings_have_defaults_and_limits() {
-        let usual = read("").unwrap();
-        assert_eq!((usual.phases.max_iterations, usual.phases.stale_after), (20, 7200));
-        let set = read("[phases]\nstale_after = \"90m\"\nmax_iterations = 5\nafter_transition = \"stop\"\n[signals]\ntoken = \"require\"\n[dialects.x]\n").unwrap();
-        assert_eq!((set.phases.max_iterations, set.phases.stale_after), (5, 5400));
-        assert_eq!(set.signals.token, TokenPolicy::Require);
-    }
-
-    #[test]
-    fn mistakes_are_explained() {
-        let wrong = read("[phases]\nmax_iteration = 5\n").unwrap_err();
-        assert!(wrong.contains("did you mean `max_iterations`?"), "{wrong}");
-        for text in [
-            "[phases]\nmax_iterations = 0\n",
-            "[phases]\nmax_iterations = 51\n",
-            "[phases]\nstale_after = 0\n",
-            "[phases]\nstale_after = \"soon\"\n",
-            "turn_timeout_seconds = 0\n",
-            "[[on_signal]]\nname = \"COMPLETE\"\nrun = \"id\"\n",
-        ] {
-            assert!(read(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn own_pipelines_stand_beside_the_built_in_one() {
-        let settings = read(
-            "[pipelines.small]\nphases = [{ name = \"do\", signal = \"EXECUTION_COMPLETE\" }]\n",
-        )
-        .unwrap();
-        assert_eq!(settings.pipeline("small").unwrap().phases.len(), 1);
-        assert_eq!(settings.pipeline("caw").unwrap().phases.len(), 9);
-        assert!(settings.pipeline("large").is_err());
-    }
-}
+mod tests;

@@ -12,27 +12,16 @@ use aldis_core::machine::Decision;
 use aldis_core::machine::phases::{Effect, Event, Outcome, Start, State};
 use aldis_core::time::Timestamp;
 use aldis_store::{
-    CommitError, NewDecision, NewEffect, NewEvent, Revision, Run, RunFilter, RunId, RunRecord,
-    Step, Store, StoreError,
+    CommitError, NewEffect, Revision, Run, RunFilter, RunId, Step, Store, StoreError,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::project::{self, Place};
 use crate::secret;
+use crate::stored::{self, Machine as _};
 
-/// How the store names this machine.
-pub(crate) const PHASES: &str = "phases";
-/// The version of what is stored.
-const VERSION: u32 = 1;
 /// How often a step is tried again because somebody else was first.
 const TRIES_MAX: usize = 32;
-
-/// A state as it is stored.
-#[derive(Debug, Serialize, Deserialize)]
-struct Stored<T> {
-    v: u32,
-    state: T,
-}
 
 /// How a run came to be: the first event of its journal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -53,13 +42,6 @@ impl Origin {
         match self {
             Self::Start(start) => State::start(now, *start),
             Self::Adopt { state } => *state,
-        }
-    }
-
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Start(_) => "start",
-            Self::Adopt { .. } => "adopt",
         }
     }
 }
@@ -210,10 +192,9 @@ impl Driver<'_> {
             None => Outcome { effects: vec![Effect::WriteView], decision: Some(begun(&state)) },
         };
         let mut step = self.step(run.clone(), Revision(0), project, &state, &outcome);
-        let body = serde_json::to_string(origin).unwrap_or_default();
-        step.events.push(self.event(origin.kind(), body, None));
-        step.events.extend(event.map(|event| self.journal(event, None)));
-        let committed = self.store.commit(&step).map_err(refused)?;
+        step.events.push(stored::event(origin, None, self.now));
+        step.events.extend(event.map(|event| stored::event(event, None, self.now)));
+        let committed = self.store.commit(&step).map_err(DriverError::from_commit)?;
         let (run, project) = (run.clone(), project.to_owned());
         Ok(Stepped { run, project, revision: committed.revision, state, outcome })
     }
@@ -244,7 +225,7 @@ impl Driver<'_> {
                 });
             }
             let mut step = self.step(run.id.clone(), run.revision, &project, &state, &outcome);
-            step.events.push(self.journal(event, source));
+            step.events.push(stored::event(event, source, self.now));
             match self.store.commit(&step) {
                 Ok(committed) => {
                     let revision = committed.revision;
@@ -255,7 +236,7 @@ impl Driver<'_> {
                     let again = again.map(load).transpose()?.ok_or(DriverError::Contended)?;
                     (run, state) = (again.run, again.state);
                 }
-                Err(error) => return Err(refused(error)),
+                Err(error) => return Err(DriverError::from_commit(error)),
             }
         }
         Err(DriverError::Contended)
@@ -269,20 +250,9 @@ impl Driver<'_> {
         state: &State,
         outcome: &Outcome,
     ) -> Step {
-        let record = RunRecord {
-            project: project.to_owned(),
-            session: state.session.clone(),
-            machine: PHASES.to_owned(),
-            title: state.task.clone(),
-            active: state.active,
-            state: serde_json::to_string(&Stored { v: VERSION, state }).unwrap_or_default(),
-        };
-        let mut step = Step::new(run, expected, record, self.now);
-        let decision = |decision: &Decision| NewDecision {
-            body: serde_json::to_string(decision).unwrap_or_default(),
-            at: self.now,
-        };
-        step.decisions.extend(outcome.decision.iter().map(decision));
+        let mut step = stored::step(run, expected, project, state, self.now);
+        let decided = outcome.decision.iter();
+        step.decisions.extend(decided.map(|decision| stored::decision(decision, self.now)));
         if outcome.effects.contains(&Effect::WriteView) {
             // The new view replaces whatever an earlier step wanted written. Of the very first one
             // it must stay known whether it was: see `views::was_written`.
@@ -298,17 +268,6 @@ impl Driver<'_> {
         }
         step
     }
-
-    fn journal(&self, event: &Event, source: Option<&str>) -> NewEvent {
-        let body = serde_json::to_value(event).unwrap_or_default();
-        let kind = body.get("event").and_then(|kind| kind.as_str()).unwrap_or("event").to_owned();
-        self.event(&kind, body.to_string(), source)
-    }
-
-    fn event(&self, kind: &str, body: String, source: Option<&str>) -> NewEvent {
-        let source = source.map(str::to_owned);
-        NewEvent { kind: kind.to_owned(), body, source, at: self.now }
-    }
 }
 
 /// Returns the key under which a step's view is written.
@@ -322,15 +281,8 @@ pub fn view_key(run: &RunId, revision: Revision) -> String {
 ///
 /// [`DriverError::Unreadable`] if another version wrote it, or if it is damaged.
 pub fn load(run: Run) -> Result<Loaded, DriverError> {
-    let stored = serde_json::from_str::<Stored<State>>(&run.record.state);
-    match stored {
-        Ok(stored) if stored.v == VERSION => Ok(Loaded { run, state: stored.state }),
-        Ok(stored) => {
-            let detail = format!("version {}, this one knows {VERSION}", stored.v);
-            Err(DriverError::Unreadable { run: run.id, detail })
-        }
-        Err(error) => Err(DriverError::Unreadable { run: run.id, detail: error.to_string() }),
-    }
+    let state = stored::state(&run)?;
+    Ok(Loaded { run, state })
 }
 
 fn active(limit: usize) -> RunFilter {
@@ -338,7 +290,7 @@ fn active(limit: usize) -> RunFilter {
 }
 
 fn machine() -> Option<String> {
-    Some(PHASES.to_owned())
+    Some(State::NAME.to_owned())
 }
 
 /// Returns the decision with which a run begins that somebody started.
@@ -353,10 +305,13 @@ pub fn begun(state: &State) -> Decision {
     }
 }
 
-fn refused(error: CommitError) -> DriverError {
-    match error {
-        CommitError::Duplicate { .. } => DriverError::Duplicate,
-        CommitError::Store(error) => DriverError::Store(error),
-        _ => DriverError::Contended,
+impl DriverError {
+    /// Says why a step was refused.
+    pub(crate) fn from_commit(error: CommitError) -> Self {
+        match error {
+            CommitError::Duplicate { .. } => Self::Duplicate,
+            CommitError::Store(error) => Self::Store(error),
+            _ => Self::Contended,
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use aldis_store::StoreError;
+use aldis_store::{LeaseError, StoreError};
 
 use crate::driver::DriverError;
 
@@ -56,6 +56,14 @@ impl From<io::Error> for CommandError {
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         Self::new(error.to_string())
+    }
+}
+
+impl From<LeaseError> for CommandError {
+    fn from(error: LeaseError) -> Self {
+        let held = matches!(error, LeaseError::Held { .. });
+        let failed = Self::new(error.to_string());
+        if held { failed.with_help("only one process coordinates a run at a time") } else { failed }
     }
 }
 

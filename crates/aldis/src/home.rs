@@ -39,3 +39,11 @@ pub(crate) fn state_directory(asked: Option<&Path>) -> Result<PathBuf, CommandEr
 pub(crate) fn open_store(asked: Option<&Path>) -> Result<SqliteStore, CommandError> {
     Ok(SqliteStore::open(&state_directory(asked)?)?)
 }
+
+/// Returns where the user's own settings are: `aldis` in the user's configuration directory.
+pub(crate) fn config_directory() -> Option<PathBuf> {
+    let set = |name: &str| env::var_os(name).filter(|value: &OsString| !value.is_empty());
+    let named = set("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let config = named.or_else(|| Some(PathBuf::from(set("HOME")?).join(".config")));
+    config.map(|config| config.join("aldis"))
+}

@@ -14,6 +14,7 @@ use aldis_store::{
 };
 use serde_json::{Value, json};
 
+use crate::commands::control;
 use crate::driver::{self, Driver, DriverError};
 use crate::machines::{self, Machine, Members, Refused, Stepped, Wish};
 use crate::{secret, views};
@@ -170,6 +171,9 @@ impl Keeper {
         source: Option<&str>,
     ) -> Result<Answer, KeeperError> {
         let run = self.load(id)?;
+        if run.record.project != SERVED && run.record.machine != machines::PHASES {
+            return self.tell(now, run, wish);
+        }
         let machine = machine_of(&run)?;
         let impossible = || {
             let name = machine.name();
@@ -178,10 +182,27 @@ impl Keeper {
         let Value::Object(event) = machine.wish(wish).ok_or_else(impossible)? else {
             return Err(impossible());
         };
-        if run.record.machine == driver::PHASES && run.record.project != SERVED {
+        if run.record.project != SERVED {
             return self.wish_of_hook(now, run, event, source);
         }
         self.advance(now, id, &event, source)
+    }
+
+    /// A run or delivery that has a process of its own is told; the process does it.
+    fn tell(&self, now: Timestamp, run: Run, wish: &Wish) -> Result<Answer, KeeperError> {
+        let id = run.id.clone();
+        let told = control::tell(&*self.store, now, run, wish);
+        let told = told.map_err(|error| KeeperError::Failed(error.to_string()))?;
+        (self.nudge)();
+        let refused = || control::refusal(wish).to_owned();
+        Ok(Answer {
+            run: self.load(&id)?,
+            effects: Vec::new(),
+            replies: Vec::new(),
+            warnings: told.is_none().then(refused).into_iter().collect(),
+            decision: Value::Null,
+            repeated: false,
+        })
     }
 
     /// A run under a Stop hook has a view in its project, which its driver keeps.

@@ -9,11 +9,14 @@ mod turns;
 
 use aldis_core::machine::Decision;
 use aldis_core::time::Timestamp;
-use aldis_store::Run;
+use aldis_store::{Run, Store};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::known::Known;
+
+pub(crate) use self::phases::PHASES;
 pub(crate) use self::turns::{TURNS, adopting};
 
 /// The members of a JSON object.
@@ -31,11 +34,13 @@ pub(crate) fn named(name: &str) -> Option<&'static dyn Machine> {
 }
 
 /// What a run looks like from outside. One that cannot be read still has a name.
-pub(crate) fn shown(run: &Run) -> Value {
-    let machine = named(&run.record.machine);
-    let mut form = machine.and_then(|machine| machine.show(run).ok()).unwrap_or_else(|| json!({}));
+pub(crate) fn shown(store: &dyn Store, run: &Run) -> Value {
+    let known = Known::of(store, run.clone()).ok();
+    let mut form = known.map_or_else(|| json!({}), |known| known.form());
     if let Value::Object(members) = &mut form {
-        let mut add = |name: &str, value: Value| members.entry(name).or_insert(value).is_null();
+        let mut add = |name: &str, value: Value| {
+            members.entry(name).or_insert(value);
+        };
         add("v", json!(1));
         add("run", json!(run.id.as_str()));
         add("machine", json!(run.record.machine));
@@ -67,20 +72,12 @@ pub(crate) trait Machine: Sync {
     /// Lets a run take an event.
     fn step(&self, now: Timestamp, stored: &str, event: Members) -> Result<Stepped, Refused>;
 
-    /// Returns what programs read about a run.
-    fn show(&self, run: &Run) -> Result<Value, Refused>;
-
     /// Returns the event by which a human's wish reaches the machine, if it can be wished.
     fn wish(&self, wish: &Wish) -> Option<Value>;
 
     /// Returns the event of an alarm; `missed` when it was due while nobody watched.
     fn alarm(&self, _missed: bool) -> Option<Value> {
         None
-    }
-
-    /// Returns the questions that wait for a human.
-    fn questions(&self, _run: &Run) -> Vec<Question> {
-        Vec::new()
     }
 
     /// Returns what is wrong with a run, for a check of health.
@@ -100,17 +97,6 @@ pub(crate) enum Wish {
     Pause,
     /// That it goes on.
     Resume,
-}
-
-/// A question that waits for a human.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Question {
-    /// Its name in its run.
-    pub(crate) id: String,
-    /// The question.
-    pub(crate) text: String,
-    /// When it was asked.
-    pub(crate) asked_at: Timestamp,
 }
 
 /// What an event led to.

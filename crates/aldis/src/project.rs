@@ -1,7 +1,10 @@
 //! Which project a directory belongs to.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use crate::error::CommandError;
 
 /// How far up from a directory its project is looked for.
 const ANCESTORS_MAX: usize = 64;
@@ -47,6 +50,15 @@ impl Place {
     pub(crate) fn inside(&self) -> impl Iterator<Item = &Path> {
         self.around().take_while(|place| place.starts_with(&self.root))
     }
+}
+
+/// Returns the current directory.
+///
+/// # Errors
+///
+/// Fails if there is none.
+pub(crate) fn current() -> Result<PathBuf, CommandError> {
+    env::current_dir().map_err(|error| CommandError::new(format!("the current directory: {error}")))
 }
 
 /// How the store names a project.

@@ -4,11 +4,15 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use aldis_core::machine::phases::State;
+use aldis_core::machine::turns::Floor;
+use aldis_core::machine::{delivery, run, turns};
 use aldis_core::time::Timestamp;
 use aldis_store::Run;
 
+use crate::delivering::tally;
 use crate::display;
 use crate::io::Io;
+use crate::known::Known;
 use crate::paint::Paint;
 use crate::wire::run::{DecisionForm, EvidenceForm};
 
@@ -16,6 +20,8 @@ use crate::wire::run::{DecisionForm, EvidenceForm};
 const QUOTE_MAX: usize = 160;
 /// How much of a title is shown.
 const TITLE_MAX: usize = 60;
+/// How much history of a channel is shown.
+const HISTORY_SHOWN: usize = 5;
 
 /// Shows a run in a few lines.
 pub(crate) fn run(io: &mut Io, now: Timestamp, run: &Run, state: &State) -> io::Result<()> {
@@ -72,21 +78,133 @@ pub(crate) fn standing(paint: Paint, state: &State) -> String {
     }
 }
 
+/// Says in one line who has the floor of a channel.
+pub(crate) fn channel(state: &turns::State) -> String {
+    let holder = state.floor.turn().map_or("nobody", |turn| &turn.agent);
+    match &state.floor {
+        Floor::Free if state.closed => "closed".to_owned(),
+        Floor::Free => "nobody has the floor".to_owned(),
+        Floor::Held(_) => format!("turn {}: {holder} has the floor", state.turn),
+        Floor::Interrupted { asked, .. } => format!("{holder} waits until {asked} has answered"),
+        Floor::Paused { why, .. } => format!("rests: {why}"),
+    }
+}
+
+/// Shows a channel in a few lines.
+pub(crate) fn channel_run(
+    io: &mut Io,
+    now: Timestamp,
+    run: &Run,
+    state: &turns::State,
+) -> io::Result<()> {
+    let paint = Paint { on: io.color_stdout };
+    let out = &mut io.stdout;
+    writeln!(out, "{}  {}", paint.strong(&run.id), channel(state))?;
+    writeln!(out, "  queue     {}", state.queue.join(", "))?;
+    if let Some(turn) = state.floor.active() {
+        writeln!(out, "  until     {}", turn.deadline)?;
+    }
+    for entry in state.history.iter().rev().take(HISTORY_SHOWN) {
+        let reason = entry.reason.map_or("", turns::Reason::as_str);
+        let when = paint.dim(ago(now, entry.at));
+        writeln!(out, "  {} {} {reason}  {when}", entry.event, entry.agent)?;
+    }
+    Ok(())
+}
+
+/// Shows a supervised run in a few lines.
+pub(crate) fn supervised_run(
+    io: &mut Io,
+    now: Timestamp,
+    run: &Run,
+    state: &run::State,
+) -> io::Result<()> {
+    let paint = Paint { on: io.color_stdout };
+    let title = display::excerpt(&state.task, TITLE_MAX);
+    let out = &mut io.stdout;
+    writeln!(out, "{}  {}", paint.strong(&run.id), paint.strong(title))?;
+    writeln!(out, "  {}", supervised(paint, state))?;
+    writeln!(out, "  project   {}", display::line(&run.record.project))?;
+    writeln!(out, "  progress  {}", ago(now, state.monitor.last_progress()))?;
+    let cost = state.cost();
+    if cost.tokens > 0 || cost.micro_dollars > 0 {
+        let dollars = cost.micro_dollars / 10_000;
+        writeln!(
+            out,
+            "  cost      ${}.{:02}, {} tokens",
+            dollars / 100,
+            dollars % 100,
+            cost.tokens
+        )?;
+    }
+    if let Some(question) = &state.question {
+        writeln!(out, "  question  {}: {}", question.id, display::line(&question.text))?;
+    }
+    Ok(())
+}
+
+/// Says in one line how a supervised run stands.
+pub(crate) fn supervised(paint: Paint, state: &run::State) -> String {
+    let count = format!("iteration {} of {}", state.iteration, state.config.max_iterations);
+    let percent = state.progress.map(|percent| format!(", {percent} %")).unwrap_or_default();
+    match state.ending() {
+        None => format!("{}, {count}{percent}", paint.strong(state.status.name())),
+        Some(run::Ending::Done) => format!("{} ({count})", paint.good("done")),
+        Some(ending) => format!("{} ({count}{percent})", paint.bad(ending.as_str())),
+    }
+}
+
+/// Shows a delivery in a few lines.
+pub(crate) fn delivery_run(
+    io: &mut Io,
+    now: Timestamp,
+    run: &Run,
+    state: &delivery::State,
+) -> io::Result<()> {
+    let paint = Paint { on: io.color_stdout };
+    let title = display::excerpt(&state.run().title, TITLE_MAX);
+    let out = &mut io.stdout;
+    writeln!(out, "{}  {}", paint.strong(&run.id), paint.strong(title))?;
+    writeln!(out, "  {}", delivery(paint, state))?;
+    writeln!(out, "  project   {}", display::line(&run.record.project))?;
+    writeln!(out, "  began     {}", ago(now, state.run().started_at))?;
+    for (id, question) in &state.run().questions {
+        writeln!(out, "  question  {id}: {}", display::line(&question.text))?;
+    }
+    writeln!(out, "  tasks     aldis tasks {}", run.id)
+}
+
+/// Says in one line how a delivery stands.
+pub(crate) fn delivery(paint: Paint, state: &delivery::State) -> String {
+    let tally = tally(state);
+    let working = state.run().agents.len();
+    match state.ending() {
+        None if state.run().paused => format!("{}, {tally}", paint.warn("paused")),
+        None => format!("{}, {tally}, {working} agents at work", paint.strong("delivering")),
+        Some(delivery::Ending::Complete) => format!("{}, {tally}", paint.good("complete")),
+        Some(ending) => format!("{}, {tally}", paint.bad(ending.as_str())),
+    }
+}
+
 /// Shows a decision with its reasons.
 pub(crate) fn decision(
     io: &mut Io,
     now: Timestamp,
     form: &DecisionForm,
-    about: Option<(&Run, &State)>,
+    about: Option<&Known>,
 ) -> io::Result<()> {
     let paint = Paint { on: io.color_stdout };
     let out = &mut io.stdout;
     let when = form.at.parse().map_or_else(|_| form.at.clone(), |at| ago(now, at));
     writeln!(out, "{}   {}", paint.strong(display::line(&form.summary)), paint.dim(when))?;
-    if let Some((run, state)) = about {
-        let title = display::excerpt(&state.task, TITLE_MAX);
-        let standing = standing(Paint { on: false }, state);
-        writeln!(out, "  run       {}  \"{title}\"  {standing}", run.id)?;
+    if let Some(known) = about {
+        let Run { id, record, .. } = known.run();
+        let title = display::excerpt(&record.title, TITLE_MAX);
+        let standing = known.standing(Paint { on: false });
+        writeln!(out, "  run       {id}  \"{title}\"  {standing}")?;
+    }
+    if let Some(task) = &form.task {
+        writeln!(out, "  task      {}", display::line(task))?;
     }
     writeln!(out, "  rule      {}: {}", form.rule, display::line(&form.because))?;
     for (count, evidence) in form.evidence.iter().enumerate() {
@@ -119,6 +237,17 @@ fn quoted(evidence: &EvidenceForm) -> String {
         _ => String::new(),
     };
     format!("\"{quote}\"{place}{verdict}")
+}
+
+/// Minutes and seconds; hours where there are some.
+pub(crate) fn elapsed(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes:02}:{seconds:02}")
+    }
 }
 
 /// A moment, exact and relative.

@@ -3,9 +3,13 @@
 //! These types are not the core's: the core may change, these may only grow. New members may
 //! appear in version 1; none disappears or changes its meaning.
 
+pub mod config;
+pub mod delivery;
 pub mod dialect_file;
+pub mod notice;
 pub mod registration;
 pub mod run;
+pub mod task;
 pub mod turns;
 
 use aldis_core::{Fields, Finding, NearMiss, Origin, Place, Signal};
@@ -191,6 +195,16 @@ pub(crate) const SCHEMAS: &[Described] = &[
         schema: || schema_for!(run::RunForm),
     },
     Described {
+        name: "live",
+        about: "a line of `aldis run --json`",
+        schema: || schema_for!(run::LiveForm),
+    },
+    Described {
+        name: "task",
+        about: "a line of `aldis tasks --json`",
+        schema: || schema_for!(task::TaskLine),
+    },
+    Described {
         name: "decision",
         about: "a decision: `aldis why --json`, `aldis log --json`",
         schema: || schema_for!(run::DecisionForm),
@@ -209,6 +223,31 @@ pub(crate) const SCHEMAS: &[Described] = &[
         name: "step",
         about: "a line that `aldis step phases` prints",
         schema: || schema_for!(run::StepForm),
+    },
+    Described {
+        name: "config",
+        about: "a line of `aldis config show --json`",
+        schema: || schema_for!(config::SettingLine),
+    },
+    Described {
+        name: "trust",
+        about: "a line of `aldis trust --list --json`",
+        schema: || schema_for!(config::TrustLine),
+    },
+    Described {
+        name: "notice",
+        about: "what a webhook is sent",
+        schema: || schema_for!(notice::NoticeBody),
+    },
+    Described {
+        name: "step-delivery",
+        about: "a line that `aldis step delivery` prints",
+        schema: || schema_for!(delivery::DeliveryStepForm),
+    },
+    Described {
+        name: "plan-check",
+        about: "a line of `aldis plan check --json`",
+        schema: || schema_for!(delivery::PlanForm),
     },
     Described {
         name: "step-turns",

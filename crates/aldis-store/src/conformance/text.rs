@@ -3,7 +3,9 @@
 use super::{at, create, event, id, ok, refused, some, step, stored};
 use crate::error::CommitError;
 use crate::record::{DecisionFilter, EffectFilter, RunFilter};
-use crate::step::{NewDecision, NewEffect, NewEvent, Revision, RunRecord, Step, TimerChange};
+use crate::step::{
+    NewDecision, NewEffect, NewEvent, PartChange, Revision, RunRecord, Step, TimerChange,
+};
 use crate::store::Store;
 
 const AWKWARD: &[&str] = &[
@@ -49,7 +51,8 @@ fn saying(run: &str, expected: u64, text: &str) -> Step {
             body: text.clone(),
             due: at(0),
         }],
-        timers: vec![TimerChange::Set { key: text, due: at(0) }],
+        timers: vec![TimerChange::Set { key: text.clone(), due: at(0) }],
+        parts: vec![PartChange::Set { key: text.clone(), body: text }],
         ..step(run, expected)
     }
 }
@@ -57,6 +60,8 @@ fn saying(run: &str, expected: u64, text: &str) -> Step {
 #[track_caller]
 fn assert_says(store: &dyn Store, run: &str, said: &Step, text: &str) {
     assert_eq!(stored(store, run).record, said.record);
+    let parts = ok(store.parts(&id(run)));
+    assert!(parts.iter().any(|part| part.key == text && part.body == text), "{text:?}");
     let event = some(ok(store.event_by_source(&id(run), text)));
     assert_eq!((&*event.kind, &*event.body, event.source.as_deref()), (text, text, Some(text)));
     let of_run = DecisionFilter { run: Some(id(run)), limit: 1, ..DecisionFilter::default() };

@@ -7,10 +7,10 @@ use aldis_core::time::Timestamp;
 
 use crate::error::{CommitError, LeaseError};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Run, RunFilter,
-    Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Part, Run,
+    RunFilter, Timer,
 };
-use crate::step::{Committed, NewEffect, Revision, RunId, Step, TimerChange};
+use crate::step::{Committed, NewEffect, PartChange, Revision, RunId, Step, TimerChange};
 
 #[derive(Debug, Default)]
 pub(super) struct Tables {
@@ -32,6 +32,7 @@ struct Row {
     events: Vec<Event>,
     sources: BTreeMap<String, usize>,
     timers: BTreeMap<String, Timestamp>,
+    parts: BTreeMap<String, String>,
     /// Who holds the lease, and until when.
     lease: Option<(String, Timestamp)>,
 }
@@ -39,6 +40,11 @@ struct Row {
 impl Tables {
     pub(super) fn run(&self, id: &RunId) -> Option<Run> {
         self.runs.get(id).map(|row| row.run.clone())
+    }
+
+    pub(super) fn parts(&self, run: &RunId) -> Vec<Part> {
+        let parts = self.runs.get(run).into_iter().flat_map(|row| &row.parts);
+        parts.map(|(key, body)| Part { key: key.clone(), body: body.clone() }).collect()
     }
 
     pub(super) fn runs(&self, filter: &RunFilter) -> Vec<Run> {
@@ -59,6 +65,7 @@ impl Tables {
         row.run.record = step.record.clone();
         row.append(step);
         row.arm(&step.timers);
+        row.keep(&step.parts);
         let committed = Committed { revision, last_event: row.run.last_event };
         for new in &step.decisions {
             self.decisions_ever += 1;
@@ -285,6 +292,7 @@ impl Row {
             events: Vec::new(),
             sources: BTreeMap::new(),
             timers: BTreeMap::new(),
+            parts: BTreeMap::new(),
             lease: None,
         }
     }
@@ -311,6 +319,15 @@ impl Row {
             match change {
                 TimerChange::Set { key, due } => self.timers.insert(key.clone(), *due),
                 TimerChange::Clear { key } => self.timers.remove(key),
+            };
+        }
+    }
+
+    fn keep(&mut self, changes: &[PartChange]) {
+        for change in changes {
+            match change {
+                PartChange::Set { key, body } => self.parts.insert(key.clone(), body.clone()),
+                PartChange::Clear { key } => self.parts.remove(key),
             };
         }
     }

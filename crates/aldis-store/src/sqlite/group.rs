@@ -19,7 +19,7 @@ use self::writer::{Job, Reply};
 use super::SqliteStore;
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
 };
 use crate::step::{Committed, RunId, Step};
 use crate::store::{Store, Turn};
@@ -82,6 +82,10 @@ impl Drop for GroupStore {
 impl Store for GroupStore {
     fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
         self.store.run(id)
+    }
+
+    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
+        self.store.parts(run)
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {

@@ -5,7 +5,7 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, Error, OptionalExtension, Row, ToSql, params};
 
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Part, Run, RunFilter, Timer,
 };
 use crate::step::{Revision, RunId, RunRecord};
 
@@ -18,6 +18,13 @@ const EFFECT: &str = "SELECT key, run, kind, body, due, attempts, error, state F
 pub(super) fn run(connection: &Connection, id: &RunId) -> rusqlite::Result<Option<Run>> {
     let mut statement = connection.prepare_cached(&format!("{RUN} WHERE id = ?1"))?;
     statement.query_row([id.as_str()], to_run).optional()
+}
+
+pub(super) fn parts(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Part>> {
+    let mut statement =
+        connection.prepare_cached("SELECT key, body FROM parts WHERE run = ?1 ORDER BY key")?;
+    let to_part = |row: &Row<'_>| Ok(Part { key: row.get(0)?, body: row.get(1)? });
+    statement.query_map([run.as_str()], to_part)?.collect()
 }
 
 pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<Run>> {

@@ -5,7 +5,10 @@ use std::time::Duration;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Every version that was ever released, in order. Append, never edit.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_init.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/sqlite/0001_init.sql"),
+    include_str!("../../migrations/sqlite/0002_parts.sql"),
+];
 
 /// The version this program reads and writes.
 pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;

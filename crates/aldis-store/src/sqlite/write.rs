@@ -11,7 +11,7 @@ use rusqlite::{
 use super::read::{clamp, count};
 use crate::error::{CommitError, LeaseError};
 use crate::record::Lease;
-use crate::step::{Committed, NewEffect, Revision, RunId, Step, TimerChange};
+use crate::step::{Committed, NewEffect, PartChange, Revision, RunId, Step, TimerChange};
 
 /// Runs deleted in one transaction.
 const PRUNE_BATCH: usize = 100;
@@ -57,6 +57,9 @@ pub(super) fn step_within(
     }
     for change in &step.timers {
         set_timer(transaction, &step.run, change)?;
+    }
+    for change in &step.parts {
+        keep_part(transaction, &step.run, change)?;
     }
     Ok(Ok(Committed { revision, last_event }))
 }
@@ -234,6 +237,25 @@ fn set_timer(
     Ok(())
 }
 
+fn keep_part(
+    transaction: &Transaction<'_>,
+    run: &RunId,
+    change: &PartChange,
+) -> rusqlite::Result<()> {
+    match change {
+        PartChange::Set { key, body } => transaction
+            .prepare_cached(
+                "INSERT INTO parts (run, key, body) VALUES (?1, ?2, ?3) \
+                 ON CONFLICT (run, key) DO UPDATE SET body = excluded.body",
+            )?
+            .execute(params![run.as_str(), key, body])?,
+        PartChange::Clear { key } => transaction
+            .prepare_cached("DELETE FROM parts WHERE run = ?1 AND key = ?2")?
+            .execute(params![run.as_str(), key])?,
+    };
+    Ok(())
+}
+
 pub(super) fn acquire_lease(
     connection: &mut Connection,
     run: &RunId,
@@ -333,6 +355,7 @@ pub(super) fn prune(
             "DELETE FROM decisions WHERE run = ?1",
             "DELETE FROM outbox WHERE state IN (0, 1, 2) AND run = ?1",
             "DELETE FROM timers WHERE run = ?1",
+            "DELETE FROM parts WHERE run = ?1",
             "DELETE FROM runs WHERE id = ?1",
         ] {
             transaction.prepare_cached(sql)?.execute([id])?;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use aldis_core::time::Timestamp;
 use aldis_store::{
-    DecisionFilter, EffectFilter, Lease, MemoryStore, NewDecision, NewEffect, NewEvent, Revision,
-    RunFilter, RunId, RunRecord, SqliteStore, Step, Store, TimerChange,
+    DecisionFilter, EffectFilter, Lease, MemoryStore, NewDecision, NewEffect, NewEvent, PartChange,
+    Revision, RunFilter, RunId, RunRecord, SqliteStore, Step, Store, TimerChange,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -66,6 +66,10 @@ fn step() -> impl Strategy<Value = Step> {
         (name(), moment()).prop_map(|(key, due)| TimerChange::Set { key, due }),
         name().prop_map(|key| TimerChange::Clear { key }),
     ];
+    let part = prop_oneof![
+        (name(), name()).prop_map(|(key, body)| PartChange::Set { key, body }),
+        name().prop_map(|key| PartChange::Clear { key }),
+    ];
     (
         (run(), option::weighted(0.2, 0..3_u64), record(), moment()),
         vec(event, 0..3),
@@ -73,18 +77,20 @@ fn step() -> impl Strategy<Value = Step> {
         vec(effect, 0..3),
         vec("[a-d]", 0..2),
         vec(timer, 0..3),
+        vec(part, 0..3),
     )
-        .prop_map(|((run, fence, record, at), events, decisions, effects, done, timers)| {
-            Step {
+        .prop_map(
+            |((run, fence, record, at), events, decisions, effects, done, timers, parts)| Step {
                 fence,
                 events,
                 decisions,
                 effects,
                 done,
                 timers,
+                parts,
                 ..Step::new(run, Revision(0), record, at)
-            }
-        })
+            },
+        )
 }
 
 fn lease() -> impl Strategy<Value = Lease> {
@@ -140,6 +146,7 @@ fn look(store: &dyn Store) -> String {
     let runs = store.runs(&RunFilter::default()).unwrap();
     let events: Vec<_> =
         runs.iter().map(|run| store.events(&run.id, 1, usize::MAX).unwrap()).collect();
+    let parts: Vec<_> = runs.iter().map(|run| store.parts(&run.id).unwrap()).collect();
     let effects: Vec<_> = ["a", "b", "c", "d"].map(|key| store.effect(key).unwrap()).to_vec();
     let some = RunFilter {
         projects: vec!["a".to_owned(), "\0".to_owned()],
@@ -152,6 +159,7 @@ fn look(store: &dyn Store) -> String {
         (
             runs,
             events,
+            parts,
             effects,
             store.runs(&some).unwrap(),
             store.decisions(&DecisionFilter::default()).unwrap(),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use aldis_core::time::Timestamp;
 use aldis_store::{
     CommitError, Committed, Decision, DecisionFilter, Effect, EffectFilter, Event, Fault,
-    FaultKind, Lease, LeaseError, Run, RunFilter, RunId, Step, Store, StoreError, Timer, Turn,
-    When,
+    FaultKind, Lease, LeaseError, Part, Run, RunFilter, RunId, Step, Store, StoreError, Timer,
+    Turn, When,
 };
 
 /// Any store, with faults on command. Unlike those of the memory store, a planned fault hits commits
@@ -45,6 +45,10 @@ fn error(kind: FaultKind) -> StoreError {
 impl<S: Store> Store for Faulty<S> {
     fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
         self.inner.run(id)
+    }
+
+    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
+        self.inner.parts(run)
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {

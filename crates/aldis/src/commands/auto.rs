@@ -253,7 +253,9 @@ fn begin(io: &mut Io, scene: &Scene, args: StartArgs) -> Result<Start, CommandEr
         phase,
         config,
         pipeline,
-        max_iterations: args.max_iterations.unwrap_or(settings.phases.max_iterations),
+        max_iterations: args
+            .max_iterations
+            .unwrap_or_else(|| settings.phases.max_iterations.small()),
         session: args.session.or_else(session_around),
         token,
     })

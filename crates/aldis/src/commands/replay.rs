@@ -13,6 +13,7 @@ use crate::driver::{self, Loaded, Origin};
 use crate::error::CommandError;
 use crate::home;
 use crate::io::Io;
+use crate::keeper::SERVED;
 use crate::machines::{self, Machine};
 
 /// Run a journal through today's machine and compare
@@ -34,7 +35,8 @@ pub(super) fn run(io: &mut Io, args: &ReplayArgs) -> Result<Outcome, CommandErro
     let kept = kept(&store, &id)?;
     let Replayed { decisions, events, mut differences } = match machines::named(&run.record.machine)
     {
-        Some(machine) if run.record.machine != driver::PHASES => again(&store, &run, machine)?,
+        // Others have processes of their own, which keep what we do not know here.
+        Some(machine) if run.record.project == SERVED => again(&store, &run, machine)?,
         _ => phases(&store, run)?,
     };
     for (number, (now, then)) in decisions.iter().zip(&kept).enumerate() {

@@ -2,17 +2,15 @@
 
 use std::io::Write as _;
 
-use aldis_core::machine::phases::State;
 use aldis_store::{Run, RunFilter, Store as _};
 use clap::Args;
 
 use super::Outcome;
-use crate::driver::{self, Loaded};
 use crate::error::CommandError;
 use crate::io::Io;
+use crate::known::Known;
 use crate::paint::Paint;
-use crate::wire::run::run_form;
-use crate::{clock, display, home, json, machines, show};
+use crate::{clock, display, home, json};
 
 /// How many ended runs are listed without being asked for.
 const ENDED_SHOWN: usize = 5;
@@ -48,55 +46,29 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
         runs.retain(|run| run.id.as_str().starts_with(&**wanted));
     }
     if runs.is_empty() {
-        writeln!(io.stderr, "no runs; start one with `aldis auto start TASK`")?;
+        writeln!(io.stderr, "no runs; start one with `aldis auto start` or `aldis run`")?;
         return Ok(Outcome::No);
     }
     let single = args.run.is_some();
     for run in runs {
         let id = run.id.clone();
-        if run.record.machine != driver::PHASES {
-            other(io, &run, args.json)?;
-            continue;
-        }
-        match driver::load(run) {
-            Ok(Loaded { run, state }) if args.json => {
-                json::write_line(&mut io.stdout, &run_form(&run, &state))?;
-            }
-            Ok(Loaded { run, state }) if single => show::run(io, now, &run, &state)?,
-            Ok(Loaded { run, state }) => row(io, &run, &state)?,
+        match Known::of(&store, run) {
+            Ok(known) if args.json => json::write_line(&mut io.stdout, &known.form())?,
+            Ok(known) if single => known.show(io, now)?,
+            Ok(known) => row(io, &known)?,
             Err(error) => writeln!(io.stderr, "{id}: {error}")?,
         }
     }
     Ok(Outcome::Yes)
 }
 
-/// A run of another machine than phases.
-fn other(io: &mut Io, run: &Run, as_json: bool) -> Result<(), CommandError> {
-    let form = machines::shown(run);
-    if as_json {
-        return Ok(json::write_line(&mut io.stdout, &form)?);
-    }
+fn row(io: &mut Io, known: &Known) -> Result<(), CommandError> {
     let paint = Paint { on: io.color_stdout };
-    let mark = if run.record.active { "●" } else { " " };
-    let title = display::excerpt(&run.record.title, TITLE_MAX);
-    let text = |name: &str| form.get(name).and_then(|value| value.as_str());
-    let standing = match (text("floor"), text("active_agent")) {
-        (Some(floor), Some(agent)) => format!("floor {floor}: {agent}"),
-        (Some(floor), None) => format!("floor {floor}"),
-        (None, _) => if run.record.active { "active" } else { "ended" }.to_owned(),
-    };
-    let standing = display::line(&standing);
-    writeln!(io.stdout, "{mark} {}  {title:<TITLE_MAX$}  {standing}", paint.strong(&run.id))?;
-    writeln!(io.stdout, "    {}", paint.dim(display::line(&run.record.machine)))?;
-    Ok(())
-}
-
-fn row(io: &mut Io, run: &Run, state: &State) -> Result<(), CommandError> {
-    let paint = Paint { on: io.color_stdout };
-    let mark = if state.is_live() { "●" } else { " " };
-    let title = display::excerpt(&state.task, TITLE_MAX);
-    let standing = show::standing(paint, state);
-    writeln!(io.stdout, "{mark} {}  {title:<TITLE_MAX$}  {standing}", paint.strong(&run.id))?;
-    writeln!(io.stdout, "    {}", paint.dim(display::line(&run.record.project)))?;
+    let mark = if known.is_live() { "●" } else { " " };
+    let Run { id, record, .. } = known.run();
+    let title = display::excerpt(&record.title, TITLE_MAX);
+    let standing = known.standing(paint);
+    writeln!(io.stdout, "{mark} {}  {title:<TITLE_MAX$}  {standing}", paint.strong(id))?;
+    writeln!(io.stdout, "    {}", paint.dim(display::line(&record.project)))?;
     Ok(())
 }

@@ -1,34 +1,39 @@
 //! `aldis step`: a machine as a filter, for programs that drive agents of their own.
 
+mod delivery;
+mod phases;
 mod turns;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 
-use aldis_core::Rules;
-use aldis_core::machine::phases::State;
 use aldis_core::time::Timestamp;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Outcome;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::json;
-use crate::machines::{Members, phases};
-use crate::wire::run::StepForm;
 
 /// Run a machine as a filter: events in, effects out
 ///
 /// Reads one JSON object a line and prints one for each: what must be done, why, and the state. Time
-/// comes only from each event's `at`. The first event starts the run. Instead of `said`, an event may
-/// have `text`, the agent's message, which is scanned.
+/// comes only from each event's `at`. The first event starts the run. Instead of what was said, an
+/// event may have `text`, the agent's message, which is scanned.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   aldis step phases <<'END'
   {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"start\",\"task\":\"Add CSV export\"}
   {\"at\":\"2026-03-02T10:05:00Z\",\"event\":\"stop\",\"session\":\"S1\",\"text\":\"Half done.\"}
   END
+
+  aldis step delivery <<'END'
+  {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"start\",\"plan\":{\"tasks\":[{\"id\":\"csv\"}]}}
+  {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"begin\"}
+  {\"at\":\"2026-03-02T10:05:00Z\",\"event\":\"finished\",\"agent\":1,\"text\":\"READY_FOR_REVIEW: csv\"}
+  END
+
   aldis step turns <<'END'
   {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"start\",\"channel\":\"c1\",\"agents\":[\"pm\",\"dev\"]}
   {\"at\":\"2026-03-02T10:00:30Z\",\"event\":\"said\",\"channel\":\"c1\",\"agent\":\"pm\",\"text\":\"Yes. TURN_COMPLETE\"}
@@ -42,6 +47,8 @@ pub(super) struct StepArgs {
 /// The machines that can be driven.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Machine {
+    /// Developer, critic and auditor on the tasks of a plan
+    Delivery,
     /// Phases under a Stop hook
     Phases,
     /// Turns in channels
@@ -50,30 +57,19 @@ enum Machine {
 
 pub(super) fn run(io: &mut Io, args: &StepArgs) -> Result<Outcome, CommandError> {
     match args.machine {
-        Machine::Phases => {
-            let mut run: Option<(State, Rules)> = None;
-            filter(io, |line| match &mut run {
-                None => {
-                    let (at, state, rules) = begin(line)?;
-                    let form = StepForm::new(at, &[], None, &state);
-                    run = Some((state, rules));
-                    Ok(form)
-                }
-                Some((state, rules)) => take(state, rules, line),
-            })
-        }
-        Machine::Turns => {
-            let mut channels = turns::Channels::default();
-            filter(io, |line| channels.take(line))
-        }
+        Machine::Delivery => filter(io, delivery::begin, delivery::take),
+        Machine::Phases => filter(io, phases::begin, phases::take),
+        Machine::Turns => filter(io, turns::begin, turns::Channels::take),
     }
 }
 
-/// Answers every line of standard input with one of standard output.
-fn filter<T: Serialize>(
+/// Begins with the first line and takes each of the others as an event.
+fn filter<S, F: Serialize>(
     io: &mut Io,
-    mut answer: impl FnMut(&str) -> Result<T, String>,
+    begin: impl Fn(&str) -> Result<(S, F), String>,
+    take: impl Fn(&mut S, &str) -> Result<F, String>,
 ) -> Result<Outcome, CommandError> {
+    let mut run: Option<S> = None;
     let input = std::mem::replace(&mut io.stdin, Box::new(std::io::empty()));
     for (number, line) in (1..).zip(BufReader::new(input).lines()) {
         let line = line.map_err(|error| CommandError::new(format!("standard input: {error}")))?;
@@ -81,34 +77,39 @@ fn filter<T: Serialize>(
             continue;
         }
         let wrong = |what: String| CommandError::new(format!("line {number}: {what}"));
-        let form = answer(&line).map_err(wrong)?;
+        let form = match &mut run {
+            None => {
+                let (state, form) = begin(&line).map_err(wrong)?;
+                run = Some(state);
+                form
+            }
+            Some(state) => take(state, &line).map_err(wrong)?,
+        };
         json::write_line(&mut io.stdout, &form)?;
         io.stdout.flush()?;
     }
     Ok(Outcome::Yes)
 }
 
-fn begin(line: &str) -> Result<(Timestamp, State, Rules), String> {
-    let (at, mut members) = timed(line)?;
-    members.remove("event").ok_or("it has no `event`")?;
-    let begin =
-        serde_json::from_value(Value::Object(members)).map_err(|error| error.to_string())?;
-    let start = phases::begin(begin)?;
-    let rules = phases::rules(&start.pipeline)?;
-    Ok((at, State::start(at, start), rules))
-}
-
-fn take(state: &mut State, rules: &Rules, line: &str) -> Result<StepForm, String> {
-    let (at, members) = timed(line)?;
-    let event = phases::heard(state, rules, members)?;
-    let outcome = state.on_event(at, &event);
-    Ok(StepForm::new(at, &outcome.effects, outcome.decision.as_ref(), state))
-}
-
-/// Reads a line, and its time apart.
-fn timed(line: &str) -> Result<(Timestamp, Members), String> {
-    let mut members: Members = serde_json::from_str(line).map_err(|error| error.to_string())?;
+/// The time of an event and its other members.
+fn members(line: &str) -> Result<(Timestamp, Map<String, Value>), String> {
+    let mut members: Map<String, Value> =
+        serde_json::from_str(line).map_err(|error| error.to_string())?;
     let at = members.remove("at").ok_or("it has no `at`")?;
     let at = serde_json::from_value(at).map_err(|error| format!("`at`: {error}"))?;
     Ok((at, members))
+}
+
+/// The text to be scanned, where there is one.
+fn text_of(members: &mut Map<String, Value>) -> Result<Option<String>, String> {
+    match members.remove("text") {
+        // The answer of a human is a text too, and is not scanned.
+        Some(Value::String(text)) if members.get("event").is_some_and(|it| it == "answer") => {
+            members.insert("text".to_owned(), Value::String(text));
+            Ok(None)
+        }
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err("`text` is not a text".to_owned()),
+        None => Ok(None),
+    }
 }

@@ -6,18 +6,20 @@ use std::io::Write as _;
 use aldis_store::{DecisionFilter, RunId, SqliteStore, Store};
 use clap::Args;
 
-use super::Outcome;
-use crate::driver::{self, Driver};
+use super::{Outcome, tasks};
+use crate::delivering::book::Book;
+use crate::driver::Driver;
 use crate::error::CommandError;
 use crate::io::Io;
+use crate::known::Known;
 use crate::project::Place;
 use crate::wire::run::DecisionForm;
 use crate::{clock, home, json, show};
 
 /// How far back a decision that matters is looked for.
 const LOOK_BACK: usize = 1_000;
-/// Decisions of this rule change nothing an agent would notice.
-const LISTENING: &str = "phases/listen";
+/// Decisions of these rules change nothing an agent would notice.
+const LISTENING: [&str; 2] = ["phases/listen", "run/listen"];
 
 /// Say why an agent was stopped or kept working
 ///
@@ -26,10 +28,11 @@ const LISTENING: &str = "phases/listen";
 #[command(after_help = "Examples:
   aldis why
   aldis why --last --json
-  aldis why 7f3kq2bn --all")]
+  aldis why 7f3kq2bn --all
+  aldis why csv-writer")]
 pub(super) struct WhyArgs {
-    /// The run
-    #[arg(conflicts_with = "last")]
+    /// The run, or a task of this project's latest delivery: its whole history
+    #[arg(conflicts_with = "last", value_name = "RUN|TASK")]
     run: Option<String>,
 
     /// The last decision about any project
@@ -48,19 +51,19 @@ pub(super) struct WhyArgs {
 pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> {
     let store = home::open_store(io.state_dir.as_deref())?;
     let now = clock::now()?;
-    let run = match &args.run {
-        Some(name) => Some(find(&store, name)?),
-        None if args.last => None,
-        None => around(&store, now)?,
-    };
-    let filter = DecisionFilter { run, limit: LOOK_BACK, ..DecisionFilter::default() };
+    let (run, task) = meant(&store, now, args)?;
+    let limit = if task.is_some() { usize::MAX } else { LOOK_BACK };
+    let filter = DecisionFilter { run, limit, ..DecisionFilter::default() };
     let mut forms: Vec<DecisionForm> =
         store.decisions(&filter)?.iter().filter_map(DecisionForm::new).collect();
-    if args.all {
+    if let Some(task) = &task {
+        forms.retain(|form| form.task.as_ref() == Some(task));
+    }
+    if args.all || task.is_some() {
         forms.reverse();
     } else {
         // What was only listened to explains nothing, unless there is nothing else.
-        let telling = forms.iter().position(|form| form.rule != LISTENING).unwrap_or(0);
+        let telling = forms.iter().position(|form| !LISTENING.contains(&&*form.rule)).unwrap_or(0);
         forms = forms.into_iter().skip(telling).take(1).collect();
     }
     if forms.is_empty() {
@@ -72,13 +75,32 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
             json::write_line(&mut io.stdout, form)?;
             continue;
         }
-        let run = RunId::new(&*form.run).ok().map(|id| store.run(&id)).transpose()?.flatten();
-        let phases = run.filter(|run| run.record.machine == driver::PHASES);
-        let loaded = phases.map(driver::load).transpose()?;
-        let about = loaded.as_ref().map(|loaded| (&loaded.run, &loaded.state));
-        show::decision(io, now, form, about)?;
+        // The history of a task is all about one run.
+        let run = RunId::new(&*form.run).ok().filter(|_| task.is_none());
+        let run = run.map(|id| store.run(&id)).transpose()?.flatten();
+        let known = run.map(|run| Known::of(&store, run)).transpose()?;
+        show::decision(io, now, form, known.as_ref())?;
     }
     Ok(Outcome::Yes)
+}
+
+/// The run that is meant, or the task of a delivery.
+fn meant(
+    store: &SqliteStore,
+    now: aldis_core::time::Timestamp,
+    args: &WhyArgs,
+) -> Result<(Option<RunId>, Option<String>), CommandError> {
+    let Some(name) = &args.run else {
+        return Ok((if args.last { None } else { around(store, now)? }, None));
+    };
+    let found = find(store, name);
+    if found.is_err()
+        && let Some(id) = tasks::latest(store)?
+        && Book::load(store, &id)?.state.task(name).is_some()
+    {
+        return Ok((Some(id), Some(name.clone())));
+    }
+    Ok((Some(found?), None))
 }
 
 /// The latest run around the current directory.

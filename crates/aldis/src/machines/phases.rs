@@ -5,14 +5,15 @@ use aldis_core::machine::phases::{
 };
 use aldis_core::time::Timestamp;
 use aldis_core::{Origin, Role, Rules};
-use aldis_store::Run;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Machine, Members, Refused, Stepped, Wish, read, restore, store, values};
 use crate::catalog::Catalog;
-use crate::driver;
-use crate::wire::run::run_form;
+use crate::{driver, stored};
+
+/// How the store names this machine.
+pub(crate) const PHASES: &str = <State as stored::Machine>::NAME;
 
 #[derive(Debug)]
 pub(super) struct Phases;
@@ -38,7 +39,7 @@ pub(crate) struct Begin {
 
 impl Machine for Phases {
     fn name(&self) -> &'static str {
-        driver::PHASES
+        PHASES
     }
 
     fn begin(&self, now: Timestamp, start: Members) -> Result<Stepped, Refused> {
@@ -56,11 +57,6 @@ impl Machine for Phases {
         let event = heard(&state, &rules, event).map_err(Refused::Bad)?;
         let outcome = state.on_event(now, &event);
         stepped(&state, serde_json::to_value(&event)?, outcome)
-    }
-
-    fn show(&self, run: &Run) -> Result<Value, Refused> {
-        let state: State = restore(&run.record.state)?;
-        Ok(serde_json::to_value(run_form(run, &state))?)
     }
 
     fn wish(&self, wish: &Wish) -> Option<Value> {

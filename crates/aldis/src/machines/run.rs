@@ -2,10 +2,9 @@
 
 use aldis_core::machine::run::{Event, Outcome, Start, State, Status};
 use aldis_core::time::Timestamp;
-use aldis_store::Run;
 use serde_json::{Value, json};
 
-use super::{Machine, Members, Question, Refused, Stepped, Wish, read, restore, store, values};
+use super::{Machine, Members, Refused, Stepped, Wish, read, restore, store, values};
 
 #[derive(Debug)]
 pub(super) struct Supervised;
@@ -30,24 +29,6 @@ impl Machine for Supervised {
         stepped(&state, serde_json::to_value(&event)?, outcome)
     }
 
-    fn show(&self, run: &Run) -> Result<Value, Refused> {
-        let state: State = restore(&run.record.state)?;
-        Ok(json!({
-            "v": 1,
-            "kind": "run",
-            "run": run.id.as_str(),
-            "machine": self.name(),
-            "active": run.record.active,
-            "task": state.task,
-            "iteration": state.iteration,
-            "max_iterations": state.config.max_iterations,
-            "phase": state.phase,
-            "progress": state.progress,
-            "standing": state.status,
-            "level": state.monitor.level(),
-        }))
-    }
-
     fn wish(&self, wish: &Wish) -> Option<Value> {
         Some(match wish {
             Wish::Abort => json!({ "event": "abort", "by": "a human" }),
@@ -55,17 +36,6 @@ impl Machine for Supervised {
             Wish::Pause => json!({ "event": "pause" }),
             Wish::Resume => json!({ "event": "resume" }),
         })
-    }
-
-    fn questions(&self, run: &Run) -> Vec<Question> {
-        let state: Result<State, Refused> = restore(&run.record.state);
-        let question = state.ok().and_then(|state| state.question);
-        let open = |question: aldis_core::machine::run::Question| Question {
-            id: question.id,
-            text: question.text,
-            asked_at: question.asked_at,
-        };
-        question.map(open).into_iter().collect()
     }
 }
 

@@ -10,7 +10,7 @@ use aldis_store::Run;
 use serde_json::{Value, json};
 
 use super::{Machine, Members, Refused, Stepped, Wish, read, restore, store, values};
-use crate::wire::turns::{ChannelForm, said};
+use crate::wire::turns::said;
 
 /// How the store names this machine.
 pub(crate) const TURNS: &str = "turns";
@@ -52,11 +52,6 @@ impl Machine for Turns {
         let event: Event = read(event)?;
         let outcome = state.on_event(now, &event);
         stepped(&state, serde_json::to_value(&event)?, outcome)
-    }
-
-    fn show(&self, run: &Run) -> Result<Value, Refused> {
-        let state: State = restore(&run.record.state)?;
-        Ok(serde_json::to_value(ChannelForm::new(&state))?)
     }
 
     fn wish(&self, wish: &Wish) -> Option<Value> {

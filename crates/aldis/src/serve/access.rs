@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use super::app::App;
 use super::error::ApiError;
-use crate::clock::Steady;
+use crate::clock::SteadyClock;
 use crate::error::CommandError;
 use crate::secret;
 
@@ -45,7 +45,7 @@ pub(crate) struct Access {
     token: Digest,
     hosts: Vec<String>,
     origins: Vec<String>,
-    clock: Steady,
+    clock: SteadyClock,
     keys: Mutex<Keys>,
 }
 
@@ -64,7 +64,7 @@ impl Access {
             hosts.extend([address.ip().to_string(), "localhost".to_owned()]);
         }
         let origins = hosts.iter().map(|host| format!("http://{host}")).collect();
-        let (clock, keys) = (Steady::start(), Mutex::default());
+        let (clock, keys) = (SteadyClock::start(), Mutex::default());
         Self { token: digest(&token), hosts, origins, clock, keys }
     }
 

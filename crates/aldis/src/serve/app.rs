@@ -14,7 +14,7 @@ use super::error::ApiError;
 use super::events::Bus;
 use super::metrics::Metrics;
 use super::sinks::Sinks;
-use crate::clock::Steady;
+use crate::clock::SteadyClock;
 use crate::error::CommandError;
 use crate::keeper::{Keeper, KeeperError};
 use crate::machines::{self, TURNS};
@@ -23,7 +23,7 @@ use crate::machines::{self, TURNS};
 pub(crate) struct App {
     pub(super) access: Access,
     pub(super) bus: Bus,
-    pub(super) clock: Steady,
+    pub(super) clock: SteadyClock,
     pub(super) keeper: Arc<Keeper>,
     pub(super) metrics: Metrics,
     /// Who there is, in channels that do not say.
@@ -66,7 +66,7 @@ impl App {
         Arc::new(Self {
             access,
             bus: Bus::default(),
-            clock: Steady::start(),
+            clock: SteadyClock::start(),
             keeper: Arc::new(keeper),
             metrics: Metrics::default(),
             personas,

@@ -10,7 +10,7 @@ use tokio::time;
 
 use super::app::App;
 use super::metrics::add;
-use super::sinks::{Delivery, Parcel};
+use super::sinks::{Delivery, Parcel, Sinks};
 
 /// Even without news the outbox is looked at so often: what failed comes due by itself.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -63,17 +63,11 @@ fn lane(effect: &Effect) -> String {
 
 /// Tries one effect; returns whether it is out of the way.
 async fn one(app: &Arc<App>, effect: &Effect) -> bool {
-    let body: Value = serde_json::from_str(&effect.body).unwrap_or_default();
-    let sink = body.get("sink").and_then(Value::as_str).unwrap_or_default();
-    let what = body.get("effect").cloned().unwrap_or_default();
-    let parcel = Parcel {
-        key: &effect.key,
-        run: effect.run.as_str(),
-        effect: &what,
-        at: app.now().as_millis() / 1_000,
-    };
+    let (sinks, sent, at) = (app.sinks.clone(), effect.clone(), app.now().as_millis() / 1_000);
+    let delivery = tokio::task::spawn_blocking(move || send(&sinks, &sent, at)).await;
+    let broken = || Delivery::Later { why: "the delivery broke off".to_owned(), after: None };
     let key = effect.key.clone();
-    match app.sinks.send(sink, parcel).await {
+    match delivery.unwrap_or_else(|_| broken()) {
         Delivery::Done => {
             add(&app.metrics.delivered);
             app.keep(move |keeper| Ok(keeper.store().effect_done(&key)?)).await.is_ok()
@@ -94,6 +88,13 @@ async fn one(app: &Arc<App>, effect: &Effect) -> bool {
             given_up.await.is_ok()
         }
     }
+}
+
+fn send(sinks: &Sinks, effect: &Effect, at: i64) -> Delivery {
+    let body: Value = serde_json::from_str(&effect.body).unwrap_or_default();
+    let sink = body.get("sink").and_then(Value::as_str).unwrap_or_default();
+    let what = body.get("effect").cloned().unwrap_or_default();
+    sinks.send(sink, Parcel { key: &effect.key, run: effect.run.as_str(), effect: &what, at })
 }
 
 /// How long to wait after so many failures: twice as long each time.

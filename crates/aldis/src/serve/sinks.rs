@@ -3,47 +3,50 @@
 //! A sink says what it wants of an effect and how to send it; the outbox says when, and when again.
 
 mod discord;
-mod target;
 mod webhook;
 
 use std::path::Path;
 use std::time::Duration;
 
-use reqwest::Client;
 use serde::Deserialize;
 use serde_json::Value;
+use ureq::Agent;
 
-pub(crate) use self::target::Target;
 use crate::error::CommandError;
+use crate::notices::signature::Secret;
+use crate::notices::webhook::{agent, check_url};
 
-/// How long a receiver may take.
-const TIMEOUT: Duration = Duration::from_secs(15);
 const NAME_MAX: usize = 32;
 
 /// All sinks, and how to reach them.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Sinks {
     sinks: Vec<Sink>,
 }
 
+impl std::fmt::Debug for Sinks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.sinks.iter().map(|sink| &sink.name)).finish()
+    }
+}
+
 /// One place where effects go.
-#[derive(Debug)]
 struct Sink {
     name: String,
     kind: Kind,
-    target: Target,
-    client: Client,
+    /// Never shown: the address of a webhook is a secret.
+    url: String,
+    agent: Agent,
     /// Of these channels only; of all where none is named.
     channels: Vec<String>,
     /// These effects only.
     effects: Vec<String>,
 }
 
-#[derive(Debug)]
 enum Kind {
     Discord,
-    /// Signed with this key.
-    Webhook(Vec<u8>),
+    /// Signed with this secret.
+    Webhook(Secret),
 }
 
 /// A sink as people write it.
@@ -61,9 +64,9 @@ pub(crate) struct SinkConfig {
     channels: Vec<String>,
     #[serde(default)]
     effects: Vec<String>,
-    /// Whether addresses of this machine or a private network are allowed, and plain HTTP with them.
+    /// Whether addresses of this machine or a private network are allowed.
     #[serde(default)]
-    allow_private: bool,
+    webhook_private: bool,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -116,17 +119,18 @@ impl Sinks {
             if sinks.iter().any(|known| known.name == config.name) {
                 return Err(wrong("there are two of that name".to_owned()));
             }
-            let target = Target::new(&config.url, config.allow_private).map_err(wrong)?;
-            let client = target.client(TIMEOUT).map_err(wrong)?;
+            check_url(&config.url, config.webhook_private).map_err(wrong)?;
             let kind = match config.kind {
                 KindName::Discord => Kind::Discord,
                 KindName::Webhook => {
-                    let file = config.secret_file.as_ref().map(|file| directory.join(file));
-                    Kind::Webhook(webhook::secret(file.as_deref()).map_err(wrong)?)
+                    let needed = || wrong("a webhook needs a `secret_file`".to_owned());
+                    let file = config.secret_file.as_ref().ok_or_else(needed)?;
+                    Kind::Webhook(Secret::read(&directory.join(file))?)
                 }
             };
-            let SinkConfig { name, channels, effects, .. } = config;
-            sinks.push(Sink { name, kind, target, client, channels, effects });
+            let agent = agent(config.webhook_private);
+            let SinkConfig { name, url, channels, effects, .. } = config;
+            sinks.push(Sink { name, kind, url, agent, channels, effects });
         }
         Ok(Self { sinks })
     }
@@ -150,16 +154,14 @@ impl Sinks {
         self.sinks.iter().filter(wants).flat_map(cut).collect()
     }
 
-    /// Sends an effect.
-    pub(super) async fn send(&self, name: &str, parcel: Parcel<'_>) -> Delivery {
+    /// Sends an effect, and waits for the answer.
+    pub(super) fn send(&self, name: &str, parcel: Parcel<'_>) -> Delivery {
         let Some(sink) = self.sinks.iter().find(|sink| sink.name == name) else {
             return Delivery::Impossible(format!("there is no sink `{name}` any more"));
         };
         match &sink.kind {
-            Kind::Discord => discord::send(&sink.client, &sink.target, parcel).await,
-            Kind::Webhook(secret) => {
-                webhook::send(&sink.client, &sink.target, secret, parcel).await
-            }
+            Kind::Discord => discord::send(&sink.agent, &sink.url, parcel),
+            Kind::Webhook(secret) => webhook::send(&sink.agent, &sink.url, secret, parcel),
         }
     }
 }
@@ -189,11 +191,14 @@ fn sorted(status: u16, retry_after: Option<Duration>) -> Delivery {
 }
 
 /// Sorts a failure on the way.
-fn failed(error: &reqwest::Error) -> Delivery {
-    // Not the whole error: it repeats the address, and the address of a webhook is a secret.
+fn failed(error: &ureq::Error) -> Delivery {
+    // Not the words of the error: they may repeat the address, and that of a webhook is a secret.
     let why = match error {
-        error if error.is_timeout() => "it did not answer in time",
-        error if error.is_connect() => "it cannot be reached",
+        ureq::Error::Other(_) => {
+            return Delivery::Impossible("its address is not one to send to".to_owned());
+        }
+        ureq::Error::Timeout(_) => "it did not answer in time",
+        ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => "it cannot be reached",
         _ => "the connection broke off",
     };
     Delivery::Later { why: why.to_owned(), after: None }

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use aldis_core::machine::delivery;
 use aldis_core::machine::phases::{Effect, State};
+use aldis_core::machine::run as supervised;
 use aldis_core::machine::{Decision, Evidence};
 use aldis_core::time::Timestamp;
-use aldis_store::{Decision as StoredDecision, Event, Run, RunId};
+use aldis_store::{Decision as StoredDecision, Event, RunId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::VERSION;
+use crate::stored::Machine as _;
 
 /// A run: `auto start|status|resume|stop --json`, and a line of `status --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -59,9 +62,60 @@ pub struct RunForm {
     pub phase_durations: BTreeMap<String, u64>,
     /// The last error.
     pub last_error: Option<ErrorForm>,
+    /// Where a supervised run is: `working`, `checking`, `asking`, `paused`, `limited`, `ended`, ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// The percentage that a supervised agent says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<u8>,
+    /// What a supervised run has cost in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// What a supervised run has cost, in millionths of a dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_dollars: Option<u64>,
+    /// The question that waits for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<QuestionForm>,
+    /// How many tasks of a delivery are where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<BTreeMap<String, usize>>,
     /// What to tell the agent, where a phase begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+}
+
+/// A line of `run --json`: something that happened in a supervised run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LiveForm {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// What kind of thing: `begin`, `iteration`, `progress`, `status`, `check`, `question`, `host`,
+    /// `kept`, `problem`, `ended`, or the name of a notice.
+    pub kind: String,
+    /// The run.
+    pub run: String,
+    /// When.
+    pub at: String,
+    /// In words; for `ended` the ending's stable name.
+    pub text: String,
+}
+
+impl LiveForm {
+    pub(crate) fn new(kind: &str, run: &str, at: Timestamp, text: &str) -> Self {
+        let [kind, run, text] = [kind, run, text].map(str::to_owned);
+        Self { v: VERSION, kind, run, at: at.to_string(), text }
+    }
+}
+
+/// A question to a human.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QuestionForm {
+    /// Its name: `aldis answer ID TEXT`.
+    pub id: String,
+    /// The question.
+    pub text: String,
 }
 
 /// The last error of a run.
@@ -83,7 +137,7 @@ impl RunForm {
             v: VERSION,
             kind: "run".to_owned(),
             run: run.to_string(),
-            machine: crate::driver::PHASES.to_owned(),
+            machine: State::NAME.to_owned(),
             project: project.to_owned(),
             task: state.task.clone(),
             active: state.is_live(),
@@ -105,6 +159,91 @@ impl RunForm {
                 message: error.message.clone(),
                 timestamp: text(error.timestamp),
             }),
+            status: None,
+            progress: None,
+            tokens: None,
+            micro_dollars: None,
+            question: None,
+            tasks: None,
+            prompt: None,
+        }
+    }
+
+    /// Returns the form of a supervised run.
+    pub(crate) fn supervised(run: &RunId, project: &str, state: &supervised::State) -> Self {
+        let cost = state.cost();
+        Self {
+            v: VERSION,
+            kind: "run".to_owned(),
+            run: run.to_string(),
+            machine: "run".to_owned(),
+            project: project.to_owned(),
+            task: state.task.clone(),
+            active: state.ending().is_none(),
+            phase: state.phase.clone().unwrap_or_default(),
+            expected: format!("any {} signal that means done", state.dialect),
+            iteration: state.iteration,
+            max_iterations: state.config.max_iterations,
+            capped: false,
+            exit_reason: state.ending().map(|ending| ending.as_str().to_owned()),
+            session: None,
+            dialect: state.dialect.clone(),
+            started_at: Some(state.started_at.to_string()),
+            phase_started_at: state.iteration_started_at.to_string(),
+            completed_at: None,
+            last_activity: Some(state.monitor.last_progress().to_string()),
+            phase_durations: BTreeMap::new(),
+            last_error: None,
+            status: Some(state.status.name().to_owned()),
+            progress: state.progress,
+            tokens: Some(cost.tokens),
+            micro_dollars: Some(cost.micro_dollars),
+            question: state.question.as_ref().map(|question| QuestionForm {
+                id: question.id.clone(),
+                text: question.text.clone(),
+            }),
+            tasks: None,
+            prompt: None,
+        }
+    }
+
+    /// Returns the form of a delivery.
+    pub(crate) fn delivery(run: &RunId, project: &str, state: &delivery::State) -> Self {
+        let whole = state.run();
+        let tally = state.tally().into_iter();
+        let status = if whole.paused { "paused" } else { "working" };
+        Self {
+            v: VERSION,
+            kind: "run".to_owned(),
+            run: run.to_string(),
+            machine: crate::delivering::book::NAME.to_owned(),
+            project: project.to_owned(),
+            task: whole.title.clone(),
+            active: whole.ending.is_none(),
+            phase: String::new(),
+            expected: "every task accepted by its auditor".to_owned(),
+            iteration: 0,
+            max_iterations: 0,
+            capped: false,
+            exit_reason: whole.ending.map(|ending| ending.as_str().to_owned()),
+            session: None,
+            dialect: delivery::DIALECT.to_owned(),
+            started_at: Some(whole.started_at.to_string()),
+            phase_started_at: whole.started_at.to_string(),
+            completed_at: None,
+            last_activity: None,
+            phase_durations: BTreeMap::new(),
+            last_error: None,
+            status: Some(if whole.ending.is_some() { "ended" } else { status }.to_owned()),
+            progress: None,
+            tokens: None,
+            micro_dollars: None,
+            question: whole
+                .questions
+                .iter()
+                .next()
+                .map(|(id, question)| QuestionForm { id: id.clone(), text: question.text.clone() }),
+            tasks: Some(tally.map(|(at, count)| (at.as_str().to_owned(), count)).collect()),
             prompt: None,
         }
     }
@@ -128,6 +267,9 @@ pub struct DecisionForm {
     pub seq: u64,
     /// The run.
     pub run: String,
+    /// The task of a delivery that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// When it was made.
     pub at: String,
     /// The rule that fired: a stable code.
@@ -164,12 +306,13 @@ pub struct EvidenceForm {
 impl DecisionForm {
     /// Returns the form of a decision, or nothing if it cannot be read.
     pub(crate) fn new(stored: &StoredDecision) -> Option<Self> {
-        let decision: Decision = serde_json::from_str(&stored.body).ok()?;
+        let delivery::Noted { task, decision } = serde_json::from_str(&stored.body).ok()?;
         Some(Self {
             v: VERSION,
             kind: "decision".to_owned(),
             seq: stored.seq,
             run: stored.run.to_string(),
+            task,
             at: stored.at.to_string(),
             rule: decision.rule,
             summary: decision.summary,
@@ -296,9 +439,4 @@ impl StepForm {
             },
         }
     }
-}
-
-/// Returns the run's form together with its record.
-pub(crate) fn run_form(run: &Run, state: &State) -> RunForm {
-    RunForm::new(&run.id, &run.record.project, state)
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use assert_cmd::Command;
 
+use crate::phases::project::Project;
 use crate::sandbox::ALDIS;
 
 /// `examples/output.txt` shows commands and what they print. Set `ALDIS_BLESS=1` to write it anew.
@@ -44,6 +45,57 @@ fn the_readme_shows_real_output() {
         shown += 1;
     }
     assert!(shown > 0);
+}
+
+/// The annotated files name every setting there is, each with its default.
+#[test]
+fn the_example_settings_are_complete_and_say_the_defaults() {
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let settings = |project: &Project| {
+        let lines = project.run(&["config", "show", "--json"]).json();
+        lines.into_iter().map(|line| {
+            (line["key"].clone(), line["value"].clone(), line["origin"]["source"].clone())
+        })
+    };
+    let usual: Vec<_> = settings(&Project::new()).collect();
+    assert!(usual.len() > 40, "{usual:?}");
+    for name in ["aldis.toml", "aldis.yaml"] {
+        let text = fs::read_to_string(root.join("examples").join(name)).unwrap();
+        let project = Project::new();
+        fs::write(project.path().join(name), &text).unwrap();
+        let shown: Vec<_> = settings(&project).collect();
+        assert_eq!(shown.len(), usual.len(), "{name}");
+        for ((key, value, source), (_, default, _)) in shown.iter().zip(&usual) {
+            assert_eq!(value, default, "{name}: {key}");
+            let last = key.as_str().unwrap().rsplit('.').next().unwrap();
+            if source == "default" {
+                // What has no default is there as a comment.
+                let assigned = [format!("# {last} = "), format!("# {last}: ")];
+                assert!(value.is_null(), "{name}: {key} is missing");
+                assert!(
+                    assigned.iter().any(|line| text.contains(line)),
+                    "{name}: {key} is missing"
+                );
+            }
+        }
+        // What is shown as a comment can be used as it is.
+        let uncommented: Vec<String> = text
+            .lines()
+            .map(|line| {
+                let bare = line.trim_start();
+                let key = bare.strip_prefix("# ").and_then(|rest| rest.split([' ', ':']).next());
+                let unset = usual.iter().any(|(known, default, _)| {
+                    default.is_null() && known.as_str().unwrap().rsplit('.').next() == key
+                });
+                if unset { line.replacen("# ", "", 1) } else { line.to_owned() }
+            })
+            .collect();
+        fs::write(project.path().join(name), uncommented.join("\n")).unwrap();
+        let checked = project.run(&["config", "check"]);
+        assert_eq!(checked.code, 0, "{name}: {}", checked.text());
+        let unset = project.run(&["config", "show"]);
+        assert!(!unset.stdout.contains("is not set"), "{name}: {}", unset.text());
+    }
 }
 
 /// Replaces how long it took.

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod config;
+mod deliver;
 mod dialects;
 mod examples;
 mod explain;
@@ -9,12 +11,17 @@ mod follow;
 mod help;
 mod hosts;
 mod install;
+mod notices;
 mod phases;
+mod plans;
 mod plugins;
 mod real_hosts;
+mod run;
 mod sandbox;
 mod scan;
 mod schema;
 mod serve;
+#[cfg(target_os = "linux")]
+mod supervise;
 mod tidy;
 mod turns;

@@ -11,5 +11,5 @@ mod disk;
 mod fault;
 mod hook;
 mod hostile;
-mod project;
+pub(crate) mod project;
 mod tokens;

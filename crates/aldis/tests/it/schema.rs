@@ -22,10 +22,17 @@ fn formats_are_listed() {
     dialect         a dialect file
     dialects-list   a line of `aldis dialects list --json`
     run             a run: `aldis auto ... --json`, `aldis status --json`
+    live            a line of `aldis run --json`
+    task            a line of `aldis tasks --json`
     decision        a decision: `aldis why --json`, `aldis log --json`
     event           an event: `aldis log --events --json`
     alarm           a failure of a hook: `aldis log --json`
     step            a line that `aldis step phases` prints
+    config          a line of `aldis config show --json`
+    trust           a line of `aldis trust --list --json`
+    notice          what a webhook is sent
+    step-delivery   a line that `aldis step delivery` prints
+    plan-check      a line of `aldis plan check --json`
     step-turns      a line that `aldis step turns` prints
     doctor          a line of `aldis doctor --json`
     install         the line of `aldis install --json` and `aldis uninstall --json`

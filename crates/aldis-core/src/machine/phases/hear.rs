@@ -3,6 +3,7 @@
 use super::event::{Said, SaidMiss, SaidSignal};
 use super::state::{State, TokenPolicy};
 use crate::message::{Origin, Role};
+use crate::redact::redact;
 use crate::scan::{Rules, Token, scan_with};
 use crate::signal::{Finding, NearMiss, Reason, Signal};
 use crate::time::Timestamp;
@@ -11,6 +12,8 @@ use crate::time::Timestamp;
 const QUOTE_MAX: usize = 300;
 /// How much of the end of a message is kept.
 const CLOSING_MAX: usize = 200;
+/// How much is looked at for secrets before it is cut: a key cut in half has no known shape.
+const REDACT_MAX: usize = 4_000;
 
 /// One message, as far as the machine cares.
 #[derive(Clone, Debug)]
@@ -48,11 +51,12 @@ pub fn hear(rules: &Rules, token: &Token, utterances: &[Utterance<'_>]) -> Vec<S
 
 fn heard(signal: &Signal, message: u64, at: Option<Timestamp>, token: &Token) -> Said {
     let field = |name: &str| signal.fields.get(name)?.as_str().map(str::to_owned);
+    let error = field("error").or_else(|| signal.payload.clone());
     Said::Signal(SaidSignal {
         name: signal.name.to_string(),
         meaning: signal.meaning,
         phase: field("phase").map(|phase| phase.to_ascii_lowercase()),
-        error: field("error").or_else(|| signal.payload.clone()),
+        error: error.map(|error| redact(&error).into_owned()),
         recoverable: field("recoverable").map(|value| value.eq_ignore_ascii_case("true")),
         message,
         agent: signal.origin.agent.clone().filter(|_| signal.origin.role == Role::Subagent),
@@ -81,9 +85,11 @@ fn missed(miss: &NearMiss, token: &Token) -> Said {
 /// Returns the end of a message, for people who ask why.
 pub fn closing_words(text: &str, token: &Token) -> String {
     let text = text.trim();
+    let end = text.char_indices().rev().nth(REDACT_MAX).map_or(text, |(at, _)| &text[at..]);
+    let text = redact(end);
     let end = match text.char_indices().rev().nth(CLOSING_MAX - 1) {
         Some((at, _)) => format!("…{}", &text[at..]),
-        None => text.to_owned(),
+        None => text.into_owned(),
     };
     without(end, token)
 }
@@ -99,9 +105,11 @@ impl State {
     }
 }
 
-/// The words as evidence: not too long, and without the run token, which is nobody else's business.
+/// The words as evidence: not too long, and without secrets and the run token, which are nobody
+/// else's business.
 fn quote(raw: &str, token: &Token) -> String {
-    without(raw.chars().take(QUOTE_MAX).collect(), token)
+    let begin: String = raw.chars().take(REDACT_MAX).collect();
+    without(redact(&begin).chars().take(QUOTE_MAX).collect(), token)
 }
 
 fn without(text: String, token: &Token) -> String {

@@ -10,7 +10,7 @@ use super::event::SaidMiss;
 use super::pipeline::COMPLETE;
 use super::state::State;
 use crate::dialect::{Dialect, Syntax};
-use crate::machine::Refusal;
+use crate::machine::{Refusal, words};
 use crate::prompt;
 
 /// How much of a task's text stands in a prompt.
@@ -97,6 +97,7 @@ fn explain(state: &State, refusal: Refusal) -> String {
         Refusal::OutOfOrder => format!("the current phase is {}, one after the other", state.phase),
         Refusal::RoleNotAllowed => "a sub-agent cannot speak for the whole run".to_owned(),
         Refusal::StateEdited => "the state file is a view; editing it changes nothing".to_owned(),
+        Refusal::SubjectMismatch => "it is about something else".to_owned(),
         Refusal::WrongToken => "each phase has a code of its own; this one's is below".to_owned(),
     }
 }
@@ -166,30 +167,10 @@ fn spoken(text: &mut String, state: &State, lead: &str, signal: Option<&str>) {
     }
 }
 
-/// Text of several lines as a block quotation, which no line of it can leave.
 fn quoted(text: &str) -> String {
-    let mut shown = String::new();
-    for line in cut(text.trim(), TASK_MAX).lines() {
-        let _ = writeln!(shown, "> {}", clean(line));
-    }
-    shown
+    words::quoted(text, TASK_MAX)
 }
 
-/// Text as one quoted line.
 fn inline(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let text = clean(cut(&words.join(" "), QUOTE_MAX)).replace(['"', '`'], "'");
-    format!("\"{text}\"")
-}
-
-/// Without what could hide or move text.
-fn clean(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control()).collect()
-}
-
-fn cut(text: &str, most: usize) -> &str {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => &text[..at],
-        None => text,
-    }
+    words::inline(text, QUOTE_MAX)
 }

@@ -3,8 +3,8 @@
 
 use super::event::{Effect, Exit, Heard, Notice, Tree};
 use super::prompt;
-use super::state::{Ending, Outcome, Question, State, Status};
-use crate::machine::stagnation::Observation;
+use super::state::{Config, Ending, Outcome, Question, State, Status};
+use crate::machine::stagnation::{Monitor, Observation};
 use crate::machine::{Decision, Evidence};
 use crate::signal::Meaning;
 use crate::time::Timestamp;
@@ -50,12 +50,35 @@ pub(super) fn recovered(state: &mut State, now: Timestamp) -> Outcome {
     }
 }
 
+/// Opens a run again that ended without success: same iteration if it was cut off in one, the next
+/// otherwise; what was spent stays spent.
+pub(super) fn reopen(state: &mut State, now: Timestamp, config: &Config) -> Outcome {
+    match state.ending() {
+        None | Some(Ending::Done) => return Outcome::nothing(),
+        Some(_) => state.config.clone_from(config),
+    }
+    state.monitor = Monitor::new(now, state.config.stagnation.clone());
+    state.started_at = now;
+    (state.waited, state.waiting_since) = (0, None);
+    state.limit_waits = 0;
+    if state.question.is_some() {
+        state.status = Status::Asking;
+        state.wait(now);
+        let decision = state.decision("reopen", "Waits for the answer again");
+        let decision = decision.because("a human reopened the run").next("answer the question");
+        return Outcome { effects: Vec::new(), decision: Some(decision) };
+    }
+    next_iteration(state, now, "a human reopened the run", Vec::new())
+}
+
 /// The agent's process has ended.
 pub(super) fn on_exit(state: &mut State, now: Timestamp, exit: Exit) -> Outcome {
     if !state.has_agent() {
         return Outcome::nothing();
     }
     state.last_exit = Some(exit);
+    state.agent = None;
+    state.retrying = false;
     state.wake(now);
     settle_costs(state);
     let evidence = evidence(&state.said);
@@ -68,16 +91,27 @@ pub(super) fn on_exit(state: &mut State, now: Timestamp, exit: Exit) -> Outcome 
         return limited(state, now, until);
     }
     state.limit_waits = 0;
-    if !exit.is_clean() && !asked_to_stop {
-        let how = spoken(exit);
-        let decision = state
-            .decision("1", "The run failed: the agent crashed")
-            .because(format!("its process ended {how}, which outranks whatever it said"))
-            .seen(evidence)
-            .next("look at the log, remove the cause and start again");
+    let refused = state.refused.take();
+    if !exit.is_clean() && !asked_to_stop || refused.is_some() {
+        let decision = crashed(state, exit, refused).seen(evidence);
         return finish(state, Ending::Crashed, decision, Vec::new());
     }
     claimed(state, now, evidence)
+}
+
+/// Says that the agent did not end by its own will.
+fn crashed(state: &State, exit: Exit, refused: Option<String>) -> Decision {
+    if let Some(what) = refused {
+        return state
+            .decision("1", "The run failed: the host cannot work")
+            .because(what)
+            .next("waiting does not help: look at login, account and request, then continue");
+    }
+    let how = spoken(exit);
+    state
+        .decision("1", "The run failed: the agent crashed")
+        .because(format!("its process ended {how}, which outranks whatever it said"))
+        .next("look at the log, remove the cause and start again")
 }
 
 /// What the agent said decides.
@@ -321,6 +355,7 @@ pub(super) fn start(state: &mut State, now: Timestamp, effects: &mut Vec<Effect>
     state.said.clear();
     state.claimed_at = None;
     state.limited = None;
+    state.refused = None;
     state.feedback.clear();
     effects.push(Effect::Start { iteration: state.iteration, prompt });
 }

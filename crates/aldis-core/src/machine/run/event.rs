@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::redact::redact;
 use crate::signal::{Meaning, Signal};
 use crate::time::Timestamp;
 
-use super::state::Ending;
+use super::state::{Config, Ending};
 
 /// How much of a signal is quoted as evidence.
 const QUOTE_MAX: usize = 300;
@@ -18,6 +19,16 @@ pub enum Event {
     Begin,
     /// The supervisor is back after a crash; the old agent is gone.
     Recovered,
+    /// The agent was started.
+    Launched {
+        /// Who it is, in the shell's own words, for finding it again.
+        agent: String,
+    },
+    /// A human wants a run that ended without success to go on.
+    Reopen {
+        /// The limits from now on.
+        config: Box<Config>,
+    },
     /// The agent said something in its dialect.
     Heard {
         /// What.
@@ -32,12 +43,22 @@ pub enum Event {
     Worked,
     /// What the iteration has cost so far.
     Spent(Usage),
+    /// The host met an error of the service and tries again by itself.
+    Retrying {
+        /// What it said.
+        what: String,
+    },
     /// The service refuses to work for now.
     Limited {
         /// What it said.
         what: String,
         /// When it will work again, where it said so.
         until: Option<Timestamp>,
+    },
+    /// The host gave up because of an error that waiting does not cure.
+    Refused {
+        /// What it said.
+        what: String,
     },
     /// The agent's process has ended.
     Exited(Exit),
@@ -98,17 +119,18 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// Takes over what a signal says; `message` tells messages apart.
+    /// Takes over what a signal says, without its secrets; `message` tells messages apart.
     pub fn new(signal: &Signal, message: u64) -> Self {
         let field = |name: &str| signal.fields.get(name)?.as_str().map(str::to_owned);
+        let text = signal.payload.clone().or_else(|| field("reason")).or_else(|| field("message"));
         Self {
             name: signal.name.to_string(),
             meaning: signal.meaning,
-            text: signal.payload.clone().or_else(|| field("reason")).or_else(|| field("message")),
+            text: text.map(|text| redact(&text).into_owned()),
             progress: signal.progress,
             phase: field("phase"),
             message,
-            quote: signal.raw.chars().take(QUOTE_MAX).collect(),
+            quote: redact(&signal.raw).chars().take(QUOTE_MAX).collect(),
             line: signal.place.line,
         }
     }

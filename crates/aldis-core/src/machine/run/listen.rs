@@ -10,11 +10,38 @@ use crate::time::Timestamp;
 /// How many signals of one iteration are remembered.
 const SAID_MAX: usize = 64;
 
+/// The agent was started. Kept at once: after a crash of ours somebody must find it.
+pub(super) fn on_launch(state: &mut State, agent: &str) -> Outcome {
+    state.agent = Some(agent.to_owned());
+    let summary = format!("Started the agent for iteration {}", state.iteration);
+    let decision = state.decision("listen", summary).because("it was due").next("it works");
+    Outcome { effects: Vec::new(), decision: Some(decision) }
+}
+
+/// Keeps an answer for when the run is opened again.
+pub(super) fn on_late_answer(state: &mut State, id: &str, text: &str) -> Outcome {
+    let Some(question) = state.question.take_if(|question| question.id == id) else {
+        return Outcome::nothing();
+    };
+    state.feedback.push(answered(&question.text, text));
+    let decision = state
+        .decision("answer", "Kept the answer")
+        .because("the run has ended")
+        .next("continue the run: the agent is told");
+    Outcome { effects: Vec::new(), decision: Some(decision) }
+}
+
+fn answered(question: &str, answer: &str) -> String {
+    let [question, answer] = [question, answer].map(super::prompt::quoted);
+    format!("You asked:\n\n{question}\nThe answer:\n\n{answer}")
+}
+
 /// The agent said something in its dialect.
 pub(super) fn on_signals(state: &mut State, now: Timestamp, said: &[Heard]) -> Outcome {
     if !state.has_agent() || said.is_empty() {
         return Outcome::nothing();
     }
+    no_longer_retrying(state, now);
     for heard in said {
         if let Some(phase) = &heard.phase {
             state.phase = Some(phase.clone());
@@ -65,6 +92,7 @@ pub(super) fn on_near_miss(state: &mut State, hint: &str) -> Outcome {
 
 /// Work is evidence, whatever the agent says.
 pub(super) fn on_work(state: &mut State, now: Timestamp) -> Outcome {
+    no_longer_retrying(state, now);
     observed(state, now, &Observation::Evidence)
 }
 
@@ -102,6 +130,39 @@ pub(super) fn on_limit(state: &mut State, what: &str, until: Option<Timestamp>) 
         .decision("limit", "Heard that the service refuses to work for now")
         .because(what)
         .next("the iteration will be repeated without being counted");
+    Outcome { effects: Vec::new(), decision: Some(decision) }
+}
+
+/// The host waits for the service by itself: until it works again, that is no stagnation. The
+/// limits of time go on.
+pub(super) fn on_retry(state: &mut State, now: Timestamp, what: &str) -> Outcome {
+    if !state.has_agent() || std::mem::replace(&mut state.retrying, true) {
+        return Outcome::nothing();
+    }
+    state.monitor.observe(now, &Observation::Waiting);
+    let decision = state
+        .decision("listen", "Heard that the host tries again")
+        .because(what)
+        .next("nothing to do: time without answers is not counted as stagnation");
+    Outcome { effects: Vec::new(), decision: Some(decision) }
+}
+
+fn no_longer_retrying(state: &mut State, now: Timestamp) {
+    if std::mem::take(&mut state.retrying) {
+        state.monitor.observe(now, &Observation::Awake);
+    }
+}
+
+/// The host gave up. What that means is decided when the process has ended.
+pub(super) fn on_refusal(state: &mut State, what: &str) -> Outcome {
+    if !state.has_agent() {
+        return Outcome::nothing();
+    }
+    state.refused = Some(what.to_owned());
+    let decision = state
+        .decision("listen", "Heard that the host cannot work")
+        .because(what)
+        .next("the run ends when its process has");
     Outcome { effects: Vec::new(), decision: Some(decision) }
 }
 
@@ -287,11 +348,7 @@ pub(super) fn on_answer(state: &mut State, now: Timestamp, id: &str, text: &str)
     };
     state.wake(now);
     state.monitor.observe(now, &Observation::Human);
-    state.feedback.push(format!(
-        "You asked:\n\n{}\nThe answer:\n\n{}",
-        super::prompt::quoted(&question.text),
-        super::prompt::quoted(text)
-    ));
+    state.feedback.push(answered(&question.text, text));
     let mut effects = Vec::new();
     // The iteration that asked is repeated: a question does not use one up.
     decide::start(state, now, &mut effects);

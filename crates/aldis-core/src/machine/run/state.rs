@@ -68,6 +68,9 @@ pub struct Start {
     pub dialect: String,
     /// How to speak it, as the agent is told.
     pub instructions: String,
+    /// How the agent is started, in the shell's own words.
+    #[serde(default)]
+    pub launch: String,
     /// The limits.
     pub config: Config,
 }
@@ -106,6 +109,23 @@ pub enum Status {
         /// How.
         ending: Ending,
     },
+}
+
+impl Status {
+    /// Returns the stable name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Working => "working",
+            Self::Ending { .. } => "ending",
+            Self::Looking => "looking",
+            Self::Checking => "checking",
+            Self::Limited { .. } => "limited",
+            Self::Asking => "asking",
+            Self::Paused { .. } => "paused",
+            Self::Ended { .. } => "ended",
+        }
+    }
 }
 
 /// How a run ended. The names are stable.
@@ -184,6 +204,8 @@ pub struct State {
     pub dialect: String,
     /// How to speak it.
     pub instructions: String,
+    /// How the agent is started, in the shell's own words.
+    pub launch: String,
     /// The limits.
     pub config: Config,
     /// Where the run is.
@@ -210,6 +232,12 @@ pub struct State {
     pub feedback: Vec<String>,
     /// A limit that was met in this iteration.
     pub limited: Option<Option<Timestamp>>,
+    /// Why the host gave up in this iteration, where waiting does not help.
+    #[serde(default)]
+    pub refused: Option<String>,
+    /// Whether the host waits for the service by itself.
+    #[serde(default)]
+    pub retrying: bool,
     /// Limits in a row.
     pub limit_waits: u32,
     /// The question that waits for an answer.
@@ -222,6 +250,8 @@ pub struct State {
     pub spending: Usage,
     /// Whether somebody was told that a budget runs out.
     pub warned_of_budget: bool,
+    /// The agent's process, in the shell's own words, while there is one.
+    pub agent: Option<String>,
     /// How the last process ended.
     pub last_exit: Option<Exit>,
     /// The commit at the start.
@@ -250,11 +280,12 @@ impl Outcome {
 impl State {
     /// Begins a run.
     pub fn start(now: Timestamp, start: Start) -> Self {
-        let Start { task, dialect, instructions, config } = start;
+        let Start { task, dialect, instructions, launch, config } = start;
         Self {
             task,
             dialect,
             instructions,
+            launch,
             monitor: Monitor::new(now, config.stagnation.clone()),
             config,
             status: Status::Ready,
@@ -269,12 +300,15 @@ impl State {
             claimed_at: None,
             feedback: Vec::new(),
             limited: None,
+            refused: None,
+            retrying: false,
             limit_waits: 0,
             question: None,
             questions: 0,
             spent: Usage::default(),
             spending: Usage::default(),
             warned_of_budget: false,
+            agent: None,
             last_exit: None,
             base: None,
             tree: Tree::default(),
@@ -283,16 +317,22 @@ impl State {
 
     /// Takes one event.
     pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
-        if self.ending().is_some() {
-            return Outcome::nothing();
-        }
         match event {
+            Event::Reopen { config } => decide::reopen(self, now, config),
+            // An answer may come when nobody waits for it any more: the next start has it.
+            Event::Answer { id, text } if self.ending().is_some() => {
+                listen::on_late_answer(self, id, text)
+            }
+            _ if self.ending().is_some() => Outcome::nothing(),
             Event::Begin => decide::begin(self, now),
             Event::Recovered => decide::recovered(self, now),
+            Event::Launched { agent } => listen::on_launch(self, agent),
             Event::Heard { said } => listen::on_signals(self, now, said),
             Event::Missed { hint } => listen::on_near_miss(self, hint),
             Event::Worked => listen::on_work(self, now),
             Event::Spent(usage) => listen::on_usage(self, *usage),
+            Event::Retrying { what } => listen::on_retry(self, now, what),
+            Event::Refused { what } => listen::on_refusal(self, what),
             Event::Limited { what, until } => listen::on_limit(self, what, *until),
             Event::Exited(exit) => decide::on_exit(self, now, *exit),
             Event::Looked(tree) => decide::on_look(self, now, tree),

@@ -30,6 +30,7 @@ fn begun(change: impl FnOnce(&mut Config)) -> State {
             task: "Add CSV export".to_owned(),
             dialect: "chorus".to_owned(),
             instructions: "Report with a tag.".to_owned(),
+            launch: String::new(),
             config,
         },
     );
@@ -388,4 +389,54 @@ fn a_state_survives_its_stored_form() {
     iteration(&mut state, 1, "<chorus>PROGRESS: 45</chorus>", None);
     let stored = serde_json::to_string(&state).unwrap();
     assert_eq!(serde_json::from_str::<State>(&stored).unwrap(), state);
+}
+
+#[test]
+fn runs_that_were_cut_off_are_opened_again() {
+    let mut state = begun(|config| config.max_iterations = 1);
+    iteration(&mut state, 1, "Still at it.", None);
+    assert_eq!(state.ending(), Some(Ending::IterationsUsedUp));
+    let config = Box::new(Config { max_iterations: 5, ..Config::default() });
+    let outcome = state.on_event(at(100), &Event::Reopen { config: config.clone() });
+    assert!(
+        matches!(outcome.effects.last(), Some(Effect::Start { iteration: 2, .. })),
+        "{outcome:?}"
+    );
+    iteration(&mut state, 101, "<chorus>COMPLETE</chorus>", None);
+    assert_eq!(state.on_event(at(102), &Event::Reopen { config }), Outcome::nothing());
+
+    let mut state = begun(|config| config.no_wait = true);
+    iteration(&mut state, 1, "<chorus>NEEDS_HUMAN: keep?</chorus>", None);
+    state.on_event(at(2), &Event::Answer { id: "q1".into(), text: "Drop it.".into() });
+    let outcome = state.on_event(at(3), &Event::Reopen { config: Box::default() });
+    let Some(Effect::Start { prompt, .. }) = outcome.effects.last() else { panic!("{outcome:?}") };
+    assert!(prompt.contains("> Drop it."), "{prompt}");
+}
+
+#[test]
+fn what_waiting_does_not_cure_ends_the_run() {
+    for exit in [clean(), Event::Exited(Exit { code: Some(1), signal: None })] {
+        let mut state = begun(|_| {});
+        let what = "OAuth token has expired".to_owned();
+        state.on_event(at(5), &Event::Heard { said: said("chorus", "<chorus>COMPLETE</chorus>") });
+        state.on_event(at(6), &Event::Refused { what });
+        let outcome = state.on_event(at(7), &exit);
+        assert_eq!(state.ending(), Some(Ending::Crashed));
+        assert_eq!(outcome.decision.unwrap().because, "OAuth token has expired");
+    }
+}
+
+#[test]
+fn a_host_that_tries_again_by_itself_does_not_stagnate() {
+    for (retries, paused) in [(false, true), (true, false)] {
+        let mut state = begun(|_| {});
+        if retries {
+            state.on_event(at(1), &Event::Retrying { what: "529 overloaded".to_owned() });
+        }
+        state.on_event(at(1_500), &Event::Tick);
+        assert_eq!(matches!(state.status, Status::Paused { .. }), paused);
+        // It works again: from here on the clock runs.
+        state.on_event(at(1_600), &Event::Worked);
+        assert!(!state.retrying);
+    }
 }

@@ -6,7 +6,7 @@ use aldis_core::machine::turns::{Board, Config, Ear, Event, Outcome, Start, Stat
 use aldis_core::time::Timestamp;
 use serde_json::Value;
 
-use super::timed;
+use super::members as timed;
 use crate::machines::Members;
 use crate::wire::turns::{ChannelStepForm, said};
 
@@ -15,6 +15,13 @@ use crate::wire::turns::{ChannelStepForm, said};
 pub(super) struct Channels {
     board: Board,
     ears: BTreeMap<String, (Config, Ear)>,
+}
+
+/// Takes the first line, which any channel may start with.
+pub(super) fn begin(line: &str) -> Result<(Channels, ChannelStepForm), String> {
+    let mut channels = Channels::default();
+    let form = channels.take(line)?;
+    Ok((channels, form))
 }
 
 impl Channels {

@@ -149,8 +149,12 @@ fn open_channels() -> RunFilter {
 }
 
 async fn list(State(app): Shared) -> Result<Json<Value>, ApiError> {
-    let runs = app.keep(|keeper| Ok(keeper.store().runs(&open_channels())?)).await?;
-    let channels: Vec<Value> = runs.iter().map(shown).collect();
+    let channels = app
+        .keep(|keeper| {
+            let runs = keeper.store().runs(&open_channels())?;
+            Ok(runs.iter().map(|run| shown(keeper.store(), run)).collect::<Vec<Value>>())
+        })
+        .await?;
     Ok(Json(json!({ "v": 1, "channels": channels })))
 }
 
@@ -169,12 +173,12 @@ async fn create(
     let begin = move |keeper: &Keeper| keeper.begin(now, TURNS, Some(id), body, source.as_deref());
     let answer = app.keep(begin).await?;
     let status = if answer.repeated { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, Json(answered(&answer))).into_response())
+    Ok((status, Json(answered(&app, &answer))).into_response())
 }
 
 async fn show(State(app): Shared, Named(id): Named) -> Result<Json<Value>, ApiError> {
-    let run = app.keep(move |keeper| channel(keeper, &id)).await?;
-    Ok(Json(shown(&run)))
+    let shown = app.keep(move |keeper| Ok(shown(keeper.store(), &channel(keeper, &id)?))).await?;
+    Ok(Json(shown))
 }
 
 /// A message: its answer is about the message, not about the channel.
@@ -246,7 +250,7 @@ async fn happen(
             keeper.advance(now, &id, &event, source.as_deref())
         })
         .await?;
-    Ok(Json(answered(&answer)))
+    Ok(Json(answered(app, &answer)))
 }
 
 /// Returns the run of a channel, and of nothing else.

@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use super::Route;
 use super::request::{Named, Sent, Source};
 use crate::keeper::{Answer, Keeper};
-use crate::machines::{self, Members, Wish, shown};
+use crate::known::Known;
+use crate::machines::{Members, Wish, shown};
 use crate::serve::app::App;
 use crate::serve::error::ApiError;
 use crate::serve::events;
@@ -147,10 +148,10 @@ pub(super) const ROUTES: &[Route] = &[
 type Shared = State<Arc<App>>;
 
 /// What a change led to.
-pub(super) fn answered(answer: &Answer) -> Value {
+pub(super) fn answered(app: &App, answer: &Answer) -> Value {
     json!({
         "v": 1,
-        "run": shown(&answer.run),
+        "run": shown(app.keeper.store(), &answer.run),
         "effects": answer.effects,
         "replies": answer.replies,
         "warnings": answer.warnings,
@@ -171,8 +172,12 @@ async fn list(State(app): Shared, Query(query): Query<ListQuery>) -> Result<Json
     let limit = query.limit.unwrap_or(LIST_USUAL).min(LIST_MAX);
     let filter =
         RunFilter { active: query.active, machine: query.machine, limit, ..RunFilter::default() };
-    let runs = app.keep(move |keeper| Ok(keeper.store().runs(&filter)?)).await?;
-    let runs: Vec<Value> = runs.iter().map(shown).collect();
+    let runs = app
+        .keep(move |keeper| {
+            let runs = keeper.store().runs(&filter)?;
+            Ok(runs.iter().map(|run| shown(keeper.store(), run)).collect::<Vec<Value>>())
+        })
+        .await?;
     Ok(Json(json!({ "v": 1, "runs": runs })))
 }
 
@@ -199,7 +204,7 @@ async fn create(
     let begin = move |keeper: &Keeper| keeper.begin(now, &machine, id, start, source.as_deref());
     let answer = app.keep(begin).await?;
     let status = if answer.repeated { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, Json(answered(&answer))).into_response())
+    Ok((status, Json(answered(&app, &answer))).into_response())
 }
 
 /// A name that the same request gets again.
@@ -211,8 +216,8 @@ fn name_of(source: &str) -> Option<RunId> {
 }
 
 async fn show(State(app): Shared, Named(id): Named) -> Result<Json<Value>, ApiError> {
-    let run = app.keep(move |keeper| keeper.load(&id)).await?;
-    Ok(Json(shown(&run)))
+    let run = app.keep(move |keeper| Ok(shown(keeper.store(), &keeper.load(&id)?))).await?;
+    Ok(Json(run))
 }
 
 #[derive(Deserialize)]
@@ -279,7 +284,7 @@ async fn step(
 ) -> Result<Json<Value>, ApiError> {
     let now = app.now();
     let advance = move |keeper: &Keeper| keeper.advance(now, &id, &event, source.as_deref());
-    Ok(Json(answered(&app.keep(advance).await?)))
+    Ok(Json(answered(&app, &app.keep(advance).await?)))
 }
 
 /// Nothing but an empty object.
@@ -321,22 +326,24 @@ async fn grant(
 ) -> Result<Json<Value>, ApiError> {
     let now = app.now();
     let granted = move |keeper: &Keeper| keeper.wish(now, &id, &wish, source.as_deref());
-    Ok(Json(answered(&app.keep(granted).await?)))
+    Ok(Json(answered(app, &app.keep(granted).await?)))
 }
 
 async fn questions(State(app): Shared) -> Result<Json<Value>, ApiError> {
     let filter = RunFilter { active: Some(true), limit: LIST_MAX, ..RunFilter::default() };
-    let runs = app.keep(move |keeper| Ok(keeper.store().runs(&filter)?)).await?;
-    let of = |run: &Run| {
-        let machine = machines::named(&run.record.machine);
-        let questions = machine.map(|machine| machine.questions(run)).unwrap_or_default();
-        let id = run.id.to_string();
-        questions.into_iter().map(move |question| {
-            let machines::Question { id: name, text, asked_at } = question;
-            json!({ "run": id, "id": name, "text": text, "asked_at": asked_at })
+    let all = app
+        .keep(move |keeper| {
+            let mut all = Vec::new();
+            for run in keeper.store().runs(&filter)? {
+                let name = run.id.to_string();
+                let known = Known::of(keeper.store(), run).ok();
+                for (id, text, at) in known.map(|known| known.questions()).unwrap_or_default() {
+                    all.push(json!({ "run": name, "id": id, "text": text, "asked_at": at }));
+                }
+            }
+            Ok(all)
         })
-    };
-    let all: Vec<Value> = runs.iter().flat_map(of).collect();
+        .await?;
     Ok(Json(json!({ "v": 1, "questions": all })))
 }
 

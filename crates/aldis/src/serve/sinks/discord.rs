@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use reqwest::{Client, Response};
 use serde_json::{Value, json};
+use ureq::http::Response;
+use ureq::{Agent, Body};
 
-use super::{Delivery, Parcel, Target, failed, sorted};
+use super::{Delivery, Parcel, failed, sorted};
 
 /// The longest message that Discord takes, in characters as it counts them.
 const PIECE_MAX: usize = 2_000;
@@ -13,6 +14,8 @@ const PIECE_MAX: usize = 2_000;
 const PIECES_MAX: usize = 10;
 /// The longest name.
 const NAME_MAX: usize = 80;
+/// How much of an answer is read.
+const ANSWER_MAX: u64 = 16 * 1024;
 /// No longer than this is waited because Discord says so.
 const RETRY_MAX: Duration = Duration::from_secs(3_600);
 
@@ -30,7 +33,7 @@ pub(super) fn pieces(post: &Value) -> Vec<Value> {
     cut_up(text).into_iter().map(piece).collect()
 }
 
-pub(super) async fn send(client: &Client, target: &Target, parcel: Parcel<'_>) -> Delivery {
+pub(super) fn send(agent: &Agent, url: &str, parcel: Parcel<'_>) -> Delivery {
     let text = |name: &str| parcel.effect.get(name).and_then(Value::as_str);
     let name = display_name(text("name").or_else(|| text("agent")).unwrap_or("aldis"));
     let avatar = text("avatar").filter(|url| url.starts_with("https://"));
@@ -43,26 +46,27 @@ pub(super) async fn send(client: &Client, target: &Target, parcel: Parcel<'_>) -
     if let (Some(avatar), Value::Object(members)) = (avatar, &mut body) {
         members.insert("avatar_url".to_owned(), json!(avatar));
     }
-    let mut url = target.url();
-    // Without this Discord answers before it knows whether it takes the message.
-    url.query_pairs_mut().append_pair("wait", "true");
-    let request =
-        client.post(url).header("content-type", "application/json").body(body.to_string());
-    match request.send().await {
-        Ok(response) => answer(response).await,
+    // Without `wait` Discord answers before it knows whether it takes the message.
+    let sent = agent
+        .post(url)
+        .query("wait", "true")
+        .header("content-type", "application/json")
+        .send(body.to_string().as_bytes());
+    match sent {
+        Ok(response) => answer(response),
         Err(error) => failed(&error),
     }
 }
 
 /// Reads an answer; one that says "later" says when.
-async fn answer(response: Response) -> Delivery {
+fn answer(mut response: Response<Body>) -> Delivery {
     let status = response.status().as_u16();
     let header = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
     let mut seconds: Option<f64> = header.and_then(|value| value.parse().ok());
     if status == 429 {
         // The body is more exact than the header.
-        let body = response.bytes().await.unwrap_or_default();
-        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let body = response.body_mut().with_config().limit(ANSWER_MAX).read_to_string();
+        let body: Value = serde_json::from_str(&body.unwrap_or_default()).unwrap_or_default();
         seconds = body.get("retry_after").and_then(Value::as_f64).or(seconds);
     }
     let valid = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);

@@ -124,7 +124,7 @@ fn the_commands_know_channels() {
         assert_eq!((output.status.code(), &*err), (Some(0), ""), "{args:?}");
         String::from_utf8(out).unwrap()
     };
-    assert!(run(&["status"]).contains("floor held: dev"));
+    assert!(run(&["status"]).contains("turn 2: dev has the floor"));
     assert!(run(&["status", "--json"]).contains("\"channel\":\"c1\""));
     let why = run(&["why", "c1"]);
     assert!(why.contains("turns/signal") && why.contains("Ended the turn of pm"), "{why}");

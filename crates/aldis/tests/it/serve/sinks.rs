@@ -18,18 +18,20 @@ fn configure(state: &Path, sinks: &[String]) {
     fs::create_dir_all(state).unwrap();
     fs::set_permissions(state, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
     fs::write(state.join("secret"), format!("whsec_{}\n", STANDARD.encode(SECRET))).unwrap();
+    let mine = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    fs::set_permissions(state.join("secret"), mine).unwrap();
     fs::write(state.join("serve.toml"), sinks.concat()).unwrap();
 }
 
 fn webhook(url: &str, more: &str) -> String {
     format!(
-        "[[sinks]]\nname = \"audit\"\nkind = \"webhook\"\nurl = \"{url}\"\nsecret_file = \"secret\"\nallow_private = true\n{more}\n"
+        "[[sinks]]\nname = \"audit\"\nkind = \"webhook\"\nurl = \"{url}\"\nsecret_file = \"secret\"\nwebhook_private = true\n{more}\n"
     )
 }
 
 fn discord(url: &str) -> String {
     format!(
-        "[[sinks]]\nname = \"team\"\nkind = \"discord\"\nurl = \"{url}\"\nallow_private = true\n"
+        "[[sinks]]\nname = \"team\"\nkind = \"discord\"\nurl = \"{url}\"\nwebhook_private = true\n"
     )
 }
 
@@ -137,10 +139,10 @@ fn discord_gets_pieces_with_a_face_and_nobody_is_mentioned() {
 fn sinks_that_cannot_be_meant_are_refused() {
     let (_directory, state) = place();
     for (sink, want) in [
-        (webhook("http://127.0.0.1:1/", "").replace("allow_private = true", ""), "https"),
+        (webhook("http://127.0.0.1:1/", "").replace("webhook_private = true", ""), "https"),
         (
-            webhook("https://127.0.0.1:1/", "").replace("allow_private = true", ""),
-            "private network",
+            webhook("https://127.0.0.1:1/", "").replace("webhook_private = true", ""),
+            "this machine or network",
         ),
         (webhook("https://example.org/", "").replace("secret\"", "missing\""), "missing"),
         (discord("https://example.org/").replace("team", "a b"), "a name has"),

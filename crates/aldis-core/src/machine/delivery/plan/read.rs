@@ -1,0 +1,81 @@
+//! Plans as TOML, YAML and JSON.
+
+use super::{Draft, Format, Plan, Problem};
+
+pub(super) fn read(format: Format, text: &str) -> (Draft, Vec<Problem>) {
+    let parsed = match format {
+        Format::Toml => toml(text),
+        Format::Yaml => yaml(text),
+        Format::Json | Format::Markdown => json(text),
+    };
+    match parsed {
+        Ok(plan) => {
+            let lines = lines(text, &plan);
+            (Draft { plan, lines }, Vec::new())
+        }
+        Err((line, what)) => {
+            let help = "a plan has `title` and `tasks`; a task has `id`, `title`, `description`, \
+                        `acceptance`, `needs`, `priority`, `files` and `done`";
+            let problem = Problem { line, fatal: true, what, help: help.to_owned() };
+            // Without tasks: whether those that are missing have problems is not known.
+            (Draft::default(), vec![problem])
+        }
+    }
+}
+
+fn toml(text: &str) -> Result<Plan, (usize, String)> {
+    toml::from_str(text).map_err(|error| {
+        let line = error
+            .span()
+            .map_or(0, |span| 1 + text.get(..span.start).unwrap_or_default().matches('\n').count());
+        (line, error.message().to_owned())
+    })
+}
+
+fn yaml(text: &str) -> Result<Plan, (usize, String)> {
+    serde_saphyr::from_str(text).map_err(|error| {
+        let line = error.location().map_or(0, |place| place.line());
+        (usize::try_from(line).unwrap_or(0), error.without_snippet().to_string())
+    })
+}
+
+fn json(text: &str) -> Result<Plan, (usize, String)> {
+    serde_json::from_str(text).map_err(|error| {
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let what = error.to_string();
+        (error.line(), what.strip_suffix(&place).unwrap_or(&what).to_owned())
+    })
+}
+
+/// Finds the line of each task: where its id is given, in order.
+fn lines(text: &str, plan: &Plan) -> Vec<usize> {
+    let mut rest = (1..).zip(text.lines());
+    plan.tasks
+        .iter()
+        .map(|task| {
+            let mut here = rest.clone();
+            let found = here.find(|(_, line)| gives_id(line, &task.id));
+            match found {
+                Some((line, _)) => {
+                    rest = here;
+                    line
+                }
+                None => 0,
+            }
+        })
+        .collect()
+}
+
+/// Whether a line says that `id` is the id, in any of the three.
+fn gives_id(line: &str, id: &str) -> bool {
+    let name = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    line.match_indices("id").any(|(at, _)| {
+        let (before, after) = (line.get(..at), line.get(at + 2..).unwrap_or_default());
+        let alone = before.is_some_and(|before| !before.ends_with(name));
+        let after = after.trim_start_matches(['"', '\'', ' ', '\t']);
+        let value = after.strip_prefix(['=', ':']).unwrap_or_default();
+        let value = value.trim_start_matches(['"', '\'', ' ', '\t']);
+        let rest = value.strip_prefix(id);
+        alone && rest.is_some_and(|rest| !rest.starts_with(name))
+    })
+}

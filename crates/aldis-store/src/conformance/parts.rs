@@ -1,0 +1,56 @@
+//! The parts of a state: written with their step, read together.
+
+use super::{create, id, ok, record, refused, step};
+use crate::step::{PartChange, RunRecord, Step};
+use crate::store::Store;
+
+fn set(key: &str, body: &str) -> PartChange {
+    PartChange::Set { key: key.to_owned(), body: body.to_owned() }
+}
+
+fn clear(key: &str) -> PartChange {
+    PartChange::Clear { key: key.to_owned() }
+}
+
+fn kept(store: &dyn Store, run: &str) -> Vec<(String, String)> {
+    ok(store.parts(&id(run))).into_iter().map(|part| (part.key, part.body)).collect()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|&(key, body)| (key.to_owned(), body.to_owned())).collect()
+}
+
+pub(super) fn parts_are_kept_until_they_change(store: &dyn Store) {
+    assert_eq!(kept(store, "r"), []);
+    let parts = vec![set("b", "1"), set("a", "2"), set("B", "3"), set("ä", "4")];
+    ok(store.commit(&Step { parts, ..step("r", 0) }));
+    ok(store.commit(&Step { parts: vec![set("a", "other run")], ..step("s", 0) }));
+    let all = pairs(&[("B", "3"), ("a", "2"), ("b", "1"), ("ä", "4")]);
+    assert_eq!(kept(store, "r"), all, "in the order of their bytes");
+    ok(store.commit(&step("r", 1)));
+    assert_eq!(kept(store, "r"), all, "a step that does not touch them leaves them");
+    // In the order given: the last word counts.
+    let parts = vec![set("a", "5"), clear("b"), clear("unknown"), clear("B"), set("B", "6")];
+    ok(store.commit(&Step { parts, ..step("r", 2) }));
+    assert_eq!(kept(store, "r"), pairs(&[("B", "6"), ("a", "5"), ("ä", "4")]));
+    assert_eq!(kept(store, "s"), pairs(&[("a", "other run")]));
+}
+
+pub(super) fn a_refused_step_leaves_the_parts(store: &dyn Store) {
+    create(store, "r");
+    refused(store, &Step { parts: vec![set("a", "1")], ..step("r", 0) });
+    refused(store, &Step { parts: vec![set("a", "1")], ..step("none", 3) });
+    assert_eq!(kept(store, "r"), []);
+    assert_eq!(kept(store, "none"), []);
+}
+
+pub(super) fn parts_go_with_their_run(store: &dyn Store) {
+    let record = RunRecord { active: false, ..record() };
+    ok(store.commit(&Step { parts: vec![set("a", "1")], record, ..step("r", 0) }));
+    ok(store.commit(&Step { parts: vec![set("a", "2")], ..step("s", 0) }));
+    assert_eq!(ok(store.prune(super::at(i64::MAX))), 1);
+    assert_eq!(kept(store, "r"), []);
+    assert_eq!(kept(store, "s"), pairs(&[("a", "2")]));
+    create(store, "r");
+    assert_eq!(kept(store, "r"), [], "a new run of the same name has none");
+}

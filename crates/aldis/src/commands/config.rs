@@ -1,0 +1,233 @@
+//! `aldis config`: what is set, by whom, and whether files can be used.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::run::Flags;
+use super::{Outcome, report};
+use crate::catalog::Catalog;
+use crate::config::{Document, Kind, Layered, Node, Origin};
+use crate::error::CommandError;
+use crate::io::Io;
+use crate::paint::Paint;
+use crate::project::{self, Place};
+use crate::trust::Trusted;
+use crate::wire::config::{SettingLine, SettingOrigin};
+use crate::{display, json};
+
+/// Check and show the settings
+///
+/// Settings come from `aldis.toml` or `aldis.yaml`: first the user's, in `$XDG_CONFIG_HOME/aldis` or
+/// `~/.config/aldis`, then the project's, from the current directory up to its root. Variables such
+/// as ALDIS_RUN_TIMEOUT overrule both, and options overrule all.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  aldis config check
+  aldis config show --origin
+  aldis config show --origin --timeout 10m run.timeout")]
+pub(super) enum ConfigCommand {
+    Check(CheckArgs),
+    Show(Box<ShowArgs>),
+}
+
+/// Check files with settings
+///
+/// Says for each file whether it can be used, and if not, what to change on which line. Exits with 1
+/// if one cannot. Without a file, checks all that counts here.
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// Files to check
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+}
+
+/// Show what is set
+///
+/// Prints all settings that count here, in the form of `aldis.toml`. Takes the options of `aldis run`
+/// that overrule settings, to show what they would change.
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// Keys or tables to show, such as run or run.timeout; all if none is named
+    #[arg(value_name = "KEY")]
+    keys: Vec<String>,
+
+    /// Say where each value comes from
+    #[arg(long)]
+    origin: bool,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    flags: Flags,
+}
+
+pub(super) fn run(io: &mut Io, command: &ConfigCommand) -> Result<Outcome, CommandError> {
+    match command {
+        ConfigCommand::Check(args) => check(io, args),
+        ConfigCommand::Show(args) => show(io, args),
+    }
+}
+
+fn check(io: &mut Io, args: &CheckArgs) -> Result<Outcome, CommandError> {
+    if args.files.is_empty() {
+        let directory = project::current()?;
+        let checked = Layered::load(&Place::of(&directory, None), None)
+            .and_then(|layered| check_names(&layered, &Catalog::load(&directory)?));
+        return report_check(io, "settings", checked);
+    }
+    let mut outcome = Outcome::Yes;
+    for file in &args.files {
+        if let Err(error) = file.metadata() {
+            report(io, &CommandError::file(file, &error));
+            outcome = Outcome::Error;
+            continue;
+        }
+        let checked = report_check(io, &file.display().to_string(), check_file(file))?;
+        outcome = if outcome == Outcome::Yes { checked } else { outcome };
+    }
+    Ok(outcome)
+}
+
+fn report_check(
+    io: &mut Io,
+    what: &str,
+    checked: Result<usize, CommandError>,
+) -> Result<Outcome, CommandError> {
+    match checked {
+        Ok(count) => {
+            let values = if count == 1 { "value is" } else { "values are" };
+            writeln!(io.stdout, "{}: ok, {count} {values} set", display::line(what))?;
+            Ok(Outcome::Yes)
+        }
+        Err(error) => {
+            report(io, &error);
+            Ok(Outcome::No)
+        }
+    }
+}
+
+/// Checks a file alone. Returns how many values it sets.
+fn check_file(path: &Path) -> Result<usize, CommandError> {
+    let document = Document::read(path, true)?;
+    let mut catalog = Catalog::builtin();
+    catalog.add_all(&document)?;
+    check_names(&Layered::of_document(&document)?, &catalog)
+}
+
+/// Checks what settings name. Returns how many values are set.
+fn check_names(layered: &Layered, catalog: &Catalog) -> Result<usize, CommandError> {
+    layered.settings.check_pipelines(|dialect| Ok(catalog.get(dialect)?.dialect.clone()))?;
+    let set = |(_, node): &(String, &Node)| node.origin != Origin::Default;
+    Ok(layered.values().into_iter().filter(set).count())
+}
+
+fn show(io: &mut Io, args: &ShowArgs) -> Result<Outcome, CommandError> {
+    let directory = project::current()?;
+    let layered = Layered::load(&Place::of(&directory, None), Some(args.flags.layer()))?;
+    let untrusted: Vec<&str> = match Trusted::of_user(io.state_dir.as_deref()) {
+        Ok(trusted) => layered.untrusted(&trusted).into_iter().map(|(path, _)| path).collect(),
+        // Whoever keeps no state has trusted nothing.
+        Err(_) => crate::config::NEEDS_TRUST.to_vec(),
+    };
+    let mut values = layered.values();
+    for key in &args.keys {
+        if !values.iter().any(|(path, _)| is_under(path, key)) {
+            return Err(CommandError::new(format!("there is no setting `{key}`"))
+                .with_help("aldis config show lists the settings"));
+        }
+    }
+    values.retain(|(path, _)| args.keys.is_empty() || args.keys.iter().any(|k| is_under(path, k)));
+    let mut table = None;
+    for (path, node) in values {
+        let needs_trust = untrusted.contains(&&*path) && of_project(&node.origin);
+        if args.json {
+            json::write_line(&mut io.stdout, &setting_line(path, node, needs_trust))?;
+            continue;
+        }
+        let (in_table, key) = path.rsplit_once('.').unwrap_or(("", &path));
+        if table.as_deref() != Some(in_table) {
+            let gap = if table.is_some() { "\n" } else { "" };
+            writeln!(io.stdout, "{gap}[{in_table}]")?;
+            table = Some(in_table.to_owned());
+        }
+        let origin = if needs_trust {
+            Some(format!("{}, not trusted yet: aldis trust", shown(&node.origin, &directory)))
+        } else {
+            args.origin.then(|| shown(&node.origin, &directory))
+        };
+        write_setting(io, key, node, origin)?;
+    }
+    Ok(Outcome::Yes)
+}
+
+fn write_setting(
+    io: &mut Io,
+    key: &str,
+    node: &Node,
+    origin: Option<String>,
+) -> Result<(), CommandError> {
+    let paint = Paint { on: io.color_stdout };
+    let line = match &node.kind {
+        Kind::Unset => format!("# {key} is not set"),
+        _ => format!("{key} = {}", display::line(&in_toml(node))),
+    };
+    match origin {
+        Some(origin) => {
+            let origin = format!("# {}", display::line(&origin));
+            writeln!(io.stdout, "{line:<36} {}", paint.dim(origin))?;
+        }
+        None => writeln!(io.stdout, "{line}")?,
+    }
+    Ok(())
+}
+
+fn in_toml(node: &Node) -> String {
+    toml::Value::try_from(node.to_json()).map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn is_under(path: &str, key: &str) -> bool {
+    path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+fn of_project(origin: &Origin) -> bool {
+    matches!(origin, Origin::File { file, .. } if file.of_project)
+}
+
+/// An origin in words, with files as seen from here.
+fn shown(origin: &Origin, directory: &Path) -> String {
+    match origin {
+        Origin::File { file, line } => {
+            let path = file.path.strip_prefix(directory).unwrap_or(&file.path);
+            format!("{}:{line}", path.display())
+        }
+        _ => origin.to_string(),
+    }
+}
+
+fn setting_line(key: String, node: &Node, needs_trust: bool) -> SettingLine {
+    let source = |source: &str| SettingOrigin {
+        source: source.to_owned(),
+        file: None,
+        line: None,
+        name: None,
+    };
+    let origin = match &node.origin {
+        Origin::Default => source("default"),
+        Origin::File { file, line } => SettingOrigin {
+            file: Some(file.path.display().to_string()),
+            line: Some(*line),
+            ..source(if file.of_project { "project_file" } else { "user_file" })
+        },
+        Origin::Environment(name) => {
+            SettingOrigin { name: Some(name.clone()), ..source("environment") }
+        }
+        Origin::Flag(name) => {
+            SettingOrigin { name: Some((*name).to_owned()), ..source("command_line") }
+        }
+    };
+    let kind = "setting".to_owned();
+    SettingLine { v: 1, kind, key, value: node.to_json(), origin, needs_trust }
+}

@@ -1,0 +1,191 @@
+//! `aldis pause`, `resume`, `abort` and `answer`: a human's word about a run or a delivery.
+
+use std::env;
+use std::io::Write as _;
+
+use aldis_core::machine::{delivery, run};
+use aldis_core::time::Timestamp;
+use aldis_store::{Run, RunFilter, Store};
+use clap::Args;
+
+use super::{Outcome, why};
+use crate::delivering::book::{self, Book};
+use crate::error::CommandError;
+use crate::io::Io;
+use crate::journal::Open;
+use crate::machines::Wish;
+use crate::project::{self, Place};
+use crate::stored::Machine as _;
+use crate::supervise::{Found, Identity, find};
+use crate::{clock, display, home};
+
+/// How many runs of a project are looked at for the one that is meant.
+const RUNS_MAX: usize = 20;
+/// How much of a title is shown.
+const TITLE_MAX: usize = 60;
+
+/// Names the run.
+#[derive(Debug, Args)]
+pub(super) struct ControlArgs {
+    /// The run; by default the latest of this project
+    run: Option<String>,
+}
+
+/// Answer a question of a run
+///
+/// The agent is told the answer in its next prompt.
+#[derive(Debug, Args)]
+pub(super) struct AnswerArgs {
+    /// The question, as it was shown
+    id: String,
+
+    /// The answer
+    text: String,
+
+    /// The run; by default the one of this project that asks
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+}
+
+/// Suspends the agent, or starts no further ones.
+pub(super) fn pause(io: &mut Io, args: &ControlArgs) -> Result<Outcome, CommandError> {
+    say(io, args.run.as_deref(), &Wish::Pause)
+}
+
+/// Lets it go on.
+pub(super) fn resume(io: &mut Io, args: &ControlArgs) -> Result<Outcome, CommandError> {
+    say(io, args.run.as_deref(), &Wish::Resume)
+}
+
+/// Ends the run.
+pub(super) fn abort(io: &mut Io, args: &ControlArgs) -> Result<Outcome, CommandError> {
+    say(io, args.run.as_deref(), &Wish::Abort)
+}
+
+/// Answers a question.
+pub(super) fn answer(io: &mut Io, args: &AnswerArgs) -> Result<Outcome, CommandError> {
+    let (id, text) = (args.id.clone(), args.text.clone());
+    say(io, args.run.as_deref(), &Wish::Answer { id, text })
+}
+
+/// Tells a run something. Whoever coordinates it notices.
+fn say(io: &mut Io, name: Option<&str>, word: &Wish) -> Result<Outcome, CommandError> {
+    let store = home::open_store(io.state_dir.as_deref())?;
+    let runs = chosen(&store, name)?;
+    if runs.is_empty() {
+        writeln!(io.stderr, "there is no such run here; `aldis status` lists the runs")?;
+        return Ok(Outcome::No);
+    }
+    let now = clock::wall();
+    for run in &runs {
+        if let Some(status) = tell(&store, now, run.clone(), word)? {
+            let title = display::excerpt(&run.record.title, TITLE_MAX);
+            writeln!(io.stdout, "run {} is now {status}: {title}", run.id)?;
+            return Ok(Outcome::Yes);
+        }
+        // Only a question says by itself which run is meant.
+        if !matches!(word, Wish::Answer { .. }) {
+            break;
+        }
+    }
+    let refusal = refusal(word);
+    writeln!(io.stderr, "{refusal}; `aldis status` shows what is going on")?;
+    Ok(Outcome::No)
+}
+
+/// Says why a word meant nothing.
+pub(crate) fn refusal(word: &Wish) -> &'static str {
+    match word {
+        Wish::Pause => "the run does not work at the moment",
+        Wish::Resume => "the run is not suspended",
+        Wish::Abort => "the run has ended",
+        Wish::Answer { .. } => "nobody asks that",
+    }
+}
+
+/// Tells a run or a delivery something. Returns how it stands then, if the word meant anything to it.
+///
+/// # Errors
+///
+/// Fails if the store does, or if what it has cannot be understood.
+pub(crate) fn tell(
+    store: &dyn Store,
+    now: Timestamp,
+    run: Run,
+    word: &Wish,
+) -> Result<Option<String>, CommandError> {
+    match &*run.record.machine {
+        book::NAME => tell_delivery(store, now, &run, word),
+        _ => tell_run(store, now, run, word),
+    }
+}
+
+/// Returns how the run stands then, if the word meant anything to it.
+fn tell_run(
+    store: &dyn Store,
+    now: Timestamp,
+    run: Run,
+    word: &Wish,
+) -> Result<Option<String>, CommandError> {
+    let mut open = Open::<run::State>::load(run)?;
+    let event = match word {
+        Wish::Pause => run::Event::Pause,
+        Wish::Resume => run::Event::Resume,
+        Wish::Abort => run::Event::Abort { by: "`aldis abort`".to_owned() },
+        Wish::Answer { id, text } => run::Event::Answer { id: id.clone(), text: text.clone() },
+    };
+    if !open.advance(store, now, event)? {
+        return Ok(None);
+    }
+    // An agent that is not there any more will not report its end.
+    if matches!(word, Wish::Abort) && is_gone(&open.state) {
+        let nobody = run::Exit { code: None, signal: None };
+        open.advance(store, now, run::Event::Exited(nobody))?;
+    }
+    Ok(Some(open.state.status.name().to_owned()))
+}
+
+fn is_gone(state: &run::State) -> bool {
+    let identity =
+        state.agent.as_deref().and_then(|agent| serde_json::from_str::<Identity>(agent).ok());
+    identity.is_none_or(|identity| matches!(find(&identity), Found::Gone))
+}
+
+/// Returns how the delivery stands then, if the word meant anything to it.
+fn tell_delivery(
+    store: &dyn Store,
+    now: Timestamp,
+    run: &Run,
+    word: &Wish,
+) -> Result<Option<String>, CommandError> {
+    let mut book = Book::load(store, &run.id)?;
+    let event = match word {
+        Wish::Pause => delivery::Event::Pause,
+        Wish::Resume => delivery::Event::Resume,
+        Wish::Abort => delivery::Event::Abort { by: "`aldis abort`".to_owned() },
+        Wish::Answer { id, text } => delivery::Event::Answer { id: id.clone(), text: text.clone() },
+    };
+    let outcome = book.advance(store, now, &event)?;
+    Ok((!outcome.is_nothing()).then(|| match book.state.ending() {
+        Some(ending) => ending.as_str().to_owned(),
+        None if book.state.run().paused => "paused".to_owned(),
+        None => "going on".to_owned(),
+    }))
+}
+
+/// The runs that may be meant: the one named, else those of this project, the latest first.
+fn chosen(store: &dyn Store, name: Option<&str>) -> Result<Vec<Run>, CommandError> {
+    if let Some(name) = name {
+        return Ok(store.run(&why::find(store, name)?)?.into_iter().collect());
+    }
+    let directory = env::current_dir()
+        .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
+    let place = Place::of(&directory, None);
+    let projects = place.around().map(project::name).collect();
+    let filter = RunFilter { projects, limit: RUNS_MAX, ..RunFilter::default() };
+    let mut runs = store.runs(&filter)?;
+    runs.retain(|run| [run::State::NAME, book::NAME].contains(&&*run.record.machine));
+    // One that goes on is meant before one that ended later.
+    runs.sort_by_key(|run| !run.record.active);
+    Ok(runs)
+}

@@ -1,0 +1,216 @@
+//! `aldis run`: supervise one agent until it is verifiably done.
+
+mod flags;
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use aldis_core::machine::run::{Ending, Event, Start, State};
+use aldis_core::transcript::Input;
+use aldis_core::{Rules, prompt};
+use aldis_store::{RunFilter, Store};
+use clap::{Args, ValueHint};
+use serde::{Deserialize, Serialize};
+
+pub(super) use self::flags::Flags;
+use super::Outcome;
+use crate::catalog::Catalog;
+use crate::config::{Layered, Node, Supervision, decode};
+use crate::error::CommandError;
+use crate::io::Io;
+use crate::journal::Open;
+use crate::logbook::Logbook;
+use crate::project::{self, Place};
+use crate::recipe::Recipe;
+use crate::running::{Live, Manner, Plan, Supervisor};
+use crate::stored::Machine as _;
+use crate::trust::Trusted;
+use crate::{clock, home};
+
+/// Supervise an agent until its work is verifiably done
+///
+/// Starts the command again and again, each time with the task and what was wrong so far, until the
+/// agent says that it is done and the check agrees, or a limit is reached. Exit codes: 0 done, 1
+/// failed or crashed, 3 blocked or needs a human, 4 stagnated or timed out, 5 iterations or budget
+/// used up, 130 interrupted.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aldis run --prompt task.md --verify \"npm test\" -- claude -p --output-format stream-json --verbose
+  aldis run --dialect promise=DONE --task \"Fix the typo\" -- codex exec --json -
+  aldis run --continue")]
+pub(super) struct RunArgs {
+    /// The task
+    #[arg(long, value_name = "TEXT", conflicts_with = "prompt")]
+    task: Option<String>,
+
+    /// A file with the task
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    prompt: Option<PathBuf>,
+
+    /// Do not show what the agent says
+    #[arg(long, short)]
+    quiet: bool,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+
+    /// Go on with the last run of this project
+    #[arg(long = "continue")]
+    go_on: bool,
+
+    /// The agent's command
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// How a run's agent is started, as the store keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Launch {
+    command: Vec<String>,
+    settings: Supervision,
+}
+
+pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> {
+    let directory = env::current_dir()
+        .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
+    let place = Place::of(&directory, None);
+    let store = home::open_store(io.state_dir.as_deref())?;
+    let catalog = Catalog::load(&directory)?;
+    let (open, first) = if args.go_on {
+        go_on(&store, &place, args)?
+    } else {
+        (begin(io, &store, &place, &catalog, args)?, Event::Begin)
+    };
+    let dialect = catalog.get(&open.state.dialect)?.dialect.clone();
+    let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
+    let manner = Manner {
+        color: io.color_stdout,
+        quiet: args.quiet,
+        json: args.json,
+        terminal: std::io::stdout().is_terminal(),
+    };
+    let live = Live::new(out, manner, &dialect);
+    let log = Logbook::open(&home::state_directory(io.state_dir.as_deref())?, &open.id);
+    let launch = launch(args, &open.state)?;
+    let ask_here = !args.json && !launch.settings.run.no_wait;
+    let plan = Plan { ask_here, ..plan(launch, directory, Rules::new([dialect]))? };
+    let ending = Supervisor::new(&plan, &store, open, (live, log))?.drive(first)?;
+    Ok(Outcome::Code(ending.exit_code()))
+}
+
+/// Starts a new run.
+fn begin(
+    io: &mut Io,
+    store: &dyn Store,
+    place: &Place,
+    catalog: &Catalog,
+    args: &RunArgs,
+) -> Result<Open<State>, CommandError> {
+    if args.command.is_empty() {
+        return Err(CommandError::new("there is no command to run")
+            .with_help("write it last: aldis run --task TEXT -- claude -p"));
+    }
+    let trusted = Trusted::of_user(io.state_dir.as_deref())?;
+    let settings = Layered::load(place, Some(args.flags.layer()))?.supervision(&trusted)?;
+    let dialect = &catalog.get(&settings.run.dialect)?.dialect;
+    let config = settings.limits();
+    let launch = Launch { command: args.command.clone(), settings };
+    let start = Start {
+        task: task(io, args)?,
+        dialect: launch.settings.run.dialect.clone(),
+        instructions: prompt::instructions(dialect),
+        launch: serde_json::to_string(&launch).unwrap_or_default(),
+        config,
+    };
+    let (now, project) = (clock::wall(), project::name(place.root()));
+    let state = State::start(now, start.clone());
+    Ok(Open::create(store, now, &project, &start, state)?)
+}
+
+fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
+    let text = match (&args.task, &args.prompt) {
+        (Some(task), _) => task.clone(),
+        (None, Some(path)) if path.as_os_str() == "-" => {
+            let mut text = String::new();
+            std::io::Read::read_to_string(&mut io.stdin, &mut text)
+                .map_err(|error| CommandError::new(format!("standard input: {error}")))?;
+            text
+        }
+        (None, Some(path)) => {
+            fs::read_to_string(path).map_err(|error| CommandError::file(path, &error))?
+        }
+        (None, None) => String::new(),
+    };
+    if text.trim().is_empty() {
+        return Err(CommandError::new("there is no task")
+            .with_help("say it with --task TEXT, or name a file with --prompt FILE"));
+    }
+    Ok(text)
+}
+
+/// What a run goes by: what it began with, changed by what is asked for now.
+fn launch(args: &RunArgs, state: &State) -> Result<Launch, CommandError> {
+    let mut launch: Launch = serde_json::from_str(&state.launch)
+        .map_err(|error| CommandError::new(format!("the stored command: {error}")))?;
+    let mut tree = Node::of(&launch.settings);
+    tree.overlay(args.flags.layer());
+    launch.settings = decode(&tree)?;
+    Ok(launch)
+}
+
+/// Takes the last run of the project up again: ends what is left of its agent, and goes on with the
+/// same iteration and what was spent.
+fn go_on(
+    store: &dyn Store,
+    place: &Place,
+    args: &RunArgs,
+) -> Result<(Open<State>, Event), CommandError> {
+    let projects = place.around().map(project::name).collect();
+    let machine = Some(State::NAME.to_owned());
+    let filter = RunFilter { projects, machine, limit: 1, ..RunFilter::default() };
+    let Some(run) = store.runs(&filter)?.into_iter().next() else {
+        return Err(CommandError::new("there is no run to continue in this project")
+            .with_help("start one: aldis run --task TEXT -- COMMAND"));
+    };
+    let open = Open::<State>::load(run)?;
+    if let Some(Ending::Done) = open.state.ending() {
+        return Err(CommandError::new(format!("run {} is done", open.id)));
+    }
+    let first = match open.state.ending() {
+        Some(_) => {
+            let config = Box::new(launch(args, &open.state)?.settings.limits());
+            Event::Reopen { config }
+        }
+        None => Event::Recovered,
+    };
+    Ok((open, first))
+}
+
+fn plan(launch: Launch, directory: PathBuf, rules: Rules) -> Result<Plan, CommandError> {
+    let Launch { command, settings: Supervision { run, notify, .. } } = launch;
+    let input = Input::from_name(&run.input).ok_or_else(|| {
+        CommandError::new(format!("there is no input format `{}`", run.input))
+            .with_help("auto, text, or the name of a host")
+    })?;
+    Ok(Plan {
+        recipe: Recipe {
+            command: command.into_iter().map(OsString::from).collect(),
+            prompt: run.prompt_by,
+            pty: run.pty,
+            input,
+        },
+        verify: run.verify,
+        notify,
+        directory,
+        rules,
+        zone: clock::local_zone(),
+        ask_here: false,
+    })
+}

@@ -1,0 +1,113 @@
+//! Options that overrule settings for one run.
+
+use clap::Args;
+
+use crate::config::{Count, Dollars, Kind, Node, Origin, Seconds, Tokens};
+use crate::recipe::PromptBy;
+
+/// What can be said on the command line instead of in a file.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Settings (see aldis config show)")]
+pub(crate) struct Flags {
+    /// The dialect the agent speaks
+    #[arg(long, short, value_name = "DIALECT")]
+    dialect: Option<String>,
+
+    /// How the agent gets its prompt
+    #[arg(long, value_enum, value_name = "HOW")]
+    prompt_by: Option<PromptBy>,
+
+    /// What the agent writes: auto, text, or a host such as claude-code or codex
+    #[arg(long, value_name = "FORMAT")]
+    input: Option<String>,
+
+    /// A command that checks a claim; done counts only if it exits with 0
+    #[arg(long, value_name = "COMMAND")]
+    verify: Option<String>,
+
+    /// A command to run for each notice; what it is about is in ALDIS_NOTICE and ALDIS_TEXT
+    #[arg(long, value_name = "COMMAND")]
+    notify: Option<String>,
+
+    /// How often the agent is started, at most
+    #[arg(long, value_name = "N")]
+    max_iterations: Option<Count<1, 1000>>,
+
+    /// Time per iteration: seconds, or a span such as 30m
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<Seconds<1>>,
+
+    /// Time in all, waiting for others not counted
+    #[arg(long, value_name = "TIME")]
+    total_timeout: Option<Seconds<1>>,
+
+    /// Time the agent has to stop by itself when it is asked to
+    #[arg(long, value_name = "TIME")]
+    grace: Option<Seconds<1>>,
+
+    /// Tokens in all, as far as the agent's host reports them
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<Tokens>,
+
+    /// Dollars in all, as far as the agent's host reports them
+    #[arg(long, value_name = "DOLLARS")]
+    max_cost: Option<Dollars>,
+
+    /// Done needs a commit since the start
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    require_commit: Option<bool>,
+
+    /// Done needs a clean work tree
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    require_clean: Option<bool>,
+
+    /// Exit with 3 instead of waiting for an answer
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    no_wait: Option<bool>,
+
+    /// Run the agent on a terminal
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", hide_possible_values = true)]
+    pty: Option<bool>,
+}
+
+impl Flags {
+    /// Returns what was said, to be laid over everything else.
+    pub(crate) fn layer(&self) -> Node {
+        fn word(value: Option<impl ToString>) -> Option<Kind> {
+            value.map(|value| Kind::Word(value.to_string()))
+        }
+        let prompt_by = self.prompt_by.map(|how| match how {
+            PromptBy::Argument => "argument",
+            PromptBy::File => "file",
+            PromptBy::Stdin => "stdin",
+        });
+        let said = [
+            ("run.dialect", "--dialect", word(self.dialect.as_ref())),
+            ("run.prompt_by", "--prompt-by", word(prompt_by)),
+            ("run.input", "--input", word(self.input.as_ref())),
+            ("run.verify", "--verify", word(self.verify.as_ref())),
+            ("notify.command", "--notify", word(self.notify.as_ref())),
+            ("run.max_iterations", "--max-iterations", word(self.max_iterations)),
+            ("run.timeout", "--timeout", word(self.timeout)),
+            ("run.total_timeout", "--total-timeout", word(self.total_timeout)),
+            ("stagnation.grace_period", "--grace", word(self.grace)),
+            ("run.max_tokens", "--max-tokens", word(self.max_tokens)),
+            ("run.max_cost", "--max-cost", word(self.max_cost)),
+            ("run.require_commit", "--require-commit", self.require_commit.map(Kind::Bool)),
+            ("run.require_clean", "--require-clean", self.require_clean.map(Kind::Bool)),
+            ("run.no_wait", "--no-wait", self.no_wait.map(Kind::Bool)),
+            ("run.pty", "--pty", self.pty.map(Kind::Bool)),
+        ];
+        let mut tree = Node::empty(Origin::Default);
+        for (path, flag, kind) in said {
+            if let Some(kind) = kind {
+                tree.put(path, Node { origin: Origin::Flag(flag), kind });
+            }
+        }
+        tree
+    }
+}

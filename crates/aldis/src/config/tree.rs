@@ -1,0 +1,260 @@
+//! Settings before they have types: values with the place each one comes from.
+//!
+//! Every source of settings becomes a tree: a file in either format, the environment, the command
+//! line, the defaults. Trees are laid over each other, so whatever wins still knows its origin.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Nobody said anything.
+    Default,
+    /// A line of a file.
+    File {
+        /// The file.
+        file: Arc<SourceFile>,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A variable of the environment.
+    Environment(String),
+    /// An option of the command line.
+    Flag(&'static str),
+}
+
+/// A file with settings.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SourceFile {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Whether it belongs to a project, and not to the user.
+    pub(crate) of_project: bool,
+    /// The digest of its place and content, which is what a user trusts.
+    pub(crate) digest: String,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { file, line } => write!(f, "{}:{line}", file.path.display()),
+            Self::Environment(name) => write!(f, "environment {name}"),
+            Self::Flag(name) => write!(f, "command line {name}"),
+        }
+    }
+}
+
+/// A value and its origin.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) origin: Origin,
+    pub(crate) kind: Kind,
+}
+
+/// What a value is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kind {
+    /// There is none.
+    Unset,
+    Bool(bool),
+    Integer(i64),
+    Float(f64),
+    Text(String),
+    /// Text that may stand for anything: whoever reads it knows what it should be.
+    Word(String),
+    List(Vec<Node>),
+    /// In the order of the file.
+    Table(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// Makes a tree of a value that has no origin but us, in the order of its members.
+    pub(crate) fn of(value: &impl Serialize) -> Self {
+        // Settings can always be written as JSON, and JSON be read again.
+        let text = serde_json::to_string(value).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_else(|_| Self::empty(Origin::Default))
+    }
+
+    /// Makes a table with nothing in it.
+    pub(crate) fn empty(origin: Origin) -> Self {
+        Self { origin, kind: Kind::Table(Vec::new()) }
+    }
+
+    /// Returns the member of a table.
+    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
+        let Kind::Table(members) = &self.kind else { return None };
+        members.iter().find(|(name, _)| name == key).map(|(_, node)| node)
+    }
+
+    /// Returns what lies at a path such as `run.timeout`.
+    pub(crate) fn at(&self, path: &str) -> Option<&Self> {
+        path.split('.').try_fold(self, |node, key| node.get(key))
+    }
+
+    /// Puts a value at a path, making the tables on the way.
+    pub(crate) fn put(&mut self, path: &str, value: Self) {
+        let Kind::Table(members) = &mut self.kind else { return };
+        let (key, rest) =
+            path.split_once('.').map_or((path, None), |(key, rest)| (key, Some(rest)));
+        let place = members.iter().position(|(name, _)| name == key);
+        let Some(rest) = rest else {
+            match place.and_then(|place| members.get_mut(place)) {
+                Some((_, old)) => *old = value,
+                None => members.push((key.to_owned(), value)),
+            }
+            return;
+        };
+        if place.is_none() {
+            members.push((key.to_owned(), Self::empty(value.origin.clone())));
+        }
+        let place = place.unwrap_or(members.len() - 1);
+        if let Some((_, table)) = members.get_mut(place) {
+            table.put(rest, value);
+        }
+    }
+
+    /// Lays another tree over this one. Tables of ours are merged key by key; a table whose name
+    /// the user chose is replaced whole, or it would be half of one definition and half of another.
+    pub(crate) fn overlay(&mut self, over: Self) {
+        match (&mut self.kind, over.kind) {
+            (Kind::Table(members), Kind::Table(others)) if self.origin == Origin::Default => {
+                for (key, other) in others {
+                    match members.iter_mut().find(|(name, _)| *name == key) {
+                        Some((_, member)) => member.overlay(other),
+                        None => members.push((key, other)),
+                    }
+                }
+            }
+            (kind, over_kind) => {
+                *kind = over_kind;
+                self.origin = over.origin;
+            }
+        }
+    }
+
+    /// Returns every value that is no table of ours, with its path.
+    pub(crate) fn leaves(&self) -> Vec<(String, &Self)> {
+        let mut found = Vec::new();
+        self.collect("", &mut found);
+        found
+    }
+
+    fn collect<'n>(&'n self, path: &str, found: &mut Vec<(String, &'n Self)>) {
+        match &self.kind {
+            Kind::Table(members) if self.origin == Origin::Default => {
+                for (key, member) in members {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    member.collect(&format!("{path}{dot}{key}"), found);
+                }
+            }
+            _ => found.push((path.to_owned(), self)),
+        }
+    }
+
+    /// Returns the value as JSON has it.
+    pub(crate) fn to_json(&self) -> Value {
+        match &self.kind {
+            Kind::Unset => Value::Null,
+            Kind::Bool(value) => (*value).into(),
+            Kind::Integer(value) => (*value).into(),
+            Kind::Float(value) => (*value).into(),
+            Kind::Text(text) => text.clone().into(),
+            Kind::Word(word) => guess(word).to_json_scalar(),
+            Kind::List(items) => items.iter().map(Self::to_json).collect(),
+            Kind::Table(members) => {
+                members.iter().map(|(key, member)| (key.clone(), member.to_json())).collect()
+            }
+        }
+    }
+}
+
+impl Kind {
+    fn to_json_scalar(&self) -> Value {
+        match self {
+            Self::Bool(value) => (*value).into(),
+            Self::Integer(value) => (*value).into(),
+            Self::Float(value) => (*value).into(),
+            Self::Text(text) => text.clone().into(),
+            _ => Value::Null,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let kind = deserializer.deserialize_any(Plain)?;
+        Ok(Self { origin: Origin::Default, kind })
+    }
+}
+
+/// Takes whatever a format has.
+struct Plain;
+
+impl<'de> Visitor<'de> for Plain {
+    type Value = Kind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Kind, E> {
+        Ok(Kind::Unset)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Kind, E> {
+        Ok(Kind::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Kind, E> {
+        Ok(Kind::Integer(value))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Kind, E> {
+        i64::try_from(value).map(Kind::Integer).map_err(E::custom)
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Kind, E> {
+        Ok(Kind::Float(value))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Kind, E> {
+        Ok(Kind::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Kind, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Kind::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Kind, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(Kind::Table(members))
+    }
+}
+
+/// What a word is where nobody knows what it should be.
+pub(crate) fn guess(word: &str) -> Kind {
+    match word {
+        "true" => Kind::Bool(true),
+        "false" => Kind::Bool(false),
+        _ => {
+            let integer = word.parse().map(Kind::Integer).ok();
+            let numeric = word.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+            let float = || word.parse().map(Kind::Float).ok().filter(|_| numeric);
+            integer.or_else(float).unwrap_or_else(|| Kind::Text(word.to_owned()))
+        }
+    }
+}

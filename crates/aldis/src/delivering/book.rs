@@ -1,0 +1,264 @@
+//! The durable side of a delivery: its state in parts, so that a step costs the same however many
+//! tasks there are.
+
+use aldis_core::machine::delivery::{Event, Outcome, Run as Whole, State, Task};
+use aldis_core::time::Timestamp;
+use aldis_store::{CommitError, Part, PartChange, Revision, Run, RunId, RunRecord, Step, Store};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::driver::DriverError;
+use crate::{secret, stored};
+
+/// How the store names this machine.
+pub(crate) const NAME: &str = "delivery";
+/// How often a step is tried again because somebody else was first.
+const TRIES_MAX: usize = 32;
+/// Under which key it is kept how agents are started.
+const LAUNCH: &str = "launch";
+/// What the keys of tasks and of processes begin with.
+const TASK: &str = "task/";
+const PROCESS: &str = "process/";
+
+/// How a delivery began: the first event of its journal.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename = "start")]
+pub(crate) struct Began<S> {
+    /// What it was made of.
+    pub(crate) start: S,
+}
+
+/// A delivery and its place in the store.
+#[derive(Debug)]
+pub(crate) struct Book {
+    pub(crate) id: RunId,
+    pub(crate) project: String,
+    pub(crate) revision: Revision,
+    /// The fencing number under which steps are written, if any.
+    pub(crate) fence: Option<u64>,
+    pub(crate) state: State,
+    /// How agents are started, in the shell's own words.
+    pub(crate) launch: String,
+    /// The processes of agents, by number, in the shell's own words.
+    pub(crate) processes: Vec<(u64, String)>,
+    /// Effects that were performed, and not yet recorded as such.
+    done: Vec<String>,
+}
+
+impl Book {
+    /// Begins a delivery in this state; `start` is what it was made of.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does.
+    pub(crate) fn create(
+        store: &dyn Store,
+        now: Timestamp,
+        project: &str,
+        start: &impl Serialize,
+        state: State,
+        launch: String,
+    ) -> Result<Self, DriverError> {
+        let id = secret::run_id().map_err(DriverError::Random)?;
+        let (project, done, fence) = (project.to_owned(), Vec::new(), None);
+        let (revision, processes) = (Revision(0), Vec::new());
+        let mut book = Self { id, project, revision, fence, state, launch, processes, done };
+        for _ in 0..TRIES_MAX {
+            let mut step = book.step(now);
+            step.events.push(stored::event(&Began { start }, None, now));
+            step.parts.push(set(LAUNCH, &book.launch));
+            let tasks = book.state.tasks().iter().enumerate();
+            step.parts.extend(tasks.map(|(no, task)| set(&task_key(no), task)));
+            match store.commit(&step) {
+                Ok(committed) => {
+                    book.revision = committed.revision;
+                    return Ok(book);
+                }
+                // Another run has that name.
+                Err(CommitError::Conflict { .. }) => {
+                    book.id = secret::run_id().map_err(DriverError::Random)?;
+                }
+                Err(error) => return Err(DriverError::from_commit(error)),
+            }
+        }
+        Err(DriverError::Contended)
+    }
+
+    /// Reads a delivery.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does, or if this version does not know the form.
+    pub(crate) fn load(store: &dyn Store, id: &RunId) -> Result<Self, DriverError> {
+        for _ in 0..TRIES_MAX {
+            let run = store.run(id)?.ok_or(DriverError::Contended)?;
+            let parts = store.parts(id)?;
+            // Somebody may have written between the two.
+            if store.run(id)?.is_some_and(|again| again.revision == run.revision) {
+                return Self::from_parts(run, parts);
+            }
+        }
+        Err(DriverError::Contended)
+    }
+
+    fn from_parts(run: Run, parts: Vec<Part>) -> Result<Self, DriverError> {
+        let unreadable = |detail: String| DriverError::Unreadable { run: run.id.clone(), detail };
+        let whole: Whole = stored::state(&run)?;
+        let (mut tasks, mut processes, mut launch) = (Vec::new(), Vec::new(), String::new());
+        for Part { key, body } in parts {
+            if key.starts_with(TASK) {
+                tasks.push(read::<Task>(&body).map_err(unreadable)?);
+            } else if key == LAUNCH {
+                launch = read(&body).map_err(unreadable)?;
+            } else if let Some(agent) = key.strip_prefix(PROCESS).and_then(|no| no.parse().ok()) {
+                processes.push((agent, read(&body).map_err(unreadable)?));
+            }
+        }
+        let state =
+            State::from_parts(whole, tasks).map_err(|error| unreadable(error.to_string()))?;
+        let Run { id, revision, record, .. } = run;
+        let (project, fence, done) = (record.project, None, Vec::new());
+        Ok(Self { id, project, revision, fence, state, launch, processes, done })
+    }
+
+    /// Lets the machine take an event, and keeps what came of it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does, or if others were always first.
+    pub(crate) fn advance(
+        &mut self,
+        store: &dyn Store,
+        now: Timestamp,
+        event: &Event,
+    ) -> Result<Outcome, DriverError> {
+        for _ in 0..TRIES_MAX {
+            let outcome = self.state.on_event(now, event);
+            if outcome.is_nothing() {
+                return Ok(outcome);
+            }
+            let mut step = self.step(now);
+            step.events.push(stored::event(event, None, now));
+            let tasks = self.state.tasks();
+            let changed = outcome.changed.iter().filter_map(|no| Some((no, tasks.get(*no)?)));
+            step.parts.extend(changed.map(|(no, task)| set(&task_key(*no), task)));
+            let decided = outcome.decisions.iter();
+            step.decisions.extend(decided.map(|noted| stored::decision(noted, now)));
+            let next = Revision(self.revision.0 + 1);
+            let effects = outcome.effects.iter().enumerate();
+            step.effects.extend(effects.map(|(number, wanted)| {
+                stored::effect(NAME, (&self.id, next, number), wanted, now)
+            }));
+            if self.commit(store, step)? {
+                return Ok(outcome);
+            }
+            self.catch_up(store)?;
+        }
+        Err(DriverError::Contended)
+    }
+
+    /// Takes over what others decided meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub(crate) fn catch_up(&mut self, store: &dyn Store) -> Result<(), DriverError> {
+        let (fence, done) = (self.fence, std::mem::take(&mut self.done));
+        *self = Self { fence, done, ..Self::load(store, &self.id)? };
+        Ok(())
+    }
+
+    /// Remembers the process of an agent, or that it has gone. Without this a crash of ours and of
+    /// its keeper at once would leave it running.
+    ///
+    /// # Errors
+    ///
+    /// As [`advance`](Self::advance).
+    pub(crate) fn note_process(
+        &mut self,
+        store: &dyn Store,
+        now: Timestamp,
+        agent: u64,
+        identity: Option<String>,
+    ) -> Result<(), DriverError> {
+        let key = format!("{PROCESS}{agent}");
+        self.processes.retain(|(number, _)| *number != agent);
+        for _ in 0..TRIES_MAX {
+            let mut step = self.step(now);
+            step.parts.push(match &identity {
+                Some(identity) => set(&key, identity),
+                None => PartChange::Clear { key: key.clone() },
+            });
+            if self.commit(store, step)? {
+                self.processes.extend(identity.map(|identity| (agent, identity)));
+                return Ok(());
+            }
+            self.catch_up(store)?;
+        }
+        Err(DriverError::Contended)
+    }
+
+    /// Remembers that an effect was performed; the next step records it.
+    pub(crate) fn performed(&mut self, key: String) {
+        self.done.push(key);
+    }
+
+    /// Returns whether an effect was performed and only the record of it is missing.
+    pub(crate) fn was_performed(&self, key: &str) -> bool {
+        self.done.iter().any(|done| done == key)
+    }
+
+    /// Records what was performed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does.
+    pub(crate) fn flush(&mut self, store: &dyn Store) -> Result<(), DriverError> {
+        for key in std::mem::take(&mut self.done) {
+            store.effect_done(&key)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a step. Returns whether nobody else was first.
+    fn commit(&mut self, store: &dyn Store, mut step: Step) -> Result<bool, DriverError> {
+        step.done.clone_from(&self.done);
+        match store.commit(&step) {
+            Ok(committed) => {
+                self.revision = committed.revision;
+                self.done.clear();
+                Ok(true)
+            }
+            Err(CommitError::Conflict { .. }) => Ok(false),
+            Err(error) => Err(DriverError::from_commit(error)),
+        }
+    }
+
+    fn step(&self, now: Timestamp) -> Step {
+        let run = self.state.run();
+        let record = RunRecord {
+            project: self.project.clone(),
+            session: None,
+            machine: NAME.to_owned(),
+            title: run.title.clone(),
+            active: run.ending.is_none(),
+            state: stored::encode(run),
+        };
+        let mut step = Step::new(self.id.clone(), self.revision, record, now);
+        step.fence = self.fence;
+        step
+    }
+}
+
+/// Sorted by key, tasks are in the plan's order.
+fn task_key(no: usize) -> String {
+    format!("{TASK}{no:08}")
+}
+
+fn set(key: &str, value: &impl Serialize) -> PartChange {
+    PartChange::Set { key: key.to_owned(), body: serde_json::to_string(value).unwrap_or_default() }
+}
+
+fn read<T: DeserializeOwned>(body: &str) -> Result<T, String> {
+    serde_json::from_str(body).map_err(|error| error.to_string())
+}

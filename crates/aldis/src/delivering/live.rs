@@ -1,0 +1,230 @@
+//! What a delivery shows while it goes on: each decision as a line, and on a terminal the tasks that
+//! matter now at the bottom.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use aldis_core::machine::delivery::{Agent, Ending, Noted, State, Status, Task, Work};
+use aldis_core::time::Timestamp;
+use aldis_store::RunId;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::display;
+use crate::json;
+use crate::paint::Paint;
+use crate::running::Manner;
+use crate::show::elapsed;
+use crate::wire::run::LiveForm;
+
+/// How many tasks are shown at the bottom.
+const TASKS_MAX: usize = 12;
+/// How much of a title, and of a question, is shown.
+const TITLE_MAX: usize = 28;
+const QUESTION_MAX: usize = 60;
+/// Decisions of these rules are shown only to programs.
+const QUIET: [&str; 2] = ["delivery/begin", "delivery/dispatch"];
+
+/// Where things are shown.
+pub(crate) struct Board {
+    out: Box<dyn Write>,
+    manner: Manner,
+    paint: Paint,
+    bar: ProgressBar,
+    run: String,
+    began: Timestamp,
+}
+
+impl Board {
+    pub(crate) fn new(out: Box<dyn Write>, manner: Manner) -> Self {
+        let bar = if manner.terminal && !manner.json {
+            let style = ProgressStyle::with_template("{msg}");
+            ProgressBar::new_spinner()
+                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+        } else {
+            ProgressBar::hidden()
+        };
+        let (run, began) = (String::new(), Timestamp::from_millis(0));
+        Self { out, manner, paint: Paint { on: manner.color }, bar, run, began }
+    }
+
+    /// Says what begins.
+    pub(super) fn begin(&mut self, run: &RunId, state: &State) {
+        run.as_str().clone_into(&mut self.run);
+        self.began = state.run().started_at;
+        let title = display::line(&state.run().title);
+        let count = state.tasks().len();
+        if self.manner.json {
+            self.event("begin", self.began, &title);
+        } else {
+            let head = format!(
+                "{} {}  {}   {}",
+                self.paint.good("●"),
+                self.paint.strong(run),
+                self.paint.strong(title),
+                self.paint.dim(format!("{count} tasks"))
+            );
+            self.print(&head);
+        }
+    }
+
+    /// Shows what was decided.
+    pub(super) fn decided(&mut self, now: Timestamp, noted: &Noted) {
+        let decision = &noted.decision;
+        let task = noted.task.as_deref().unwrap_or_default();
+        if self.manner.json {
+            let text = format!("{task} {}: {}", decision.summary, decision.because);
+            self.event("decision", now, text.trim());
+            return;
+        }
+        if self.manner.quiet || QUIET.contains(&&*decision.rule) {
+            return;
+        }
+        let because = display::excerpt(&decision.because, QUESTION_MAX);
+        let text = format!("{:<10} {}", display::line(task), display::line(&decision.summary));
+        let line =
+            if because.is_empty() { text } else { format!("{text}  {}", self.paint.dim(because)) };
+        self.stamped(now, &line);
+    }
+
+    pub(super) fn question(&mut self, now: Timestamp, id: &str, task: Option<&str>, text: &str) {
+        if self.manner.json {
+            return self.event("question", now, text);
+        }
+        let text = display::lines(text);
+        let line = format!(
+            "{:<10} {}\n         aldis answer {id} TEXT",
+            task.unwrap_or_default(),
+            self.paint.warn(text)
+        );
+        self.stamped(now, &line);
+    }
+
+    pub(super) fn problem(&mut self, now: Timestamp, text: &str) {
+        if self.manner.json {
+            return self.event("problem", now, text);
+        }
+        let line = self.paint.bad(display::lines(text)).to_string();
+        self.stamped(now, &line);
+    }
+
+    /// Draws the tasks that matter now.
+    pub(super) fn draw(&self, now: Timestamp, state: &State) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        self.bar.set_message(bottom(self.paint, now, state));
+        self.bar.tick();
+    }
+
+    /// Says how it ended, and where to read more.
+    pub(super) fn ended(&mut self, now: Timestamp, state: &State, ending: Ending) {
+        self.bar.finish_and_clear();
+        if self.manner.json {
+            return self.event("ended", now, ending.as_str());
+        }
+        let mark = match ending {
+            Ending::Complete => self.paint.good("✔"),
+            _ => self.paint.bad("✘"),
+        };
+        let what = self.paint.strong(ending.as_str().replace('_', " "));
+        let line = format!(
+            "{mark} {what}: {} after {}\n  aldis tasks {run} · aldis why TASK · aldis log {run}",
+            tally(state),
+            elapsed(now.since(self.began)),
+            run = self.run
+        );
+        self.print(&line);
+    }
+
+    /// Says that it waits for a human, and ends here.
+    pub(super) fn waits(&mut self, now: Timestamp, state: &State) {
+        self.bar.finish_and_clear();
+        let ids: Vec<&str> = state.run().questions.keys().map(String::as_str).collect();
+        let text = format!(
+            "waits for a human: {}; aldis answer ID TEXT, then aldis deliver --continue",
+            ids.join(", ")
+        );
+        if self.manner.json {
+            return self.event("waits", now, &text);
+        }
+        let line = self.paint.warn(text).to_string();
+        self.print(&line);
+    }
+
+    fn event(&mut self, kind: &str, now: Timestamp, text: &str) {
+        let form = LiveForm::new(kind, &self.run, now, text);
+        let _shown = json::write_line(&mut self.out, &form);
+        let _flushed = self.out.flush();
+    }
+
+    fn stamped(&mut self, now: Timestamp, text: &str) {
+        let line = format!("  {}  {text}", elapsed(now.since(self.began)));
+        self.print(&line);
+    }
+
+    /// Prints above the tasks. Nobody is left to show it to when that fails.
+    fn print(&mut self, text: &str) {
+        let out = &mut self.out;
+        self.bar.suspend(|| {
+            let _shown = writeln!(out, "{text}");
+            let _flushed = out.flush();
+        });
+    }
+}
+
+/// How many tasks are where, in words.
+pub(crate) fn tally(state: &State) -> String {
+    let counts = state.tally();
+    let count = |status: Status| counts.get(&status).copied().unwrap_or(0);
+    let total = state.tasks().len();
+    let mut parts = vec![format!("{} of {total} tasks complete", count(Status::Complete))];
+    for (status, name) in
+        [(Status::Failed, "failed"), (Status::AwaitingGuidance, "waiting for you")]
+    {
+        if count(status) > 0 {
+            parts.push(format!("{} {name}", count(status)));
+        }
+    }
+    parts.join(", ")
+}
+
+fn bottom(paint: Paint, now: Timestamp, state: &State) -> String {
+    let working = state.run().agents.len();
+    let mut lines = vec![format!("  {}   {working} working", tally(state))];
+    let agents: BTreeMap<usize, &Agent> = state
+        .run()
+        .agents
+        .values()
+        .filter_map(|agent| match agent.work {
+            Work::Task { task } => Some((task, agent)),
+            _ => None,
+        })
+        .collect();
+    let shown =
+        state.tasks().iter().enumerate().filter(|(no, task)| {
+            agents.contains_key(no) || task.status() == Status::AwaitingGuidance
+        });
+    for (no, task) in shown.take(TASKS_MAX) {
+        lines.push(format!("  {}", row(paint, now, task, agents.get(&no).copied())));
+    }
+    lines.join("\n")
+}
+
+/// One task in a line: its state, round, agent and time.
+pub(crate) fn row(paint: Paint, now: Timestamp, task: &Task, agent: Option<&Agent>) -> String {
+    let status = task.status();
+    let status = match status {
+        Status::Complete => paint.good(status.as_str()),
+        Status::Failed | Status::AwaitingGuidance => paint.warn(status.as_str()),
+        _ => paint.strong(status.as_str()),
+    };
+    let agent = agent
+        .map(|agent| format!("{}  {}", agent.role.as_str(), elapsed(now.since(agent.started))));
+    format!(
+        "{:<12} {:<TITLE_MAX$}  {status:<18} round {}  {}",
+        display::line(&task.spec.id),
+        display::excerpt(&task.spec.title, TITLE_MAX - 1),
+        task.round,
+        agent.unwrap_or_default()
+    )
+}

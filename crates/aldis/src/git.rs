@@ -1,0 +1,405 @@
+//! Git, called so that a repository cannot make it run anything.
+//!
+//! No hook, no file-system monitor, no prompt, no fetch; names come after `--` and lists are
+//! separated by NUL. Looking changes nothing, and partial work is kept without touching the index,
+//! the work tree or the current branch.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::UNIX_EPOCH;
+
+use aldis_core::machine::phases::digest;
+use aldis_core::machine::run::Tree;
+
+/// Settings that keep a repository's own configuration from running anything.
+const SAFE: [&str; 5] = [
+    "commit.gpgsign=false",
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "protocol.allow=never",
+    "core.untrackedCache=false",
+];
+/// Where partial work goes.
+const BRANCH: &str = "aldis/partial-";
+
+/// Who commits.
+const IDENTITY: [(&str, &str); 4] = [
+    ("GIT_AUTHOR_NAME", "Aldis"),
+    ("GIT_AUTHOR_EMAIL", "aldis@localhost"),
+    ("GIT_COMMITTER_NAME", "Aldis"),
+    ("GIT_COMMITTER_EMAIL", "aldis@localhost"),
+];
+
+/// How a merge went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Merge {
+    /// It is merged, or was before.
+    Done,
+    /// These files changed on both sides; nothing was changed.
+    Conflicts(Vec<String>),
+}
+
+/// A work tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Git {
+    directory: PathBuf,
+}
+
+/// Why git did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GitError {
+    /// It could not be started.
+    #[error("git: {0}")]
+    Start(#[from] io::Error),
+    /// It refused.
+    #[error("git {what}: {said}")]
+    Refused {
+        /// What it was asked.
+        what: String,
+        /// What it said.
+        said: String,
+    },
+}
+
+impl Git {
+    /// Returns the work tree around a directory; nothing where there is none, or no git.
+    pub(crate) fn around(directory: &Path) -> Option<Self> {
+        let here = Self { directory: directory.to_owned() };
+        let root = here.text(&["rev-parse", "--show-toplevel"]).ok()?;
+        Some(Self { directory: PathBuf::from(root) })
+    }
+
+    /// Returns a work tree that is known to be one.
+    pub(crate) fn at(directory: &Path) -> Self {
+        Self { directory: directory.to_owned() }
+    }
+
+    /// Looks at the work tree.
+    pub(crate) fn look(&self) -> Result<Tree, GitError> {
+        let head = self.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok();
+        let status = self.run(&["status", "--porcelain=v2", "-z", "--untracked-files=all"], &[])?;
+        let dirty = !status.stdout.is_empty();
+        let unmerged = status.stdout.split(|byte| *byte == 0).any(|line| line.starts_with(b"u "));
+        let mut seen = format!("{head:?}\n");
+        for entry in status.stdout.split(|byte| *byte == 0) {
+            seen.push_str(&String::from_utf8_lossy(entry));
+            seen.push('\n');
+            seen.push_str(&self.touched(entry));
+        }
+        Ok(Tree {
+            fingerprint: Some(digest(&seen)),
+            head,
+            dirty,
+            conflicts: unmerged || dirty && self.has_markers(),
+        })
+    }
+
+    /// When and how a changed file was last written: its name alone does not tell.
+    fn touched(&self, entry: &[u8]) -> String {
+        let fields = match entry.first() {
+            Some(b'1') => 9,
+            Some(b'2') => 10,
+            Some(b'u') => 11,
+            Some(b'?') => 2,
+            _ => return String::new(),
+        };
+        let Some(name) = entry.splitn(fields, |byte| *byte == b' ').nth(fields - 1) else {
+            return String::new();
+        };
+        let path = self.directory.join(OsStr::from_bytes(name));
+        let Ok(metadata) = fs::symlink_metadata(path) else { return "gone\n".to_owned() };
+        let at = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        format!("{} {:?}\n", metadata.len(), at.map(|at| at.as_nanos()))
+    }
+
+    fn has_markers(&self) -> bool {
+        let checked = self.run_any(&["diff", "--no-ext-diff", "--no-textconv", "--check"], &[]);
+        checked.is_ok_and(|output| {
+            String::from_utf8_lossy(&output.stdout).contains("leftover conflict marker")
+        })
+    }
+
+    /// Keeps uncommitted work on a branch of its own. Returns the branch, or nothing if there is
+    /// nothing to keep.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git refuses; nothing has changed then but unreachable objects.
+    pub(crate) fn keep_work(&self, run: &str, message: &str) -> Result<Option<String>, GitError> {
+        let scratch = tempfile::tempdir()?;
+        let index = scratch.path().join("index");
+        let with_index = [("GIT_INDEX_FILE", index.as_os_str())];
+        let head = self.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok();
+        if head.is_some() {
+            self.run(&["read-tree", "HEAD"], &with_index)?;
+        }
+        self.run(&["add", "--all", "--", "."], &with_index)?;
+        let tree = trimmed(&self.run(&["write-tree"], &with_index)?);
+        if let Some(head) = &head
+            && self.text(&["rev-parse", &format!("{head}^{{tree}}")])? == tree
+        {
+            return Ok(None);
+        }
+        let mut args = vec!["commit-tree", &*tree, "-m", message];
+        if let Some(head) = &head {
+            args.extend(["-p", head]);
+        }
+        let commit = trimmed(&self.run(&args, &IDENTITY.map(as_words))?);
+        let branch = format!("{BRANCH}{run}");
+        let reference = format!("refs/heads/{branch}");
+        // The old value is empty: a branch that exists is never moved.
+        self.run(&["update-ref", "-m", message, &reference, &commit, ""], &[])?;
+        Ok(Some(branch))
+    }
+
+    /// Makes a work tree on a new branch from the current commit; on the branch that is there if
+    /// one is.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git refuses, for example without any commit.
+    pub(crate) fn add_worktree(&self, tree: &Path, branch: &str) -> Result<(), GitError> {
+        let path = tree.as_os_str();
+        // A tree whose directory was deleted would be in the way.
+        self.run(&["worktree", "prune"], &[])?;
+        let reference = format!("refs/heads/{branch}");
+        let known = self.text(&["rev-parse", "--verify", "--quiet", &reference]).is_ok();
+        let args: &[&str] = if known {
+            &["worktree", "add", "--quiet", "--"]
+        } else {
+            &["worktree", "add", "--quiet", "-b", branch, "--"]
+        };
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        let last: &[&OsStr] = if known { &[path, OsStr::new(branch)] } else { &[path] };
+        self.run_words(&[&args, last].concat())?;
+        Ok(())
+    }
+
+    /// Removes a work tree and its branch, which is merged.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git refuses.
+    pub(crate) fn remove_worktree(&self, tree: &Path, branch: &str) -> Result<(), GitError> {
+        let args = ["worktree", "remove", "--force", "--"].map(OsStr::new);
+        self.run_words(&[&args[..], &[tree.as_os_str()]].concat())?;
+        self.run(&["branch", "--quiet", "-d", "--", branch], &[])?;
+        Ok(())
+    }
+
+    /// Commits whatever is not committed, if anything is.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git refuses.
+    pub(crate) fn commit_all(&self, message: &str) -> Result<(), GitError> {
+        self.run(&["add", "--all", "--", "."], &[])?;
+        if self.run_any(&["diff", "--cached", "--quiet"], &[])?.status.success() {
+            return Ok(());
+        }
+        self.run(&["commit", "--quiet", "--no-verify", "-m", message], &IDENTITY.map(as_words))?;
+        Ok(())
+    }
+
+    /// Merges a branch into the current one. On a conflict everything is as it was.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git refuses for another reason, such as uncommitted changes in the same files.
+    pub(crate) fn merge(&self, branch: &str, message: &str) -> Result<Merge, GitError> {
+        let args = ["merge", "--quiet", "--no-ff", "--no-verify", "-m", message, "--", branch];
+        let merged = self.run(&args, &IDENTITY.map(as_words));
+        let Err(refused) = merged else { return Ok(Merge::Done) };
+        let conflicts = self.run(&["diff", "--name-only", "--diff-filter=U", "-z"], &[])?;
+        let files: Vec<String> = conflicts
+            .stdout
+            .split(|byte| *byte == 0)
+            .filter(|name| !name.is_empty())
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect();
+        if files.is_empty() {
+            return Err(refused);
+        }
+        self.run(&["merge", "--abort"], &[])?;
+        Ok(Merge::Conflicts(files))
+    }
+
+    fn text(&self, args: &[&str]) -> Result<String, GitError> {
+        Ok(trimmed(&self.run(args, &[])?))
+    }
+
+    fn run(&self, args: &[&str], env: &[(&str, &OsStr)]) -> Result<Output, GitError> {
+        let output = self.run_any(args, env)?;
+        good(args.first().copied().unwrap_or_default(), output)
+    }
+
+    /// For words that need not be text, such as paths.
+    fn run_words(&self, args: &[&OsStr]) -> Result<Output, GitError> {
+        let what = args.first().map(|word| word.to_string_lossy().into_owned());
+        good(&what.unwrap_or_default(), self.call(args, &[])?)
+    }
+
+    fn run_any(&self, args: &[&str], env: &[(&str, &OsStr)]) -> io::Result<Output> {
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        self.call(&args, env)
+    }
+
+    fn call(&self, args: &[&OsStr], env: &[(&str, &OsStr)]) -> io::Result<Output> {
+        let mut command = Command::new("git");
+        for (name, _) in std::env::vars_os() {
+            if name.as_bytes().starts_with(b"GIT_") {
+                command.env_remove(name);
+            }
+        }
+        command.args(SAFE.iter().flat_map(|setting| ["-c", setting]));
+        command.args(args).current_dir(&self.directory);
+        command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+        command.envs(env.iter().copied());
+        command.stdin(std::process::Stdio::null()).output()
+    }
+}
+
+/// Turns a refusal into an error.
+fn good(what: &str, output: Output) -> Result<Output, GitError> {
+    if output.status.success() {
+        return Ok(output);
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(GitError::Refused { what: what.to_owned(), said })
+}
+
+fn as_words<'a>((name, value): (&'a str, &'a str)) -> (&'a str, &'a OsStr) {
+    (name, OsStr::new(value))
+}
+
+fn trimmed(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    //! Against the real git.
+
+    use super::*;
+
+    fn repository() -> (tempfile::TempDir, Git) {
+        let directory = tempfile::tempdir().unwrap();
+        let git = |args: &[&str]| {
+            let mut command = Command::new("git");
+            command.args([
+                "-c",
+                "user.name=t",
+                "-c",
+                "user.email=t@t",
+                "-c",
+                "init.defaultBranch=main",
+            ]);
+            assert!(
+                command.args(args).current_dir(directory.path()).output().unwrap().status.success()
+            );
+        };
+        git(&["init", "-q", "."]);
+        fs::write(directory.path().join("a"), "one\n").unwrap();
+        git(&["add", "a"]);
+        git(&["commit", "-qm", "first"]);
+        let git = Git::around(directory.path()).unwrap();
+        (directory, git)
+    }
+
+    #[test]
+    fn every_change_changes_the_fingerprint() {
+        let (directory, git) = repository();
+        let clean = git.look().unwrap();
+        assert!(!clean.dirty && clean.head.is_some());
+        assert_eq!(git.look().unwrap(), clean);
+        fs::write(directory.path().join("a"), "two\n").unwrap();
+        let changed = git.look().unwrap();
+        assert!(changed.dirty && changed.fingerprint != clean.fingerprint);
+        fs::write(directory.path().join("a"), "three\n").unwrap();
+        let again = git.look().unwrap();
+        assert_ne!(again.fingerprint, changed.fingerprint, "also within a file that was changed");
+        fs::write(directory.path().join("new"), "x").unwrap();
+        assert_ne!(git.look().unwrap().fingerprint, again.fingerprint);
+    }
+
+    #[test]
+    fn conflict_markers_are_seen() {
+        let (directory, git) = repository();
+        assert!(!git.look().unwrap().conflicts);
+        fs::write(directory.path().join("a"), "<<<<<<< ours\none\n=======\ntwo\n>>>>>>> theirs\n")
+            .unwrap();
+        assert!(git.look().unwrap().conflicts);
+    }
+
+    #[test]
+    fn partial_work_is_kept_aside() {
+        let (directory, git) = repository();
+        assert_eq!(git.keep_work("r1", "partial").unwrap(), None);
+        fs::write(directory.path().join("a"), "two\n").unwrap();
+        fs::write(directory.path().join("new"), "x").unwrap();
+        let before = git.look().unwrap();
+        let index = fs::read(directory.path().join(".git/index")).unwrap();
+        let branch = git.keep_work("r1", "partial").unwrap().unwrap();
+        assert_eq!(branch, "aldis/partial-r1");
+        assert_eq!(git.look().unwrap(), before, "the work tree and HEAD stay");
+        assert_eq!(fs::read(directory.path().join(".git/index")).unwrap(), index);
+        assert_eq!(git.text(&["show", "aldis/partial-r1:new"]).unwrap(), "x");
+        assert_eq!(git.text(&["rev-parse", "aldis/partial-r1^"]).unwrap(), before.head.unwrap());
+        assert!(git.keep_work("r1", "partial").is_err(), "a branch is never moved");
+    }
+
+    #[test]
+    fn work_trees_are_merged_or_left_as_they_were() {
+        let (directory, git) = repository();
+        let trees = tempfile::tempdir().unwrap();
+        let tree = |name: &str| trees.path().join(name);
+        for name in ["x", "y"] {
+            git.add_worktree(&tree(name), &format!("aldis/r/{name}")).unwrap();
+            fs::write(tree(name).join("a"), format!("{name}\n")).unwrap();
+            Git::at(&tree(name)).commit_all("work").unwrap();
+            Git::at(&tree(name)).commit_all("nothing").unwrap();
+        }
+        assert_eq!(git.merge("aldis/r/x", "merge x").unwrap(), Merge::Done);
+        git.remove_worktree(&tree("x"), "aldis/r/x").unwrap();
+        assert_eq!(fs::read_to_string(directory.path().join("a")).unwrap(), "x\n");
+        let conflicts = Merge::Conflicts(vec!["a".to_owned()]);
+        assert_eq!(git.merge("aldis/r/y", "merge y").unwrap(), conflicts);
+        assert!(!git.look().unwrap().dirty, "everything is as it was");
+        // A tree that was deleted by hand is made again on its branch.
+        fs::remove_dir_all(tree("y")).unwrap();
+        git.add_worktree(&tree("y"), "aldis/r/y").unwrap();
+        assert_eq!(fs::read_to_string(tree("y").join("a")).unwrap(), "y\n");
+    }
+
+    #[test]
+    fn a_repository_runs_nothing() {
+        let (directory, git) = repository();
+        let canary = directory.path().join("pwned");
+        let hook = directory.path().join(".git/hooks/reference-transaction");
+        fs::create_dir_all(hook.parent().unwrap()).unwrap();
+        fs::write(&hook, format!("#!/bin/sh\ntouch '{}'\n", canary.display())).unwrap();
+        std::os::unix::fs::PermissionsExt::set_mode(
+            &mut fs::metadata(&hook).unwrap().permissions(),
+            0o755,
+        );
+        fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let config = directory.path().join(".git/config");
+        let text = fs::read_to_string(&config).unwrap();
+        let monitor = format!("[core]\n\tfsmonitor = \"touch {}; false\"\n", canary.display());
+        fs::write(&config, text + &monitor).unwrap();
+        fs::write(directory.path().join("a"), "two\n").unwrap();
+        git.look().unwrap();
+        git.keep_work("r2", "partial").unwrap();
+        assert!(!canary.exists());
+    }
+
+    #[test]
+    fn there_may_be_no_repository() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(Git::around(directory.path()).is_none());
+    }
+}

@@ -1,0 +1,150 @@
+//! Drives any machine: decide, commit, then act.
+//!
+//! A machine takes an event; what it decided, the new state and the effects are written in one
+//! transaction; only then the caller performs the effects. Events that change nothing worth keeping
+//! are written with the next step, so that a journal can be replayed.
+
+use aldis_core::machine::Decision;
+use aldis_core::time::Timestamp;
+use aldis_store::{CommitError, Revision, Run, RunId, Step, Store};
+use serde::Serialize;
+
+use crate::driver::DriverError;
+use crate::secret;
+use crate::stored::{self, Machine};
+
+/// How often a step is tried again because somebody else was first.
+const TRIES_MAX: usize = 32;
+/// How many events are kept for the next step; older ones of the same kind give way.
+const PENDING_MAX: usize = 256;
+
+/// How a run began: the first event of its journal.
+#[derive(Debug, Serialize)]
+struct Began<'s, S> {
+    event: &'static str,
+    start: &'s S,
+}
+
+/// A run and what its machine knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Open<M: Machine> {
+    pub(crate) id: RunId,
+    pub(crate) project: String,
+    pub(crate) revision: Revision,
+    /// The fencing number under which steps are written, if any.
+    pub(crate) fence: Option<u64>,
+    pub(crate) state: M,
+    /// Events since the last step.
+    pending: Vec<(Timestamp, M::Event)>,
+}
+
+impl<M: Machine> Open<M> {
+    /// Begins a run in this state; `start` is what it was made of.
+    pub(crate) fn create(
+        store: &dyn Store,
+        now: Timestamp,
+        project: &str,
+        start: &impl Serialize,
+        state: M,
+    ) -> Result<Self, DriverError> {
+        let began = stored::event(&Began { event: "start", start }, None, now);
+        for _ in 0..TRIES_MAX {
+            let id = secret::run_id().map_err(DriverError::Random)?;
+            let mut step = stored::step(id.clone(), Revision(0), project, &state, now);
+            step.events.push(began.clone());
+            match store.commit(&step) {
+                Ok(committed) => {
+                    let (project, revision) = (project.to_owned(), committed.revision);
+                    let (fence, pending) = (None, Vec::new());
+                    return Ok(Self { id, project, revision, fence, state, pending });
+                }
+                // Another run has that name.
+                Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(DriverError::from_commit(error)),
+            }
+        }
+        Err(DriverError::Contended)
+    }
+
+    /// Reads a run.
+    pub(crate) fn load(run: Run) -> Result<Self, DriverError> {
+        let state = stored::state(&run)?;
+        let Run { id, revision, record, .. } = run;
+        let (fence, pending) = (None, Vec::new());
+        Ok(Self { id, project: record.project, revision, fence, state, pending })
+    }
+
+    /// Lets the machine take an event. Returns whether a step was written: then effects may be due.
+    pub(crate) fn advance(
+        &mut self,
+        store: &dyn Store,
+        now: Timestamp,
+        event: M::Event,
+    ) -> Result<bool, DriverError> {
+        let (mut effects, decision) = self.state.take(now, &event);
+        self.remember(now, event);
+        if decision.is_none() && effects.is_empty() {
+            return Ok(false);
+        }
+        let mut decisions: Vec<Decision> = decision.into_iter().collect();
+        for _ in 0..TRIES_MAX {
+            let step = self.step(now, &effects, &decisions);
+            match store.commit(&step) {
+                Ok(committed) => {
+                    self.revision = committed.revision;
+                    self.pending.clear();
+                    return Ok(true);
+                }
+                Err(CommitError::Conflict { .. }) => {
+                    (effects, decisions) = self.catch_up(store)?;
+                }
+                Err(error) => return Err(DriverError::from_commit(error)),
+            }
+        }
+        Err(DriverError::Contended)
+    }
+
+    /// Takes over what somebody else decided meanwhile, and takes the events since the last step
+    /// again. Returns what comes of those.
+    pub(crate) fn catch_up(
+        &mut self,
+        store: &dyn Store,
+    ) -> Result<(Vec<M::Effect>, Vec<Decision>), DriverError> {
+        let run = store.run(&self.id)?.ok_or(DriverError::Contended)?;
+        let (fence, pending) = (self.fence, std::mem::take(&mut self.pending));
+        *self = Self { fence, pending, ..Self::load(run)? };
+        let (mut effects, mut decisions) = (Vec::new(), Vec::new());
+        for (at, event) in &self.pending {
+            let (more, decision) = self.state.take(*at, event);
+            effects.extend(more);
+            decisions.extend(decision);
+        }
+        Ok((effects, decisions))
+    }
+
+    /// Keeps an event for the next step. A run of the same kind says no more than its last.
+    fn remember(&mut self, now: Timestamp, event: M::Event) {
+        let kind = |event: &M::Event| stored::event(event, None, now).kind;
+        let same = self.pending.last().is_some_and(|(_, last)| kind(last) == kind(&event));
+        if same && ["tick", "worked", "spent"].contains(&&*kind(&event)) {
+            self.pending.pop();
+        } else if self.pending.len() >= PENDING_MAX {
+            self.pending.remove(0);
+        }
+        self.pending.push((now, event));
+    }
+
+    fn step(&self, now: Timestamp, effects: &[M::Effect], decisions: &[Decision]) -> Step {
+        let mut step =
+            stored::step(self.id.clone(), self.revision, &self.project, &self.state, now);
+        step.fence = self.fence;
+        step.events.extend(self.pending.iter().map(|(at, event)| stored::event(event, None, *at)));
+        step.decisions.extend(decisions.iter().map(|decision| stored::decision(decision, now)));
+        let next = Revision(self.revision.0 + 1);
+        let effects = effects.iter().enumerate();
+        step.effects.extend(effects.map(|(number, wanted)| {
+            stored::effect(M::NAME, (&self.id, next, number), wanted, now)
+        }));
+        step
+    }
+}

@@ -1,0 +1,120 @@
+//! What an agent wrote, byte for byte, in files that do not grow for ever.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use aldis_store::RunId;
+
+/// How large a file becomes.
+const BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// How many files are kept, the one being written included.
+const FILES_MAX: usize = 4;
+/// The file being written, for a run with one agent. Older ones end in `.1`, `.2` and so on.
+const FILE: &str = "agent.log";
+
+/// The log of one run. A log that cannot be written is no reason to end a run.
+#[derive(Debug)]
+pub(crate) struct Logbook {
+    directory: PathBuf,
+    name: String,
+    file: Option<File>,
+    written: u64,
+    bytes_max: u64,
+}
+
+impl Logbook {
+    /// Opens the log of a run within the state directory, readable by its owner alone.
+    pub(crate) fn open(state: &Path, run: &RunId) -> Self {
+        Self::named(state, run, FILE.to_owned())
+    }
+
+    /// Opens the log of one of several agents of a run.
+    pub(crate) fn of_agent(state: &Path, run: &RunId, agent: u64) -> Self {
+        Self::named(state, run, format!("agent-{agent}.log"))
+    }
+
+    fn named(state: &Path, run: &RunId, name: String) -> Self {
+        let directory = state.join("logs").join(run.as_str());
+        let _there = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+        let mut logbook = Self { directory, name, file: None, written: 0, bytes_max: BYTES_MAX };
+        logbook.reopen();
+        logbook
+    }
+
+    /// Returns the file, if it can be written.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        self.file.as_ref().map(|_| self.directory.join(&self.name))
+    }
+
+    /// Appends what was written.
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        if self.written >= self.bytes_max {
+            self.rotate();
+        }
+        if let Some(file) = &mut self.file {
+            // A full disk must not end the run; the store says it when it matters.
+            let _kept = file.write_all(bytes);
+            self.written += bytes.len() as u64;
+        }
+    }
+
+    fn rotate(&mut self) {
+        self.file = None;
+        let name = |number: usize| match number {
+            0 => self.directory.join(&self.name),
+            _ => self.directory.join(format!("{}.{number}", self.name)),
+        };
+        for number in (0..FILES_MAX - 1).rev() {
+            let _moved = fs::rename(name(number), name(number + 1));
+        }
+        self.reopen();
+    }
+
+    fn reopen(&mut self) {
+        let opened = || -> io::Result<(File, u64)> {
+            let path = self.directory.join(&self.name);
+            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+            let written = file.metadata()?.len();
+            Ok((file, written))
+        };
+        if let Ok((file, written)) = opened() {
+            (self.file, self.written) = (Some(file), written);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Files that give way to newer ones.
+
+    use super::*;
+
+    #[test]
+    fn old_files_give_way() {
+        let state = tempfile::tempdir().unwrap();
+        let run = RunId::new("r1").unwrap();
+        let mut logbook = Logbook { bytes_max: 10, ..Logbook::open(state.path(), &run) };
+        for number in 0..10 {
+            logbook.write(format!("line {number} is long enough\n").as_bytes());
+        }
+        let directory = state.path().join("logs/r1");
+        let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap();
+        assert_eq!(read("agent.log"), "line 9 is long enough\n");
+        assert_eq!(read("agent.log.3"), "line 6 is long enough\n");
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), FILES_MAX);
+        // A run that goes on appends.
+        drop(logbook);
+        Logbook::open(state.path(), &run).write(b"more\n");
+        assert_eq!(read("agent.log"), "line 9 is long enough\nmore\n");
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_is_done_without() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut logbook = Logbook::open(file.path(), &RunId::new("r1").unwrap());
+        logbook.write(b"x");
+        assert_eq!(logbook.path(), None);
+    }
+}

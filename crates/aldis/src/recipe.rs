@@ -1,0 +1,101 @@
+//! How an agent is started: its program, how it gets its prompt, what it writes.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::Path;
+
+use aldis_core::transcript::Input as Written;
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use crate::error::CommandError;
+use crate::supervise::{Agent, Input, Launch, StartError};
+
+/// How an agent gets its prompt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PromptBy {
+    /// As the last argument
+    Argument,
+    /// In a file whose name is the last argument
+    File,
+    /// On standard input
+    #[default]
+    Stdin,
+}
+
+/// How to start an agent.
+#[derive(Clone, Debug)]
+pub(crate) struct Recipe {
+    /// The program and its arguments.
+    pub(crate) command: Vec<OsString>,
+    /// How it gets its prompt.
+    pub(crate) prompt: PromptBy,
+    /// Whether it runs on a terminal.
+    pub(crate) pty: bool,
+    /// What kind of output it writes.
+    pub(crate) input: Written,
+}
+
+/// An agent that was started, with what it needs for as long as it runs.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) agent: Agent,
+    /// Holds the prompt for as long as the agent may read it.
+    pub(crate) prompt: Option<NamedTempFile>,
+}
+
+impl Recipe {
+    /// Starts the agent with a prompt, in a directory, with these variables beside ours.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be started, with what to do about it.
+    pub(crate) fn start(
+        &self,
+        prompt: &str,
+        directory: &Path,
+        variables: &[(&str, &str)],
+    ) -> Result<Started, CommandError> {
+        let mut words = self.command.iter().cloned();
+        let mut launch = Launch::new(words.next().unwrap_or_default());
+        launch.args = words.collect();
+        directory.clone_into(&mut launch.cwd);
+        launch.terminal = self.pty;
+        launch.environment.set =
+            variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let mut file = None;
+        match self.prompt {
+            PromptBy::Stdin => launch.input = Input::Text(prompt.as_bytes().to_vec()),
+            PromptBy::Argument => launch.args.push(prompt.into()),
+            PromptBy::File => {
+                let written = written(prompt)?;
+                launch.args.push(written.path().into());
+                file = Some(written);
+            }
+        }
+        Ok(Started { agent: start(&launch)?, prompt: file })
+    }
+}
+
+/// Starts a process, in words for people if that fails.
+///
+/// # Errors
+///
+/// Fails with what to do about it.
+pub(crate) fn start(launch: &Launch) -> Result<Agent, CommandError> {
+    Agent::start(launch).map_err(|error: StartError| {
+        let failed = CommandError::new(error.to_string());
+        match error.help() {
+            Some(help) => failed.with_help(help),
+            None => failed,
+        }
+    })
+}
+
+fn written(prompt: &str) -> Result<NamedTempFile, CommandError> {
+    let failed = |error| CommandError::new(format!("writing the prompt to a file: {error}"));
+    let mut file = NamedTempFile::with_prefix("aldis-prompt-").map_err(failed)?;
+    file.write_all(prompt.as_bytes()).map_err(failed)?;
+    Ok(file)
+}

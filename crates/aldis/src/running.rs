@@ -1,0 +1,427 @@
+//! Supervises one agent for the `run` machine: performs its effects, and tells it what happens.
+//!
+//! The machine decides and the store remembers; this is only hands and ears. Other processes may
+//! decide about the same run (`aldis pause`, `abort`, `answer`): their steps are noticed in the
+//! store, and their effects are performed here like our own.
+
+mod hands;
+mod live;
+mod person;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use aldis_core::machine::run::{Effect, Ending, Event, Exit, Heard, Notice, State, Tree, Usage};
+use aldis_core::time::Timestamp;
+use aldis_core::transcript::facts::{Fact, Zone};
+use aldis_core::{Finding, Origin, Role, Rules};
+use aldis_store::{EffectFilter, Lease, Store};
+
+use self::hands::Job;
+pub(crate) use self::live::{Live, Manner};
+use self::person::Person;
+use crate::clock::{self, SteadyClock};
+use crate::config::Notify;
+use crate::ear::{Ear, Said};
+use crate::error::CommandError;
+use crate::git::Git;
+use crate::journal::Open;
+use crate::logbook::Logbook;
+use crate::notices::{Message, Notices};
+use crate::recipe::Recipe;
+use crate::supervise::{Interrupts, Output};
+use crate::taking;
+
+/// How long to wait for something to happen, and how often others are looked for.
+const PAUSE: Duration = Duration::from_millis(200);
+/// How often the machine is told that time passes.
+const TICK: Duration = Duration::from_secs(1);
+/// How often the work tree is looked at while the agent works.
+const LOOK: Duration = Duration::from_secs(10);
+/// How often the lease is renewed.
+const RENEW: Duration = Duration::from_secs(10);
+
+/// What to run, and how.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// How the agent is started.
+    pub(crate) recipe: Recipe,
+    /// The check of a claim, for a shell.
+    pub(crate) verify: Option<String>,
+    /// Who is told of notices.
+    pub(crate) notify: Notify,
+    /// Where it works.
+    pub(crate) directory: PathBuf,
+    /// What it speaks.
+    pub(crate) rules: Rules,
+    /// The zone of clock times that name none.
+    pub(crate) zone: Zone,
+    /// Whether a person at the terminal may be asked.
+    pub(crate) ask_here: bool,
+}
+
+/// A run being supervised.
+pub(crate) struct Supervisor<'p> {
+    plan: &'p Plan,
+    store: &'p dyn Store,
+    open: Open<State>,
+    lease: Lease,
+    interrupts: Interrupts,
+    clock: SteadyClock,
+    git: Option<Git>,
+    live: Live,
+    notices: Notices,
+    log: Logbook,
+    person: Person,
+    job: Option<Job<'p>>,
+    /// When the job must have ended.
+    deadline: Option<Duration>,
+    /// Whether something may have been decided that was not done yet.
+    due: bool,
+    rounds: Rounds,
+}
+
+/// When what is done again and again was done last.
+#[derive(Debug, Default)]
+struct Rounds {
+    others: Duration,
+    tick: Duration,
+    look: Duration,
+    renewal: Duration,
+}
+
+/// Whether it is time again; then it counts as done now.
+fn again(last: &mut Duration, every: Duration, boot: Duration) -> bool {
+    let due = boot.saturating_sub(*last) >= every;
+    if due {
+        *last = boot;
+    }
+    due
+}
+
+impl<'p> Supervisor<'p> {
+    /// Takes a run over, and ends what a dead supervisor left of its agent.
+    ///
+    /// # Errors
+    ///
+    /// Fails if somebody else supervises it, or the system lacks something.
+    pub(crate) fn new(
+        plan: &'p Plan,
+        store: &'p dyn Store,
+        mut open: Open<State>,
+        (live, log): (Live, Logbook),
+    ) -> Result<Self, CommandError> {
+        let notices = Notices::new(&plan.notify, &plan.directory)?;
+        let clock = SteadyClock::start();
+        let lease = taking::lease(store, &open.id, clock.now())?;
+        open.fence = Some(lease.fence);
+        open.state.agent.iter().for_each(|agent| taking::end_orphan(agent));
+        let interrupts = Interrupts::listen()
+            .map_err(|error| CommandError::new(format!("listening for Ctrl-C: {error}")))?;
+        let person = if plan.ask_here { Person::look() } else { Person::absent() };
+        let rounds = Rounds { renewal: clock::since_boot(), ..Rounds::default() };
+        let git = Git::around(&plan.directory);
+        let (job, deadline, due) = (None, None, true);
+        Ok(Self {
+            plan,
+            store,
+            open,
+            lease,
+            interrupts,
+            clock,
+            git,
+            live,
+            notices,
+            log,
+            person,
+            job,
+            deadline,
+            due,
+            rounds,
+        })
+    }
+
+    /// Supervises until the run ends.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does or the agent cannot be started. The run can be continued.
+    pub(crate) fn drive(mut self, first: Event) -> Result<Ending, CommandError> {
+        let program = self.plan.recipe.command.first().cloned().unwrap_or_default();
+        let verify = self.plan.verify.as_deref();
+        self.live.begin(&self.open.id, &self.open.state, &program.to_string_lossy(), verify);
+        self.advance(first)?;
+        loop {
+            self.perform()?;
+            if let Some(ending) = self.open.state.ending() {
+                let (now, log) = (self.now(), self.log.path());
+                for problem in self.notices.finish() {
+                    self.live.problem(now, &problem);
+                }
+                self.live.ended(now, &self.open.state, ending, log.as_deref());
+                // Whoever comes next need not wait for the lease to run out.
+                let _released = self.store.release_lease(&self.lease);
+                return Ok(ending);
+            }
+            self.listen()?;
+            self.attend()?;
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn advance(&mut self, event: Event) -> Result<(), CommandError> {
+        let now = self.now();
+        let before = self.open.state.clone();
+        self.due |= self.open.advance(self.store, now, event)?;
+        self.live.changed(now, &before, &self.open.state);
+        Ok(())
+    }
+
+    /// Performs what was decided, by us or by others, in order.
+    fn perform(&mut self) -> Result<(), CommandError> {
+        while std::mem::take(&mut self.due) {
+            let filter =
+                EffectFilter { run: Some(self.open.id.clone()), due_by: self.now(), limit: 1 };
+            let Some(effect) = self.store.pending_effects(&filter)?.into_iter().next() else {
+                return Ok(());
+            };
+            let Ok(wanted) = serde_json::from_str::<Effect>(&effect.body) else {
+                self.store.effect_failed(&effect.key, None, "not understood")?;
+                self.due = true;
+                continue;
+            };
+            let next = self.act(&effect.key, wanted)?;
+            self.store.effect_done(&effect.key)?;
+            self.due = true;
+            if let Some(event) = next {
+                self.advance(event)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does one thing. Returns what is known right away.
+    fn act(&mut self, key: &str, effect: Effect) -> Result<Option<Event>, CommandError> {
+        match effect {
+            Effect::Start { prompt, .. } => return self.start_agent(&prompt).map(Some),
+            Effect::Check => return self.start_check(),
+            Effect::End { grace } => {
+                if let Some(job) = &self.job {
+                    job.agent.interrupt();
+                    let grace = Duration::from_secs(grace);
+                    self.deadline = Some(clock::since_boot().saturating_add(grace));
+                }
+            }
+            Effect::Suspend => self.job.iter().for_each(|job| job.agent.suspend()),
+            Effect::Continue => self.job.iter().for_each(|job| job.agent.resume()),
+            Effect::Look => return Ok(Some(Event::Looked(self.look()))),
+            Effect::Ask { id, text } => self.live.question(self.now(), &id, &text),
+            Effect::KeepWork => self.keep_work(),
+            Effect::Notice { notice, text } => {
+                self.notify(key, notice, text);
+            }
+            Effect::Finish { .. } => {}
+        }
+        Ok(None)
+    }
+
+    /// Tells everybody who wants to know. `key` names the effect, also when it is done again.
+    fn notify(&mut self, key: &str, notice: Notice, text: String) {
+        let at = self.now();
+        if self.notices.ring(notice) {
+            self.live.notice(at, notice, &text);
+        }
+        let (id, run) = (key.replace('/', "-"), self.open.id.to_string());
+        let project = self.plan.directory.file_name().unwrap_or_default();
+        let project = project.to_string_lossy().into_owned();
+        self.notices.tell(&Message { id, at, run, project, notice, text });
+    }
+
+    fn start_agent(&mut self, prompt: &str) -> Result<Event, CommandError> {
+        let ear = Ear::new(&self.plan.rules, self.plan.recipe.input, self.plan.zone.clone());
+        let job = Job::agent(self.plan, prompt, ear);
+        let job = match job {
+            Ok(job) => job,
+            Err(error) => {
+                // The run ends as crashed; the words are for the one who waits.
+                self.live.problem(self.now(), &error.to_string());
+                return Ok(Event::Exited(Exit { code: Some(127), signal: None }));
+            }
+        };
+        let agent = serde_json::to_string(job.agent.identity()).unwrap_or_default();
+        self.job = Some(job);
+        self.deadline = None;
+        Ok(Event::Launched { agent })
+    }
+
+    fn start_check(&mut self) -> Result<Option<Event>, CommandError> {
+        let Some(verify) = &self.plan.verify else {
+            return Ok(Some(Event::Checked { passed: true, output: String::new() }));
+        };
+        self.live.checking(self.now(), verify);
+        match Job::check(self.plan, verify) {
+            Ok(job) => {
+                self.job = Some(job);
+                let most = Duration::from_secs(self.open.state.config.iteration_timeout);
+                self.deadline = Some(clock::since_boot().saturating_add(most));
+                Ok(None)
+            }
+            Err(error) => Ok(Some(Event::Checked { passed: false, output: error.to_string() })),
+        }
+    }
+
+    fn look(&self) -> Tree {
+        let looked = self.git.as_ref().map(Git::look);
+        looked.and_then(Result::ok).unwrap_or_default()
+    }
+
+    fn keep_work(&mut self) {
+        let Some(git) = &self.git else { return };
+        let now = self.now();
+        let message = format!("Partial work of run {}", self.open.id);
+        match git.keep_work(self.open.id.as_str(), &message) {
+            Ok(Some(branch)) => self.live.kept(now, &branch),
+            Ok(None) => {}
+            Err(error) => {
+                self.live.problem(now, &format!("the partial work was not kept: {error}"));
+            }
+        }
+    }
+
+    /// Waits for what the agent or the check does next.
+    fn listen(&mut self) -> Result<(), CommandError> {
+        let Some(job) = &mut self.job else {
+            std::thread::sleep(PAUSE);
+            return Ok(());
+        };
+        let now = self.clock.now();
+        let mut said = Vec::new();
+        match job.agent.next(PAUSE) {
+            None => {}
+            Some(Output::Stdout(bytes)) => {
+                self.log.write(&bytes);
+                job.hear(&bytes, now, &mut said);
+            }
+            Some(Output::Stderr(bytes)) => {
+                self.log.write(&bytes);
+                job.overhear(&bytes);
+                self.live.aside(&bytes);
+            }
+            Some(Output::Closed) => job.closed = true,
+            Some(Output::Exited(exit)) => {
+                job.exit = Some(Exit { code: exit.code, signal: exit.signal });
+            }
+            Some(Output::Stopped) => self.live.problem(now, "the agent has stopped itself"),
+        }
+        let over = job.closed && job.exit.is_some();
+        self.tell(said)?;
+        if over { self.end_job(Duration::ZERO) } else { Ok(()) }
+    }
+
+    /// Tells the machine what was said.
+    fn tell(&mut self, said: Vec<Said>) -> Result<(), CommandError> {
+        let mut signals = Vec::new();
+        for said in said {
+            match said {
+                Said::Finding { finding, message } => match *finding {
+                    Finding::Signal(signal) => signals.push(Heard::new(&signal, message)),
+                    Finding::NearMiss(miss) => self.advance(Event::Missed { hint: miss.hint() })?,
+                },
+                Said::Fact(fact) => self.note(fact)?,
+                Said::Text { origin, text, .. } => self.live.said(&origin, &text),
+            }
+        }
+        if signals.is_empty() { Ok(()) } else { self.advance(Event::Heard { said: signals }) }
+    }
+
+    /// Tells the machine what the host said about itself.
+    fn note(&mut self, fact: Fact) -> Result<(), CommandError> {
+        let now = self.now();
+        let event = match fact {
+            Fact::Tool { name } => {
+                self.live.said(&Origin::new(Role::Tool), &format!("[{name}]"));
+                Event::Worked
+            }
+            Fact::Spent { tokens, micro_dollars } => Event::Spent(Usage { tokens, micro_dollars }),
+            Fact::Retrying { what, .. } => {
+                self.live.host(now, &format!("the host tries again: {what}"));
+                Event::Retrying { what }
+            }
+            Fact::Limited { what, until } => Event::Limited { what, until },
+            Fact::Failed { what } => {
+                self.live.problem(now, &what);
+                Event::Refused { what }
+            }
+            Fact::Session(_) | Fact::Ended { .. } => return Ok(()),
+        };
+        self.advance(event)
+    }
+
+    /// Ends the job with all that belongs to it, and tells the machine how it ended.
+    fn end_job(&mut self, grace: Duration) -> Result<(), CommandError> {
+        let Some(job) = self.job.take() else { return Ok(()) };
+        self.deadline = None;
+        let (said, over) = job.end(grace, self.clock.now());
+        self.tell(said)?;
+        if let Event::Checked { passed, .. } = &over {
+            self.live.checked(self.clock.now(), *passed);
+        }
+        self.advance(over)
+    }
+
+    /// Minds the time, the user, the store and the lease.
+    fn attend(&mut self) -> Result<(), CommandError> {
+        let boot = clock::since_boot();
+        let asked = self.interrupts.take();
+        if asked.interrupt + asked.terminate > 0 {
+            self.interrupted()?;
+        }
+        if self.deadline.is_some_and(|deadline| boot >= deadline) {
+            self.end_job(Duration::from_secs(1))?;
+        }
+        for problem in self.notices.problems() {
+            self.live.problem(self.clock.now(), &problem);
+        }
+        if again(&mut self.rounds.others, PAUSE, boot) {
+            self.heed_others()?;
+        }
+        if again(&mut self.rounds.renewal, RENEW, boot) {
+            self.lease = self.store.renew_lease(&self.lease, self.now(), taking::LEASE)?;
+        }
+        if self.job.is_some() && again(&mut self.rounds.look, LOOK, boot) {
+            let tree = self.look();
+            self.advance(Event::Looked(tree))?;
+        }
+        if again(&mut self.rounds.tick, TICK, boot) {
+            self.advance(Event::Tick)?;
+            self.live.draw(self.now(), &self.open.state);
+        }
+        Ok(())
+    }
+
+    /// Notices what the person at the terminal and other processes want.
+    fn heed_others(&mut self) -> Result<(), CommandError> {
+        if let Some(event) = self.person.attend(&self.open.state) {
+            self.advance(event)?;
+        }
+        let stored = self.store.run(&self.open.id)?;
+        if stored.is_some_and(|run| run.revision != self.open.revision) {
+            let before = self.open.state.clone();
+            self.open.catch_up(self.store)?;
+            self.due = true;
+            self.live.changed(self.now(), &before, &self.open.state);
+        }
+        Ok(())
+    }
+
+    /// The first time the agent is asked to stop; the second time it is ended.
+    fn interrupted(&mut self) -> Result<(), CommandError> {
+        if self.deadline.is_some() {
+            return self.end_job(Duration::ZERO);
+        }
+        self.advance(Event::Abort { by: "Ctrl-C".to_owned() })
+    }
+}

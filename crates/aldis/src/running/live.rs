@@ -1,0 +1,303 @@
+//! What a supervised run shows while it goes on: what happened, the agent's words, and on a
+//! terminal one line at the bottom that says how it stands.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aldis_core::machine::run::{Ending, Notice, State, Status};
+use aldis_core::machine::stagnation::Level;
+use aldis_core::redact::{Redactor, redact};
+use aldis_core::time::Timestamp;
+use aldis_core::{Dialect, Origin, Parser, Role};
+use aldis_store::RunId;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::display;
+use crate::json;
+use crate::paint::Paint;
+use crate::show::elapsed;
+use crate::wire::run::LiveForm;
+
+/// How wide the bar is.
+const BAR: usize = 20;
+/// How much of a title is shown.
+const TITLE_MAX: usize = 60;
+
+/// How much is shown, and in which form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// Whether colours are.
+    pub(crate) color: bool,
+    /// Whether the agent's words are not.
+    pub(crate) quiet: bool,
+    /// Whether programs read it.
+    pub(crate) json: bool,
+    /// Whether a person looks at a terminal.
+    pub(crate) terminal: bool,
+}
+
+/// Where things are shown.
+pub(crate) struct Live {
+    out: Box<dyn Write>,
+    manner: Manner,
+    paint: Paint,
+    /// The line at the bottom.
+    bar: ProgressBar,
+    /// Takes signals out of what is shown.
+    parser: Parser,
+    /// Takes secrets out of it.
+    redactor: Redactor,
+    run: String,
+    /// When the run began; times are shown since then.
+    began: Timestamp,
+}
+
+impl Live {
+    pub(crate) fn new(out: Box<dyn Write>, manner: Manner, dialect: &Arc<Dialect>) -> Self {
+        let parser = Parser::new(Arc::clone(dialect));
+        let bar = if manner.terminal && !manner.json {
+            ProgressBar::new_spinner().with_style(
+                ProgressStyle::with_template("{msg}")
+                    .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+            )
+        } else {
+            ProgressBar::hidden()
+        };
+        let (run, began) = (String::new(), Timestamp::from_millis(0));
+        let (paint, redactor) = (Paint { on: manner.color }, Redactor::default());
+        Self { out, manner, paint, bar, parser, redactor, run, began }
+    }
+
+    /// Says what begins.
+    pub(super) fn begin(
+        &mut self,
+        run: &RunId,
+        state: &State,
+        program: &str,
+        verify: Option<&str>,
+    ) {
+        run.as_str().clone_into(&mut self.run);
+        self.began = state.started_at;
+        let title = display::excerpt(state.task.trim(), TITLE_MAX);
+        let check = verify.map(|verify| format!(", verify: {}", display::line(verify)));
+        let how = format!(
+            "{}, {}{}",
+            display::line(program),
+            display::line(&state.dialect),
+            check.unwrap_or_default()
+        );
+        if self.manner.json {
+            self.event("begin", state.started_at, &title);
+        } else {
+            let head = format!(
+                "{} {}  {}   {}",
+                self.paint.good("●"),
+                self.paint.strong(run),
+                self.paint.strong(title),
+                self.paint.dim(how)
+            );
+            self.print(&head);
+        }
+    }
+
+    /// Says what changed in the run.
+    pub(super) fn changed(&mut self, now: Timestamp, before: &State, after: &State) {
+        if before.iteration != after.iteration {
+            let text = format!("iteration {}/{}", after.iteration, after.config.max_iterations);
+            self.event("iteration", now, &text);
+        }
+        if before.progress != after.progress || before.phase != after.phase {
+            let phase = after.phase.as_deref().unwrap_or_default();
+            let percent = after.progress.map(|percent| format!("{percent} %")).unwrap_or_default();
+            self.event("progress", now, format!("progress {percent} {phase}").trim());
+        }
+        if before.status != after.status
+            && let Some(text) = standing(&after.status)
+        {
+            self.event("status", now, &text);
+        }
+        let (was, is) = (before.monitor.level(), after.monitor.level());
+        if was != is && is == Level::None {
+            self.event("stagnation", now, "the work moves again");
+        }
+    }
+
+    /// Draws the line at the bottom.
+    pub(super) fn draw(&self, now: Timestamp, state: &State) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        // Where a person is asked, the line they type on is the last one.
+        let asks = matches!(state.status, Status::Asking | Status::Paused { stagnated: true });
+        self.bar.set_message(if asks { String::new() } else { bottom(self.paint, now, state) });
+        self.bar.tick();
+    }
+
+    /// Shows what was said: the agent's own words plainly, everybody else's dimmed.
+    pub(super) fn said(&mut self, origin: &Origin, text: &str) {
+        if self.manner.quiet || self.manner.json {
+            return;
+        }
+        let stripped = if origin.may_signal() { self.parser.strip(text) } else { text.into() };
+        let own = origin.role == Role::Assistant && !origin.sidechain;
+        let mut shown = String::new();
+        for line in stripped.lines().filter(|line| !line.trim().is_empty()) {
+            let line = display::line(&self.redactor.line(line));
+            if !shown.is_empty() {
+                shown.push('\n');
+            }
+            shown.push_str("         ");
+            shown.push_str(&if own { line } else { self.paint.dim(line).to_string() });
+        }
+        if !shown.is_empty() {
+            self.print(&shown);
+        }
+    }
+
+    /// Shows what was written to standard error.
+    pub(super) fn aside(&mut self, bytes: &[u8]) {
+        self.said(&Origin::new(Role::Host), &String::from_utf8_lossy(bytes));
+    }
+
+    pub(super) fn checking(&mut self, now: Timestamp, verify: &str) {
+        self.event("check", now, &format!("done claimed; checking: {verify}"));
+    }
+
+    pub(super) fn checked(&mut self, now: Timestamp, passed: bool) {
+        let text =
+            if passed { "the check passed" } else { "the check failed: going on with its output" };
+        self.event("check", now, text);
+    }
+
+    pub(super) fn question(&mut self, now: Timestamp, id: &str, text: &str) {
+        self.event("question", now, &format!("{text}\n         aldis answer {id} TEXT"));
+    }
+
+    pub(super) fn notice(&mut self, now: Timestamp, notice: Notice, text: &str) {
+        // The end has a line of its own, and a question too.
+        if self.manner.json || !matches!(notice, Notice::RunEnded | Notice::Question) {
+            self.event(notice.as_str(), now, text);
+        }
+    }
+
+    pub(super) fn host(&mut self, now: Timestamp, text: &str) {
+        self.event("host", now, text);
+    }
+
+    pub(super) fn kept(&mut self, now: Timestamp, branch: &str) {
+        self.event("kept", now, &format!("uncommitted work is on branch {branch}"));
+    }
+
+    pub(super) fn problem(&mut self, now: Timestamp, text: &str) {
+        self.event("problem", now, text);
+    }
+
+    /// Says how it ended, and where to read more.
+    pub(super) fn ended(
+        &mut self,
+        now: Timestamp,
+        state: &State,
+        ending: Ending,
+        log: Option<&Path>,
+    ) {
+        self.bar.finish_and_clear();
+        if self.manner.json {
+            self.event("ended", now, ending.as_str());
+            return;
+        }
+        let checked = if state.config.verify { "done and verified" } else { "done" };
+        let (mark, what) = match ending {
+            Ending::Done => (self.paint.good("✔"), checked.to_owned()),
+            _ => (self.paint.bad("✘"), ending.as_str().replace('_', " ")),
+        };
+        let count = state.iteration;
+        let plural = if count == 1 { "" } else { "s" };
+        let took = elapsed(Duration::from_millis(state.worked(now)));
+        let cost = cost(state).map(|cost| format!(", {cost}")).unwrap_or_default();
+        let what = self.paint.strong(what);
+        let log = log.map(|log| format!(" · output in {}", display::line(&log.to_string_lossy())));
+        let log = log.unwrap_or_default();
+        let line = format!(
+            "{mark} {what} after {count} iteration{plural}, {took}{cost}\n  aldis why {run} · aldis log {run}{log}",
+            run = self.run
+        );
+        self.print(&line);
+    }
+
+    fn event(&mut self, kind: &str, now: Timestamp, text: &str) {
+        let text = &*redact(text);
+        if self.manner.json {
+            let form = LiveForm::new(kind, &self.run, now, text);
+            let _shown = json::write_line(&mut self.out, &form);
+            let _flushed = self.out.flush();
+            return;
+        }
+        let since = elapsed(now.since(self.began));
+        let text = display::lines(text);
+        let line = match kind {
+            "problem" => format!("  {since}  {}", self.paint.bad(text)),
+            "host" => format!("  {since}  {}", self.paint.dim(text)),
+            "stagnation_warn" | "stagnation_pause" | "stagnation_abort" | "question" => {
+                format!("  {since}  {}", self.paint.warn(text))
+            }
+            _ => format!("  {since}  {text}"),
+        };
+        self.print(&line);
+    }
+
+    /// Prints above the line at the bottom. Nobody is left to show it to when that fails.
+    fn print(&mut self, text: &str) {
+        let out = &mut self.out;
+        self.bar.suspend(|| {
+            let _shown = writeln!(out, "{text}");
+            let _flushed = out.flush();
+        });
+    }
+}
+
+/// What a state means for who watches; nothing for those that go by in a moment.
+fn standing(status: &Status) -> Option<String> {
+    Some(match status {
+        Status::Paused { stagnated: true } => {
+            "suspended until `aldis resume` or `aldis abort`".to_owned()
+        }
+        Status::Paused { stagnated: false } => "suspended".to_owned(),
+        Status::Limited { until } => format!("waits for the service until {until}"),
+        Status::Asking => "waits for an answer".to_owned(),
+        Status::Ending { .. } => "asked the agent to stop".to_owned(),
+        _ => return None,
+    })
+}
+
+/// The line at the bottom: iteration, phase, bar, percent, time, cost.
+fn bottom(paint: Paint, now: Timestamp, state: &State) -> String {
+    let bar = |percent: u8| {
+        let full = (usize::from(percent) * BAR / 100).min(BAR);
+        let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR - full));
+        format!("{} {percent:>3} %", paint.good(bar))
+    };
+    let status = (state.status != Status::Working).then(|| paint.warn(state.status.name()));
+    let level = Some(state.monitor.level()).filter(|level| *level != Level::None);
+    let parts = [
+        Some(format!("  iteration {}/{}", state.iteration, state.config.max_iterations)),
+        state.phase.as_deref().map(|phase| display::excerpt(phase, BAR)),
+        state.progress.map(bar),
+        Some(elapsed(Duration::from_millis(state.worked(now)))),
+        cost(state),
+        status.map(|status| status.to_string()),
+        level.map(|level| paint.warn(format!("stagnation: {}", level.as_str())).to_string()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
+}
+
+fn cost(state: &State) -> Option<String> {
+    let cost = state.cost();
+    let cents = cost.micro_dollars.div_ceil(10_000);
+    match (cost.tokens, cents) {
+        (0, 0) => None,
+        (tokens, 0) => Some(format!("{tokens} tokens")),
+        _ => Some(format!("${}.{:02}", cents / 100, cents % 100)),
+    }
+}

@@ -1,0 +1,312 @@
+//! What to start, where, with what; and why it could not be started.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+/// The variable that marks every process of an agent, for finding those that were left.
+pub(super) const MARK_VARIABLE: &str = "ALDIS_SUPERVISED";
+/// Our own variables that agents get all the same: their hooks must find the same state.
+const OWN_PASSED: &[&str] = &["ALDIS_STATE_DIR", "ALDIS_NOW"];
+/// How our own variables start.
+const OWN_PREFIX: &[u8] = b"ALDIS_";
+/// The longest line that a terminal passes on.
+pub(super) const TERMINAL_LINE_MAX: usize = 4095;
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The program, as a path or as a name to look up in the agent's `PATH`.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// What it sees of our environment.
+    pub environment: Environment,
+    /// What it reads on standard input.
+    pub input: Input,
+    /// Whether it runs on a terminal (of 1000 columns) instead of pipes. Then output and errors
+    /// are one stream.
+    pub terminal: bool,
+    /// Whether to use a control group if the system allows it. Without, the same is done by
+    /// walking the tree of processes.
+    pub control_group: bool,
+    /// The program whose hidden command `supervised-exec` keeps the agent: by default this one.
+    pub keeper: Option<PathBuf>,
+}
+
+impl Launch {
+    /// Starts a description: no arguments, no input, pipes, in this directory.
+    pub fn new(program: impl Into<OsString>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            cwd: PathBuf::from("."),
+            environment: Environment::default(),
+            input: Input::Empty,
+            terminal: false,
+            control_group: true,
+            keeper: None,
+        }
+    }
+}
+
+/// What an agent reads on its standard input.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing: it is at its end at once (on a terminal: nobody ever types).
+    #[default]
+    Empty,
+    /// This, and then the end. On a terminal it is typed, so a line may have 4095 bytes.
+    Text(Vec<u8>),
+}
+
+/// What an agent sees of our environment.
+///
+/// By default everything but our own variables. Of those only `ALDIS_STATE_DIR` and `ALDIS_NOW`
+/// are passed on, so that hooks within the agent find the same state.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// The names to inherit, if not all.
+    pub inherit: Option<Vec<OsString>>,
+    /// What is set besides, over what is inherited.
+    pub set: Vec<(OsString, OsString)>,
+}
+
+impl Environment {
+    /// Returns the variables an agent starts with.
+    pub(super) fn resolve(&self, mark: &str) -> Vec<(OsString, OsString)> {
+        let mut variables: Vec<(OsString, OsString)> =
+            env::vars_os().filter(|(name, _)| self.inherits(name)).collect();
+        let set = self.set.iter().cloned();
+        // An agent within an agent is marked by both.
+        let outer = env::var_os(MARK_VARIABLE).map(|outer| outer.to_string_lossy().into_owned());
+        let mark = outer.map_or_else(|| mark.to_owned(), |outer| format!("{outer}:{mark}"));
+        for (name, value) in set.chain([(MARK_VARIABLE.into(), mark.into())]) {
+            variables.retain(|(known, _)| *known != name);
+            variables.push((name, value));
+        }
+        variables
+    }
+
+    fn inherits(&self, name: &OsStr) -> bool {
+        match &self.inherit {
+            Some(names) => names.iter().any(|listed| listed == name),
+            None => {
+                !name.as_bytes().starts_with(OWN_PREFIX)
+                    || OWN_PASSED.iter().any(|passed| name == *passed)
+            }
+        }
+    }
+}
+
+/// Why an agent could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// There is no such program.
+    #[error("there is no program `{program}`")]
+    NotFound {
+        /// As it was given.
+        program: String,
+        /// Whether it was looked up in `PATH`.
+        searched: bool,
+    },
+    /// The file is there and may not be run.
+    #[error("`{program}` is not executable")]
+    NotExecutable {
+        /// As it was given.
+        program: String,
+    },
+    /// The system does not know how to run the file.
+    #[error("`{program}` is no program that this system can run")]
+    NotAProgram {
+        /// As it was given.
+        program: String,
+    },
+    /// The program that the first line of a script names is missing.
+    #[error("`{program}` needs an interpreter that is not there")]
+    NoInterpreter {
+        /// As it was given.
+        program: String,
+    },
+    /// There is no such directory to work in.
+    #[error("there is no directory `{}`", path.display())]
+    NoDirectory {
+        /// As it was given.
+        path: PathBuf,
+    },
+    /// Arguments and environment are larger than the system allows.
+    #[error("the arguments of `{program}` are too long")]
+    TooLong {
+        /// As it was given.
+        program: String,
+    },
+    /// A line of the input is longer than a terminal passes on.
+    #[error("a line of the input has {length} bytes and a terminal passes on {TERMINAL_LINE_MAX}")]
+    LineTooLong {
+        /// How long the line is.
+        length: usize,
+    },
+    /// The process that keeps the agent did not do its part.
+    #[error("the keeper of `{program}` did not start it")]
+    Keeper {
+        /// As it was given.
+        program: String,
+    },
+    /// Something else.
+    #[error("`{program}` could not be started: {error}")]
+    System {
+        /// As it was given.
+        program: String,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl StartError {
+    /// Returns what to do about it.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            Self::NotFound { searched: true, .. } => {
+                "install it, or give its full path; names are looked up in PATH".to_owned()
+            }
+            Self::NotFound { searched: false, .. } => "check the path".to_owned(),
+            Self::NotExecutable { program } => format!("run `chmod +x {program}`"),
+            Self::NotAProgram { .. } => {
+                "a script must start with a line such as `#!/bin/sh`".to_owned()
+            }
+            Self::NoInterpreter { .. } => {
+                "install what the first line of the script names".to_owned()
+            }
+            Self::NoDirectory { .. } => "create it, or choose another".to_owned(),
+            Self::TooLong { .. } => {
+                "give the prompt on standard input or in a file instead".to_owned()
+            }
+            Self::LineTooLong { .. } => "use pipes, or give the prompt in a file".to_owned(),
+            Self::Keeper { .. } => {
+                "see whether `aldis --version` works, and whether memory is left".to_owned()
+            }
+            Self::System { .. } => return None,
+        })
+    }
+
+    /// Says what an error number of the system means for this program.
+    pub(super) fn from_number(launch: &Launch, number: i32) -> Self {
+        let program = launch.program.to_string_lossy().into_owned();
+        match Errno::from_raw_os_error(number) {
+            // It was there when it was looked up.
+            Errno::NOENT => Self::NoInterpreter { program },
+            Errno::ACCESS | Errno::PERM => Self::NotExecutable { program },
+            Errno::NOEXEC => Self::NotAProgram { program },
+            Errno::TOOBIG => Self::TooLong { program },
+            _ => Self::System { program, error: io::Error::from_raw_os_error(number) },
+        }
+    }
+
+    pub(super) fn from_io(launch: &Launch, error: io::Error) -> Self {
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::TOOBIG) => {
+                Self::TooLong { program: launch.program.to_string_lossy().into_owned() }
+            }
+            _ => Self::System { program: launch.program.to_string_lossy().into_owned(), error },
+        }
+    }
+}
+
+impl Launch {
+    /// Checks what can be checked before anything is started, and finds the program.
+    pub(super) fn check(&self, variables: &[(OsString, OsString)]) -> Result<PathBuf, StartError> {
+        if !self.cwd.is_dir() {
+            return Err(StartError::NoDirectory { path: self.cwd.clone() });
+        }
+        if let (true, Input::Text(text)) = (self.terminal, &self.input) {
+            let length = text.split(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap_or(0);
+            if length > TERMINAL_LINE_MAX {
+                return Err(StartError::LineTooLong { length });
+            }
+        }
+        let program = self.program.to_string_lossy().into_owned();
+        if self.program.as_bytes().contains(&b'/') {
+            return match judge(&self.cwd.join(&self.program)) {
+                Verdict::Runs => Ok(PathBuf::from(&self.program)),
+                Verdict::MayNot | Verdict::Hidden => Err(StartError::NotExecutable { program }),
+                Verdict::Missing => Err(StartError::NotFound { program, searched: false }),
+            };
+        }
+        let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
+        let mut error = StartError::NotFound { program, searched: true };
+        for directory in path.into_iter().flat_map(env::split_paths) {
+            let candidate = directory.join(&self.program);
+            match judge(&self.cwd.join(&candidate)) {
+                Verdict::Runs => return Ok(candidate),
+                Verdict::MayNot => {
+                    let program = candidate.to_string_lossy().into_owned();
+                    error = StartError::NotExecutable { program };
+                }
+                // A directory that others keep to themselves says nothing about the program.
+                Verdict::Hidden | Verdict::Missing => {}
+            }
+        }
+        Err(error)
+    }
+}
+
+enum Verdict {
+    Runs,
+    MayNot,
+    /// In a directory that we may not look into.
+    Hidden,
+    Missing,
+}
+
+fn judge(path: &Path) -> Verdict {
+    match fs::metadata(path) {
+        Ok(data) if data.is_file() && data.permissions().mode() & 0o111 != 0 => Verdict::Runs,
+        Ok(_) => Verdict::MayNot,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Verdict::Hidden,
+        Err(_) => Verdict::Missing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_variables_stay_at_home() {
+        let all = Environment::default();
+        let some = Environment { inherit: Some(vec!["PATH".into()]), set: Vec::new() };
+        let table = [
+            ("PATH", true, true),
+            ("HOME", true, false),
+            ("ALDIS_STATE_DIR", true, false),
+            ("ALDIS_SECRET", false, false),
+        ];
+        for (name, in_all, in_some) in table {
+            assert_eq!(all.inherits(OsStr::new(name)), in_all, "{name}");
+            assert_eq!(some.inherits(OsStr::new(name)), in_some, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_set_wins_and_the_mark_wins_over_that() {
+        let set = vec![
+            ("A".into(), "1".into()),
+            ("A".into(), "2".into()),
+            (MARK_VARIABLE.into(), "forged".into()),
+        ];
+        let environment = Environment { inherit: Some(Vec::new()), set };
+        let found = environment.resolve("mark");
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0], ("A".into(), "2".into()));
+        assert!(found[1].1.to_string_lossy().ends_with("mark"));
+    }
+}

@@ -1,0 +1,47 @@
+//! What a webhook is sent.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::notices::Message;
+
+/// The body of a webhook.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NoticeBody {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// What it is about: `question`, `run_ended`, ...
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// When it happened.
+    pub timestamp: String,
+    /// What happened.
+    pub data: NoticeData,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NoticeData {
+    /// The run.
+    pub run: String,
+    /// The name of the project's directory.
+    pub project: String,
+    /// The words. Treat them as what a stranger wrote: some are the agent's.
+    pub text: String,
+}
+
+impl NoticeBody {
+    pub(crate) fn new(message: &Message) -> Self {
+        Self {
+            v: 1,
+            kind: message.notice.as_str().to_owned(),
+            timestamp: message.at.to_string(),
+            data: NoticeData {
+                run: message.run.clone(),
+                project: message.project.clone(),
+                text: message.text.clone(),
+            },
+        }
+    }
+}

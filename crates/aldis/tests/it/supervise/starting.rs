@@ -1,0 +1,232 @@
+//! Starting agents: input, environment, descriptors, terminal; and what can go wrong.
+
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+use std::time::Duration;
+
+use aldis::supervise::{Agent, Asked, Environment, Interrupts, Launch};
+use rustix::process::{Signal, getpid, kill_process};
+
+use super::{
+    assert_passes, both_ways, end, exited, hear, hear_until, in_own_process, input, run, script,
+    wait_until,
+};
+use crate::sandbox::ALDIS;
+
+#[test]
+fn reads_its_input_to_the_end() {
+    both_ways(|way| {
+        let large = "line\n".repeat(100_000);
+        for text in ["", "a", "a\n", "ü\0\n\n", &large] {
+            let launch = Launch { input: input(text), ..script("cat") };
+            assert_eq!(run(&way(launch)).text(), text);
+        }
+        assert_eq!(run(&way(script("cat"))).text(), "");
+    });
+}
+
+#[test]
+fn input_that_nobody_reads_hangs_nobody() {
+    both_ways(|way| {
+        let launch = Launch { input: input(&"x".repeat(1_000_000)), ..script("exit 4") };
+        assert_eq!(run(&way(launch)).exit, exited(4));
+        let launch = Launch { input: input(&"x".repeat(1_000_000)), ..script("sleep 60") };
+        end(Agent::start(&way(launch)).unwrap());
+    });
+}
+
+#[test]
+fn output_and_errors_are_told_apart() {
+    let heard = run(&script("echo out; echo err >&2; exit 5"));
+    assert_eq!((heard.stdout, heard.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
+    assert_eq!(heard.exit, exited(5));
+}
+
+#[test]
+fn a_terminal_is_wide_silent_and_has_an_end() {
+    both_ways(|way| {
+        let terminal = |text: &str| Launch { terminal: true, ..way(script(text)) };
+        assert_eq!(
+            run(&terminal("stty size; tty >/dev/null && echo yes")).text(),
+            "50 1000\nyes\n"
+        );
+        for (text, expected) in [("a\nb\n", "a\nb\n|"), ("a", "a|"), ("", "|")] {
+            let launch = Launch { input: input(text), ..terminal("cat; echo '|'") };
+            assert_eq!(run(&launch).text(), format!("{expected}\n"), "{text:?}");
+        }
+        let error = Agent::start(&Launch { input: input(&"x".repeat(5000)), ..terminal("cat") });
+        assert!(error.unwrap_err().to_string().contains("5000"));
+        // One that reads although nobody types waits, and can be ended.
+        let agent = Agent::start(&terminal("echo ready; cat")).unwrap();
+        hear_until(&agent, |heard| heard.stdout == b"ready\n");
+        end(agent);
+    });
+}
+
+#[test]
+fn no_controlling_terminal_of_ours_is_inherited() {
+    let heard = run(&script("(: </dev/tty) 2>/dev/null || echo none"));
+    assert_eq!(heard.text(), "none\n");
+}
+
+#[test]
+fn only_what_is_listed_is_inherited() {
+    // One that would be inherited by a plain child.
+    let file = File::open("/dev/null").unwrap();
+    let leaking = nix::unistd::dup(&file).unwrap();
+    assert!(leaking.as_raw_fd() > 2);
+    both_ways(|way| {
+        let heard = run(&way(script("for fd in /proc/$$/fd/*; do readlink $fd; done")));
+        let text = heard.text();
+        let open: Vec<&str> = text.lines().map(|line| line.split(':').next().unwrap()).collect();
+        assert_eq!(open, ["/dev/null", "pipe", "pipe"]);
+
+        let environment = Environment {
+            inherit: Some(vec!["PATH".into()]),
+            set: vec![("GREETING".into(), "hello".into())],
+        };
+        let heard = run(&way(Launch { environment, ..script("env") }));
+        let text = heard.text();
+        let mut names: Vec<&str> =
+            text.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+        names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
+        names.sort_unstable();
+        assert_eq!(names, ["ALDIS_SUPERVISED", "GREETING", "PATH"]);
+    });
+}
+
+#[test]
+fn an_interrupt_asks() {
+    both_ways(|way| {
+        let text = "trap 'echo asked; exit 6' INT; echo ready; while :; do sleep 0.01; done";
+        for suspended in [false, true] {
+            let agent = Agent::start(&way(script(text))).unwrap();
+            hear_until(&agent, |heard| heard.stdout == b"ready\n");
+            if suspended {
+                agent.suspend();
+            }
+            agent.interrupt();
+            let heard = hear(&agent);
+            assert_eq!((heard.text().as_str(), heard.exit), ("asked\n", exited(6)));
+            end(agent);
+        }
+    });
+}
+
+#[test]
+fn suspending_stops_everything_and_resuming_lets_it_go_on() {
+    both_ways(|way| {
+        let folder = tempfile::tempdir().unwrap();
+        let count = "while :; do i=$((i+1)); echo $i >$0; done";
+        let text = format!("setsid sh -c '{count}' a & exec sh -c '{count}' b");
+        let launch = Launch { cwd: folder.path().to_owned(), ..script(&text) };
+        let agent = Agent::start(&way(launch)).unwrap();
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+        for name in ["a", "b"] {
+            wait_until("counting", || !read(name).is_empty());
+        }
+        agent.suspend();
+        let still = || {
+            let before = (read("a"), read("b"));
+            std::thread::sleep(Duration::from_millis(100));
+            before == (read("a"), read("b"))
+        };
+        wait_until("standing still", still);
+        assert!(still());
+        assert_eq!(agent.next(Duration::ZERO), None, "that it was suspended is no news");
+        agent.resume();
+        let before = (read("a"), read("b"));
+        wait_until("going on", || read("a") != before.0 && read("b") != before.1);
+        // Whoever is suspended can be ended all the same.
+        agent.suspend();
+        end(agent);
+    });
+}
+
+#[test]
+fn other_children_keep_their_exit_codes() {
+    let agent = Agent::start(&script("sleep 60")).unwrap();
+    for code in 0..20 {
+        let status = Command::new("sh").args(["-c", &format!("exit {code}")]).status().unwrap();
+        assert_eq!(status.code(), Some(code));
+    }
+    end(agent);
+}
+
+#[test]
+fn dropping_an_agent_ends_it() {
+    both_ways(|way| {
+        let agent = Agent::start(&way(script("trap '' TERM; sleep 60 & sleep 60"))).unwrap();
+        let identity = agent.identity().clone();
+        drop(agent);
+        super::assert_nothing_left(&identity);
+    });
+}
+
+#[test]
+fn what_cannot_be_started_says_why_and_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str, mode: u32| {
+        fs::write(folder.path().join(name), text).unwrap();
+        fs::set_permissions(folder.path().join(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    write("plain", "#!/bin/sh\n", 0o644);
+    write("no-head", "echo hello\n", 0o755);
+    write("no-interpreter", "#!/no/such/interpreter\n", 0o755);
+    let table = [
+        ("no-such-agent", "there is no program `no-such-agent`", "PATH"),
+        ("./no-such-agent", "there is no program `./no-such-agent`", "path"),
+        ("./plain", "`./plain` is not executable", "chmod +x ./plain"),
+        ("./no-head", "`./no-head` is no program that this system can run", "#!/bin/sh"),
+        ("./no-interpreter", "`./no-interpreter` needs an interpreter", "first line"),
+    ];
+    let launch = |program: &str| {
+        let keeper = Some(ALDIS.into());
+        Launch { cwd: folder.path().to_owned(), keeper, ..Launch::new(program) }
+    };
+    both_ways(|way| {
+        for (program, message, help) in table {
+            let error = Agent::start(&way(launch(program))).unwrap_err();
+            assert!(error.to_string().starts_with(message), "{error}");
+            assert!(error.help().unwrap().contains(help), "{error:?}");
+        }
+        let long = Launch { args: vec!["x".repeat(200_000).into()], ..launch("sh") };
+        let error = Agent::start(&way(long)).unwrap_err();
+        assert_eq!(error.to_string(), "the arguments of `sh` are too long");
+        let nowhere = Launch { cwd: folder.path().join("nowhere"), ..launch("sh") };
+        let error = Agent::start(&way(nowhere)).unwrap_err();
+        assert!(error.to_string().starts_with("there is no directory"), "{error}");
+        let keeper = Launch { keeper: Some("/bin/true".into()), ..launch("sh") };
+        let error = Agent::start(&way(keeper)).unwrap_err();
+        assert_eq!(error.to_string(), "the keeper of `sh` did not start it");
+    });
+}
+
+#[test]
+fn every_interrupt_is_counted() {
+    if let Some(command) = in_own_process("starting::every_interrupt_is_counted") {
+        return assert_passes(command);
+    }
+    let interrupts = Interrupts::listen().unwrap();
+    let expected = [
+        (Signal::INT, 1, 0),
+        (Signal::INT, 1, 0),
+        (Signal::TERM, 0, 1),
+        (Signal::HUP, 0, 1),
+        (Signal::INT, 1, 0),
+    ];
+    for (signal, interrupt, terminate) in expected {
+        assert_eq!(interrupts.take(), Asked::default());
+        kill_process(getpid(), signal).unwrap();
+        // Another thread may be the one that is told.
+        let found = Cell::new(Asked::default());
+        wait_until("being told", || {
+            found.set(interrupts.take());
+            found.get() != Asked::default()
+        });
+        assert_eq!(found.get(), Asked { interrupt, terminate });
+    }
+}
