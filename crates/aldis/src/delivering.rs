@@ -286,7 +286,7 @@ impl<'p> Delivery<'p> {
                 return Ok(Some(Event::Finished { agent, exit, said }));
             }
         };
-        let ear = Ear::new(&self.plan.rules, recipe.input, self.plan.zone.clone());
+        let ear = Ear::new(&self.plan.rules, recipe.input, self.plan.zone.clone(), true);
         let log = Logbook::of_agent(&self.plan.state, &self.book.id, agent);
         let worker = Worker::new(dispatch, started, ear, log);
         let identity = serde_json::to_string(worker.identity()).unwrap_or_default();

@@ -141,7 +141,7 @@ impl Keeper {
             let run = self.load(id)?;
             let machine = machine_of(&run)?;
             let stepped = machine.step(now, &run.record.state, event.clone())?;
-            if stepped.decision.is_none() {
+            if stepped.decision.is_none() && !machine.listens() {
                 let known = source.map(|source| self.answered(id, source)).transpose()?.flatten();
                 return known.map_or_else(|| self.answer(id, stepped), Ok);
             }
@@ -303,7 +303,10 @@ impl Keeper {
             source: source.map(str::to_owned),
             at: now,
         });
-        step.decisions.push(NewDecision { body: decided(stepped, source).to_string(), at: now });
+        if stepped.decision.is_some() {
+            let body = decided(stepped, source).to_string();
+            step.decisions.push(NewDecision { body, at: now });
+        }
         let revision = expected.0 + 1;
         let routed = stepped.effects.iter().flat_map(|effect| (self.route)(id, effect));
         step.effects.extend(routed.enumerate().map(|(number, (sink, effect))| NewEffect {

@@ -31,7 +31,10 @@ mod notices;
 mod paint;
 mod project;
 mod recipe;
+pub mod run_log;
 mod running;
+#[cfg(target_os = "linux")]
+mod scripted;
 mod secret;
 mod selection;
 mod serve;

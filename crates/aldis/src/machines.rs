@@ -62,11 +62,9 @@ pub(crate) trait Machine: Sync {
     /// Begins a run.
     fn begin(&self, now: Timestamp, start: Members) -> Result<Stepped, Refused>;
 
-    /// Begins a run again as the first event of its journal says.
-    fn begin_again(&self, now: Timestamp, event: &Value) -> Result<Stepped, Refused> {
-        let start = event.get("start").and_then(Value::as_object).cloned();
-        let start = start.ok_or_else(|| Refused::Bad("the journal has no start".to_owned()))?;
-        self.begin(now, start)
+    /// Begins a run again as the first event of its journal says, where this is how to replay it.
+    fn begin_again(&self, _now: Timestamp, _event: &Value) -> Result<Stepped, Refused> {
+        Err(Refused::Bad("the journal has no start".to_owned()))
     }
 
     /// Lets a run take an event.
@@ -74,6 +72,11 @@ pub(crate) trait Machine: Sync {
 
     /// Returns the event by which a human's wish reaches the machine, if it can be wished.
     fn wish(&self, wish: &Wish) -> Option<Value>;
+
+    /// Returns whether an event can matter although nothing was decided about it.
+    fn listens(&self) -> bool {
+        false
+    }
 
     /// Returns the event of an alarm; `missed` when it was due while nobody watched.
     fn alarm(&self, _missed: bool) -> Option<Value> {

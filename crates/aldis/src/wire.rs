@@ -9,6 +9,7 @@ pub mod dialect_file;
 pub mod notice;
 pub mod registration;
 pub mod run;
+pub mod run_step;
 pub mod task;
 pub mod turns;
 
@@ -243,6 +244,11 @@ pub(crate) const SCHEMAS: &[Described] = &[
         name: "step-delivery",
         about: "a line that `aldis step delivery` prints",
         schema: || schema_for!(delivery::DeliveryStepForm),
+    },
+    Described {
+        name: "step-run",
+        about: "a line that `aldis step run` prints",
+        schema: || schema_for!(run_step::RunStepForm),
     },
     Described {
         name: "plan-check",

@@ -134,6 +134,10 @@ fn tell_run(
         Wish::Abort => run::Event::Abort { by: "`aldis abort`".to_owned() },
         Wish::Answer { id, text } => run::Event::Answer { id: id.clone(), text: text.clone() },
     };
+    // Where nobody supervises there is nobody to suspend; the time until somebody does is no work.
+    if matches!(word, Wish::Pause | Wish::Resume) && is_gone(&open.state) {
+        return Ok(None);
+    }
     if !open.advance(store, now, event)? {
         return Ok(None);
     }

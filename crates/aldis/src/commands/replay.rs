@@ -1,20 +1,23 @@
 //! `aldis replay`: runs a journal through today's machine and compares.
 
+mod channel;
+mod delivery;
+mod supervised;
+
 use std::io::Write as _;
 
 use aldis_core::machine::Decision;
 use aldis_core::machine::phases::{Event, State};
-use aldis_store::{DecisionFilter, Run, RunId, Store};
+use aldis_store::{DecisionFilter, RunId, Store};
 use clap::Args;
-use serde_json::Value;
+use serde::Serialize;
 
 use super::{Outcome, why};
-use crate::driver::{self, Loaded, Origin};
+use crate::driver::{self, Origin};
 use crate::error::CommandError;
 use crate::home;
 use crate::io::Io;
-use crate::keeper::SERVED;
-use crate::machines::{self, Machine};
+use crate::known::Known;
 
 /// Run a journal through today's machine and compare
 ///
@@ -32,13 +35,31 @@ pub(super) fn run(io: &mut Io, args: &ReplayArgs) -> Result<Outcome, CommandErro
     let Some(run) = store.run(&id)? else {
         return Err(CommandError::new(format!("there is no run `{id}`")));
     };
-    let kept = kept(&store, &id)?;
-    let Replayed { decisions, events, mut differences } = match machines::named(&run.record.machine)
-    {
-        // Others have processes of their own, which keep what we do not know here.
-        Some(machine) if run.record.project == SERVED => again(&store, &run, machine)?,
-        _ => phases(&store, run)?,
-    };
+    match Known::of(&store, run)? {
+        Known::Channel(_, stored) => {
+            compare(io, &store, &id, &*stored, channel::replayed(&store, &id)?)
+        }
+        Known::Phases(_, stored) => compare(io, &store, &id, &*stored, replayed(&store, &id)?),
+        Known::Supervised(_, stored) => {
+            compare(io, &store, &id, &*stored, supervised::replayed(&store, &id)?)
+        }
+        Known::Delivery(_, stored) => {
+            let stored = delivery::members(&stored);
+            compare(io, &store, &id, &stored, delivery::replayed(&store, &id)?)
+        }
+    }
+}
+
+/// Says where today's decisions and state are not the stored ones.
+fn compare<S: PartialEq + Serialize>(
+    io: &mut Io,
+    store: &dyn Store,
+    id: &RunId,
+    stored: &S,
+    (state, decisions, events): (S, Vec<Decision>, usize),
+) -> Result<Outcome, CommandError> {
+    let mut differences = Vec::new();
+    let kept = kept(store, id)?;
     for (number, (now, then)) in decisions.iter().zip(&kept).enumerate() {
         if now != then {
             let (now, then) = (&now.summary, &then.summary);
@@ -52,6 +73,9 @@ pub(super) fn run(io: &mut Io, args: &ReplayArgs) -> Result<Outcome, CommandErro
             decisions.len()
         ));
     }
+    if state != *stored {
+        differences.push(format!("the state differs: {}", members(stored, &state)));
+    }
     for difference in &differences {
         writeln!(io.stdout, "{}", crate::display::line(difference))?;
     }
@@ -61,51 +85,6 @@ pub(super) fn run(io: &mut Io, args: &ReplayArgs) -> Result<Outcome, CommandErro
         return Ok(Outcome::Yes);
     }
     Ok(Outcome::No)
-}
-
-/// What a journal comes to today.
-struct Replayed {
-    decisions: Vec<Decision>,
-    events: usize,
-    /// In what the state is another one.
-    differences: Vec<String>,
-}
-
-fn phases(store: &dyn Store, run: Run) -> Result<Replayed, CommandError> {
-    let Loaded { run, state: stored } = driver::load(run)?;
-    let (state, decisions, events) = replayed(store, &run.id)?;
-    let value = |state: &State| serde_json::to_value(state).unwrap_or_default();
-    let differences = difference(&value(&stored), &value(&state));
-    Ok(Replayed { decisions, events, differences })
-}
-
-/// Runs the journal of any other machine.
-fn again(store: &dyn Store, run: &Run, machine: &dyn Machine) -> Result<Replayed, CommandError> {
-    let events = store.events(&run.id, 0, usize::MAX)?;
-    let mut decisions = Vec::new();
-    let mut state: Option<String> = None;
-    for event in &events {
-        let wrong = |why: String| {
-            CommandError::new(format!(
-                "event {} of run {} cannot be taken: {why}",
-                event.seq, run.id
-            ))
-        };
-        let body: Value =
-            serde_json::from_str(&event.body).map_err(|error| wrong(error.to_string()))?;
-        let stepped = match (&state, body) {
-            (None, body) => machine.begin_again(event.at, &body),
-            (Some(state), Value::Object(body)) => machine.step(event.at, state, body),
-            (Some(_), _) => return Err(wrong("it is no object".to_owned())),
-        };
-        let stepped = stepped.map_err(|refused| wrong(refused.to_string()))?;
-        decisions.extend(stepped.decision);
-        state = Some(stepped.state);
-    }
-    let value = |text: &str| -> Value { serde_json::from_str(text).unwrap_or_default() };
-    let state = value(&state.unwrap_or_default());
-    let differences = difference(&value(&run.record.state)["state"], &state["state"]);
-    Ok(Replayed { decisions, events: events.len(), differences })
 }
 
 fn replayed(store: &dyn Store, id: &RunId) -> Result<(State, Vec<Decision>, usize), CommandError> {
@@ -146,11 +125,12 @@ fn kept(store: &dyn Store, id: &RunId) -> Result<Vec<Decision>, CommandError> {
     Ok(kept.iter().rev().filter_map(|stored| serde_json::from_str(&stored.body).ok()).collect())
 }
 
-/// The members in which two states differ, in a sentence.
-fn difference(one: &Value, other: &Value) -> Vec<String> {
+/// The members in which two states differ.
+fn members<S: Serialize>(one: &S, other: &S) -> String {
+    let value = |state: &S| serde_json::to_value(state).unwrap_or_default();
+    let (one, other) = (value(one), value(other));
     let names = one.as_object().into_iter().flat_map(|members| members.keys());
     let differing: Vec<&str> =
         names.filter(|name| one.get(name) != other.get(name)).map(String::as_str).collect();
-    let sentence = format!("the state differs: {}", differing.join(", "));
-    if one == other { Vec::new() } else { vec![sentence] }
+    differing.join(", ")
 }

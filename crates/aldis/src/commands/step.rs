@@ -2,6 +2,7 @@
 
 mod delivery;
 mod phases;
+mod supervised;
 mod turns;
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -28,6 +29,12 @@ use crate::json;
   {\"at\":\"2026-03-02T10:05:00Z\",\"event\":\"stop\",\"session\":\"S1\",\"text\":\"Half done.\"}
   END
 
+  aldis step run <<'END'
+  {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"start\",\"task\":\"Add CSV export\"}
+  {\"at\":\"2026-03-02T10:00:01Z\",\"event\":\"begin\"}
+  {\"at\":\"2026-03-02T10:05:00Z\",\"event\":\"heard\",\"text\":\"<chorus>COMPLETE</chorus>\"}
+  END
+
   aldis step delivery <<'END'
   {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"start\",\"plan\":{\"tasks\":[{\"id\":\"csv\"}]}}
   {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"begin\"}
@@ -51,6 +58,8 @@ enum Machine {
     Delivery,
     /// Phases under a Stop hook
     Phases,
+    /// One supervised agent
+    Run,
     /// Turns in channels
     Turns,
 }
@@ -59,6 +68,10 @@ pub(super) fn run(io: &mut Io, args: &StepArgs) -> Result<Outcome, CommandError>
     match args.machine {
         Machine::Delivery => filter(io, delivery::begin, delivery::take),
         Machine::Phases => filter(io, phases::begin, phases::take),
+        Machine::Run => {
+            let mut run = supervised::Supervised::default();
+            each_line(io, |line| run.take(line))
+        }
         Machine::Turns => filter(io, turns::begin, turns::Channels::take),
     }
 }
@@ -70,6 +83,21 @@ fn filter<S, F: Serialize>(
     take: impl Fn(&mut S, &str) -> Result<F, String>,
 ) -> Result<Outcome, CommandError> {
     let mut run: Option<S> = None;
+    each_line(io, |line| match &mut run {
+        None => {
+            let (state, form) = begin(line)?;
+            run = Some(state);
+            Ok(form)
+        }
+        Some(state) => take(state, line),
+    })
+}
+
+/// Answers every line of standard input with one of standard output.
+fn each_line<T: Serialize>(
+    io: &mut Io,
+    mut answer: impl FnMut(&str) -> Result<T, String>,
+) -> Result<Outcome, CommandError> {
     let input = std::mem::replace(&mut io.stdin, Box::new(std::io::empty()));
     for (number, line) in (1..).zip(BufReader::new(input).lines()) {
         let line = line.map_err(|error| CommandError::new(format!("standard input: {error}")))?;
@@ -77,14 +105,7 @@ fn filter<S, F: Serialize>(
             continue;
         }
         let wrong = |what: String| CommandError::new(format!("line {number}: {what}"));
-        let form = match &mut run {
-            None => {
-                let (state, form) = begin(&line).map_err(wrong)?;
-                run = Some(state);
-                form
-            }
-            Some(state) => take(state, &line).map_err(wrong)?,
-        };
+        let form = answer(&line).map_err(wrong)?;
         json::write_line(&mut io.stdout, &form)?;
         io.stdout.flush()?;
     }

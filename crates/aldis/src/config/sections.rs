@@ -69,6 +69,7 @@ pub(crate) struct Run {
     pub(crate) pty: bool,
     pub(crate) limit_wait: Seconds<1>,
     pub(crate) max_limit_waits: Count<1, 1000>,
+    pub(crate) max_attempts: Count<1, 1000>,
 }
 
 /// As many tokens as the formats can write.
@@ -93,6 +94,7 @@ impl Default for Run {
             pty: false,
             limit_wait: Seconds(usual.limit_wait),
             max_limit_waits: Count(usual.max_limit_waits.into()),
+            max_attempts: Count(usual.max_attempts.into()),
         }
     }
 }
@@ -165,6 +167,7 @@ impl Supervision {
             no_wait: run.no_wait,
             limit_wait: run.limit_wait.0,
             max_limit_waits: run.max_limit_waits.small(),
+            max_attempts: run.max_attempts.small(),
             stagnation: stagnation::Config {
                 enabled: watched.enabled,
                 warn_repeats: watched.warn_repeats.small(),

@@ -17,9 +17,9 @@ impl Machine for Supervised {
     fn begin(&self, now: Timestamp, start: Members) -> Result<Stepped, Refused> {
         let start: Start = read(start)?;
         let event = json!({ "event": "start", "start": start });
-        let mut state = State::start(now, start);
-        let outcome = state.on_event(now, &Event::Begin);
-        stepped(&state, event, outcome)
+        // Nothing begins before whoever supervises it says so.
+        let outcome = Outcome { effects: Vec::new(), decision: None };
+        stepped(&State::start(now, start), event, outcome)
     }
 
     fn step(&self, now: Timestamp, stored: &str, event: Members) -> Result<Stepped, Refused> {
@@ -27,6 +27,10 @@ impl Machine for Supervised {
         let event: Event = read(event)?;
         let outcome = state.on_event(now, &event);
         stepped(&state, serde_json::to_value(&event)?, outcome)
+    }
+
+    fn listens(&self) -> bool {
+        true
     }
 
     fn wish(&self, wish: &Wish) -> Option<Value> {

@@ -32,6 +32,7 @@ fn formats_are_listed() {
     trust           a line of `aldis trust --list --json`
     notice          what a webhook is sent
     step-delivery   a line that `aldis step delivery` prints
+    step-run        a line that `aldis step run` prints
     plan-check      a line of `aldis plan check --json`
     step-turns      a line that `aldis step turns` prints
     doctor          a line of `aldis doctor --json`

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aldis_store::{DecisionFilter, Run, RunFilter, RunId};
+use aldis_store::{DecisionFilter, RunFilter, RunId};
 use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
