@@ -1,5 +1,6 @@
 //! The server as a process: its files, its timers, its stream, its end.
 
+mod browser;
 mod client;
 mod life;
 mod load;

@@ -79,7 +79,7 @@ impl Server {
             body.len()
         );
         for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
+            head.extend([name, ": ", value, "\r\n"]);
         }
         self.raw(format!("{head}\r\n{body}").as_bytes())
     }
