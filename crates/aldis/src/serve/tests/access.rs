@@ -93,7 +93,7 @@ async fn a_link_logs_one_browser_in_once() {
     let wrong = bench.raw(bare("GET", "/login?code=wrong", &[("host", HOST)])).await;
     assert_eq!(wrong.status.as_u16(), 401);
     let got = bench.raw(bare("GET", path, &[("host", HOST)])).await;
-    assert_eq!((got.status.as_u16(), &*got.headers["location"].to_str().unwrap()), (303, "/"));
+    assert_eq!((got.status.as_u16(), got.headers["location"].to_str().unwrap()), (303, "/"));
     let cookie = got.headers["set-cookie"].to_str().unwrap().to_owned();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
     let session = cookie.split(';').next().unwrap();
