@@ -10,6 +10,7 @@ mod clock;
 mod commands;
 mod config;
 mod delivering;
+pub mod delivery_log;
 mod display;
 pub mod driver;
 mod ear;
