@@ -357,8 +357,7 @@ impl<'a, 's> Part<'a, 's> {
         self.glances.iter().rev().for_each(|line| facts.add(line));
         let mut messages = Vec::new();
         let mut sink = |message| messages.push(message);
-        let mut reader =
-            Reader::new(format, self.look.may_matter).signals_only().late(self.look.session);
+        let mut reader = Reader::new(format, self.look.may_matter).late(self.look.session);
         reader.push(self.window.bytes.get(self.begin..end).unwrap_or_default(), &mut sink);
         reader.finish(&mut sink);
         let position = self.window.position(self.window.start + end as u64)?;
