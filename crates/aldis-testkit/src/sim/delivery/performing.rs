@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use aldis_core::machine::delivery::{Effect, Event, Outcome};
+use aldis_core::machine::delivery::{Effect, Event, Outcome, Wait};
 use aldis_core::machine::run::Exit;
 use aldis_store::{Fault, FaultKind, When};
 
@@ -124,7 +124,12 @@ impl World {
                     self.dies(*agent, &process);
                 }
             }
-            Effect::Merge { task } => self.merges.push(task.clone()),
+            Effect::Merge { task } => {
+                let waits = self.state.task(task).is_some_and(|task| task.wait == Wait::Merge);
+                if waits && !self.merges.contains(task) {
+                    self.merges.push(task.clone());
+                }
+            }
             Effect::CheckExpert { name, .. } => self.checks.push(name.clone()),
             Effect::Finish { .. } => self.processes.clear(),
             Effect::Request { .. }
@@ -149,7 +154,9 @@ impl World {
         for (agent, process) in std::mem::take(&mut self.processes) {
             self.dies(agent, &process);
         }
-        // Whoever kept the wake-up is gone too.
+        // So is whoever kept the wake-up, merged or looked for a file.
+        self.merges.clear();
+        self.checks.clear();
         self.wake = None;
         self.state = self.keeper.load().map_err(|detail| Broken { invariant: "stored", detail })?;
         if self.state.ending().is_some() {
