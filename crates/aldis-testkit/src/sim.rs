@@ -19,6 +19,7 @@ mod machine;
 mod model;
 mod oracle;
 mod replay;
+pub mod runs;
 mod world;
 
 #[cfg(test)]
@@ -63,6 +64,8 @@ pub enum Backend {
 pub enum Subject {
     /// The phases machine.
     Phases(Option<Bug>),
+    /// The run machine.
+    Run(Option<runs::RunBug>),
     /// The delivery machine.
     Delivery(Option<delivery::Bug>),
 }
@@ -127,6 +130,23 @@ pub struct Report {
 
 /// Simulates, and tells `progress` of the report so far after every world.
 pub fn run(options: &Options, progress: &(dyn Fn(&Report) + Sync)) -> Report {
+    let simulate = |seed| match options.subject {
+        Subject::Phases(bug) => simulate(options, bug, seed, false),
+        Subject::Run(bug) => runs::simulate(options, bug, seed, false),
+        Subject::Delivery(bug) => delivery::simulate(options, bug, seed, false),
+    };
+    run_worlds(options, &simulate, progress)
+}
+
+/// One world: what happened in it, and its trace as a number.
+type Simulated = (Tally, Result<u64, Violation>);
+
+/// Simulates world after world, each by its seed, on all threads.
+fn run_worlds(
+    options: &Options,
+    simulate: &(dyn Fn(u64) -> Simulated + Sync),
+    progress: &(dyn Fn(&Report) + Sync),
+) -> Report {
     let next = AtomicU64::new(0);
     let broken = AtomicBool::new(false);
     let report = Mutex::new(Report::default());
@@ -137,10 +157,7 @@ pub fn run(options: &Options, progress: &(dyn Fn(&Report) + Sync)) -> Report {
                 return;
             }
             let seed = options.seed.wrapping_add(number);
-            let (tally, result) = match options.subject {
-                Subject::Phases(bug) => simulate(options, bug, seed, false),
-                Subject::Delivery(bug) => delivery::simulate(options, bug, seed, false),
-            };
+            let (tally, result) = simulate(seed);
             let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
             report.worlds += 1;
             report.tally.add(&tally);
@@ -167,12 +184,7 @@ pub fn run(options: &Options, progress: &(dyn Fn(&Report) + Sync)) -> Report {
 }
 
 /// Simulates one world; again with a trace if something is wrong.
-fn simulate(
-    options: &Options,
-    bug: Option<Bug>,
-    seed: u64,
-    traced: bool,
-) -> (Tally, Result<u64, Violation>) {
+fn simulate(options: &Options, bug: Option<Bug>, seed: u64, traced: bool) -> Simulated {
     let violation = |broken, trace| Violation { seed, broken, trace };
     let engine = match engine(options, bug, seed, traced) {
         Ok(engine) => engine,

@@ -1,7 +1,7 @@
 //! Simulates a machine with its store, and stops at the first violated invariant.
 //!
-//! `aldis-sim --events 20000000 --seed 1 [--store memory|driver|sqlite] [--faults all|none]
-//! [--worlds N] [--jobs N] [--machine phases|delivery]`
+//! `aldis-sim --events 20000000 --seed 1 [--machine phases|run|delivery]
+//! [--store memory|driver|sqlite] [--faults all|none] [--worlds N] [--jobs N]`
 
 use std::env;
 use std::error::Error;
@@ -14,22 +14,22 @@ use aldis_testkit::sim::{Backend, Options, Report, Subject, run};
 /// How often progress is shown, in events.
 const SHOWN_EVERY: u64 = 1_000_000;
 const USAGE: &str = "usage: aldis-sim [--events N] [--seed N] [--worlds N] [--jobs N] \
-                     [--store memory|driver|sqlite] [--faults all|none] \
-                     [--machine phases|delivery]";
+                     [--machine phases|run|delivery] [--store memory|driver|sqlite] \
+                     [--faults all|none]";
 
 struct Args {
     options: Options,
+    machine: String,
     store: String,
     faults: String,
-    machine: String,
     /// Keeps the database's directory until the end.
     _directory: Option<tempfile::TempDir>,
 }
 
 fn parse() -> Result<Args, Box<dyn Error>> {
     let (mut seed, mut events, mut worlds, mut jobs) = (1, 1_000_000, None, 1);
-    let (mut store, mut faults) = ("memory".to_owned(), "all".to_owned());
     let mut machine = "phases".to_owned();
+    let (mut store, mut faults) = ("memory".to_owned(), "all".to_owned());
     let mut args = env::args().skip(1);
     while let Some(name) = args.next() {
         let value = args.next().ok_or(USAGE)?;
@@ -49,6 +49,7 @@ fn parse() -> Result<Args, Box<dyn Error>> {
     options.jobs = jobs;
     options.subject = match &*machine {
         "phases" => Subject::Phases(None),
+        "run" => Subject::Run(None),
         "delivery" => Subject::Delivery(None),
         _ => return Err(USAGE.into()),
     };
@@ -69,7 +70,7 @@ fn parse() -> Result<Args, Box<dyn Error>> {
         }
         _ => return Err(USAGE.into()),
     };
-    Ok(Args { options, store, faults, machine, _directory: directory })
+    Ok(Args { options, machine, store, faults, _directory: directory })
 }
 
 fn simulate() -> Result<bool, Box<dyn Error>> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::event::{Effect, Exit, Heard, Notice, Tree};
 use super::prompt;
-use super::state::{Config, Ending, Outcome, Question, State, Status};
+use super::state::{Config, Ending, Limit, Outcome, Question, State, Status};
 use crate::machine::stagnation::{Monitor, Observation};
 use crate::machine::{Decision, Evidence};
 use crate::signal::Meaning;
@@ -95,7 +95,7 @@ pub(super) fn on_exit(state: &mut State, now: Timestamp, exit: Exit) -> Outcome 
         return finish(state, ending, decision, Vec::new());
     }
     let asked_to_stop = matches!(state.status, Status::Ending { with: None });
-    if let Some(until) = state.limited.take() {
+    if let Some(Limit { until }) = state.limited.take() {
         return limited(state, now, until);
     }
     state.limit_waits = 0;

@@ -2,7 +2,7 @@
 
 use super::decide::{self, ended, finish};
 use super::event::{Effect, Heard, Notice, Usage};
-use super::state::{Ending, Outcome, State, Status};
+use super::state::{Ending, Limit, Outcome, State, Status};
 use crate::machine::stagnation::{Change, Level, Observation};
 use crate::signal::Meaning;
 use crate::time::Timestamp;
@@ -136,7 +136,8 @@ pub(super) fn on_limit(state: &mut State, what: &str, until: Option<Timestamp>) 
     if !state.has_agent() {
         return Outcome::nothing();
     }
-    state.limited = Some(until.or_else(|| state.limited.flatten()));
+    let until = until.or_else(|| state.limited?.until);
+    state.limited = Some(Limit { until });
     let decision = state
         .decision("limit", "Heard that the service refuses to work for now")
         .because(what)

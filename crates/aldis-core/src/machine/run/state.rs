@@ -198,6 +198,13 @@ pub struct Question {
     pub asked_at: Timestamp,
 }
 
+/// A refusal of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limit {
+    /// When it will work again, where it said so.
+    pub until: Option<Timestamp>,
+}
+
 /// A run: everything that decides what happens next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -237,7 +244,7 @@ pub struct State {
     /// What the next prompt says beside the task.
     pub feedback: Vec<String>,
     /// A limit that was met in this iteration.
-    pub limited: Option<Option<Timestamp>>,
+    pub limited: Option<Limit>,
     /// Why the host gave up in this iteration, where waiting does not help.
     #[serde(default)]
     pub refused: Option<String>,
@@ -326,9 +333,11 @@ impl State {
         }
     }
 
-    /// Takes one event.
+    /// Takes one event. A run's time never goes back, whoever's clock was set.
     pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
-        let before = self.seen_at.replace(now);
+        let before = self.seen_at;
+        let now = before.map_or(now, |before| before.max(now));
+        self.seen_at = Some(now);
         match event {
             Event::Reopen { config } => decide::reopen(self, now, config),
             // An answer may come when nobody waits for it any more: the next start has it.

@@ -136,6 +136,25 @@ fn every_ending_is_reached() {
             1,
         ),
         ("stuck", &["{ say = 'Still thinking.' }"], &[], 4, "stagnated", 7),
+        (
+            "no tokens left, whatever is claimed",
+            &[
+                "{ tool = { name = 'Bash' } }, { spend = { tokens = 200 } }",
+                "{ say = '<chorus>COMPLETE</chorus>' }, { spend = { tokens = 200 } }",
+            ],
+            &["--max-tokens", "300"],
+            5,
+            "over_budget",
+            2,
+        ),
+        (
+            "no money left",
+            &["{ tool = { name = 'Bash' } }, { spend = { dollars = 0.6 } }"],
+            &["--max-cost", "1"],
+            5,
+            "over_budget",
+            2,
+        ),
     ] {
         let stage = Stage::new("claude-stream", rounds);
         let done = stage.run(options);

@@ -126,6 +126,16 @@ fn a_limit_is_not_waited_for_for_ever() {
 }
 
 #[test]
+fn a_limit_without_a_time_survives_the_stored_form() {
+    let mut state = begun(|_| {});
+    state.on_event(at(1), &Event::Limited { what: "overloaded".into(), until: None });
+    let stored = serde_json::to_string(&state).unwrap();
+    let mut state: State = serde_json::from_str(&stored).unwrap();
+    state.on_event(at(2), &Event::Exited(Exit { code: Some(1), signal: None }));
+    assert_eq!(state.status, Status::Limited { until: at(2 + 15 * 60) });
+}
+
+#[test]
 fn an_abort_is_an_abort_wherever_the_run_is() {
     let abort = Event::Abort { by: "somebody".into() };
     let mut reached = Vec::new();

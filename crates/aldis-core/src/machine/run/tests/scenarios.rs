@@ -243,6 +243,16 @@ fn waiting_counts_against_no_limit() {
     }
 }
 
+/// A human's clock is an hour behind: the answer takes nothing from the agent's time.
+#[test]
+fn clocks_that_are_set_back_end_nothing_early() {
+    let mut state = begun(|config| (config.timeout, config.iteration_timeout) = (4_000, 600));
+    play(&mut state, vec![Ticks(0, 3_599), Says(3_600, "<chorus>NEEDS_HELP: x</chorus>")]);
+    play(&mut state, vec![Ends(3_600), At(3_700, Event::Tick), Answers(100), Ticks(3_701, 3_999)]);
+    assert_eq!(state.status, Status::Working);
+    assert!(state.worked(at(3_999)) < 4_000_000);
+}
+
 #[test]
 fn a_pause_after_a_claim_takes_nothing_from_its_grace() {
     let mut state = begun(|_| {});
