@@ -107,8 +107,8 @@ enum Command {
     Step(step::StepArgs),
     #[cfg(target_os = "linux")]
     SupervisedExec(supervised_exec::SupervisedExecArgs),
-    Trust(trust::TrustArgs),
     Tasks(tasks::TasksArgs),
+    Trust(trust::TrustArgs),
     Uninstall(uninstall::UninstallArgs),
     Why(why::WhyArgs),
 }
