@@ -8,6 +8,7 @@ pub mod delivery;
 pub mod phases;
 pub mod run;
 pub mod stagnation;
+pub mod turns;
 mod words;
 
 use std::collections::BTreeMap;

@@ -19,6 +19,7 @@
 
 use std::sync::Arc;
 
+use crate::dialect::syntax::trailer;
 use crate::dialect::{Dialect, Syntax};
 use crate::message::Origin;
 use crate::scan::{Rules, scan};
@@ -143,23 +144,16 @@ impl Parser {
         shown
     }
 
-    /// Removes white space and, for a keyword at the end, the same keyword said before.
+    /// Removes white space and, for a keyword at the end, the keywords said before.
     fn trim_repeats(&self, shown: &mut String) {
         loop {
             let trimmed = shown.trim_end();
-            let keyword = match &self.rules.dialects()[0].syntax {
-                Syntax::Trailer(trailer) => trailer.keyword.as_str(),
-                Syntax::Block(_)
-                | Syntax::Fence(_)
-                | Syntax::Line(_)
-                | Syntax::Status(_)
-                | Syntax::Tag(_) => "",
-            };
             let length = trimmed.len();
-            let repeated = trimmed.strip_suffix(keyword).filter(|_| !keyword.is_empty());
-            let whole =
-                repeated.filter(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || c == '_'));
-            match whole.map(str::len) {
+            let rest = match self.rules.dialects().first().map(|dialect| &dialect.syntax) {
+                Some(Syntax::Trailer(trailer)) => without_keyword(trimmed, trailer),
+                _ => None,
+            };
+            match rest {
                 Some(rest) => shown.truncate(rest),
                 None => return shown.truncate(length),
             }
@@ -173,6 +167,17 @@ impl Parser {
             Finding::NearMiss(_) => None,
         })
     }
+}
+
+/// Returns the length of what stands before a whole keyword at the end of a text.
+fn without_keyword(text: &str, trailer: &trailer::Syntax) -> Option<usize> {
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    trailer.alternative_signals.iter().chain([&trailer.keyword]).find_map(|keyword| {
+        let (rest, end) = text.split_at_checked(text.len().checked_sub(keyword.len())?)?;
+        let same =
+            if trailer.case_sensitive { end == keyword } else { end.eq_ignore_ascii_case(keyword) };
+        (same && !rest.ends_with(word)).then_some(rest.len())
+    })
 }
 
 #[cfg(test)]

@@ -72,6 +72,11 @@ impl Gate {
         Ok(inside)
     }
 
+    /// Returns whether this thread is inside.
+    pub(crate) fn is_mine(&self) -> bool {
+        self.state().owner == Some(thread::current().id())
+    }
+
     fn lock_file(&self) -> Result<(), StoreError> {
         let Some(path) = &self.path else { return Ok(()) };
         let known = self.state().file.take();

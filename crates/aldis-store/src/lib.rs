@@ -2,8 +2,9 @@
 //!
 //! A machine decides, [`Store::commit`] makes the decision durable, and only then does anybody act.
 //! There is no other way to write events, state, effects or timers, so nobody can crash between
-//! two of them. Start reading at [`Store`]; [`SqliteStore`] is the embedded database, [`MemoryStore`]
-//! the one for simulators, and [`conformance`] is what both must do.
+//! two of them. Start reading at [`Store`]; [`SqliteStore`] is the embedded database, [`GroupStore`]
+//! the same for a server with many writers, [`MemoryStore`] the one for simulators, and
+//! [`conformance`] is what all must do.
 //!
 //! Absent on purpose: a clock (times are arguments), async (a hook process has no runtime), and any
 //! meaning of what is stored (bodies and states are text to this crate).
@@ -24,6 +25,7 @@ pub use record::{
     RunFilter, Timer,
 };
 pub use sqlite::SqliteStore;
+pub use sqlite::group::GroupStore;
 pub use step::{
     BadRunId, Committed, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunId, RunRecord,
     Step, TimerChange,

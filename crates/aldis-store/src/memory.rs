@@ -110,6 +110,15 @@ impl Store for MemoryStore {
         Ok(self.read(|tables| tables.decisions(filter)))
     }
 
+    fn decisions_after(
+        &self,
+        run: Option<&RunId>,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Decision>, StoreError> {
+        Ok(self.read(|tables| tables.decisions_after(run, after, limit)))
+    }
+
     fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {
         Ok(self.read(|tables| tables.pending_effects(filter)))
     }

@@ -2,6 +2,7 @@
 
 mod error;
 mod files;
+pub(crate) mod group;
 mod read;
 mod schema;
 mod write;
@@ -119,11 +120,16 @@ impl SqliteStore {
     ) -> Result<T, StoreError> {
         let _inside = self.gate.enter()?;
         let result = self.with(doing, work)?;
-        if self.files.log_is_long() {
+        self.keep_log_short(files::LOG_MAX);
+        Ok(result)
+    }
+
+    /// Copies the log back if it is longer than `most` bytes. The caller is behind the gate.
+    fn keep_log_short(&self, most: u64) {
+        if self.files.log_length() > most {
             // What was written is durable with or without this, and the next writer tries again.
             self.with("shorten the log", |connection| schema::shorten_log(connection)).ok();
         }
-        Ok(result)
     }
 
     fn connect(&self) -> Result<Connection, StoreError> {
@@ -162,6 +168,12 @@ impl SqliteStore {
 
     fn place(&self) -> String {
         self.files.db.display().to_string()
+    }
+
+    /// The thread that writes is gone.
+    fn gone(&self) -> StoreError {
+        let detail = "the writer has stopped".to_owned();
+        StoreError::Other { place: self.place(), doing: "write", detail }
     }
 
     fn corrupt(&self, detail: String) -> StoreError {
@@ -203,6 +215,17 @@ impl Store for SqliteStore {
 
     fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<Decision>, StoreError> {
         self.with("read decisions", |connection| read::decisions(connection, filter))
+    }
+
+    fn decisions_after(
+        &self,
+        run: Option<&RunId>,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Decision>, StoreError> {
+        self.with("read decisions", |connection| {
+            read::decisions_after(connection, run, after, limit)
+        })
     }
 
     fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {

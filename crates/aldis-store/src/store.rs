@@ -49,6 +49,15 @@ pub trait Store: Send + Sync {
     /// Returns the decisions that pass the filter, newest first, across runs.
     fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<Decision>, StoreError>;
 
+    /// Returns the decisions after number `after`, of this run only if one is given, in order: how a
+    /// reader follows what happens.
+    fn decisions_after(
+        &self,
+        run: Option<&RunId>,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Decision>, StoreError>;
+
     /// Returns the effects that are due and not yet performed, in the order they were enqueued.
     ///
     /// Reading does not claim: whoever performs effects holds a lease or a [turn](Self::turn), or

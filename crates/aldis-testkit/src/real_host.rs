@@ -199,12 +199,7 @@ impl RealHost {
     /// If it cannot be started, or not with such a session. A host that fails, or takes too long, is
     /// not an error: [`HostRun`] says so.
     pub fn run(&self, model: &ModelServer, prompt: &str, session: &Session) -> io::Result<HostRun> {
-        let mut command = Command::new(&self.program);
-        command.current_dir(self.project()).env_clear().envs(self.environment());
-        match self.kind {
-            Kind::Claude => self.prepare_claude(&mut command, model, session),
-            Kind::Codex => self.prepare_codex(&mut command, model, session)?,
-        }
+        let mut command = self.command(model, session)?;
         let outcome = process::run(&mut command, &self.root, prompt, self.time_max)?;
         let process::Outcome { stdout, stderr, status, timed_out } = outcome;
         let session_id = events(&stdout).find_map(|event| {
@@ -212,6 +207,22 @@ impl RealHost {
             id.map(str::to_owned)
         });
         Ok(HostRun { stdout, stderr, status, session_id, timed_out })
+    }
+
+    /// Returns how the host is started: program, arguments, directory, environment. Its prompt comes
+    /// on standard input.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started with such a session.
+    pub fn command(&self, model: &ModelServer, session: &Session) -> io::Result<Command> {
+        let mut command = Command::new(&self.program);
+        command.current_dir(self.project()).env_clear().envs(self.environment());
+        match self.kind {
+            Kind::Claude => self.prepare_claude(&mut command, model, session),
+            Kind::Codex => self.prepare_codex(&mut command, model, session)?,
+        }
+        Ok(command)
     }
 
     fn prepare_claude(&self, command: &mut Command, model: &ModelServer, session: &Session) {

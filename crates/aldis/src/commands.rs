@@ -3,7 +3,7 @@
 mod auto;
 mod completions;
 mod config;
-mod control;
+pub(crate) mod control;
 mod deliver;
 mod demo;
 mod dialects;
@@ -12,11 +12,15 @@ mod explain;
 mod hook;
 mod install;
 mod log;
+mod plan;
 mod prompt;
 mod replay;
 mod run;
 mod scan;
 mod schema;
+#[cfg(target_os = "linux")]
+mod scripted_agent;
+mod serve;
 mod status;
 mod step;
 #[cfg(target_os = "linux")]
@@ -87,6 +91,8 @@ enum Command {
     Log(log::LogArgs),
     /// Suspend the agent of a supervised run
     Pause(control::ControlArgs),
+    #[command(subcommand)]
+    Plan(plan::PlanCommand),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
     /// Let the agent of a supervised run go on
@@ -94,6 +100,9 @@ enum Command {
     Run(Box<run::RunArgs>),
     Scan(scan::ScanArgs),
     Schema(schema::SchemaArgs),
+    #[cfg(target_os = "linux")]
+    ScriptedAgent(scripted_agent::ScriptedAgentArgs),
+    Serve(serve::ServeArgs),
     Status(status::StatusArgs),
     Step(step::StepArgs),
     #[cfg(target_os = "linux")]
@@ -166,12 +175,16 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Log(args) => log::run(io, &args),
         Command::Install(args) => install::run(io, &args),
         Command::Pause(args) => control::pause(io, &args),
+        Command::Plan(command) => plan::run(io, command),
         Command::Prompt(args) => prompt::run(io, &args),
         Command::Replay(args) => replay::run(io, &args),
         Command::Resume(args) => control::resume(io, &args),
         Command::Run(args) => run::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
         Command::Schema(args) => schema::run(io, &args),
+        #[cfg(target_os = "linux")]
+        Command::ScriptedAgent(args) => scripted_agent::run(io, &args),
+        Command::Serve(args) => serve::run(io, &args),
         Command::Status(args) => status::run(io, &args),
         Command::Step(args) => step::run(io, &args),
         #[cfg(target_os = "linux")]

@@ -40,6 +40,8 @@ pub(crate) struct Ear<'r> {
     input: Input,
     kind: Kind<'r>,
     facts: Facts,
+    /// Whether anybody sees what is said.
+    shown: bool,
 }
 
 enum Kind<'r> {
@@ -51,9 +53,10 @@ enum Kind<'r> {
 }
 
 impl<'r> Ear<'r> {
-    /// `zone` is the one of clock times that name none.
-    pub(crate) fn new(rules: &'r Rules, input: Input, zone: Zone) -> Self {
-        Self { rules, input, kind: Kind::Undecided(Vec::new()), facts: Facts::new(input, zone) }
+    /// `zone` is the one of clock times that name none; words are given out only if they are `shown`.
+    pub(crate) fn new(rules: &'r Rules, input: Input, zone: Zone, shown: bool) -> Self {
+        let kind = Kind::Undecided(Vec::new());
+        Self { rules, input, kind, facts: Facts::new(input, zone), shown }
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Said)) {
@@ -94,19 +97,18 @@ impl<'r> Ear<'r> {
                 let scanner = Scanner::new(self.rules, Origin::assistant());
                 Kind::Text(Box::new(scanner), Vec::new())
             }
-            format => Kind::Stream(Reader::new(format, &|_| true).following()),
+            format => {
+                let reader = Reader::new(format, &|_| true).following();
+                Kind::Stream(if self.shown { reader } else { reader.signals_only() })
+            }
         };
     }
 
     fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Said)) {
         match &mut self.kind {
             Kind::Text(scanner, rest) => {
-                rest.extend_from_slice(bytes);
-                let too_long = |length| (length > LINE_MAX).then_some(length);
-                let lines = memchr::memrchr(b'\n', rest).map(|at| at + 1);
-                if let Some(end) = lines.or_else(|| too_long(rest.len())) {
-                    sink(shown(&rest[..end]));
-                    rest.drain(..end);
+                if self.shown {
+                    whole_lines(rest, bytes, sink);
                 }
                 scanner.push(bytes, &mut |finding| sink(found(finding, 0)));
             }
@@ -116,6 +118,17 @@ impl<'r> Ear<'r> {
             }
             Kind::Undecided(_) => {}
         }
+    }
+}
+
+/// Gives out the lines that are complete, and keeps the rest.
+fn whole_lines(rest: &mut Vec<u8>, bytes: &[u8], sink: &mut dyn FnMut(Said)) {
+    rest.extend_from_slice(bytes);
+    let too_long = |length| (length > LINE_MAX).then_some(length);
+    let lines = memchr::memrchr(b'\n', rest).map(|at| at + 1);
+    if let Some(end) = lines.or_else(|| too_long(rest.len())) {
+        sink(shown(&rest[..end]));
+        rest.drain(..end);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::stored::{self, Machine};
 
 /// How often a step is tried again because somebody else was first.
 const TRIES_MAX: usize = 32;
-/// How many events are kept for the next step; older ones of the same kind give way.
+/// How many events wait for the next step. Then they are a step of their own.
 const PENDING_MAX: usize = 256;
 
 /// How a run began: the first event of its journal.
@@ -81,12 +81,35 @@ impl<M: Machine> Open<M> {
         now: Timestamp,
         event: M::Event,
     ) -> Result<bool, DriverError> {
-        let (mut effects, decision) = self.state.take(now, &event);
+        let (effects, decision) = self.state.take(now, &event);
         self.remember(now, event);
-        if decision.is_none() && effects.is_empty() {
+        if decision.is_none() && effects.is_empty() && self.pending.len() < PENDING_MAX {
             return Ok(false);
         }
-        let mut decisions: Vec<Decision> = decision.into_iter().collect();
+        self.write(store, now, (effects, decision.into_iter().collect()))
+    }
+
+    /// Takes over what somebody else decided. What the events since the last step mean now is
+    /// written at once. Returns whether it means anything.
+    pub(crate) fn refresh(
+        &mut self,
+        store: &dyn Store,
+        now: Timestamp,
+    ) -> Result<bool, DriverError> {
+        let (effects, decisions) = self.catch_up(store)?;
+        if effects.is_empty() && decisions.is_empty() {
+            return Ok(false);
+        }
+        self.write(store, now, (effects, decisions))
+    }
+
+    /// Writes the events since the last step and what came of them.
+    fn write(
+        &mut self,
+        store: &dyn Store,
+        now: Timestamp,
+        (mut effects, mut decisions): (Vec<M::Effect>, Vec<Decision>),
+    ) -> Result<bool, DriverError> {
         for _ in 0..TRIES_MAX {
             let step = self.step(now, &effects, &decisions);
             match store.commit(&step) {
@@ -106,7 +129,7 @@ impl<M: Machine> Open<M> {
 
     /// Takes over what somebody else decided meanwhile, and takes the events since the last step
     /// again. Returns what comes of those.
-    pub(crate) fn catch_up(
+    fn catch_up(
         &mut self,
         store: &dyn Store,
     ) -> Result<(Vec<M::Effect>, Vec<Decision>), DriverError> {
@@ -122,14 +145,14 @@ impl<M: Machine> Open<M> {
         Ok((effects, decisions))
     }
 
-    /// Keeps an event for the next step. A run of the same kind says no more than its last.
+    /// Keeps an event for the next step. A run of the same kind says no more than its first and its
+    /// last.
     fn remember(&mut self, now: Timestamp, event: M::Event) {
         let kind = |event: &M::Event| stored::event(event, None, now).kind;
-        let same = self.pending.last().is_some_and(|(_, last)| kind(last) == kind(&event));
-        if same && ["tick", "worked", "spent"].contains(&&*kind(&event)) {
+        let new = kind(&event);
+        let same = self.pending.iter().rev().take(2).filter(|(_, last)| kind(last) == new).count();
+        if same == 2 && ["tick", "worked", "spent"].contains(&&*new) {
             self.pending.pop();
-        } else if self.pending.len() >= PENDING_MAX {
-            self.pending.remove(0);
         }
         self.pending.push((now, event));
     }

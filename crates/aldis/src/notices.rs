@@ -5,8 +5,8 @@
 //! and handed over as an argument, a variable or a JSON string, never as part of a command.
 
 mod processes;
-mod signature;
-mod webhook;
+pub(crate) mod signature;
+pub(crate) mod webhook;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;

@@ -18,8 +18,10 @@ use aldis_core::{Finding, Origin, Role, Rules};
 use aldis_store::{EffectFilter, Lease, Store};
 
 use self::hands::Job;
+use self::live::Standing;
 pub(crate) use self::live::{Live, Manner};
 use self::person::Person;
+pub(crate) use self::taking::forget_hands;
 use crate::clock::{self, SteadyClock};
 use crate::config::Notify;
 use crate::ear::{Ear, Said};
@@ -116,6 +118,7 @@ impl<'p> Supervisor<'p> {
         let lease = taking::lease(store, &open.id, clock.now())?;
         open.fence = Some(lease.fence);
         open.state.agent.iter().for_each(|agent| taking::end_orphan(agent));
+        forget_hands(store, &open.id, clock.now())?;
         let interrupts = Interrupts::listen()
             .map_err(|error| CommandError::new(format!("listening for Ctrl-C: {error}")))?;
         let person = if plan.ask_here { Person::look() } else { Person::absent() };
@@ -174,7 +177,7 @@ impl<'p> Supervisor<'p> {
 
     fn advance(&mut self, event: Event) -> Result<(), CommandError> {
         let now = self.now();
-        let before = self.open.state.clone();
+        let before = Standing::of(&self.open.state);
         self.due |= self.open.advance(self.store, now, event)?;
         self.live.changed(now, &before, &self.open.state);
         Ok(())
@@ -206,7 +209,14 @@ impl<'p> Supervisor<'p> {
     /// Does one thing. Returns what is known right away.
     fn act(&mut self, key: &str, effect: Effect) -> Result<Option<Event>, CommandError> {
         match effect {
-            Effect::Start { prompt, .. } => return self.start_agent(&prompt).map(Some),
+            // Somebody may have ended the run since this was decided.
+            Effect::Start { prompt, .. } => {
+                self.heed_others()?;
+                return match self.open.state.ending() {
+                    Some(_) => Ok(None),
+                    None => self.start_agent(&prompt).map(Some),
+                };
+            }
             Effect::Check => return self.start_check(),
             Effect::End { grace } => {
                 if let Some(job) = &self.job {
@@ -241,7 +251,8 @@ impl<'p> Supervisor<'p> {
     }
 
     fn start_agent(&mut self, prompt: &str) -> Result<Event, CommandError> {
-        let ear = Ear::new(&self.plan.rules, self.plan.recipe.input, self.plan.zone.clone());
+        let (shown, plan) = (self.live.shows_words(), self.plan);
+        let ear = Ear::new(&plan.rules, plan.recipe.input, plan.zone.clone(), shown);
         let job = Job::agent(self.plan, prompt, ear);
         let job = match job {
             Ok(job) => job,
@@ -324,23 +335,38 @@ impl<'p> Supervisor<'p> {
     /// Tells the machine what was said.
     fn tell(&mut self, said: Vec<Said>) -> Result<(), CommandError> {
         let mut signals = Vec::new();
+        // Many tools at once are as much evidence as one, and costs are totals.
+        let (mut worked, mut spent) = (None, None);
         for said in said {
             match said {
                 Said::Finding { finding, message } => match *finding {
                     Finding::Signal(signal) => signals.push(Heard::new(&signal, message)),
                     Finding::NearMiss(miss) => self.advance(Event::Missed { hint: miss.hint() })?,
                 },
-                Said::Fact(fact) => self.note(fact)?,
+                Said::Fact(fact) => match self.note(fact) {
+                    None => {}
+                    Some(Event::Worked) => worked = Some(Event::Worked),
+                    Some(Event::Spent(usage)) => spent = Some(Event::Spent(usage)),
+                    Some(event) => {
+                        for event in [worked.take(), spent.take(), Some(event)] {
+                            event.map_or(Ok(()), |event| self.advance(event))?;
+                        }
+                    }
+                },
                 Said::Text { origin, text, .. } => self.live.said(&origin, &text),
             }
         }
-        if signals.is_empty() { Ok(()) } else { self.advance(Event::Heard { said: signals }) }
+        let heard = (!signals.is_empty()).then_some(Event::Heard { said: signals });
+        for event in [worked, spent, heard].into_iter().flatten() {
+            self.advance(event)?;
+        }
+        Ok(())
     }
 
-    /// Tells the machine what the host said about itself.
-    fn note(&mut self, fact: Fact) -> Result<(), CommandError> {
+    /// Shows what the host said about itself, and returns what it means for the machine.
+    fn note(&mut self, fact: Fact) -> Option<Event> {
         let now = self.now();
-        let event = match fact {
+        Some(match fact {
             Fact::Tool { name } => {
                 self.live.said(&Origin::new(Role::Tool), &format!("[{name}]"));
                 Event::Worked
@@ -355,9 +381,8 @@ impl<'p> Supervisor<'p> {
                 self.live.problem(now, &what);
                 Event::Refused { what }
             }
-            Fact::Session(_) | Fact::Ended { .. } => return Ok(()),
-        };
-        self.advance(event)
+            Fact::Session(_) | Fact::Ended { .. } => return None,
+        })
     }
 
     /// Ends the job with all that belongs to it, and tells the machine how it ended.
@@ -409,10 +434,10 @@ impl<'p> Supervisor<'p> {
         }
         let stored = self.store.run(&self.open.id)?;
         if stored.is_some_and(|run| run.revision != self.open.revision) {
-            let before = self.open.state.clone();
-            self.open.catch_up(self.store)?;
+            let (now, before) = (self.now(), Standing::of(&self.open.state));
+            self.open.refresh(self.store, now)?;
             self.due = true;
-            self.live.changed(self.now(), &before, &self.open.state);
+            self.live.changed(now, &before, &self.open.state);
         }
         Ok(())
     }

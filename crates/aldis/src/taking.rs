@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use aldis_core::machine::run::Effect;
 use aldis_core::time::Timestamp;
-use aldis_store::{Lease, LeaseError, RunId, Store};
+use aldis_store::{EffectFilter, Lease, LeaseError, RunId, Store, StoreError};
 
 use crate::error::CommandError;
 use crate::supervise::{Found, Holder, Identity, find};
@@ -44,4 +45,27 @@ pub(crate) fn end_orphan(identity: &str) {
     {
         orphan.end(ORPHAN_GRACE);
     }
+}
+
+/// Forgets what a supervisor that has gone was about to do with its agent. The machine says anew
+/// what is to be done, and twice would be two agents. What is for people is still done.
+pub(crate) fn forget_hands(
+    store: &dyn Store,
+    run: &RunId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let filter = EffectFilter { run: Some(run.clone()), due_by: now, limit: usize::MAX };
+    for effect in store.pending_effects(&filter)? {
+        let for_people = matches!(
+            serde_json::from_str(&effect.body),
+            Ok(Effect::Ask { .. }
+                | Effect::KeepWork
+                | Effect::Notice { .. }
+                | Effect::Finish { .. })
+        );
+        if !for_people {
+            store.effect_done(&effect.key)?;
+        }
+    }
+    Ok(())
 }

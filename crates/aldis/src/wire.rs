@@ -9,6 +9,9 @@ pub mod dialect_file;
 pub mod notice;
 pub mod registration;
 pub mod run;
+pub mod run_step;
+pub mod task;
+pub mod turns;
 
 use aldis_core::{Fields, Finding, NearMiss, Origin, Place, Signal};
 use schemars::{JsonSchema, Schema, schema_for};
@@ -200,7 +203,7 @@ pub(crate) const SCHEMAS: &[Described] = &[
     Described {
         name: "task",
         about: "a line of `aldis tasks --json`",
-        schema: || schema_for!(delivery::TaskForm),
+        schema: || schema_for!(task::TaskLine),
     },
     Described {
         name: "decision",
@@ -219,7 +222,7 @@ pub(crate) const SCHEMAS: &[Described] = &[
     },
     Described {
         name: "step",
-        about: "a line that `aldis step` prints",
+        about: "a line that `aldis step phases` prints",
         schema: || schema_for!(run::StepForm),
     },
     Described {
@@ -236,6 +239,26 @@ pub(crate) const SCHEMAS: &[Described] = &[
         name: "notice",
         about: "what a webhook is sent",
         schema: || schema_for!(notice::NoticeBody),
+    },
+    Described {
+        name: "step-delivery",
+        about: "a line that `aldis step delivery` prints",
+        schema: || schema_for!(delivery::DeliveryStepForm),
+    },
+    Described {
+        name: "step-run",
+        about: "a line that `aldis step run` prints",
+        schema: || schema_for!(run_step::RunStepForm),
+    },
+    Described {
+        name: "plan-check",
+        about: "a line of `aldis plan check --json`",
+        schema: || schema_for!(delivery::PlanForm),
+    },
+    Described {
+        name: "step-turns",
+        about: "a line that `aldis step turns` prints",
+        schema: || schema_for!(turns::ChannelStepForm),
     },
     Described {
         name: "doctor",

@@ -15,4 +15,4 @@ mod state;
 mod tests;
 
 pub use event::{Effect, Event, Exit, Heard, Notice, Tree, Usage};
-pub use state::{Config, Ending, Outcome, Question, Start, State, Status};
+pub use state::{Config, Ending, Limit, Outcome, Question, Start, State, Status};

@@ -248,6 +248,7 @@ impl Monitor {
 
     fn progressed(&mut self, now: Timestamp) {
         self.last_progress = now;
+        self.repeats = 0;
         self.evidence = true;
         self.idle_iterations = 0;
     }

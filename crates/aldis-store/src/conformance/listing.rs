@@ -113,6 +113,25 @@ pub(super) fn decisions_are_read_backwards_across_runs(store: &dyn Store) {
     assert_eq!(bodies(&decided(store, &older_of_a)), ["2", "1"]);
 }
 
+pub(super) fn decisions_can_be_followed(store: &dyn Store) {
+    for (run, expected, bodies) in
+        [("a", 0, vec!["1", "2"]), ("b", 0, vec!["3"]), ("a", 1, vec!["4"])]
+    {
+        let decisions = bodies.into_iter().map(decision).collect();
+        ok(store.commit(&Step { decisions, ..step(run, expected) }));
+    }
+    let after = |run: Option<&str>, after, limit| {
+        ok(store.decisions_after(run.map(id).as_ref(), after, limit))
+    };
+    let all = after(None, 0, 10);
+    assert_eq!(bodies(&all), ["1", "2", "3", "4"]);
+    assert_eq!(bodies(&after(None, all[1].seq, 10)), ["3", "4"]);
+    assert_eq!(bodies(&after(None, all[0].seq, 2)), ["2", "3"]);
+    assert_eq!(bodies(&after(Some("a"), all[0].seq, 10)), ["2", "4"]);
+    assert_eq!(bodies(&after(Some("a"), u64::MAX, 10)), [""; 0]);
+    assert_eq!(bodies(&after(None, 0, 0)), [""; 0]);
+}
+
 pub(super) fn missing_things_are_not_errors(store: &dyn Store) {
     let none = id("none");
     assert_eq!(ok(store.run(&none)), None);

@@ -145,6 +145,17 @@ impl Tables {
             .collect()
     }
 
+    pub(super) fn decisions_after(
+        &self,
+        run: Option<&RunId>,
+        after: u64,
+        limit: usize,
+    ) -> Vec<Decision> {
+        let mine = |decision: &&Decision| run.is_none_or(|run| decision.run == *run);
+        let later = self.decisions.iter().filter(|decision| decision.seq > after);
+        later.filter(mine).take(limit).cloned().collect()
+    }
+
     pub(super) fn pending_effects(&self, filter: &EffectFilter) -> Vec<Effect> {
         self.outbox
             .iter()

@@ -11,7 +11,7 @@ use crate::error::StoreError;
 
 /// From this length on the log is copied back. The first process to open a database reads the whole
 /// log, and that is often a hook with 3 ms to live.
-const LOG_MAX: u64 = 512 << 10;
+pub(super) const LOG_MAX: u64 = 512 << 10;
 
 /// The paths of one store.
 #[derive(Debug)]
@@ -37,9 +37,9 @@ impl Files {
         })
     }
 
-    /// Returns whether the write-ahead log has grown enough to be copied back.
-    pub(super) fn log_is_long(&self) -> bool {
-        fs::metadata(&self.log).is_ok_and(|log| log.len() > LOG_MAX)
+    /// Returns how long the write-ahead log is, in bytes.
+    pub(super) fn log_length(&self) -> u64 {
+        fs::metadata(&self.log).map_or(0, |log| log.len())
     }
 
     /// Makes sure that directory and file exist and are ours alone. Returns whether the file is

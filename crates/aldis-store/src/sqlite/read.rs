@@ -12,6 +12,7 @@ use crate::step::{Revision, RunId, RunRecord};
 const RUN: &str = "SELECT id, revision, last_event, created, updated, fence, project, session, \
                    machine, title, active, state FROM runs";
 const EVENT: &str = "SELECT run, seq, at, kind, body, source FROM events";
+const DECISION: &str = "SELECT seq, run, revision, at, body FROM decisions";
 const EFFECT: &str = "SELECT key, run, kind, body, due, attempts, error, state FROM outbox";
 
 pub(super) fn run(connection: &Connection, id: &RunId) -> rusqlite::Result<Option<Run>> {
@@ -75,7 +76,7 @@ pub(super) fn decisions(
     connection: &Connection,
     filter: &DecisionFilter,
 ) -> rusqlite::Result<Vec<Decision>> {
-    let mut query = Query::new("SELECT seq, run, revision, at, body FROM decisions");
+    let mut query = Query::new(DECISION);
     let run = filter.run.as_ref().map(RunId::as_str);
     let before = filter.before.map(clamp);
     if let Some(run) = &run {
@@ -87,6 +88,23 @@ pub(super) fn decisions(
         query.values.push(before);
     }
     query.rows(connection, "seq DESC", filter.limit, to_decision)
+}
+
+pub(super) fn decisions_after(
+    connection: &Connection,
+    run: Option<&RunId>,
+    after: u64,
+    limit: usize,
+) -> rusqlite::Result<Vec<Decision>> {
+    let mut query = Query::new(DECISION);
+    let (run, after) = (run.map(RunId::as_str), clamp(after));
+    query.and("seq > ?");
+    query.values.push(&after);
+    if let Some(run) = &run {
+        query.and("run = ?");
+        query.values.push(run);
+    }
+    query.rows(connection, "seq", limit, to_decision)
 }
 
 pub(super) fn pending_effects(

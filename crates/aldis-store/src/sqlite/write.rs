@@ -17,7 +17,7 @@ use crate::step::{Committed, NewEffect, PartChange, Revision, RunId, Step, Timer
 const PRUNE_BATCH: usize = 100;
 
 /// SQLite failed, or the write was refused for a reason.
-type Refusable<T, E> = rusqlite::Result<Result<T, E>>;
+pub(super) type Refusable<T, E> = rusqlite::Result<Result<T, E>>;
 
 /// Where a run stands, as far as a write must know.
 struct Standing {
@@ -28,28 +28,39 @@ struct Standing {
 
 pub(super) fn step(connection: &mut Connection, step: &Step) -> Refusable<Committed, CommitError> {
     let transaction = begin(connection)?;
-    let standing = standing(&transaction, &step.run)?;
-    if let Some(refusal) = refusal(&transaction, step, standing.as_ref())? {
+    let result = step_within(&transaction, step)?;
+    if result.is_ok() {
+        transaction.commit()?;
+    }
+    Ok(result)
+}
+
+/// Writes a step as part of a transaction. A refusal has changed nothing.
+pub(super) fn step_within(
+    transaction: &Transaction<'_>,
+    step: &Step,
+) -> Refusable<Committed, CommitError> {
+    let standing = standing(transaction, &step.run)?;
+    if let Some(refusal) = refusal(transaction, step, standing.as_ref())? {
         return Ok(Err(refusal));
     }
     let revision = Revision(step.expected.0 + 1);
     let mut last_event = standing.as_ref().map_or(0, |standing| standing.last_event);
-    append_events(&transaction, step, &mut last_event)?;
-    save_run(&transaction, step, revision, last_event, standing.is_none())?;
-    append_decisions(&transaction, step, revision)?;
+    append_events(transaction, step, &mut last_event)?;
+    save_run(transaction, step, revision, last_event, standing.is_none())?;
+    append_decisions(transaction, step, revision)?;
     for effect in &step.effects {
-        enqueue(&transaction, &step.run, effect)?;
+        enqueue(transaction, &step.run, effect)?;
     }
     for key in &step.done {
-        effect_done(&transaction, key, Some(&step.run))?;
+        effect_done(transaction, key, Some(&step.run))?;
     }
     for change in &step.timers {
-        set_timer(&transaction, &step.run, change)?;
+        set_timer(transaction, &step.run, change)?;
     }
     for change in &step.parts {
-        keep_part(&transaction, &step.run, change)?;
+        keep_part(transaction, &step.run, change)?;
     }
-    transaction.commit()?;
     Ok(Ok(Committed { revision, last_event }))
 }
 
@@ -354,7 +365,7 @@ pub(super) fn prune(
     Ok(old.len())
 }
 
-fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+pub(super) fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 

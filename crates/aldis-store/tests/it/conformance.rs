@@ -1,6 +1,6 @@
-//! Both backends do what every backend must do.
+//! All backends do what every backend must do.
 
-use aldis_store::{MemoryStore, SqliteStore, conformance};
+use aldis_store::{GroupStore, MemoryStore, SqliteStore, conformance};
 
 #[test]
 fn memory() {
@@ -12,6 +12,14 @@ fn sqlite() {
     let directory = tempfile::tempdir().unwrap();
     conformance::check(|check| {
         Box::new(SqliteStore::open(&directory.path().join(check.name)).unwrap())
+    });
+}
+
+#[test]
+fn group() {
+    let directory = tempfile::tempdir().unwrap();
+    conformance::check(|check| {
+        Box::new(GroupStore::open(&directory.path().join(check.name)).unwrap())
     });
 }
 

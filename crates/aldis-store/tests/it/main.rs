@@ -9,5 +9,6 @@ mod crash;
 mod crowd;
 mod disk;
 mod faults;
+mod group;
 mod place;
 mod versions;

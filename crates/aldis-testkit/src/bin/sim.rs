@@ -1,7 +1,7 @@
-//! Simulates the phases machine with its store, and stops at the first violated invariant.
+//! Simulates a machine with its store, and stops at the first violated invariant.
 //!
-//! `aldis-sim --events 20000000 --seed 1 [--store memory|driver|sqlite] [--faults all|none]
-//! [--worlds N] [--jobs N]`
+//! `aldis-sim --events 20000000 --seed 1 [--machine phases|run|delivery]
+//! [--store memory|driver|sqlite] [--faults all|none] [--worlds N] [--jobs N]`
 
 use std::env;
 use std::error::Error;
@@ -9,15 +9,17 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use aldis_testkit::sim::{Backend, Options, Report, run};
+use aldis_testkit::sim::{Backend, Options, Report, Subject, run};
 
 /// How often progress is shown, in events.
 const SHOWN_EVERY: u64 = 1_000_000;
 const USAGE: &str = "usage: aldis-sim [--events N] [--seed N] [--worlds N] [--jobs N] \
-                     [--store memory|driver|sqlite] [--faults all|none]";
+                     [--machine phases|run|delivery] [--store memory|driver|sqlite] \
+                     [--faults all|none]";
 
 struct Args {
     options: Options,
+    machine: String,
     store: String,
     faults: String,
     /// Keeps the database's directory until the end.
@@ -26,6 +28,7 @@ struct Args {
 
 fn parse() -> Result<Args, Box<dyn Error>> {
     let (mut seed, mut events, mut worlds, mut jobs) = (1, 1_000_000, None, 1);
+    let mut machine = "phases".to_owned();
     let (mut store, mut faults) = ("memory".to_owned(), "all".to_owned());
     let mut args = env::args().skip(1);
     while let Some(name) = args.next() {
@@ -37,12 +40,19 @@ fn parse() -> Result<Args, Box<dyn Error>> {
             "--jobs" => jobs = value.parse()?,
             "--store" => store = value,
             "--faults" => faults = value,
+            "--machine" => machine = value,
             _ => return Err(USAGE.into()),
         }
     }
     let mut options = Options::new(seed, events);
     options.worlds = worlds.unwrap_or(options.worlds);
     options.jobs = jobs;
+    options.subject = match &*machine {
+        "phases" => Subject::Phases(None),
+        "run" => Subject::Run(None),
+        "delivery" => Subject::Delivery(None),
+        _ => return Err(USAGE.into()),
+    };
     options.faults = match &*faults {
         "all" => true,
         "none" => false,
@@ -60,7 +70,7 @@ fn parse() -> Result<Args, Box<dyn Error>> {
         }
         _ => return Err(USAGE.into()),
     };
-    Ok(Args { options, store, faults, _directory: directory })
+    Ok(Args { options, machine, store, faults, _directory: directory })
 }
 
 fn simulate() -> Result<bool, Box<dyn Error>> {
@@ -87,6 +97,7 @@ fn show(args: &Args, report: &Report, seconds: f64) -> io::Result<()> {
     let last = args.options.seed.wrapping_add(*worlds).wrapping_sub(1);
     let years = tally.millis as f64 / (365.25 * 86_400_000.0);
     writeln!(out, "seeds       {} to {last}, {worlds} worlds", args.options.seed)?;
+    writeln!(out, "machine     {}", args.machine)?;
     writeln!(out, "store       {}, faults {}", args.store, args.faults)?;
     writeln!(out, "events      {}, {} steps committed", tally.events, tally.steps)?;
     writeln!(out, "runs        {}, {} ends, {} complete", tally.runs, tally.ends, tally.successes)?;
@@ -107,8 +118,8 @@ fn show(args: &Args, report: &Report, seconds: f64) -> io::Result<()> {
     writeln!(
         out,
         "repeat      cargo run --release -p aldis-testkit --bin aldis-sim -- --seed {seed} \
-         --worlds 1 --store {} --faults {}",
-        args.store, args.faults
+         --worlds 1 --machine {} --store {} --faults {}",
+        args.machine, args.store, args.faults
     )?;
     writeln!(out, "the last {} events:", violation.trace.len())?;
     violation.trace.iter().try_for_each(|line| writeln!(out, "  {line}"))

@@ -75,6 +75,15 @@ impl<S: Store> Store for Faulty<S> {
         self.inner.decisions(filter)
     }
 
+    fn decisions_after(
+        &self,
+        run: Option<&RunId>,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Decision>, StoreError> {
+        self.inner.decisions_after(run, after, limit)
+    }
+
     fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {
         self.inner.pending_effects(filter)
     }

@@ -1,17 +1,23 @@
 //! `aldis replay`: runs a journal through today's machine and compares.
 
+mod channel;
+mod delivery;
+mod supervised;
+
 use std::io::Write as _;
 
 use aldis_core::machine::Decision;
 use aldis_core::machine::phases::{Event, State};
 use aldis_store::{DecisionFilter, RunId, Store};
 use clap::Args;
+use serde::Serialize;
 
 use super::{Outcome, why};
-use crate::driver::{self, Loaded, Origin};
+use crate::driver::{self, Origin};
 use crate::error::CommandError;
 use crate::home;
 use crate::io::Io;
+use crate::known::Known;
 
 /// Run a journal through today's machine and compare
 ///
@@ -29,10 +35,31 @@ pub(super) fn run(io: &mut Io, args: &ReplayArgs) -> Result<Outcome, CommandErro
     let Some(run) = store.run(&id)? else {
         return Err(CommandError::new(format!("there is no run `{id}`")));
     };
-    let Loaded { state: stored, .. } = driver::load(run)?;
-    let (state, decisions, events) = replayed(&store, &id)?;
+    match Known::of(&store, run)? {
+        Known::Channel(_, stored) => {
+            compare(io, &store, &id, &*stored, channel::replayed(&store, &id)?)
+        }
+        Known::Phases(_, stored) => compare(io, &store, &id, &*stored, replayed(&store, &id)?),
+        Known::Supervised(_, stored) => {
+            compare(io, &store, &id, &*stored, supervised::replayed(&store, &id)?)
+        }
+        Known::Delivery(_, stored) => {
+            let stored = delivery::members(&stored);
+            compare(io, &store, &id, &stored, delivery::replayed(&store, &id)?)
+        }
+    }
+}
+
+/// Says where today's decisions and state are not the stored ones.
+fn compare<S: PartialEq + Serialize>(
+    io: &mut Io,
+    store: &dyn Store,
+    id: &RunId,
+    stored: &S,
+    (state, decisions, events): (S, Vec<Decision>, usize),
+) -> Result<Outcome, CommandError> {
     let mut differences = Vec::new();
-    let kept = kept(&store, &id)?;
+    let kept = kept(store, id)?;
     for (number, (now, then)) in decisions.iter().zip(&kept).enumerate() {
         if now != then {
             let (now, then) = (&now.summary, &then.summary);
@@ -46,8 +73,8 @@ pub(super) fn run(io: &mut Io, args: &ReplayArgs) -> Result<Outcome, CommandErro
             decisions.len()
         ));
     }
-    if state != stored {
-        differences.push(format!("the state differs: {}", members(&stored, &state)));
+    if state != *stored {
+        differences.push(format!("the state differs: {}", members(stored, &state)));
     }
     for difference in &differences {
         writeln!(io.stdout, "{}", crate::display::line(difference))?;
@@ -99,8 +126,8 @@ fn kept(store: &dyn Store, id: &RunId) -> Result<Vec<Decision>, CommandError> {
 }
 
 /// The members in which two states differ.
-fn members(one: &State, other: &State) -> String {
-    let value = |state: &State| serde_json::to_value(state).unwrap_or_default();
+fn members<S: Serialize>(one: &S, other: &S) -> String {
+    let value = |state: &S| serde_json::to_value(state).unwrap_or_default();
     let (one, other) = (value(one), value(other));
     let names = one.as_object().into_iter().flat_map(|members| members.keys());
     let differing: Vec<&str> =

@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::io::Io;
 use crate::paint::Paint;
 use crate::project::{self, Place};
-use crate::wire::delivery::TaskForm;
+use crate::wire::task::TaskLine;
 use crate::{clock, display, home, json};
 
 /// List the tasks of a delivery
@@ -48,7 +48,7 @@ pub(super) fn run(io: &mut Io, args: &TasksArgs) -> Result<Outcome, CommandError
     let now = clock::now()?;
     if args.json {
         for task in state.tasks() {
-            json::write_line(&mut io.stdout, &TaskForm::new(&id, &state, task))?;
+            json::write_line(&mut io.stdout, &TaskLine::new(&id, &state, task))?;
         }
         return Ok(Outcome::Yes);
     }

@@ -103,7 +103,7 @@ impl Live {
     }
 
     /// Says what changed in the run.
-    pub(super) fn changed(&mut self, now: Timestamp, before: &State, after: &State) {
+    pub(super) fn changed(&mut self, now: Timestamp, before: &Standing, after: &State) {
         if before.iteration != after.iteration {
             let text = format!("iteration {}/{}", after.iteration, after.config.max_iterations);
             self.event("iteration", now, &text);
@@ -118,10 +118,15 @@ impl Live {
         {
             self.event("status", now, &text);
         }
-        let (was, is) = (before.monitor.level(), after.monitor.level());
-        if was != is && is == Level::None {
+        let is = after.monitor.level();
+        if before.level != is && is == Level::None {
             self.event("stagnation", now, "the work moves again");
         }
+    }
+
+    /// Returns whether anybody sees what the agent says.
+    pub(super) fn shows_words(&self) -> bool {
+        !self.manner.quiet && !self.manner.json
     }
 
     /// Draws the line at the bottom.
@@ -137,7 +142,7 @@ impl Live {
 
     /// Shows what was said: the agent's own words plainly, everybody else's dimmed.
     pub(super) fn said(&mut self, origin: &Origin, text: &str) {
-        if self.manner.quiet || self.manner.json {
+        if !self.shows_words() {
             return;
         }
         let stripped = if origin.may_signal() { self.parser.strip(text) } else { text.into() };
@@ -254,6 +259,27 @@ impl Live {
             let _shown = writeln!(out, "{text}");
             let _flushed = out.flush();
         });
+    }
+}
+
+/// What of a run is shown when it changes. A whole state would be too much to keep for each event.
+pub(super) struct Standing {
+    iteration: u32,
+    progress: Option<u8>,
+    phase: Option<String>,
+    status: Status,
+    level: Level,
+}
+
+impl Standing {
+    pub(super) fn of(state: &State) -> Self {
+        Self {
+            iteration: state.iteration,
+            progress: state.progress,
+            phase: state.phase.clone(),
+            status: state.status.clone(),
+            level: state.monitor.level(),
+        }
     }
 }
 

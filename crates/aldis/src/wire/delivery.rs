@@ -1,65 +1,173 @@
-//! Deliveries as programs read them.
+//! Deliveries and plans as programs read them.
 
-use aldis_core::machine::delivery::{State, Task, Wait};
-use aldis_store::RunId;
+use std::collections::{BTreeMap, BTreeSet};
+
+use aldis_core::machine::delivery::{Outcome, Plan, Problem, Read, State, Task};
+use aldis_core::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::VERSION;
 
-/// A task of a delivery: a line of `tasks --json`.
+/// A line of `step delivery`: what one event led to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TaskForm {
+pub struct DeliveryStepForm {
     /// Format version.
     #[schemars(extend("const" = 1))]
     pub v: u32,
-    /// Always `task`.
-    #[schemars(extend("const" = "task"))]
-    pub kind: String,
-    /// The delivery.
-    pub run: String,
-    /// Its name in signals.
-    pub task: String,
-    /// What people call it.
-    pub title: String,
+    /// The time of the event.
+    pub at: String,
+    /// What must now be done: `dispatch`, `request`, `end`, `ask`, `merge`, `check_expert`, `wake`,
+    /// `notice`, `finish`.
+    pub effects: Vec<Value>,
+    /// What was decided and why, with the task it is about.
+    pub decisions: Vec<Value>,
+    /// The tasks that changed.
+    pub tasks: Vec<TaskForm>,
+    /// The delivery after it.
+    pub state: DeliveryState,
+}
+
+/// A task of a delivery.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskForm {
+    /// Its name.
+    pub id: String,
     /// Where it is: `pending`, `expanding`, `implementing`, `awaiting-review`, `awaiting-audit`,
     /// `awaiting-guidance`, `blocked`, `complete` or `failed`.
     pub status: String,
-    /// How often its work was handed over.
+    /// Whose turn it is.
+    pub role: String,
+    /// The agent at work on it.
+    pub agent: Option<u64>,
+    /// How often a developer handed it over.
     pub round: u32,
-    /// The tasks that must be complete first.
-    pub needs: Vec<String>,
-    /// The role of the agent at work on it.
-    pub role: Option<String>,
-    /// Since when.
-    pub since: Option<String>,
-    /// What the agent said last about how far it is.
-    pub progress: Option<String>,
-    /// The question that it waits for.
-    pub question: Option<String>,
+}
+
+/// The part of a delivery that a driver needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeliveryState {
+    /// Whether it goes on.
+    pub active: bool,
+    /// How it ended.
+    pub ending: Option<String>,
+    /// How many tasks there are in each status.
+    pub counts: BTreeMap<String, usize>,
+    /// The agents at work.
+    pub agents: Vec<u64>,
+    /// The questions that wait for an answer.
+    pub questions: Vec<String>,
+    /// Whether what all tasks need is being repaired.
+    pub remediation: bool,
+}
+
+impl DeliveryStepForm {
+    pub(crate) fn new(at: Timestamp, outcome: &Outcome, state: &State) -> Self {
+        let changed = outcome.changed.iter().filter_map(|no| state.tasks().get(*no));
+        Self {
+            v: VERSION,
+            at: at.to_string(),
+            effects: outcome.effects.iter().map(value).collect(),
+            decisions: outcome.decisions.iter().map(value).collect(),
+            tasks: changed.map(TaskForm::new).collect(),
+            state: DeliveryState {
+                active: state.ending().is_none(),
+                ending: state.ending().map(|ending| ending.as_str().to_owned()),
+                counts: state
+                    .tally()
+                    .into_iter()
+                    .map(|(status, count)| (status.as_str().to_owned(), count))
+                    .collect(),
+                agents: state.run().agents.keys().copied().collect(),
+                questions: state.run().questions.keys().cloned().collect(),
+                remediation: state.run().remediation.is_some(),
+            },
+        }
+    }
 }
 
 impl TaskForm {
-    /// Returns the form of a task.
-    pub(crate) fn new(run: &RunId, state: &State, task: &Task) -> Self {
-        let agent = task.agent().and_then(|agent| state.agent(agent));
-        let question = match &task.wait {
-            Wait::Human { question } => Some(question.clone()),
-            _ => None,
+    pub(crate) fn new(task: &Task) -> Self {
+        Self {
+            id: task.spec.id.clone(),
+            status: task.status().as_str().to_owned(),
+            role: task.role.as_str().to_owned(),
+            agent: task.agent(),
+            round: task.round,
+        }
+    }
+}
+
+/// A line of `plan check --json`: what a plan file holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanForm {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// Always `plan`.
+    #[schemars(extend("const" = "plan"))]
+    pub kind: String,
+    /// The file.
+    pub file: String,
+    /// Whether it can be used.
+    pub ok: bool,
+    /// What people call the plan; `null` if it cannot be used.
+    pub title: Option<String>,
+    /// Its tasks, in order; `null` if it cannot be used.
+    pub tasks: Option<Vec<String>>,
+    /// Those that can begin at once.
+    pub ready: Vec<String>,
+    /// What its author should know.
+    pub problems: Vec<ProblemForm>,
+}
+
+/// Something about a plan that its author should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProblemForm {
+    /// The line, from 1; 0 for the plan as a whole.
+    pub line: usize,
+    /// Whether the plan cannot be used like this.
+    pub fatal: bool,
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub help: String,
+}
+
+impl PlanForm {
+    pub(crate) fn new(file: &str, read: &Read) -> Self {
+        let Read { plan, problems } = read;
+        let problem = |problem: &Problem| ProblemForm {
+            line: problem.line,
+            fatal: problem.fatal,
+            what: problem.what.clone(),
+            help: problem.help.clone(),
         };
         Self {
             v: VERSION,
-            kind: "task".to_owned(),
-            run: run.to_string(),
-            task: task.spec.id.clone(),
-            title: task.spec.title.clone(),
-            status: task.status().as_str().to_owned(),
-            round: task.round,
-            needs: task.spec.needs.clone(),
-            role: agent.map(|agent| agent.role.as_str().to_owned()),
-            since: agent.map(|agent| agent.started.to_string()),
-            progress: task.progress.clone(),
-            question,
+            kind: "plan".to_owned(),
+            file: file.to_owned(),
+            ok: plan.is_some(),
+            title: plan.as_ref().map(|plan| plan.title.clone()),
+            tasks: plan
+                .as_ref()
+                .map(|plan| plan.tasks.iter().map(|task| task.id.clone()).collect()),
+            ready: plan.as_ref().map(ready).unwrap_or_default(),
+            problems: problems.iter().map(problem).collect(),
         }
     }
+}
+
+/// The tasks that can begin at once.
+pub(crate) fn ready(plan: &Plan) -> Vec<String> {
+    let done: BTreeSet<&str> =
+        plan.tasks.iter().filter(|task| task.done).map(|task| &*task.id).collect();
+    let met = |need: &String| done.contains(need.as_str());
+    let ready = plan.tasks.iter().filter(|task| !task.done && task.needs.iter().all(met));
+    ready.map(|task| task.id.clone()).collect()
+}
+
+fn value(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
 }

@@ -12,6 +12,9 @@ const COMMANDS: &[&[&str]] = &[
     &["dialects", "list"],
     &["dialects", "show"],
     &["dialects", "check"],
+    &["plan"],
+    &["plan", "check"],
+    &["plan", "new"],
     &["prompt"],
     &["schema"],
     &["completions"],
@@ -33,6 +36,7 @@ const COMMANDS: &[&[&str]] = &[
     &["log"],
     &["step"],
     &["replay"],
+    &["serve"],
 ];
 
 #[test]

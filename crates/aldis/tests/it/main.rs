@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod config;
+mod deliver;
 mod dialects;
 mod examples;
 mod explain;
@@ -12,12 +13,15 @@ mod hosts;
 mod install;
 mod notices;
 mod phases;
+mod plans;
 mod plugins;
 mod real_hosts;
 mod run;
 mod sandbox;
 mod scan;
 mod schema;
+mod serve;
 #[cfg(target_os = "linux")]
 mod supervise;
 mod tidy;
+mod turns;

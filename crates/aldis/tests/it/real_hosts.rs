@@ -5,6 +5,7 @@
 //! session notices. What the hook decides is tested without a host.
 
 mod stage;
+mod supervised;
 
 use aldis_testkit::model_server::{ModelServer, Recorded, Reply, Script};
 use aldis_testkit::real_host::{Kind, Session};

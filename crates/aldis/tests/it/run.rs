@@ -1,7 +1,12 @@
 //! `aldis run` with real processes: every ending, questions, crashes of ours and of the agent's.
 
+mod kills;
+mod scripted;
+mod stepping;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -61,6 +66,28 @@ impl Stage {
     fn prompt(&self, round: u32) -> String {
         fs::read_to_string(self.0.path().join(format!("prompt.{round}"))).unwrap()
     }
+}
+
+/// Nothing that was started in a directory is left.
+#[track_caller]
+fn assert_nothing_runs_in(directory: &Path, who: &str) {
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let cwd = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
+        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        assert!(!cwd.starts_with(directory), "{who} left {} {name}", entry.path().display());
+    }
+}
+
+/// Waits until something is so.
+#[track_caller]
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    for _ in 0..1_200 {
+        if condition() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    panic!("never: {what}");
 }
 
 #[test]
@@ -210,15 +237,7 @@ fn a_killed_supervisor_is_continued() {
     let done = stage.0.run(&["run", "--continue"]);
     assert_eq!(done.code, 0, "{}", done.text());
     assert_eq!(stage.status()["iteration"], 2, "the iteration that was cut off is repeated");
-    let left = std::process::Command::new("pgrep").args(["-f", "sleep 600"]).output();
-    if let Ok(left) = left {
-        let own = stage.0.path().display().to_string();
-        let pids = String::from_utf8(left.stdout).unwrap();
-        for pid in pids.split_whitespace() {
-            let cwd = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
-            assert!(!cwd.starts_with(&own), "process {pid} is left");
-        }
-    }
+    assert_nothing_runs_in(&stage.0.path(), "the killed supervisor");
 }
 
 #[test]
@@ -262,11 +281,7 @@ fn hostile_agents_leave_nothing_behind() {
         stage.script("agent.sh", &fs::read_to_string(testdata("hostile").join(file)).unwrap());
         let done = stage.run(&[options, &["--grace", "1"]].concat());
         assert_eq!(done.code, code, "{file}: {}", done.text());
-        let root = stage.0.path();
-        for entry in fs::read_dir("/proc").unwrap().flatten() {
-            let cwd = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
-            assert!(!cwd.starts_with(&root), "{file} left {}", entry.path().display());
-        }
+        assert_nothing_runs_in(&stage.0.path(), file);
     }
 }
 

@@ -23,13 +23,18 @@ fn formats_are_listed() {
     dialects-list   a line of `aldis dialects list --json`
     run             a run: `aldis auto ... --json`, `aldis status --json`
     live            a line of `aldis run --json`
+    task            a line of `aldis tasks --json`
     decision        a decision: `aldis why --json`, `aldis log --json`
     event           an event: `aldis log --events --json`
     alarm           a failure of a hook: `aldis log --json`
-    step            a line that `aldis step` prints
+    step            a line that `aldis step phases` prints
     config          a line of `aldis config show --json`
     trust           a line of `aldis trust --list --json`
     notice          what a webhook is sent
+    step-delivery   a line that `aldis step delivery` prints
+    step-run        a line that `aldis step run` prints
+    plan-check      a line of `aldis plan check --json`
+    step-turns      a line that `aldis step turns` prints
     doctor          a line of `aldis doctor --json`
     install         the line of `aldis install --json` and `aldis uninstall --json`
     ");

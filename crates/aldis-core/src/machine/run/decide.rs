@@ -1,9 +1,11 @@
 //! What follows the end of an iteration, in the order of the specification: crash, blocked, help,
 //! done and verified, the limit, the next iteration.
 
+use std::time::Duration;
+
 use super::event::{Effect, Exit, Heard, Notice, Tree};
 use super::prompt;
-use super::state::{Config, Ending, Outcome, Question, State, Status};
+use super::state::{Config, Ending, Limit, Outcome, Question, State, Status};
 use crate::machine::stagnation::{Monitor, Observation};
 use crate::machine::{Decision, Evidence};
 use crate::signal::Meaning;
@@ -11,6 +13,8 @@ use crate::time::Timestamp;
 
 /// How much of a check's output the agent is shown.
 const OUTPUT_MAX: usize = 4_000;
+/// How long a limit is waited for. The longest that services have is a week.
+const LIMIT_MAX: Duration = Duration::from_secs(8 * 24 * 60 * 60);
 
 pub(super) fn begin(state: &mut State, now: Timestamp) -> Outcome {
     match state.status {
@@ -20,7 +24,12 @@ pub(super) fn begin(state: &mut State, now: Timestamp) -> Outcome {
 }
 
 /// Goes on where the run was, with the same iteration: what a lost agent did not say, it never said.
-pub(super) fn recovered(state: &mut State, now: Timestamp) -> Outcome {
+/// `before` is when anything happened last: nobody worked since.
+pub(super) fn recovered(state: &mut State, now: Timestamp, before: Option<Timestamp>) -> Outcome {
+    state.wait(before.unwrap_or(now));
+    if !matches!(state.status, Status::Limited { .. } | Status::Asking) {
+        state.wake(now);
+    }
     let recovered = |state: &State, next: &str| {
         let because = "the supervisor was gone and is back";
         state.decision("recover", "Went on after a crash").because(because).next(next)
@@ -28,7 +37,6 @@ pub(super) fn recovered(state: &mut State, now: Timestamp) -> Outcome {
     match &state.status {
         Status::Ready => begin(state, now),
         Status::Working | Status::Ending { with: None } | Status::Paused { .. } => {
-            state.wake(now);
             let decision = recovered(state, "the same iteration starts again");
             let mut effects = Vec::new();
             start(state, now, &mut effects);
@@ -87,7 +95,7 @@ pub(super) fn on_exit(state: &mut State, now: Timestamp, exit: Exit) -> Outcome 
         return finish(state, ending, decision, Vec::new());
     }
     let asked_to_stop = matches!(state.status, Status::Ending { with: None });
-    if let Some(until) = state.limited.take() {
+    if let Some(Limit { until }) = state.limited.take() {
         return limited(state, now, until);
     }
     state.limit_waits = 0;
@@ -138,7 +146,10 @@ fn claimed(state: &mut State, now: Timestamp, evidence: Vec<Evidence>) -> Outcom
         );
         return after_iteration(state, now, "the agent contradicted itself", evidence);
     }
-    if let Some(failed) = said(Meaning::Failed) {
+    // The agent's latest word counts.
+    let verdict = |heard: &&Heard| matches!(heard.meaning, Meaning::Done | Meaning::Failed);
+    let verdict = state.said.iter().rfind(verdict);
+    if let Some(failed) = verdict.filter(|heard| heard.meaning == Meaning::Failed) {
         let why = failed.text.clone().unwrap_or_else(|| "it does not say why".to_owned());
         let decision = state
             .decision("3", "The run failed: the agent gave up")
@@ -147,7 +158,7 @@ fn claimed(state: &mut State, now: Timestamp, evidence: Vec<Evidence>) -> Outcom
             .next("look at what it said, then start again");
         return finish(state, Ending::Failed, decision, Vec::new());
     }
-    if said(Meaning::Done).is_some() {
+    if verdict.is_some() {
         state.status = Status::Looking;
         let decision = state
             .decision("4", "Heard that the work is done")
@@ -213,21 +224,40 @@ pub(super) fn on_look(state: &mut State, now: Timestamp, tree: &Tree) -> Outcome
     }
     let lacking = lacking.join("; ");
     state.feedback.push(format!("You said that the work is done, but {lacking}."));
-    after_iteration(state, now, &format!("done was claimed, but {lacking}"), Vec::new())
+    refused(state, now, &format!("done was claimed, but {lacking}"), Vec::new())
+}
+
+/// A claim that does not count. A merge that is resolved in vain again and again needs a human.
+fn refused(state: &mut State, now: Timestamp, because: &str, evidence: Vec<Evidence>) -> Outcome {
+    if claims_resolution(state) {
+        state.attempts += 1;
+        if state.attempts >= state.config.max_attempts {
+            let attempts = std::mem::take(&mut state.attempts);
+            let text =
+                format!("The conflicts were not resolved in {attempts} attempts: {because}.");
+            return ask(state, now, text, evidence);
+        }
+    }
+    after_iteration(state, now, because, evidence)
+}
+
+fn claims_resolution(state: &State) -> bool {
+    state.said.iter().any(|heard| heard.name == "RESOLVED")
 }
 
 /// What a claim still lacks, in words.
 fn lacking(state: &State) -> Vec<&'static str> {
     let Tree { head, dirty, conflicts, .. } = &state.tree;
-    let resolved = state.said.iter().any(|heard| heard.name == "RESOLVED");
+    let no_op = state.said.iter().any(|heard| heard.meaning == Meaning::Done && heard.no_op);
     let mut lacking = Vec::new();
-    if resolved && *conflicts {
+    if claims_resolution(state) && *conflicts {
         lacking.push("there are conflict markers left");
     }
-    if state.config.require_clean && *dirty {
+    // Where there was nothing to do, nothing was changed and no commit is missing.
+    if (state.config.require_clean || no_op) && *dirty {
         lacking.push("there are changes that are not committed");
     }
-    if state.config.require_commit && *head == state.base {
+    if state.config.require_commit && !no_op && *head == state.base {
         lacking.push("there is no commit since the run began");
     }
     lacking
@@ -247,7 +277,7 @@ pub(super) fn on_check(state: &mut State, now: Timestamp, passed: bool, output: 
         prompt::quoted(&output)
     ));
     let quote = Evidence { what: "said".to_owned(), quote: output, ..Evidence::default() };
-    after_iteration(state, now, "done was claimed, but the check failed", vec![quote])
+    refused(state, now, "done was claimed, but the check failed", vec![quote])
 }
 
 fn done(state: &mut State, because: &str) -> Outcome {
@@ -269,7 +299,7 @@ fn after_iteration(
 ) -> Outcome {
     let observed = Observation::IterationEnded { iteration: state.iteration };
     let change = state.monitor.observe(now, &observed);
-    if let Some(outcome) = change.and_then(|change| super::listen::between(state, &change)) {
+    if let Some(outcome) = super::listen::between(state, change.as_ref()) {
         return outcome;
     }
     if let Some(outcome) = used_up(state, now, &evidence) {
@@ -350,7 +380,10 @@ fn next_iteration(
 /// Starts the agent with a prompt of its own for this iteration.
 pub(super) fn start(state: &mut State, now: Timestamp, effects: &mut Vec<Effect>) {
     let prompt = prompt::compose(state);
+    // What an agent that was lost had spent is spent.
+    settle_costs(state);
     state.status = Status::Working;
+    state.retrying = false;
     state.iteration_started_at = now;
     state.said.clear();
     state.claimed_at = None;
@@ -371,8 +404,9 @@ fn limited(state: &mut State, now: Timestamp, until: Option<Timestamp>) -> Outco
             .next("continue the run when the service works again");
         return finish(state, Ending::TimedOut, decision, Vec::new());
     }
-    let pause = std::time::Duration::from_secs(state.config.limit_wait);
+    let pause = Duration::from_secs(state.config.limit_wait);
     let until = until.filter(|until| *until > now).unwrap_or_else(|| now.after(pause));
+    let until = until.min(now.after(LIMIT_MAX));
     state.status = Status::Limited { until };
     state.wait(now);
     let decision = state

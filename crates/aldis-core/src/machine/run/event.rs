@@ -1,6 +1,7 @@
 //! What happens around a supervised agent, and what must then be done.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::redact::redact;
 use crate::signal::{Meaning, Signal};
@@ -107,6 +108,9 @@ pub struct Heard {
     /// The phase it names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
+    /// Whether it says that there was nothing to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_op: bool,
     /// Which message it stands in.
     #[serde(default)]
     pub message: u64,
@@ -129,6 +133,7 @@ impl Heard {
             text: text.map(|text| redact(&text).into_owned()),
             progress: signal.progress,
             phase: field("phase"),
+            no_op: signal.fields.get("no_op").is_some_and(|value| *value == Value::Bool(true)),
             message,
             quote: redact(&signal.raw).chars().take(QUOTE_MAX).collect(),
             line: signal.place.line,

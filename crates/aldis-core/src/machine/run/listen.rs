@@ -2,7 +2,7 @@
 
 use super::decide::{self, ended, finish};
 use super::event::{Effect, Heard, Notice, Usage};
-use super::state::{Ending, Outcome, State, Status};
+use super::state::{Ending, Limit, Outcome, State, Status};
 use crate::machine::stagnation::{Change, Level, Observation};
 use crate::signal::Meaning;
 use crate::time::Timestamp;
@@ -55,9 +55,7 @@ pub(super) fn on_signals(state: &mut State, now: Timestamp, said: &[Heard]) -> O
         if heard.meaning == Meaning::Done {
             state.claimed_at = state.claimed_at.or(Some(now));
         }
-        if state.said.len() < SAID_MAX {
-            state.said.push(heard.clone());
-        }
+        remember(&mut state.said, heard);
     }
     let observation = Observation::State {
         phase: state.phase.clone().unwrap_or_default(),
@@ -77,6 +75,19 @@ pub(super) fn on_signals(state: &mut State, now: Timestamp, said: &[Heard]) -> O
         worried(state, now, &change, &mut outcome);
     }
     outcome
+}
+
+/// Keeps what was said. Where that becomes too much, the oldest that was said again gives way: the
+/// last word of each meaning always stays.
+fn remember(said: &mut Vec<Heard>, heard: &Heard) {
+    said.push(heard.clone());
+    if said.len() > SAID_MAX {
+        let again =
+            |at: usize| said[at + 1..].iter().any(|later| later.meaning == said[at].meaning);
+        if let Some(oldest) = (0..said.len()).find(|at| again(*at)) {
+            said.remove(oldest);
+        }
+    }
 }
 
 /// A near miss is explained in the next prompt.
@@ -125,7 +136,8 @@ pub(super) fn on_limit(state: &mut State, what: &str, until: Option<Timestamp>) 
     if !state.has_agent() {
         return Outcome::nothing();
     }
-    state.limited = Some(until.or_else(|| state.limited.flatten()));
+    let until = until.or_else(|| state.limited?.until);
+    state.limited = Some(Limit { until });
     let decision = state
         .decision("limit", "Heard that the service refuses to work for now")
         .because(what)
@@ -256,18 +268,22 @@ fn worried(state: &mut State, now: Timestamp, change: &Change, outcome: &mut Out
     }
 }
 
-/// What a change of the level means between two iterations; `None` to go on.
-pub(super) fn between(state: &mut State, change: &Change) -> Option<Outcome> {
-    match change.to {
+/// What the level means between two iterations; `None` to go on.
+pub(super) fn between(state: &mut State, change: Option<&Change>) -> Option<Outcome> {
+    match state.monitor.level() {
         Level::None => None,
         // The next prompt tells the agent; a pause without an agent would have nobody to suspend.
         Level::Warn | Level::Pause => {
-            nudge(state);
+            if change.is_some() {
+                nudge(state);
+            }
             None
         }
+        // Whenever it was reached: while an agent is asked to stop, nothing is done about it.
         Level::Abort => {
-            let decision = ended(state, Ending::Stagnated).because(&*change.because);
-            let text = change.because.clone();
+            let decision = ended(state, Ending::Stagnated);
+            let text = change.map_or_else(|| decision.because.clone(), |c| c.because.clone());
+            let decision = decision.because(&*text);
             let notice = Effect::Notice { notice: Notice::StagnationAbort, text };
             Some(finish(state, Ending::Stagnated, decision, vec![notice]))
         }

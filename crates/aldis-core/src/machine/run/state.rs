@@ -36,6 +36,8 @@ pub struct Config {
     pub limit_wait: u64,
     /// How often in a row a limit is waited for.
     pub max_limit_waits: u32,
+    /// How often a merge may be claimed to be resolved in vain before a human is asked.
+    pub max_attempts: u32,
     /// What is watched.
     pub stagnation: stagnation::Config,
 }
@@ -54,6 +56,7 @@ impl Default for Config {
             no_wait: false,
             limit_wait: 15 * 60,
             max_limit_waits: 40,
+            max_attempts: 3,
             stagnation: stagnation::Config::supervised(),
         }
     }
@@ -195,6 +198,13 @@ pub struct Question {
     pub asked_at: Timestamp,
 }
 
+/// A refusal of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limit {
+    /// When it will work again, where it said so.
+    pub until: Option<Timestamp>,
+}
+
 /// A run: everything that decides what happens next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -214,6 +224,9 @@ pub struct State {
     pub iteration: u32,
     /// When the run began.
     pub started_at: Timestamp,
+    /// When anything happened last. What passes until a supervisor is back is no work.
+    #[serde(default)]
+    pub seen_at: Option<Timestamp>,
     /// When the iteration began.
     pub iteration_started_at: Timestamp,
     /// How many milliseconds were spent waiting for somebody else.
@@ -231,7 +244,7 @@ pub struct State {
     /// What the next prompt says beside the task.
     pub feedback: Vec<String>,
     /// A limit that was met in this iteration.
-    pub limited: Option<Option<Timestamp>>,
+    pub limited: Option<Limit>,
     /// Why the host gave up in this iteration, where waiting does not help.
     #[serde(default)]
     pub refused: Option<String>,
@@ -240,6 +253,9 @@ pub struct State {
     pub retrying: bool,
     /// Limits in a row.
     pub limit_waits: u32,
+    /// How often a merge was claimed to be resolved in vain.
+    #[serde(default)]
+    pub attempts: u32,
     /// The question that waits for an answer.
     pub question: Option<Question>,
     /// Questions asked so far.
@@ -291,6 +307,7 @@ impl State {
             status: Status::Ready,
             iteration: 0,
             started_at: now,
+            seen_at: Some(now),
             iteration_started_at: now,
             waited: 0,
             waiting_since: None,
@@ -303,6 +320,7 @@ impl State {
             refused: None,
             retrying: false,
             limit_waits: 0,
+            attempts: 0,
             question: None,
             questions: 0,
             spent: Usage::default(),
@@ -315,8 +333,11 @@ impl State {
         }
     }
 
-    /// Takes one event.
+    /// Takes one event. A run's time never goes back, whoever's clock was set.
     pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
+        let before = self.seen_at;
+        let now = before.map_or(now, |before| before.max(now));
+        self.seen_at = Some(now);
         match event {
             Event::Reopen { config } => decide::reopen(self, now, config),
             // An answer may come when nobody waits for it any more: the next start has it.
@@ -325,7 +346,7 @@ impl State {
             }
             _ if self.ending().is_some() => Outcome::nothing(),
             Event::Begin => decide::begin(self, now),
-            Event::Recovered => decide::recovered(self, now),
+            Event::Recovered => decide::recovered(self, now, before),
             Event::Launched { agent } => listen::on_launch(self, agent),
             Event::Heard { said } => listen::on_signals(self, now, said),
             Event::Missed { hint } => listen::on_near_miss(self, hint),
@@ -383,6 +404,7 @@ impl State {
             self.waited = self.waited.saturating_add(waited);
             let waited = std::time::Duration::from_millis(waited);
             self.iteration_started_at = self.iteration_started_at.after(waited);
+            self.claimed_at = self.claimed_at.map(|at| at.after(waited));
         }
         self.monitor.observe(now, &stagnation::Observation::Awake);
     }

@@ -1,6 +1,8 @@
 //! The run machine against its specification.
 
-use serde_json::Value;
+mod cases;
+mod rules;
+mod scenarios;
 
 use super::*;
 use crate::dialect::Dialect;
@@ -330,42 +332,6 @@ fn failure_and_contradiction() {
 }
 
 #[test]
-fn the_cases_of_the_collection_hold() {
-    let text = include_str!("../../../../../testdata/conformance/cases.jsonl");
-    let mut count = 0;
-    for case in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
-        let Some(wanted) = case["expect"]["action"].as_str() else { continue };
-        if case["system"] != "chorus" {
-            continue;
-        }
-        let given = &case["given"];
-        let mut state = begun(|config| config.verify = given["requireTests"] == true);
-        state.iteration = u32::try_from(given["iteration"].as_u64().unwrap_or(1)).unwrap();
-        let heard = said("chorus", case["input"].as_str().unwrap());
-        state.on_event(at(1), &Event::Heard { said: heard });
-        let code = given["exitCode"].as_i64().map_or(0, |code| i32::try_from(code).unwrap());
-        state.on_event(at(1), &Event::Exited(Exit { code: Some(code), signal: None }));
-        if state.status == Status::Looking {
-            state.on_event(at(1), &Event::Looked(Tree::default()));
-        }
-        if state.status == Status::Checking {
-            let passed = given["testExit"] == 0;
-            state.on_event(at(1), &Event::Checked { passed, output: String::new() });
-        }
-        let got = match (&state.status, state.ending()) {
-            (_, Some(Ending::Done)) => "success",
-            (_, Some(Ending::Blocked)) => "blocked",
-            (_, Some(_)) => "failed",
-            (Status::Asking, None) => "needs_help",
-            (_, None) => "continue",
-        };
-        assert_eq!(got, wanted, "{}", case["id"]);
-        count += 1;
-    }
-    assert!(count >= 5, "only {count} cases");
-}
-
-#[test]
 fn progress_never_goes_backwards_on_exit() {
     let mut state = begun(|_| {});
     let heard = |progress, meaning| Heard {
@@ -374,6 +340,7 @@ fn progress_never_goes_backwards_on_exit() {
         progress: Some(progress),
         text: None,
         phase: None,
+        no_op: false,
         message: 0,
         quote: String::new(),
         line: 1,

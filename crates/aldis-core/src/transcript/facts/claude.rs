@@ -33,6 +33,11 @@ impl Source for Claude {
             _ => {}
         }
     }
+
+    /// What tools printed, and prompts. The session is known from the lines before.
+    fn glance(&mut self, line: &[u8], _: &mut Out<'_>) -> bool {
+        line.starts_with(br#"{"type":"user","message":"#)
+    }
 }
 
 impl Claude {

@@ -531,6 +531,28 @@ fn long_lines_are_skipped() {
     assert!(what.chars().count() <= 300 && what.ends_with("wörter"));
 }
 
+/// What is told by the beginning of a line is what parsing it tells.
+#[test]
+fn a_glance_tells_the_same() {
+    let user = r#"{"type":"user","message":{"role":"user","content":"x"},"session_id":"s"}"#;
+    let command = r#"{"type":"item.completed","item":{"id":"item_1","type":"command_execution","aggregated_output":"x"}}"#;
+    let said =
+        r#"{"type":"item.completed","item":{"id":"item_2","type":"agent_message","text":"x"}}"#;
+    let error = r#"{"type":"error","message":"rate limit"}"#;
+    for (format, before, line) in [
+        (Format::ClaudeStream, INIT, user),
+        (Format::CodexExec, error, command),
+        (Format::CodexExec, error, said),
+    ] {
+        let spaced = line.replace("\":", "\": ");
+        let glanced = read(Input::Format(format), [format!("{before}\n{line}\n").as_bytes()]);
+        let parsed = read(Input::Format(format), [format!("{before}\n{spaced}\n").as_bytes()]);
+        assert_eq!(glanced, parsed, "{line}");
+    }
+    let cut = &command[..command.len() - 5];
+    assert_eq!(read(Input::Format(Format::CodexExec), [cut.as_bytes()]), []);
+}
+
 #[test]
 fn broken_text_is_mended() {
     let line = b"{\"type\":\"error\",\"message\":\"rate limit \xff\"}";

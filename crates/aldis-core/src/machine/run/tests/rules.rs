@@ -1,0 +1,235 @@
+//! One row for each rule that the scenarios do not show.
+
+use super::*;
+
+fn hear(state: &mut State, seconds: i64, dialect: &str, text: &str) -> Outcome {
+    state.on_event(at(seconds), &Event::Heard { said: said(dialect, text) })
+}
+
+fn exits(state: &mut State, seconds: i64) -> Outcome {
+    state.on_event(at(seconds), &clean())
+}
+
+fn looks(state: &mut State, seconds: i64, tree: Tree) -> Outcome {
+    state.on_event(at(seconds), &Event::Looked(tree))
+}
+
+/// Several messages, one after another, then the end of the process.
+fn ends_after(dialect: &str, messages: &[String]) -> Option<Ending> {
+    let mut state = begun(|_| {});
+    for (number, text) in (0..).zip(messages) {
+        let mut heard = said(dialect, text);
+        heard.iter_mut().for_each(|heard| heard.message = number);
+        state.on_event(at(1), &Event::Heard { said: heard });
+    }
+    exits(&mut state, 2);
+    looks(&mut state, 2, Tree::default());
+    state.ending()
+}
+
+fn exit(success: bool) -> String {
+    format!("```pilot-signal\n{{\"v\":2,\"type\":\"exit\",\"success\":{success}}}\n```\n")
+}
+
+#[test]
+fn the_latest_exit_counts_unless_one_message_says_both() {
+    let (good, bad) = (exit(true), exit(false));
+    for (name, messages, ending) in [
+        ("failed, then done", vec![bad.clone(), good.clone()], Some(Ending::Done)),
+        ("done, then failed", vec![good.clone(), bad.clone()], Some(Ending::Failed)),
+        ("both at once", vec![bad.clone() + &good], None),
+        ("failed twice", vec![bad.clone(), bad], Some(Ending::Failed)),
+    ] {
+        assert_eq!(ends_after("pilot", &messages), ending, "{name}");
+    }
+}
+
+#[test]
+fn no_number_of_reports_hides_what_matters() {
+    let chatter = |count: usize| vec!["<chorus>PROGRESS: 1</chorus>".to_owned(); count];
+    let done = vec!["<chorus>COMPLETE</chorus>".to_owned()];
+    let blocked = vec!["<chorus>BLOCKED: no key</chorus>".to_owned()];
+    for count in [0, 62, 63, 64, 65, 500] {
+        let last = [chatter(count), done.clone()].concat();
+        assert_eq!(ends_after("chorus", &last), Some(Ending::Done), "after {count}");
+        let first = [blocked.clone(), chatter(count), done.clone()].concat();
+        assert_eq!(ends_after("chorus", &first), Some(Ending::Blocked), "before {count}");
+    }
+}
+
+#[test]
+fn a_claim_that_nothing_was_to_do_needs_no_commit_but_a_clean_tree() {
+    let claim = |reason: &str| {
+        format!(
+            "```pilot-signal\n{{\"v\":2,\"type\":\"exit\",\"success\":true,\"no_op\":true,\"reason\":\"{reason}\"}}\n```\n"
+        )
+    };
+    for (name, reason, dirty, ending) in [
+        ("nothing to do", "already there", false, Some(Ending::Done)),
+        ("nothing to do, and yet", "already there", true, None),
+        ("without a reason it is an ordinary claim", "  ", false, None),
+    ] {
+        let mut state = begun(|config| config.require_commit = true);
+        let tree = Tree { head: Some("a".into()), ..Tree::default() };
+        looks(&mut state, 0, tree.clone());
+        hear(&mut state, 1, "pilot", &claim(reason));
+        exits(&mut state, 1);
+        looks(&mut state, 1, Tree { dirty, ..tree });
+        assert_eq!(state.ending(), ending, "{name}");
+    }
+}
+
+#[test]
+fn a_merge_that_is_resolved_in_vain_needs_a_human() {
+    for (name, verify, conflicts) in [("markers", false, true), ("the check", true, false)] {
+        let mut state = begun(|config| config.verify = verify);
+        for attempt in 1..=3 {
+            assert_eq!(state.status, Status::Working, "{name} {attempt}");
+            hear(&mut state, attempt, "chorus", "<chorus>RESOLVED: kept both</chorus>");
+            exits(&mut state, attempt);
+            looks(&mut state, attempt, Tree { conflicts, ..Tree::default() });
+            if state.status == Status::Checking {
+                let (passed, output) = (false, String::new());
+                state.on_event(at(attempt), &Event::Checked { passed, output });
+            }
+        }
+        assert_eq!(state.status, Status::Asking, "{name}");
+        let question = state.question.clone().unwrap();
+        assert!(question.text.contains("3 attempts"), "{name}: {}", question.text);
+        // The human's word is a new beginning.
+        let answer = Event::Answer { id: question.id, text: "Keep ours.".into() };
+        state.on_event(at(9), &answer);
+        assert_eq!((&state.status, state.attempts), (&Status::Working, 0), "{name}");
+    }
+}
+
+#[test]
+fn what_a_lost_agent_spent_is_spent() {
+    let mut state = begun(|config| config.max_tokens = Some(100));
+    for round in 1..=3 {
+        state.on_event(at(round), &Event::Spent(Usage { tokens: 30, micro_dollars: 5 }));
+        state.on_event(at(round), &Event::Recovered);
+    }
+    assert_eq!(state.cost(), Usage { tokens: 90, micro_dollars: 15 });
+    state.on_event(at(5), &Event::Spent(Usage { tokens: 10, micro_dollars: 0 }));
+    exits(&mut state, 6);
+    assert_eq!(state.ending(), Some(Ending::OverBudget));
+}
+
+#[test]
+fn a_limit_is_not_waited_for_for_ever() {
+    let mut state = begun(|_| {});
+    let until = Some(at(400 * 86_400));
+    state.on_event(at(1), &Event::Limited { what: "resets next year".into(), until });
+    exits(&mut state, 2);
+    assert_eq!(state.status, Status::Limited { until: at(2 + 8 * 86_400) });
+}
+
+#[test]
+fn a_limit_without_a_time_survives_the_stored_form() {
+    let mut state = begun(|_| {});
+    state.on_event(at(1), &Event::Limited { what: "overloaded".into(), until: None });
+    let stored = serde_json::to_string(&state).unwrap();
+    let mut state: State = serde_json::from_str(&stored).unwrap();
+    state.on_event(at(2), &Event::Exited(Exit { code: Some(1), signal: None }));
+    assert_eq!(state.status, Status::Limited { until: at(2 + 15 * 60) });
+}
+
+#[test]
+fn an_abort_is_an_abort_wherever_the_run_is() {
+    let abort = Event::Abort { by: "somebody".into() };
+    let mut reached = Vec::new();
+    for (name, with_agent, events) in [
+        ("working", true, vec![]),
+        ("paused", true, vec![Event::Pause]),
+        ("looking", false, vec![heard("<chorus>COMPLETE</chorus>"), clean()]),
+        (
+            "checking",
+            false,
+            vec![heard("<chorus>COMPLETE</chorus>"), clean(), Event::Looked(Tree::default())],
+        ),
+        ("asking", false, vec![heard("<chorus>NEEDS_HUMAN: x</chorus>"), clean()]),
+        ("limited", false, vec![Event::Limited { what: "x".into(), until: None }, clean()]),
+    ] {
+        let mut state = begun(|config| config.verify = true);
+        for event in &events {
+            state.on_event(at(1), event);
+        }
+        assert_eq!(state.status.name(), name);
+        let outcome = state.on_event(at(2), &abort);
+        let asked = outcome.effects.contains(&Effect::End { grace: 30 });
+        assert_eq!(asked, with_agent, "{name}");
+        if with_agent {
+            // Asking again changes nothing, and what the agent says now does not either.
+            state.on_event(at(3), &heard("<chorus>COMPLETE</chorus>"));
+            exits(&mut state, 3);
+        }
+        assert_eq!(state.ending(), Some(Ending::Aborted), "{name}");
+        reached.push(name);
+    }
+    assert_eq!(reached.len(), 6);
+}
+
+#[test]
+fn after_the_end_only_a_human_changes_anything() {
+    let mut state = begun(|config| config.max_iterations = 1);
+    iteration(&mut state, 1, "Still at it.", None);
+    let ended = state.clone();
+    for event in [
+        Event::Begin,
+        Event::Recovered,
+        Event::Launched { agent: "x".into() },
+        heard("<chorus>COMPLETE</chorus>"),
+        Event::Missed { hint: "x".into() },
+        Event::Worked,
+        Event::Spent(Usage { tokens: 1, micro_dollars: 1 }),
+        Event::Retrying { what: "x".into() },
+        Event::Limited { what: "x".into(), until: None },
+        Event::Refused { what: "x".into() },
+        clean(),
+        Event::Looked(Tree { dirty: true, ..Tree::default() }),
+        Event::Checked { passed: true, output: String::new() },
+        Event::Tick,
+        Event::Pause,
+        Event::Resume,
+        Event::Abort { by: "x".into() },
+        Event::Answer { id: "q1".into(), text: "x".into() },
+    ] {
+        assert_eq!(state.on_event(at(2), &event), Outcome::nothing(), "{event:?}");
+        assert_eq!(State { seen_at: ended.seen_at, ..state.clone() }, ended, "{event:?}");
+    }
+}
+
+#[test]
+fn what_comes_late_or_twice_counts_for_nothing() {
+    let mut state = begun(|config| config.verify = true);
+    let checked = Event::Checked { passed: true, output: String::new() };
+    assert_eq!(state.on_event(at(1), &checked), Outcome::nothing(), "nobody asked for a check");
+    hear(&mut state, 2, "chorus", "<chorus>COMPLETE</chorus>");
+    exits(&mut state, 2);
+    for event in [clean(), heard("<chorus>BLOCKED: x</chorus>"), Event::Pause, Event::Resume] {
+        assert_eq!(state.on_event(at(3), &event), Outcome::nothing(), "{event:?}");
+    }
+    looks(&mut state, 3, Tree::default());
+    assert_eq!(state.status, Status::Checking);
+    assert_eq!(state.on_event(at(4), &clean()), Outcome::nothing());
+    state.on_event(at(5), &checked);
+    assert_eq!(state.ending(), Some(Ending::Done));
+}
+
+#[test]
+fn a_level_reached_while_the_agent_stops_ends_the_run() {
+    let mut state = begun(|config| config.iteration_timeout = 5);
+    state.on_event(at(5), &Event::Tick);
+    assert_eq!(state.status, Status::Ending { with: None });
+    for second in 6..16 {
+        hear(&mut state, second, "chorus", "<chorus>PROGRESS: 10</chorus>");
+    }
+    assert_eq!(state.monitor.level(), stagnation::Level::Abort);
+    exits(&mut state, 20);
+    assert_eq!(state.ending(), Some(Ending::Stagnated));
+}
+
+fn heard(text: &str) -> Event {
+    Event::Heard { said: said("chorus", text) }
+}

@@ -1,0 +1,233 @@
+//! How a channel is run, as people write it.
+//!
+//! Names are in snake case; the camel case of the files that people migrate from is understood too.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::persona::Persona;
+
+/// The longest turn, in seconds: a day. Every limit is finite.
+const TIMEOUT_MAX: u64 = 24 * 60 * 60;
+/// The longest text of a notice.
+const MESSAGE_MAX: usize = 500;
+/// How many keywords or phrases there may be.
+const WORDS_MAX: usize = 32;
+
+/// How a channel is run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Who may speak when; by the number of agents where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// Who is next.
+    #[serde(alias = "turnOrder")]
+    pub turn_order: TurnOrder,
+    /// What becomes of a human's words during a turn.
+    #[serde(alias = "humanInterrupt")]
+    pub human_interrupt: HumanInterrupt,
+    /// The keyword that ends a turn.
+    #[serde(alias = "turnCompleteSignal")]
+    pub keyword: String,
+    /// Whether its case matters.
+    #[serde(alias = "caseSensitive")]
+    pub case_sensitive: bool,
+    /// Whether nothing may follow it.
+    #[serde(alias = "requireAtEnd")]
+    pub require_at_end: bool,
+    /// Other keywords that mean the same.
+    #[serde(alias = "alternativeSignals")]
+    pub alternative_signals: Vec<String>,
+    /// How many seconds a turn has where the agent's persona does not say.
+    #[serde(alias = "defaultTimeoutSeconds")]
+    pub default_timeout_seconds: u64,
+    /// Accepted and ignored: timeouts come by timer, nothing is polled.
+    #[serde(alias = "checkIntervalMs", skip_serializing)]
+    pub check_interval_ms: Option<u64>,
+    /// Whether the channel is told of a timeout.
+    #[serde(alias = "announceTimeouts")]
+    pub announce_timeouts: bool,
+    /// With which words; `{agent}` and `{duration}` are filled in.
+    #[serde(alias = "timeoutMessage")]
+    pub timeout_message: String,
+    /// Whether an agent is warned at its deadline and has a moment more.
+    pub grace: bool,
+    /// How many seconds more.
+    #[serde(alias = "graceSeconds")]
+    pub grace_seconds: u64,
+    /// Whether turns can end without the keyword.
+    #[serde(alias = "autoDetect")]
+    pub auto_detect: AutoDetect,
+}
+
+/// When a turn ends without the keyword.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AutoDetect {
+    /// Whether at all.
+    pub enabled: bool,
+    /// After how many seconds of silence.
+    #[serde(alias = "silenceThresholdSeconds")]
+    pub silence_threshold: u64,
+    /// Whether silence counts only after closing punctuation.
+    #[serde(alias = "detectPunctuation")]
+    pub detect_punctuation: bool,
+    /// What ends a turn at once as a whole final sentence.
+    #[serde(alias = "completionPhrases")]
+    pub completion_phrases: Vec<String>,
+}
+
+/// Who may speak when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Everyone hears everyone, nobody holds the floor.
+    Broadcast,
+    /// Messages pass, there are no turns.
+    Direct,
+    /// Exactly one agent.
+    Single,
+    /// Two or more agents, one at a time.
+    #[serde(alias = "turn_based")]
+    TurnBased,
+}
+
+/// Who is next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TurnOrder {
+    /// Whom a human or a program names.
+    Manual,
+    /// By the priority of personas, the higher first, then as in the queue.
+    Priority,
+    /// As in the queue.
+    #[default]
+    #[serde(alias = "round_robin")]
+    RoundRobin,
+}
+
+/// What becomes of a human's words during a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HumanInterrupt {
+    /// The active agent gets them; the turn goes on.
+    #[default]
+    Inject,
+    /// The turn waits until they are answered.
+    Interrupt,
+    /// Everybody gets them; no turn changes.
+    Parallel,
+    /// They are held until the turn ends.
+    Queue,
+}
+
+/// A configuration that cannot be meant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A keyword that could not be told from other text.
+    #[error("`{0}` cannot be a keyword; use 3 to 64 letters, digits or `_` of the ASCII alphabet")]
+    Keyword(String),
+    /// A number of seconds outside the limits.
+    #[error("`{name}` must be between 1 and {TIMEOUT_MAX} seconds")]
+    Seconds {
+        /// The member.
+        name: &'static str,
+    },
+    /// A list or a text that is too long.
+    #[error("`{name}` is too long; {max} are enough")]
+    TooLong {
+        /// The member.
+        name: &'static str,
+        /// How many there may be.
+        max: usize,
+    },
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mode: None,
+            turn_order: TurnOrder::default(),
+            human_interrupt: HumanInterrupt::default(),
+            keyword: "TURN_COMPLETE".to_owned(),
+            case_sensitive: true,
+            require_at_end: true,
+            alternative_signals: Vec::new(),
+            default_timeout_seconds: 60,
+            check_interval_ms: None,
+            announce_timeouts: true,
+            timeout_message: "⏱️ {agent} turn timed out after {duration}s".to_owned(),
+            grace: false,
+            grace_seconds: 5,
+            auto_detect: AutoDetect::default(),
+        }
+    }
+}
+
+impl Default for AutoDetect {
+    fn default() -> Self {
+        let phrases = ["done", "finished", "complete", "that's all"];
+        Self {
+            enabled: false,
+            silence_threshold: 30,
+            detect_punctuation: true,
+            completion_phrases: phrases.map(str::to_owned).to_vec(),
+        }
+    }
+}
+
+impl Config {
+    /// Checks what the types cannot.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that cannot be meant.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        for keyword in self.alternative_signals.iter().chain([&self.keyword]) {
+            if !(3..=64).contains(&keyword.len()) || !keyword.bytes().all(word) {
+                return Err(ConfigError::Keyword(keyword.clone()));
+            }
+        }
+        for (name, seconds) in [
+            ("default_timeout_seconds", self.default_timeout_seconds),
+            ("grace_seconds", self.grace_seconds),
+            ("silence_threshold", self.auto_detect.silence_threshold),
+        ] {
+            if !(1..=TIMEOUT_MAX).contains(&seconds) {
+                return Err(ConfigError::Seconds { name });
+            }
+        }
+        for (name, length, max) in [
+            ("alternative_signals", self.alternative_signals.len(), WORDS_MAX),
+            ("completion_phrases", self.auto_detect.completion_phrases.len(), WORDS_MAX),
+            ("timeout_message", self.timeout_message.len(), MESSAGE_MAX),
+        ] {
+            if length > max {
+                return Err(ConfigError::TooLong { name, max });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns how long a turn of an agent is. A persona that says 0 says nothing.
+    pub(super) fn timeout(&self, persona: Option<&Persona>) -> Duration {
+        let own = persona.and_then(|persona| persona.turn_behavior.timeout_seconds);
+        let seconds = own.filter(|seconds| *seconds > 0).unwrap_or(self.default_timeout_seconds);
+        Duration::from_secs(seconds.min(TIMEOUT_MAX))
+    }
+
+    /// Returns how much longer than its deadline a turn lasts.
+    pub(super) fn grace(&self) -> Option<Duration> {
+        self.grace.then(|| Duration::from_secs(self.grace_seconds))
+    }
+
+    /// Returns the words of a timeout.
+    pub(super) fn timeout_words(&self, agent: &str, seconds: u64) -> String {
+        let words = self.timeout_message.replace("{duration}", &seconds.to_string());
+        words.replace("{agent}", agent)
+    }
+}

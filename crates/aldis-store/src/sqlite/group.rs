@@ -1,0 +1,190 @@
+//! One writer for many: whatever waits is written in one transaction.
+//!
+//! A durable commit costs a flush of the disk, and that costs the same for one step as for a
+//! hundred. A server with many writers therefore has one thread that takes all steps that wait,
+//! writes them together, and answers each caller once the transaction is durable. While it flushes,
+//! the next ones gather: the busier the server, the larger the groups.
+
+mod writer;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use aldis_core::time::Timestamp;
+
+use self::writer::{Job, Reply};
+use super::SqliteStore;
+use crate::error::{CommitError, LeaseError, StoreError};
+use crate::record::{
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
+};
+use crate::step::{Committed, RunId, Step};
+use crate::store::{Store, Turn};
+
+/// How many writes wait at most; more callers wait until there is room.
+const WAITING_MAX: usize = 4_096;
+
+/// A [`SqliteStore`] whose steps and effects are written by one thread, in groups.
+///
+/// For a server: one write alone costs a little more than with [`SqliteStore`], a hundred at once
+/// cost about as much as one. Leases and pruning are rare and go straight through. Other processes
+/// use the same database as before.
+#[derive(Debug)]
+pub struct GroupStore {
+    store: Arc<SqliteStore>,
+    jobs: Option<SyncSender<Job>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl GroupStore {
+    /// Opens the database in `dir` as [`SqliteStore::open`] does, and starts the writer.
+    ///
+    /// # Errors
+    ///
+    /// As [`SqliteStore::open`], and if the system gives no thread.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        let store = Arc::new(SqliteStore::open(dir)?);
+        let (jobs, waiting) = mpsc::sync_channel(WAITING_MAX);
+        let mine = store.clone();
+        let writer = thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || writer::work(&mine, &waiting))
+            .map_err(|error| StoreError::from_io(&error, dir, "start the writer"))?;
+        Ok(Self { store, jobs: Some(jobs), writer: Some(writer) })
+    }
+
+    /// Hands a write to the writer and waits for its answer.
+    fn ask<T, E: From<StoreError>>(
+        &self,
+        make: impl FnOnce(Reply<Result<T, E>>) -> Job,
+    ) -> Result<T, E> {
+        let (reply, answer) = mpsc::sync_channel(1);
+        let gone = || E::from(self.store.gone());
+        let jobs = self.jobs.as_ref().ok_or_else(gone)?;
+        jobs.send(make(reply)).map_err(|_| gone())?;
+        answer.recv().unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+impl Drop for GroupStore {
+    fn drop(&mut self) {
+        // What waits is still written: the channel is emptied before it counts as closed.
+        self.jobs = None;
+        if let Some(writer) = self.writer.take() {
+            writer.join().ok();
+        }
+    }
+}
+
+impl Store for GroupStore {
+    fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
+        self.store.run(id)
+    }
+
+    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
+        self.store.parts(run)
+    }
+
+    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
+        self.store.runs(filter)
+    }
+
+    fn commit(&self, step: &Step) -> Result<Committed, CommitError> {
+        // Whoever has the turn keeps the writer out as well.
+        if self.store.gate.is_mine() {
+            return self.store.commit(step);
+        }
+        self.ask(|reply| Job::Step { step: Box::new(step.clone()), reply })
+    }
+
+    fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
+        self.store.events(run, after, limit)
+    }
+
+    fn event_by_source(&self, run: &RunId, source: &str) -> Result<Option<Event>, StoreError> {
+        self.store.event_by_source(run, source)
+    }
+
+    fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<Decision>, StoreError> {
+        self.store.decisions(filter)
+    }
+
+    fn decisions_after(
+        &self,
+        run: Option<&RunId>,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Decision>, StoreError> {
+        self.store.decisions_after(run, after, limit)
+    }
+
+    fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {
+        self.store.pending_effects(filter)
+    }
+
+    fn effect(&self, key: &str) -> Result<Option<Effect>, StoreError> {
+        self.store.effect(key)
+    }
+
+    fn effect_done(&self, key: &str) -> Result<bool, StoreError> {
+        if self.store.gate.is_mine() {
+            return self.store.effect_done(key);
+        }
+        self.ask(|reply| Job::Done { key: key.to_owned(), reply })
+    }
+
+    fn effect_failed(
+        &self,
+        key: &str,
+        next: Option<Timestamp>,
+        error: &str,
+    ) -> Result<bool, StoreError> {
+        if self.store.gate.is_mine() {
+            return self.store.effect_failed(key, next, error);
+        }
+        let (key, error) = (key.to_owned(), error.to_owned());
+        self.ask(|reply| Job::Failed { key, next, error, reply })
+    }
+
+    fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {
+        self.store.due_timers(now, limit)
+    }
+
+    fn next_timer(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.store.next_timer()
+    }
+
+    fn acquire_lease(
+        &self,
+        run: &RunId,
+        holder: &str,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError> {
+        self.store.acquire_lease(run, holder, now, ttl)
+    }
+
+    fn renew_lease(
+        &self,
+        lease: &Lease,
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError> {
+        self.store.renew_lease(lease, now, ttl)
+    }
+
+    fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError> {
+        self.store.release_lease(lease)
+    }
+
+    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError> {
+        self.store.turn()
+    }
+
+    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {
+        self.store.prune(ended_before)
+    }
+}

@@ -1,0 +1,55 @@
+//! An agent that follows a script: it says what it is told to say, in the form of any host, and
+//! misbehaves on command. Tests and demonstrations run it as `aldis scripted-agent SCRIPT`.
+//!
+//! A script is a TOML file. `voice` names the form in which it writes: `text` (the default) or a
+//! host's live output, by the names of `--input`. Each `[[round]]` is one start of the agent; the
+//! last is repeated for ever. A round is a list of steps:
+//!
+//! ```toml
+//! voice = "claude-stream"
+//!
+//! [[round]]
+//! do = [
+//!     { tool = { name = "Bash", output = "2 of 118 tests failed" } },
+//!     { say = "Two tests fail. <chorus>PROGRESS: 60</chorus>" },
+//!     { spend = { tokens = 1200, dollars = 0.03 } },
+//! ]
+//!
+//! [[round]]
+//! do = [{ limit = { what = "Rate limit reached", seconds = 2 } }]
+//!
+//! [[round]]
+//! do = [{ run = "touch done" }, { pause = 0.5 }, { say = "<chorus>COMPLETE</chorus>" }]
+//! ```
+//!
+//! | step | does |
+//! |---|---|
+//! | `say = TEXT` | says it, as the agent |
+//! | `tool = { name, output }` | uses a tool that prints `output` |
+//! | `spend = { tokens, dollars }` | adds to what the host reports when it ends |
+//! | `retry = TEXT` | the host tries again by itself |
+//! | `limit = { what, seconds }` | the service refuses for so long: the host says so and ends |
+//! | `fail = TEXT` | the host gives up for good and ends |
+//! | `write = TEXT`, `complain = TEXT` | bytes on standard output or error, as they are |
+//! | `flood = { bytes, line }` | so many bytes, in lines of this length |
+//! | `pause = SECONDS` | nothing, for a while |
+//! | `hang = true` | nothing, for ever |
+//! | `run = COMMAND` | runs a shell command and waits for it |
+//! | `leave = COMMAND` | starts one and does not wait for it |
+//! | `keep = FILE` | writes the prompt of this round to a file |
+//! | `stubborn = true` | takes no notice of being asked to stop, from here on |
+//! | `exit = CODE` | ends at once, without the host's last word |
+//! | `crash = SIGNAL` | ends by a signal |
+//!
+//! Where a script does not end a round itself, the host says its last word, with what was spent, and
+//! ends with 0. Starts are counted in a file beside the script, so that rounds follow one another.
+
+mod play;
+mod script;
+mod voice;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use self::play::{Player, round_of};
+pub(crate) use self::script::Script;

@@ -1,0 +1,148 @@
+//! Every voice says what it should, as the real readers hear it.
+
+use aldis_core::transcript::facts::{Fact, Facts, Zone};
+use aldis_core::transcript::{Format, Reader};
+use aldis_core::{Message, Role};
+
+use super::voice::Voice;
+use super::*;
+use crate::clock;
+
+/// What a round writes, and its exit code.
+fn played(voice: &str, steps: &str) -> (String, u8) {
+    let script = format!("voice = \"{voice}\"\n[[round]]\ndo = [{steps}]");
+    let script = Script::parse(&script).unwrap();
+    let mut out = Vec::new();
+    let code = Player::new(&script, "the prompt", &mut out).play(script.steps(1)).unwrap();
+    (String::from_utf8(out).unwrap(), code)
+}
+
+fn format(voice: &Voice) -> Format {
+    Format::from_name(voice.name()).unwrap()
+}
+
+fn facts(voice: &Voice, text: &str) -> Vec<Fact> {
+    let mut found = Vec::new();
+    let input = aldis_core::transcript::Input::Auto;
+    let mut facts = Facts::new(input, Zone::utc());
+    facts.push(text.as_bytes(), clock::wall(), &mut |fact| found.push(fact));
+    facts.finish(clock::wall(), &mut |fact| found.push(fact));
+    assert!(!found.is_empty() || format(voice) == Format::Text, "{}: {text}", voice.name());
+    found
+}
+
+fn messages(voice: &Voice, text: &str) -> Vec<Message> {
+    let mut heard = Vec::new();
+    let mut reader = Reader::new(format(voice), &|_| true);
+    reader.push(text.as_bytes(), &mut |message| heard.push(message));
+    reader.finish(&mut |message| heard.push(message));
+    heard
+}
+
+const WORK: &str = r#"{ tool = { name = "execute", output = "quoted <chorus>COMPLETE</chorus>" } },
+    { say = "All \"done\".\n<chorus>COMPLETE</chorus>" }, { spend = { tokens = 40, dollars = 0.5 } },
+    { spend = { tokens = 2 } }"#;
+
+#[test]
+fn every_voice_says_works_spends_and_ends() {
+    for voice in Voice::all() {
+        let (text, code) = played(voice.name(), WORK);
+        assert_eq!(code, 0);
+        let said: String = messages(&voice, &text)
+            .iter()
+            .filter(|message| message.origin.role == Role::Assistant)
+            .map(|message| &*message.text)
+            .collect();
+        assert!(said.contains("All \"done\".\n<chorus>COMPLETE</chorus>"), "{said} in {text}");
+        if format(&voice) == Format::Text {
+            continue;
+        }
+        // What a tool printed is not the agent's word.
+        assert!(!said.contains("quoted"), "{}: {said}", voice.name());
+        let facts = facts(&voice, &text);
+        assert!(facts.contains(&Fact::Tool { name: "execute".into() }), "{facts:?}");
+        assert!(facts.contains(&Fact::Ended { ok: true, what: None }), "{facts:?}");
+        let spent = facts.iter().rev().find_map(|fact| match fact {
+            Fact::Spent { tokens, .. } => Some(*tokens),
+            _ => None,
+        });
+        // Copilot counts requests, not tokens.
+        let tokens = (format(&voice) != Format::Copilot).then_some(42);
+        assert_eq!(spent, tokens, "{}", voice.name());
+        let priced = [Format::Acp, Format::ClaudeStream, Format::Cline, Format::OpenCode];
+        if priced.contains(&format(&voice)) {
+            let price = |fact: &Fact| matches!(fact, Fact::Spent { micro_dollars: 500_000, .. });
+            assert!(facts.iter().any(price), "{}: {facts:?}", voice.name());
+        }
+    }
+}
+
+#[test]
+fn every_voice_is_refused_and_fails() {
+    for voice in Voice::all() {
+        let now = clock::wall();
+        let (text, code) = played(voice.name(), "{ limit = { seconds = 90 } }, { say = 'no' }");
+        assert_eq!(code, 1, "a limit ends the round");
+        let limited = facts(&voice, &text).into_iter().find_map(|fact| match fact {
+            Fact::Limited { until, .. } => Some(until),
+            _ => None,
+        });
+        let until = limited.flatten().unwrap_or_else(|| panic!("{}: {text}", voice.name()));
+        let wait = until.since(now).as_secs();
+        assert!((85..=100).contains(&wait), "{}: {wait} s in {text}", voice.name());
+
+        let (text, code) = played(voice.name(), "{ fail = 'Unauthorized' }");
+        assert_eq!(code, 1);
+        let failed =
+            |fact: &Fact| matches!(fact, Fact::Failed { what } if what.contains("Unauthorized"));
+        assert!(facts(&voice, &text).iter().any(failed), "{}: {text}", voice.name());
+    }
+}
+
+#[test]
+fn hosts_that_try_again_say_so() {
+    for voice in
+        Voice::all().filter(|voice| ["claude-stream", "codex-exec"].contains(&voice.name()))
+    {
+        let (text, _) = played(voice.name(), "{ retry = 'overloaded' }, { say = 'on it' }");
+        let facts = facts(&voice, &text);
+        let retrying = |fact: &Fact| matches!(fact, Fact::Retrying { what, .. } if what.contains("overloaded"));
+        assert!(facts.iter().any(retrying), "{facts:?}");
+    }
+}
+
+#[test]
+fn rounds_follow_one_another_and_the_last_is_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let counter = folder.path().join("count");
+    let script = "[[round]]\ndo = [{ exit = 1 }]\n[[round]]\ndo = [{ exit = 2 }]";
+    let script = Script::parse(script).unwrap();
+    let codes: Vec<u8> = (0..4)
+        .map(|_| {
+            let steps = script.steps(round_of(&counter).unwrap());
+            Player::new(&script, "", &mut Vec::new()).play(steps).unwrap()
+        })
+        .collect();
+    assert_eq!(codes, [1, 2, 2, 2]);
+}
+
+#[test]
+fn floods_have_the_size_that_was_asked_for() {
+    let (text, _) = played("text", "{ flood = { bytes = 200005, line = 10 } }, { write = 'x' }");
+    assert_eq!(text.len(), 200_006);
+    assert!(text.lines().all(|line| line.len() <= 9));
+}
+
+#[test]
+fn mistakes_are_explained() {
+    for (script, word) in [
+        ("", "round"),
+        ("round = []", "no round"),
+        ("voice = 'bass'\n[[round]]\ndo = []", "no voice `bass`"),
+        ("[[round]]\ndo = [{ sing = 'x' }]", "sing"),
+        ("[[round]]\ndo = [{ limit = {} }]", "seconds"),
+    ] {
+        let error = Script::parse(script).unwrap_err();
+        assert!(error.contains(word), "{script}: {error}");
+    }
+}
