@@ -19,7 +19,7 @@ function make(tag, attributes, ...children) {
       element.setAttribute(name, value === true ? "" : value);
     }
   }
-  for (const child of children.flat()) {
+  for (const child of children.flat(Infinity)) {
     if (child !== null && child !== undefined) element.append(child);
   }
   return element;

@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::client::{Server, place};
 
 /// What an agent may write, and a careless page would run.
 const HOSTILE: &str =
     "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>";
+
+/// What the page shows when it has asked for everything.
+const WANTED: [&str; 4] = ["# c1", "pm (held)", "Posted what pm said", "&lt;img src=x onerror="];
 
 fn chromium() -> Option<PathBuf> {
     let places = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -22,19 +25,20 @@ fn skip() {
     eprintln!("skipped: chromium is not installed");
 }
 
-/// Opens an address, lets the page work, and returns what it has become.
-fn look(browser: &Path, profile: &Path, address: &str, more: &[&str]) -> String {
-    let output = Command::new(browser)
-        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
-        .arg(format!("--user-data-dir={}", profile.display()))
-        .args(["--timeout=10000", "--window-size=1400,1000"])
-        .args(more)
-        .arg("--dump-dom")
+/// Opens an address on a desk and as on a phone, keeps pictures, and returns what it has become.
+fn look(browser: &Path, profile: &Path, address: &str) -> Vec<Value> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/serve/browse.mjs");
+    let output = Command::new("node")
+        .arg(script)
+        .args([browser, profile])
         .arg(address)
+        .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("dashboard"))
+        .args(WANTED)
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]
@@ -44,21 +48,14 @@ fn the_dashboard_shows_channels_and_runs_nothing_that_agents_write() {
     let server = Server::start(&state);
     server.post("/v1/channels", &json!({ "channel": "c1", "agents": ["pm", "dev"] }));
     server.post("/v1/channels/c1/messages", &json!({ "agent": "pm", "text": HOSTILE }));
-    let profile = directory.path().join("profile");
-    let artefacts = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dashboard.png");
-    let shot = format!("--screenshot={}", artefacts.display());
-    let page = look(&browser, &profile, &server.link, &[&shot]);
-    assert!(page.contains("# c1"), "{page}");
-    assert!(page.contains("pm (held)"), "{page}");
-    assert!(page.contains("Posted what pm said"), "{page}");
-    assert!(page.contains("&lt;img src=x onerror="), "the words are there, as words: {page}");
-    assert!(page.contains("<title>Aldis</title>"), "{page}");
-    // The link was for one visit; the next needs the cookie that it left.
-    let page = look(
-        &browser,
-        &profile,
-        &format!("http://{}/", server.address),
-        &["--blink-settings=preferredColorScheme=0"],
-    );
-    assert!(!page.contains("unauthorized"), "{page}");
+    let views = look(&browser, &directory.path().join("profile"), &server.link);
+    for (view, width) in views.iter().zip([1400, 400]) {
+        let page = view["html"].as_str().unwrap();
+        for wanted in WANTED {
+            assert!(page.contains(wanted), "{wanted}: {page}");
+        }
+        assert!(page.contains("<title>Aldis</title>"), "what agents write was run: {page}");
+        assert!(view["width"].as_u64().unwrap() <= width, "it is too wide for {width} px: {view}");
+    }
+    assert_eq!(views.len(), 2);
 }

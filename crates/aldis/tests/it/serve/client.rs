@@ -128,7 +128,7 @@ pub(super) fn command(state: &Path, args: &[&str]) -> Command {
         .env_clear()
         .current_dir(state.parent().unwrap())
         .args(["--state-dir", state.to_str().unwrap(), "serve"])
-        .args(["--listen", "127.0.0.1:0"])
+        .args(if args.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
         .args(args)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
