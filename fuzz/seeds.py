@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 # As long as `scripts/fuzz` lets an input be: short ones run fast, and say as much.
-TEXT_MAX = {"scan": 1024 - 8, "transcript": 2048 - 8, "dialect": 2048 - 8}
+TEXT_MAX = {"scan": 1024 - 8, "transcript": 2048 - 8, "dialect": 2048 - 8, "hook": 2048 - 8}
 CUTS = [bytes([255] * 5), bytes([7] * 5), bytes([1, 64, 3, 200, 255])]
 FORMATS = [
     "acp", "claude_code", "amp", "cline", "codex", "codex", "copilot", "cursor", "cursor", "droid",

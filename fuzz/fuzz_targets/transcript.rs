@@ -29,10 +29,7 @@ fuzz_target!(|input: Input| {
 });
 
 /// Returns the messages and how many lines were skipped.
-fn read<'t>(
-    mut reader: Reader<'_>,
-    chunks: impl Iterator<Item = &'t [u8]>,
-) -> (Vec<Message>, u64) {
+fn read<'t>(mut reader: Reader<'_>, chunks: impl Iterator<Item = &'t [u8]>) -> (Vec<Message>, u64) {
     let mut messages = Vec::new();
     for chunk in chunks {
         reader.push(chunk, &mut |message| messages.push(message));

@@ -4,6 +4,7 @@
 //! Unlike the other benchmarks this measures wall time: waiting for the disk is what it is about.
 //! Every step is what one message in a channel writes: the event, the state, a decision and a post.
 
+#[expect(dead_code, reason = "the others measure processor time")]
 mod measure;
 
 use std::io::{self, Write as _};

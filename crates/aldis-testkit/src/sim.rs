@@ -1,4 +1,4 @@
-//! A deterministic simulator of the phases machine with its store.
+//! A deterministic simulator of the phases and delivery machines with their store.
 //!
 //! A *world* is one seed: some projects, sessions, agents, humans and outsiders, a clock that steps
 //! both ways, and faults: crashes before and after a commit, failing writes, duplicates, delays,
@@ -9,6 +9,7 @@
 //! in [`DRIVEN_EVERY`] goes through the real driver, JSON and all, and so do all worlds of SQLite.
 
 mod agent;
+pub mod delivery;
 mod driven;
 mod engine;
 mod faulty;
@@ -58,6 +59,17 @@ pub enum Backend {
     Sqlite(PathBuf),
 }
 
+/// Which machine is simulated, with which bug.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject {
+    /// The phases machine.
+    Phases(Option<Bug>),
+    /// The run machine.
+    Run(Option<runs::RunBug>),
+    /// The delivery machine.
+    Delivery(Option<delivery::Bug>),
+}
+
 /// What to simulate.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -71,8 +83,8 @@ pub struct Options {
     pub backend: Backend,
     /// Whether things go wrong.
     pub faults: bool,
-    /// A bug to plant; the model only.
-    pub bug: Option<Bug>,
+    /// Which machine, and the bug to plant in it; bugs need the model.
+    pub subject: Subject,
     /// How many threads.
     pub jobs: usize,
 }
@@ -86,7 +98,7 @@ impl Options {
             events: EVENTS_PER_WORLD,
             backend: Backend::Mixed,
             faults: true,
-            bug: None,
+            subject: Subject::Phases(None),
             jobs: 1,
         }
     }
@@ -118,7 +130,12 @@ pub struct Report {
 
 /// Simulates, and tells `progress` of the report so far after every world.
 pub fn run(options: &Options, progress: &(dyn Fn(&Report) + Sync)) -> Report {
-    run_worlds(options, &|seed| simulate(options, seed, false), progress)
+    let simulate = |seed| match options.subject {
+        Subject::Phases(bug) => simulate(options, bug, seed, false),
+        Subject::Run(bug) => runs::simulate(options, bug, seed, false),
+        Subject::Delivery(bug) => delivery::simulate(options, bug, seed, false),
+    };
+    run_worlds(options, &simulate, progress)
 }
 
 /// One world: what happened in it, and its trace as a number.
@@ -167,9 +184,9 @@ fn run_worlds(
 }
 
 /// Simulates one world; again with a trace if something is wrong.
-fn simulate(options: &Options, seed: u64, traced: bool) -> Simulated {
+fn simulate(options: &Options, bug: Option<Bug>, seed: u64, traced: bool) -> Simulated {
     let violation = |broken, trace| Violation { seed, broken, trace };
-    let engine = match engine(options, seed, traced) {
+    let engine = match engine(options, bug, seed, traced) {
         Ok(engine) => engine,
         Err(detail) => {
             let broken = Broken { invariant: "the_store_opens", detail };
@@ -177,7 +194,7 @@ fn simulate(options: &Options, seed: u64, traced: bool) -> Simulated {
         }
     };
     let replays = seed.is_multiple_of(REPLAYED_EVERY) || options.backend != Backend::Mixed;
-    let machine = Machine { bug: options.bug };
+    let machine = Machine { bug };
     let setup = Setup { seed, engine, machine, faulty: options.faults, replays, traced };
     let mut world = World::new(setup);
     let result = world.run(options.events);
@@ -185,7 +202,7 @@ fn simulate(options: &Options, seed: u64, traced: bool) -> Simulated {
     match result {
         Ok(()) => (tally, Ok(world.hash())),
         Err(broken) if traced => (tally, Err(violation(broken, world.trace()))),
-        Err(broken) => match simulate(options, seed, true).1 {
+        Err(broken) => match simulate(options, bug, seed, true).1 {
             Err(traced) => (tally, Err(traced)),
             Ok(_) => {
                 let detail = format!("{}: {}", broken.invariant, broken.detail);
@@ -196,8 +213,13 @@ fn simulate(options: &Options, seed: u64, traced: bool) -> Simulated {
     }
 }
 
-fn engine(options: &Options, seed: u64, traced: bool) -> Result<Box<dyn Engine>, String> {
-    let model = || Box::new(Model::new(Machine { bug: options.bug }));
+fn engine(
+    options: &Options,
+    bug: Option<Bug>,
+    seed: u64,
+    traced: bool,
+) -> Result<Box<dyn Engine>, String> {
+    let model = || Box::new(Model::new(Machine { bug }));
     Ok(match &options.backend {
         Backend::Mixed if seed.is_multiple_of(DRIVEN_EVERY) => Box::new(Driven::memory(seed)),
         Backend::Mixed | Backend::Model => model(),

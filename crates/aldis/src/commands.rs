@@ -3,7 +3,7 @@
 mod auto;
 mod completions;
 mod config;
-mod control;
+pub(crate) mod control;
 mod deliver;
 mod demo;
 mod dialects;
@@ -20,6 +20,7 @@ mod scan;
 mod schema;
 #[cfg(target_os = "linux")]
 mod scripted_agent;
+mod serve;
 mod status;
 mod step;
 #[cfg(target_os = "linux")]
@@ -101,12 +102,13 @@ enum Command {
     Schema(schema::SchemaArgs),
     #[cfg(target_os = "linux")]
     ScriptedAgent(scripted_agent::ScriptedAgentArgs),
+    Serve(serve::ServeArgs),
     Status(status::StatusArgs),
     Step(step::StepArgs),
     #[cfg(target_os = "linux")]
     SupervisedExec(supervised_exec::SupervisedExecArgs),
-    Trust(trust::TrustArgs),
     Tasks(tasks::TasksArgs),
+    Trust(trust::TrustArgs),
     Uninstall(uninstall::UninstallArgs),
     Why(why::WhyArgs),
 }
@@ -182,6 +184,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Schema(args) => schema::run(io, &args),
         #[cfg(target_os = "linux")]
         Command::ScriptedAgent(args) => scripted_agent::run(io, &args),
+        Command::Serve(args) => serve::run(io, &args),
         Command::Status(args) => status::run(io, &args),
         Command::Step(args) => step::run(io, &args),
         #[cfg(target_os = "linux")]

@@ -5,6 +5,7 @@
 //! suggestion: a misspelled limit must not silently be no limit.
 
 mod decode;
+mod deliver;
 mod from_toml;
 mod from_yaml;
 mod read;
@@ -20,6 +21,7 @@ use aldis_core::Dialect;
 use aldis_core::machine::phases::{self, Pipeline};
 
 pub(crate) use self::decode::decode;
+pub(crate) use self::deliver::{Delivering, RoleTable};
 pub(crate) use self::read::{Document, NAMES, file_in};
 use self::sections::PipelineTable;
 pub(crate) use self::sections::{Notify, Settings, Sink, Supervision, Tokens};
@@ -34,7 +36,7 @@ use crate::{home, notices};
 const VARIABLE_PREFIX: &str = "ALDIS_";
 
 /// What runs something, or sends something somewhere: a repository may not decide it alone.
-pub(crate) const NEEDS_TRUST: [&str; 5] = [
+const NEEDS_TRUST: [&str; 5] = [
     "run.verify",
     "notify.command",
     "notify.webhook",
@@ -98,13 +100,7 @@ impl Layered {
     /// Fails if the project's file names commands, or places to send to, that the user has not
     /// trusted.
     pub(crate) fn supervision(self, trusted: &Trusted) -> Result<Supervision, CommandError> {
-        if let Some((path, origin)) = self.untrusted(trusted).into_iter().next() {
-            let place = decode::in_words(origin);
-            return Err(CommandError::new(format!(
-                "{place}`{path}` is the repository's, and you have not trusted this file as it is now"
-            ))
-            .with_help("read it, then: aldis trust"));
-        }
+        self.check_trust(trusted)?;
         let place = self.at("notify.webhook_secret_file").map(|node| node.origin.clone());
         let Settings { run, stagnation, mut notify, .. } = self.settings;
         // A file names another as seen from itself.
@@ -117,19 +113,48 @@ impl Layered {
         Ok(Supervision { run, stagnation, notify })
     }
 
+    /// Returns what a delivery goes by.
+    ///
+    /// # Errors
+    ///
+    /// As [`supervision`](Self::supervision).
+    pub(crate) fn delivering(self, trusted: &Trusted) -> Result<Delivering, CommandError> {
+        self.check_trust(trusted)?;
+        let Settings { deliver, roles, experts, .. } = self.settings;
+        Ok(Delivering { deliver, roles, experts })
+    }
+
+    fn check_trust(&self, trusted: &Trusted) -> Result<(), CommandError> {
+        let Some((path, origin)) = self.untrusted(trusted).into_iter().next() else {
+            return Ok(());
+        };
+        let place = decode::in_words(origin);
+        Err(CommandError::new(format!(
+            "{place}`{path}` is the repository's, and you have not trusted this file as it is now"
+        ))
+        .with_help("read it, then: aldis trust"))
+    }
+
+    /// Returns the paths of what runs something, or sends something somewhere.
+    pub(crate) fn powers(&self) -> Vec<String> {
+        let roles =
+            self.settings.roles.keys().map(|role| format!("roles.{}.command", role.as_str()));
+        NEEDS_TRUST.iter().map(|&path| path.to_owned()).chain(roles).collect()
+    }
+
     /// Returns what the project's file says and only the user may decide, as long as the user has
     /// not.
-    pub(crate) fn untrusted(&self, trusted: &Trusted) -> Vec<(&'static str, &Origin)> {
-        let needs = |path: &&'static str| {
-            let node = self.at(path).filter(|node| node.kind != Kind::Unset)?;
+    pub(crate) fn untrusted(&self, trusted: &Trusted) -> Vec<(String, &Origin)> {
+        let needs = |path: String| {
+            let node = self.at(&path).filter(|node| node.kind != Kind::Unset)?;
             match &node.origin {
                 Origin::File { file, .. } if file.of_project && !trusted.includes(file) => {
-                    Some((*path, &node.origin))
+                    Some((path, &node.origin))
                 }
                 _ => None,
             }
         };
-        NEEDS_TRUST.iter().filter_map(needs).collect()
+        self.powers().into_iter().filter_map(needs).collect()
     }
 
     fn check_webhook(&self) -> Result<(), CommandError> {

@@ -50,8 +50,8 @@ const EFFECTS: usize = 64;
 /// How to deliver.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// How the agents of each role are started.
-    pub(crate) recipes: BTreeMap<Role, Recipe>,
+    /// How the agents of some roles are started, and what is said before their prompts.
+    pub(crate) roles: BTreeMap<Role, (Recipe, String)>,
     /// How all others are.
     pub(crate) recipe: Recipe,
     /// Where the project is, and where our own state is.
@@ -266,14 +266,18 @@ impl<'p> Delivery<'p> {
             return Ok(None);
         }
         let task = dispatch.task.as_deref().and_then(|task| self.number(task));
-        let recipe = self.plan.recipes.get(&dispatch.role).unwrap_or(&self.plan.recipe);
+        let (recipe, preface) = match self.plan.roles.get(&dispatch.role) {
+            Some((recipe, preface)) => (recipe, &**preface),
+            None => (&self.plan.recipe, ""),
+        };
+        let prompt = format!("{preface}{}", dispatch.prompt);
         let variables = [
             ("ALDIS_RUN", self.book.id.as_str()),
             ("ALDIS_ROLE", dispatch.role.as_str()),
             ("ALDIS_TASK", dispatch.task.as_deref().unwrap_or_default()),
         ];
         let started = match self.places.of_task(task) {
-            Ok(directory) => recipe.start(&dispatch.prompt, &directory, &variables),
+            Ok(directory) => recipe.start(&prompt, &directory, &variables),
             Err(error) => Err(CommandError::new(error.to_string())),
         };
         let started = match started {

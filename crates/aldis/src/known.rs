@@ -2,22 +2,27 @@
 
 use std::io;
 
-use aldis_core::machine::{delivery, phases, run};
+use aldis_core::machine::{delivery, phases, run, turns};
 use aldis_core::time::Timestamp;
 use aldis_store::{Run, Store};
+use serde_json::Value;
 
 use crate::delivering::book::{self, Book};
 use crate::driver::{self, DriverError, Loaded};
 use crate::io::Io;
 use crate::journal::Open;
+use crate::machines::{self, TURNS};
 use crate::paint::Paint;
 use crate::show;
 use crate::stored::Machine as _;
 use crate::wire::run::RunForm;
+use crate::wire::turns::ChannelForm;
 
 /// A run and its state. Exhaustive: each machine is shown in its own way.
 #[derive(Debug)]
 pub(crate) enum Known {
+    /// A channel in which agents take turns.
+    Channel(Run, Box<turns::State>),
     /// Phases under a Stop hook.
     Phases(Run, Box<phases::State>),
     /// A supervised agent.
@@ -37,6 +42,14 @@ impl Known {
             let book = Book::load(store, &run.id)?;
             return Ok(Self::Delivery(run, Box::new(book.state)));
         }
+        if run.record.machine == TURNS {
+            let state = machines::restore(&run.record.state);
+            let state = state.map_err(|refused| DriverError::Unreadable {
+                run: run.id.clone(),
+                detail: refused.to_string(),
+            })?;
+            return Ok(Self::Channel(run, Box::new(state)));
+        }
         if run.record.machine == run::State::NAME {
             let open = Open::<run::State>::load(run.clone())?;
             return Ok(Self::Supervised(run, Box::new(open.state)));
@@ -48,13 +61,17 @@ impl Known {
     /// Returns the stored record.
     pub(crate) fn run(&self) -> &Run {
         match self {
-            Self::Phases(run, _) | Self::Supervised(run, _) | Self::Delivery(run, _) => run,
+            Self::Channel(run, _)
+            | Self::Phases(run, _)
+            | Self::Supervised(run, _)
+            | Self::Delivery(run, _) => run,
         }
     }
 
     /// Says in one line how it stands.
     pub(crate) fn standing(&self, paint: Paint) -> String {
         match self {
+            Self::Channel(_, state) => show::channel(state),
             Self::Phases(_, state) => show::standing(paint, state),
             Self::Supervised(_, state) => show::supervised(paint, state),
             Self::Delivery(_, state) => show::delivery(paint, state),
@@ -64,6 +81,7 @@ impl Known {
     /// Returns whether it goes on.
     pub(crate) fn is_live(&self) -> bool {
         match self {
+            Self::Channel(_, state) => !state.closed,
             Self::Phases(_, state) => state.is_live(),
             Self::Supervised(_, state) => state.is_active(),
             Self::Delivery(_, state) => state.ending().is_none(),
@@ -71,21 +89,43 @@ impl Known {
     }
 
     /// Returns its form for programs.
-    pub(crate) fn form(&self) -> RunForm {
+    pub(crate) fn form(&self) -> Value {
         let Run { id, record, .. } = self.run();
-        match self {
+        let form = match self {
+            Self::Channel(_, state) => return to_value(&ChannelForm::new(state)),
             Self::Phases(_, state) => RunForm::new(id, &record.project, state),
             Self::Supervised(_, state) => RunForm::supervised(id, &record.project, state),
             Self::Delivery(_, state) => RunForm::delivery(id, &record.project, state),
+        };
+        to_value(&form)
+    }
+
+    /// Returns the questions that wait for a human: their names, words and times.
+    pub(crate) fn questions(&self) -> Vec<(String, String, Timestamp)> {
+        match self {
+            Self::Channel(..) | Self::Phases(..) => Vec::new(),
+            Self::Supervised(_, state) => {
+                let asks = state.question.iter();
+                asks.map(|asks| (asks.id.clone(), asks.text.clone(), asks.asked_at)).collect()
+            }
+            Self::Delivery(_, state) => {
+                let asks = state.run().questions.iter();
+                asks.map(|(id, asks)| (id.clone(), asks.text.clone(), asks.asked_at)).collect()
+            }
         }
     }
 
     /// Shows it in a few lines.
     pub(crate) fn show(&self, io: &mut Io, now: Timestamp) -> io::Result<()> {
         match self {
+            Self::Channel(run, state) => show::channel_run(io, now, run, state),
             Self::Phases(run, state) => show::run(io, now, run, state),
             Self::Supervised(run, state) => show::supervised_run(io, now, run, state),
             Self::Delivery(run, state) => show::delivery_run(io, now, run, state),
         }
     }
+}
+
+fn to_value<T: serde::Serialize>(form: &T) -> Value {
+    serde_json::to_value(form).unwrap_or_default()
 }

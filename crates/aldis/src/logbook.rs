@@ -1,14 +1,18 @@
-//! What an agent wrote, byte for byte, in files that do not grow for ever.
+//! What an agent wrote, but for secrets of known shapes, in files that do not grow for ever.
 
+use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use aldis_core::redact::Redactor;
 use aldis_store::RunId;
 
 /// How large a file becomes.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// How long a line may become before it is written in parts.
+const LINE_MAX: usize = 64 * 1024;
 /// How many files are kept, the one being written included.
 const FILES_MAX: usize = 4;
 /// The file being written, for a run with one agent. Older ones end in `.1`, `.2` and so on.
@@ -22,6 +26,9 @@ pub(crate) struct Logbook {
     file: Option<File>,
     written: u64,
     bytes_max: u64,
+    /// The line that is not complete yet.
+    rest: Vec<u8>,
+    redactor: Redactor,
 }
 
 impl Logbook {
@@ -38,7 +45,15 @@ impl Logbook {
     fn named(state: &Path, run: &RunId, name: String) -> Self {
         let directory = state.join("logs").join(run.as_str());
         let _there = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
-        let mut logbook = Self { directory, name, file: None, written: 0, bytes_max: BYTES_MAX };
+        let mut logbook = Self {
+            directory,
+            name,
+            file: None,
+            written: 0,
+            bytes_max: BYTES_MAX,
+            rest: Vec::new(),
+            redactor: Redactor::default(),
+        };
         logbook.reopen();
         logbook
     }
@@ -48,8 +63,28 @@ impl Logbook {
         self.file.as_ref().map(|_| self.directory.join(&self.name))
     }
 
-    /// Appends what was written.
+    /// Appends what was written, line by line: a secret may come in pieces.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
+        self.rest.extend_from_slice(bytes);
+        let too_long = (self.rest.len() > LINE_MAX).then_some(self.rest.len());
+        let end = memchr::memrchr(b'\n', &self.rest).map(|at| at + 1).or(too_long);
+        if let Some(end) = end {
+            let lines: Vec<u8> = self.rest.drain(..end).collect();
+            self.write_lines(&lines);
+        }
+    }
+
+    fn write_lines(&mut self, lines: &[u8]) {
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            let text = String::from_utf8_lossy(line);
+            match self.redactor.line(text.trim_end_matches('\n')) {
+                Cow::Borrowed(_) => self.append(line),
+                Cow::Owned(safe) => self.append(format!("{safe}\n").as_bytes()),
+            }
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
         if self.written >= self.bytes_max {
             self.rotate();
         }
@@ -85,6 +120,13 @@ impl Logbook {
     }
 }
 
+impl Drop for Logbook {
+    fn drop(&mut self) {
+        let rest = std::mem::take(&mut self.rest);
+        self.write_lines(&rest);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     //! Files that give way to newer ones.
@@ -95,7 +137,8 @@ mod tests {
     fn old_files_give_way() {
         let state = tempfile::tempdir().unwrap();
         let run = RunId::new("r1").unwrap();
-        let mut logbook = Logbook { bytes_max: 10, ..Logbook::open(state.path(), &run) };
+        let mut logbook = Logbook::open(state.path(), &run);
+        logbook.bytes_max = 10;
         for number in 0..10 {
             logbook.write(format!("line {number} is long enough\n").as_bytes());
         }
@@ -108,6 +151,19 @@ mod tests {
         drop(logbook);
         Logbook::open(state.path(), &run).write(b"more\n");
         assert_eq!(read("agent.log"), "line 9 is long enough\nmore\n");
+    }
+
+    #[test]
+    fn secrets_are_left_out_also_in_pieces() {
+        let state = tempfile::tempdir().unwrap();
+        let run = RunId::new("r1").unwrap();
+        let mut logbook = Logbook::open(state.path(), &run);
+        let text = format!("key: ghp_{}\nplain \u{fffd}", "x".repeat(36));
+        text.as_bytes().chunks(7).for_each(|piece| logbook.write(piece));
+        logbook.write(b"\xff\nlast");
+        drop(logbook);
+        let kept = fs::read(state.path().join("logs/r1/agent.log")).unwrap();
+        assert_eq!(kept, b"key: [redacted]\nplain \xef\xbf\xbd\xff\nlast");
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! and handed over as an argument, a variable or a JSON string, never as part of a command.
 
 mod processes;
-mod signature;
-mod webhook;
+pub(crate) mod signature;
+pub(crate) mod webhook;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
@@ -29,7 +29,7 @@ use crate::error::CommandError;
 /// How many notices wait for a slow sink before more are dropped.
 const QUEUE: usize = 64;
 /// How long the last notices may take once the run is over.
-const FINAL_WAIT: Duration = Duration::from_secs(5);
+const FINAL_WAIT: Duration = Duration::from_secs(15);
 /// How many characters of a text are told.
 const TEXT_MAX: usize = 4_000;
 
@@ -130,6 +130,10 @@ impl Notices {
 
     /// Gives the last notices a little time. Returns what went wrong.
     pub(crate) fn finish(self) -> Vec<String> {
+        self.finish_within(FINAL_WAIT)
+    }
+
+    fn finish_within(self, most: Duration) -> Vec<String> {
         let Self { workers, problems, report, .. } = self;
         drop(report);
         let watch = clock::Stopwatch::start();
@@ -139,7 +143,7 @@ impl Notices {
         drop(queues);
         let mut late = Vec::new();
         for (sink, done) in waits {
-            let left = FINAL_WAIT.saturating_sub(watch.elapsed());
+            let left = most.saturating_sub(watch.elapsed());
             if let Err(mpsc::RecvTimeoutError::Timeout) = done.recv_timeout(left) {
                 late.push(format!("{sink}: the last notices may not have arrived"));
             }

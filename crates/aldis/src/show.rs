@@ -4,7 +4,8 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use aldis_core::machine::phases::State;
-use aldis_core::machine::{delivery, run};
+use aldis_core::machine::turns::Floor;
+use aldis_core::machine::{delivery, run, turns};
 use aldis_core::time::Timestamp;
 use aldis_store::Run;
 
@@ -19,6 +20,8 @@ use crate::wire::run::{DecisionForm, EvidenceForm};
 const QUOTE_MAX: usize = 160;
 /// How much of a title is shown.
 const TITLE_MAX: usize = 60;
+/// How much history of a channel is shown.
+const HISTORY_SHOWN: usize = 5;
 
 /// Shows a run in a few lines.
 pub(crate) fn run(io: &mut Io, now: Timestamp, run: &Run, state: &State) -> io::Result<()> {
@@ -73,6 +76,40 @@ pub(crate) fn standing(paint: Paint, state: &State) -> String {
         }
         None => format!("ended in phase {phase}"),
     }
+}
+
+/// Says in one line who has the floor of a channel.
+pub(crate) fn channel(state: &turns::State) -> String {
+    let holder = state.floor.turn().map_or("nobody", |turn| &turn.agent);
+    match &state.floor {
+        Floor::Free if state.closed => "closed".to_owned(),
+        Floor::Free => "nobody has the floor".to_owned(),
+        Floor::Held(_) => format!("turn {}: {holder} has the floor", state.turn),
+        Floor::Interrupted { asked, .. } => format!("{holder} waits until {asked} has answered"),
+        Floor::Paused { why, .. } => format!("rests: {why}"),
+    }
+}
+
+/// Shows a channel in a few lines.
+pub(crate) fn channel_run(
+    io: &mut Io,
+    now: Timestamp,
+    run: &Run,
+    state: &turns::State,
+) -> io::Result<()> {
+    let paint = Paint { on: io.color_stdout };
+    let out = &mut io.stdout;
+    writeln!(out, "{}  {}", paint.strong(&run.id), channel(state))?;
+    writeln!(out, "  queue     {}", state.queue.join(", "))?;
+    if let Some(turn) = state.floor.active() {
+        writeln!(out, "  until     {}", turn.deadline)?;
+    }
+    for entry in state.history.iter().rev().take(HISTORY_SHOWN) {
+        let reason = entry.reason.map_or("", turns::Reason::as_str);
+        let when = paint.dim(ago(now, entry.at));
+        writeln!(out, "  {} {} {reason}  {when}", entry.event, entry.agent)?;
+    }
+    Ok(())
 }
 
 /// Shows a supervised run in a few lines.

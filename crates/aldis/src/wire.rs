@@ -11,6 +11,7 @@ pub mod registration;
 pub mod run;
 pub mod run_step;
 pub mod task;
+pub mod turns;
 
 use aldis_core::{Fields, Finding, NearMiss, Origin, Place, Signal};
 use schemars::{JsonSchema, Schema, schema_for};
@@ -253,6 +254,11 @@ pub(crate) const SCHEMAS: &[Described] = &[
         name: "plan-check",
         about: "a line of `aldis plan check --json`",
         schema: || schema_for!(delivery::PlanForm),
+    },
+    Described {
+        name: "step-turns",
+        about: "a line that `aldis step turns` prints",
+        schema: || schema_for!(turns::ChannelStepForm),
     },
     Described {
         name: "doctor",

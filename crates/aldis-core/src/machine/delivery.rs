@@ -12,7 +12,7 @@
 //!   message with [`Said::read`], and hand it over as [`Event::Finished`].
 //! * Send [`Event::Tick`] when the last [`Effect::Wake`] says so. Too many ticks do no harm.
 //! * After a crash send [`Event::Recovered`]: agents that were at work are started again under new
-//!   numbers, and whatever the old ones still say is late.
+//!   numbers, and whatever the old ones still say is late. Merges and checks are asked for again.
 //!
 //! ```
 //! use aldis_core::machine::delivery::{
@@ -72,7 +72,9 @@ pub use config::{Config, ConfigError, Timeouts};
 pub use event::{Dispatch, Effect, Event, Heard, Level, Miss, Notice, Request, Said};
 pub use ledger::{Finding, Ledger, Standing};
 pub use plan::{Format, Plan, Priority, Problem, Read, TaskSpec};
-pub use run::{About, Agent, Asked, Consultation, Ending, Question, Remediation, Run, Stage, Work};
+pub use run::{
+    About, Agent, Asked, Candidate, Consultation, Ending, Question, Remediation, Run, Stage, Work,
+};
 pub use signal::{DIALECT, Kind, Role};
 pub use state::{Noted, Outcome, PartsError, Start, State};
 pub use task::{Counters, Expansion, Note, Status, Task, Wait};

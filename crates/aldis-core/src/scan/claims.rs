@@ -268,6 +268,7 @@ impl Engine<'_> {
         let fits = self.token_fits(read.token.as_deref());
         let Some(pending) = self.pending.get_mut(index) else { return };
         pending.open = false;
+        self.due = 0;
         pending.signal.trusted = trusted;
         pending.signal.body_end = Some(removals.original_end(end));
         pending.signal.warnings.extend(read.warnings);

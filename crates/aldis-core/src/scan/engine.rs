@@ -14,7 +14,7 @@ use super::rules::Rules;
 use super::search::Found;
 use super::tags::{Closer, TagState};
 use super::terminals::Terminal;
-use super::text::{SIGNAL_MAX, newlines};
+use super::text::{SIGNAL_MAX, find, newlines};
 use super::verdict::LEAD_IN_MAX;
 use super::window::{Line, LineAt, Window};
 use super::{Token, fuzzy};
@@ -240,7 +240,7 @@ impl<'r> Engine<'r> {
         let from = self.comment_searched.max(self.at);
         let text = window.from(from);
         self.comment_found = false;
-        match memchr::memmem::find(text, b"-->") {
+        match find(text, b"-->") {
             Some(at) => {
                 self.comment_found = true;
                 self.comment_searched = from + at as u64;
@@ -312,7 +312,7 @@ impl<'r> Engine<'r> {
             // Most places that are worth a look start their line.
             if window.byte(to - 1) == Some(b'\n') && to > from {
                 self.line_start = to;
-            } else if let Some(last) = memchr::memrchr(b'\n', window.slice(from, to)) {
+            } else if let Some(last) = last_newline(window.slice(from, to)) {
                 self.line_start = from + last as u64 + 1;
             }
             self.at = to;
@@ -358,9 +358,6 @@ impl<'r> Engine<'r> {
             }
             left = left.without(kind);
         }
-        if kinds != Kinds::FENCE {
-            self.due = 0;
-        }
         Flow::On(next)
     }
 
@@ -394,21 +391,24 @@ impl<'r> Engine<'r> {
 
     /// A run of fence characters: a fence line if nothing stands before it.
     fn on_fence(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
-        let marker = window.byte(at).unwrap_or(b'`');
-        let run = window.from(at).iter().take_while(|byte| **byte == marker).count() as u64;
+        let after_run = || {
+            let text = window.from(at);
+            let run = text.iter().take_while(|byte| Some(*byte) == text.first()).count();
+            Flow::On(at + run as u64)
+        };
         let before = window.slice(self.line_start, at);
         let first = at - self.line_start <= SIGNAL_MAX
             && before.len() as u64 == at - self.line_start
             && before.iter().all(|byte| super::text::is_blank(*byte));
         if !first || self.context.comment {
-            return Flow::On(at + run);
+            return after_run();
         }
         let line = match window.line(self.line_start) {
             LineAt::Line(line) => line,
             LineAt::Wait => return Flow::Wait,
-            LineAt::Nothing | LineAt::TooLong => return Flow::On(at + run),
+            LineAt::Nothing | LineAt::TooLong => return after_run(),
         };
-        let Some(read) = FenceLine::read(line.text) else { return Flow::On(at + run) };
+        let Some(read) = FenceLine::read(line.text) else { return after_run() };
         if self.context.fence.is_none()
             && let Some(flow) = self.on_signal_fence(window, removals, line, read)
         {
@@ -420,7 +420,7 @@ impl<'r> Engine<'r> {
             self.on_fence_closed(fence, line);
         }
         // The line may matter for other reasons; its run of fence characters does not.
-        Flow::On(at + run)
+        Flow::On(at + read.length as u64)
     }
 
     /// Returns the line of the current place, if it can be read.
@@ -454,4 +454,12 @@ impl<'r> Engine<'r> {
         self.count_lines(window, keep);
         keep
     }
+}
+
+/// Returns where the last line end of a text is. Most steps are short.
+fn last_newline(text: &[u8]) -> Option<usize> {
+    if text.len() <= 16 {
+        return text.iter().rposition(|byte| *byte == b'\n');
+    }
+    memchr::memrchr(b'\n', text)
 }

@@ -68,7 +68,11 @@ fn look_at_line(
 fn misspelled(dialect: &Dialect, text: &str) -> Option<(String, Reason)> {
     let head = match &dialect.syntax {
         Syntax::Line(syntax) => {
-            match memchr::memmem::find(text.as_bytes(), syntax.separator.as_bytes()) {
+            // Preparing a search for so short a text would cost more than the search.
+            let first = syntax.separator.as_bytes().first().copied().unwrap_or_default();
+            let mut starts = memchr::memchr_iter(first, text.as_bytes());
+            match starts.find(|at| text.as_bytes()[*at..].starts_with(syntax.separator.as_bytes()))
+            {
                 Some(length) => &text[..length],
                 // Such a line may be a name that takes no subject.
                 None => return named(dialect, text, |def| def.subject == Presence::None),
@@ -97,7 +101,7 @@ fn named(
     }
     let head = head.trim_matches(|c: char| c.is_whitespace() || "*_#`>-.".contains(c));
     let mut signals = dialect.signals.iter().filter(|def| is_wanted(def));
-    signals.find_map(|def| Some((def.name.to_string(), resembles(head, &def.name)?)))
+    signals.find_map(|def| resembles(head, &def.name).map(|how| (def.name.to_string(), how)))
 }
 
 /// A tag that is right but for its case.

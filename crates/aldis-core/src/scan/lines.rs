@@ -128,9 +128,10 @@ impl Engine<'_> {
             terminal && fence.bare && fence.content == line.start && !self.context.comment
         });
         if let (Some(fence), Ok(_), Mask::None) = (inside, &candidate.result, self.mask) {
-            candidate.mentioned = self.is_mentioned(window, &candidate, fence.start, &[]);
-            self.terminals.push(Terminal {
+            let around = self.around(window, &candidate, fence.start, &[]);
+            self.await_end(Terminal {
                 dialect: index,
+                around: around.map(Surroundings::into_owned),
                 candidate,
                 otherwise: Reason::Quoted,
                 checked: next,
@@ -235,9 +236,10 @@ impl Engine<'_> {
         let (start, end) = draft.range;
         let mut candidate = self.candidate(window, removals, index, Ok(draft));
         candidate.quoted = self.is_quoted(window, start, None);
-        candidate.mentioned = self.is_mentioned(window, &candidate, start, &[]);
+        let around = self.around(window, &candidate, start, &[]);
         let terminal = Terminal {
             dialect: index,
+            around: around.map(Surroundings::into_owned),
             candidate,
             otherwise: Reason::NotAtEnd,
             checked: end,
@@ -245,7 +247,7 @@ impl Engine<'_> {
             repeats: false,
         };
         if block.bare_terminal && !terminal.candidate.quoted {
-            self.terminals.push(terminal);
+            self.await_end(terminal);
         } else {
             self.refuse(terminal);
         }
@@ -373,12 +375,22 @@ impl Engine<'_> {
         start: u64,
         rest: &[u8],
     ) -> bool {
+        self.around(window, candidate, start, rest).is_some_and(|around| around.mention())
+    }
+
+    /// Returns what stands around something, if that can make it a mention.
+    pub(crate) fn around<'w>(
+        &self,
+        window: &Window<'w>,
+        candidate: &Candidate,
+        start: u64,
+        rest: &'w [u8],
+    ) -> Option<Surroundings<'w>> {
         if candidate.quoted || !self.is_claim(candidate.dialect, &candidate.result) {
-            return false;
+            return None;
         }
-        let mut around = self.lead_in(window, self.line_start, start);
-        around.rest = String::from_utf8_lossy(rest);
-        around.mention()
+        let rest = String::from_utf8_lossy(rest);
+        Some(Surroundings { rest, ..self.lead_in(window, self.line_start, start) })
     }
 
     /// Returns the text before a claim on the line that starts at `line_start`, or directly above.

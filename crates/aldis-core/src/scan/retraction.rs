@@ -38,6 +38,7 @@ impl Engine<'_> {
                 pending.retracted = true;
                 self.unsettled -= 1;
             }
+            self.due = 0;
         }
         Flow::On(at)
     }

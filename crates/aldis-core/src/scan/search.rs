@@ -52,7 +52,7 @@ impl Engine<'_> {
         let after_line = self.at > window.base() && window.byte(self.at - 1) == Some(b'\n');
         let mut from = self.searched.max(self.at - u64::from(after_line));
         while let Some(found) = find(places, window, from, limit) {
-            from = found.end;
+            from = if found.kinds == Kinds::FENCE { run_end(window, found.end) } else { found.end };
             if found.place >= self.at {
                 self.ahead.push_back(found);
             } else {
@@ -62,6 +62,14 @@ impl Engine<'_> {
         self.searched = limit;
         self.ahead.front().copied()
     }
+}
+
+/// Returns where the run of equal bytes ends that the byte before `at` belongs to: a long fence is
+/// one place, not one for every three of its characters.
+fn run_end(window: &Window<'_>, at: u64) -> u64 {
+    let marker = window.byte(at - 1);
+    let run = window.from(at).iter().take_while(|byte| Some(**byte) == marker);
+    at + run.count() as u64
 }
 
 /// Returns the first literal that starts in a range.

@@ -7,7 +7,7 @@ use super::claims::Candidate;
 use super::context::is_in_quotation_marks;
 use super::draft::Defect;
 use super::engine::{Engine, Flow};
-use super::text::{SIGNAL_MAX, hides_text};
+use super::text::{SIGNAL_MAX, find, hides_text};
 use super::verdict::LEAD_IN_MAX;
 use super::window::Window;
 use crate::dialect::syntax::tag::Syntax as Tag;
@@ -109,7 +109,7 @@ impl Engine<'_> {
 
     fn set_tag(&mut self, index: usize, state: TagState) {
         self.open_tags += 1;
-        self.due = 0;
+        self.due = self.due.min(state.oldest().unwrap_or(0) + SIGNAL_MAX);
         self.tags[index] = state;
     }
 
@@ -433,7 +433,7 @@ impl Closer {
         let width = tag.close.len() as u64;
         let begin = self.searched.max(from);
         let text = window.slice(begin, start + SIGNAL_MAX + width);
-        match memchr::memmem::find(text, tag.close.as_bytes()) {
+        match find(text, tag.close.as_bytes()) {
             Some(at) => self.found = Some(begin + at as u64),
             None => {
                 self.searched = (begin + text.len() as u64).saturating_sub(width - 1).max(begin);

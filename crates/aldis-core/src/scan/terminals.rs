@@ -4,6 +4,7 @@ use super::claims::Candidate;
 use super::draft::Defect;
 use super::engine::Engine;
 use super::text::is_zero_width;
+use super::verdict::Surroundings;
 use super::window::Window;
 use crate::signal::Reason;
 
@@ -12,6 +13,8 @@ use crate::signal::Reason;
 pub(crate) struct Terminal {
     pub(crate) dialect: usize,
     pub(crate) candidate: Candidate,
+    /// What stands around it, if it is a claim. It is judged at the end: few get there.
+    pub(crate) around: Option<Surroundings<'static>>,
     /// Why it does not count if something follows.
     pub(crate) otherwise: Reason,
     /// Nothing can be seen between its end and here.
@@ -23,6 +26,12 @@ pub(crate) struct Terminal {
 }
 
 impl Engine<'_> {
+    /// Keeps something until it is known whether the message ends there.
+    pub(crate) fn await_end(&mut self, terminal: Terminal) {
+        self.terminals.push(terminal);
+        self.due = 0;
+    }
+
     /// Resolves terminals after which something can be seen before `to`.
     pub(crate) fn check_terminals(&mut self, window: &Window<'_>, to: u64) {
         let mut index = 0;
@@ -58,9 +67,11 @@ impl Engine<'_> {
         for terminal in std::mem::take(&mut self.terminals) {
             if terminal.fenced {
                 self.refuse(terminal);
-            } else {
-                self.submit(terminal.candidate, None);
+                continue;
             }
+            let Terminal { mut candidate, around, .. } = terminal;
+            candidate.mentioned = around.as_ref().is_some_and(Surroundings::mention);
+            self.submit(candidate, None);
         }
     }
 }

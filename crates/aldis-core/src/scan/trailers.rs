@@ -5,6 +5,7 @@ use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow};
 use super::tags::rest_of_line;
 use super::terminals::Terminal;
+use super::verdict::Surroundings;
 use super::window::Window;
 use crate::dialect::Syntax;
 use crate::dialect::syntax::trailer;
@@ -41,21 +42,23 @@ impl Engine<'_> {
             let draft = Draft { name, range, ..Draft::default() };
             let mut candidate = self.candidate(window, removals, index, Ok(draft));
             candidate.quoted = self.is_quoted(window, at, Some(end));
-            candidate.mentioned = self.is_mentioned(window, &candidate, at, rest);
+            let around = self.around(window, &candidate, at, rest);
             if trailer.require_at_end {
                 // What is still here has nothing but white space behind it.
                 self.terminals.retain(|terminal| terminal.dialect != index || !terminal.repeats);
                 let (fenced, repeats) = (false, true);
                 let terminal = Terminal {
                     dialect: index,
+                    around: around.map(Surroundings::into_owned),
                     candidate,
                     otherwise,
                     checked: end,
                     fenced,
                     repeats,
                 };
-                self.terminals.push(terminal);
+                self.await_end(terminal);
             } else {
+                candidate.mentioned = around.is_some_and(|around| around.mention());
                 self.submit(candidate, None);
             }
             return Flow::On(end);

@@ -30,6 +30,17 @@ pub(crate) struct Surroundings<'w> {
 }
 
 impl Surroundings<'_> {
+    /// Returns a copy that outlives the text.
+    pub(crate) fn into_owned(self) -> Surroundings<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        Surroundings {
+            lead_in: owned(self.lead_in),
+            adjacent: self.adjacent,
+            rest: owned(self.rest),
+            since_tag: self.since_tag.map(owned),
+        }
+    }
+
     /// Returns whether the text around only talks about the claim.
     pub(crate) fn mention(&self) -> bool {
         if self.since_tag.as_deref().is_some_and(is_mid_sentence) {

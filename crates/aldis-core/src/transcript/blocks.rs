@@ -31,7 +31,10 @@ pub(super) fn read(
 ) -> Spoken {
     let mut spoken = Spoken::default();
     for raw in content.map(blocks).unwrap_or_default() {
-        if let Ok(text) = serde_json::from_str::<Str<'_>>(raw.get()) {
+        // Most blocks are objects, and an error costs more than a look.
+        if raw.get().starts_with('"')
+            && let Ok(text) = serde_json::from_str::<Str<'_>>(raw.get())
+        {
             join(&mut spoken.text, &text);
             continue;
         }

@@ -1,7 +1,7 @@
 //! Simulates a machine with its store, and stops at the first violated invariant.
 //!
-//! `aldis-sim --events 20000000 --seed 1 [--machine phases|run] [--store memory|driver|sqlite]
-//! [--faults all|none] [--worlds N] [--jobs N]`
+//! `aldis-sim --events 20000000 --seed 1 [--machine phases|run|delivery]
+//! [--store memory|driver|sqlite] [--faults all|none] [--worlds N] [--jobs N]`
 
 use std::env;
 use std::error::Error;
@@ -9,12 +9,13 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use aldis_testkit::sim::{Backend, Options, Report, run, runs};
+use aldis_testkit::sim::{Backend, Options, Report, Subject, run};
 
 /// How often progress is shown, in events.
 const SHOWN_EVERY: u64 = 1_000_000;
 const USAGE: &str = "usage: aldis-sim [--events N] [--seed N] [--worlds N] [--jobs N] \
-                     [--machine phases|run] [--store memory|driver|sqlite] [--faults all|none]";
+                     [--machine phases|run|delivery] [--store memory|driver|sqlite] \
+                     [--faults all|none]";
 
 struct Args {
     options: Options,
@@ -37,15 +38,21 @@ fn parse() -> Result<Args, Box<dyn Error>> {
             "--seed" => seed = value.parse()?,
             "--worlds" => worlds = Some(value.parse()?),
             "--jobs" => jobs = value.parse()?,
-            "--machine" if ["phases", "run"].contains(&&*value) => machine = value,
             "--store" => store = value,
             "--faults" => faults = value,
+            "--machine" => machine = value,
             _ => return Err(USAGE.into()),
         }
     }
     let mut options = Options::new(seed, events);
     options.worlds = worlds.unwrap_or(options.worlds);
     options.jobs = jobs;
+    options.subject = match &*machine {
+        "phases" => Subject::Phases(None),
+        "run" => Subject::Run(None),
+        "delivery" => Subject::Delivery(None),
+        _ => return Err(USAGE.into()),
+    };
     options.faults = match &*faults {
         "all" => true,
         "none" => false,
@@ -78,10 +85,7 @@ fn simulate() -> Result<bool, Box<dyn Error>> {
             writeln!(io::stderr(), "{events} events, {rate:.0} a second").ok();
         }
     };
-    let report = match &*args.machine {
-        "run" => runs::run(&args.options, None, &progress),
-        _ => run(&args.options, &progress),
-    };
+    let report = run(&args.options, &progress);
     let seconds = began.elapsed().as_secs_f64();
     show(&args, &report, seconds)?;
     Ok(report.violation.is_none())

@@ -22,15 +22,15 @@ pub use self::model::RunBug;
 use self::world::{Setup, World};
 use super::oracle::Broken;
 use super::world::Tally;
-use super::{Backend, DRIVEN_EVERY, Options, REPLAYED_EVERY, Report, Violation};
+use super::{Backend, DRIVEN_EVERY, Options, REPLAYED_EVERY, Report, Subject, Violation};
 
 /// Simulates supervised runs; `bug` is planted in the model only.
 pub fn run(options: &Options, bug: Option<RunBug>, progress: &(dyn Fn(&Report) + Sync)) -> Report {
-    super::run_worlds(options, &|seed| simulate(options, bug, seed, false), progress)
+    super::run(&Options { subject: Subject::Run(bug), ..options.clone() }, progress)
 }
 
 /// Simulates one world; again with a trace if something is wrong.
-fn simulate(
+pub(super) fn simulate(
     options: &Options,
     bug: Option<RunBug>,
     seed: u64,

@@ -62,8 +62,11 @@ fn a_seed_is_a_world() {
 fn planted_bugs_are_found() {
     let mut missed = Vec::new();
     for bug in Bug::ALL {
-        let planted =
-            Options { bug: Some(bug), backend: Backend::Model, ..Options::new(1, FOUND_WITHIN) };
+        let planted = Options {
+            subject: Subject::Phases(Some(bug)),
+            backend: Backend::Model,
+            ..Options::new(1, FOUND_WITHIN)
+        };
         let report = simulated(&planted);
         if report.violation.is_none() {
             missed.push(bug);

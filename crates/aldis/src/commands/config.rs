@@ -127,10 +127,10 @@ fn check_names(layered: &Layered, catalog: &Catalog) -> Result<usize, CommandErr
 fn show(io: &mut Io, args: &ShowArgs) -> Result<Outcome, CommandError> {
     let directory = project::current()?;
     let layered = Layered::load(&Place::of(&directory, None), Some(args.flags.layer()))?;
-    let untrusted: Vec<&str> = match Trusted::of_user(io.state_dir.as_deref()) {
+    let untrusted: Vec<String> = match Trusted::of_user(io.state_dir.as_deref()) {
         Ok(trusted) => layered.untrusted(&trusted).into_iter().map(|(path, _)| path).collect(),
         // Whoever keeps no state has trusted nothing.
-        Err(_) => crate::config::NEEDS_TRUST.to_vec(),
+        Err(_) => layered.powers(),
     };
     let mut values = layered.values();
     for key in &args.keys {
@@ -142,7 +142,7 @@ fn show(io: &mut Io, args: &ShowArgs) -> Result<Outcome, CommandError> {
     values.retain(|(path, _)| args.keys.is_empty() || args.keys.iter().any(|k| is_under(path, k)));
     let mut table = None;
     for (path, node) in values {
-        let needs_trust = untrusted.contains(&&*path) && of_project(&node.origin);
+        let needs_trust = untrusted.contains(&path) && of_project(&node.origin);
         if args.json {
             json::write_line(&mut io.stdout, &setting_line(path, node, needs_trust))?;
             continue;

@@ -13,6 +13,7 @@ use crate::delivering::book::{self, Book};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::journal::Open;
+use crate::machines::Wish;
 use crate::project::{self, Place};
 use crate::stored::Machine as _;
 use crate::supervise::{Found, Identity, find};
@@ -46,38 +47,29 @@ pub(super) struct AnswerArgs {
     run: Option<String>,
 }
 
-/// What a human says. Exhaustive: each machine understands each.
-#[derive(Clone, Debug)]
-enum Word {
-    Pause,
-    Resume,
-    Abort,
-    Answer { id: String, text: String },
-}
-
 /// Suspends the agent, or starts no further ones.
 pub(super) fn pause(io: &mut Io, args: &ControlArgs) -> Result<Outcome, CommandError> {
-    say(io, args.run.as_deref(), &Word::Pause)
+    say(io, args.run.as_deref(), &Wish::Pause)
 }
 
 /// Lets it go on.
 pub(super) fn resume(io: &mut Io, args: &ControlArgs) -> Result<Outcome, CommandError> {
-    say(io, args.run.as_deref(), &Word::Resume)
+    say(io, args.run.as_deref(), &Wish::Resume)
 }
 
 /// Ends the run.
 pub(super) fn abort(io: &mut Io, args: &ControlArgs) -> Result<Outcome, CommandError> {
-    say(io, args.run.as_deref(), &Word::Abort)
+    say(io, args.run.as_deref(), &Wish::Abort)
 }
 
 /// Answers a question.
 pub(super) fn answer(io: &mut Io, args: &AnswerArgs) -> Result<Outcome, CommandError> {
     let (id, text) = (args.id.clone(), args.text.clone());
-    say(io, args.run.as_deref(), &Word::Answer { id, text })
+    say(io, args.run.as_deref(), &Wish::Answer { id, text })
 }
 
 /// Tells a run something. Whoever coordinates it notices.
-fn say(io: &mut Io, name: Option<&str>, word: &Word) -> Result<Outcome, CommandError> {
+fn say(io: &mut Io, name: Option<&str>, word: &Wish) -> Result<Outcome, CommandError> {
     let store = home::open_store(io.state_dir.as_deref())?;
     let runs = chosen(&store, name)?;
     if runs.is_empty() {
@@ -86,28 +78,46 @@ fn say(io: &mut Io, name: Option<&str>, word: &Word) -> Result<Outcome, CommandE
     }
     let now = clock::wall();
     for run in &runs {
-        let told = match &*run.record.machine {
-            book::NAME => tell_delivery(&store, now, run, word)?,
-            _ => tell_run(&store, now, run.clone(), word)?,
-        };
-        if let Some(status) = told {
+        if let Some(status) = tell(&store, now, run.clone(), word)? {
             let title = display::excerpt(&run.record.title, TITLE_MAX);
             writeln!(io.stdout, "run {} is now {status}: {title}", run.id)?;
             return Ok(Outcome::Yes);
         }
         // Only a question says by itself which run is meant.
-        if !matches!(word, Word::Answer { .. }) {
+        if !matches!(word, Wish::Answer { .. }) {
             break;
         }
     }
-    let refusal = match word {
-        Word::Pause => "the run does not work at the moment",
-        Word::Resume => "the run is not suspended",
-        Word::Abort => "the run has ended",
-        Word::Answer { .. } => "nobody asks that",
-    };
+    let refusal = refusal(word);
     writeln!(io.stderr, "{refusal}; `aldis status` shows what is going on")?;
     Ok(Outcome::No)
+}
+
+/// Says why a word meant nothing.
+pub(crate) fn refusal(word: &Wish) -> &'static str {
+    match word {
+        Wish::Pause => "the run does not work at the moment",
+        Wish::Resume => "the run is not suspended",
+        Wish::Abort => "the run has ended",
+        Wish::Answer { .. } => "nobody asks that",
+    }
+}
+
+/// Tells a run or a delivery something. Returns how it stands then, if the word meant anything to it.
+///
+/// # Errors
+///
+/// Fails if the store does, or if what it has cannot be understood.
+pub(crate) fn tell(
+    store: &dyn Store,
+    now: Timestamp,
+    run: Run,
+    word: &Wish,
+) -> Result<Option<String>, CommandError> {
+    match &*run.record.machine {
+        book::NAME => tell_delivery(store, now, &run, word),
+        _ => tell_run(store, now, run, word),
+    }
 }
 
 /// Returns how the run stands then, if the word meant anything to it.
@@ -115,24 +125,26 @@ fn tell_run(
     store: &dyn Store,
     now: Timestamp,
     run: Run,
-    word: &Word,
+    word: &Wish,
 ) -> Result<Option<String>, CommandError> {
     let mut open = Open::<run::State>::load(run)?;
     let event = match word {
-        Word::Pause => run::Event::Pause,
-        Word::Resume => run::Event::Resume,
-        Word::Abort => run::Event::Abort { by: "`aldis abort`".to_owned() },
-        Word::Answer { id, text } => run::Event::Answer { id: id.clone(), text: text.clone() },
+        Wish::Pause => run::Event::Pause,
+        Wish::Resume => run::Event::Resume,
+        Wish::Abort => run::Event::Abort { by: "`aldis abort`".to_owned() },
+        Wish::Answer { id, text } => run::Event::Answer { id: id.clone(), text: text.clone() },
     };
     // Where nobody supervises there is nobody to suspend; the time until somebody does is no work.
-    if matches!(word, Word::Pause | Word::Resume) && is_gone(&open.state) {
+    // An agent that is just being started has no name yet.
+    let gone = open.state.agent.is_some() && is_gone(&open.state);
+    if matches!(word, Wish::Pause | Wish::Resume) && gone {
         return Ok(None);
     }
     if !open.advance(store, now, event)? {
         return Ok(None);
     }
     // An agent that is not there any more will not report its end.
-    if matches!(word, Word::Abort) && is_gone(&open.state) {
+    if matches!(word, Wish::Abort) && is_gone(&open.state) {
         let nobody = run::Exit { code: None, signal: None };
         open.advance(store, now, run::Event::Exited(nobody))?;
     }
@@ -150,14 +162,14 @@ fn tell_delivery(
     store: &dyn Store,
     now: Timestamp,
     run: &Run,
-    word: &Word,
+    word: &Wish,
 ) -> Result<Option<String>, CommandError> {
     let mut book = Book::load(store, &run.id)?;
     let event = match word {
-        Word::Pause => delivery::Event::Pause,
-        Word::Resume => delivery::Event::Resume,
-        Word::Abort => delivery::Event::Abort { by: "`aldis abort`".to_owned() },
-        Word::Answer { id, text } => delivery::Event::Answer { id: id.clone(), text: text.clone() },
+        Wish::Pause => delivery::Event::Pause,
+        Wish::Resume => delivery::Event::Resume,
+        Wish::Abort => delivery::Event::Abort { by: "`aldis abort`".to_owned() },
+        Wish::Answer { id, text } => delivery::Event::Answer { id: id.clone(), text: text.clone() },
     };
     let outcome = book.advance(store, now, &event)?;
     Ok((!outcome.is_nothing()).then(|| match book.state.ending() {

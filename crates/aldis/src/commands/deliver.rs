@@ -18,6 +18,7 @@ use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 
 use super::Outcome;
+use crate::config::{Layered, RoleTable};
 use crate::delivering::book::{self, Book};
 use crate::delivering::{Board, Budget, Delivered, Delivery, Plan};
 use crate::error::CommandError;
@@ -25,6 +26,7 @@ use crate::io::Io;
 use crate::project::{self, Place};
 use crate::recipe::{PromptBy, Recipe};
 use crate::running::Manner;
+use crate::trust::Trusted;
 use crate::{clock, home, secret};
 
 /// How long to wait for a service that does not say when it will work again.
@@ -140,9 +142,9 @@ pub(super) struct Launch {
     pub(super) prompt_by: PromptBy,
     #[serde(default)]
     pub(super) input: String,
-    /// Other commands, by role.
+    /// What is different for some roles.
     #[serde(default)]
-    pub(super) roles: BTreeMap<Role, Vec<String>>,
+    pub(super) roles: BTreeMap<Role, RoleTable>,
 }
 
 pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandError> {
@@ -196,18 +198,21 @@ fn begin(
     path: &Path,
 ) -> Result<Book, CommandError> {
     let tasks = read(io, path)?;
+    let trusted = Trusted::of_user(io.state_dir.as_deref())?;
+    let settings = Layered::load(place, None)?.delivering(&trusted)?;
+    let usual = settings.limits();
     let config = Config {
-        slots: args.slots.unwrap_or_else(|| Config::default().slots),
-        worktrees: args.worktrees,
-        business_analyst: args.business_analyst,
-        ..Config::default()
+        slots: args.slots.unwrap_or(usual.slots),
+        worktrees: args.worktrees || usual.worktrees,
+        business_analyst: args.business_analyst || usual.business_analyst,
+        ..usual
     };
     let command = if args.command.is_empty() { args.host.command() } else { args.command.clone() };
     let launch = Launch {
         command,
         prompt_by: args.prompt_by,
         input: args.input.clone(),
-        roles: BTreeMap::new(),
+        roles: settings.roles,
     };
     create(store, place, tasks, config, &launch)
 }
@@ -281,16 +286,20 @@ pub(super) fn plan(io: &Io, book: &Book, project: PathBuf) -> Result<Plan, Comma
         CommandError::new(format!("there is no input format `{}`", launch.input))
             .with_help("auto, text, or the name of a host")
     })?;
-    let recipe = |command: &[String]| Recipe {
+    let recipe = |command: &[String], prompt: PromptBy| Recipe {
         command: command.iter().map(OsString::from).collect(),
-        prompt: launch.prompt_by,
+        prompt,
         pty: false,
         input,
     };
-    let roles = launch.roles.iter();
+    let role = |table: &RoleTable| {
+        let command = table.command.as_ref().unwrap_or(&launch.command);
+        let preface = table.prompt.clone().unwrap_or_default();
+        (recipe(command, table.prompt_by.unwrap_or(launch.prompt_by)), preface)
+    };
     Ok(Plan {
-        recipes: roles.map(|(role, command)| (*role, recipe(command))).collect(),
-        recipe: recipe(&launch.command),
+        roles: launch.roles.iter().map(|(name, table)| (*name, role(table))).collect(),
+        recipe: recipe(&launch.command, launch.prompt_by),
         project,
         state: home::state_directory(io.state_dir.as_deref())?,
         rules: Rules::new(Dialect::builtin(DIALECT).cloned()),

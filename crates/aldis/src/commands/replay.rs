@@ -1,5 +1,6 @@
 //! `aldis replay`: runs a journal through today's machine and compares.
 
+mod channel;
 mod delivery;
 mod supervised;
 
@@ -35,6 +36,9 @@ pub(super) fn run(io: &mut Io, args: &ReplayArgs) -> Result<Outcome, CommandErro
         return Err(CommandError::new(format!("there is no run `{id}`")));
     };
     match Known::of(&store, run)? {
+        Known::Channel(_, stored) => {
+            compare(io, &store, &id, &*stored, channel::replayed(&store, &id)?)
+        }
         Known::Phases(_, stored) => compare(io, &store, &id, &*stored, replayed(&store, &id)?),
         Known::Supervised(_, stored) => {
             compare(io, &store, &id, &*stored, supervised::replayed(&store, &id)?)

@@ -3,6 +3,7 @@
 mod delivery;
 mod phases;
 mod supervised;
+mod turns;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 
@@ -38,6 +39,11 @@ use crate::json;
   {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"start\",\"plan\":{\"tasks\":[{\"id\":\"csv\"}]}}
   {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"begin\"}
   {\"at\":\"2026-03-02T10:05:00Z\",\"event\":\"finished\",\"agent\":1,\"text\":\"READY_FOR_REVIEW: csv\"}
+  END
+
+  aldis step turns <<'END'
+  {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"start\",\"channel\":\"c1\",\"agents\":[\"pm\",\"dev\"]}
+  {\"at\":\"2026-03-02T10:00:30Z\",\"event\":\"said\",\"channel\":\"c1\",\"agent\":\"pm\",\"text\":\"Yes. TURN_COMPLETE\"}
   END")]
 pub(super) struct StepArgs {
     /// The machine
@@ -54,6 +60,8 @@ enum Machine {
     Phases,
     /// One supervised agent
     Run,
+    /// Turns in channels
+    Turns,
 }
 
 pub(super) fn run(io: &mut Io, args: &StepArgs) -> Result<Outcome, CommandError> {
@@ -64,6 +72,7 @@ pub(super) fn run(io: &mut Io, args: &StepArgs) -> Result<Outcome, CommandError>
             let mut run = supervised::Supervised::default();
             each_line(io, |line| run.take(line))
         }
+        Machine::Turns => filter(io, turns::begin, turns::Channels::take),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 
 use super::Outcome;
-use crate::config::{Document, Kind, Layered, NEEDS_TRUST};
+use crate::config::{Document, Kind, Layered};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::project::{self, Place};
@@ -61,9 +61,9 @@ fn trust(io: &mut Io, trusted: &Trusted, path: &Path) -> Result<Outcome, Command
     let layered = Layered::of_document(&document)?;
     trusted.add(&document.file, clock::now()?)?;
     writeln!(io.stdout, "Trusted {} as it is now.", display::line(&path.display().to_string()))?;
-    for key in NEEDS_TRUST {
+    for key in layered.powers() {
         let set = |kind: &Kind| !matches!(kind, Kind::Unset | Kind::Bool(false));
-        if let Some(node) = layered.at(key).filter(|node| set(&node.kind)) {
+        if let Some(node) = layered.at(&key).filter(|node| set(&node.kind)) {
             let value = display::excerpt(&node.to_json().to_string(), 200);
             writeln!(io.stdout, "  {key} = {value}")?;
         }

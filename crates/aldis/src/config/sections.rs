@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use aldis_core::machine::delivery::Role;
 use aldis_core::machine::phases::{self, AfterTransition, MAX_ITERATIONS, TokenPolicy};
 use aldis_core::machine::run::{Config, Notice};
 use aldis_core::machine::stagnation;
@@ -11,6 +12,7 @@ use aldis_core::transcript::Input;
 use serde::de::{self, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::deliver::{Deliver, ExpertTable, RoleTable};
 use super::values::{Count, Dollars, Seconds};
 use crate::recipe::PromptBy;
 
@@ -24,6 +26,14 @@ pub(crate) struct Settings {
     pub(super) stagnation: Stagnation,
     /// Who is told what.
     pub(super) notify: Notify,
+    /// How plans are delivered.
+    pub(super) deliver: Deliver,
+    /// How the agents of some roles are started.
+    #[serde(serialize_with = "no_names")]
+    pub(super) roles: BTreeMap<Role, RoleTable>,
+    /// Who can be asked.
+    #[serde(serialize_with = "no_names")]
+    pub(super) experts: BTreeMap<String, ExpertTable>,
     /// How phases run.
     pub(crate) phases: Phases,
     /// How signals are heard.

@@ -18,7 +18,7 @@ const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 const FILE_BYTES_MAX: u64 = 4 * 1024;
 
 /// What only we and the receiver know.
-pub(super) struct Secret(Vec<u8>);
+pub(crate) struct Secret(Vec<u8>);
 
 impl Secret {
     /// Reads a secret from a file that nobody else can read.
@@ -26,7 +26,7 @@ impl Secret {
     /// # Errors
     ///
     /// Fails if the file does not hold a secret, or could be read by others.
-    pub(super) fn read(path: &Path) -> Result<Self, CommandError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, CommandError> {
         let failed = |error: std::io::Error| CommandError::file(path, &error);
         let metadata = fs::metadata(path).map_err(failed)?;
         let wrong = |what: &str, help: &str| {
@@ -52,7 +52,7 @@ impl Secret {
     }
 
     /// Signs a body that is sent under an id at a time, in seconds since 1970.
-    pub(super) fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
+    pub(crate) fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
         // A key of any length is taken.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return String::new() };
         mac.update(format!("{id}.{seconds}.").as_bytes());

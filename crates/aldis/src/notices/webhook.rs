@@ -45,24 +45,7 @@ impl Webhook {
         let Some(url) = &settings.webhook else { return Ok(None) };
         check_target(settings).map_err(CommandError::new)?;
         let Some(secret) = &settings.webhook_secret_file else { return Ok(None) };
-        let reach = if settings.webhook_private { Reach::Private } else { Reach::Public };
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = TlsConfig::builder()
-            .root_certs(RootCerts::PlatformVerifier)
-            .unversioned_rustls_crypto_provider(provider)
-            .build();
-        let config = Agent::config_builder()
-            .https_only(reach == Reach::Public)
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .proxy(None)
-            .tls_config(tls)
-            .timeout_global(Some(ATTEMPT))
-            .user_agent(concat!("aldis/", env!("CARGO_PKG_VERSION")))
-            .build();
-        let resolver = Guard { reach, names: DefaultResolver::default() };
-        let agent = Agent::with_parts(config, DefaultConnector::default(), resolver);
+        let agent = agent(settings.webhook_private);
         Ok(Some(Self { url: url.clone(), secret: Secret::read(secret)?, agent }))
     }
 
@@ -98,6 +81,28 @@ impl Webhook {
     }
 }
 
+/// Makes an agent that follows no redirect, uses no proxy and connects only where it may: to public
+/// addresses, or also to private ones.
+pub(crate) fn agent(private: bool) -> Agent {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::PlatformVerifier)
+        .unversioned_rustls_crypto_provider(provider)
+        .build();
+    let config = Agent::config_builder()
+        .https_only(!private)
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .proxy(None)
+        .tls_config(tls)
+        .timeout_global(Some(ATTEMPT))
+        .user_agent(concat!("aldis/", env!("CARGO_PKG_VERSION")))
+        .build();
+    let resolver = Guard { reach: Reach::of(private), names: DefaultResolver::default() };
+    Agent::with_parts(config, DefaultConnector::default(), resolver)
+}
+
 struct Failed {
     what: String,
     again: bool,
@@ -124,10 +129,23 @@ impl Deliver for Webhook {
 /// Fails with what is wrong.
 pub(crate) fn check_target(settings: &Notify) -> Result<(), String> {
     let Some(url) = &settings.webhook else { return Ok(()) };
+    check_url(url, settings.webhook_private)?;
+    if settings.webhook_secret_file.is_none() {
+        return Err("a webhook needs `webhook_secret_file`: notices are signed".to_owned());
+    }
+    Ok(())
+}
+
+/// Checks what can be known of an address before it is resolved.
+///
+/// # Errors
+///
+/// Fails with what is wrong.
+pub(crate) fn check_url(url: &str, private: bool) -> Result<(), String> {
     let uri: Uri = url.parse().map_err(|_| format!("`{url}` is no web address"))?;
     match uri.scheme_str() {
         Some("https") => {}
-        Some("http") if settings.webhook_private => {}
+        Some("http") if private => {}
         Some("http") => {
             return Err("only https is taken; http, for this machine alone, needs \
                         `webhook_private = true`"
@@ -139,15 +157,12 @@ pub(crate) fn check_target(settings: &Notify) -> Result<(), String> {
     if authority.as_str().contains('@') {
         return Err("a password in an address would be seen; the secret signs instead".to_owned());
     }
-    let reach = if settings.webhook_private { Reach::Private } else { Reach::Public };
+    let reach = Reach::of(private);
     let literal = authority.host().trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = literal.parse::<IpAddr>() {
         reach
             .check(address, uri.scheme_str() == Some("http"))
             .map_err(|error| error.to_string())?;
-    }
-    if settings.webhook_secret_file.is_none() {
-        return Err("a webhook needs `webhook_secret_file`: notices are signed".to_owned());
     }
     Ok(())
 }
@@ -172,6 +187,10 @@ enum Refused {
 }
 
 impl Reach {
+    fn of(private: bool) -> Self {
+        if private { Self::Private } else { Self::Public }
+    }
+
     fn check(self, address: IpAddr, plain: bool) -> Result<(), Refused> {
         let address = address.to_canonical();
         let (special, private) = match address {

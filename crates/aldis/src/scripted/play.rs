@@ -96,8 +96,10 @@ impl<'a> Player<'a> {
                 thread::sleep(Duration::try_from_secs_f64(*seconds).unwrap_or_default());
             }
             Step::Hang(hang) => {
-                while *hang {
-                    thread::park();
+                if *hang {
+                    loop {
+                        thread::park();
+                    }
                 }
             }
             Step::Run(command) => drop(shell(command).status()?),

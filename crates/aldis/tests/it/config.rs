@@ -83,6 +83,7 @@ fn people_see_a_file_that_could_be_theirs() {
     pty = true                           # command line --pty
     limit_wait = "15m"                   # default
     max_limit_waits = 40                 # default
+    max_attempts = 3                     # default
     -- stderr
     "#);
     let all = project.run(&["config", "show"]).stdout;

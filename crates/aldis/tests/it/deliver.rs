@@ -94,7 +94,7 @@ impl Stage {
         let log = self.0.run(&["log", &run, "--json", "-n", "100000"]).json();
         for task in &tasks {
             let completed = log.iter().filter(|decision| {
-                decision["task"] == task["task"] && decision["rule"] == "delivery/audit-passed"
+                decision["task"] == task["task"] && decision["rule"] == "delivery/complete"
             });
             assert_eq!(completed.count(), 1, "{}", task["task"]);
         }

@@ -36,6 +36,7 @@ const COMMANDS: &[&[&str]] = &[
     &["log"],
     &["step"],
     &["replay"],
+    &["serve"],
 ];
 
 #[test]

@@ -20,6 +20,8 @@ mod run;
 mod sandbox;
 mod scan;
 mod schema;
+mod serve;
 #[cfg(target_os = "linux")]
 mod supervise;
 mod tidy;
+mod turns;

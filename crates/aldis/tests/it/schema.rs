@@ -34,6 +34,7 @@ fn formats_are_listed() {
     step-delivery   a line that `aldis step delivery` prints
     step-run        a line that `aldis step run` prints
     plan-check      a line of `aldis plan check --json`
+    step-turns      a line that `aldis step turns` prints
     doctor          a line of `aldis doctor --json`
     install         the line of `aldis install --json` and `aldis uninstall --json`
     ");

@@ -232,7 +232,8 @@ pub enum Effect {
         /// Words that are understood as an answer, beside any others.
         options: Vec<String>,
     },
-    /// Merge a task's work, and say how that went.
+    /// Merge a task's work if the task still [waits](super::Wait::Merge) for that, and say how it went.
+    /// What is merged already is merged.
     Merge {
         /// The task.
         task: String,

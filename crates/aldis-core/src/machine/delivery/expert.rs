@@ -2,7 +2,7 @@
 
 use super::event::{Effect, Level, Notice};
 use super::judge::{Word, evidence, gist};
-use super::run::{About, Consultation};
+use super::run::{About, Candidate, Consultation};
 use super::signal::{Kind, Role};
 use super::state::{Out, State, decision};
 use super::task::{Note, Wait, field, remember, told};
@@ -143,7 +143,8 @@ pub(super) fn planned<'s>(state: &mut State, out: &mut Out, words: impl Iterator
             continue;
         };
         let knows = gist(word.heard, &["gap_filled", "expertise_encoded"]);
-        state.run.candidates.insert(name.clone(), knows);
+        let candidate = Candidate { file: file.clone(), knows };
+        state.run.candidates.insert(name.clone(), candidate);
         let decision = decision("expert", format!("Looks for the file of the expert {name}"))
             .because("the planner made it")
             .seen([seen])
@@ -155,7 +156,7 @@ pub(super) fn planned<'s>(state: &mut State, out: &mut Out, words: impl Iterator
 
 /// Whether an expert's file is there is known.
 pub(super) fn checked(state: &mut State, out: &mut Out, name: &str, present: bool) {
-    let Some(knows) = state.run.candidates.remove(name) else { return };
+    let Some(Candidate { knows, .. }) = state.run.candidates.remove(name) else { return };
     if present {
         state.run.experts.insert(name.to_owned(), knows);
         let decision = decision("expert", format!("Registered the expert {name}"));

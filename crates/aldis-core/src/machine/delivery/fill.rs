@@ -45,6 +45,14 @@ pub(super) fn recovered(state: &mut State, out: &mut Out) {
         .because("the coordinator was gone and is back")
         .next(format!("{} agents are started again", lost.len()));
     out.decided(None, decision);
+    // What was being done for tasks and experts was lost too; doing it twice does no harm.
+    let merges = state.index.merging().map(|no| state.at(no).spec.id.clone());
+    out.effects.extend(merges.map(|task| Effect::Merge { task }));
+    let checks = state.run.candidates.iter();
+    out.effects.extend(checks.map(|(name, candidate)| Effect::CheckExpert {
+        name: name.clone(),
+        file: candidate.file.clone(),
+    }));
     for (no, agent) in lost {
         out.effects.push(Effect::End { agent: no });
         match agent.work {

@@ -151,6 +151,11 @@ impl Index {
         self.later.iter().copied().collect()
     }
 
+    /// Tasks whose work is being merged.
+    pub(super) fn merging(&self) -> impl Iterator<Item = usize> {
+        self.merging.iter().copied()
+    }
+
     /// The task whose agent has waited for a file for the longest time.
     pub(super) fn oldest_wait(&self) -> Option<(Timestamp, usize)> {
         self.waiting.first().copied()

@@ -13,8 +13,10 @@
 //! assert_eq!(plan.tasks[0].id, "csv");
 //! assert_eq!(plan.tasks[0].acceptance, ["quotes are escaped"]);
 //!
-//! let read = Plan::read(Format::Toml, "title = \"T\"\n[[tasks]]\nid = \"a\"\nneeds = [\"a\"]\n");
-//! assert_eq!(read.problems[0].to_string(), "line 3: the tasks need one another: a -> a");
+//! let text = "[[tasks]]\nid = \"a\"\nacceptance = [\"it works\"]\nneeds = [\"a\"]\n";
+//! let read = Plan::read(Format::Toml, text);
+//! assert_eq!(read.problems[0].to_string(), "line 2: the tasks need one another: a -> a");
+//! assert_eq!(read.problems[0].help, "remove one of these needs");
 //! ```
 
 mod check;

@@ -161,6 +161,15 @@ pub struct Consultation {
     pub notes: Vec<Note>,
 }
 
+/// An expert that the planner made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its file.
+    pub file: String,
+    /// What it knows.
+    pub knows: String,
+}
+
 /// The repair of what all tasks need.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remediation {
@@ -229,7 +238,7 @@ pub struct Run {
     pub experts: BTreeMap<String, String>,
     /// Experts whose file is being looked for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub candidates: BTreeMap<String, String>,
+    pub candidates: BTreeMap<String, Candidate>,
     /// The repair of what all tasks need, while it is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remediation: Option<Remediation>,

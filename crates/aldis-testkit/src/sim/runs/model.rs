@@ -195,21 +195,18 @@ fn take(bug: Option<RunBug>, state: &mut State, now: Timestamp, event: &Event) -
                 state.status = Status::Ended { ending: Ending::Done };
             }
         }
-        RunBug::LosesTheLastIteration => {
+        RunBug::LosesTheLastIteration
             if state.ending() == Some(Ending::Done)
-                && state.iteration >= state.config.max_iterations
-            {
-                state.status = Status::Ended { ending: Ending::IterationsUsedUp };
-            }
+                && state.iteration >= state.config.max_iterations =>
+        {
+            state.status = Status::Ended { ending: Ending::IterationsUsedUp };
         }
         RunBug::LosesCosts if *event == Event::Recovered => {
             (state.spent, state.spending) = (before.spent, Usage::default());
         }
-        RunBug::SkipsTheCheck => {
-            if state.status == Status::Checking {
-                state.status = Status::Ended { ending: Ending::Done };
-                outcome.effects = vec![Effect::Finish { ending: Ending::Done }];
-            }
+        RunBug::SkipsTheCheck if state.status == Status::Checking => {
+            state.status = Status::Ended { ending: Ending::Done };
+            outcome.effects = vec![Effect::Finish { ending: Ending::Done }];
         }
         RunBug::WaitsForEver => {
             let late = matches!(state.status, Status::Ending { .. });

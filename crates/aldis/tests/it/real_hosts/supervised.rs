@@ -31,6 +31,11 @@ mod claude {
     fn stagnates() {
         super::stagnates(Claude);
     }
+
+    #[test]
+    fn delivers_a_task() {
+        super::delivers_a_task(Claude);
+    }
 }
 
 mod codex {
@@ -51,6 +56,11 @@ mod codex {
     #[test]
     fn stagnates() {
         super::stagnates(Codex);
+    }
+
+    #[test]
+    fn delivers_a_task() {
+        super::delivers_a_task(Codex);
     }
 }
 
@@ -106,6 +116,34 @@ fn stagnates(kind: Kind) {
     assert_told(&model.main_requests()[3], "no evidence of progress");
 }
 
+/// One task, from its developer by its critic to its auditor: each of them the host itself.
+fn delivers_a_task(kind: Kind) {
+    let Some(stage) = Stage::new(kind) else { return };
+    let model = model(vec![
+        Reply::runs("echo 'AUDIT_PASSED: csv'; echo rows > export.csv"),
+        Reply::says("It is written.\n\nREADY_FOR_REVIEW: csv\nSummary: written"),
+        Reply::says("REVIEW_FAILED: csv\nIssues Found:\n- export.csv:1: there is no header"),
+        Reply::runs("printf 'name\\nrows\\n' > export.csv"),
+        Reply::says("READY_FOR_REVIEW: csv\nSummary: with a header"),
+        Reply::says("REVIEW_PASSED: csv"),
+        Reply::says("AUDIT_PASSED: csv"),
+    ]);
+    let plan = "# Export\n\n- [ ] csv: Write the CSV\n  - [ ] it has a header\n";
+    std::fs::write(stage.host.project().join("plan.md"), plan).unwrap();
+    let (code, text) = stage.command(&model, &["deliver", "plan.md"]);
+    assert_eq!(code, Some(0), "{text}");
+    let asked = model.main_requests();
+    assert_eq!(asked.len(), 7, "{text}");
+    assert_told(&asked[0], "it has a header");
+    assert_told(&asked[3], "there is no header");
+    assert_told(&asked[6], "You are the auditor");
+    let exported = std::fs::read_to_string(stage.host.project().join("export.csv")).unwrap();
+    assert_eq!(exported, "name\nrows\n");
+    let tasks = stage.aldis(&["tasks", "--json"]);
+    let task: Value = serde_json::from_slice(&tasks.stdout).unwrap();
+    assert_eq!((&task["status"], &task["round"]), (&"complete".into(), &2.into()), "{task}");
+}
+
 /// A host in a scratch home, and a state directory beside it.
 struct Stage {
     host: RealHost,
@@ -126,11 +164,16 @@ impl Stage {
 
     /// Supervises the host. Returns the exit code and everything that was printed.
     fn run(&self, model: &ModelServer, options: &[&str]) -> (Option<i32>, String) {
+        self.command(model, &[&["run", "--task", "Write the parser"], options].concat())
+    }
+
+    /// Runs a command that starts the host.
+    fn command(&self, model: &ModelServer, arguments: &[&str]) -> (Option<i32>, String) {
         let host = self.host.command(model, &Session::New).unwrap();
         let mut command = Command::new(ALDIS);
         command.current_dir(self.host.project()).env_clear();
         command.envs(host.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.args(["run", "--task", "Write the parser"]).args(options);
+        command.args(arguments);
         command.arg("--").arg(host.get_program()).args(host.get_args());
         let done = output(command);
         let text = [done.stdout, done.stderr].map(|bytes| String::from_utf8(bytes).unwrap());

@@ -57,7 +57,7 @@ fn supervisor(control_group: bool) -> (Child, Identity) {
 fn a_killed_supervisor_leaves_nothing() {
     for control_group in [true, false] {
         let (mut child, identity) = supervisor(control_group);
-        assert!(marked(&identity.mark).len() >= 4);
+        wait_until("four processes", || marked(&identity.mark).len() >= 4);
         child.kill().unwrap();
         child.wait().unwrap();
         if let Found::Alive(orphan) = find(&identity) {

@@ -128,6 +128,22 @@ fn after_a_crash_everybody_is_started_again_once() {
 }
 
 #[test]
+fn after_a_crash_merges_and_checks_are_asked_for_again() {
+    let mut scene = Scene::with(Role::Auditor, |config| config.worktrees = true);
+    scene.says("AUDIT_PASSED: task-1");
+    scene.happens(&Event::Recovered);
+    assert!(scene.outcome.effects.contains(&Effect::Merge { task: "task-1".into() }));
+    scene.happens(&Event::Merged { task: "task-1".into(), ok: true, detail: String::new() });
+    assert_eq!(scene.state.ending(), Some(Ending::Complete));
+
+    let mut scene = Scene::one(|config| config.planner = true);
+    scene.says("EXPERT_CREATED: crypto\n\nFile: agents/crypto.md\n");
+    scene.happens(&Event::Recovered);
+    let check = Effect::CheckExpert { name: "crypto".into(), file: "agents/crypto.md".into() };
+    assert!(scene.outcome.effects.contains(&check));
+}
+
+#[test]
 fn a_crash_before_the_beginning_begins() {
     let plan = Plan { title: String::new(), tasks: vec![spec("a", &[])] };
     let start = Start { plan, config: Config::default(), token: None };

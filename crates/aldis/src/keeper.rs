@@ -1,0 +1,400 @@
+//! Keeps many runs of any machine: decide, commit, then act.
+//!
+//! Steps of one run follow each other; steps of different runs meet in the store. What an event
+//! leads to is kept with its decision, so that a second delivery gets the first one's answer and
+//! whoever follows the decisions sees everything.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use aldis_core::time::Timestamp;
+use aldis_store::{
+    CommitError, Decision, DecisionFilter, NewDecision, NewEffect, NewEvent, Revision, Run, RunId,
+    RunRecord, Step, Store, StoreError, TimerChange,
+};
+use serde_json::{Value, json};
+
+use crate::commands::control;
+use crate::driver::{self, Driver, DriverError};
+use crate::machines::{self, Machine, Members, Refused, Stepped, Wish};
+use crate::{secret, views};
+
+/// The project of runs that nobody gave one.
+pub(crate) const SERVED: &str = "serve";
+/// The only alarm of a run.
+const ALARM: &str = "wake";
+/// How often a step is tried again because another process was first.
+const TRIES_MAX: usize = 32;
+/// How far back the answer to a repeated request is looked for.
+const LOOK_BACK: usize = 1_000;
+/// How many alarms are taken at once.
+const ALARMS_MAX: usize = 256;
+/// The longest source of an event: an idempotency key.
+pub(crate) const SOURCE_MAX: usize = 200;
+
+/// Says where an effect goes: the names of sinks, and what each gets of it.
+pub(crate) type Route = Box<dyn Fn(&RunId, &Value) -> Vec<(String, Value)> + Send + Sync>;
+/// Tells whoever waits that something was committed.
+pub(crate) type Nudge = Box<dyn Fn() + Send + Sync>;
+
+/// Keeps runs.
+pub(crate) struct Keeper {
+    store: Arc<dyn Store>,
+    route: Route,
+    nudge: Nudge,
+    locks: Mutex<BTreeMap<RunId, Weak<Mutex<()>>>>,
+}
+
+/// What a request came to.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    /// The run after it.
+    pub(crate) run: Run,
+    /// What must now be done.
+    pub(crate) effects: Vec<Value>,
+    /// What became of each message.
+    pub(crate) replies: Vec<Value>,
+    /// What was asked for and not done.
+    pub(crate) warnings: Vec<String>,
+    /// Why; `null` when nothing changed.
+    pub(crate) decision: Value,
+    /// Whether this is the answer to an earlier delivery of the same request.
+    pub(crate) repeated: bool,
+}
+
+/// Why a request led to nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeeperError {
+    /// The request cannot be meant.
+    #[error("{0}")]
+    Bad(String),
+    /// It cannot be done as things are.
+    #[error("{0}")]
+    Conflict(String),
+    /// There is no such run.
+    #[error("there is no run `{0}`")]
+    NoSuchRun(RunId),
+    /// Something is wrong with us.
+    #[error("{0}")]
+    Failed(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<Refused> for KeeperError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Bad(what) => Self::Bad(what),
+            Refused::Unreadable(_) => Self::Failed(refused.to_string()),
+        }
+    }
+}
+
+impl Keeper {
+    pub(crate) fn new(store: Arc<dyn Store>, route: Route, nudge: Nudge) -> Self {
+        Self { store, route, nudge, locks: Mutex::default() }
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    /// Begins a run, under a name of its own if none is given.
+    pub(crate) fn begin(
+        &self,
+        now: Timestamp,
+        machine: &str,
+        id: Option<RunId>,
+        start: Members,
+        source: Option<&str>,
+    ) -> Result<Answer, KeeperError> {
+        let machine = machines::named(machine)
+            .ok_or_else(|| KeeperError::Bad(format!("there is no machine `{machine}`")))?;
+        let random = |error: getrandom::Error| KeeperError::Failed(error.to_string());
+        let id = id.map_or_else(|| secret::run_id().map_err(random), Ok)?;
+        let lock = self.lock(&id);
+        let _mine = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.store.run(&id)?.is_some() {
+            let repeated = source.map(|source| self.answered(&id, source)).transpose()?.flatten();
+            return repeated.ok_or_else(|| KeeperError::Conflict(format!("`{id}` exists already")));
+        }
+        let stepped = machine.begin(now, start)?;
+        let step = self.step(now, &id, Revision(0), SERVED, machine, &stepped, source);
+        match self.store.commit(&step) {
+            Ok(_) => self.answer(&id, stepped),
+            Err(error) => Err(refused(error, &id)),
+        }
+    }
+
+    /// Lets a run take an event.
+    pub(crate) fn advance(
+        &self,
+        now: Timestamp,
+        id: &RunId,
+        event: &Members,
+        source: Option<&str>,
+    ) -> Result<Answer, KeeperError> {
+        let lock = self.lock(id);
+        let _mine = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..TRIES_MAX {
+            let run = self.load(id)?;
+            let machine = machine_of(&run)?;
+            let stepped = machine.step(now, &run.record.state, event.clone())?;
+            if stepped.decision.is_none() && !machine.listens() {
+                let known = source.map(|source| self.answered(id, source)).transpose()?.flatten();
+                return known.map_or_else(|| self.answer(id, stepped), Ok);
+            }
+            let project = &run.record.project;
+            let step = self.step(now, id, run.revision, project, machine, &stepped, source);
+            match self.store.commit(&step) {
+                Ok(_) => return self.answer(id, stepped),
+                Err(CommitError::Conflict { .. }) => {}
+                Err(CommitError::Duplicate { source_key }) => {
+                    let known = self.answered(id, &source_key)?;
+                    return known.ok_or_else(|| {
+                        KeeperError::Conflict("this request was taken before".to_owned())
+                    });
+                }
+                Err(error) => return Err(refused(error, id)),
+            }
+        }
+        Err(KeeperError::Conflict("too many processes change the run at once".to_owned()))
+    }
+
+    /// Does what a human wants of a run.
+    pub(crate) fn wish(
+        &self,
+        now: Timestamp,
+        id: &RunId,
+        wish: &Wish,
+        source: Option<&str>,
+    ) -> Result<Answer, KeeperError> {
+        let run = self.load(id)?;
+        if run.record.project != SERVED && run.record.machine != machines::PHASES {
+            return self.tell(now, run, wish);
+        }
+        let machine = machine_of(&run)?;
+        let impossible = || {
+            let name = machine.name();
+            KeeperError::Bad(format!("a run of the machine `{name}` cannot do that"))
+        };
+        let Value::Object(event) = machine.wish(wish).ok_or_else(impossible)? else {
+            return Err(impossible());
+        };
+        if run.record.project != SERVED {
+            return self.wish_of_hook(now, run, event, source);
+        }
+        self.advance(now, id, &event, source)
+    }
+
+    /// A run or delivery that has a process of its own is told; the process does it.
+    fn tell(&self, now: Timestamp, run: Run, wish: &Wish) -> Result<Answer, KeeperError> {
+        let id = run.id.clone();
+        let told = control::tell(&*self.store, now, run, wish);
+        let told = told.map_err(|error| KeeperError::Failed(error.to_string()))?;
+        (self.nudge)();
+        let refused = || control::refusal(wish).to_owned();
+        Ok(Answer {
+            run: self.load(&id)?,
+            effects: Vec::new(),
+            replies: Vec::new(),
+            warnings: told.is_none().then(refused).into_iter().collect(),
+            decision: Value::Null,
+            repeated: false,
+        })
+    }
+
+    /// A run under a Stop hook has a view in its project, which its driver keeps.
+    fn wish_of_hook(
+        &self,
+        now: Timestamp,
+        run: Run,
+        event: Members,
+        source: Option<&str>,
+    ) -> Result<Answer, KeeperError> {
+        let id = run.id.clone();
+        let loaded = driver::load(run).map_err(|error| KeeperError::Failed(error.to_string()))?;
+        let event = serde_json::from_value(Value::Object(event))
+            .map_err(|error| KeeperError::Bad(error.to_string()))?;
+        let driver = Driver { store: &*self.store, now };
+        match driver.advance(loaded, &event, source) {
+            Ok(stepped) => {
+                let view = views::perform(&*self.store, &stepped);
+                (self.nudge)();
+                let warnings = view.err().into_iter().collect();
+                let decision = serde_json::to_value(&stepped.outcome.decision).unwrap_or_default();
+                let (effects, replies, repeated) = (Vec::new(), Vec::new(), false);
+                let run = self.load(&id)?;
+                Ok(Answer { run, effects, replies, warnings, decision, repeated })
+            }
+            Err(DriverError::Duplicate) => {
+                let run = self.load(&id)?;
+                let (effects, replies, warnings) = (Vec::new(), Vec::new(), Vec::new());
+                let decision = Value::Null;
+                Ok(Answer { run, effects, replies, warnings, decision, repeated: true })
+            }
+            Err(DriverError::Store(error)) => Err(error.into()),
+            Err(error) => Err(KeeperError::Conflict(error.to_string())),
+        }
+    }
+
+    /// Takes the alarms that are due; `missed` when they were due while nobody watched. Returns how
+    /// many were taken.
+    pub(crate) fn ring(&self, now: Timestamp, missed: bool) -> Result<usize, KeeperError> {
+        let due = self.store.due_timers(now, ALARMS_MAX)?;
+        for timer in &due {
+            let Some(run) = self.store.run(&timer.run)? else { continue };
+            let alarm = machines::named(&run.record.machine)
+                .and_then(|machine| machine.alarm(missed))
+                .and_then(|event| event.as_object().cloned());
+            let Some(event) = alarm else { continue };
+            let answer = self.advance(now, &timer.run, &event, None)?;
+            if answer.decision.is_null() {
+                self.silence(now, &timer.run, &timer.key)?;
+            }
+        }
+        Ok(due.len())
+    }
+
+    /// Clears an alarm that nobody wants any more.
+    fn silence(&self, now: Timestamp, id: &RunId, key: &str) -> Result<(), KeeperError> {
+        let lock = self.lock(id);
+        let _mine = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let run = self.load(id)?;
+        let mut step = Step::new(id.clone(), run.revision, run.record, now);
+        step.timers.push(TimerChange::Clear { key: key.to_owned() });
+        match self.store.commit(&step) {
+            // Whoever was first has set the alarm anew, or will.
+            Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(refused(error, id)),
+        }
+    }
+
+    /// Returns a run that must exist.
+    pub(crate) fn load(&self, id: &RunId) -> Result<Run, KeeperError> {
+        self.store.run(id)?.ok_or_else(|| KeeperError::NoSuchRun(id.clone()))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a step is made of all of these")]
+    fn step(
+        &self,
+        now: Timestamp,
+        id: &RunId,
+        expected: Revision,
+        project: &str,
+        machine: &dyn Machine,
+        stepped: &Stepped,
+        source: Option<&str>,
+    ) -> Step {
+        let record = RunRecord {
+            project: project.to_owned(),
+            session: stepped.session.clone(),
+            machine: machine.name().to_owned(),
+            title: stepped.title.clone(),
+            active: stepped.active,
+            state: stepped.state.clone(),
+        };
+        let mut step = Step::new(id.clone(), expected, record, now);
+        let kind = stepped.event.get("event").and_then(Value::as_str).unwrap_or("event");
+        step.events.push(NewEvent {
+            kind: kind.to_owned(),
+            body: stepped.event.to_string(),
+            source: source.map(str::to_owned),
+            at: now,
+        });
+        if stepped.decision.is_some() {
+            let body = decided(stepped, source).to_string();
+            step.decisions.push(NewDecision { body, at: now });
+        }
+        let revision = expected.0 + 1;
+        let routed = stepped.effects.iter().flat_map(|effect| (self.route)(id, effect));
+        step.effects.extend(routed.enumerate().map(|(number, (sink, effect))| NewEffect {
+            key: format!("{id}/{revision}/{number}/{sink}"),
+            kind: "sink".to_owned(),
+            body: json!({ "sink": sink, "effect": effect }).to_string(),
+            due: now,
+        }));
+        let key = ALARM.to_owned();
+        step.timers.extend(stepped.wake.map(|wake| match wake {
+            Some(due) => TimerChange::Set { key, due },
+            None => TimerChange::Clear { key },
+        }));
+        step
+    }
+
+    fn answer(&self, id: &RunId, stepped: Stepped) -> Result<Answer, KeeperError> {
+        if stepped.decision.is_some() {
+            (self.nudge)();
+        }
+        let decision = serde_json::to_value(&stepped.decision).unwrap_or_default();
+        let Stepped { effects, replies, warnings, .. } = stepped;
+        let run = self.load(id)?;
+        Ok(Answer { run, effects, replies, warnings, decision, repeated: false })
+    }
+
+    /// Finds what an earlier delivery of the same request led to.
+    fn answered(&self, id: &RunId, source: &str) -> Result<Option<Answer>, KeeperError> {
+        if self.store.event_by_source(id, source)?.is_none() {
+            return Ok(None);
+        }
+        let run = self.load(id)?;
+        let filter = DecisionFilter { run: Some(id.clone()), limit: LOOK_BACK, before: None };
+        let decisions = self.store.decisions(&filter)?;
+        let found = decisions.iter().filter_map(body).find(|body| body["source"] == source);
+        let decision = found.unwrap_or_default();
+        let list = |name: &str| decision.get(name).and_then(Value::as_array).cloned();
+        let warnings = list("warnings").unwrap_or_default();
+        Ok(Some(Answer {
+            effects: list("effects").unwrap_or_default(),
+            replies: list("replies").unwrap_or_default(),
+            warnings: warnings.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            run,
+            decision,
+            repeated: true,
+        }))
+    }
+
+    /// Returns the lock of a run.
+    fn lock(&self, id: &RunId) -> Arc<Mutex<()>> {
+        let mut locks: MutexGuard<'_, _> =
+            self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.retain(|_, lock: &mut Weak<Mutex<()>>| lock.strong_count() > 0);
+        if let Some(lock) = locks.get(id).and_then(Weak::upgrade) {
+            return lock;
+        }
+        let lock = Arc::new(Mutex::new(()));
+        locks.insert(id.clone(), Arc::downgrade(&lock));
+        lock
+    }
+}
+
+/// A decision as it is stored: with what it led to.
+fn decided(stepped: &Stepped, source: Option<&str>) -> Value {
+    let mut body = serde_json::to_value(&stepped.decision).unwrap_or_default();
+    if let Value::Object(members) = &mut body {
+        members.insert("effects".to_owned(), Value::Array(stepped.effects.clone()));
+        members.insert("replies".to_owned(), Value::Array(stepped.replies.clone()));
+        members.insert("warnings".to_owned(), json!(stepped.warnings));
+        members.insert("source".to_owned(), json!(source));
+    }
+    body
+}
+
+fn body(decision: &Decision) -> Option<Value> {
+    serde_json::from_str(&decision.body).ok()
+}
+
+fn machine_of(run: &Run) -> Result<&'static dyn Machine, KeeperError> {
+    let name = &run.record.machine;
+    machines::named(name)
+        .ok_or_else(|| KeeperError::Bad(format!("this server does not know the machine `{name}`")))
+}
+
+fn refused(error: CommitError, id: &RunId) -> KeeperError {
+    match error {
+        CommitError::NoSuchRun { .. } => KeeperError::NoSuchRun(id.clone()),
+        CommitError::Store(error) => KeeperError::Store(error),
+        other => KeeperError::Conflict(other.to_string()),
+    }
+}

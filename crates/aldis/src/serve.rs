@@ -1,0 +1,119 @@
+//! `aldis serve`: the HTTP API, the event stream, the dashboard and the turn manager.
+//!
+//! The only part of the program with an asynchronous runtime, so that a hook never pays for one.
+//! Requests wait here; deciding and writing happen in [`crate::keeper`], on threads that may block.
+//!
+//! [`app::App`] is what all requests share, [`access`] says who may ask, [`api`] has one file per kind
+//! of request, [`events`] is the stream, [`alarms`] fires timers, [`outbox`] carries effects out.
+
+pub(crate) mod access;
+mod alarms;
+mod api;
+mod app;
+mod assets;
+mod connections;
+mod error;
+mod events;
+mod metrics;
+mod outbox;
+mod place;
+pub(crate) mod sinks;
+pub(crate) mod state_files;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use aldis_core::machine::turns::{Board, Persona};
+use aldis_store::GroupStore;
+use tokio::net::TcpListener;
+use tokio::runtime;
+
+use self::access::Access;
+use self::app::App;
+use self::place::Place;
+use self::sinks::Sinks;
+use crate::error::CommandError;
+
+/// Threads for requests; deciding has threads of its own.
+const WORKERS: usize = 2;
+/// Threads that may wait for the disk. More only wait longer.
+const BLOCKING_MAX: usize = 128;
+
+/// What to serve, and where.
+#[derive(Debug)]
+pub(crate) struct Options {
+    /// Where runs are kept.
+    pub(crate) state_dir: PathBuf,
+    /// The address to listen on; port 0 for any.
+    pub(crate) listen: SocketAddr,
+    /// Where posts and notices go.
+    pub(crate) sinks: Sinks,
+    /// Who there is, in channels that do not say.
+    pub(crate) personas: BTreeMap<String, Persona>,
+    /// Channels to take over.
+    pub(crate) board: Board,
+}
+
+/// Serves until the process is asked to stop. `ready` is told where, and how to log in.
+pub(crate) fn serve(
+    options: Options,
+    ready: impl FnOnce(SocketAddr, &str) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    let place = Place::claim(&options.state_dir)?;
+    let store = Arc::new(GroupStore::open(&options.state_dir)?);
+    let runtime = runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .max_blocking_threads(BLOCKING_MAX)
+        .enable_all()
+        .build()
+        .map_err(|error| CommandError::new(format!("cannot start: {error}")))?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind(options.listen).await.map_err(|error| {
+            CommandError::new(format!("cannot listen on {}: {error}", options.listen))
+                .with_help("another port: --listen 127.0.0.1:0")
+        })?;
+        let address =
+            listener.local_addr().map_err(|error| CommandError::new(error.to_string()))?;
+        place.announce(address)?;
+        let access = Access::new(place.token()?, address);
+        let app = App::new(store, access, options.sinks, options.personas);
+        app.recover().await?;
+        app.adopt(options.board).await?;
+        let link = app.access.login_link(address)?;
+        ready(address, &link)?;
+        let tasks = [
+            tokio::spawn(events::publish(app.clone())),
+            tokio::spawn(alarms::watch(app.clone())),
+            tokio::spawn(outbox::deliver(app.clone())),
+        ];
+        let router = api::router(app.clone());
+        connections::accept(listener, router, &app, stopped()).await;
+        for task in tasks {
+            // A task that panicked has said so already.
+            task.await.ok();
+        }
+        Ok(())
+    })
+}
+
+/// Waits until the process is asked to stop.
+async fn stopped() {
+    let interrupted = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = interrupted => {}
+                _ = terminated.recv() => {}
+            }
+            return;
+        }
+    }
+    interrupted.await.ok();
+}

@@ -1,0 +1,180 @@
+//! Who may ask: the right host, the right origin, the right token.
+//!
+//! A web page in the user's browser can send requests to loopback. It cannot choose its `Origin`,
+//! it cannot know the token, and after rebinding a name it still says that name in `Host`. All
+//! three are compared for equality with what is expected, before anything else looks at a request.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use aldis_core::time::Timestamp;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use sha2::{Digest as _, Sha256};
+
+use std::sync::Arc;
+
+use super::app::App;
+use super::error::ApiError;
+use crate::clock::SteadyClock;
+use crate::error::CommandError;
+use crate::secret;
+
+/// How long a link to log in can be used.
+const LINK_LIFETIME: Duration = Duration::from_secs(15 * 60);
+/// How many browsers are logged in at once; the oldest is forgotten first.
+const SESSIONS_MAX: usize = 16;
+/// How many links are open at once.
+const LINKS_MAX: usize = 4;
+const COOKIE_NAME: &str = "aldis_session";
+/// What anybody may ask: whether we are there.
+const OPEN: &[&str] = &["/healthz", "/readyz", "/login"];
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// A digest of something secret: comparing two tells nothing about where they differ.
+type Digest = [u8; 32];
+
+/// Who may ask.
+#[derive(Debug)]
+pub(crate) struct Access {
+    token: Digest,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    clock: SteadyClock,
+    keys: Mutex<Keys>,
+}
+
+#[derive(Debug, Default)]
+struct Keys {
+    links: VecDeque<(Digest, Timestamp)>,
+    sessions: VecDeque<Digest>,
+}
+
+impl Access {
+    /// Expects this token, on this address.
+    pub(super) fn new(token: String, address: SocketAddr) -> Self {
+        let port = address.port();
+        let mut hosts = vec![address.to_string(), format!("localhost:{port}")];
+        if port == 80 {
+            hosts.extend([address.ip().to_string(), "localhost".to_owned()]);
+        }
+        let origins = hosts.iter().map(|host| format!("http://{host}")).collect();
+        let (clock, keys) = (SteadyClock::start(), Mutex::default());
+        Self { token: digest(&token), hosts, origins, clock, keys }
+    }
+
+    /// Makes a link that logs one browser in, once.
+    pub(super) fn login_link(&self, address: SocketAddr) -> Result<String, CommandError> {
+        let random =
+            |error| CommandError::new(format!("the system gives no random numbers: {error}"));
+        let code = secret::key().map_err(random)?;
+        let mut keys = self.keys();
+        keys.links.push_back((digest(&code), self.clock.now().after(LINK_LIFETIME)));
+        if keys.links.len() > LINKS_MAX {
+            keys.links.pop_front();
+        }
+        Ok(format!("http://{address}/login?code={code}"))
+    }
+
+    /// Takes the code of a link and returns the cookie of the browser that used it.
+    pub(super) fn log_in(&self, code: &str) -> Option<String> {
+        let now = self.clock.now();
+        let code = digest(code);
+        let mut keys = self.keys();
+        keys.links.retain(|(_, until)| *until > now);
+        let place = keys.links.iter().position(|(known, _)| *known == code)?;
+        keys.links.remove(place);
+        let session = secret::key().ok()?;
+        keys.sessions.push_back(digest(&session));
+        if keys.sessions.len() > SESSIONS_MAX {
+            keys.sessions.pop_front();
+        }
+        Some(format!("{COOKIE_NAME}={session}; HttpOnly; SameSite=Strict; Path=/"))
+    }
+
+    /// Checks where a request was sent and where it comes from.
+    fn check_origin(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or(""));
+        let one = |name: &HeaderName| headers.get_all(name).iter().count() <= 1;
+        let host = text(HOST).unwrap_or("");
+        if !one(&HOST) || !self.hosts.iter().any(|known| known == host) {
+            return Err(ApiError::forbidden("this server has another name"));
+        }
+        if let Some(origin) = text(ORIGIN)
+            && (!one(&ORIGIN) || !self.origins.iter().any(|known| known == origin))
+        {
+            return Err(ApiError::forbidden("requests from other sites are not taken"));
+        }
+        match text(FETCH_SITE) {
+            None | Some("none" | "same-origin") => Ok(()),
+            Some(_) => Err(ApiError::forbidden("requests from other sites are not taken")),
+        }
+    }
+
+    /// Checks who sent a request.
+    fn check_token(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        let bearer = text(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        if bearer.is_some_and(|token| digest(token) == self.token) {
+            return Ok(());
+        }
+        let cookies = text(COOKIE).into_iter().flat_map(|cookies| cookies.split("; "));
+        let session = cookies
+            .filter_map(|cookie| cookie.split_once('='))
+            .find_map(|(name, value)| (name == COOKIE_NAME).then(|| digest(value)));
+        if session.is_some_and(|session| self.keys().sessions.contains(&session)) {
+            return Ok(());
+        }
+        let message =
+            "the token is missing or wrong; `serve.token` in the state directory holds it";
+        Err(ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message))
+    }
+
+    fn keys(&self) -> MutexGuard<'_, Keys> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Stands before every request.
+pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let open = OPEN.contains(&request.uri().path());
+    let checked = app
+        .access
+        .check_origin(request.headers())
+        .and_then(|()| if open { Ok(()) } else { app.access.check_token(request.headers()) });
+    let mut response = match checked {
+        Ok(()) => next.run(request).await,
+        Err(error) => error.into_response(),
+    };
+    app.metrics.answered(response.status());
+    for (name, value) in SECURITY {
+        let (name, value) = (HeaderName::from_static(name), HeaderValue::from_static(value));
+        response.headers_mut().entry(name).or_insert(value);
+    }
+    response
+}
+
+/// What every answer says to browsers.
+const SECURITY: &[(&str, &str)] = &[
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+         frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \
+         require-trusted-types-for 'script'",
+    ),
+    ("cache-control", "no-store"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("referrer-policy", "no-referrer"),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+];
+
+fn digest(text: &str) -> Digest {
+    Sha256::digest(text.as_bytes()).into()
+}

@@ -1,0 +1,40 @@
+//! Fires timers: asleep until the next one is due, woken by whatever moves it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time;
+
+use super::app::App;
+
+/// Even without news the timers are looked at so often: other processes set them too, and a machine
+/// that was suspended wakes up late.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// After a failure of the store.
+const AFTER_FAILURE: Duration = Duration::from_secs(5);
+
+pub(super) async fn watch(app: Arc<App>) {
+    loop {
+        let now = app.now();
+        let pause = match app.keep(move |keeper| keeper.ring(now, false)).await {
+            Ok(0) => until_next(&app).await,
+            Ok(taken) => {
+                app.metrics.alarms.fetch_add(taken as u64, Ordering::Relaxed);
+                Duration::ZERO
+            }
+            Err(_) => AFTER_FAILURE,
+        };
+        tokio::select! {
+            () = app.stopped() => return,
+            () = app.committed.alarms.notified() => {}
+            () = time::sleep(pause) => {}
+        }
+    }
+}
+
+async fn until_next(app: &Arc<App>) -> Duration {
+    let next = app.keep(|keeper| Ok(keeper.store().next_timer()?)).await;
+    let due = next.ok().flatten().map(|due| due.since(app.now()));
+    due.map_or(LOOK_EVERY, |due| due.min(LOOK_EVERY))
+}

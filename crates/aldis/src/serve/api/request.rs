@@ -1,0 +1,130 @@
+//! What a request brings along, checked.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use aldis_store::RunId;
+
+use crate::keeper::SOURCE_MAX;
+use crate::machines::Members;
+use crate::serve::error::ApiError;
+
+/// How deep JSON may nest.
+const DEPTH_MAX: usize = 32;
+const KEY: &str = "idempotency-key";
+
+/// A JSON body.
+pub(super) struct Sent<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        if !is_json(request.headers()) {
+            let message = "the body must be `application/json`";
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            return Err(ApiError::new(status, "unsupported_media_type", message));
+        }
+        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
+            ApiError::new(rejection.status(), "bad_body", rejection.body_text())
+        })?;
+        if depth(&bytes) > DEPTH_MAX {
+            return Err(ApiError::bad(format!("the body nests deeper than {DEPTH_MAX}")));
+        }
+        let value = serde_json::from_slice(&bytes);
+        value.map(Self).map_err(|error| ApiError::bad(format!("the body: {error}")))
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case("application/json")
+}
+
+/// How deep the brackets outside of strings nest.
+fn depth(bytes: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut quoted, mut escaped) = (false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// What makes a repeated request recognisable: the `Idempotency-Key`, if there is one.
+pub(super) struct Source(pub(super) Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Source {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
+        let Some(key) = parts.headers.get(KEY) else { return Ok(Self(None)) };
+        let key = key.to_str().unwrap_or_default();
+        if !(1..=SOURCE_MAX).contains(&key.len()) {
+            return Err(ApiError::bad(format!(
+                "`Idempotency-Key` must have 1 to {SOURCE_MAX} visible characters"
+            )));
+        }
+        // Apart from the sources of hooks.
+        Ok(Self(Some(format!("api:{key}"))))
+    }
+}
+
+/// The run or channel that the address names.
+pub(super) struct Named(pub(super) RunId);
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let path = Path::<Vec<String>>::from_request_parts(parts, state).await;
+        let names = path.map_err(|_| ApiError::not_found("there is no such thing"))?;
+        let name = names.0.into_iter().next().unwrap_or_default();
+        let id = RunId::new(name).map_err(|error| ApiError::not_found(error.to_string()))?;
+        Ok(Self(id))
+    }
+}
+
+/// Names the event that a body belongs to.
+pub(super) fn event(kind: &str, mut body: Members) -> Members {
+    body.insert("event".to_owned(), Value::String(kind.to_owned()));
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    //! How deep is deep.
+
+    use super::*;
+
+    #[test]
+    fn brackets_in_strings_do_not_nest() {
+        for (text, want) in [
+            ("", 0),
+            ("{}", 1),
+            ("[[[]]]", 3),
+            (r#"{"a":"[[[["}"#, 1),
+            (r#"{"a":"\"[[[["}"#, 1),
+            (r#"{"a\\":[1,[2]]}"#, 3),
+            ("]]][", 1),
+        ] {
+            assert_eq!(depth(text.as_bytes()), want, "{text}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Whether the server is well, and what it can do.
+
+use std::sync::Arc;
+
+use aldis_core::time::Timestamp;
+use aldis_store::{EffectFilter, RunFilter};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde_json::{Value, json};
+
+use super::{Route, document};
+use crate::keeper::{Keeper, KeeperError};
+use crate::machines;
+use crate::serve::app::App;
+use crate::serve::error::ApiError;
+
+/// How many waiting effects are counted.
+const COUNT_MAX: usize = 100_000;
+
+pub(super) const ROUTES: &[Route] = &[
+    Route {
+        method: "get",
+        path: "/healthz",
+        summary: "Say whether the process answers; needs no token",
+        body: &[],
+        query: &[],
+        handler: || get(|| async { "ok\n" }),
+    },
+    Route {
+        method: "get",
+        path: "/readyz",
+        summary: "Say whether the store answers and no turn is stuck; needs no token",
+        body: &[],
+        query: &[],
+        handler: || get(ready),
+    },
+    Route {
+        method: "get",
+        path: "/metrics",
+        summary: "Counters for Prometheus",
+        body: &[],
+        query: &[],
+        handler: || get(metrics),
+    },
+    Route {
+        method: "get",
+        path: "/v1/health",
+        summary: "Say what is wrong, run by run",
+        body: &[],
+        query: &[],
+        handler: || get(health),
+    },
+    Route {
+        method: "get",
+        path: "/openapi.json",
+        summary: "This description",
+        body: &[],
+        query: &[],
+        handler: || get(|| async { Json(document()) }),
+    },
+];
+
+type Shared = State<Arc<App>>;
+
+/// What is wrong with active runs.
+fn troubles(keeper: &Keeper, now: Timestamp) -> Result<Vec<Value>, KeeperError> {
+    let active = RunFilter { active: Some(true), ..RunFilter::default() };
+    let runs = keeper.store().runs(&active)?;
+    let trouble = |run: &aldis_store::Run| {
+        let what = machines::named(&run.record.machine)?.trouble(run, now)?;
+        Some(json!({ "run": run.id.as_str(), "what": what }))
+    };
+    Ok(runs.iter().filter_map(trouble).collect())
+}
+
+async fn ready(State(app): Shared) -> Response {
+    let now = app.now();
+    match app.keep(move |keeper| troubles(keeper, now)).await {
+        Ok(troubles) if troubles.is_empty() => "ok\n".into_response(),
+        // Details are for those who have the token.
+        Ok(_) => (StatusCode::SERVICE_UNAVAILABLE, "a turn is stuck\n").into_response(),
+        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the store does not answer\n").into_response(),
+    }
+}
+
+async fn health(State(app): Shared) -> Result<Json<Value>, ApiError> {
+    let now = app.now();
+    let troubles = app.keep(move |keeper| troubles(keeper, now)).await?;
+    Ok(Json(json!({ "v": 1, "ok": troubles.is_empty(), "troubles": troubles })))
+}
+
+async fn metrics(State(app): Shared) -> Result<Response, ApiError> {
+    let now = app.now();
+    let (runs, effects, stuck) = app
+        .keep(move |keeper| {
+            let active = RunFilter { active: Some(true), ..RunFilter::default() };
+            let later = Timestamp::from_millis(i64::MAX);
+            let pending = EffectFilter { limit: COUNT_MAX, ..EffectFilter::due_by(later) };
+            let effects = keeper.store().pending_effects(&pending)?.len();
+            Ok((keeper.store().runs(&active)?.len(), effects, troubles(keeper, now)?.len()))
+        })
+        .await?;
+    let text = app.metrics.render(runs, effects, stuck);
+    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
+}

@@ -1,0 +1,136 @@
+//! What all requests share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aldis_core::machine::turns::{Board, Persona};
+use aldis_core::time::Timestamp;
+use aldis_store::{RunId, Store};
+use tokio::sync::{Notify, watch};
+use tokio::task;
+
+use super::access::Access;
+use super::error::ApiError;
+use super::events::Bus;
+use super::metrics::Metrics;
+use super::sinks::Sinks;
+use crate::clock::SteadyClock;
+use crate::error::CommandError;
+use crate::keeper::{Keeper, KeeperError};
+use crate::machines::{self, TURNS};
+
+/// What all requests share.
+pub(crate) struct App {
+    pub(super) access: Access,
+    pub(super) bus: Bus,
+    pub(super) clock: SteadyClock,
+    pub(super) keeper: Arc<Keeper>,
+    pub(super) metrics: Metrics,
+    /// Who there is, in channels that do not say.
+    pub(super) personas: BTreeMap<String, Persona>,
+    pub(super) sinks: Arc<Sinks>,
+    /// Wakes whoever waits for something to be committed.
+    pub(super) committed: Arc<Committed>,
+    /// Whether the server is stopping.
+    pub(super) stopping: watch::Sender<bool>,
+}
+
+/// One bell for each who waits: a bell that one of them has heard is not heard by another.
+#[derive(Debug, Default)]
+pub(super) struct Committed {
+    pub(super) alarms: Notify,
+    pub(super) bus: Notify,
+    pub(super) outbox: Notify,
+}
+
+impl App {
+    /// Puts an application together, without files or sockets.
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        access: Access,
+        sinks: Sinks,
+        personas: BTreeMap<String, Persona>,
+    ) -> Arc<Self> {
+        let committed = Arc::new(Committed::default());
+        let sinks = Arc::new(sinks);
+        let (bells, chosen) = (committed.clone(), sinks.clone());
+        let keeper = Keeper::new(
+            store,
+            Box::new(move |run, effect| chosen.parcels(run.as_str(), effect)),
+            Box::new(move || {
+                bells.alarms.notify_one();
+                bells.bus.notify_one();
+                bells.outbox.notify_one();
+            }),
+        );
+        Arc::new(Self {
+            access,
+            bus: Bus::default(),
+            clock: SteadyClock::start(),
+            keeper: Arc::new(keeper),
+            metrics: Metrics::default(),
+            personas,
+            sinks,
+            committed,
+            stopping: watch::Sender::new(false),
+        })
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Takes the alarms that were due while nobody watched.
+    pub(super) async fn recover(self: &Arc<Self>) -> Result<(), CommandError> {
+        let now = self.now();
+        loop {
+            let taken = self.keep(move |keeper| keeper.ring(now, true)).await;
+            match taken {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(error) => return Err(CommandError::new(error.to_string())),
+            }
+        }
+    }
+
+    /// Takes over channels that are not there yet; returns those that were and those that are.
+    pub(super) async fn adopt(
+        self: &Arc<Self>,
+        board: Board,
+    ) -> Result<(Vec<String>, Vec<String>), ApiError> {
+        let now = self.now();
+        self.keep(move |keeper| {
+            let (mut adopted, mut skipped) = (Vec::new(), Vec::new());
+            for (name, state) in board.channels {
+                let id = RunId::new(&*name).map_err(|error| KeeperError::Bad(error.to_string()))?;
+                let start = machines::adopting(&state)?;
+                match keeper.begin(now, TURNS, Some(id), start, None) {
+                    Ok(_) => adopted.push(name),
+                    Err(KeeperError::Conflict(_)) => skipped.push(name),
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok((adopted, skipped))
+        })
+        .await
+    }
+
+    /// Does something that may wait for the disk.
+    pub(super) async fn keep<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Keeper) -> Result<T, KeeperError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let keeper = self.keeper.clone();
+        match task::spawn_blocking(move || work(&keeper)).await {
+            Ok(result) => Ok(result?),
+            Err(_) => Err(ApiError::internal("a request broke off")),
+        }
+    }
+
+    /// Waits until the server stops.
+    pub(super) async fn stopped(&self) {
+        let mut stopping = self.stopping.subscribe();
+        // The sender lives as long as this does.
+        stopping.wait_for(|stopping| *stopping).await.ok();
+    }
+}

@@ -1,0 +1,226 @@
+// The dashboard. Whatever an agent said becomes a text node, never markup: there is no innerHTML here,
+// and the page's policy forbids it.
+"use strict";
+
+const JOURNAL_MAX = 200;
+const runs = new Map();
+let questions = [];
+let newest = 0;
+
+const byId = (id) => document.getElementById(id);
+
+// Makes an element with attributes and children; strings become text nodes.
+function make(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (name === "on") {
+      for (const [event, handler] of Object.entries(value)) element.addEventListener(event, handler);
+    } else if (value !== null && value !== undefined && value !== false) {
+      element.setAttribute(name, value === true ? "" : value);
+    }
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child !== null && child !== undefined) element.append(child);
+  }
+  return element;
+}
+
+async function ask(method, path, body) {
+  const headers = method === "GET" ? {} : {
+    "content-type": "application/json",
+    "idempotency-key": crypto.randomUUID(),
+  };
+  const response = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error?.message ?? `the server answered ${response.status}`);
+  return answer;
+}
+
+// Does something that a human asked for, and says so if it fails.
+async function change(path, body, method = "POST") {
+  byId("message").textContent = "";
+  try {
+    const answer = await ask(method, path, body);
+    const warnings = answer.warnings ?? [];
+    byId("message").textContent = warnings.join("; ");
+  } catch (error) {
+    byId("message").textContent = error.message;
+  }
+}
+
+function ago(moment) {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(moment)) / 1000));
+  if (seconds < 90) return `${seconds} s ago`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min ago`;
+  if (seconds < 129600) return `${Math.round(seconds / 3600)} h ago`;
+  return `${Math.round(seconds / 86400)} days ago`;
+}
+
+const since = (moment) => make("time", { datetime: moment, title: moment, "data-since": moment }, ago(moment));
+
+function left(moment) {
+  const seconds = Math.ceil((Date.parse(moment) - Date.now()) / 1000);
+  return seconds >= 0 ? `${seconds} s left` : `${-seconds} s over`;
+}
+
+const button = (label, handler) => make("button", { type: "button", on: { click: handler } }, label);
+
+// A line to type in, sent with Enter or its button.
+function line(label, send) {
+  const input = make("input", { "aria-label": label, placeholder: label, maxlength: "4000" });
+  const submit = async () => {
+    const text = input.value.trim();
+    if (!text) return;
+    input.value = "";
+    await send(text);
+  };
+  input.addEventListener("keydown", (event) => { if (event.key === "Enter") submit(); });
+  return make("div", { class: "row" }, input, button("Send", submit));
+}
+
+function facts(rows) {
+  return make("dl", null, rows.filter(([, value]) => value !== null && value !== undefined && value !== "")
+    .map(([name, value]) => [make("dt", null, name), make("dd", null, value)]));
+}
+
+function controls(run, verbs) {
+  const path = `/v1/runs/${encodeURIComponent(run.run)}`;
+  return make("div", { class: "row" }, verbs.map(([label, verb]) => button(label, () => change(`${path}/${verb}`, {}))));
+}
+
+function channel(run) {
+  const path = `/v1/channels/${encodeURIComponent(run.channel)}`;
+  const holder = run.active_agent ?? "nobody";
+  const deadline = run.turn_timeout_at
+    ? make("span", { "data-deadline": run.turn_timeout_at }, left(run.turn_timeout_at)) : null;
+  const agents = run.queue.map((agent) => make("li", null,
+    `${agent} `, make("span", { class: "dim" }, run.agents[agent]?.state ?? ""),
+    " ", run.floor === "free" ? button(`Give the floor to ${agent}`, () => change(`${path}/next`, { agent })) : null));
+  const history = run.history.slice(-8).reverse().map((entry) => make("li", null,
+    since(entry.at), ` ${entry.event} ${entry.agent}`, entry.reason ? ` (${entry.reason})` : ""));
+  return make("article", { id: `run-${run.run}` },
+    make("h3", null, `# ${run.channel}`),
+    facts([["floor", make("span", { class: run.floor === "held" ? "good" : "warn" }, `${holder} (${run.floor})`)],
+      ["turn", String(run.turn)], ["deadline", deadline], ["rests", run.paused]]),
+    make("ol", null, agents),
+    line("Say something to the channel", (text) => change(`${path}/human`, { text })),
+    controls(run, [run.floor === "paused" ? ["Resume", "resume"] : ["Pause", "pause"], ["Close", "abort"]]),
+    make("details", null, make("summary", null, "History"), make("ul", null, history)));
+}
+
+const LEVELS = { none: "good", warn: "warn", pause: "bad", abort: "bad" };
+
+function supervised(run) {
+  const share = run.progress ?? (run.max_iterations ? Math.round((100 * run.iteration) / run.max_iterations) : null);
+  const bar = share === null ? null : make("progress", { max: "100", value: String(share), "aria-label": "progress" });
+  return make("article", { id: `run-${run.run}` },
+    make("h3", null, run.task || run.title),
+    bar,
+    facts([["run", run.run], ["machine", run.machine], ["phase", run.phase],
+      ["iteration", run.iteration === undefined ? null : `${run.iteration} of ${run.max_iterations}`],
+      ["worry", run.level ? make("span", { class: LEVELS[run.level] ?? "" }, run.level) : null],
+      ["last evidence", since(run.last_activity ?? run.updated)],
+      ["project", run.project]]),
+    controls(run, run.machine === "phases" ? [["Abort", "abort"]]
+      : [["Pause", "pause"], ["Resume", "resume"], ["Abort", "abort"]]));
+}
+
+function question(item) {
+  return make("article", null,
+    make("h3", null, `Run ${item.run} asks`),
+    make("p", { class: "words" }, item.text),
+    since(item.asked_at),
+    line("Your answer", (text) => change(`/v1/runs/${encodeURIComponent(item.run)}/answer`, { id: item.id, text })));
+}
+
+// Replaces the children, unless somebody is typing among them.
+function show(place, children, empty) {
+  const active = document.activeElement;
+  if (place.contains(active) && active.tagName === "INPUT" && active.value) return;
+  const focused = place.contains(active) ? active.textContent : null;
+  place.replaceChildren(...(children.length ? children : [make("p", { class: "empty" }, empty)]));
+  if (focused) [...place.querySelectorAll("button")].find((one) => one.textContent === focused)?.focus();
+}
+
+function render() {
+  const active = [...runs.values()].filter((run) => run.active);
+  active.sort((a, b) => (a.updated < b.updated ? 1 : -1));
+  show(byId("now"), active.map((run) => (run.kind === "channel" ? channel(run) : supervised(run))), "Nothing runs.");
+  const resting = active.filter((run) => run.kind === "channel" && (run.floor === "paused" || run.floor === "free"))
+    .map((run) => make("article", null, make("h3", null, `# ${run.channel}`),
+      make("p", null, run.paused ?? "somebody must be given the floor"),
+      make("a", { href: `#run-${run.run}` }, "Show it")));
+  show(byId("waiting"), [...questions.map(question), ...resting], "Nothing waits for you.");
+}
+
+function entry(decision) {
+  const evidence = (decision.evidence ?? []).map((one) => [
+    make("p", { class: "dim" }, [one.what, one.name, one.reason].filter(Boolean).join(" ")),
+    make("p", { class: "words" }, one.quote)]);
+  return make("li", null, make("details", null,
+    make("summary", null, since(decision.at), ` ${decision.run}: ${decision.summary}`),
+    facts([["rule", decision.rule], ["because", decision.because], ["next", decision.remedy],
+      ["counters", Object.entries(decision.counters ?? {}).map(([name, value]) => `${name} ${value}`).join(", ")]]),
+    evidence));
+}
+
+function note(decision) {
+  const journal = byId("journal");
+  journal.prepend(entry(decision));
+  while (journal.children.length > JOURNAL_MAX) journal.lastElementChild.remove();
+}
+
+let asked = new Set();
+let timer = null;
+
+// Reads again what has changed, not more often than a person can look.
+function refresh(run) {
+  asked.add(run);
+  timer ??= setTimeout(async () => {
+    const changed = asked;
+    asked = new Set();
+    timer = null;
+    try {
+      for (const id of changed) runs.set(id, await ask("GET", `/v1/runs/${encodeURIComponent(id)}`));
+      questions = (await ask("GET", "/v1/questions")).questions;
+      render();
+    } catch (error) {
+      byId("message").textContent = error.message;
+    }
+  }, 150);
+}
+
+async function load() {
+  const [listed, decided, waiting] = await Promise.all([
+    ask("GET", "/v1/runs?active=true"), ask("GET", "/v1/decisions?limit=50"), ask("GET", "/v1/questions")]);
+  runs.clear();
+  for (const run of listed.runs) runs.set(run.run, run);
+  questions = waiting.questions;
+  newest = decided.decisions[0]?.seq ?? 0;
+  byId("journal").replaceChildren(...decided.decisions.map(entry));
+  render();
+}
+
+function follow() {
+  const stream = new EventSource(`/v1/events?after=${newest}`);
+  const connection = byId("connection");
+  stream.onopen = () => { connection.textContent = "live"; };
+  stream.onerror = () => { connection.textContent = "connection lost, trying again"; };
+  stream.addEventListener("gap", () => { load(); });
+  stream.addEventListener("decision", (event) => {
+    const cloud = JSON.parse(event.data);
+    newest = Number(cloud.id);
+    note({ ...cloud.data, run: cloud.subject, at: cloud.time });
+    refresh(cloud.subject);
+  });
+}
+
+setInterval(() => {
+  for (const element of document.querySelectorAll("[data-deadline]")) element.textContent = left(element.dataset.deadline);
+  for (const element of document.querySelectorAll("[data-since]")) element.textContent = ago(element.dataset.since);
+}, 1000);
+
+load().then(follow).catch((error) => {
+  byId("connection").textContent = "not connected";
+  byId("message").textContent = error.message;
+});

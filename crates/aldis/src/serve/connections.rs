@@ -1,0 +1,115 @@
+//! Takes connections, few at a time, none for ever.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time;
+
+use super::app::App;
+use super::metrics::add;
+
+/// The longest head of a request.
+const HEAD_MAX: usize = 16 * 1024;
+/// How many fields it may have.
+const FIELDS_MAX: usize = 100;
+/// How long a client may take to send it.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// How many connections one peer may have, and all together.
+const PER_PEER_MAX: usize = 64;
+const ALL_MAX: usize = 256;
+/// How long connections have to end when the server stops.
+const GRACE: Duration = Duration::from_secs(5);
+/// After the system refused a connection.
+const AFTER_FAILURE: Duration = Duration::from_millis(100);
+
+/// How many connections each peer has.
+type Peers = Arc<Mutex<BTreeMap<IpAddr, usize>>>;
+
+/// Serves connections until `stop`, then lets those that are open finish.
+pub(super) async fn accept(
+    listener: TcpListener,
+    router: Router,
+    app: &Arc<App>,
+    stop: impl Future<Output = ()>,
+) {
+    let peers = Peers::default();
+    let mut open = JoinSet::new();
+    tokio::pin!(stop);
+    loop {
+        tokio::select! {
+            () = &mut stop => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, from)) => match Seat::take(&peers, from.ip()) {
+                    Some(seat) => {
+                        add(&app.metrics.connections);
+                        open.spawn(connection(stream, router.clone(), app.clone(), seat));
+                    }
+                    None => add(&app.metrics.connections_refused),
+                },
+                Err(_) => time::sleep(AFTER_FAILURE).await,
+            },
+            Some(_) = open.join_next(), if !open.is_empty() => {}
+        }
+    }
+    drop(listener);
+    app.stopping.send_replace(true);
+    let all_done = async { while open.join_next().await.is_some() {} };
+    time::timeout(GRACE, all_done).await.ok();
+}
+
+async fn connection(stream: TcpStream, router: Router, app: Arc<App>, _seat: Seat) {
+    stream.set_nodelay(true).ok();
+    let service = TowerToHyperService::new(router);
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(HEAD_MAX)
+        .max_headers(FIELDS_MAX);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    tokio::select! {
+        // What goes wrong with a connection is the client's to notice.
+        _ = connection.as_mut() => return,
+        () = app.stopped() => connection.as_mut().graceful_shutdown(),
+    }
+    connection.await.ok();
+}
+
+/// A place among the connections, free again when dropped.
+struct Seat {
+    peers: Peers,
+    peer: IpAddr,
+}
+
+impl Seat {
+    fn take(peers: &Peers, peer: IpAddr) -> Option<Self> {
+        let mut counts = peers.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = counts.values().sum();
+        let mine = counts.entry(peer).or_default();
+        if all >= ALL_MAX || *mine >= PER_PEER_MAX {
+            return None;
+        }
+        *mine += 1;
+        Some(Self { peers: peers.clone(), peer })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut counts = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&self.peer) {
+            *count = count.saturating_sub(1);
+        }
+        counts.retain(|_, count| *count > 0);
+    }
+}

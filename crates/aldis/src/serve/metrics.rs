@@ -1,0 +1,112 @@
+//! Counters, in the form that Prometheus reads.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::http::StatusCode;
+
+/// What is counted.
+#[derive(Debug, Default)]
+pub(super) struct Metrics {
+    accepted: AtomicU64,
+    refused: AtomicU64,
+    failed: AtomicU64,
+    pub(super) connections: AtomicU64,
+    pub(super) connections_refused: AtomicU64,
+    pub(super) alarms: AtomicU64,
+    pub(super) followers: AtomicU64,
+    pub(super) followers_cut: AtomicU64,
+    pub(super) delivered: AtomicU64,
+    pub(super) delivery_failures: AtomicU64,
+    pub(super) given_up: AtomicU64,
+}
+
+impl Metrics {
+    /// Counts an answer.
+    pub(super) fn answered(&self, status: StatusCode) {
+        let counter = match status.as_u16() {
+            0..400 => &self.accepted,
+            400..500 => &self.refused,
+            _ => &self.failed,
+        };
+        add(counter);
+    }
+
+    /// Renders all counters, and how many runs and effects there are.
+    pub(super) fn render(
+        &self,
+        active_runs: usize,
+        pending_effects: usize,
+        stuck: usize,
+    ) -> String {
+        let mut text = String::new();
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let rows = [
+            (
+                "aldis_connections_total",
+                "counter",
+                "Connections that were taken.",
+                load(&self.connections),
+            ),
+            (
+                "aldis_connections_refused_total",
+                "counter",
+                "Connections over the limit.",
+                load(&self.connections_refused),
+            ),
+            ("aldis_alarms_total", "counter", "Timers that fired.", load(&self.alarms)),
+            (
+                "aldis_event_clients",
+                "gauge",
+                "Clients that follow the events.",
+                load(&self.followers),
+            ),
+            (
+                "aldis_event_clients_cut_total",
+                "counter",
+                "Clients that were too slow.",
+                load(&self.followers_cut),
+            ),
+            (
+                "aldis_deliveries_total",
+                "counter",
+                "Effects that were carried out.",
+                load(&self.delivered),
+            ),
+            (
+                "aldis_delivery_failures_total",
+                "counter",
+                "Deliveries that failed.",
+                load(&self.delivery_failures),
+            ),
+            (
+                "aldis_deliveries_given_up_total",
+                "counter",
+                "Effects that were given up.",
+                load(&self.given_up),
+            ),
+            ("aldis_runs_active", "gauge", "Runs that can still step.", active_runs as u64),
+            ("aldis_effects_pending", "gauge", "Effects that wait.", pending_effects as u64),
+            ("aldis_turns_stuck", "gauge", "Turns that should have ended.", stuck as u64),
+        ];
+        for (name, kind, help, value) in rows {
+            // Writing into a string cannot fail.
+            let _written =
+                writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
+        }
+        let name = "aldis_requests_total";
+        let _written = writeln!(text, "# HELP {name} Requests, by outcome.\n# TYPE {name} counter");
+        for (outcome, counter) in
+            [("accepted", &self.accepted), ("refused", &self.refused), ("failed", &self.failed)]
+        {
+            let value = load(counter);
+            let _written = writeln!(text, "{name}{{outcome=\"{outcome}\"}} {value}");
+        }
+        text
+    }
+}
+
+/// Counts one more.
+pub(super) fn add(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}

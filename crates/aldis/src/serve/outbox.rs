@@ -1,0 +1,103 @@
+//! Carries effects out: at least once, each with its key, later again where that helps.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aldis_core::time::Timestamp;
+use aldis_store::{Effect, EffectFilter};
+use serde_json::Value;
+use tokio::time;
+
+use super::app::App;
+use super::metrics::add;
+use super::sinks::{Delivery, Parcel, Sinks};
+
+/// Even without news the outbox is looked at so often: what failed comes due by itself.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How many effects are looked at together. Not only those that are due: one that waits holds up
+/// what was said after it.
+const PAGE: usize = 4_096;
+/// After so many tries an effect is given up: with the pauses below, after about a day.
+const TRIES_MAX: u32 = 20;
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(2 * 60 * 60);
+
+pub(super) async fn deliver(app: Arc<App>) {
+    loop {
+        round(&app).await;
+        tokio::select! {
+            () = app.stopped() => return,
+            () = app.committed.outbox.notified() => {}
+            () = time::sleep(LOOK_EVERY) => {}
+        }
+    }
+}
+
+/// Tries what is due, in the order it was asked for.
+async fn round(app: &Arc<App>) {
+    let ever = Timestamp::from_millis(i64::MAX);
+    let filter = EffectFilter { limit: PAGE, ..EffectFilter::due_by(ever) };
+    let waiting = app.keep(move |keeper| Ok(keeper.store().pending_effects(&filter)?)).await;
+    // Views are written by those who own the project.
+    let waiting = waiting.unwrap_or_default().into_iter().filter(|effect| effect.kind == "sink");
+    let mut held_up: Vec<String> = Vec::new();
+    for effect in waiting {
+        if *app.stopping.borrow() {
+            return;
+        }
+        let lane = lane(&effect);
+        if held_up.contains(&lane) {
+            continue;
+        }
+        if effect.due > app.now() || !one(app, &effect).await {
+            held_up.push(lane);
+        }
+    }
+}
+
+/// Effects of one run to one sink keep their order.
+fn lane(effect: &Effect) -> String {
+    let sink = effect.key.rsplit('/').next().unwrap_or_default();
+    format!("{}/{sink}", effect.run)
+}
+
+/// Tries one effect; returns whether it is out of the way.
+async fn one(app: &Arc<App>, effect: &Effect) -> bool {
+    let (sinks, sent, at) = (app.sinks.clone(), effect.clone(), app.now().as_millis() / 1_000);
+    let delivery = tokio::task::spawn_blocking(move || send(&sinks, &sent, at)).await;
+    let broken = || Delivery::Later { why: "the delivery broke off".to_owned(), after: None };
+    let key = effect.key.clone();
+    match delivery.unwrap_or_else(|_| broken()) {
+        Delivery::Done => {
+            add(&app.metrics.delivered);
+            app.keep(move |keeper| Ok(keeper.store().effect_done(&key)?)).await.is_ok()
+        }
+        Delivery::Later { why, after } if effect.attempts + 1 < TRIES_MAX => {
+            add(&app.metrics.delivery_failures);
+            let next = app.now().after(after.unwrap_or_else(|| pause(effect.attempts)));
+            let failed =
+                app.keep(move |keeper| Ok(keeper.store().effect_failed(&key, Some(next), &why)?));
+            // Whether or not this could be written, the lane waits.
+            failed.await.ok();
+            false
+        }
+        Delivery::Later { why, .. } | Delivery::Impossible(why) => {
+            add(&app.metrics.given_up);
+            let given_up =
+                app.keep(move |keeper| Ok(keeper.store().effect_failed(&key, None, &why)?));
+            given_up.await.is_ok()
+        }
+    }
+}
+
+fn send(sinks: &Sinks, effect: &Effect, at: i64) -> Delivery {
+    let body: Value = serde_json::from_str(&effect.body).unwrap_or_default();
+    let sink = body.get("sink").and_then(Value::as_str).unwrap_or_default();
+    let what = body.get("effect").cloned().unwrap_or_default();
+    sinks.send(sink, Parcel { key: &effect.key, run: effect.run.as_str(), effect: &what, at })
+}
+
+/// How long to wait after so many failures: twice as long each time.
+fn pause(attempts: u32) -> Duration {
+    PAUSE_MIN.saturating_mul(1 << attempts.min(20)).min(PAUSE_MAX)
+}

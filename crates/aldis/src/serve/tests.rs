@@ -1,0 +1,97 @@
+//! The application as a function: requests in, answers out, no socket.
+
+mod access;
+mod channels;
+mod description;
+mod machines;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use aldis_store::{MemoryStore, Store};
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::BodyExt as _;
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+use super::access::Access;
+use super::api;
+use super::app::App;
+use super::sinks::Sinks;
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+const HOST: &str = "127.0.0.1:7373";
+
+/// A server without a socket.
+struct Bench {
+    app: Arc<App>,
+    router: Router,
+}
+
+/// An answer, read to its end.
+struct Got {
+    status: StatusCode,
+    headers: HeaderMap,
+    text: String,
+}
+
+impl Got {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {}", self.text))
+    }
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self::on(Arc::new(MemoryStore::new()))
+    }
+
+    fn on(store: Arc<dyn Store>) -> Self {
+        let address: SocketAddr = HOST.parse().unwrap();
+        let access = Access::new(TOKEN.to_owned(), address);
+        let app = App::new(store, access, Sinks::default(), BTreeMap::new());
+        let router = api::router(app.clone());
+        Self { app, router }
+    }
+
+    /// Sends a request exactly as it is.
+    async fn raw(&self, request: Request<Body>) -> Got {
+        let response: Response<Body> = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        Got { status: parts.status, headers: parts.headers, text }
+    }
+
+    async fn get(&self, path: &str) -> Got {
+        self.raw(request("GET", path).body(Body::empty()).unwrap()).await
+    }
+
+    async fn send(&self, method: &str, path: &str, body: &Value) -> Got {
+        let request = request(method, path).header("content-type", "application/json");
+        self.raw(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Got {
+        self.send("POST", path, &body).await
+    }
+
+    async fn post_once(&self, key: &str, path: &str, body: Value) -> Got {
+        let request = request("POST", path)
+            .header("content-type", "application/json")
+            .header("idempotency-key", key);
+        self.raw(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+}
+
+/// A request as a program with the token makes it.
+fn request(method: &str, path: &str) -> axum::http::request::Builder {
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", HOST)
+        .header("authorization", format!("Bearer {TOKEN}"))
+}

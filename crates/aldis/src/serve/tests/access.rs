@@ -1,0 +1,124 @@
+//! Who may ask.
+
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::json;
+
+use super::*;
+
+/// A request with these headers and nothing else.
+fn bare(method: &str, path: &str, headers: &[(&str, &str)]) -> Request<Body> {
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.body(Body::from("{}")).unwrap()
+}
+
+#[tokio::test]
+async fn host_origin_and_token_are_compared_exactly() {
+    let bench = Bench::new();
+    let token = format!("Bearer {TOKEN}");
+    let auth = ("authorization", &*token);
+    for (name, headers, want) in [
+        ("right", vec![("host", HOST), auth], 200),
+        ("localhost", vec![("host", "localhost:7373"), auth], 200),
+        ("no host", vec![auth], 403),
+        ("rebound name", vec![("host", "evil.example:7373"), auth], 403),
+        ("other port", vec![("host", "127.0.0.1:80"), auth], 403),
+        ("longer host", vec![("host", "127.0.0.1:7373.evil.example"), auth], 403),
+        ("two hosts", vec![("host", HOST), ("host", "evil.example"), auth], 403),
+        ("own origin", vec![("host", HOST), ("origin", "http://127.0.0.1:7373"), auth], 200),
+        ("other origin", vec![("host", HOST), ("origin", "http://evil.example"), auth], 403),
+        ("null origin", vec![("host", HOST), ("origin", "null"), auth], 403),
+        (
+            "longer origin",
+            vec![("host", HOST), ("origin", "http://127.0.0.1:7373.evil"), auth],
+            403,
+        ),
+        ("cross-site", vec![("host", HOST), ("sec-fetch-site", "cross-site"), auth], 403),
+        ("same-site", vec![("host", HOST), ("sec-fetch-site", "same-site"), auth], 403),
+        ("same-origin", vec![("host", HOST), ("sec-fetch-site", "same-origin"), auth], 200),
+        ("no token", vec![("host", HOST)], 401),
+        ("short token", vec![("host", HOST), ("authorization", "Bearer 0123")], 401),
+        ("other scheme", vec![("host", HOST), ("authorization", TOKEN)], 401),
+        ("foreign cookie", vec![("host", HOST), ("cookie", "aldis_session=abc")], 401),
+    ] {
+        let got = bench.raw(bare("GET", "/v1/runs", &headers)).await;
+        assert_eq!(got.status.as_u16(), want, "{name}: {}", got.text);
+    }
+}
+
+#[tokio::test]
+async fn only_health_needs_no_token() {
+    let bench = Bench::new();
+    for (path, want) in [
+        ("/healthz", 200),
+        ("/readyz", 200),
+        ("/metrics", 401),
+        ("/openapi.json", 401),
+        ("/", 401),
+        ("/app.js", 401),
+        ("/nowhere", 401),
+    ] {
+        let got = bench.raw(bare("GET", path, &[("host", HOST)])).await;
+        assert_eq!(got.status.as_u16(), want, "{path}");
+    }
+    let got = bench.raw(bare("GET", "/healthz", &[("host", "evil.example")])).await;
+    assert_eq!(got.status.as_u16(), 403, "the host is checked before anything else");
+}
+
+#[tokio::test]
+async fn every_answer_tells_browsers_what_not_to_do() {
+    let bench = Bench::new();
+    for path in ["/", "/v1/runs", "/nowhere", "/healthz"] {
+        let got = bench.get(path).await;
+        let policy = got.headers["content-security-policy"].to_str().unwrap();
+        for rule in
+            ["default-src 'none'", "script-src 'self'", "require-trusted-types-for 'script'"]
+        {
+            assert!(policy.contains(rule), "{path}: {policy}");
+        }
+        assert_eq!(got.headers["x-content-type-options"], "nosniff", "{path}");
+        assert_eq!(got.headers["referrer-policy"], "no-referrer", "{path}");
+        assert_eq!(got.headers["cross-origin-resource-policy"], "same-origin", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_link_logs_one_browser_in_once() {
+    let bench = Bench::new();
+    let link = bench.app.access.login_link(HOST.parse().unwrap()).unwrap();
+    let path = link.strip_prefix("http://127.0.0.1:7373").unwrap();
+    let wrong = bench.raw(bare("GET", "/login?code=wrong", &[("host", HOST)])).await;
+    assert_eq!(wrong.status.as_u16(), 401);
+    let got = bench.raw(bare("GET", path, &[("host", HOST)])).await;
+    assert_eq!((got.status.as_u16(), got.headers["location"].to_str().unwrap()), (303, "/"));
+    let cookie = got.headers["set-cookie"].to_str().unwrap().to_owned();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    let session = cookie.split(';').next().unwrap();
+    let page = bench.raw(bare("GET", "/", &[("host", HOST), ("cookie", session)])).await;
+    assert_eq!(page.status.as_u16(), 200);
+    let again = bench.raw(bare("GET", path, &[("host", HOST)])).await;
+    assert_eq!(again.status.as_u16(), 401, "a link works once");
+}
+
+#[tokio::test]
+async fn bodies_are_json_small_and_flat() {
+    let bench = Bench::new();
+    let send = async |kind: &str, body: String| {
+        let request = request("POST", "/v1/scan").header("content-type", kind);
+        bench.raw(request.body(Body::from(body)).unwrap()).await.status.as_u16()
+    };
+    let text = json!({ "text": "hello" }).to_string();
+    assert_eq!(send("application/json; charset=utf-8", text.clone()).await, 200);
+    assert_eq!(send("text/plain", text.clone()).await, 415);
+    assert_eq!(send("application/x-www-form-urlencoded", text).await, 415);
+    assert_eq!(send("application/json", "{".to_owned()).await, 400);
+    assert_eq!(send("application/json", "[".repeat(100)).await, 400);
+    assert_eq!(
+        send("application/json", json!({ "text": "x".repeat(2 << 20) }).to_string()).await,
+        413
+    );
+    assert_eq!(send("application/json", json!({ "text": "x", "y": 1 }).to_string()).await, 400);
+}

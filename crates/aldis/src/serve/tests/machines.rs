@@ -1,0 +1,143 @@
+//! Runs of any machine over HTTP, signals, and what is said about failures.
+
+use aldis_store::{Fault, FaultKind, When};
+use serde_json::json;
+
+use super::*;
+
+#[tokio::test]
+async fn signals_are_found_and_explained() {
+    let bench = Bench::new();
+    let text =
+        "All green.\n\nREADY_FOR_REVIEW: task-1\n\nI will print <chorus>COMPLETE</chorus> later.";
+    let got = bench.post("/v1/scan", json!({ "text": text, "near_misses": true })).await.json();
+    let findings = got["findings"].as_array().unwrap();
+    assert_eq!(findings[0]["name"], "READY_FOR_REVIEW");
+    assert_eq!(findings[1]["reason"], "mentioned");
+    let got = bench.post("/v1/scan", json!({ "text": text, "dialects": ["chorus"] })).await.json();
+    assert_eq!(got["findings"], json!([]));
+    let got = bench.post("/v1/explain", json!({ "text": text })).await.json();
+    assert!(got["text"].as_str().unwrap().contains("near miss: chorus COMPLETE"), "{got}");
+    for bad in
+        [json!({ "text": "x", "dialects": ["--help"] }), json!({ "text": "x", "input": "../x" })]
+    {
+        assert_eq!(bench.post("/v1/scan", bad).await.status.as_u16(), 400);
+    }
+    let got = bench.post("/v1/scan", json!({ "text": "x", "dialects": ["nonsense"] })).await;
+    assert_eq!(got.status.as_u16(), 400);
+}
+
+#[tokio::test]
+async fn phases_are_driven_from_outside() {
+    let bench = Bench::new();
+    let start = json!({ "machine": "phases", "id": "p1", "start": { "task": "Add CSV export", "phase": "qa" } });
+    let got = bench.post("/v1/runs", start).await;
+    assert_eq!(got.status.as_u16(), 201, "{}", got.text);
+    let stop = |text: &str| json!({ "event": "stop", "session": "S1", "text": text });
+    let got = bench.post("/v1/runs/p1/events", stop("Half done.")).await.json();
+    assert_eq!(got["effects"][0]["effect"], "block", "{got}");
+    let done = "Done.\n\n---\nSIGNAL: QA_COMPLETE\nPHASE: qa\nSTATUS: complete\nTIMESTAMP: 2026-03-02T10:00:00Z\n---\n";
+    let got = bench.post("/v1/runs/p1/events", stop(done)).await.json();
+    assert_eq!(got["run"]["phase"], "review", "{got}");
+    let why = bench.get("/v1/runs/p1/why").await.json();
+    assert!(why["decisions"][0]["rule"].as_str().unwrap().starts_with("phases/"), "{why}");
+    let journal = bench.get("/v1/runs/p1/events?after=1").await.json();
+    assert_eq!(journal["events"].as_array().unwrap().len(), 2);
+    let got = bench.post("/v1/runs/p1/pause", json!({})).await;
+    assert_eq!(got.status.as_u16(), 400, "phases cannot rest");
+    let got = bench.post("/v1/runs/p1/abort", json!({})).await.json();
+    assert_eq!(
+        (&got["run"]["active"], &got["run"]["exit_reason"]),
+        (&json!(false), &json!("user_cancelled"))
+    );
+}
+
+#[tokio::test]
+async fn a_supervised_run_asks_and_is_answered() {
+    let bench = Bench::new();
+    let config = json!({ "task": "t", "dialect": "chorus", "instructions": "i",
+                         "config": serde_json::to_value(aldis_core::machine::run::Config::default()).unwrap() });
+    let start = json!({ "machine": "run", "start": config });
+    let first = bench.post_once("k", "/v1/runs", start.clone()).await;
+    assert_eq!(first.status.as_u16(), 201, "{}", first.text);
+    let again = bench.post_once("k", "/v1/runs", start).await;
+    let id = first.json()["run"]["run"].as_str().unwrap().to_owned();
+    assert_eq!((again.status.as_u16(), &again.json()["run"]["run"]), (200, &json!(id)));
+    let got = bench.post(&format!("/v1/runs/{id}/events"), json!({ "event": "begin" })).await;
+    let effects = got.json()["effects"].as_array().unwrap().clone();
+    assert!(effects.iter().any(|effect| effect["effect"] == "start"), "{}", got.text);
+    let said = json!({ "event": "heard", "said": [{ "name": "NEEDS_HUMAN", "meaning": "needs_human", "text": "keep or drop?" }] });
+    bench.post(&format!("/v1/runs/{id}/events"), said).await;
+    let exited = json!({ "event": "exited", "code": 0, "signal": null });
+    bench.post(&format!("/v1/runs/{id}/events"), exited).await;
+    let questions = bench.get("/v1/questions").await.json();
+    let question = &questions["questions"][0];
+    assert_eq!((&question["run"], &question["text"]), (&json!(id), &json!("keep or drop?")));
+    let answer = json!({ "id": question["id"], "text": "drop" });
+    let got = bench.post(&format!("/v1/runs/{id}/answer"), answer).await.json();
+    assert_eq!(got["effects"][0]["effect"], "start", "{got}");
+    assert_eq!(bench.get("/v1/questions").await.json()["questions"], json!([]));
+}
+
+#[tokio::test]
+async fn runs_are_listed_and_missing_ones_are_not_found() {
+    let bench = Bench::new();
+    for channel in ["a", "b"] {
+        bench.post("/v1/channels", json!({ "channel": channel, "agents": ["pm"] })).await;
+    }
+    bench.post("/v1/runs/a/abort", json!({})).await;
+    let names = async |query: &str| {
+        let got = bench.get(&format!("/v1/runs{query}")).await.json();
+        let runs = got["runs"].as_array().unwrap().clone();
+        runs.iter().map(|run| run["run"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("").await, ["b", "a"]);
+    assert_eq!(names("?active=true").await, ["b"]);
+    assert_eq!(names("?machine=phases").await, [""; 0]);
+    assert_eq!(names("?limit=1").await, ["b"]);
+    for path in ["/v1/runs/none", "/v1/runs/none/why", "/v1/runs/..%2f", "/v1/channels/none", "/x"]
+    {
+        assert_eq!(bench.get(path).await.status.as_u16(), 404, "{path}");
+    }
+    let got = bench.post("/v1/runs", json!({ "machine": "nonsense", "start": {} })).await;
+    assert_eq!(got.status.as_u16(), 400);
+    assert_eq!(bench.get("/v1/runs?nonsense=1").await.status.as_u16(), 400);
+}
+
+#[tokio::test]
+async fn a_store_that_fails_is_said_to_fail() {
+    let store = Arc::new(MemoryStore::new());
+    let bench = Bench::on(store.clone());
+    store.fail_next(Fault { when: When::Before, kind: FaultKind::Full });
+    let got = bench.post("/v1/channels", json!({ "channel": "c1", "agents": ["pm"] })).await;
+    assert_eq!(
+        (got.status.as_u16(), &got.json()["error"]["code"]),
+        (503, &json!("store_unavailable"))
+    );
+    let got = bench.post("/v1/channels", json!({ "channel": "c1", "agents": ["pm"] })).await;
+    assert_eq!(got.status.as_u16(), 201);
+    // Written, but not acknowledged: the same request again finds out.
+    store.fail_next(Fault { when: When::After, kind: FaultKind::Io });
+    let say = json!({ "agent": "pm", "text": "Yes. TURN_COMPLETE" });
+    let got = bench.post_once("k", "/v1/channels/c1/messages", say.clone()).await;
+    assert_eq!(got.status.as_u16(), 500);
+    let got = bench.post_once("k", "/v1/channels/c1/messages", say).await.json();
+    assert_eq!((&got["repeated"], &got["result"]["turnAdvanced"]), (&json!(true), &json!(true)));
+    assert_eq!(bench.get("/v1/channels/c1").await.json()["turn"], 2);
+}
+
+#[tokio::test]
+async fn metrics_count() {
+    let bench = Bench::new();
+    bench.post("/v1/channels", json!({ "channel": "c1", "agents": ["pm"] })).await;
+    bench.get("/nowhere").await;
+    let got = bench.get("/metrics").await;
+    assert!(got.headers["content-type"].to_str().unwrap().starts_with("text/plain"));
+    for line in [
+        "aldis_runs_active 1",
+        "aldis_requests_total{outcome=\"accepted\"} 1",
+        "aldis_requests_total{outcome=\"refused\"} 1",
+    ] {
+        assert!(got.text.lines().any(|found| found == line), "{line}\n{}", got.text);
+    }
+}

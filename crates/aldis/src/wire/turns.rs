@@ -1,0 +1,195 @@
+//! Channels as programs read them.
+
+use std::collections::BTreeMap;
+
+use aldis_core::machine::turns::{Ear, Entry, Floor, Outcome, State};
+use aldis_core::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::VERSION;
+
+/// A channel: who has the floor, until when, and who is next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChannelForm {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// Always `channel`.
+    #[schemars(extend("const" = "channel"))]
+    pub kind: String,
+    /// Its name.
+    pub channel: String,
+    /// `held`, `interrupted`, `paused`, `free` or `closed`.
+    pub floor: String,
+    /// Who has the floor, or will have it when the turn goes on.
+    pub active_agent: Option<String>,
+    /// The number of the latest turn.
+    pub turn: u64,
+    /// Since when the turn goes on.
+    pub turn_started_at: Option<String>,
+    /// When it is over; `null` while it waits.
+    pub turn_timeout_at: Option<String>,
+    /// Why the channel rests.
+    pub paused: Option<String>,
+    /// Who takes part, in order.
+    pub queue: Vec<String>,
+    /// The place of whoever has the floor.
+    pub current_index: usize,
+    /// How each agent stands: `ACTIVE`, `QUEUED`, `WAITING`, `IDLE` or `OFFLINE`.
+    pub agents: BTreeMap<String, AgentForm>,
+    /// How the channel is run.
+    pub config: Value,
+    /// What happened last, oldest first.
+    pub history: Vec<HistoryForm>,
+}
+
+/// An agent in a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentForm {
+    /// How it stands.
+    pub state: String,
+    /// When it last said something.
+    pub last_activity: Option<String>,
+    /// How its latest turn ended.
+    pub last_ended: Option<String>,
+}
+
+/// A line of a channel's history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HistoryForm {
+    /// When.
+    pub at: String,
+    /// What.
+    pub event: String,
+    /// Who.
+    pub agent: String,
+    /// The turn.
+    pub turn: u64,
+    /// Why a turn ended.
+    pub reason: Option<String>,
+    /// How many seconds it took.
+    pub seconds: Option<u64>,
+}
+
+/// A line that `step turns` prints: what one event led to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChannelStepForm {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub v: u32,
+    /// The time of the event.
+    pub at: String,
+    /// What must now be done: `post`, `notify`, `warn`, `deliver`, `wake`.
+    pub effects: Vec<Value>,
+    /// What became of each message.
+    pub replies: Vec<Value>,
+    /// What was asked for and not done.
+    pub warnings: Vec<String>,
+    /// Why; `null` when nothing changed.
+    pub decision: Option<Value>,
+    /// The channel after it; `null` when it is not one of ours.
+    pub state: Option<ChannelForm>,
+    /// The state file, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exported: Option<Value>,
+}
+
+impl ChannelForm {
+    pub(crate) fn new(state: &State) -> Self {
+        let text = |at: Timestamp| at.to_string();
+        let turn = state.floor.turn();
+        let held = state.floor.active();
+        let (floor, paused) = match &state.floor {
+            Floor::Free if state.closed => ("closed", None),
+            Floor::Free => ("free", None),
+            Floor::Held(_) => ("held", None),
+            Floor::Interrupted { .. } => ("interrupted", None),
+            Floor::Paused { why, .. } => ("paused", Some(why.clone())),
+        };
+        let agents = state.agents.keys().map(|agent| (agent.clone(), AgentForm::new(state, agent)));
+        Self {
+            v: VERSION,
+            kind: "channel".to_owned(),
+            channel: state.channel.clone(),
+            floor: floor.to_owned(),
+            active_agent: turn.map(|turn| turn.agent.clone()),
+            turn: state.turn,
+            turn_started_at: turn.map(|turn| text(turn.started_at)),
+            turn_timeout_at: held.map(|turn| text(turn.deadline)),
+            paused,
+            queue: state.queue.clone(),
+            current_index: state.index,
+            agents: agents.collect(),
+            config: serde_json::to_value(&state.config).unwrap_or_default(),
+            history: state.history.iter().map(HistoryForm::new).collect(),
+        }
+    }
+}
+
+impl AgentForm {
+    fn new(state: &State, agent: &str) -> Self {
+        let known = state.agents.get(agent);
+        let ended = known.and_then(|known| known.last_ended);
+        let standing = serde_json::to_value(state.agent_state(agent)).unwrap_or_default();
+        Self {
+            state: standing.as_str().unwrap_or_default().to_owned(),
+            last_activity: known.and_then(|known| known.last_activity).map(|at| at.to_string()),
+            last_ended: ended.map(|reason| reason.as_str().to_owned()),
+        }
+    }
+}
+
+impl HistoryForm {
+    fn new(entry: &Entry) -> Self {
+        Self {
+            at: entry.at.to_string(),
+            event: entry.event.clone(),
+            agent: entry.agent.clone(),
+            turn: entry.turn,
+            reason: entry.reason.map(|reason| reason.as_str().to_owned()),
+            seconds: entry.seconds,
+        }
+    }
+}
+
+impl ChannelStepForm {
+    pub(crate) fn new(at: Timestamp, outcome: &Outcome, state: Option<&State>) -> Self {
+        fn values<T: Serialize>(items: &[T]) -> Vec<Value> {
+            items.iter().map(|item| serde_json::to_value(item).unwrap_or_default()).collect()
+        }
+        Self {
+            v: VERSION,
+            at: at.to_string(),
+            effects: values(&outcome.effects),
+            replies: values(&outcome.replies),
+            warnings: outcome.warnings.clone(),
+            decision: values(outcome.decision.as_slice()).pop(),
+            state: state.map(ChannelForm::new),
+            exported: None,
+        }
+    }
+}
+
+/// Replaces an agent's words, `text` or `texts`, by what is heard in them.
+pub(crate) fn said(members: &mut Map<String, Value>, ear: &Ear) -> Result<(), String> {
+    if members.get("event").is_none_or(|event| event != "said") {
+        return Ok(());
+    }
+    let (one, several) = (members.remove("text"), members.remove("texts"));
+    let texts = match (one, several) {
+        (None, None) => return Ok(()),
+        (Some(text), None) => vec![text],
+        (None, Some(Value::Array(texts))) => texts,
+        (Some(_), Some(_)) => return Err("it has `text` and `texts`".to_owned()),
+        (None, Some(_)) => return Err("`texts` is not a list".to_owned()),
+    };
+    let hear = |text: &Value| {
+        let heard = ear.hear(text.as_str().ok_or("a message is not a text")?);
+        serde_json::to_value(heard).map_err(|error| error.to_string())
+    };
+    let heard: Result<Vec<Value>, String> = texts.iter().map(hear).collect();
+    members.insert("messages".to_owned(), Value::Array(heard?));
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! The server as a process: its files, its timers, its stream, its end.
+
+mod browser;
+mod client;
+mod life;
+mod load;
+mod receiver;
+mod sinks;
+mod stream;

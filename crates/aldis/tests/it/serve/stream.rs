@@ -1,0 +1,148 @@
+//! The event stream: in order, resumable, honest about gaps, never waiting for the slow.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::client::{Server, place};
+
+/// One event as it arrives.
+#[derive(Debug)]
+struct Event {
+    id: String,
+    kind: String,
+    data: Value,
+}
+
+/// A client of the stream.
+struct Stream(BufReader<TcpStream>);
+
+impl Stream {
+    fn open(server: &Server, query: &str, last: Option<&str>) -> Self {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let last = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
+        let head = format!(
+            "GET /v1/events{query} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n{last}\r\n",
+            server.address, server.token
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    /// Reads until an event is complete. The lengths of the chunks between are skipped.
+    fn next(&mut self) -> Event {
+        let mut event = Event { id: String::new(), kind: String::new(), data: Value::Null };
+        loop {
+            let mut line = String::new();
+            assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream ended");
+            let line = line.trim_end();
+            if let Some(id) = line.strip_prefix("id: ") {
+                id.clone_into(&mut event.id);
+            } else if let Some(kind) = line.strip_prefix("event: ") {
+                kind.clone_into(&mut event.kind);
+            } else if let Some(data) = line.strip_prefix("data: ") {
+                event.data = serde_json::from_str(data).unwrap();
+                return event;
+            }
+        }
+    }
+}
+
+fn open_channel(server: &Server, name: &str) {
+    let got = server.post("/v1/channels", &json!({ "channel": name, "agents": ["pm", "dev"] }));
+    assert_eq!(got.status, 201);
+}
+
+fn say(server: &Server, channel: &str, agent: &str, text: &str) {
+    let path = format!("/v1/channels/{channel}/messages");
+    assert_eq!(server.post(&path, &json!({ "agent": agent, "text": text })).status, 200);
+}
+
+#[test]
+fn nothing_is_missed_across_a_reconnection() {
+    let (_directory, state) = place();
+    let server = Server::start(&state);
+    open_channel(&server, "c1");
+    let mut stream = Stream::open(&server, "?after=0", None);
+    let first = stream.next();
+    assert_eq!(first.data["type"], "dev.aldis.turns.start");
+    say(&server, "c1", "pm", "line one\nline two\r\n<b>data: x</b> TURN_COMPLETE");
+    let second = stream.next();
+    assert_eq!((&*second.kind, &second.data["subject"]), ("decision", &json!("c1")));
+    assert_eq!(second.data["specversion"], "1.0");
+    assert_eq!(second.data["data"]["effects"][0]["text"], "line one\nline two\r\n<b>data: x</b>");
+    assert_eq!(second.data["data"]["effects"][1]["agent"], "dev");
+    drop(stream);
+    for number in 0..5 {
+        say(&server, "c1", "dev", &format!("number {number}"));
+    }
+    let mut stream = Stream::open(&server, "", Some(&second.id));
+    for number in 0..5 {
+        let event = stream.next();
+        assert_eq!(event.data["data"]["effects"][0]["text"], format!("number {number}"));
+    }
+    // A restart changes nothing about that.
+    server.crash();
+    let server = Server::start(&state);
+    let mut stream = Stream::open(&server, "", Some(&second.id));
+    assert_eq!(stream.next().data["data"]["effects"][0]["text"], "number 0");
+}
+
+#[test]
+fn a_stream_can_be_of_one_channel() {
+    let (_directory, state) = place();
+    let server = Server::start(&state);
+    open_channel(&server, "c1");
+    open_channel(&server, "c2");
+    let mut stream = Stream::open(&server, "?channel=c2&after=0", None);
+    assert_eq!(stream.next().data["subject"], "c2");
+    say(&server, "c1", "pm", "not for you");
+    say(&server, "c2", "pm", "for you");
+    let event = stream.next();
+    assert_eq!(
+        (&event.data["subject"], &event.data["data"]["effects"][0]["text"]),
+        (&json!("c2"), &json!("for you"))
+    );
+}
+
+#[test]
+fn an_id_from_elsewhere_is_a_gap() {
+    let (_directory, state) = place();
+    let server = Server::start(&state);
+    open_channel(&server, "c1");
+    let mut stream = Stream::open(&server, "", Some("4711"));
+    let gap = stream.next();
+    assert_eq!((&*gap.kind, &gap.data["after"]), ("gap", &json!(4711)));
+    say(&server, "c1", "pm", "after the gap");
+    assert_eq!(stream.next().data["data"]["effects"][0]["text"], "after the gap");
+    assert_eq!(
+        server.request("GET", "/v1/events", &[("last-event-id", "x")], None).unwrap().status,
+        400
+    );
+}
+
+#[test]
+fn a_client_that_does_not_read_is_cut_off() {
+    let (_directory, state) = place();
+    let server = Server::start(&state);
+    open_channel(&server, "c1");
+    let idle = Stream::open(&server, "?after=0", None);
+    // More than the kernel buffers for it.
+    let text = "x".repeat(900_000);
+    for _ in 0..24 {
+        say(&server, "c1", "pm", &text);
+    }
+    let cut = || {
+        let text = server.get("/metrics").text;
+        text.lines().any(|line| line == "aldis_event_clients_cut_total 1")
+    };
+    while !cut() {
+        thread::sleep(Duration::from_millis(200));
+    }
+    drop(idle);
+    assert_eq!(server.get("/v1/channels/c1").json()["turn"], 1);
+}
