@@ -1,8 +1,10 @@
 //! `aldis run` with real processes: every ending, questions, crashes of ours and of the agent's.
 
+mod git;
 mod kills;
 mod scripted;
 mod stepping;
+mod terminal;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -238,26 +240,6 @@ fn a_killed_supervisor_is_continued() {
     assert_eq!(done.code, 0, "{}", done.text());
     assert_eq!(stage.status()["iteration"], 2, "the iteration that was cut off is repeated");
     assert_nothing_runs_in(&stage.0.path(), "the killed supervisor");
-}
-
-#[test]
-fn partial_work_is_kept_on_a_branch() {
-    let stage = Stage::new("echo work > new.txt; exit 3");
-    let git = |args: &[&str]| {
-        let mut command = stage.0.command("git");
-        command.env("PATH", std::env::var_os("PATH").unwrap());
-        command.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(args).output().unwrap()
-    };
-    git(&["init", "-q", "."]);
-    git(&["add", "."]);
-    git(&["commit", "-qm", "first"]);
-    let mut command = stage.0.command(ALDIS);
-    command.env("PATH", std::env::var_os("PATH").unwrap()).args(Stage::arguments(&[]));
-    let done = crate::phases::project::feed(command, b"");
-    assert_eq!(done.code, 1, "{}", done.text());
-    let id = stage.status()["run"].as_str().unwrap().to_owned();
-    let kept = git(&["show", &format!("aldis/partial-{id}:new.txt")]);
-    assert_eq!(String::from_utf8(kept.stdout).unwrap(), "work\n", "{}", done.text());
 }
 
 #[test]
