@@ -26,6 +26,10 @@ use crate::{clock, home};
 
 /// How long a hook may take. Hosts wait longer, users do not.
 const DEADLINE: Duration = Duration::from_secs(2);
+/// Gives it more seconds, where machines are slow or very busy.
+const DEADLINE_VARIABLE: &str = "ALDIS_HOOK_DEADLINE";
+/// More would be longer than some hosts wait.
+const DEADLINE_MAX: Duration = Duration::from_secs(30);
 /// How much is read at a time.
 const PIECE: usize = 64 * 1024;
 
@@ -143,14 +147,26 @@ fn is_whole(payload: &[u8]) -> bool {
 
 /// Ends the process when it takes too long: letting the agent stop late is better than never.
 fn watch(host: Host, state_dir: Option<PathBuf>) {
+    let deadline = deadline(env::var_os(DEADLINE_VARIABLE).as_deref());
     let watching = thread::Builder::new().name("deadline".to_owned()).spawn(move || {
-        thread::sleep(DEADLINE);
+        thread::sleep(deadline);
         if let (Some(directory), false) = (state_dir, ANSWERED.load(Ordering::SeqCst)) {
-            raise(&directory, &part(host), "deadline: no decision within 2 seconds".to_owned());
+            let seconds = deadline.as_secs();
+            raise(
+                &directory,
+                &part(host),
+                format!("deadline: no decision within {seconds} seconds"),
+            );
         }
         leave();
     });
     drop(watching);
+}
+
+/// Returns how long this hook may take. What makes no sense changes nothing.
+fn deadline(wanted: Option<&OsStr>) -> Duration {
+    let seconds = wanted.and_then(OsStr::to_str).and_then(|text| text.parse().ok());
+    seconds.map_or(DEADLINE, |seconds| Duration::from_secs(seconds).clamp(DEADLINE, DEADLINE_MAX))
 }
 
 #[expect(clippy::exit, reason = "whatever the main thread waits for may never come")]
@@ -165,4 +181,19 @@ fn part(host: Host) -> String {
 fn raise(state_dir: &Path, part: &str, what: String) {
     let at = clock::now().unwrap_or_else(|_| clock::wall());
     alarms::raise(state_dir, &Alarm { at, part: part.to_owned(), what });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_can_be_extended_within_reason() {
+        for (wanted, seconds) in
+            [(None, 2), (Some("20"), 20), (Some("0"), 2), (Some("3600"), 30), (Some("soon"), 2)]
+        {
+            let deadline = deadline(wanted.map(OsStr::new));
+            assert_eq!(deadline, Duration::from_secs(seconds), "{wanted:?}");
+        }
+    }
 }

@@ -282,6 +282,10 @@ fn killed_a_hundred_times() {
 fn killed_and_continued(tasks: usize, kills: u64) {
     let stage = Stage::new("", &plan(tasks));
     let mut child = stage.start(&Stage::arguments(&[]));
+    // What never began cannot be continued.
+    while stage.0.run(&["status", "--json"]).json().is_empty() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     for kill in 0..kills {
         std::thread::sleep(Duration::from_millis(60 + kill * 37 % 190));
         child.kill().unwrap();

@@ -16,7 +16,7 @@ const RUNS: u64 = 20;
 
 #[test]
 fn a_thousand_hooks_count_to_a_thousand() {
-    let project = Project::new();
+    let project = Project::new().patient();
     let mut counted = 0;
     for _ in 0..RUNS {
         project.start(&["--max-iterations", "50"]);
@@ -70,7 +70,7 @@ pub(super) fn fresh_state() -> Value {
 #[test]
 fn sixteen_hooks_adopt_one_run() {
     for round in 0..8 {
-        let project = Project::new();
+        let project = Project::new().patient();
         project.write_view(&fresh_state().to_string());
         let ready = Barrier::new(AT_ONCE);
         thread::scope(|scope| {

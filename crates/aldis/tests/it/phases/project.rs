@@ -16,6 +16,7 @@ pub(crate) const NOW: &str = "2026-03-02T10:00:00Z";
 pub(crate) struct Project {
     root: TempDir,
     pub(crate) now: String,
+    deadline: &'static str,
 }
 
 impl Project {
@@ -24,7 +25,7 @@ impl Project {
         for directory in ["project", "home"] {
             fs::create_dir(root.path().join(directory)).unwrap();
         }
-        Self { root, now: NOW.to_owned() }
+        Self { root, now: NOW.to_owned(), deadline: "2" }
     }
 
     /// Where everything lies.
@@ -44,6 +45,12 @@ impl Project {
         self.root.path().join("state")
     }
 
+    /// Its hooks may take long: so many run at once that the machine is the one who is late.
+    pub(crate) fn patient(mut self) -> Self {
+        self.deadline = "30";
+        self
+    }
+
     pub(crate) fn at(mut self, now: &str) -> Self {
         now.clone_into(&mut self.now);
         self
@@ -57,6 +64,7 @@ impl Project {
             .env("HOME", self.home())
             .env("ALDIS_STATE_DIR", self.state_dir())
             .env("ALDIS_NOW", &self.now)
+            .env("ALDIS_HOOK_DEADLINE", self.deadline)
             .current_dir(self.path());
         command
     }

@@ -42,7 +42,8 @@ impl Stage {
         let host = host
             .unwrap()
             .with_path(Path::new(ALDIS).parent().unwrap())
-            .with_env("ALDIS_STATE_DIR", root.path().join("state"));
+            .with_env("ALDIS_STATE_DIR", root.path().join("state"))
+            .with_env("ALDIS_HOOK_DEADLINE", "30");
         let stage = Self { host, _root: root };
         let name = match kind {
             Kind::Claude => "claude-code",
