@@ -10,6 +10,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::scan::prefilter::{Kinds, Literal, Prefilter};
+
 /// What stands where a secret was.
 pub const REDACTED: &str = "[redacted]";
 
@@ -23,10 +25,10 @@ pub const REDACTED: &str = "[redacted]";
 /// assert_eq!(redact("nothing to hide"), "nothing to hide");
 /// ```
 pub fn redact(text: &str) -> Cow<'_, str> {
-    let visible = Visible::of(text);
-    if !may_hold_secret(&visible.text) {
+    if Suspects::of(text.as_bytes()).next(0).is_none() {
         return Cow::Borrowed(text);
     }
+    let visible = Visible::of(text);
     // Without the shapes nothing may pass.
     let Some(shapes) = &*SHAPES else { return Cow::Borrowed(REDACTED) };
     let mut found = shapes.find_iter(&visible.text).map(|secret| visible.place(secret.range()));
@@ -52,6 +54,30 @@ pub struct Redactor {
 }
 
 impl Redactor {
+    /// Appends whole lines to `clean`, without secrets. What is not text stays as it is.
+    pub fn lines(&mut self, lines: &[u8], clean: &mut Vec<u8>) {
+        let mut suspects = Suspects::of(lines);
+        let mut at = 0;
+        while at < lines.len() {
+            let suspect = if self.in_key { Some(at) } else { suspects.next(at) };
+            let Some(suspect) = suspect else { break };
+            let start = memchr::memrchr(b'\n', &lines[at..suspect]).map_or(at, |end| at + end + 1);
+            let end =
+                memchr::memchr(b'\n', &lines[suspect..]).map_or(lines.len(), |end| suspect + end);
+            clean.extend_from_slice(&lines[at..start]);
+            let line = &lines[start..end];
+            let text = String::from_utf8_lossy(line);
+            let safe = self.line(&text);
+            clean.extend_from_slice(if safe == text { line } else { safe.as_bytes() });
+            at = end;
+            if at < lines.len() {
+                clean.push(b'\n');
+                at += 1;
+            }
+        }
+        clean.extend_from_slice(&lines[at..]);
+    }
+
     /// Returns a line without secrets of a known shape.
     pub fn line<'t>(&mut self, line: &'t str) -> Cow<'t, str> {
         let visible = Visible::of(line);
@@ -136,17 +162,16 @@ fn is_invisible(letter: char) -> bool {
         || matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
-/// Whether a text holds what some shape cannot be without. Building the shapes takes longer than all
-/// else that a hook does, and most texts need none of them.
-fn may_hold_secret(text: &str) -> bool {
-    const MARKS: [&str; 23] = [
+/// Finds what no shape can be without. Building the shapes takes longer than all else that a hook
+/// does, and most texts need none of them.
+static MARKS: LazyLock<Prefilter> = LazyLock::new(|| {
+    const EXACT: [&str; 21] = [
         "sk-",
-        "aiza",
+        "AIza",
         "hf_",
-        "akia",
-        "asia",
-        "aws_se",
-        "-----begin ",
+        "AKIA",
+        "ASIA",
+        "-----BEGIN ",
         "gho_",
         "ghp_",
         "ghr_",
@@ -161,11 +186,80 @@ fn may_hold_secret(text: &str) -> bool {
         "k_live_",
         "k_test_",
         "whsec_",
-        "eyj",
-        "bearer",
+        "eyJ",
     ];
-    let small = text.to_ascii_lowercase();
-    MARKS.iter().any(|mark| small.contains(mark))
+    // From `bearer`, `aws_secret_access_key` and `aws_session_token`, whose letters may be capitals.
+    const ANY_CASE: [&str; 2] = ["arer", "ws_se"];
+    let any_case = ANY_CASE.iter().flat_map(|mark| cases(mark));
+    let marks = EXACT.iter().map(|mark| (*mark).to_owned()).chain(any_case);
+    Prefilter::new(marks.map(|mark| Literal::new(&mark, Kinds::LINE)).collect())
+});
+
+/// Returns a word with every choice of small and capital letters.
+fn cases(word: &str) -> Vec<String> {
+    word.chars().fold(vec![String::new()], |begun, letter| {
+        let mut choices = vec![letter, letter.to_ascii_uppercase()];
+        choices.dedup();
+        begun.iter().flat_map(|start| choices.iter().map(move |c| format!("{start}{c}"))).collect()
+    })
+}
+
+/// Walks over the places of a text that a secret may be near.
+struct Suspects<'t> {
+    text: &'t [u8],
+    /// The next of each, if it is known.
+    mark: Option<usize>,
+    invisible: Option<usize>,
+}
+
+impl<'t> Suspects<'t> {
+    fn of(text: &'t [u8]) -> Self {
+        Self { text, mark: mark_from(text, 0), invisible: invisible_from(text, 0) }
+    }
+
+    /// Returns the first place at or behind `from`.
+    fn next(&mut self, from: usize) -> Option<usize> {
+        if self.mark.is_some_and(|at| at < from) {
+            self.mark = mark_from(self.text, from);
+        }
+        if self.invisible.is_some_and(|at| at < from) {
+            self.invisible = invisible_from(self.text, from);
+        }
+        self.mark.into_iter().chain(self.invisible).min()
+    }
+}
+
+fn mark_from(text: &[u8], from: usize) -> Option<usize> {
+    MARKS.find(text, from, text.len()).map(|hit| hit.start)
+}
+
+/// Returns where the next character is that nobody sees.
+fn invisible_from(text: &[u8], from: usize) -> Option<usize> {
+    // Folding without a way out lets the compiler look at many bytes at once.
+    let may_start = |block: &[u8]| block.iter().fold(false, |any, byte| any | may_be_unseen(*byte));
+    let mut start = from;
+    for block in text.get(from..)?.chunks(64) {
+        if may_start(block) {
+            let mut places = (start..start + block.len()).filter(|at| may_be_unseen(text[*at]));
+            if let Some(at) = places.find(|at| is_unseen_at(text, *at)) {
+                return Some(at);
+            }
+        }
+        start += block.len();
+    }
+    None
+}
+
+/// Whether an invisible character may start with a byte.
+fn may_be_unseen(byte: u8) -> bool {
+    let control = (byte < 0x20) & (byte != b'\t') & (byte != b'\n') & (byte != b'\r');
+    control | (byte == 0x7F) | (byte == 0xC2) | (byte == 0xE2) | (byte == 0xEF)
+}
+
+fn is_unseen_at(text: &[u8], at: usize) -> bool {
+    let mut chunks = text[at..text.len().min(at + 4)].utf8_chunks();
+    let letter = chunks.next().and_then(|chunk| chunk.valid().chars().next());
+    letter.is_some_and(is_invisible)
 }
 
 /// Whatever matches is a secret. All shapes have a literal beginning, which keeps this fast.
@@ -312,7 +406,52 @@ mod tests {
         assert_eq!(lines, ["the line [redacted]", talk[1], talk[2]]);
     }
 
+    #[test]
+    fn letters_of_any_case_are_marks() {
+        assert_eq!(cases("a_b"), ["a_b", "a_B", "A_b", "A_B"]);
+        for word in ["bearer", "BEARER", "bEaReR", "Bearer"] {
+            let text = format!("{word} {}", "x".repeat(40));
+            assert_eq!(redact(&text), REDACTED, "{text}");
+        }
+        let text = format!("AWS_Session_TOKEN={}", "x".repeat(40));
+        assert_eq!(redact(&text), REDACTED);
+    }
+
+    #[test]
+    fn invisible_characters_are_found_in_bytes_as_in_text() {
+        let letters = ('\0'..='\u{2fff}').chain(['\u{feff}', '\u{fffd}', '\u{10ffff}']);
+        for letter in letters {
+            let text = format!("é{letter}é");
+            let found = invisible_from(text.as_bytes(), 0);
+            assert_eq!(found, is_invisible(letter).then_some(2), "{letter:?}");
+        }
+        assert_eq!(invisible_from(b"\xe2\x80\xc2\xff", 0), None);
+    }
+
     proptest::proptest! {
+        /// Many lines at once are what each is by itself.
+        #[test]
+        fn lines_are_cleaned_as_one_by_one(parts in proptest::collection::vec(0..24_usize, 0..30)) {
+            let pieces = [
+                "\n", "\n", "plain", " ", "task-list", "https://a.example/b", "\u{200b}", "\x1b[1m",
+                "-----BEGIN EC PRIVATE KEY-----", "MIIB", "-----END EC PRIVATE KEY-----",
+            ];
+            let secrets = secrets();
+            let piece = |index: &usize| match pieces.get(*index) {
+                Some(piece) => (*piece).to_owned(),
+                None => secrets[index % secrets.len()].clone(),
+            };
+            let text: String = parts.iter().map(piece).collect();
+            let (mut one, mut clean) = (Redactor::default(), Vec::new());
+            let one_by_one = text.split_inclusive('\n').map(|line| {
+                let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+                format!("{}{end}", one.line(line))
+            });
+            let one_by_one: String = one_by_one.collect();
+            Redactor::default().lines(text.as_bytes(), &mut clean);
+            assert_eq!(String::from_utf8(clean).unwrap(), one_by_one);
+        }
+
         #[test]
         fn nothing_is_added_or_lost_around_a_secret(before in "[a-z \n]{0,20}", after in "[ \n][a-z \n]{0,20}", which: proptest::sample::Index) {
             let secrets = secrets();

@@ -22,7 +22,7 @@ mod fences;
 pub(crate) mod fuzzy;
 pub(crate) mod hints;
 mod lines;
-mod prefilter;
+pub(crate) mod prefilter;
 mod quoting;
 mod retraction;
 mod rules;
