@@ -235,8 +235,22 @@ impl ClaudeStream {
     }
 }
 
+/// How the results of the main agent's tools begin, as the host writes them.
+const TOOL_RESULT: &[u8] =
+    br#"{"type":"user","message":{"role":"user","content":[{"tool_use_id":""#;
+
 impl Host for ClaudeStream {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+        // Without sub-agents a result ends what was said before it, and no more of it is wanted.
+        if out.signals_only
+            && !self.calls.has_agents()
+            && line.bytes.starts_with(TOOL_RESULT)
+            && line.bytes.ends_with(b"}")
+        {
+            self.end_turn(&None, out);
+            out.utter();
+            return Ok(());
+        }
         let event: Event<'_> = parse(line.bytes)?;
         let line = line.dated(event.timestamp);
         match &*event.kind {

@@ -220,8 +220,29 @@ struct ExecItem<'a> {
     tool: Option<Str<'a>>,
 }
 
+/// Returns the id and the kind of a line's item, if the line begins as the host writes it: most of
+/// what comes is the output of commands, which nobody need parse to know it as such.
+pub(super) fn glance(line: &[u8]) -> Option<(&str, &[u8])> {
+    let rest = line.strip_prefix(br#"{"type":"item."#).filter(|_| line.ends_with(b"}"))?;
+    let kinds: [&[u8]; 3] = [b"completed", b"started", b"updated"];
+    let rest = kinds.iter().find_map(|kind| rest.strip_prefix(*kind))?;
+    let rest = rest.strip_prefix(br#"","item":{"id":""#)?;
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte == b'-';
+    let word = |text: &[u8]| text.iter().position(|byte| !plain(byte)).unwrap_or(0);
+    let (id, rest) = rest.split_at(word(rest));
+    let kind = rest.strip_prefix(br#"","type":""#)?;
+    let (kind, rest) = kind.split_at(word(kind));
+    rest.starts_with(b"\",").then_some((std::str::from_utf8(id).ok()?, kind))
+}
+
 impl Host for Exec {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+        if out.signals_only && matches!(glance(line.bytes), Some((_, b"command_execution"))) {
+            if line.bytes.starts_with(br#"{"type":"item.completed""#) {
+                out.utter();
+            }
+            return Ok(());
+        }
         let event: ExecEvent<'_> = parse(line.bytes)?;
         match (&*event.kind, event.item) {
             ("item.completed", Some(raw)) => {
@@ -238,8 +259,9 @@ impl Host for Exec {
                     (_, Some(name)) => tool(format!("call of {name}")),
                     (kind, None) => tool(format!("{kind} item")),
                 };
-                let matters = out.matters(raw.get());
-                aside(line, origin, strings_without_type(raw), matters, out);
+                let matters = !out.signals_only && out.matters(raw.get());
+                let text = if matters { strings_without_type(raw) } else { String::new() };
+                aside(line, origin, text, matters, out);
             }
             // The item comes again when it is complete.
             ("item.started" | "item.updated", _) => {}

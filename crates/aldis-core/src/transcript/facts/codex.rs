@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Source;
 use super::out::{Cost, Out, text};
+use crate::transcript::codex::glance;
 
 /// Facts of one stream.
 #[derive(Debug)]
@@ -41,25 +42,12 @@ impl Source for Codex {
 
     /// Commands and what the agent says.
     fn glance(&mut self, line: &[u8], out: &mut Out<'_>) -> bool {
-        let Some(rest) = line.strip_prefix(br#"{"type":"item."#) else { return false };
-        let kinds: [&[u8]; 3] = [b"completed", b"started", b"updated"];
-        let Some(rest) = kinds.iter().find_map(|kind| rest.strip_prefix(*kind)) else {
-            return false;
-        };
-        let Some(rest) = rest.strip_prefix(br#"","item":{"id":""#) else { return false };
-        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte == b'-';
-        let length = rest.iter().position(|byte| !plain(byte)).unwrap_or(0);
-        let (id, rest) = rest.split_at(length);
-        let Ok(id) = std::str::from_utf8(id) else { return false };
-        if rest.starts_with(br#"","type":"command_execution","#) {
-            out.tool(Some(id), "command_execution");
-            return true;
+        match glance(line) {
+            Some((id, b"command_execution")) => out.tool(Some(id), "command_execution"),
+            Some((_, b"agent_message")) => out.worked(),
+            _ => return false,
         }
-        if rest.starts_with(br#"","type":"agent_message","#) {
-            out.worked();
-            return true;
-        }
-        false
+        true
     }
 }
 
