@@ -54,28 +54,30 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Appends whole lines to `clean`, without secrets. What is not text stays as it is.
-    pub fn lines(&mut self, lines: &[u8], clean: &mut Vec<u8>) {
+    /// Returns whole lines without secrets. What is not text stays as it is.
+    pub fn lines<'t>(&mut self, lines: &'t [u8]) -> Cow<'t, [u8]> {
         let mut suspects = Suspects::of(lines);
-        let mut at = 0;
+        let (mut clean, mut kept, mut at) = (Vec::new(), 0, 0);
         while at < lines.len() {
             let suspect = if self.in_key { Some(at) } else { suspects.next(at) };
             let Some(suspect) = suspect else { break };
             let start = memchr::memrchr(b'\n', &lines[at..suspect]).map_or(at, |end| at + end + 1);
-            let end =
-                memchr::memchr(b'\n', &lines[suspect..]).map_or(lines.len(), |end| suspect + end);
-            clean.extend_from_slice(&lines[at..start]);
-            let line = &lines[start..end];
-            let text = String::from_utf8_lossy(line);
+            let rest = &lines[suspect..];
+            let end = suspect + memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            let text = String::from_utf8_lossy(&lines[start..end]);
             let safe = self.line(&text);
-            clean.extend_from_slice(if safe == text { line } else { safe.as_bytes() });
-            at = end;
-            if at < lines.len() {
-                clean.push(b'\n');
-                at += 1;
+            if safe != text {
+                clean.extend_from_slice(&lines[kept..start]);
+                clean.extend_from_slice(safe.as_bytes());
+                kept = end;
             }
+            at = end + 1;
         }
-        clean.extend_from_slice(&lines[at..]);
+        if clean.is_empty() {
+            return Cow::Borrowed(lines);
+        }
+        clean.extend_from_slice(&lines[kept..]);
+        Cow::Owned(clean)
     }
 
     /// Returns a line without secrets of a known shape.
@@ -442,13 +444,13 @@ mod tests {
                 None => secrets[index % secrets.len()].clone(),
             };
             let text: String = parts.iter().map(piece).collect();
-            let (mut one, mut clean) = (Redactor::default(), Vec::new());
+            let mut one = Redactor::default();
             let one_by_one = text.split_inclusive('\n').map(|line| {
                 let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
                 format!("{}{end}", one.line(line))
             });
             let one_by_one: String = one_by_one.collect();
-            Redactor::default().lines(text.as_bytes(), &mut clean);
+            let clean = Redactor::default().lines(text.as_bytes()).into_owned();
             assert_eq!(String::from_utf8(clean).unwrap(), one_by_one);
         }
 

@@ -63,19 +63,35 @@ impl Logbook {
     }
 
     /// Appends what was written, whole lines at a time: a secret may come in pieces.
-    pub(crate) fn write(&mut self, bytes: &[u8]) {
-        self.rest.extend_from_slice(bytes);
-        let too_long = (self.rest.len() > LINE_MAX).then_some(self.rest.len());
-        let end = memchr::memrchr(b'\n', &self.rest).map(|at| at + 1).or(too_long);
-        self.write_rest(end.unwrap_or(0));
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) {
+        if !self.rest.is_empty() {
+            let end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1);
+            let (line, more) = bytes.split_at(end);
+            self.rest.extend_from_slice(line);
+            bytes = more;
+            if line.ends_with(b"\n") || self.rest.len() > LINE_MAX {
+                self.write_rest();
+            }
+        }
+        let end = memchr::memrchr(b'\n', bytes).map_or(0, |at| at + 1);
+        let (lines, rest) = bytes.split_at(end);
+        self.write_lines(lines);
+        self.rest.extend_from_slice(rest);
+        if self.rest.len() > LINE_MAX {
+            self.write_rest();
+        }
     }
 
-    /// Writes so much of what is not written.
-    fn write_rest(&mut self, end: usize) {
-        if end > 0 {
-            let mut clean = Vec::with_capacity(end);
-            self.redactor.lines(&self.rest[..end], &mut clean);
-            self.rest.drain(..end);
+    fn write_rest(&mut self) {
+        let mut rest = std::mem::take(&mut self.rest);
+        self.write_lines(&rest);
+        rest.clear();
+        self.rest = rest;
+    }
+
+    fn write_lines(&mut self, lines: &[u8]) {
+        if !lines.is_empty() {
+            let clean = self.redactor.lines(lines);
             self.append(&clean);
         }
     }
@@ -118,7 +134,7 @@ impl Logbook {
 
 impl Drop for Logbook {
     fn drop(&mut self) {
-        self.write_rest(self.rest.len());
+        self.write_rest();
     }
 }
 

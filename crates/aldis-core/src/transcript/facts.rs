@@ -160,6 +160,14 @@ impl Facts {
 
     /// Reads the next chunk, giving `sink` what it tells. `now` is when it came.
     pub fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Fact)) {
+        if let Stage::Text(tail) = &mut self.stage {
+            match self.lines.take_rest() {
+                Some(rest) => tail.push(&rest),
+                None => tail.give_up_line(),
+            }
+            tail.push(bytes);
+            return;
+        }
         let mut lines = std::mem::replace(&mut self.lines, Lines::up_to(LINE_MAX));
         lines.push(bytes, |_, line| self.line(line, now, sink));
         self.lines = lines;

@@ -57,6 +57,12 @@ impl Lines {
         }
     }
 
+    /// Hands over the line that is not complete yet; `None` if it is too long to keep.
+    pub(super) fn take_rest(&mut self) -> Option<Vec<u8>> {
+        let too_long = std::mem::take(&mut self.too_long);
+        Some(std::mem::take(&mut self.carry)).filter(|_| !too_long)
+    }
+
     fn keep(&mut self, piece: &[u8]) {
         if self.carry.len() + piece.len() > self.most {
             self.too_long = true;

@@ -1,6 +1,6 @@
 //! Where facts go, and what must be remembered so that each is told once.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub(super) struct Out<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     session: Option<String>,
-    calls: VecDeque<String>,
+    calls: Recent<()>,
     spent: Cost,
     trouble: Option<Trouble>,
 }
@@ -63,10 +63,10 @@ impl Out<'_> {
         self.worked();
         if let Some(call) = call.filter(|call| !call.is_empty()) {
             let call = clip(call, NAME_MAX);
-            if self.memory.calls.contains(&call) {
+            if self.memory.calls.get_mut(&call).is_some() {
                 return;
             }
-            remember(&mut self.memory.calls, call);
+            self.memory.calls.insert(call, ());
         }
         let name = if name.is_empty() { "tool" } else { name };
         (self.sink)(Fact::Tool { name: clip(name, NAME_MAX) });
@@ -152,29 +152,58 @@ impl Out<'_> {
 /// Costs of parts that may be told more than once.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    settled: Cost,
-    recent: VecDeque<(String, Cost)>,
+    total: Cost,
+    parts: Recent<Cost>,
 }
 
 impl Ledger {
     /// Notes what the part of this name costs, replacing a smaller sum for the same part.
     pub(super) fn note(&mut self, part: &str, cost: Cost) {
-        if let Some((_, known)) = self.recent.iter_mut().find(|(name, _)| name == part) {
-            known.tokens = known.tokens.max(cost.tokens);
-            known.micro_dollars = known.micro_dollars.max(cost.micro_dollars);
-            return;
-        }
-        if self.recent.len() >= RECENT_MAX
-            && let Some((_, old)) = self.recent.pop_front()
-        {
-            self.settled = self.settled.plus(old);
-        }
-        self.recent.push_back((part.to_owned(), cost));
+        let Some(known) = self.parts.get_mut(part) else {
+            self.total = self.total.plus(cost);
+            return self.parts.insert(part.to_owned(), cost);
+        };
+        let more = Cost {
+            tokens: cost.tokens.saturating_sub(known.tokens),
+            micro_dollars: cost.micro_dollars.saturating_sub(known.micro_dollars),
+        };
+        *known = known.plus(more);
+        self.total = self.total.plus(more);
     }
 
     /// Returns the sum of all parts.
     pub(super) fn total(&self) -> Cost {
-        self.recent.iter().fold(self.settled, |sum, (_, cost)| sum.plus(*cost))
+        self.total
+    }
+}
+
+/// What was told of the last few names: whatever is told again is told soon.
+#[derive(Debug)]
+struct Recent<T> {
+    known: HashMap<String, T>,
+    order: VecDeque<String>,
+}
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self { known: HashMap::new(), order: VecDeque::new() }
+    }
+}
+
+impl<T> Recent<T> {
+    fn get_mut(&mut self, name: &str) -> Option<&mut T> {
+        self.known.get_mut(name)
+    }
+
+    /// Adds a name that is not known; the oldest gives way.
+    fn insert(&mut self, name: String, value: T) {
+        if self.order.len() >= RECENT_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        self.order.push_back(name.clone());
+        self.known.insert(name, value);
     }
 }
 
@@ -238,13 +267,6 @@ pub(super) fn clip(text: &str, most: usize) -> String {
         Some((end, _)) => clipped[..end].trim_end().to_owned(),
         None => clipped,
     }
-}
-
-fn remember(calls: &mut VecDeque<String>, call: String) {
-    if calls.len() >= RECENT_MAX {
-        calls.pop_front();
-    }
-    calls.push_back(call);
 }
 
 /// How many calls and messages are told apart from later copies: copies come soon.
