@@ -236,8 +236,8 @@ impl RunForm {
             last_error: None,
             status: Some(if whole.ending.is_some() { "ended" } else { status }.to_owned()),
             progress: None,
-            tokens: None,
-            micro_dollars: None,
+            tokens: Some(whole.spent.tokens),
+            micro_dollars: Some(whole.spent.micro_dollars),
             question: whole
                 .questions
                 .iter()
