@@ -37,9 +37,9 @@ struct Stage(Project);
 const SPEAK: &str = r#"
 speak() {
     session="session-$role-$(wc -l < "$LOG")"
-    printf '{"type":"system","subtype":"init","session_id":"%s","tools":[]}
+    printf '{"type":"system","subtype":"init","session_id":"%s","cwd":".","tools":["Bash"],"mcp_servers":[],"model":"scripted","permissionMode":"default"}
 ' "$session"
-    printf '{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"%s"}]},"parent_tool_use_id":null,"session_id":"%s"}
+    printf '{"type":"assistant","message":{"id":"msg_1","type":"message","role":"assistant","model":"scripted","content":[{"type":"text","text":"%s"}]},"parent_tool_use_id":null,"session_id":"%s"}
 ' "$1" "$session"
     printf '{"type":"result","subtype":"success","is_error":false,"result":"","total_cost_usd":0.40,"usage":{"input_tokens":90,"output_tokens":10},"session_id":"%s"}
 ' "$session"
@@ -106,16 +106,24 @@ impl Stage {
 
     /// Waits until a question is asked; returns its name.
     fn question(&self) -> String {
-        for _ in 0..600 {
+        let mut found = None;
+        self.wait_for("a question", || {
             let done = self.0.run(&["status", "--json"]);
-            if done.code == 0
-                && let Some(id) = done.json()[0]["question"]["id"].as_str()
-            {
-                return id.to_owned();
+            let asked = (done.code == 0).then(|| done.json()[0]["question"]["id"].clone());
+            found = asked.as_ref().and_then(Value::as_str).map(str::to_owned);
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
+    fn wait_for(&self, what: &str, mut holds: impl FnMut() -> bool) {
+        for _ in 0..600 {
+            if holds() {
+                return;
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        panic!("no question: {}", self.0.run(&["tasks"]).text());
+        panic!("waited in vain for {what}: {}", self.0.run(&["tasks"]).text());
     }
 
     /// Which agents were started, in order.
@@ -279,14 +287,10 @@ fn a_question_waits_for_its_answer() {
 
 #[test]
 fn a_delivery_can_be_ended_from_elsewhere() {
-    let stage = Stage::new("first && { touch $MARKS/here; sleep 600; }", ONE);
+    let stage =
+        Stage::new("[ $role = developer ] && first && { touch $MARKS/here; sleep 600; }", ONE);
     let mut child = stage.start(&Stage::arguments(&[]));
-    for _ in 0..600 {
-        if stage.0.root().join("marks/here").exists() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    stage.wait_for("the agent", || stage.0.root().join("marks/here").exists());
     assert_eq!(stage.0.run(&["abort"]).code, 0);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(stage.status()["exit_reason"], "aborted");
@@ -354,6 +358,8 @@ fn killed_a_hundred_times() {
 fn killed_and_continued(tasks: usize, kills: u64) {
     let stage = Stage::new("", &plan(tasks));
     let mut child = stage.start(&Stage::arguments(&[]));
+    // What was never begun cannot be continued.
+    stage.wait_for("the delivery", || stage.0.run(&["tasks"]).code == 0);
     for kill in 0..kills {
         std::thread::sleep(Duration::from_millis(60 + kill * 37 % 190));
         child.kill().unwrap();

@@ -31,9 +31,10 @@ fn the_same_checkpoint_again_and_again_ends_an_agent() {
     // It says a word at a time, for ever; how fast does not matter.
     let special = r#"
 [ $role = developer ] && first && {
-    printf '{"type":"system","subtype":"init","session_id":"s","tools":[]}\n'
+    printf '{"type":"system","subtype":"init","session_id":"s","cwd":".","tools":["Bash"],"mcp_servers":[],"model":"scripted","permissionMode":"default"}\n'
     while :; do
-        printf '{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"CHECKPOINT: csv\\nProgress: 10%%"}]},"parent_tool_use_id":null,"session_id":"s"}\n'
+        number=$((number + 1))
+        printf '{"type":"assistant","message":{"id":"msg_%s","type":"message","role":"assistant","model":"scripted","content":[{"type":"text","text":"CHECKPOINT: csv\\nProgress: 10%%"}]},"parent_tool_use_id":null,"session_id":"s"}\n' "$number"
         sleep 0.1
     done
 }

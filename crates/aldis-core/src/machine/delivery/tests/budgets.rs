@@ -94,7 +94,8 @@ fn only_time_in_which_agents_work_is_counted() {
 #[test]
 fn what_was_cut_short_goes_on_where_it_was() {
     let plan = || vec![spec("task-1", &[]), spec("task-2", &["task-1"])];
-    let ways: [(&str, fn(&mut Scene), fn(&mut Config)); 3] = [
+    type Way = (&'static str, fn(&mut Scene), fn(&mut Config));
+    let ways: [Way; 3] = [
         ("budget", |scene| scene.spends(10, 0), |config| config.max_tokens = Some(20)),
         ("time", |scene| drop(scene.waits(800).clone()), |config| config.max_time = None),
         ("abort", |scene| drop(scene.happens(&Event::Abort { by: "x".into() }).clone()), |_| {}),
