@@ -207,7 +207,6 @@ fn eventful_plans_are_delivered() {
 }
 
 #[test]
-#[ignore = "takes minutes: cargo nextest run -p aldis --run-ignored only large_plans"]
 fn large_plans_are_delivered() {
     eventful(200, "8");
 }
@@ -349,7 +348,7 @@ fn a_killed_coordinator_is_continued() {
 }
 
 #[test]
-#[ignore = "takes minutes: cargo nextest run -p aldis --run-ignored only killed_a_hundred_times"]
+#[ignore = "takes half a minute: cargo nextest run -p aldis --run-ignored only killed_a_hundred_times"]
 fn killed_a_hundred_times() {
     killed_and_continued(50, 100);
 }
