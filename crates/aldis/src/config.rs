@@ -101,16 +101,23 @@ impl Layered {
     /// trusted.
     pub(crate) fn supervision(self, trusted: &Trusted) -> Result<Supervision, CommandError> {
         self.check_trust(trusted)?;
-        let place = self.at("notify.webhook_secret_file").map(|node| node.origin.clone());
-        let Settings { run, stagnation, mut notify, .. } = self.settings;
+        let notify = self.notify();
+        let Settings { run, stagnation, .. } = self.settings;
+        Ok(Supervision { run, stagnation, notify })
+    }
+
+    /// Who is told what.
+    fn notify(&self) -> Notify {
+        let mut notify = self.settings.notify.clone();
         // A file names another as seen from itself.
+        let place = self.at("notify.webhook_secret_file").map(|node| &node.origin);
         if let Some(Origin::File { file, .. }) = place
             && let (Some(secret), Some(directory)) =
                 (&mut notify.webhook_secret_file, file.path.parent())
         {
             *secret = directory.join(&*secret);
         }
-        Ok(Supervision { run, stagnation, notify })
+        notify
     }
 
     /// Returns what a delivery goes by.
@@ -120,8 +127,9 @@ impl Layered {
     /// As [`supervision`](Self::supervision).
     pub(crate) fn delivering(self, trusted: &Trusted) -> Result<Delivering, CommandError> {
         self.check_trust(trusted)?;
-        let Settings { deliver, roles, experts, .. } = self.settings;
-        Ok(Delivering { deliver, roles, experts })
+        let notify = self.notify();
+        let Settings { deliver, roles, experts, stagnation, .. } = self.settings;
+        Ok(Delivering { deliver, roles, experts, stagnation: stagnation.config(), notify })
     }
 
     fn check_trust(&self, trusted: &Trusted) -> Result<(), CommandError> {
@@ -137,8 +145,9 @@ impl Layered {
 
     /// Returns the paths of what runs something, or sends something somewhere.
     pub(crate) fn powers(&self) -> Vec<String> {
-        let roles =
-            self.settings.roles.keys().map(|role| format!("roles.{}.command", role.as_str()));
+        let roles = self.settings.roles.keys().flat_map(|role| {
+            ["command", "resume"].map(|key| format!("roles.{}.{key}", role.as_str()))
+        });
         NEEDS_TRUST.iter().map(|&path| path.to_owned()).chain(roles).collect()
     }
 

@@ -7,6 +7,7 @@
 pub(crate) mod book;
 mod live;
 mod places;
+mod watching;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -14,20 +15,24 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use aldis_core::Rules;
-use aldis_core::machine::delivery::{Dispatch, Effect, Ending, Event, Role, Said};
+use aldis_core::machine::delivery::{Dispatch, Effect, Ending, Event, Notice, Role, Said};
 use aldis_core::machine::run::{Exit, Usage};
 use aldis_core::time::Timestamp;
 use aldis_core::transcript::facts::Zone;
 use aldis_store::{EffectFilter, Lease, Store};
 
-use self::book::Book;
+use self::book::{Book, Session};
 pub(crate) use self::live::{Board, row, tally};
 use self::places::Places;
-use self::worker::{Ended, Worker};
+use self::watching::Watch;
+use self::worker::{Ended, Last, Worker};
 use crate::clock::{self, SteadyClock};
+use crate::config::Notify;
 use crate::ear::Ear;
 use crate::error::CommandError;
 use crate::logbook::Logbook;
+use crate::notices::{Kind, Message, Notices};
+use crate::person::Person;
 use crate::recipe::Recipe;
 use crate::supervise::Interrupts;
 use crate::taking;
@@ -38,8 +43,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 const OTHERS: Duration = Duration::from_millis(200);
 /// How often the tasks are drawn.
 const DRAW: Duration = Duration::from_millis(500);
-/// How often the machine is told that an agent lives.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(60);
 /// How often the lease is renewed.
 const RENEW: Duration = Duration::from_secs(10);
 /// How long an agent has to stop by itself.
@@ -61,22 +64,26 @@ pub(crate) struct Plan {
     pub(crate) rules: Rules,
     /// The zone of clock times that name none.
     pub(crate) zone: Zone,
+    /// Who is told of notices.
+    pub(crate) notify: Notify,
+    /// Whether a person at the terminal may be asked.
+    pub(crate) ask_here: bool,
     /// Whether to end instead of waiting for a human.
     pub(crate) no_wait: bool,
     /// How long to wait for a service that does not say when it will work again.
     pub(crate) limit_wait: Duration,
-    /// What the whole delivery may cost, and how long it may take.
-    pub(crate) budget: Budget,
     /// For the demonstration: the answer that every question gets after a moment.
     pub(crate) answer: Option<(Duration, String)>,
 }
 
-/// Limits of a whole delivery.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Budget {
-    pub(crate) tokens: Option<u64>,
-    pub(crate) micro_dollars: Option<u64>,
-    pub(crate) time: Option<Duration>,
+impl Plan {
+    /// How the agents of a role are started, and what is said before their prompts.
+    fn of_role(&self, role: Role) -> (&Recipe, &str) {
+        match self.roles.get(&role) {
+            Some((recipe, preface)) => (recipe, preface),
+            None => (&self.recipe, ""),
+        }
+    }
 }
 
 /// How a delivery went as far as this process took it.
@@ -97,12 +104,13 @@ pub(crate) struct Delivery<'p> {
     interrupts: Interrupts,
     clock: SteadyClock,
     board: Board,
+    notices: Notices,
+    person: Person,
     places: Places,
     workers: BTreeMap<u64, Worker<'p>>,
     /// Agents that wait for their service, and until when.
     limited: BTreeMap<u64, (Timestamp, Dispatch)>,
-    /// What agents that ended have cost.
-    spent: Usage,
+    watch: Watch,
     /// Whether something may have been decided that was not done yet.
     due: bool,
     others: Duration,
@@ -122,17 +130,19 @@ impl<'p> Delivery<'p> {
         mut book: Book,
         board: Board,
     ) -> Result<Self, CommandError> {
+        let notices = Notices::new(&plan.notify, &plan.project)?;
         let clock = SteadyClock::start();
         let lease = taking::lease(store, &book.id, clock.now())?;
         book.fence = Some(lease.fence);
-        for (agent, identity) in std::mem::take(&mut book.processes) {
+        for (agent, identity) in book.processes.clone() {
             taking::end_orphan(&identity);
-            book.note_process(store, clock.now(), agent, None)?;
+            book.note_gone(store, clock.now(), agent, None)?;
         }
         let interrupts = Interrupts::listen()
             .map_err(|error| CommandError::new(format!("listening for Ctrl-C: {error}")))?;
         let worktrees = book.state.run().config.worktrees;
         let places = Places::new(&plan.project, &plan.state, &book.id, worktrees);
+        let person = if plan.ask_here { Person::look() } else { Person::absent() };
         Ok(Self {
             plan,
             store,
@@ -141,10 +151,12 @@ impl<'p> Delivery<'p> {
             interrupts,
             clock,
             board,
+            notices,
+            person,
             places,
             workers: BTreeMap::new(),
             limited: BTreeMap::new(),
-            spent: Usage::default(),
+            watch: Watch::default(),
             due: true,
             others: Duration::ZERO,
             drawn: Duration::ZERO,
@@ -163,11 +175,9 @@ impl<'p> Delivery<'p> {
         loop {
             self.perform()?;
             if let Some(ending) = self.book.state.ending() {
-                self.board.ended(self.now(), &self.book.state, ending);
                 return self.leave(Delivered::Ended(ending));
             }
             if self.plan.no_wait && self.book.state.waits_for_human() && self.limited.is_empty() {
-                self.board.waits(self.now(), &self.book.state);
                 return self.leave(Delivered::Waits);
             }
             self.listen()?;
@@ -177,6 +187,14 @@ impl<'p> Delivery<'p> {
 
     fn leave(mut self, how: Delivered) -> Result<Delivered, CommandError> {
         self.book.flush(self.store)?;
+        let now = self.now();
+        for problem in self.notices.finish() {
+            self.board.problem(now, &problem);
+        }
+        match how {
+            Delivered::Ended(ending) => self.board.ended(now, &self.book.state, ending),
+            Delivered::Waits => self.board.waits(now, &self.book.state),
+        }
         // Whoever comes next need not wait for the lease to run out.
         let _released = self.store.release_lease(&self.lease);
         Ok(how)
@@ -211,7 +229,7 @@ impl<'p> Delivery<'p> {
                     continue;
                 };
                 self.due = true;
-                let next = self.act(wanted)?;
+                let next = self.act(&effect.key, wanted)?;
                 self.book.performed(effect.key);
                 if let Some(event) = next {
                     self.advance(&event)?;
@@ -225,16 +243,16 @@ impl<'p> Delivery<'p> {
     }
 
     /// Does one thing. Returns what is known right away.
-    fn act(&mut self, effect: Effect) -> Result<Option<Event>, CommandError> {
+    fn act(&mut self, key: &str, effect: Effect) -> Result<Option<Event>, CommandError> {
         let now = self.now();
         match effect {
             Effect::Dispatch(dispatch) => return self.dispatch(dispatch),
             Effect::End { agent } => {
                 self.limited.remove(&agent);
                 if let Some(worker) = self.workers.remove(&agent) {
-                    self.spend(worker.heard.spent);
-                    worker.end(GRACE, now);
-                    self.book.note_process(self.store, now, agent, None)?;
+                    let usage = worker.end(GRACE, now).unspoken;
+                    self.book.note_gone(self.store, now, agent, None)?;
+                    return Ok((usage != Usage::default()).then_some(Event::Spent { agent, usage }));
                 }
             }
             Effect::Ask { id, task, text, .. } => {
@@ -254,9 +272,28 @@ impl<'p> Delivery<'p> {
             }
             // Asked only of agents that are no processes. The wake-up is in the state.
             Effect::Request { .. } | Effect::Wake { .. } | Effect::Finish { .. } => {}
-            Effect::Notice { .. } => {}
+            Effect::Notice { notice, task, text, .. } => {
+                self.notify(key, notice, task.as_deref(), &text);
+            }
         }
         Ok(None)
+    }
+
+    /// Tells everybody who wants to know. `key` names the effect, also when it is done again.
+    fn notify(&mut self, key: &str, notice: Notice, task: Option<&str>, text: &str) {
+        let Some(kind) = Kind::of_delivery(notice) else { return };
+        let at = self.now();
+        let text = match task {
+            Some(task) if !text.starts_with(task) => format!("{task}: {text}"),
+            _ => text.to_owned(),
+        };
+        if self.notices.ring(kind) {
+            self.board.notice(at, kind, &text);
+        }
+        let (id, run) = (key.replace('/', "-"), self.book.id.to_string());
+        let project = self.plan.project.file_name().unwrap_or_default();
+        let project = project.to_string_lossy().into_owned();
+        self.notices.tell(&Message { id, at, run, project, kind, text });
     }
 
     /// Starts an agent, unless the machine has given it up meanwhile.
@@ -266,18 +303,21 @@ impl<'p> Delivery<'p> {
             return Ok(None);
         }
         let task = dispatch.task.as_deref().and_then(|task| self.number(task));
-        let (recipe, preface) = match self.plan.roles.get(&dispatch.role) {
-            Some((recipe, preface)) => (recipe, &**preface),
-            None => (&self.plan.recipe, ""),
-        };
+        let (recipe, preface) = self.plan.of_role(dispatch.role);
         let prompt = format!("{preface}{}", dispatch.prompt);
         let variables = [
             ("ALDIS_RUN", self.book.id.as_str()),
             ("ALDIS_ROLE", dispatch.role.as_str()),
             ("ALDIS_TASK", dispatch.task.as_deref().unwrap_or_default()),
         ];
+        let session = self.book.session(&dispatch);
+        let resumed = session.and_then(|session| recipe.resuming(&session.name));
+        let before = session.filter(|_| resumed.is_some()).map(|session| session.spent);
+        let recipe = resumed.as_ref().unwrap_or(recipe);
         let started = match self.places.of_task(task) {
-            Ok(directory) => recipe.start(&prompt, &directory, &variables),
+            Ok(directory) => {
+                recipe.start(&prompt, &directory, &variables).map(|started| (started, directory))
+            }
             Err(error) => Err(CommandError::new(error.to_string())),
         };
         let started = match started {
@@ -292,10 +332,10 @@ impl<'p> Delivery<'p> {
         };
         let ear = Ear::new(&self.plan.rules, recipe.input, self.plan.zone.clone(), true);
         let log = Logbook::of_agent(&self.plan.state, &self.book.id, agent);
-        let worker = Worker::new(dispatch, started, ear, log);
+        let worker = Worker::new(dispatch, started, ear, log, before.unwrap_or_default());
         let identity = serde_json::to_string(worker.identity()).unwrap_or_default();
         self.workers.insert(agent, worker);
-        self.book.note_process(self.store, self.now(), agent, Some(identity))?;
+        self.book.note_process(self.store, self.now(), agent, identity)?;
         Ok(None)
     }
 
@@ -324,9 +364,10 @@ impl<'p> Delivery<'p> {
     fn collect(&mut self, agent: u64) -> Result<(), CommandError> {
         let Some(worker) = self.workers.remove(&agent) else { return Ok(()) };
         let (now, dispatch) = (self.now(), worker.dispatch.clone());
-        self.spend(worker.heard.spent);
         let token = self.book.state.expected_token(agent);
-        match worker.end(Duration::ZERO, now) {
+        let Last { ended, unspoken: usage, spent, session } = worker.end(Duration::ZERO, now);
+        let session = session.map(|name| Session { agent, name, spent });
+        match ended {
             Ended::Finished { exit, words, refused } => {
                 let mut said = Said::read(&self.plan.rules, &token, &words);
                 let mut exit = exit;
@@ -340,28 +381,15 @@ impl<'p> Delivery<'p> {
                 let until = until.filter(|until| *until > now);
                 let until = until.unwrap_or_else(|| now.after(self.plan.limit_wait));
                 self.board.problem(now, &format!("{what}; waits until {until}"));
-                self.limited.insert(agent, (until, dispatch));
+                self.limited.insert(agent, (until, dispatch.clone()));
                 self.advance(&Event::Limited { agent, until })?;
             }
         }
-        Ok(self.book.note_process(self.store, now, agent, None)?)
-    }
-
-    /// Tells the machine of signs of life and checkpoints.
-    fn tell_signs(&mut self) -> Result<(), CommandError> {
-        let boot = clock::since_boot();
-        let mut events = Vec::new();
-        for (agent, worker) in &mut self.workers {
-            let (agent, token) = (*agent, self.book.state.expected_token(*agent));
-            if let Some(said) = worker.heard.take_checkpoint(&self.plan.rules, &token) {
-                events.push(Event::Heard { agent, said });
-            }
-            if worker.heard.stirred && boot.saturating_sub(worker.told) >= SIGN_OF_LIFE {
-                (worker.heard.stirred, worker.told) = (false, boot);
-                events.push(Event::Active { agent });
-            }
-        }
-        events.iter().try_for_each(|event| self.advance(event))
+        let resumable = self.plan.of_role(dispatch.role).0.resume.is_some();
+        let session = session.filter(|_| resumable).map(|session| (&dispatch, session));
+        self.book.note_gone(self.store, now, agent, session)?;
+        // After its verdict: what is done is done, whatever it has cost.
+        self.advance(&Event::Spent { agent, usage })
     }
 
     /// Minds the time, the user, the store and the lease.
@@ -375,8 +403,10 @@ impl<'p> Delivery<'p> {
             self.advance(&Event::Tick)?;
         }
         self.wake_limited(now)?;
-        self.heed_budget(now)?;
         self.answer_by_itself(now)?;
+        for problem in self.notices.problems() {
+            self.board.problem(now, &problem);
+        }
         if boot.saturating_sub(self.others) >= OTHERS {
             self.others = boot;
             self.heed_others()?;
@@ -387,7 +417,7 @@ impl<'p> Delivery<'p> {
         }
         if boot.saturating_sub(self.drawn) >= DRAW {
             self.drawn = boot;
-            self.board.draw(now, &self.book.state);
+            self.board.draw(now, &self.book.state, self.person.is_asked());
         }
         Ok(())
     }
@@ -409,34 +439,19 @@ impl<'p> Delivery<'p> {
         Ok(())
     }
 
+    /// Notices what the person at the terminal and other processes want.
     fn heed_others(&mut self) -> Result<(), CommandError> {
+        let question = self.book.state.run().questions.keys().next().cloned();
+        let wanted = question.as_ref().map(|id| format!("answer {id}"));
+        if let (Some(text), Some(id)) = (self.person.attend(wanted), question) {
+            self.advance(&Event::Answer { id, text })?;
+        }
         let stored = self.store.run(&self.book.id)?;
         if stored.is_some_and(|run| run.revision != self.book.revision) {
             self.book.catch_up(self.store)?;
             self.due = true;
         }
         Ok(())
-    }
-
-    fn heed_budget(&mut self, now: Timestamp) -> Result<(), CommandError> {
-        if self.book.state.ending().is_some() {
-            return Ok(());
-        }
-        let Budget { tokens, micro_dollars, time } = self.plan.budget;
-        let mut spent = self.spent;
-        self.workers.values().for_each(|worker| add(&mut spent, worker.heard.spent));
-        let over = |used: u64, most: Option<u64>| most.is_some_and(|most| used >= most);
-        let took = now.since(self.book.state.run().started_at);
-        let (ending, what) = if over(spent.tokens, tokens) {
-            (Ending::OverBudget, format!("{} tokens are spent", spent.tokens))
-        } else if over(spent.micro_dollars, micro_dollars) {
-            (Ending::OverBudget, format!("${} are spent", spent.micro_dollars / 1_000_000))
-        } else if time.is_some_and(|most| took >= most) {
-            (Ending::TimedOut, format!("it took {} s", took.as_secs()))
-        } else {
-            return Ok(());
-        };
-        self.advance(&Event::UsedUp { ending, what })
     }
 
     fn answer_by_itself(&mut self, now: Timestamp) -> Result<(), CommandError> {
@@ -448,10 +463,6 @@ impl<'p> Delivery<'p> {
         self.advance(&event)
     }
 
-    fn spend(&mut self, usage: Usage) {
-        add(&mut self.spent, usage);
-    }
-
     /// The place of a task in the plan.
     fn number(&self, id: &str) -> Option<usize> {
         self.book.state.tasks().iter().position(|task| task.spec.id == id)
@@ -460,8 +471,3 @@ impl<'p> Delivery<'p> {
 
 /// How a host that gave up counts as having ended.
 const CRASHED: Exit = Exit { code: Some(1), signal: None };
-
-fn add(sum: &mut Usage, more: Usage) {
-    sum.tokens = sum.tokens.saturating_add(more.tokens);
-    sum.micro_dollars = sum.micro_dollars.saturating_add(more.micro_dollars);
-}

@@ -39,6 +39,8 @@ pub(crate) struct Ear<'r> {
     rules: &'r Rules,
     input: Input,
     kind: Kind<'r>,
+    /// What it writes, once that is known.
+    format: Option<Format>,
     facts: Facts,
     /// Whether anybody sees what is said.
     shown: bool,
@@ -56,7 +58,12 @@ impl<'r> Ear<'r> {
     /// `zone` is the one of clock times that name none; words are given out only if they are `shown`.
     pub(crate) fn new(rules: &'r Rules, input: Input, zone: Zone, shown: bool) -> Self {
         let kind = Kind::Undecided(Vec::new());
-        Self { rules, input, kind, facts: Facts::new(input, zone), shown }
+        Self { rules, input, kind, format: None, facts: Facts::new(input, zone), shown }
+    }
+
+    /// Returns what the agent writes, once that is known.
+    pub(crate) fn format(&self) -> Option<Format> {
+        self.format
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Said)) {
@@ -92,7 +99,9 @@ impl<'r> Ear<'r> {
     }
 
     fn settle(&mut self, head: &[u8]) {
-        self.kind = match self.input.resolve(head) {
+        let format = self.input.resolve(head);
+        self.format = Some(format);
+        self.kind = match format {
             Format::Text => {
                 let scanner = Scanner::new(self.rules, Origin::assistant());
                 Kind::Text(Box::new(scanner), Vec::new())

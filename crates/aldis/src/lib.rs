@@ -30,6 +30,7 @@ mod logbook;
 mod machines;
 mod notices;
 mod paint;
+mod person;
 mod project;
 mod recipe;
 pub mod run_log;

@@ -14,7 +14,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 use std::time::Duration;
 
-use aldis_core::machine::run::Notice;
+use aldis_core::machine::{delivery, run};
 use aldis_core::redact;
 use aldis_core::time::Timestamp;
 
@@ -45,9 +45,80 @@ pub(crate) struct Message {
     /// The name of the project's directory.
     pub(crate) project: String,
     /// What it is about.
-    pub(crate) notice: Notice,
+    pub(crate) kind: Kind,
     /// The words.
     pub(crate) text: String,
+}
+
+/// What a notice is about. The names are stable: settings and receivers use them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    BudgetSoon,
+    Question,
+    RateLimit,
+    RunEnded,
+    StagnationAbort,
+    StagnationPause,
+    StagnationWarn,
+    TaskBlocked,
+    TaskComplete,
+    TaskFailed,
+}
+
+impl Kind {
+    /// Returns the stable name.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::BudgetSoon => "budget_soon",
+            Self::Question => "question",
+            Self::RateLimit => "rate_limit",
+            Self::RunEnded => "run_ended",
+            Self::StagnationAbort => "stagnation_abort",
+            Self::StagnationPause => "stagnation_pause",
+            Self::StagnationWarn => "stagnation_warn",
+            Self::TaskBlocked => "task_blocked",
+            Self::TaskComplete => "task_complete",
+            Self::TaskFailed => "task_failed",
+        }
+    }
+
+    /// Returns what a notice of a delivery is for people who are elsewhere. What the machine settles
+    /// by itself is nothing to them; the journal has it.
+    pub(crate) fn of_delivery(notice: delivery::Notice) -> Option<Self> {
+        use delivery::Notice;
+        Some(match notice {
+            Notice::BudgetSoon => Self::BudgetSoon,
+            Notice::Question => Self::Question,
+            Notice::RateLimit => Self::RateLimit,
+            Notice::RunEnded => Self::RunEnded,
+            Notice::StagnationAbort => Self::StagnationAbort,
+            Notice::StagnationWarn => Self::StagnationWarn,
+            Notice::RemediationStarted | Notice::TaskBlocked => Self::TaskBlocked,
+            Notice::TaskComplete => Self::TaskComplete,
+            Notice::TaskFailed => Self::TaskFailed,
+            Notice::AgentSignalFailure
+            | Notice::ExpertLeftOut
+            | Notice::FileConflict
+            | Notice::LateSignalIgnored
+            | Notice::RemediationEnded
+            | Notice::RemediationExhausted
+            | Notice::UnknownSignalRecovery => return None,
+        })
+    }
+}
+
+impl From<run::Notice> for Kind {
+    fn from(notice: run::Notice) -> Self {
+        match notice {
+            run::Notice::BudgetSoon => Self::BudgetSoon,
+            run::Notice::Question => Self::Question,
+            run::Notice::RateLimit => Self::RateLimit,
+            run::Notice::RunEnded => Self::RunEnded,
+            run::Notice::StagnationAbort => Self::StagnationAbort,
+            run::Notice::StagnationPause => Self::StagnationPause,
+            run::Notice::StagnationWarn => Self::StagnationWarn,
+        }
+    }
 }
 
 /// Something that can be told.
@@ -95,8 +166,8 @@ impl Notices {
     }
 
     /// Returns whether a notice is for the terminal, and rings its bell if so.
-    pub(crate) fn ring(&self, notice: Notice) -> bool {
-        let wanted = self.settings.terminal && self.includes(notice, Sink::Terminal);
+    pub(crate) fn ring(&self, kind: Kind) -> bool {
+        let wanted = self.settings.terminal && self.includes(kind, Sink::Terminal);
         let mut terminal = std::io::stderr();
         if wanted && terminal.is_terminal() {
             // Whoever cannot hear it can still read.
@@ -114,7 +185,7 @@ impl Notices {
         };
         let message = Message { text, ..message.clone() };
         for worker in &self.workers {
-            if self.includes(message.notice, worker.sink)
+            if self.includes(message.kind, worker.sink)
                 && worker.queue.try_send(message.clone()).is_err()
             {
                 let what = format!("{}: too many notices wait; one was dropped", worker.sink);
@@ -151,8 +222,8 @@ impl Notices {
         problems.try_iter().chain(late).collect()
     }
 
-    fn includes(&self, notice: Notice, sink: Sink) -> bool {
-        self.settings.events.of(notice).includes(sink)
+    fn includes(&self, kind: Kind, sink: Sink) -> bool {
+        self.settings.events.of(kind).includes(sink)
     }
 }
 

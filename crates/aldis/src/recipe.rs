@@ -35,7 +35,15 @@ pub(crate) struct Recipe {
     pub(crate) pty: bool,
     /// What kind of output it writes.
     pub(crate) input: Written,
+    /// The command that goes on with an earlier session of its host, with [`SESSION`] where that is
+    /// named.
+    pub(crate) resume: Option<Vec<OsString>>,
 }
+
+/// What stands for the name of a session in a command.
+pub(crate) const SESSION: &str = "{session}";
+/// How long the name of a session may be.
+const SESSION_MAX: usize = 128;
 
 /// An agent that was started, with what it needs for as long as it runs.
 #[derive(Debug)]
@@ -46,6 +54,21 @@ pub(crate) struct Started {
 }
 
 impl Recipe {
+    /// Returns how the agent goes on with this session, if that is known. The name comes from the
+    /// host's output: one that could be taken for an option or a path is none.
+    pub(crate) fn resuming(&self, session: &str) -> Option<Self> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        let named = session.len() <= SESSION_MAX
+            && session.bytes().all(plain)
+            && session.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric());
+        let resume = self.resume.as_ref().filter(|_| named)?;
+        let named = |word: &OsString| match word.to_str() {
+            Some(text) => text.replace(SESSION, session).into(),
+            None => word.clone(),
+        };
+        Some(Self { command: resume.iter().map(named).collect(), ..self.clone() })
+    }
+
     /// Starts the agent with a prompt, in a directory, with these variables beside ours.
     ///
     /// # Errors
@@ -98,4 +121,29 @@ fn written(prompt: &str) -> Result<NamedTempFile, CommandError> {
     let mut file = NamedTempFile::with_prefix("aldis-prompt-").map_err(failed)?;
     file.write_all(prompt.as_bytes()).map_err(failed)?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Sessions that go on.
+
+    use super::*;
+
+    #[test]
+    fn only_plain_names_of_sessions_become_arguments() {
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let recipe = Recipe {
+            command: words(&["agent"]),
+            prompt: PromptBy::Stdin,
+            pty: false,
+            input: Written::Auto,
+            resume: Some(words(&["agent", "--resume={session}", "-"])),
+        };
+        let resumed = recipe.resuming("0198-ab_C").map(|recipe| recipe.command);
+        assert_eq!(resumed, Some(words(&["agent", "--resume=0198-ab_C", "-"])));
+        for hostile in ["", "-rf", "a b", "../x", "a\n", "ä", &"x".repeat(129)] {
+            assert!(recipe.resuming(hostile).is_none(), "{hostile}");
+        }
+        assert!(Recipe { resume: None, ..recipe }.resuming("a").is_none());
+    }
 }

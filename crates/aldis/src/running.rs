@@ -20,7 +20,6 @@ use aldis_store::{EffectFilter, Lease, Store};
 use self::hands::Job;
 use self::live::Standing;
 pub(crate) use self::live::{Live, Manner};
-use self::person::Person;
 pub(crate) use self::taking::forget_hands;
 use crate::clock::{self, SteadyClock};
 use crate::config::Notify;
@@ -30,6 +29,7 @@ use crate::git::Git;
 use crate::journal::Open;
 use crate::logbook::Logbook;
 use crate::notices::{Message, Notices};
+use crate::person::Person;
 use crate::recipe::Recipe;
 use crate::supervise::{Interrupts, Output};
 use crate::taking;
@@ -241,13 +241,13 @@ impl<'p> Supervisor<'p> {
     /// Tells everybody who wants to know. `key` names the effect, also when it is done again.
     fn notify(&mut self, key: &str, notice: Notice, text: String) {
         let at = self.now();
-        if self.notices.ring(notice) {
+        if self.notices.ring(notice.into()) {
             self.live.notice(at, notice, &text);
         }
         let (id, run) = (key.replace('/', "-"), self.open.id.to_string());
         let project = self.plan.directory.file_name().unwrap_or_default();
         let project = project.to_string_lossy().into_owned();
-        self.notices.tell(&Message { id, at, run, project, notice, text });
+        self.notices.tell(&Message { id, at, run, project, kind: notice.into(), text });
     }
 
     fn start_agent(&mut self, prompt: &str) -> Result<Event, CommandError> {
@@ -429,7 +429,9 @@ impl<'p> Supervisor<'p> {
 
     /// Notices what the person at the terminal and other processes want.
     fn heed_others(&mut self) -> Result<(), CommandError> {
-        if let Some(event) = self.person.attend(&self.open.state) {
+        let state = &self.open.state;
+        let line = self.person.attend(person::wanted(state));
+        if let Some(event) = line.and_then(|line| person::understood(state, &line)) {
             self.advance(event)?;
         }
         let stored = self.store.run(&self.open.id)?;

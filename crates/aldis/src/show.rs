@@ -250,6 +250,16 @@ pub(crate) fn elapsed(span: Duration) -> String {
     }
 }
 
+/// Money where a host names it, else tokens.
+pub(crate) fn spent(cost: run::Usage) -> Option<String> {
+    let cents = cost.micro_dollars.div_ceil(10_000);
+    match (cost.tokens, cents) {
+        (0, 0) => None,
+        (tokens, 0) => Some(format!("{tokens} tokens")),
+        _ => Some(format!("${}.{:02}", cents / 100, cents % 100)),
+    }
+}
+
 /// A moment, exact and relative.
 pub(crate) fn ago(now: Timestamp, at: Timestamp) -> String {
     let span = now.since(at);

@@ -4,13 +4,15 @@
 //! which prompt. A task is complete when an auditor accepts what a critic accepted before, and in no
 //! other way: who said what decides, not only what was said.
 //!
-//! Whoever drives it keeps to four rules:
+//! Whoever drives it keeps to five rules:
 //!
 //! * Decide, store, then act: [`State::on_event`] changes the state and returns an [`Outcome`]; store
 //!   [`State::run`] and the tasks in [`Outcome::changed`] before performing [`Outcome::effects`].
 //! * Start an agent for every [`Effect::Dispatch`] that [`State::agent`] still knows, read its final
 //!   message with [`Said::read`], and hand it over as [`Event::Finished`].
 //! * Send [`Event::Tick`] when the last [`Effect::Wake`] says so. Too many ticks do no harm.
+//! * Say what an agent does and costs while it works: [`Event::Active`], [`Event::Worked`],
+//!   [`Event::Waiting`], [`Event::Spent`]. Without these, limits that go by them are never reached.
 //! * After a crash send [`Event::Recovered`]: agents that were at work are started again under new
 //!   numbers, and whatever the old ones still say is late. Merges and checks are asked for again.
 //!
@@ -45,6 +47,7 @@
 //! assert_eq!(state.ending(), Some(Ending::Complete));
 //! ```
 
+mod budget;
 mod config;
 mod event;
 mod expert;
@@ -68,6 +71,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
+pub use budget::Limit;
 pub use config::{Config, ConfigError, Timeouts};
 pub use event::{Dispatch, Effect, Event, Heard, Level, Miss, Notice, Request, Said};
 pub use ledger::{Finding, Ledger, Standing};

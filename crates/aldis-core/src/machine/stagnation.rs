@@ -198,6 +198,23 @@ impl Monitor {
         self.last_progress
     }
 
+    /// Returns when time alone changes the level next, if it does.
+    pub fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+        if !self.config.enabled || self.waiting_since.is_some() {
+            return None;
+        }
+        [
+            (self.last_progress, self.config.warn_timeout),
+            (self.last_progress, self.config.pause_timeout),
+            (self.started, self.config.abort_timeout),
+        ]
+        .into_iter()
+        .filter(|(_, seconds)| *seconds > 0)
+        .map(|(since, seconds)| since.after(Duration::from_secs(seconds)))
+        .filter(|at| *at > now)
+        .min()
+    }
+
     /// Takes an observation. Returns the change of the level, which is reported once.
     pub fn observe(&mut self, now: Timestamp, observation: &Observation) -> Option<Change> {
         match observation {

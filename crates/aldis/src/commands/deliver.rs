@@ -9,22 +9,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aldis_core::machine::delivery::{
-    Config, DIALECT, Event, Format, Plan as Tasks, Role, Start, State,
+    Config, DIALECT, Ending, Event, Format, Limit, Plan as Tasks, Role, Start, State,
 };
 use aldis_core::transcript::Input;
 use aldis_core::{Dialect, Rules};
-use aldis_store::{RunFilter, Store};
+use aldis_store::Store;
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 
-use super::Outcome;
-use crate::config::{Layered, RoleTable};
+use super::{Outcome, tasks, why};
+use crate::config::{Dollars, Layered, Notify, RoleTable, Seconds, Tokens};
 use crate::delivering::book::{self, Book};
-use crate::delivering::{Board, Budget, Delivered, Delivery, Plan};
+use crate::delivering::{Board, Delivered, Delivery, Plan};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::project::{self, Place};
-use crate::recipe::{PromptBy, Recipe};
+use crate::recipe::{PromptBy, Recipe, SESSION};
 use crate::running::Manner;
 use crate::trust::Trusted;
 use crate::{clock, home, secret};
@@ -42,7 +42,7 @@ const LIMIT_WAIT: Duration = Duration::from_secs(15 * 60);
 #[command(after_help = "Examples:
   aldis deliver plan.md
   aldis deliver plan.toml --worktrees --slots 3 -- codex exec --json -
-  aldis deliver --continue")]
+  aldis deliver --continue --max-cost 20")]
 pub(super) struct DeliverArgs {
     /// The plan: TOML, YAML, JSON, or Markdown with check boxes
     #[arg(value_hint = ValueHint::FilePath, required_unless_present = "go_on")]
@@ -62,23 +62,28 @@ pub(super) struct DeliverArgs {
 
     /// Agents at work at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(conflicts_with = "go_on")]
     slots: Option<u32>,
 
     /// Give each task a git work tree of its own, merged when it is accepted
-    #[arg(long)]
+    #[arg(long, conflicts_with = "go_on")]
     worktrees: bool,
 
     /// Send tasks without acceptance criteria to a business analyst first
-    #[arg(long)]
+    #[arg(long, conflicts_with = "go_on")]
     business_analyst: bool,
 
-    /// Seconds in all
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    total_timeout: Option<u64>,
+    /// Time in which agents work, in all: seconds, or a span such as 2h
+    #[arg(long, value_name = "TIME")]
+    total_timeout: Option<Seconds<1>>,
 
     /// Tokens in all, as far as hosts report them
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_tokens: Option<u64>,
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<Tokens>,
+
+    /// Dollars in all, as far as hosts report them
+    #[arg(long, value_name = "DOLLARS")]
+    max_cost: Option<Dollars>,
 
     /// Exit with 3 instead of waiting for an answer
     #[arg(long)]
@@ -92,12 +97,12 @@ pub(super) struct DeliverArgs {
     #[arg(long)]
     json: bool,
 
-    /// Go on with the last delivery of this project
-    #[arg(long = "continue", conflicts_with = "plan")]
-    go_on: bool,
+    /// Go on with a delivery that was cut off, aborted or out of budget; by default this project's last
+    #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, conflicts_with = "plan")]
+    go_on: Option<Option<String>>,
 
     /// The agents' command
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "go_on")]
     command: Vec<String>,
 }
 
@@ -132,6 +137,22 @@ impl Host {
         };
         words.iter().map(|&word| word.to_owned()).collect()
     }
+
+    /// Returns the command that does the same in an earlier session, where the host has one.
+    fn resume(self) -> Option<Vec<String>> {
+        let mut words = self.command();
+        let more: &[&str] = match self {
+            Self::ClaudeCode => &["--resume", SESSION],
+            Self::Codex => {
+                // The prompt is a part of the inner command.
+                words.pop();
+                &["resume", SESSION, "-"]
+            }
+            Self::Gemini => return None,
+        };
+        words.extend(more.iter().map(|&word| word.to_owned()));
+        Some(words)
+    }
 }
 
 /// How agents are started, as the store keeps it.
@@ -142,6 +163,12 @@ pub(super) struct Launch {
     pub(super) prompt_by: PromptBy,
     #[serde(default)]
     pub(super) input: String,
+    /// The command that goes on with an earlier session.
+    #[serde(default)]
+    pub(super) resume: Option<Vec<String>>,
+    /// Who is told of notices.
+    #[serde(default)]
+    pub(super) notify: Notify,
     /// What is different for some roles.
     #[serde(default)]
     pub(super) roles: BTreeMap<Role, RoleTable>,
@@ -154,7 +181,7 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
     let store = home::open_store(io.state_dir.as_deref())?;
     let (book, first) = match &args.plan {
         Some(path) => (begin(io, &store, &place, args, path)?, Event::Begin),
-        None => (go_on(&store, &place)?, Event::Recovered),
+        None => go_on(&store, &place, args)?,
     };
     let manner = Manner {
         color: io.color_stdout,
@@ -162,13 +189,8 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
         json: args.json,
         terminal: std::io::stdout().is_terminal(),
     };
-    let budget = Budget {
-        tokens: args.max_tokens,
-        micro_dollars: None,
-        time: args.total_timeout.map(Duration::from_secs),
-    };
     let mut plan = plan(io, &book, directory)?;
-    (plan.budget, plan.no_wait) = (budget, args.no_wait);
+    (plan.no_wait, plan.ask_here) = (args.no_wait, !args.no_wait && !args.json);
     drive(io, &store, book, &plan, manner, &first)
 }
 
@@ -200,21 +222,40 @@ fn begin(
     let tasks = read(io, path)?;
     let trusted = Trusted::of_user(io.state_dir.as_deref())?;
     let settings = Layered::load(place, None)?.delivering(&trusted)?;
+    check_roles(&settings.roles)?;
     let usual = settings.limits();
     let config = Config {
         slots: args.slots.unwrap_or(usual.slots),
         worktrees: args.worktrees || usual.worktrees,
         business_analyst: args.business_analyst || usual.business_analyst,
-        ..usual
+        ..budgets(args, usual)
     };
-    let command = if args.command.is_empty() { args.host.command() } else { args.command.clone() };
+    // Nobody knows how a command of the user's own goes on with a session.
+    let (command, resume) = match &*args.command {
+        [] => (args.host.command(), args.host.resume()),
+        command => (command.to_vec(), None),
+    };
     let launch = Launch {
         command,
         prompt_by: args.prompt_by,
         input: args.input.clone(),
+        resume,
+        notify: settings.notify,
         roles: settings.roles,
     };
     create(store, place, tasks, config, &launch)
+}
+
+/// A command that names no session would begin a new one.
+fn check_roles(roles: &BTreeMap<Role, RoleTable>) -> Result<(), CommandError> {
+    let names_it = |words: &Vec<String>| words.iter().any(|word| word.contains(SESSION));
+    let wrong =
+        roles.iter().find(|(_, table)| table.resume.as_ref().is_some_and(|it| !names_it(it)));
+    wrong.map_or(Ok(()), |(role, _)| {
+        let key = format!("`roles.{}.resume`", role.as_str());
+        Err(CommandError::new(format!("{key} does not say which session"))
+            .with_help(format!("write {SESSION} where its name belongs")))
+    })
 }
 
 /// Keeps a new delivery in the store.
@@ -259,23 +300,82 @@ fn read(io: &mut Io, path: &Path) -> Result<Tasks, CommandError> {
     })
 }
 
-/// Takes the last delivery of the project up again.
-fn go_on(store: &dyn Store, place: &Place) -> Result<Book, CommandError> {
-    let projects = place.around().map(project::name).collect();
-    let machine = Some(book::NAME.to_owned());
-    let filter = RunFilter { projects, machine, limit: 1, ..RunFilter::default() };
-    let Some(run) = store.runs(&filter)?.into_iter().next() else {
-        return Err(CommandError::new("there is no delivery to continue in this project")
-            .with_help("start one: aldis deliver PLAN"));
+/// Lays the limits of the command line over others.
+fn budgets(args: &DeliverArgs, usual: Config) -> Config {
+    Config {
+        max_tokens: args.max_tokens.map(|tokens| tokens.0).or(usual.max_tokens),
+        max_micro_dollars: args.max_cost.map(|cost| cost.0).or(usual.max_micro_dollars),
+        max_time: args.total_timeout.map(|time| time.0).or(usual.max_time),
+        ..usual
+    }
+}
+
+/// Takes a delivery up again, with the limits it had, changed by what is asked for now.
+fn go_on(
+    store: &dyn Store,
+    place: &Place,
+    args: &DeliverArgs,
+) -> Result<(Book, Event), CommandError> {
+    let named = args.go_on.as_ref().and_then(Option::as_ref);
+    let id = match named {
+        Some(name) => Some(why::find(store, name)?),
+        None => tasks::latest(store, place)?,
+    };
+    let run = id.map(|id| store.run(&id)).transpose()?.flatten();
+    let Some(run) = run.filter(|run| run.record.machine == book::NAME) else {
+        let what = named.map_or(
+            "there is no delivery to continue in this project",
+            |_| "that run is no delivery",
+        );
+        return Err(CommandError::new(what).with_help("start one: aldis deliver PLAN"));
     };
     let book = Book::load(store, &run.id)?;
+    let stored = &book.state.run().config;
+    let config = budgets(args, stored.clone());
     match book.state.ending() {
-        Some(ending) => {
-            Err(CommandError::new(format!("delivery {} is over: {}", book.id, ending.as_str()))
-                .with_help("start a new one with what is left: aldis deliver PLAN"))
-        }
-        None => Ok(book),
+        None if config == *stored => Ok((book, Event::Recovered)),
+        Some(ending) if !ending.can_be_continued() => Err(over(&book, ending)),
+        _ => match book.state.reached(&config) {
+            Some(limit) => Err(still_reached(&book, limit)),
+            None => Ok((book, Event::Reopen { config: Box::new(config) })),
+        },
     }
+}
+
+/// A delivery that nothing can be added to.
+fn over(book: &Book, ending: Ending) -> CommandError {
+    let (what, help) = match ending {
+        Ending::Complete => ("is complete", "aldis tasks shows it; a new plan: aldis deliver PLAN"),
+        Ending::Halted => {
+            ("was halted by a human", "start a new one with what is left: aldis deliver PLAN")
+        }
+        _ => (
+            "is over: the tasks that are left need one that was given up",
+            "start a new one with what is left: aldis deliver PLAN",
+        ),
+    };
+    CommandError::new(format!("delivery {} {what}", book.id)).with_help(help)
+}
+
+/// A delivery whose limit was not raised far enough.
+fn still_reached(book: &Book, limit: Limit) -> CommandError {
+    let run = book.state.run();
+    let (used, option) = match limit {
+        Limit::Tokens => {
+            (format!("has used {} tokens", run.spent.tokens), "--max-tokens N".to_owned())
+        }
+        Limit::Cost => {
+            let spent = Dollars(run.spent.micro_dollars);
+            (format!("has cost {spent} dollars"), "--max-cost DOLLARS".to_owned())
+        }
+        Limit::Time => (
+            format!("had agents at work for {} s", run.worked / 1_000),
+            "--total-timeout TIME".to_owned(),
+        ),
+    };
+    let what = format!("delivery {} {used}, which is all it may", book.id);
+    let help = format!("raise the limit: aldis deliver --continue {} {option}", book.id);
+    CommandError::new(what).with_help(help)
 }
 
 /// Returns how a stored delivery is driven.
@@ -286,27 +386,59 @@ pub(super) fn plan(io: &Io, book: &Book, project: PathBuf) -> Result<Plan, Comma
         CommandError::new(format!("there is no input format `{}`", launch.input))
             .with_help("auto, text, or the name of a host")
     })?;
-    let recipe = |command: &[String], prompt: PromptBy| Recipe {
-        command: command.iter().map(OsString::from).collect(),
+    let words = |words: &[String]| words.iter().map(OsString::from).collect::<Vec<_>>();
+    let recipe = |command: &[String], resume: Option<&Vec<String>>, prompt: PromptBy| Recipe {
+        command: words(command),
         prompt,
         pty: false,
         input,
+        resume: resume.map(|resume| words(resume)),
     };
     let role = |table: &RoleTable| {
-        let command = table.command.as_ref().unwrap_or(&launch.command);
+        // Who has another command goes on in another way too.
+        let (command, resume) = match &table.command {
+            Some(command) => (command, table.resume.as_ref()),
+            None => (&launch.command, table.resume.as_ref().or(launch.resume.as_ref())),
+        };
         let preface = table.prompt.clone().unwrap_or_default();
-        (recipe(command, table.prompt_by.unwrap_or(launch.prompt_by)), preface)
+        (recipe(command, resume, table.prompt_by.unwrap_or(launch.prompt_by)), preface)
     };
     Ok(Plan {
         roles: launch.roles.iter().map(|(name, table)| (*name, role(table))).collect(),
-        recipe: recipe(&launch.command, launch.prompt_by),
+        recipe: recipe(&launch.command, launch.resume.as_ref(), launch.prompt_by),
         project,
         state: home::state_directory(io.state_dir.as_deref())?,
         rules: Rules::new(Dialect::builtin(DIALECT).cloned()),
         zone: clock::local_zone(),
+        notify: launch.notify,
+        ask_here: false,
         no_wait: false,
         limit_wait: LIMIT_WAIT,
-        budget: Budget::default(),
         answer: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    //! The commands of known hosts.
+
+    use super::*;
+
+    #[test]
+    fn known_hosts_go_on_with_a_session() {
+        for (host, words) in [
+            (
+                Host::ClaudeCode,
+                Some(
+                    "claude -p --output-format stream-json --verbose --permission-mode acceptEdits \
+                     --resume {session}",
+                ),
+            ),
+            (Host::Codex, Some("codex exec --json --sandbox workspace-write resume {session} -")),
+            (Host::Gemini, None),
+        ] {
+            let resume = host.resume().map(|words| words.join(" "));
+            assert_eq!(resume.as_deref(), words, "{host:?}");
+        }
+    }
 }

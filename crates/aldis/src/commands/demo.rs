@@ -12,6 +12,7 @@ use aldis_core::machine::delivery::{Config, Event, Format, Plan as Tasks};
 use clap::Args;
 
 use super::{Outcome, deliver};
+use crate::config::Notify;
 use crate::error::CommandError;
 use crate::home;
 use crate::io::Io;
@@ -70,6 +71,8 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
         ],
         prompt_by: PromptBy::Stdin,
         input: "text".to_owned(),
+        resume: None,
+        notify: Notify { terminal: false, ..Notify::default() },
         roles: BTreeMap::new(),
     };
     let tasks = Tasks::read(Format::Markdown, PLAN)

@@ -205,6 +205,7 @@ fn plan(launch: Launch, directory: PathBuf, rules: Rules) -> Result<Plan, Comman
             prompt: run.prompt_by,
             pty: run.pty,
             input,
+            resume: None,
         },
         verify: run.verify,
         notify,

@@ -38,7 +38,7 @@ pub(super) fn run(io: &mut Io, args: &TasksArgs) -> Result<Outcome, CommandError
     let store = home::open_store(io.state_dir.as_deref())?;
     let found = match &args.run {
         Some(name) => Some(why::find(&store, name)?),
-        None => latest(&store)?,
+        None => latest(&store, &here()?)?,
     };
     let Some(id) = found else {
         writeln!(io.stderr, "no delivery here; start one with `aldis deliver PLAN`")?;
@@ -66,11 +66,15 @@ pub(super) fn run(io: &mut Io, args: &TasksArgs) -> Result<Outcome, CommandError
     Ok(Outcome::Yes)
 }
 
-/// The latest delivery around the current directory.
-pub(super) fn latest(store: &dyn Store) -> Result<Option<RunId>, CommandError> {
+/// The place around the current directory.
+pub(super) fn here() -> Result<Place, CommandError> {
     let directory = env::current_dir()
         .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
-    let place = Place::of(&directory, None);
+    Ok(Place::of(&directory, None))
+}
+
+/// The latest delivery around a place.
+pub(super) fn latest(store: &dyn Store, place: &Place) -> Result<Option<RunId>, CommandError> {
     let projects = place.around().map(project::name).collect();
     let machine = Some(book::NAME.to_owned());
     let filter = RunFilter { projects, machine, limit: 1, ..RunFilter::default() };

@@ -95,7 +95,7 @@ fn meant(
     };
     let found = find(store, name);
     if found.is_err()
-        && let Some(id) = tasks::latest(store)?
+        && let Some(id) = tasks::latest(store, &tasks::here()?)?
         && Book::load(store, &id)?.state.task(name).is_some()
     {
         return Ok((Some(id), Some(name.clone())));

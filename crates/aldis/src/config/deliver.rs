@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use aldis_core::machine::delivery::{self, Role};
+use aldis_core::machine::stagnation;
 use serde::{Deserialize, Serialize};
 
-use super::values::{Count, Seconds};
+use super::sections::{Notify, Tokens};
+use super::values::{Count, Dollars, Seconds};
 use crate::recipe::PromptBy;
 
 /// `[deliver]`
@@ -28,6 +30,9 @@ pub(crate) struct Deliver {
     checkpoint_every: Seconds<1>,
     checkpoint_misses: Limit,
     require_environment_matrix: bool,
+    total_timeout: Option<Seconds<1>>,
+    max_tokens: Option<Tokens>,
+    max_cost: Option<Dollars>,
     timeouts: Timeouts,
 }
 
@@ -57,6 +62,9 @@ pub(crate) struct RoleTable {
     /// How they get their prompt.
     #[serde(default)]
     pub(crate) prompt_by: Option<PromptBy>,
+    /// The command that goes on with an earlier session, `{session}` in it.
+    #[serde(default)]
+    pub(crate) resume: Option<Vec<String>>,
     /// What is said before every prompt of the role.
     #[serde(default)]
     pub(crate) prompt: Option<String>,
@@ -76,6 +84,8 @@ pub(crate) struct Delivering {
     pub(crate) deliver: Deliver,
     pub(crate) roles: BTreeMap<Role, RoleTable>,
     pub(crate) experts: BTreeMap<String, ExpertTable>,
+    pub(crate) stagnation: stagnation::Config,
+    pub(crate) notify: Notify,
 }
 
 impl Default for Deliver {
@@ -99,6 +109,9 @@ impl Default for Deliver {
             checkpoint_every: Seconds(usual.checkpoint_every),
             checkpoint_misses: Count(usual.checkpoint_misses.into()),
             require_environment_matrix: usual.require_environment_matrix,
+            total_timeout: usual.max_time.map(Seconds),
+            max_tokens: usual.max_tokens.map(Count),
+            max_cost: usual.max_micro_dollars.map(Dollars),
             timeouts: Timeouts {
                 developer: Seconds(times.developer),
                 critic: Seconds(times.critic),
@@ -136,6 +149,10 @@ impl Delivering {
             checkpoint_every: deliver.checkpoint_every.0,
             checkpoint_misses: deliver.checkpoint_misses.small(),
             require_environment_matrix: deliver.require_environment_matrix,
+            max_time: deliver.total_timeout.map(|time| time.0),
+            max_tokens: deliver.max_tokens.map(|tokens| tokens.0),
+            max_micro_dollars: deliver.max_cost.map(|cost| cost.0),
+            stagnation: self.stagnation.clone(),
             timeouts: delivery::Timeouts {
                 developer: timeouts.developer.0,
                 critic: timeouts.critic.0,

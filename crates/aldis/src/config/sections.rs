@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use aldis_core::machine::delivery::Role;
 use aldis_core::machine::phases::{self, AfterTransition, MAX_ITERATIONS, TokenPolicy};
-use aldis_core::machine::run::{Config, Notice};
+use aldis_core::machine::run::Config;
 use aldis_core::machine::stagnation;
 use aldis_core::transcript::Input;
 use serde::de::{self, IgnoredAny, SeqAccess, Visitor};
@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::deliver::{Deliver, ExpertTable, RoleTable};
 use super::values::{Count, Dollars, Seconds};
+use crate::notices::Kind;
 use crate::recipe::PromptBy;
 
 /// Everything that can be set. Every key has its default here and nowhere else.
@@ -161,6 +162,27 @@ impl Default for Stagnation {
     }
 }
 
+impl Stagnation {
+    /// Returns what the monitor of an agent goes by.
+    pub(super) fn config(&self) -> stagnation::Config {
+        stagnation::Config {
+            enabled: self.enabled,
+            warn_repeats: self.warn_repeats.small(),
+            pause_repeats: self.pause_repeats.small(),
+            abort_repeats: self.abort_repeats.small(),
+            warn_timeout: self.warn_timeout.0,
+            pause_timeout: self.pause_timeout.0,
+            abort_timeout: self.abort_timeout.0,
+            warn_at_iteration: self.warn_at_iteration.small(),
+            pause_at_iteration: self.pause_at_iteration.small(),
+            abort_at_iteration: self.abort_at_iteration.small(),
+            grace_period: self.grace_period.0,
+            commit_partial_work: self.commit_partial_work,
+            state_history_size: self.state_history_size.small(),
+        }
+    }
+}
+
 impl Supervision {
     /// Returns the limits of the run.
     pub(crate) fn limits(&self) -> Config {
@@ -178,21 +200,7 @@ impl Supervision {
             limit_wait: run.limit_wait.0,
             max_limit_waits: run.max_limit_waits.small(),
             max_attempts: run.max_attempts.small(),
-            stagnation: stagnation::Config {
-                enabled: watched.enabled,
-                warn_repeats: watched.warn_repeats.small(),
-                pause_repeats: watched.pause_repeats.small(),
-                abort_repeats: watched.abort_repeats.small(),
-                warn_timeout: watched.warn_timeout.0,
-                pause_timeout: watched.pause_timeout.0,
-                abort_timeout: watched.abort_timeout.0,
-                warn_at_iteration: watched.warn_at_iteration.small(),
-                pause_at_iteration: watched.pause_at_iteration.small(),
-                abort_at_iteration: watched.abort_at_iteration.small(),
-                grace_period: watched.grace_period.0,
-                commit_partial_work: watched.commit_partial_work,
-                state_history_size: watched.state_history_size.small(),
-            },
+            stagnation: watched.config(),
         }
     }
 }
@@ -225,8 +233,8 @@ impl Default for Notify {
 }
 
 /// `[notify.events]`: where each kind of notice goes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct Events {
     question: Where,
     rate_limit: Where,
@@ -235,19 +243,44 @@ pub(crate) struct Events {
     stagnation_pause: Where,
     stagnation_abort: Where,
     budget_soon: Where,
+    task_blocked: Where,
+    task_complete: Where,
+    task_failed: Where,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        let all = Where::All(true);
+        Self {
+            question: all.clone(),
+            rate_limit: all.clone(),
+            run_ended: all.clone(),
+            stagnation_warn: all.clone(),
+            stagnation_pause: all.clone(),
+            stagnation_abort: all.clone(),
+            budget_soon: all.clone(),
+            task_blocked: all.clone(),
+            // A plan has many tasks, and that they become complete is what is expected.
+            task_complete: Where::All(false),
+            task_failed: all,
+        }
+    }
 }
 
 impl Events {
     /// Returns where notices of a kind go.
-    pub(crate) fn of(&self, notice: Notice) -> &Where {
-        match notice {
-            Notice::Question => &self.question,
-            Notice::RateLimit => &self.rate_limit,
-            Notice::RunEnded => &self.run_ended,
-            Notice::StagnationWarn => &self.stagnation_warn,
-            Notice::StagnationPause => &self.stagnation_pause,
-            Notice::StagnationAbort => &self.stagnation_abort,
-            Notice::BudgetSoon => &self.budget_soon,
+    pub(crate) fn of(&self, kind: Kind) -> &Where {
+        match kind {
+            Kind::Question => &self.question,
+            Kind::RateLimit => &self.rate_limit,
+            Kind::RunEnded => &self.run_ended,
+            Kind::StagnationWarn => &self.stagnation_warn,
+            Kind::StagnationPause => &self.stagnation_pause,
+            Kind::StagnationAbort => &self.stagnation_abort,
+            Kind::BudgetSoon => &self.budget_soon,
+            Kind::TaskBlocked => &self.task_blocked,
+            Kind::TaskComplete => &self.task_complete,
+            Kind::TaskFailed => &self.task_failed,
         }
     }
 }
@@ -278,12 +311,6 @@ impl fmt::Display for Sink {
             Self::Command => "command",
             Self::Webhook => "webhook",
         })
-    }
-}
-
-impl Default for Where {
-    fn default() -> Self {
-        Self::All(true)
     }
 }
 

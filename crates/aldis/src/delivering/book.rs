@@ -1,7 +1,10 @@
 //! The durable side of a delivery: its state in parts, so that a step costs the same however many
 //! tasks there are.
 
-use aldis_core::machine::delivery::{Event, Outcome, Run as Whole, State, Task};
+use std::collections::BTreeMap;
+
+use aldis_core::machine::delivery::{Dispatch, Event, Outcome, Run as Whole, State, Task};
+use aldis_core::machine::run::Usage;
 use aldis_core::time::Timestamp;
 use aldis_store::{CommitError, Part, PartChange, Revision, Run, RunId, RunRecord, Step, Store};
 use serde::de::DeserializeOwned;
@@ -16,9 +19,10 @@ pub(crate) const NAME: &str = "delivery";
 const TRIES_MAX: usize = 32;
 /// Under which key it is kept how agents are started.
 const LAUNCH: &str = "launch";
-/// What the keys of tasks and of processes begin with.
+/// What the keys of tasks, of processes and of sessions begin with.
 const TASK: &str = "task/";
 const PROCESS: &str = "process/";
+const SESSION: &str = "session/";
 
 /// How a delivery began: the first event of its journal.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,6 +30,17 @@ const PROCESS: &str = "process/";
 pub(crate) struct Began<S> {
     /// What it was made of.
     pub(crate) start: S,
+}
+
+/// The last session that a role had about a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Session {
+    /// Whose it was.
+    pub(crate) agent: u64,
+    /// What the host calls it.
+    pub(crate) name: String,
+    /// What it had cost, in the host's words.
+    pub(crate) spent: Usage,
 }
 
 /// A delivery and its place in the store.
@@ -41,6 +56,8 @@ pub(crate) struct Book {
     pub(crate) launch: String,
     /// The processes of agents, by number, in the shell's own words.
     pub(crate) processes: Vec<(u64, String)>,
+    /// The last sessions of hosts, by task and role.
+    sessions: BTreeMap<String, Session>,
     /// Effects that were performed, and not yet recorded as such.
     done: Vec<String>,
 }
@@ -61,8 +78,9 @@ impl Book {
     ) -> Result<Self, DriverError> {
         let id = secret::run_id().map_err(DriverError::Random)?;
         let (project, done, fence) = (project.to_owned(), Vec::new(), None);
-        let (revision, processes) = (Revision(0), Vec::new());
-        let mut book = Self { id, project, revision, fence, state, launch, processes, done };
+        let (revision, processes, sessions) = (Revision(0), Vec::new(), BTreeMap::new());
+        let mut book =
+            Self { id, project, revision, fence, state, launch, processes, sessions, done };
         for _ in 0..TRIES_MAX {
             let mut step = book.step(now);
             step.events.push(stored::event(&Began { start }, None, now));
@@ -105,6 +123,7 @@ impl Book {
         let unreadable = |detail: String| DriverError::Unreadable { run: run.id.clone(), detail };
         let whole: Whole = stored::state(&run)?;
         let (mut tasks, mut processes, mut launch) = (Vec::new(), Vec::new(), String::new());
+        let mut sessions = BTreeMap::new();
         for Part { key, body } in parts {
             if key.starts_with(TASK) {
                 tasks.push(read::<Task>(&body).map_err(unreadable)?);
@@ -112,13 +131,15 @@ impl Book {
                 launch = read(&body).map_err(unreadable)?;
             } else if let Some(agent) = key.strip_prefix(PROCESS).and_then(|no| no.parse().ok()) {
                 processes.push((agent, read(&body).map_err(unreadable)?));
+            } else if key.starts_with(SESSION) {
+                sessions.insert(key, read(&body).map_err(unreadable)?);
             }
         }
         let state =
             State::from_parts(whole, tasks).map_err(|error| unreadable(error.to_string()))?;
         let Run { id, revision, record, .. } = run;
         let (project, fence, done) = (record.project, None, Vec::new());
-        Ok(Self { id, project, revision, fence, state, launch, processes, done })
+        Ok(Self { id, project, revision, fence, state, launch, processes, sessions, done })
     }
 
     /// Lets the machine take an event, and keeps what came of it.
@@ -168,8 +189,8 @@ impl Book {
         Ok(())
     }
 
-    /// Remembers the process of an agent, or that it has gone. Without this a crash of ours and of
-    /// its keeper at once would leave it running.
+    /// Remembers the process of an agent. Without this a crash of ours and of its keeper at once would
+    /// leave it running.
     ///
     /// # Errors
     ///
@@ -179,18 +200,51 @@ impl Book {
         store: &dyn Store,
         now: Timestamp,
         agent: u64,
-        identity: Option<String>,
+        identity: String,
     ) -> Result<(), DriverError> {
-        let key = format!("{PROCESS}{agent}");
+        self.change(store, now, &[set(&process_key(agent), &identity)])?;
+        self.processes.push((agent, identity));
+        Ok(())
+    }
+
+    /// Remembers that the process of an agent has gone, and the session of its host that can go on.
+    ///
+    /// # Errors
+    ///
+    /// As [`advance`](Self::advance).
+    pub(crate) fn note_gone(
+        &mut self,
+        store: &dyn Store,
+        now: Timestamp,
+        agent: u64,
+        session: Option<(&Dispatch, Session)>,
+    ) -> Result<(), DriverError> {
+        let mut changes = vec![PartChange::Clear { key: process_key(agent) }];
+        let session = session.map(|(dispatch, session)| (session_key(dispatch), session));
+        changes.extend(session.iter().map(|(key, session)| set(key, session)));
+        self.change(store, now, &changes)?;
         self.processes.retain(|(number, _)| *number != agent);
+        self.sessions.extend(session);
+        Ok(())
+    }
+
+    /// Returns the session that an agent is to go on with, if it is known.
+    pub(crate) fn session(&self, dispatch: &Dispatch) -> Option<&Session> {
+        let session = self.sessions.get(&session_key(dispatch));
+        session.filter(|session| Some(session.agent) == dispatch.resume)
+    }
+
+    /// Changes parts that are no business of the machine's.
+    fn change(
+        &mut self,
+        store: &dyn Store,
+        now: Timestamp,
+        changes: &[PartChange],
+    ) -> Result<(), DriverError> {
         for _ in 0..TRIES_MAX {
             let mut step = self.step(now);
-            step.parts.push(match &identity {
-                Some(identity) => set(&key, identity),
-                None => PartChange::Clear { key: key.clone() },
-            });
+            step.parts.extend_from_slice(changes);
             if self.commit(store, step)? {
-                self.processes.extend(identity.map(|identity| (agent, identity)));
                 return Ok(());
             }
             self.catch_up(store)?;
@@ -253,6 +307,16 @@ impl Book {
 /// Sorted by key, tasks are in the plan's order.
 fn task_key(no: usize) -> String {
     format!("{TASK}{no:08}")
+}
+
+fn process_key(agent: u64) -> String {
+    format!("{PROCESS}{agent}")
+}
+
+/// No role's name holds a slash, so keys differ whatever tasks are called.
+fn session_key(dispatch: &Dispatch) -> String {
+    let task = dispatch.task.as_deref().unwrap_or_default();
+    format!("{SESSION}{}/{task}", dispatch.role.as_str())
 }
 
 fn set(key: &str, value: &impl Serialize) -> PartChange {

@@ -11,9 +11,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::display;
 use crate::json;
+use crate::notices::Kind;
 use crate::paint::Paint;
 use crate::running::Manner;
-use crate::show::elapsed;
+use crate::show::{elapsed, spent};
 use crate::wire::run::LiveForm;
 
 /// How many tasks are shown at the bottom.
@@ -107,12 +108,20 @@ impl Board {
         self.stamped(now, &line);
     }
 
-    /// Draws the tasks that matter now.
-    pub(super) fn draw(&self, now: Timestamp, state: &State) {
+    /// Says to programs what others are told; people see the decision it comes from.
+    pub(super) fn notice(&mut self, now: Timestamp, kind: Kind, text: &str) {
+        if self.manner.json {
+            self.event(kind.as_str(), now, text);
+        }
+    }
+
+    /// Draws the tasks that matter now. Where a person is asked, the line they type on is the last
+    /// one.
+    pub(super) fn draw(&self, now: Timestamp, state: &State, asked: bool) {
         if self.bar.is_hidden() {
             return;
         }
-        self.bar.set_message(bottom(self.paint, now, state));
+        self.bar.set_message(if asked { String::new() } else { bottom(self.paint, now, state) });
         self.bar.tick();
     }
 
@@ -128,12 +137,17 @@ impl Board {
         };
         let what = self.paint.strong(ending.as_str().replace('_', " "));
         let line = format!(
-            "{mark} {what}: {} after {}\n  aldis tasks {run} · aldis why TASK · aldis log {run}",
+            "{mark} {what}: {} after {}{}\n  aldis tasks {run} · aldis why TASK · aldis log {run}",
             tally(state),
             elapsed(now.since(self.began)),
+            spent(state.run().spent).map(|spent| format!(", {spent}")).unwrap_or_default(),
             run = self.run
         );
         self.print(&line);
+        if ending.can_be_continued() {
+            let line = format!("  aldis deliver --continue {} goes on where it was", self.run);
+            self.print(&line);
+        }
     }
 
     /// Says that it waits for a human, and ends here.
@@ -220,11 +234,16 @@ pub(crate) fn row(paint: Paint, now: Timestamp, task: &Task, agent: Option<&Agen
     };
     let agent = agent
         .map(|agent| format!("{}  {}", agent.role.as_str(), elapsed(now.since(agent.started))));
+    let setback = task.setback.as_deref().map(|why| {
+        let why = format!("before: {}", display::excerpt(why, QUESTION_MAX));
+        format!("  {}", paint.dim(why))
+    });
     format!(
-        "{:<12} {:<TITLE_MAX$}  {status:<18} round {}  {}",
+        "{:<12} {:<TITLE_MAX$}  {status:<18} round {}  {}{}",
         display::line(&task.spec.id),
         display::excerpt(&task.spec.title, TITLE_MAX - 1),
         task.round,
-        agent.unwrap_or_default()
+        agent.unwrap_or_default(),
+        setback.unwrap_or_default()
     )
 }

@@ -1,10 +1,12 @@
 //! One agent of a delivery, from its start to its last word.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use aldis_core::machine::delivery::{Dispatch, Said as Reply};
 use aldis_core::machine::run::{Exit, Usage};
 use aldis_core::time::Timestamp;
+use aldis_core::transcript::Format;
 use aldis_core::transcript::facts::Fact;
 use aldis_core::{Finding, Rules, Token};
 
@@ -24,6 +26,12 @@ pub(super) struct Worker<'r> {
     pub(super) heard: Heard,
     /// When the machine was last told that it lives.
     pub(super) told: Duration,
+    /// Where it works.
+    pub(super) directory: PathBuf,
+    /// What of its cost the machine was told.
+    spent_told: Usage,
+    /// What the session that it goes on with had cost before.
+    spent_before: Usage,
     started: Started,
     ear: Ear<'r>,
     log: Logbook,
@@ -36,8 +44,10 @@ pub(super) struct Worker<'r> {
 pub(super) struct Heard {
     /// What it said last, or all it said where messages cannot be told apart.
     words: String,
-    /// What it has cost so far.
-    pub(super) spent: Usage,
+    /// What it has cost so far, in its host's words.
+    spent: Usage,
+    /// The name of its session, where its host has one.
+    session: Option<String>,
     /// Why its service refuses to work, and until when.
     limited: Option<(String, Option<Timestamp>)>,
     /// Why its host gave up.
@@ -46,6 +56,24 @@ pub(super) struct Heard {
     checkpoint: bool,
     /// Whether it did anything that nobody was told of.
     pub(super) stirred: bool,
+    /// Whether its work moved and nobody was told of it.
+    pub(super) worked: bool,
+    /// Whether its host said its last word: the process is about to end.
+    over: bool,
+    /// Whether its host waits for its service and nobody was told of it.
+    pub(super) waiting: bool,
+}
+
+/// The last of an agent.
+pub(super) struct Last {
+    /// How it ended.
+    pub(super) ended: Ended,
+    /// What it has cost that nobody was told of.
+    pub(super) unspoken: Usage,
+    /// What it has cost in all, in its host's words.
+    pub(super) spent: Usage,
+    /// The name of its session, where its host has one.
+    pub(super) session: Option<String>,
 }
 
 /// How an agent ended. Exhaustive: the two are told differently.
@@ -69,9 +97,29 @@ pub(super) enum Ended {
 }
 
 impl<'r> Worker<'r> {
-    pub(super) fn new(dispatch: Dispatch, started: Started, ear: Ear<'r>, log: Logbook) -> Self {
-        let (heard, told) = (Heard::default(), Duration::ZERO);
-        Self { dispatch, heard, told, started, ear, log, exit: None, closed: false }
+    /// `spent_before` is what the session that it goes on with had cost.
+    pub(super) fn new(
+        dispatch: Dispatch,
+        (started, directory): (Started, PathBuf),
+        ear: Ear<'r>,
+        log: Logbook,
+        spent_before: Usage,
+    ) -> Self {
+        let (heard, told, spent_told) = (Heard::default(), Duration::ZERO, Usage::default());
+        let (exit, closed) = (None, false);
+        Self {
+            dispatch,
+            heard,
+            told,
+            directory,
+            spent_told,
+            spent_before,
+            started,
+            ear,
+            log,
+            exit,
+            closed,
+        }
     }
 
     pub(super) fn identity(&self) -> &Identity {
@@ -104,7 +152,7 @@ impl<'r> Worker<'r> {
     }
 
     /// Asks it to stop, and ends it with everything it started after a time of grace.
-    pub(super) fn end(self, grace: Duration, now: Timestamp) -> Ended {
+    pub(super) fn end(self, grace: Duration, now: Timestamp) -> Last {
         let Self { mut heard, started, mut ear, mut log, exit, .. } = self;
         let Started { agent, prompt: _prompt } = started;
         let ended = agent.end_hearing(grace, |output| match output {
@@ -115,13 +163,44 @@ impl<'r> Worker<'r> {
             Output::Stderr(bytes) => log.write(&bytes),
             _ => {}
         });
+        let before = self.spent_before;
+        let before = if counts_sessions(ear.format()) { before } else { Usage::default() };
         ear.finish(now, &mut |said| heard.take(said));
         let last = ended.exit.map(|exit| Exit { code: exit.code, signal: exit.signal });
         let exit = exit.or(last).unwrap_or(Exit { code: None, signal: None });
-        match heard.limited {
+        let unspoken = less(less(heard.spent, before), self.spent_told);
+        let Heard { spent, session, .. } = heard;
+        let ended = match heard.limited {
             Some((what, until)) => Ended::Limited { what, until },
             None => Ended::Finished { exit, words: heard.words, refused: heard.refused },
+        };
+        Last { ended, unspoken, spent, session }
+    }
+
+    /// Returns what it has cost since this was last asked. Of one that is about to end nothing more is
+    /// said before its verdict: that counts before its price.
+    pub(super) fn take_spent(&mut self) -> Usage {
+        if self.heard.over {
+            return Usage::default();
         }
+        let counts = counts_sessions(self.ear.format());
+        let before = if counts { self.spent_before } else { Usage::default() };
+        let own = less(self.heard.spent, before);
+        let more = less(own, self.spent_told);
+        self.spent_told = own;
+        more
+    }
+}
+
+/// Whether a host's figures are those of its whole session, also of what went before.
+fn counts_sessions(format: Option<Format>) -> bool {
+    format == Some(Format::CodexExec)
+}
+
+fn less(all: Usage, part: Usage) -> Usage {
+    Usage {
+        tokens: all.tokens.saturating_sub(part.tokens),
+        micro_dollars: all.micro_dollars.saturating_sub(part.micro_dollars),
     }
 }
 
@@ -145,7 +224,11 @@ impl Heard {
             }
             Said::Fact(Fact::Limited { what, until }) => self.limited = Some((what, until)),
             Said::Fact(Fact::Failed { what }) => self.refused = Some(what),
-            Said::Text { .. } | Said::Fact(_) => {}
+            Said::Fact(Fact::Session(session)) => self.session = Some(session),
+            Said::Fact(Fact::Tool { .. }) => (self.worked, self.waiting) = (true, false),
+            Said::Fact(Fact::Retrying { .. }) => self.waiting = true,
+            Said::Fact(Fact::Ended { .. }) => self.over = true,
+            Said::Text { .. } => {}
         }
     }
 
@@ -159,8 +242,16 @@ impl Heard {
         }
     }
 
-    /// Returns what it said with a checkpoint that nobody was told of yet.
+    /// Returns the last checkpoint, if nobody was told of it yet. Where messages cannot be told apart,
+    /// the words hold the earlier ones too.
     pub(super) fn take_checkpoint(&mut self, rules: &Rules, token: &Token) -> Option<Reply> {
-        std::mem::take(&mut self.checkpoint).then(|| Reply::read(rules, token, &self.words))
+        if !std::mem::take(&mut self.checkpoint) {
+            return None;
+        }
+        let mut said = Reply::read(rules, token, &self.words);
+        let last = said.signals.iter().rposition(|signal| signal.name == CHECKPOINT)?;
+        said.signals.drain(..last);
+        said.signals.truncate(1);
+        Some(said)
     }
 }

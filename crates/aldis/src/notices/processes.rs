@@ -26,7 +26,7 @@ impl Deliver for Command {
         let mut process = Process::new("/bin/sh");
         process
             .args(["-c", &self.command])
-            .env("ALDIS_NOTICE", message.notice.as_str())
+            .env("ALDIS_NOTICE", message.kind.as_str())
             .env("ALDIS_TEXT", &message.text)
             .env("ALDIS_RUN", &message.run)
             .current_dir(&self.directory);
@@ -39,7 +39,7 @@ pub(super) struct Desktop;
 
 impl Deliver for Desktop {
     fn deliver(&self, message: &Message) -> Result<(), String> {
-        let title = format!("Aldis, {}: {}", message.project, message.notice.as_str());
+        let title = format!("Aldis, {}: {}", message.project, message.kind.as_str());
         if cfg!(target_os = "macos") {
             perform(osascript(&title, &message.text), "osascript")
         } else {

@@ -44,13 +44,13 @@ impl Stage {
     }
 }
 
-fn message(notice: Notice, text: &str) -> Message {
+fn message(kind: Kind, text: &str) -> Message {
     Message {
         id: "run1-5-0".to_owned(),
         at: Timestamp::from_millis(1_772_445_600_000),
         run: "run1".to_owned(),
         project: "shop".to_owned(),
-        notice,
+        kind,
         text: text.to_owned(),
     }
 }
@@ -110,7 +110,7 @@ fn webhooks_are_signed_and_tried_again_under_the_same_name() {
     let (address, requests) = receiver(&["503 Not Now", "200 OK"]);
     let notices = stage.notices(&webhook(&address));
     let key = format!("ghp_{}", "x".repeat(36));
-    notices.tell(&message(Notice::Question, &format!("keep {key}?\x1b[2J")));
+    notices.tell(&message(Kind::Question, &format!("keep {key}?\x1b[2J")));
     let first = requests.recv_timeout(Duration::from_secs(30)).unwrap();
     let second = requests.recv_timeout(Duration::from_secs(30)).unwrap();
     assert_eq!(notices.finish(), [""; 0]);
@@ -143,7 +143,7 @@ fn webhooks_follow_nobody_and_give_up() {
         let stage = Stage::new();
         let (address, requests) = receiver(answers);
         let notices = stage.notices(&webhook(&address));
-        notices.tell(&message(Notice::RunEnded, "done"));
+        notices.tell(&message(Kind::RunEnded, "done"));
         requests.recv_timeout(Duration::from_secs(30)).unwrap();
         assert_eq!(notices.finish(), [problem], "one attempt, one line");
     }
@@ -154,7 +154,7 @@ fn names_that_lead_here_are_refused_without_leave() {
     let stage = Stage::new();
     let text = "webhook = \"https://localhost:9/\"\nwebhook_secret_file = \"secret\"\n";
     let notices = stage.notices(text);
-    notices.tell(&message(Notice::RunEnded, "done"));
+    notices.tell(&message(Kind::RunEnded, "done"));
     let problems = notices.finish();
     assert!(problems[0].contains("allow it with `webhook_private = true`"), "{problems:?}");
 }
@@ -184,28 +184,28 @@ fn each_kind_of_notice_goes_where_it_is_wanted() {
     let text = "terminal = false\ncommand = \"echo $ALDIS_NOTICE $ALDIS_RUN $ALDIS_TEXT >> told\"\n\
         [notify.events]\nquestion = [\"desktop\"]\nrate_limit = false\nrun_ended = [\"command\", \"terminal\"]\n";
     let notices = stage.notices(text);
-    for notice in [Notice::Question, Notice::RateLimit, Notice::RunEnded, Notice::BudgetSoon] {
-        notices.tell(&message(notice, "$(id) `id` ; id"));
-        assert!(!notices.ring(notice), "the terminal is switched off");
+    for kind in [Kind::Question, Kind::RateLimit, Kind::RunEnded, Kind::BudgetSoon] {
+        notices.tell(&message(kind, "$(id) `id` ; id"));
+        assert!(!notices.ring(kind), "the terminal is switched off");
     }
     assert_eq!(notices.finish(), [""; 0]);
     let told = fs::read_to_string(stage.path("told")).unwrap();
     let said = "run1 $(id) `id` ; id";
     assert_eq!(told, format!("run_ended {said}\nbudget_soon {said}\n"));
     let usual = stage.notices("[notify.events]\nrate_limit = false\n");
-    assert!(usual.ring(Notice::Question) && !usual.ring(Notice::RateLimit));
+    assert!(usual.ring(Kind::Question) && !usual.ring(Kind::RateLimit));
 }
 
 #[test]
 fn what_fails_is_told_and_what_hangs_is_left() {
     let stage = Stage::new();
     let notices = stage.notices("command = \"exit 3\"\n");
-    notices.tell(&message(Notice::Question, "x"));
+    notices.tell(&message(Kind::Question, "x"));
     assert_eq!(notices.finish(), ["command: the command failed: exit status: 3"]);
 
     let notices = stage.notices("command = \"sleep 20\"\n");
     for _ in 0..QUEUE + 2 {
-        notices.tell(&message(Notice::Question, "x"));
+        notices.tell(&message(Kind::Question, "x"));
     }
     assert_eq!(
         notices.problems().last().unwrap(),

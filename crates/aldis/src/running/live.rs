@@ -17,7 +17,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::display;
 use crate::json;
 use crate::paint::Paint;
-use crate::show::elapsed;
+use crate::show::{elapsed, spent};
 use crate::wire::run::LiveForm;
 
 /// How wide the bar is.
@@ -220,7 +220,7 @@ impl Live {
         let count = state.iteration;
         let plural = if count == 1 { "" } else { "s" };
         let took = elapsed(Duration::from_millis(state.worked(now)));
-        let cost = cost(state).map(|cost| format!(", {cost}")).unwrap_or_default();
+        let cost = spent(state.cost()).map(|cost| format!(", {cost}")).unwrap_or_default();
         let what = self.paint.strong(what);
         let log = log.map(|log| format!(" · output in {}", display::line(&log.to_string_lossy())));
         let log = log.unwrap_or_default();
@@ -311,19 +311,9 @@ fn bottom(paint: Paint, now: Timestamp, state: &State) -> String {
         state.phase.as_deref().map(|phase| display::excerpt(phase, BAR)),
         state.progress.map(bar),
         Some(elapsed(Duration::from_millis(state.worked(now)))),
-        cost(state),
+        spent(state.cost()),
         status.map(|status| status.to_string()),
         level.map(|level| paint.warn(format!("stagnation: {}", level.as_str())).to_string()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
-}
-
-fn cost(state: &State) -> Option<String> {
-    let cost = state.cost();
-    let cents = cost.micro_dollars.div_ceil(10_000);
-    match (cost.tokens, cents) {
-        (0, 0) => None,
-        (tokens, 0) => Some(format!("{tokens} tokens")),
-        _ => Some(format!("${}.{:02}", cents / 100, cents % 100)),
-    }
 }

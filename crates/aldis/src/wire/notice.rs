@@ -35,7 +35,7 @@ impl NoticeBody {
     pub(crate) fn new(message: &Message) -> Self {
         Self {
             v: 1,
-            kind: message.notice.as_str().to_owned(),
+            kind: message.kind.as_str().to_owned(),
             timestamp: message.at.to_string(),
             data: NoticeData {
                 run: message.run.clone(),

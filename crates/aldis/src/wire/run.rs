@@ -68,10 +68,10 @@ pub struct RunForm {
     /// The percentage that a supervised agent says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<u8>,
-    /// What a supervised run has cost in tokens.
+    /// What a supervised run or a delivery has cost in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// What a supervised run has cost, in millionths of a dollar.
+    /// What a supervised run or a delivery has cost, in millionths of a dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_dollars: Option<u64>,
     /// The question that waits for an answer.
@@ -236,8 +236,8 @@ impl RunForm {
             last_error: None,
             status: Some(if whole.ending.is_some() { "ended" } else { status }.to_owned()),
             progress: None,
-            tokens: None,
-            micro_dollars: None,
+            tokens: Some(whole.spent.tokens),
+            micro_dollars: Some(whole.spent.micro_dollars),
             question: whole
                 .questions
                 .iter()

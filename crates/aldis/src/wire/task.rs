@@ -37,6 +37,8 @@ pub struct TaskLine {
     pub progress: Option<String>,
     /// The question that it waits for.
     pub question: Option<String>,
+    /// Why the last agent brought nothing (a crash, a timeout, stagnation), until one brings something.
+    pub setback: Option<String>,
 }
 
 impl TaskLine {
@@ -60,6 +62,7 @@ impl TaskLine {
             since: agent.map(|agent| agent.started.to_string()),
             progress: task.progress.clone(),
             question,
+            setback: task.setback.clone(),
         }
     }
 }

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::signal::Role;
 use crate::machine::phases::TokenPolicy;
+use crate::machine::stagnation;
+
+/// How often signs of life are worth telling, where no limit is shorter.
+const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// The limits of a delivery. Every one is finite, and none may be 0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +64,17 @@ pub struct Config {
     pub experts: BTreeMap<String, String>,
     /// What is done about run tokens.
     pub token: TokenPolicy,
+    /// Tokens that all agents together may use, as far as their hosts tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// Millionths of a dollar that they may cost, as far as their hosts tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_micro_dollars: Option<u64>,
+    /// Seconds that agents may work in all. Time in which none does is not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_time: Option<u64>,
+    /// When the work of an agent is thought not to move. Nobody is watched unless it is enabled.
+    pub stagnation: stagnation::Config,
 }
 
 impl Default for Config {
@@ -89,6 +104,10 @@ impl Default for Config {
             environments: Vec::new(),
             experts: BTreeMap::new(),
             token: TokenPolicy::default(),
+            max_tokens: None,
+            max_micro_dollars: None,
+            max_time: None,
+            stagnation: stagnation::Config::default(),
         }
     }
 }
@@ -145,11 +164,26 @@ impl Config {
             ("timeouts.expert", expert),
             ("timeouts.planner", planner),
         ];
+        let budgets = [
+            ("max_tokens", self.max_tokens),
+            ("max_micro_dollars", self.max_micro_dollars),
+            ("max_time", self.max_time),
+        ];
+        let budgets = budgets.into_iter().filter_map(|(key, value)| Some((key, value?)));
         let counts = counts.into_iter().map(|(key, value)| (key, u64::from(value)));
-        match counts.chain(spans).find(|(_, value)| *value == 0) {
+        match counts.chain(spans).chain(budgets).find(|(_, value)| *value == 0) {
             Some((key, _)) => Err(ConfigError { key }),
             None => Ok(()),
         }
+    }
+
+    /// Returns how often whoever watches an agent should say that it lives or works: often enough
+    /// for every limit that goes by it, and no oftener, because each time is a step that is kept.
+    pub fn tell_every(&self) -> Duration {
+        let stagnation::Config { enabled, warn_timeout, pause_timeout, .. } = self.stagnation;
+        let watched = [warn_timeout, pause_timeout].into_iter().filter(|span| enabled && *span > 0);
+        let shortest = watched.chain([self.checkpoint_every]).min().unwrap_or(u64::MAX);
+        TELL_EVERY.min(Duration::from_millis(shortest.saturating_mul(1_000) / 3))
     }
 
     /// Returns how long an agent of this role may take.

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::config::Config;
 use super::run::Ending;
 use super::signal::{DIALECT, Role};
-use crate::machine::run::Exit;
+use crate::machine::run::{Exit, Usage};
 use crate::message::Origin;
 use crate::scan::{Rules, Token, scan_with};
 use crate::signal::{Fields, Finding, NearMiss, Reason, Signal};
@@ -42,10 +43,29 @@ pub enum Event {
         #[serde(flatten)]
         said: Said,
     },
-    /// An agent showed a sign of life. Once a minute is enough.
+    /// An agent showed a sign of life. [`Config::tell_every`] says how often that is worth telling.
     Active {
         /// Which.
         agent: u64,
+    },
+    /// An agent's work moved: it used a tool, or changed files. A sign of life too.
+    Worked {
+        /// Which.
+        agent: u64,
+    },
+    /// An agent's host waits for its service by itself. Until it works again, that is no stagnation.
+    Waiting {
+        /// Which.
+        agent: u64,
+    },
+    /// What an agent has cost since this was last said of it, by its host's own figures. Also counted
+    /// when the agent or the whole delivery has ended: it was spent.
+    Spent {
+        /// Which.
+        agent: u64,
+        /// How much more.
+        #[serde(flatten)]
+        usage: Usage,
     },
     /// The service refuses to work for an agent for now; it is started again after that.
     Limited {
@@ -53,13 +73,6 @@ pub enum Event {
         agent: u64,
         /// When it will be started again.
         until: Timestamp,
-    },
-    /// A limit of the whole delivery is reached.
-    UsedUp {
-        /// What it ends with.
-        ending: Ending,
-        /// Which limit, in words.
-        what: String,
     },
     /// Time passed.
     Tick,
@@ -96,6 +109,19 @@ pub enum Event {
         /// By what means, for the journal.
         by: String,
     },
+    /// A human wants a delivery to go on that was cut off or [can be
+    /// continued](super::Ending::can_be_continued), with these limits.
+    Reopen {
+        /// The limits; checked.
+        config: Box<Config>,
+    },
+}
+
+impl Event {
+    /// Returns whether it means anything when the delivery is over.
+    pub(super) fn counts_after_the_end(&self) -> bool {
+        matches!(self, Self::Spent { .. } | Self::Reopen { .. })
+    }
 }
 
 /// What a reply holds.
@@ -317,6 +343,8 @@ pub enum Level {
 pub enum Notice {
     /// An agent was replaced because it said nothing that can be understood.
     AgentSignalFailure,
+    /// Two thirds of a budget are used.
+    BudgetSoon,
     /// Somebody needs a file that somebody else has.
     FileConflict,
     /// An expert was left out because its file is missing.
@@ -325,6 +353,8 @@ pub enum Notice {
     LateSignalIgnored,
     /// A human is asked.
     Question,
+    /// The service refuses to work for an agent for now.
+    RateLimit,
     /// The limit of attempts to repair what all tasks need is reached.
     RemediationExhausted,
     /// What all tasks need is broken.
@@ -333,6 +363,12 @@ pub enum Notice {
     RemediationEnded,
     /// The delivery is over.
     RunEnded,
+    /// An agent was ended because its work did not move.
+    StagnationAbort,
+    /// The work of an agent does not move.
+    StagnationWarn,
+    /// A task was set aside because its developer lacks something.
+    TaskBlocked,
     /// A task is complete.
     TaskComplete,
     /// A task was given up.

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use super::config::Config;
 use super::event::{Dispatch, Effect};
 use super::run::{Agent, Ending, Stage, Work};
 use super::signal::Role;
 use super::state::{Out, State, decision};
 use super::task::{Status, Wait};
 use super::{human, locks, prompts};
+use crate::machine::Decision;
+use crate::machine::stagnation::Monitor;
 
 /// The work may begin.
 pub(super) fn begin(state: &mut State, out: &mut Out) {
@@ -38,13 +41,37 @@ pub(super) fn recovered(state: &mut State, out: &mut Out) {
     if state.run.stage == Stage::Ready {
         return begin(state, out);
     }
+    let decision = decision("recover", "Went on after a crash")
+        .because("the coordinator was gone and is back");
+    start_again(state, out, decision);
+}
+
+/// Goes on because a human wants it, with other limits.
+pub(super) fn reopened(state: &mut State, out: &mut Out, config: &Config) {
+    if state.run.ending.is_some_and(|ending| !ending.can_be_continued()) {
+        return;
+    }
+    let ended = state.run.ending.take();
+    state.run.agents.append(&mut state.run.left);
+    state.run.config = config.clone();
+    (state.run.paused, state.run.warned_of_budget) = (false, false);
+    if state.run.stage == Stage::Ready {
+        return begin(state, out);
+    }
+    let because = match ended {
+        Some(ending) => format!("a human asked for it; it had ended ({})", ending.as_str()),
+        None => "a human asked for it, with other limits".to_owned(),
+    };
+    let decision = decision("reopen", "Went on with the delivery").because(because);
+    start_again(state, out, decision);
+}
+
+/// Starts the agents again that are gone.
+fn start_again(state: &mut State, out: &mut Out, decision: Decision) {
     // Whoever kept the old wake-up may be gone too.
     state.run.wake = None;
     let lost: BTreeMap<u64, Agent> = std::mem::take(&mut state.run.agents);
-    let decision = decision("recover", "Went on after a crash")
-        .because("the coordinator was gone and is back")
-        .next(format!("{} agents are started again", lost.len()));
-    out.decided(None, decision);
+    out.decided(None, decision.next(format!("{} agents are started again", lost.len())));
     // What was being done for tasks and experts was lost too; doing it twice does no harm.
     let merges = state.index.merging().map(|no| state.at(no).spec.id.clone());
     out.effects.extend(merges.map(|task| Effect::Merge { task }));
@@ -209,7 +236,9 @@ fn dispatch_planner(state: &mut State, out: &mut Out) {
 fn enlist(state: &mut State, out: &mut Out, role: Role, work: Work) -> u64 {
     state.run.agents_ever += 1;
     let (started, seen) = (out.now, out.now);
-    let agent = Agent { role, work, started, seen, misses: 0, asked: None };
+    let watched = &state.run.config.stagnation;
+    let monitor = watched.enabled.then(|| Monitor::new(out.now, watched.clone()));
+    let agent = Agent { role, work, started, seen, misses: 0, asked: None, monitor };
     state.run.agents.insert(state.run.agents_ever, agent);
     out.run_changed = true;
     state.run.agents_ever

@@ -142,18 +142,11 @@ pub(super) fn paused(state: &mut State, out: &mut Out, pause: bool) {
     out.decided(None, decision(rule, summary).because("a human said so").next(next));
 }
 
-/// A limit of the whole delivery is reached.
-pub(super) fn used_up(state: &mut State, out: &mut Out, ending: Ending, what: &str) {
-    let decision = decision("used-up", format!("Ends the delivery: {}", ending.as_str()))
-        .because(what)
-        .next("deliver the rest with a higher limit");
-    out.decided(None, decision);
-    state.end(out, ending);
-}
-
 /// A human wants it to end.
 pub(super) fn aborted(state: &mut State, out: &mut Out, by: &str) {
-    let decision = decision("abort", "Ended the delivery").because(format!("a human did, by {by}"));
+    let decision = decision("abort", "Ended the delivery")
+        .because(format!("a human did, by {by}"))
+        .next("`aldis deliver --continue` goes on where it was");
     out.decided(None, decision);
     state.end(out, Ending::Aborted);
 }

@@ -5,7 +5,7 @@ use super::run::{Agent, Asked, Work};
 use super::signal::{Kind, Subject};
 use super::state::{Out, State, decision};
 use super::task::{field, told};
-use super::{expert, fill, prompts, remedy, work};
+use super::{expert, fill, prompts, remedy, watch, work};
 use crate::machine::run::Exit;
 use crate::machine::{Evidence, Refusal};
 
@@ -18,6 +18,8 @@ pub(super) enum Failure {
     TimedOut,
     /// It showed no sign of life.
     Stalled,
+    /// Its work did not move; why that is thought.
+    Stagnated(String),
     /// It said nothing that can be understood.
     Unknown(Said),
     /// It said only what it may not say, or nothing that counts.
@@ -107,6 +109,7 @@ pub(super) fn heard(state: &mut State, out: &mut Out, no: u64, said: &Said) {
             let text = prompts::resend();
             out.effects.push(Effect::Request { agent: no, request: Request::Resend, text });
         }
+        watch::reported(state, out, no, &told(&word.heard.fields));
     }
     let checkpoint = |refused: &&Refused| refused.name == Kind::Checkpoint.name();
     refused.iter().filter(checkpoint).for_each(|refused| record(state, out, &agent, refused));
@@ -259,6 +262,7 @@ pub(super) fn in_words(failure: &Failure) -> String {
         Failure::Crashed(_) => "crashed".to_owned(),
         Failure::TimedOut => "took too long".to_owned(),
         Failure::Stalled => "showed no sign of life".to_owned(),
+        Failure::Stagnated(why) => format!("was ended because its work did not move: {why}"),
         Failure::Unknown(_) => "said nothing that can be understood".to_owned(),
         Failure::Refused(refused) => {
             let words = refused.iter().map(|it| format!("{} ({}: {})", it.name, it.code, it.why));

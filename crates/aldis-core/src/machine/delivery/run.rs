@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::config::Config;
 use super::signal::Role;
 use super::task::Note;
+use crate::machine::run::Usage;
+use crate::machine::stagnation::Monitor;
 use crate::time::Timestamp;
 
 /// How a delivery ended. The names are stable.
@@ -37,6 +39,15 @@ impl Ending {
             Self::OverBudget => "over_budget",
             Self::TimedOut => "timed_out",
             Self::Aborted => "aborted",
+        }
+    }
+
+    /// Returns whether a delivery that ended so can go on. Where tasks or the repair were given up, a
+    /// human has decided against that.
+    pub fn can_be_continued(self) -> bool {
+        match self {
+            Self::OverBudget | Self::TimedOut | Self::Aborted => true,
+            Self::Complete | Self::Failed | Self::Halted => false,
         }
     }
 
@@ -90,6 +101,9 @@ pub struct Agent {
     /// What it was asked for and has not answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
+    /// Whether its work moves, where that is watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monitor: Option<Monitor>,
 }
 
 /// A sign of life that an agent was asked for.
@@ -245,4 +259,37 @@ pub struct Run {
     /// When the next tick was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake: Option<Timestamp>,
+    /// What all agents have cost.
+    #[serde(default)]
+    pub spent: Usage,
+    /// Whether it was said that a budget is nearly used.
+    #[serde(default)]
+    pub warned_of_budget: bool,
+    /// Milliseconds that agents worked, as they were last counted.
+    #[serde(default)]
+    pub worked: u64,
+    /// When they were: whenever it changed who works. Between two such moments time only adds up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_at: Option<Timestamp>,
+    /// The agents that were at work when it ended, for when it goes on.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left: BTreeMap<u64, Agent>,
+}
+
+impl Run {
+    /// Returns how many milliseconds agents have worked by now. Nobody works while all wait for
+    /// their service.
+    pub(super) fn worked_by(&self, now: Timestamp) -> u64 {
+        let (Some(earliest), Some(counted_at)) = (self.earliest_seen(), self.counted_at) else {
+            return self.worked;
+        };
+        let more = now.since(earliest.max(counted_at)).as_millis();
+        self.worked.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
+    }
+
+    /// Returns the earliest time at which an agent was seen. It lies ahead where all wait for their
+    /// service.
+    pub(super) fn earliest_seen(&self) -> Option<Timestamp> {
+        self.agents.values().map(|agent| agent.seen).min()
+    }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::budget::Limit;
 use super::config::Config;
 use super::event::{Effect, Event, Level, Notice};
 use super::index::Index;
@@ -15,8 +16,9 @@ use super::plan::Plan;
 use super::run::{About, Agent, Ending, Run, Stage, Work};
 use super::signal::Role;
 use super::task::{Status, Task, Wait};
-use super::{fill, human, judge, locks, watch};
+use super::{budget, fill, human, judge, locks, watch};
 use crate::machine::phases::TokenPolicy;
+use crate::machine::run::Usage;
 use crate::machine::{Decision, Evidence};
 use crate::scan::Token;
 use crate::time::Timestamp;
@@ -91,6 +93,8 @@ impl Outcome {
 #[derive(Debug)]
 pub(super) struct Out {
     pub(super) now: Timestamp,
+    /// Milliseconds that agents have worked by now.
+    pub(super) worked: u64,
     pub(super) effects: Vec<Effect>,
     decisions: Vec<Noted>,
     pub(super) run_changed: bool,
@@ -164,6 +168,11 @@ impl State {
             candidates: BTreeMap::new(),
             remediation: None,
             wake: None,
+            spent: Usage::default(),
+            warned_of_budget: false,
+            worked: 0,
+            counted_at: None,
+            left: BTreeMap::new(),
         };
         Self { run, index: Index::new(&tasks), tasks }
     }
@@ -174,10 +183,11 @@ impl State {
     ///
     /// [`PartsError`] if the run names a task that is not there.
     pub fn from_parts(run: Run, tasks: Vec<Task>) -> Result<Self, PartsError> {
-        let of_agents = run.agents.values().filter_map(|agent| match agent.work {
-            Work::Task { task } => Some(task),
-            Work::Infrastructure | Work::Request { .. } | Work::Plan => None,
-        });
+        let of_agents =
+            run.agents.values().chain(run.left.values()).filter_map(|agent| match agent.work {
+                Work::Task { task } => Some(task),
+                Work::Infrastructure | Work::Request { .. } | Work::Plan => None,
+            });
         let of_questions = run.questions.values().filter_map(|question| match question.about {
             About::Task { task } | About::Expansion { task } => Some(task),
             About::Infrastructure { .. } | About::Exhausted => None,
@@ -193,13 +203,24 @@ impl State {
 
     /// Takes one event.
     pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
-        let mut out = Out { now, effects: Vec::new(), decisions: Vec::new(), run_changed: false };
-        if self.run.ending.is_none() {
+        // Time in which nobody coordinated was nobody's work.
+        let away = matches!(event, Event::Recovered | Event::Reopen { .. });
+        let earliest = self.run.earliest_seen();
+        let worked = if away { self.run.worked } else { self.run.worked_by(now) };
+        let (effects, decisions) = (Vec::new(), Vec::new());
+        let mut out = Out { now, worked, effects, decisions, run_changed: false };
+        if self.run.ending.is_none() || event.counts_after_the_end() {
             self.take(&mut out, event);
-            if self.run.ending.is_none() {
-                fill::fill(self, &mut out);
-                watch::arm(self, &mut out);
-            }
+        }
+        if self.run.ending.is_none() {
+            budget::heed(self, &mut out);
+        }
+        if self.run.ending.is_none() {
+            fill::fill(self, &mut out);
+            watch::arm(self, &mut out);
+        }
+        if self.run.earliest_seen() != earliest {
+            (self.run.worked, self.run.counted_at) = (worked, Some(now));
         }
         let changed = std::mem::take(&mut self.index.changed);
         let Out { effects, decisions, run_changed, .. } = out;
@@ -216,7 +237,9 @@ impl State {
             Event::Heard { agent, said } => judge::heard(self, out, *agent, said),
             Event::Active { agent } => watch::active(self, out, *agent),
             Event::Limited { agent, until } => watch::limited(self, out, *agent, *until),
-            Event::UsedUp { ending, what } => human::used_up(self, out, *ending, what),
+            Event::Worked { agent } => watch::worked(self, out, *agent),
+            Event::Waiting { agent } => watch::waiting(self, out, *agent),
+            Event::Spent { usage, .. } => budget::spent(self, out, *usage),
             Event::Tick => watch::tick(self, out),
             Event::Answer { id, text } => human::answered(self, out, id, text),
             Event::Merged { task, ok, detail } => locks::merged(self, out, task, *ok, detail),
@@ -226,6 +249,7 @@ impl State {
             Event::Pause => human::paused(self, out, true),
             Event::Resume => human::paused(self, out, false),
             Event::Abort { by } => human::aborted(self, out, by),
+            Event::Reopen { config } => fill::reopened(self, out, config),
         }
     }
 
@@ -252,6 +276,11 @@ impl State {
     /// Returns how the delivery ended, if it has.
     pub fn ending(&self) -> Option<Ending> {
         self.run.ending
+    }
+
+    /// Returns the limit of these that would end the delivery at once if it went on with them.
+    pub fn reached(&self, config: &Config) -> Option<Limit> {
+        budget::reached(&self.run, config, self.run.worked)
     }
 
     /// Returns how many tasks there are in each status.
@@ -318,7 +347,10 @@ impl State {
     /// Ends the delivery, and every agent with it.
     pub(super) fn end(&mut self, out: &mut Out, ending: Ending) {
         let agents = std::mem::take(&mut self.run.agents);
-        out.effects.extend(agents.into_keys().map(|agent| Effect::End { agent }));
+        out.effects.extend(agents.keys().map(|agent| Effect::End { agent: *agent }));
+        if ending.can_be_continued() {
+            self.run.left = agents;
+        }
         self.run.ending = Some(ending);
         self.run.wake = None;
         let level = if ending == Ending::Complete { Level::Info } else { Level::Warning };

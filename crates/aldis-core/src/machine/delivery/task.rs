@@ -214,6 +214,12 @@ pub struct Task {
     /// The agent whose session goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<u64>,
+    /// The developer that handed the work over last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub developer: Option<u64>,
+    /// Why the last agent brought nothing, until one brings something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setback: Option<String>,
     /// How far the work has come, in the developer's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
@@ -260,6 +266,8 @@ impl Task {
             holds: BTreeSet::new(),
             ledger: Ledger::default(),
             resume: None,
+            developer: None,
+            setback: None,
             progress: None,
             reviewed_by: None,
             audited_by: None,

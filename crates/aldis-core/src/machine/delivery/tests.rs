@@ -1,5 +1,6 @@
 //! The delivery machine against its specification.
 
+mod budgets;
 mod cases;
 mod experts;
 mod files;
@@ -12,6 +13,7 @@ mod plans;
 mod prompts;
 mod properties;
 mod repair;
+mod stagnation;
 mod stored;
 mod way;
 
@@ -160,6 +162,15 @@ impl Scene {
         let started = self.dispatches();
         let [dispatch] = started[..] else { panic!("{:#?}", self.outcome) };
         dispatch
+    }
+
+    /// When a tick was asked for by the last event.
+    fn woken(&self) -> Option<Timestamp> {
+        let wake = |effect: &Effect| match effect {
+            Effect::Wake { at } => Some(*at),
+            _ => None,
+        };
+        self.outcome.effects.iter().find_map(wake)
     }
 
     fn rules(&self) -> Vec<&str> {

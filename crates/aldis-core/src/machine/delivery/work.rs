@@ -13,7 +13,8 @@ use crate::machine::Evidence;
 
 /// A signal of the agent at work counts.
 pub(super) fn took(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
-    state.at_mut(no).counters.unknown = 0;
+    let task = state.at_mut(no);
+    (task.counters.unknown, task.setback) = (0, None);
     match word.kind {
         Kind::ReadyForReview => handed_over(state, out, no, word),
         Kind::TaskIncomplete => incomplete(state, out, no, word),
@@ -83,6 +84,7 @@ fn handed_over(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
     task.round += 1;
     task.notes.clear();
     (task.reviewed_by, task.audited_by, task.resume) = (None, None, None);
+    task.developer = Some(word.agent);
     state.queue(no, Role::Critic);
     let decision = decision("ready", "Handed the work to the critic")
         .because("the developer says that it is ready")
@@ -206,7 +208,9 @@ fn rework(state: &mut State, out: &mut Out, no: usize, word: Word<'_>, by: Role)
     };
     *failures += 1;
     let failures = *failures;
-    (task.reviewed_by, task.audited_by, task.resume) = (None, None, None);
+    (task.reviewed_by, task.audited_by) = (None, None);
+    // Whoever did the work knows it best. Reviewers always look with fresh eyes.
+    task.resume = task.developer;
     task.notes.clear();
     let about = format!("The {} refused the work and says:", by.spoken());
     task.note(about, &told(fields));
@@ -245,6 +249,8 @@ fn incomplete(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
         return human::ask_about(state, out, no, &why, &text, Some(seen));
     }
     state.set_wait(no, Wait::Change);
+    let lacks = gist(word.heard, &["needed", "blocker"]);
+    out.notice((Notice::TaskBlocked, Level::Warning), Some(state.at(no)), lacks);
     let decision = decision("incomplete", "Set the task aside")
         .because("the developer lacks something")
         .seen([seen])
@@ -316,11 +322,12 @@ pub(super) fn apply(state: &mut State, no: usize, expansion: Expansion) {
 /// The agent of a task brought nothing.
 pub(super) fn failed(state: &mut State, out: &mut Out, no: usize, agent: u64, it: Failure) {
     match it {
-        Failure::Crashed(_) | Failure::TimedOut | Failure::Stalled => {
+        Failure::Crashed(_) | Failure::TimedOut | Failure::Stalled | Failure::Stagnated(_) => {
+            let rule = if matches!(it, Failure::Stagnated(_)) { "stagnation" } else { "timeout" };
             state.at_mut(no).resume = None;
             let words = in_words(&it);
             let because = format!("the {} {words}", state.at(no).role.spoken());
-            timed_out(state, out, no, "timeout", &because);
+            timed_out(state, out, no, rule, &because);
         }
         Failure::Refused(refused) => {
             let words = in_words(&Failure::Refused(refused.clone()));
@@ -421,6 +428,7 @@ fn timed_out(state: &mut State, out: &mut Out, no: usize, rule: &str, because: &
     let task = state.at_mut(no);
     task.counters.timeouts += 1;
     let times = task.counters.timeouts;
+    task.setback = Some(because.to_owned());
     task.note(
         format!("The agent before you brought nothing: {because}. Look at what it left behind."),
         "",

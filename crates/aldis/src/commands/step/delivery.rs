@@ -35,6 +35,9 @@ pub(super) fn take(state: &mut State, line: &str) -> Result<DeliveryStepForm, St
     }
     let event: Event =
         serde_json::from_value(Value::Object(members)).map_err(|error| error.to_string())?;
+    if let Event::Reopen { config } = &event {
+        config.check().map_err(|error| error.to_string())?;
+    }
     let outcome = state.on_event(at, &event);
     Ok(DeliveryStepForm::new(at, &outcome, state))
 }

@@ -185,21 +185,14 @@ fn signs_of_life_are_asked_for_and_three_misses_are_a_stall() {
 #[test]
 fn wake_ups_come_when_something_is_due() {
     let mut scene = Scene::one(|_| {});
-    let woken = |scene: &Scene| {
-        let wake = |effect: &Effect| match effect {
-            Effect::Wake { at } => Some(*at),
-            _ => None,
-        };
-        scene.outcome.effects.iter().find_map(wake)
-    };
-    assert_eq!(woken(&scene), Some(at(301)), "a sign of life is due after five minutes");
+    assert_eq!(scene.woken(), Some(at(301)), "a sign of life is due after five minutes");
     let agent = scene.only_agent().0;
     scene.waits(100);
     scene.happens(&Event::Active { agent });
-    assert_eq!(woken(&scene), None, "the one that is set is early enough");
+    assert_eq!(scene.woken(), None, "the one that is set is early enough");
     scene.seconds = 300;
     scene.happens(&Event::Tick);
-    assert_eq!(woken(&scene), Some(at(402)), "five minutes after the sign of life");
+    assert_eq!(scene.woken(), Some(at(402)), "five minutes after the sign of life");
 }
 
 #[test]

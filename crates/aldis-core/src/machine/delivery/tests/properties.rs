@@ -4,13 +4,15 @@ use proptest::prelude::*;
 
 use super::pairs::well_formed;
 use super::*;
+use crate::machine::run::Usage;
+use crate::machine::stagnation;
 
 /// One thing that could happen, chosen by number.
 fn event(state: &State, choice: (u8, u8, u8)) -> Event {
-    let (what, who, which) = (choice.0 % 20, usize::from(choice.1), usize::from(choice.2));
+    let (what, who, which) = (choice.0 % 24, usize::from(choice.1), usize::from(choice.2));
     let agents: Vec<u64> = state.run.agents.keys().copied().collect();
     let agent = match agents.get(who % agents.len().max(1)) {
-        Some(agent) if what != 19 => *agent,
+        Some(agent) if what != 23 => *agent,
         _ => u64::from(choice.1),
     };
     let kind = Kind::ALL[which % Kind::ALL.len()];
@@ -43,8 +45,22 @@ fn event(state: &State, choice: (u8, u8, u8)) -> Event {
                 Event::Resume
             }
         }
+        19 => Event::Worked { agent },
+        20 => Event::Waiting { agent },
+        21 => {
+            let usage = Usage { tokens: u64::from(choice.2), micro_dollars: 0 };
+            Event::Spent { agent, usage }
+        }
+        22 if which % 4 == 0 => Event::Abort { by: "x".to_owned() },
+        22 => Event::Reopen { config: Box::new(roomy(&state.run)) },
         _ => Event::Merged { task: "a".into(), ok: which % 2 == 0, detail: String::new() },
     }
+}
+
+/// The limits of a run, none of which is reached.
+fn roomy(run: &Run) -> Config {
+    let max_tokens = run.config.max_tokens.map(|_| run.spent.tokens + 2_000);
+    Config { max_tokens, max_time: None, ..run.config.clone() }
 }
 
 fn started(flags: u8) -> Start {
@@ -61,6 +77,11 @@ fn started(flags: u8) -> Start {
         worktrees: flags & 16 != 0,
         requests: flags & 32 != 0,
         dispatch_limit: 12,
+        max_tokens: (flags & 64 != 0).then_some(2_000),
+        stagnation: stagnation::Config {
+            enabled: flags & 128 != 0,
+            ..stagnation::Config::supervised()
+        },
         ..Config::default()
     };
     config.experts.insert("crypto".to_owned(), String::new());
@@ -70,11 +91,13 @@ fn started(flags: u8) -> Start {
 /// Answers every question and lets every agent do its duty; the run must end.
 fn calm(state: &mut State, mut seconds: i64) {
     for _ in 0..500 {
-        if state.ending().is_some() {
+        if state.ending().is_some_and(|ending| !ending.can_be_continued()) {
             return;
         }
         seconds += 1;
-        let event = if let Some(id) = state.run.questions.keys().next() {
+        let event = if state.ending().is_some() {
+            Event::Reopen { config: Box::new(roomy(&state.run)) }
+        } else if let Some(id) = state.run.questions.keys().next() {
             Event::Answer { id: id.clone(), text: "go on".to_owned() }
         } else if let Some((agent, live)) = state.run.agents.iter().next() {
             let id = match &live.work {

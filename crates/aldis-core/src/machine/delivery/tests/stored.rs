@@ -1,6 +1,7 @@
 //! The stored form: parts that fit together again, and steps that touch few of them.
 
 use super::*;
+use crate::machine::run::Usage;
 
 #[test]
 fn parts_fit_together_again() {
@@ -57,6 +58,9 @@ fn events_survive_their_stored_form() {
         Event::Finished { agent: 1, exit: None, said: said.clone() },
         Event::Heard { agent: 2, said },
         Event::Answer { id: "q1".into(), text: "x".into() },
+        Event::Spent { agent: 3, usage: Usage { tokens: u64::MAX, micro_dollars: 1 } },
+        Event::Worked { agent: 4 },
+        Event::Reopen { config: Box::new(Config { max_time: Some(7), ..Config::default() }) },
         Event::Merged { task: "a".into(), ok: false, detail: "x".into() },
     ] {
         let text = serde_json::to_string(&event).unwrap();

@@ -173,3 +173,20 @@ fn the_matrix_is_demanded_where_it_is_configured() {
     let scene = audit("- unit: PASS (Mac)\n- unit (CI): PASS\n");
     assert_eq!(scene.state.ending(), Some(Ending::Complete));
 }
+
+#[test]
+fn a_developer_goes_on_with_its_own_session() {
+    let mut scene = Scene::one(|_| {});
+    let developer = scene.only_agent().0;
+    scene.says("READY_FOR_REVIEW: task-1");
+    assert_eq!(scene.started().resume, None);
+    scene.says("REVIEW_FAILED: task-1\nIssues Found:\n- a.rs:1: wrong");
+    assert_eq!((scene.started().role, scene.started().resume), (Role::Developer, Some(developer)));
+    scene.says("READY_FOR_REVIEW: task-1");
+    assert_eq!(scene.started().resume, None, "a critic looks with fresh eyes");
+    scene.says("REVIEW_PASSED: task-1");
+    scene.says("AUDIT_FAILED: task-1\nFailed Criteria:\n- the tests pass");
+    assert_eq!(scene.started().resume, Some(developer + 2));
+    scene.crashes(scene.only_agent().0);
+    assert_eq!(scene.started().resume, None, "what crashed is not trusted again");
+}
