@@ -60,17 +60,32 @@ impl Watched {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Changes the size of the terminal, as a window does that is dragged.
+    fn resize(&self, rows: u16, columns: u16) {
+        let mut parser = self.screen.lock().unwrap();
+        parser.screen_mut().set_size(side_of(rows), side_of(columns));
+        let size =
+            rustix::termios::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&self.line, size).unwrap();
+    }
+
     /// Looks at the screen until it shows all of these.
     #[track_caller]
     fn wait_for(&self, wanted: &[&str]) {
+        let all = |text: &str| wanted.iter().all(|words| text.contains(words));
+        self.wait_until(&format!("{wanted:?}"), all);
+    }
+
+    /// Looks at the screen until it is so.
+    #[track_caller]
+    fn wait_until(&self, what: &str, so: impl Fn(&str) -> bool) {
         for _ in 0..LOOKS_MAX {
-            let text = self.text();
-            if wanted.iter().all(|words| text.contains(words)) {
+            if so(&self.text()) {
                 return;
             }
             thread::sleep(Duration::from_millis(25));
         }
-        panic!("{wanted:?} do not come up in:\n{}", self.text());
+        panic!("{what} does not come up in:\n{}", self.text());
     }
 
     /// Waits for the end; the terminal must be as it was.
@@ -167,6 +182,21 @@ fn a_run_is_paused_and_aborted_from_a_small_terminal() {
     watched.wait_for(&["aborted"]);
     assert_eq!(run.wait().unwrap().code(), Some(130));
     watched.press("\x03");
+    watched.assert_restored();
+}
+
+#[test]
+fn the_view_follows_the_size_of_the_terminal() {
+    let project = Project::new();
+    let mut watched = watch(&project, &[], (24, 80));
+    watched.wait_for(&["Runs", "Waits for you", "Journal"]);
+    watched.resize(10, 40);
+    watched.wait_until("one pane only", |text| text.contains("Runs") && !text.contains("Journal"));
+    watched.press("\t");
+    watched.wait_until("the next one", |text| text.contains("Waits") && !text.contains("Runs"));
+    watched.resize(30, 120);
+    watched.wait_for(&["Runs", "Waits for you", "Journal", "x abort"]);
+    watched.press("q");
     watched.assert_restored();
 }
 

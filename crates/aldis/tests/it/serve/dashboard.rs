@@ -270,9 +270,12 @@ fn what_agents_write_is_words() {
         assert_eq!(stage.server.post("/v1/channels/c1/messages", &said).status, 200, "{text}");
     }
     // As a title and as a question, too.
-    let question = HOSTILE.replace('"', "").replace('\'', "");
+    let question = HOSTILE.replace(['"', '\''], "");
     stage.run(HOSTILE, &[&format!("{{ say = '<chorus>NEEDS_HUMAN: {question}</chorus>' }}")]);
-    browser.wait_for(&["asks", "<img src=x onerror="]);
+    browser.wait_until(
+        "document.querySelector('#waiting .words')?.textContent.startsWith('<img src=x') === true",
+    );
+    browser.wait_until("document.querySelector('#now progress') !== null");
     browser
         .wait_until(&format!("document.querySelectorAll('#journal li').length > {}", texts.len()));
     browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
