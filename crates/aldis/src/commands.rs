@@ -28,6 +28,7 @@ mod supervised_exec;
 mod tasks;
 mod trust;
 mod uninstall;
+mod watch;
 mod why;
 
 use std::ffi::OsString;
@@ -110,6 +111,7 @@ enum Command {
     Tasks(tasks::TasksArgs),
     Trust(trust::TrustArgs),
     Uninstall(uninstall::UninstallArgs),
+    Watch(watch::WatchArgs),
     Why(why::WhyArgs),
 }
 
@@ -191,6 +193,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::SupervisedExec(args) => supervised_exec::run(args),
         Command::Trust(args) => trust::run(io, &args),
         Command::Tasks(args) => tasks::run(io, &args),
+        Command::Watch(args) => watch::run(io, &args),
         Command::Why(args) => why::run(io, &args),
         Command::Uninstall(args) => uninstall::run(io, &args),
     };

@@ -89,6 +89,13 @@ impl<M: Machine> Open<M> {
         self.write(store, now, (effects, decision.into_iter().collect()))
     }
 
+    /// Writes the events since the last step, unless only time has passed: others, too, want to know
+    /// that the work moves. Returns whether a step was written: then effects may be due.
+    pub(crate) fn keep(&mut self, store: &dyn Store, now: Timestamp) -> Result<bool, DriverError> {
+        let moved = self.pending.iter().any(|(_, event)| kind(event) != "tick");
+        if moved { self.write(store, now, (Vec::new(), Vec::new())) } else { Ok(false) }
+    }
+
     /// Takes over what somebody else decided. What the events since the last step mean now is
     /// written at once. Returns whether it means anything.
     pub(crate) fn refresh(
@@ -148,7 +155,6 @@ impl<M: Machine> Open<M> {
     /// Keeps an event for the next step. A run of the same kind says no more than its first and its
     /// last.
     fn remember(&mut self, now: Timestamp, event: M::Event) {
-        let kind = |event: &M::Event| stored::event(event, None, now).kind;
         let new = kind(&event);
         let same = self.pending.iter().rev().take(2).filter(|(_, last)| kind(last) == new).count();
         if same == 2 && ["tick", "worked", "spent"].contains(&&*new) {
@@ -170,4 +176,9 @@ impl<M: Machine> Open<M> {
         }));
         step
     }
+}
+
+/// The name an event gives itself.
+fn kind(event: &impl Serialize) -> String {
+    stored::event(event, None, Timestamp::from_millis(0)).kind
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use aldis_core::machine::stagnation::Level;
 use aldis_core::machine::{delivery, phases, run, turns};
 use aldis_core::time::Timestamp;
 use aldis_store::{Run, Store};
@@ -111,6 +112,37 @@ impl Known {
             Self::Delivery(_, state) => {
                 let asks = state.run().questions.iter();
                 asks.map(|(id, asks)| (id.clone(), asks.text.clone(), asks.asked_at)).collect()
+            }
+        }
+    }
+
+    /// Returns the last sign that the work moves, where one is looked for.
+    pub(crate) fn evidence(&self) -> Option<Timestamp> {
+        match self {
+            Self::Channel(..) => None,
+            Self::Phases(_, state) => state.last_activity,
+            Self::Supervised(_, state) => Some(state.monitor.last_progress()),
+            Self::Delivery(run, _) => Some(run.updated),
+        }
+    }
+
+    /// Returns how worrying it is that nothing moves, where somebody watches that.
+    pub(crate) fn worry(&self) -> Option<Level> {
+        match self {
+            Self::Supervised(_, state) => Some(state.monitor.level()),
+            Self::Channel(..) | Self::Phases(..) | Self::Delivery(..) => None,
+        }
+    }
+
+    /// Returns how far it has come, in percent.
+    pub(crate) fn progress(&self) -> Option<u8> {
+        match self {
+            Self::Channel(..) | Self::Phases(..) => None,
+            Self::Supervised(_, state) => state.progress,
+            Self::Delivery(_, state) => {
+                let complete = state.tally().get(&delivery::Status::Complete).copied().unwrap_or(0);
+                let percent = (complete * 100).checked_div(state.tasks().len())?;
+                u8::try_from(percent).ok()
             }
         }
     }

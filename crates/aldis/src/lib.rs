@@ -50,6 +50,7 @@ mod taking;
 mod trust;
 mod view_file;
 pub mod views;
+mod watching;
 pub mod wire;
 
 use std::ffi::OsString;

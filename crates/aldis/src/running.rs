@@ -414,7 +414,9 @@ impl<'p> Supervisor<'p> {
             self.heed_others()?;
         }
         if again(&mut self.rounds.renewal, RENEW, boot) {
-            self.lease = self.store.renew_lease(&self.lease, self.now(), taking::LEASE)?;
+            let now = self.now();
+            self.lease = self.store.renew_lease(&self.lease, now, taking::LEASE)?;
+            self.due |= self.open.keep(self.store, now)?;
         }
         if self.job.is_some() && again(&mut self.rounds.look, LOOK, boot) {
             let tree = self.look();

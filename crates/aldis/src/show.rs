@@ -203,13 +203,20 @@ pub(crate) fn decision(
         let standing = known.standing(Paint { on: false });
         writeln!(out, "  run       {id}  \"{title}\"  {standing}")?;
     }
-    if let Some(task) = &form.task {
-        writeln!(out, "  task      {}", display::line(task))?;
+    for (label, text) in reasons(form) {
+        writeln!(out, "  {label:<9} {text}")?;
     }
-    writeln!(out, "  rule      {}: {}", form.rule, display::line(&form.because))?;
+    Ok(())
+}
+
+/// What a decision rests on, line by line: what each line is, and its words made harmless. Evidence
+/// after the first has no label.
+pub(crate) fn reasons(form: &DecisionForm) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    lines.extend(form.task.as_deref().map(|task| ("task", display::line(task))));
+    lines.push(("rule", format!("{}: {}", form.rule, display::line(&form.because))));
     for (count, evidence) in form.evidence.iter().enumerate() {
-        let label = if count == 0 { "evidence" } else { "" };
-        writeln!(out, "  {label:<9} {}", quoted(evidence))?;
+        lines.push((if count == 0 { "evidence" } else { "" }, quoted(evidence)));
     }
     if !form.counters.is_empty() {
         let counters: Vec<String> = form
@@ -217,9 +224,10 @@ pub(crate) fn decision(
             .iter()
             .map(|(name, count)| format!("{} {count}", display::line(&name.replace('_', " "))))
             .collect();
-        writeln!(out, "  counters  {}", counters.join(", "))?;
+        lines.push(("counters", counters.join(", ")));
     }
-    writeln!(out, "  next      {}", display::line(&form.remedy))
+    lines.push(("next", display::line(&form.remedy)));
+    lines
 }
 
 fn quoted(evidence: &EvidenceForm) -> String {
@@ -269,7 +277,8 @@ pub(crate) fn ago(now: Timestamp, at: Timestamp) -> String {
     format!("{at}, {} ago", rough(span))
 }
 
-fn rough(span: Duration) -> String {
+/// A span as people say it.
+pub(crate) fn rough(span: Duration) -> String {
     let seconds = span.as_secs();
     let (count, unit) = match seconds {
         0..=119 => (seconds, "second"),

@@ -1,8 +1,10 @@
 //! `aldis log`: the journal.
 
 use std::io::Write as _;
+use std::thread;
+use std::time::Duration;
 
-use aldis_store::{DecisionFilter, Store as _};
+use aldis_store::{Decision, DecisionFilter, RunId, Store};
 use clap::Args;
 
 use super::{Outcome, why};
@@ -11,6 +13,10 @@ use crate::io::Io;
 use crate::paint::Paint;
 use crate::wire::run::{AlarmForm, DecisionForm, EventForm};
 use crate::{alarms, display, home, json};
+
+/// How often a journal that is followed is looked at, and how much is read at once.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+const PAGE: usize = 200;
 
 /// Show the journal
 ///
@@ -27,6 +33,10 @@ pub(super) struct LogArgs {
     /// List what happened instead of what was decided; needs a run
     #[arg(long, requires = "run")]
     events: bool,
+
+    /// Go on with what is decided from now on
+    #[arg(long, short, conflicts_with = "events")]
+    follow: bool,
 
     /// Print one JSON object a line
     #[arg(long)]
@@ -46,23 +56,56 @@ pub(super) fn run(io: &mut Io, args: &LogArgs) -> Result<Outcome, CommandError> 
         }
         return Ok(Outcome::Yes);
     }
-    let all_runs = run.is_none();
-    let filter = DecisionFilter { run, limit: args.lines, ..DecisionFilter::default() };
+    // Who follows and lists nothing still begins behind the latest.
+    let limit = args.lines.max(1);
+    let filter = DecisionFilter { run: run.clone(), limit, ..DecisionFilter::default() };
     let decisions = store.decisions(&filter)?;
-    for form in decisions.iter().rev().filter_map(DecisionForm::new) {
-        if args.json {
-            json::write_line(&mut io.stdout, &form)?;
-        } else {
-            let paint = Paint { on: io.color_stdout };
-            let summary = display::line(&form.summary);
-            let (at, run, rule) = (paint.dim(&form.at), &form.run, paint.place(&form.rule));
-            writeln!(io.stdout, "{at}  {run}  {rule}  {summary}")?;
-        }
+    for decision in decisions.iter().take(args.lines).rev() {
+        show(io, args, decision)?;
     }
-    if all_runs {
+    if run.is_none() {
         show_alarms(io, args)?;
     }
+    if args.follow {
+        let newest = decisions.first().map_or(0, |decision| decision.seq);
+        follow(io, args, &store, run.as_ref(), newest)?;
+    }
     Ok(Outcome::Yes)
+}
+
+/// Shows what is decided after that, until nobody reads any more.
+fn follow(
+    io: &mut Io,
+    args: &LogArgs,
+    store: &dyn Store,
+    run: Option<&RunId>,
+    mut newest: u64,
+) -> Result<(), CommandError> {
+    loop {
+        io.stdout.flush()?;
+        let decisions = store.decisions_after(run, newest, PAGE)?;
+        for decision in &decisions {
+            show(io, args, decision)?;
+            newest = decision.seq;
+        }
+        if decisions.len() < PAGE {
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+/// Shows a decision in a line.
+fn show(io: &mut Io, args: &LogArgs, decision: &Decision) -> Result<(), CommandError> {
+    let Some(form) = DecisionForm::new(decision) else { return Ok(()) };
+    if args.json {
+        json::write_line(&mut io.stdout, &form)?;
+    } else {
+        let paint = Paint { on: io.color_stdout };
+        let summary = display::line(&form.summary);
+        let (at, run, rule) = (paint.dim(&form.at), &form.run, paint.place(&form.rule));
+        writeln!(io.stdout, "{at}  {run}  {rule}  {summary}")?;
+    }
+    Ok(())
 }
 
 fn show_alarms(io: &mut Io, args: &LogArgs) -> Result<(), CommandError> {

@@ -68,6 +68,9 @@ pub struct RunForm {
     /// The percentage that a supervised agent says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<u8>,
+    /// How worrying it is that a supervised run does not move: `none`, `warn`, `pause` or `abort`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
     /// What a supervised run or a delivery has cost in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
@@ -161,6 +164,7 @@ impl RunForm {
             }),
             status: None,
             progress: None,
+            level: None,
             tokens: None,
             micro_dollars: None,
             question: None,
@@ -196,6 +200,7 @@ impl RunForm {
             last_error: None,
             status: Some(state.status.name().to_owned()),
             progress: state.progress,
+            level: Some(state.monitor.level().as_str().to_owned()),
             tokens: Some(cost.tokens),
             micro_dollars: Some(cost.micro_dollars),
             question: state.question.as_ref().map(|question| QuestionForm {
@@ -236,6 +241,7 @@ impl RunForm {
             last_error: None,
             status: Some(if whole.ending.is_some() { "ended" } else { status }.to_owned()),
             progress: None,
+            level: None,
             tokens: Some(whole.spent.tokens),
             micro_dollars: Some(whole.spent.micro_dollars),
             question: whole

@@ -33,6 +33,7 @@ const COMMANDS: &[&[&str]] = &[
     &["hook"],
     &["status"],
     &["why"],
+    &["watch"],
     &["log"],
     &["step"],
     &["replay"],

@@ -25,3 +25,5 @@ mod serve;
 mod supervise;
 mod tidy;
 mod turns;
+#[cfg(target_os = "linux")]
+mod watch;

@@ -2,6 +2,7 @@
 
 mod browser;
 mod client;
+mod dashboard;
 mod life;
 mod load;
 mod receiver;

@@ -14,13 +14,14 @@ use serde_json::{Value, json};
 
 use super::Route;
 use super::request::{Named, Sent, Source};
-use crate::keeper::{Answer, Keeper};
+use crate::keeper::{Answer, Keeper, KeeperError};
 use crate::known::Known;
 use crate::machines::{Members, Wish, shown};
 use crate::serve::app::App;
 use crate::serve::error::ApiError;
 use crate::serve::events;
 use crate::wire::run::{DecisionForm, EventForm};
+use crate::wire::task::TaskLine;
 
 /// How many rows a list has at most.
 const LIST_MAX: usize = 1_000;
@@ -66,6 +67,14 @@ pub(super) const ROUTES: &[Route] = &[
         body: &[],
         query: &[("limit?", "how many decisions at most; 1 where nothing is said")],
         handler: || get(why),
+    },
+    Route {
+        method: "get",
+        path: "/v1/runs/{run}/tasks",
+        summary: "List the tasks of a delivery; other runs have none",
+        body: &[],
+        query: &[],
+        handler: || get(tasks),
     },
     Route {
         method: "get",
@@ -218,6 +227,19 @@ fn name_of(source: &str) -> Option<RunId> {
 async fn show(State(app): Shared, Named(id): Named) -> Result<Json<Value>, ApiError> {
     let run = app.keep(move |keeper| Ok(shown(keeper.store(), &keeper.load(&id)?))).await?;
     Ok(Json(run))
+}
+
+async fn tasks(State(app): Shared, Named(id): Named) -> Result<Json<Value>, ApiError> {
+    let tasks = app
+        .keep(move |keeper| {
+            let known = Known::of(keeper.store(), keeper.load(&id)?)
+                .map_err(|error| KeeperError::Failed(error.to_string()))?;
+            let Known::Delivery(run, state) = known else { return Ok(Vec::new()) };
+            let tasks = state.tasks().iter();
+            Ok(tasks.map(|task| TaskLine::new(&run.id, &state, task)).collect())
+        })
+        .await?;
+    Ok(Json(json!({ "v": 1, "tasks": tasks })))
 }
 
 #[derive(Deserialize)]

@@ -3,6 +3,7 @@
 "use strict";
 
 const JOURNAL_MAX = 200;
+const ENDED_MAX = 5;
 const runs = new Map();
 let questions = [];
 let newest = 0;
@@ -110,44 +111,85 @@ function channel(run) {
 
 const LEVELS = { none: "good", warn: "warn", pause: "bad", abort: "bad" };
 
+// Tasks by what somebody who looks wants to know first.
+const STATES = ["awaiting-guidance", "implementing", "awaiting-review", "awaiting-audit", "expanding",
+  "blocked", "failed", "pending", "complete"];
+const STATE_CLASSES = { complete: "good", failed: "bad", "awaiting-guidance": "warn", pending: "dim" };
+
+function tasks(list) {
+  return STATES.map((state) => [state, list.filter((task) => task.status === state)])
+    .filter(([, some]) => some.length > 0)
+    .map(([state, some]) => make("section", { class: "tasks", "data-state": state },
+      make("h4", { class: STATE_CLASSES[state] }, `${state} (${some.length})`),
+      make("ul", null, some.map((task) => make("li", null,
+        make("b", null, task.task), ` ${task.title} `,
+        make("span", { class: "dim" }, `round ${task.round}`),
+        task.role ? [` ${task.role} `, since(task.since)] : null,
+        task.progress ? make("span", { class: "dim" }, ` ${task.progress}`) : null)))));
+}
+
+// How far a run is, in percent.
+function share(run) {
+  if (run.list?.length) {
+    return Math.round((100 * run.list.filter((task) => task.status === "complete").length) / run.list.length);
+  }
+  return run.progress ?? (run.max_iterations ? Math.round((100 * run.iteration) / run.max_iterations) : null);
+}
+
 function supervised(run) {
-  const share = run.progress ?? (run.max_iterations ? Math.round((100 * run.iteration) / run.max_iterations) : null);
-  const bar = share === null ? null : make("progress", { max: "100", value: String(share), "aria-label": "progress" });
+  const far = share(run);
+  const bar = far === null ? null : make("progress", { max: "100", value: String(far), "aria-label": "progress" });
   return make("article", { id: `run-${run.run}` },
     make("h3", null, run.task || run.title),
     bar,
-    facts([["run", run.run], ["machine", run.machine], ["phase", run.phase],
-      ["iteration", run.iteration === undefined ? null : `${run.iteration} of ${run.max_iterations}`],
-      ["worry", run.level ? make("span", { class: LEVELS[run.level] ?? "" }, run.level) : null],
+    facts([["run", run.run], ["machine", run.machine],
+      ["status", run.active ? run.status : make("span", { class: run.exit_reason === "done" || run.exit_reason === "complete" ? "good" : "bad" }, run.exit_reason ?? "ended")],
+      ["phase", run.phase], ["progress", run.progress === undefined ? null : `${run.progress} %`],
+      ["iteration", run.max_iterations ? `${run.iteration} of ${run.max_iterations}` : null],
+      ["worry", run.active && run.level ? make("span", { class: LEVELS[run.level] ?? "" }, run.level) : null],
       ["last evidence", since(run.last_activity ?? run.updated)],
       ["project", run.project]]),
-    controls(run, run.machine === "phases" ? [["Abort", "abort"]]
-      : [["Pause", "pause"], ["Resume", "resume"], ["Abort", "abort"]]));
+    run.list ? tasks(run.list) : null,
+    run.active ? controls(run, run.machine === "phases" ? [["Abort", "abort"]]
+      : [["Pause", "pause"], ["Resume", "resume"], ["Abort", "abort"]]) : null);
 }
 
 function question(item) {
-  return make("article", null,
+  return make("article", { id: `asks-${item.run}-${item.id}` },
     make("h3", null, `Run ${item.run} asks`),
     make("p", { class: "words" }, item.text),
     since(item.asked_at),
     line("Your answer", (text) => change(`/v1/runs/${encodeURIComponent(item.run)}/answer`, { id: item.id, text })));
 }
 
-// Replaces the children, unless somebody is typing among them.
+// Says which control this is, also after it was made anew.
+function keyOf(element) {
+  return `${element.closest("article")?.id}/${element.getAttribute("aria-label") ?? element.textContent}`;
+}
+
+// Replaces the children. What is open, typed and focused stays so; nothing changes under somebody's typing.
 function show(place, children, empty) {
-  const active = document.activeElement;
-  if (place.contains(active) && active.tagName === "INPUT" && active.value) return;
-  const focused = place.contains(active) ? active.textContent : null;
+  const active = place.contains(document.activeElement) ? document.activeElement : null;
+  if (active?.tagName === "INPUT" && active.value) return;
+  const all = (selector) => [...place.querySelectorAll(selector)];
+  const focused = active && keyOf(active);
+  const open = new Set(all("details[open] > summary").map(keyOf));
+  const typed = new Map(all("input").filter((input) => input.value).map((input) => [keyOf(input), input.value]));
   place.replaceChildren(...(children.length ? children : [make("p", { class: "empty" }, empty)]));
-  if (focused) [...place.querySelectorAll("button")].find((one) => one.textContent === focused)?.focus();
+  for (const summary of all("summary")) summary.parentElement.open = open.has(keyOf(summary));
+  for (const input of all("input")) input.value = typed.get(keyOf(input)) ?? "";
+  if (focused) all("a, button, input, summary").find((one) => keyOf(one) === focused)?.focus();
 }
 
 function render() {
-  const active = [...runs.values()].filter((run) => run.active);
-  active.sort((a, b) => (a.updated < b.updated ? 1 : -1));
-  show(byId("now"), active.map((run) => (run.kind === "channel" ? channel(run) : supervised(run))), "Nothing runs.");
+  const latest = [...runs.values()].sort((a, b) => (a.updated < b.updated ? 1 : -1));
+  const active = latest.filter((run) => run.active);
+  const ended = latest.filter((run) => !run.active).slice(0, ENDED_MAX);
+  const article = (run) => (run.kind === "channel" ? channel(run) : supervised(run));
+  show(byId("now"), active.map(article), "Nothing runs.");
+  show(byId("ended"), ended.map(article), "Nothing has ended yet.");
   const resting = active.filter((run) => run.kind === "channel" && (run.floor === "paused" || run.floor === "free"))
-    .map((run) => make("article", null, make("h3", null, `# ${run.channel}`),
+    .map((run) => make("article", { id: `rests-${run.run}` }, make("h3", null, `# ${run.channel}`),
       make("p", null, run.paused ?? "somebody must be given the floor"),
       make("a", { href: `#run-${run.run}` }, "Show it")));
   show(byId("waiting"), [...questions.map(question), ...resting], "Nothing waits for you.");
@@ -181,7 +223,7 @@ function refresh(run) {
     asked = new Set();
     timer = null;
     try {
-      for (const id of changed) runs.set(id, await ask("GET", `/v1/runs/${encodeURIComponent(id)}`));
+      for (const id of changed) runs.set(id, await whole(await ask("GET", `/v1/runs/${encodeURIComponent(id)}`)));
       questions = (await ask("GET", "/v1/questions")).questions;
       render();
     } catch (error) {
@@ -190,11 +232,19 @@ function refresh(run) {
   }, 150);
 }
 
+// A run with its tasks, where it has some.
+async function whole(run) {
+  if (run.machine !== "delivery") return run;
+  return { ...run, list: (await ask("GET", `/v1/runs/${encodeURIComponent(run.run)}/tasks`)).tasks };
+}
+
 async function load() {
-  const [listed, decided, waiting] = await Promise.all([
-    ask("GET", "/v1/runs?active=true"), ask("GET", "/v1/decisions?limit=50"), ask("GET", "/v1/questions")]);
+  const [active, ended, decided, waiting] = await Promise.all([
+    ask("GET", "/v1/runs?active=true"), ask("GET", `/v1/runs?active=false&limit=${ENDED_MAX}`),
+    ask("GET", "/v1/decisions?limit=50"), ask("GET", "/v1/questions")]);
+  const listed = await Promise.all([...active.runs, ...ended.runs].map(whole));
   runs.clear();
-  for (const run of listed.runs) runs.set(run.run, run);
+  for (const run of listed) runs.set(run.run, run);
   questions = waiting.questions;
   newest = decided.decisions[0]?.seq ?? 0;
   byId("journal").replaceChildren(...decided.decisions.map(entry));
@@ -219,6 +269,11 @@ setInterval(() => {
   for (const element of document.querySelectorAll("[data-deadline]")) element.textContent = left(element.dataset.deadline);
   for (const element of document.querySelectorAll("[data-since]")) element.textContent = ago(element.dataset.since);
 }, 1000);
+
+// An agent that works without a word decides nothing, and still shows signs of life.
+setInterval(() => {
+  for (const run of runs.values()) if (run.active && run.machine === "run") refresh(run.run);
+}, 5000);
 
 load().then(follow).catch((error) => {
   byId("connection").textContent = "not connected";

@@ -1,0 +1,156 @@
+//! Draws the view: a model in, cells out.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Clear, List, ListItem, ListState, Paragraph};
+
+use super::layout::{self, Areas};
+use super::model::{Model, Over, Pane};
+use super::words;
+
+/// Draws everything.
+pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
+    let Areas { header, body, runs, detail, waiting, journal, footer } = layout::areas(model);
+    frame.render_widget(Paragraph::new(head(model)), header);
+    if let Some(area) = runs {
+        draw_runs(model, frame, area);
+    }
+    if let Some(area) = detail {
+        draw_detail(model, frame, area);
+    }
+    if let Some(area) = waiting {
+        draw_waiting(model, frame, area);
+    }
+    if let Some(area) = journal {
+        draw_journal(model, frame, area);
+    }
+    if let Some(over) = &model.over {
+        draw_over(model, frame, body, over);
+    }
+    frame.render_widget(Paragraph::new(foot(model)), footer);
+}
+
+/// How it stands altogether.
+fn head(model: &Model) -> Line<'static> {
+    let palette = model.palette;
+    let live = model.scene.runs.iter().filter(|known| known.is_live()).count();
+    let asking = model.scene.questions().len();
+    let plural = if live == 1 { "goes" } else { "go" };
+    let mut spans = vec![palette.strong("Aldis"), palette.plain(format!("  {live} {plural} on"))];
+    if asking > 0 {
+        let verb = if asking == 1 { "waits" } else { "wait" };
+        spans.extend([palette.plain(", "), palette.warn(format!("{asking} {verb} for you"))]);
+    }
+    Line::from(spans)
+}
+
+/// What there is to say, else what the keys do.
+fn foot(model: &Model) -> Line<'static> {
+    let palette = model.palette;
+    match &model.note {
+        Some(note) => Line::from(palette.warn(note)),
+        None => Line::from(palette.dim(
+            "? help  q quit  Tab panes  ↑↓ choose  Enter open  a answer  p pause  r resume  x abort",
+        )),
+    }
+}
+
+fn draw_runs(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let block = block(model, "Runs", Pane::Runs);
+    if model.scene.runs.is_empty() {
+        let empty = model.palette.dim("Nothing runs. Start something: aldis run, aldis deliver");
+        frame.render_widget(Paragraph::new(Line::from(empty)).block(block), area);
+        return;
+    }
+    if model.one {
+        let width = usize::from(layout::inside(area).width);
+        let lines = model
+            .scene
+            .runs
+            .first()
+            .map(|known| words::about(model.palette, model.now, known, width))
+            .unwrap_or_default();
+        let paragraph = Paragraph::new(lines).block(block).scroll((row(model.scroll), 0));
+        frame.render_widget(paragraph, area);
+        return;
+    }
+    let width = layout::inside(area).width;
+    let runs = model.scene.runs.iter();
+    let rows = runs.map(|known| words::run(model.palette, model.now, known, width).into());
+    list(model, frame, area, block, rows.collect(), (Pane::Runs, model.run_at()));
+}
+
+fn draw_detail(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let width = usize::from(layout::inside(area).width);
+    let lines = model
+        .run_meant()
+        .map(|known| words::about(model.palette, model.now, &known, width))
+        .unwrap_or_default();
+    let block = Block::bordered().border_style(model.palette.frame(false));
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+fn draw_waiting(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let block = block(model, "Waits for you", Pane::Waiting);
+    let questions = model.scene.questions();
+    if questions.is_empty() {
+        let empty = model.palette.dim("Nothing waits for you.");
+        frame.render_widget(Paragraph::new(Line::from(empty)).block(block), area);
+        return;
+    }
+    let rows = questions.iter().map(|asks| words::question(model.palette, model.now, asks).into());
+    list(model, frame, area, block, rows.collect(), (Pane::Waiting, model.question_at()));
+}
+
+fn draw_journal(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let block = block(model, "Journal", Pane::Journal);
+    let rows = model.scene.journal.iter().map(|form| words::decision(model.palette, form).into());
+    list(model, frame, area, block, rows.collect(), (Pane::Journal, model.decision_at()));
+}
+
+fn draw_over(model: &Model, frame: &mut Frame<'_>, area: Rect, over: &Over) {
+    let (title, scroll) = match over {
+        Over::Help => ("Keys", 0),
+        Over::Run { scroll, .. } => ("Run", *scroll),
+        Over::Why { scroll, .. } => ("Why", *scroll),
+        Over::Answer { .. } => ("Answer", 0),
+        Over::Confirm { .. } => ("Sure?", 0),
+    };
+    let block = Block::bordered()
+        .title(Span::styled(format!(" {title} "), model.palette.frame(true)))
+        .border_style(model.palette.frame(true));
+    let lines = words::over(model, over, layout::inside(area).width);
+    frame.render_widget(Clear, area);
+    let scroll = match over {
+        // What is typed is at the end.
+        Over::Answer { .. } => lines.len().saturating_sub(layout::inside(area).height.into()),
+        _ => scroll,
+    };
+    frame.render_widget(Paragraph::new(lines).block(block).scroll((row(scroll), 0)), area);
+}
+
+fn block(model: &Model, title: &'static str, pane: Pane) -> Block<'static> {
+    let style = model.palette.frame(model.focus == pane);
+    Block::bordered().title(Span::styled(format!(" {title} "), style)).border_style(style)
+}
+
+fn list(
+    model: &Model,
+    frame: &mut Frame<'_>,
+    area: Rect,
+    block: Block<'static>,
+    rows: Vec<ListItem<'static>>,
+    (pane, at): (Pane, usize),
+) {
+    let mut list = List::new(rows).block(block);
+    if model.focus == pane {
+        list = list.highlight_style(model.palette.chosen());
+    }
+    let mut state = ListState::default().with_selected(Some(at));
+    frame.render_stateful_widget(list, area, &mut state);
+}
+
+fn row(scroll: usize) -> u16 {
+    u16::try_from(scroll).unwrap_or(u16::MAX)
+}

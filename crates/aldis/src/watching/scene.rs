@@ -1,0 +1,172 @@
+//! What there is to see, read from the store.
+//!
+//! Reading asks for what was decided since the last look and then only for the runs that changed, so
+//! that looking four times a second costs nothing while nothing happens. It holds up nobody: reading
+//! never waits for writers, nor they for it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::time::Duration;
+
+use aldis_core::time::Timestamp;
+use aldis_store::{Decision, DecisionFilter, Revision, Run, RunFilter, RunId, Store, StoreError};
+
+use crate::known::Known;
+use crate::wire::run::DecisionForm;
+
+/// How many runs that go on are shown, and how many that ended.
+const ACTIVE_MAX: usize = 200;
+const ENDED_MAX: usize = 10;
+/// How much of the journal is shown.
+const JOURNAL_MAX: usize = 200;
+/// Steps without a decision are noticed this often.
+const LOOK_ANYWAY: Duration = Duration::from_secs(2);
+
+/// What there is to see.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scene {
+    /// Runs, those that go on first.
+    pub(crate) runs: Vec<Rc<Known>>,
+    /// What was decided, the latest first.
+    pub(crate) journal: Vec<Rc<DecisionForm>>,
+    /// Runs that cannot be read, and why.
+    pub(crate) unreadable: Vec<String>,
+}
+
+/// A question that waits for a human.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Asks {
+    pub(crate) run: RunId,
+    pub(crate) id: String,
+    pub(crate) text: String,
+    pub(crate) at: Timestamp,
+}
+
+impl Scene {
+    /// Returns the questions that wait for a human.
+    pub(crate) fn questions(&self) -> Vec<Asks> {
+        let live = self.runs.iter().filter(|known| known.is_live());
+        let asks = live.flat_map(|known| {
+            let run = &known.run().id;
+            known.questions().into_iter().map(|(id, text, at)| Asks {
+                run: run.clone(),
+                id,
+                text,
+                at,
+            })
+        });
+        asks.collect()
+    }
+
+    /// Returns the run of that name.
+    pub(crate) fn run(&self, id: &RunId) -> Option<&Rc<Known>> {
+        self.runs.iter().find(|known| known.run().id == *id)
+    }
+}
+
+/// Looks into the store again and again.
+pub(crate) struct Reader<'s> {
+    store: &'s dyn Store,
+    only: Option<RunId>,
+    known: BTreeMap<RunId, (Revision, Result<Rc<Known>, String>)>,
+    journal: VecDeque<Rc<DecisionForm>>,
+    /// The number of the latest decision that was read.
+    newest: u64,
+    looked: Option<Timestamp>,
+    /// Whether something has changed that nobody was shown.
+    stale: bool,
+}
+
+impl<'s> Reader<'s> {
+    /// Reads everything, or about one run only.
+    pub(crate) fn new(store: &'s dyn Store, only: Option<RunId>) -> Self {
+        let (known, journal) = (BTreeMap::new(), VecDeque::new());
+        Self { store, only, known, journal, newest: 0, looked: None, stale: true }
+    }
+
+    /// Returns what there is to see, if that may have changed since the last look.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does. The next look shows what this one would have.
+    pub(crate) fn look(&mut self, now: Timestamp) -> Result<Option<Scene>, StoreError> {
+        self.stale |= self.follow()?;
+        let due = self.looked.is_none_or(|looked| now.since(looked) >= LOOK_ANYWAY);
+        if !self.stale && !due {
+            return Ok(None);
+        }
+        let runs = self.listed()?;
+        self.stale |= self.refresh(&runs);
+        self.looked = Some(now);
+        if !std::mem::take(&mut self.stale) {
+            return Ok(None);
+        }
+        let mut scene =
+            Scene { journal: self.journal.iter().cloned().collect(), ..Scene::default() };
+        for run in &runs {
+            match self.known.get(&run.id) {
+                Some((_, Ok(known))) => scene.runs.push(known.clone()),
+                Some((_, Err(why))) => scene.unreadable.push(why.clone()),
+                None => {}
+            }
+        }
+        Ok(Some(scene))
+    }
+
+    /// Reads what was decided since. Returns whether anything was.
+    fn follow(&mut self) -> Result<bool, StoreError> {
+        let new = self.store.decisions_after(self.only.as_ref(), self.newest, JOURNAL_MAX)?;
+        let behind = new.len() == JOURNAL_MAX;
+        if behind {
+            // Whoever is that far behind wants the end of the story.
+            let run = self.only.clone();
+            let filter = DecisionFilter { run, before: None, limit: JOURNAL_MAX };
+            self.journal.clear();
+            self.note(self.store.decisions(&filter)?.into_iter().rev());
+        } else {
+            self.note(new.iter().cloned());
+        }
+        Ok(!new.is_empty())
+    }
+
+    fn note(&mut self, decisions: impl Iterator<Item = Decision>) {
+        for decision in decisions {
+            self.newest = decision.seq;
+            if let Some(form) = DecisionForm::new(&decision) {
+                self.journal.push_front(Rc::new(form));
+            }
+        }
+        self.journal.truncate(JOURNAL_MAX);
+    }
+
+    fn listed(&self) -> Result<Vec<Run>, StoreError> {
+        if let Some(only) = &self.only {
+            return Ok(self.store.run(only)?.into_iter().collect());
+        }
+        let list = |active: bool, limit: usize| {
+            let filter = RunFilter { active: Some(active), limit, ..RunFilter::default() };
+            self.store.runs(&filter)
+        };
+        let mut runs = list(true, ACTIVE_MAX)?;
+        runs.extend(list(false, ENDED_MAX)?);
+        Ok(runs)
+    }
+
+    /// Reads again what has taken a step. Returns whether anything has, or has gone.
+    fn refresh(&mut self, runs: &[Run]) -> bool {
+        let before = self.known.len();
+        self.known.retain(|id, _| runs.iter().any(|run| run.id == *id));
+        let mut changed = self.known.len() != before;
+        for run in runs {
+            if self.known.get(&run.id).is_some_and(|(revision, _)| *revision == run.revision) {
+                continue;
+            }
+            let (id, revision) = (run.id.clone(), run.revision);
+            let known = Known::of(self.store, run.clone());
+            let known = known.map(Rc::new).map_err(|error| error.to_string());
+            self.known.insert(id, (revision, known));
+            changed = true;
+        }
+        changed
+    }
+}

@@ -1,0 +1,86 @@
+//! The terminal while the view is on it, and as it was afterwards, whatever happens.
+
+use std::io::{self, Write};
+use std::panic;
+use std::time::Duration;
+
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{
+    self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyEventKind,
+};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::layout::Size;
+use ratatui::{Frame, Terminal};
+
+use super::model::Input;
+
+/// A terminal of which we have the whole screen. Given back when dropped.
+pub(super) struct Screen<W: Write> {
+    terminal: Terminal<CrosstermBackend<W>>,
+}
+
+impl<W: Write> Screen<W> {
+    /// Takes the screen.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no terminal. Then nothing has changed.
+    pub(super) fn take(out: W) -> io::Result<Self> {
+        restore_before_panics();
+        let terminal = Terminal::new(CrosstermBackend::new(out))?;
+        enable_raw_mode()?;
+        let mut screen = Self { terminal };
+        // Without brackets a pasted text would be so many keys, and one of them aborts.
+        let out = screen.terminal.backend_mut();
+        execute!(out, EnterAlternateScreen, EnableBracketedPaste, Clear(ClearType::All))?;
+        Ok(screen)
+    }
+
+    pub(super) fn size(&self) -> io::Result<Size> {
+        self.terminal.size()
+    }
+
+    pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        self.terminal.draw(draw).map(drop)
+    }
+
+    /// Returns what was typed or pasted within some time.
+    pub(super) fn next(&self, patience: Duration) -> io::Result<Option<Input>> {
+        if !event::poll(patience)? {
+            return Ok(None);
+        }
+        Ok(match event::read()? {
+            Event::Key(key) if key.kind != KeyEventKind::Release => Some(Input::Key(key)),
+            Event::Paste(text) => Some(Input::Paste(text)),
+            _ => None,
+        })
+    }
+}
+
+impl<W: Write> Drop for Screen<W> {
+    fn drop(&mut self) {
+        // A panic has restored it before it said anything.
+        if !std::thread::panicking() {
+            restore(self.terminal.backend_mut());
+        }
+    }
+}
+
+/// Gives the terminal back as it was. Nobody is left to tell when that fails.
+fn restore(out: &mut impl Write) {
+    let _left = execute!(out, DisableBracketedPaste, LeaveAlternateScreen, Show);
+    let _cooked = disable_raw_mode();
+}
+
+/// Lets panics speak on a terminal that shows what they say.
+fn restore_before_panics() {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        restore(&mut io::stdout());
+        before(panic);
+    }));
+}

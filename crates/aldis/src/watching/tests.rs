@@ -1,0 +1,174 @@
+//! The view: a store in, keys in, cells out.
+
+mod keys;
+mod looks;
+mod reading;
+
+use std::sync::Arc;
+
+use aldis_core::Rules;
+use aldis_core::machine::{delivery, run};
+use aldis_core::time::Timestamp;
+use aldis_store::{MemoryStore, Revision, RunId, Store};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::Size;
+use serde_json::{Value, json};
+
+use super::draw::draw;
+use super::model::{Input, Model, Order};
+use super::palette::Palette;
+use super::scene::Reader;
+use crate::delivering::book::Book;
+use crate::journal::Open;
+use crate::keeper::Keeper;
+use crate::stored;
+
+/// When tests happen.
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_millis(1_772_445_600_000 + seconds * 1_000)
+}
+
+fn keeper(store: &Arc<dyn Store>) -> Keeper {
+    Keeper::new(Arc::clone(store), Box::new(|_, _| Vec::new()), Box::new(|| {}))
+}
+
+fn members(value: Value) -> serde_json::Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+/// A channel in which one agent has the floor since the beginning.
+fn channel(store: &Arc<dyn Store>, name: &str) {
+    let config = json!({ "default_timeout_seconds": 90 });
+    let start = json!({ "channel": name, "agents": ["pm", "dev"], "config": config });
+    let id = RunId::new(name).unwrap();
+    keeper(store).begin(at(0), "turns", Some(id), members(start), None).unwrap();
+}
+
+/// A supervised run under this name that has taken these events, one a second.
+fn supervised(store: &dyn Store, name: &str, task: &str, events: &[Value]) -> Open<run::State> {
+    let start = run::Start {
+        task: task.to_owned(),
+        dialect: "chorus".to_owned(),
+        instructions: String::new(),
+        launch: String::new(),
+        config: run::Config::default(),
+    };
+    let state = run::State::start(at(0), start);
+    let id = RunId::new(name).unwrap();
+    store.commit(&stored::step(id.clone(), Revision(0), "/home/me/shop", &state, at(0))).unwrap();
+    let mut open = Open::<run::State>::load(store.run(&id).unwrap().unwrap()).unwrap();
+    for (second, event) in (0..).zip(events) {
+        open.advance(store, at(second), serde_json::from_value(event.clone()).unwrap()).unwrap();
+    }
+    open
+}
+
+fn heard(meaning: &str, name: &str, text: &str) -> Value {
+    let said = json!({ "name": name, "meaning": meaning, "text": text, "quote": text });
+    json!({ "event": "heard", "said": [said] })
+}
+
+/// The events of a run that has come some way.
+fn working() -> Vec<Value> {
+    let progress = json!({ "name": "PROGRESS", "meaning": "progress", "progress": 60 });
+    vec![
+        json!({ "event": "begin" }),
+        json!({ "event": "launched", "agent": "{}" }),
+        json!({ "event": "heard", "said": [progress] }),
+    ]
+}
+
+/// The events of a run that asks something.
+fn asking(question: &str) -> Vec<Value> {
+    let mut events = working();
+    events.push(heard("needs_human", "NEEDS_HUMAN", question));
+    events.push(json!({ "event": "exited", "code": 0, "signal": null }));
+    events
+}
+
+/// A delivery whose first task is being reviewed. Returns its name.
+fn delivery(store: &dyn Store, plan: &str) -> RunId {
+    let format = delivery::Format::of_name("plan.md").unwrap();
+    let read = delivery::Plan::read(format, plan);
+    let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.problems));
+    let start = delivery::Start { plan, config: delivery::Config::default(), token: None };
+    let state = delivery::State::start(at(0), start.clone());
+    let launch = String::new();
+    let mut book = Book::create(store, at(0), "/home/me/shop", &start, state, launch).unwrap();
+    book.advance(store, at(1), &delivery::Event::Begin).unwrap();
+    let agent = *book.state.run().agents.keys().next().unwrap();
+    let token = book.state.expected_token(agent);
+    let reply = "Done.\n\nREADY_FOR_REVIEW: writer\nSummary: quotes are escaped\n";
+    let said = delivery::Said::read(Rules::builtin(), &token, reply);
+    book.advance(store, at(2), &delivery::Event::Finished { agent, exit: None, said }).unwrap();
+    book.id
+}
+
+const PLAN: &str = "# Billing export\n\n- [ ] writer: CSV writer\n  - [ ] quotes are escaped\n- [ ] docs: Docs\n  \
+                    needs: writer\n  - [ ] the format is described\n";
+
+/// The view of a store.
+struct View {
+    store: Arc<dyn Store>,
+    model: Model,
+}
+
+impl View {
+    fn of(store: Arc<dyn Store>) -> Self {
+        let model = Model::new(at(60), false, Palette { color: false });
+        let mut view = Self { store, model };
+        view.model.update(Input::Size(Size::new(80, 24)));
+        view.look();
+        view
+    }
+
+    /// A view of one of each.
+    fn of_everything() -> (Self, RunId) {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        channel(&store, "c1");
+        let delivery = delivery(&*store, PLAN);
+        supervised(&*store, "7f3kq2bn", "Add CSV export", &working());
+        supervised(&*store, "9hh2m4xw", "Drop the old endpoint", &asking("keep or drop it?"));
+        (Self::of(store), delivery)
+    }
+
+    fn look(&mut self) {
+        let store = Arc::clone(&self.store);
+        let scene = Reader::new(&*store, None).look(at(60)).unwrap().unwrap();
+        self.model.update(Input::Seen(scene));
+    }
+
+    fn press(&mut self, code: KeyCode) -> Option<Order> {
+        self.model.update(Input::Key(KeyEvent::new(code, KeyModifiers::NONE)))
+    }
+
+    /// Chooses a run among the others.
+    fn choose(&mut self, run: &str) {
+        self.press(KeyCode::Home);
+        let runs = &self.model.scene.runs;
+        let place = runs.iter().position(|known| known.run().id.as_str() == run).unwrap();
+        (0..place).for_each(|_| drop(self.press(KeyCode::Down)));
+    }
+
+    /// Presses the keys of a word.
+    fn type_in(&mut self, keys: &str) -> Option<Order> {
+        keys.chars().map(|key| self.press(KeyCode::Char(key))).last().flatten()
+    }
+
+    /// What is on the screen, at this size.
+    fn drawn(&mut self, width: u16, height: u16) -> String {
+        self.model.update(Input::Size(Size::new(width, height)));
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(&self.model, frame)).unwrap();
+        let buffer = terminal.backend().buffer();
+        let mut text = String::new();
+        for y in 0..height {
+            let cells = (0..width).map(|x| buffer[(x, y)].symbol());
+            text.push_str(cells.collect::<String>().trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}

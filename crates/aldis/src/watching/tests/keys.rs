@@ -1,0 +1,181 @@
+//! What keys mean.
+
+use std::sync::Arc;
+
+use aldis_store::{MemoryStore, RunId, Store};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::super::model::{Input, Order, Over, Pane};
+use super::super::tell;
+use super::{View, asking, at, channel, keeper, supervised, working};
+use crate::machines::Wish;
+
+fn run(name: &str) -> RunId {
+    RunId::new(name).unwrap()
+}
+
+fn tells(name: &str, wish: Wish) -> Option<Order> {
+    Some(Order::Tell { run: run(name), wish })
+}
+
+#[test]
+fn leaving() {
+    let (mut view, _) = View::of_everything();
+    assert_eq!(view.type_in("q"), Some(Order::Quit));
+    let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    view.type_in("?");
+    assert_eq!(view.model.update(Input::Key(interrupt)), Some(Order::Quit));
+    assert_eq!(view.type_in("q"), None, "it closes what is open first");
+    assert_eq!(view.type_in("q"), Some(Order::Quit));
+}
+
+#[test]
+fn panes_go_round() {
+    let (mut view, _) = View::of_everything();
+    let panes = [Pane::Waiting, Pane::Journal, Pane::Runs];
+    for pane in panes {
+        view.press(KeyCode::Tab);
+        assert_eq!(view.model.focus, pane);
+    }
+    for pane in [Pane::Journal, Pane::Waiting, Pane::Runs] {
+        view.press(KeyCode::BackTab);
+        assert_eq!(view.model.focus, pane);
+    }
+}
+
+#[test]
+fn choosing_stays_within_the_list() {
+    let (mut view, _) = View::of_everything();
+    for (keys, place) in [
+        (&[KeyCode::Up][..], 0),
+        (&[KeyCode::Down], 1),
+        (&[KeyCode::Char('j'), KeyCode::Char('j')], 3),
+        (&[KeyCode::Down], 3),
+        (&[KeyCode::Char('k')], 2),
+        (&[KeyCode::Home], 0),
+        (&[KeyCode::PageDown], 3),
+        (&[KeyCode::PageUp], 0),
+        (&[KeyCode::End], 3),
+    ] {
+        for key in keys {
+            view.press(*key);
+        }
+        assert_eq!(view.model.run_at(), place, "{keys:?}");
+    }
+}
+
+#[test]
+fn the_chosen_run_stays_chosen_when_others_come() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    supervised(&*store, "first", "First", &working());
+    let mut view = View::of(Arc::clone(&store));
+    view.press(KeyCode::Down);
+    supervised(&*store, "second", "Second", &working());
+    view.look();
+    let chosen = view.model.run_meant().unwrap();
+    assert_eq!((chosen.run().id.as_str(), view.model.scene.runs.len()), ("first", 2));
+}
+
+#[test]
+fn the_journal_is_followed_at_its_top_only() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let mut open = supervised(&*store, "first", "First", &working());
+    let mut view = View::of(Arc::clone(&store));
+    view.press(KeyCode::BackTab);
+    let mut pause = || {
+        open.advance(&*store, at(70), aldis_core::machine::run::Event::Pause).unwrap();
+        open.advance(&*store, at(71), aldis_core::machine::run::Event::Resume).unwrap();
+    };
+    pause();
+    view.look();
+    assert_eq!(view.model.decision_at(), 0, "the latest");
+    view.press(KeyCode::Down);
+    let chosen = view.model.scene.journal[1].seq;
+    pause();
+    view.look();
+    assert_eq!(view.model.scene.journal[view.model.decision_at()].seq, chosen, "the same");
+    assert!(view.model.decision_at() > 1);
+    view.press(KeyCode::Home);
+    assert_eq!(view.model.decision_at(), 0);
+}
+
+#[test]
+fn nothing_is_done_to_a_run_unless_it_is_meant() {
+    for (key, wish) in [('p', Wish::Pause), ('r', Wish::Resume), ('x', Wish::Abort)] {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        supervised(&*store, "first", "First", &working());
+        let mut view = View::of(store);
+        for no in ['n', 'q', 'x', ' '] {
+            assert_eq!(view.press(KeyCode::Char(key)), None);
+            assert!(matches!(view.model.over, Some(Over::Confirm { .. })), "{key}");
+            assert_eq!(view.press(KeyCode::Char(no)), None, "{key}{no}");
+            assert!(view.model.over.is_none());
+        }
+        view.press(KeyCode::Char(key));
+        view.model.update(Input::Paste("y".to_owned()));
+        assert_eq!(view.type_in("y"), tells("first", wish.clone()));
+        // Also from within an opened run.
+        view.press(KeyCode::Enter);
+        view.press(KeyCode::Char(key));
+        assert_eq!(view.type_in("y"), tells("first", wish));
+    }
+}
+
+#[test]
+fn answers_are_typed_and_sent() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    supervised(&*store, "first", "First", &asking("keep?"));
+    supervised(&*store, "second", "Second", &working());
+    let mut view = View::of(store);
+    // The latest run is chosen, and it asks nothing.
+    view.type_in("a");
+    assert_eq!(view.model.note.as_deref(), Some("nobody asks anything here"));
+    view.press(KeyCode::Tab);
+    view.type_in("a");
+    assert_eq!(view.press(KeyCode::Enter), None, "nothing is no answer");
+    view.type_in("yesq");
+    view.press(KeyCode::Backspace);
+    view.model.update(Input::Paste(", and\nsoon ".to_owned()));
+    let wish = Wish::Answer { id: "q1".to_owned(), text: "yes, and\nsoon".to_owned() };
+    assert_eq!(view.press(KeyCode::Enter), tells("first", wish));
+    assert!(view.model.over.is_none());
+    view.press(KeyCode::Enter);
+    view.type_in("no");
+    view.press(KeyCode::Esc);
+    assert!(view.model.over.is_none(), "it was left");
+    view.model.update(Input::Paste("q".repeat(9)));
+    assert!(view.model.over.is_none(), "a paste is no key");
+}
+
+#[test]
+fn runs_are_told_as_the_commands_tell_them() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    supervised(&*store, "first", "First", &asking("keep?"));
+    channel(&store, "c1");
+    let keeper = keeper(&store);
+    let answer = |id: &str| Wish::Answer { id: id.to_owned(), text: "yes".to_owned() };
+    for (name, wish, words) in [
+        ("first", answer("q9"), "nobody asks that"),
+        ("first", answer("q1"), "first has its answer"),
+        ("first", Wish::Resume, "the run is not suspended"),
+        ("first", Wish::Abort, "first is asked to end"),
+        ("first", Wish::Abort, "the run has ended"),
+        ("c1", Wish::Pause, "c1 belongs to `aldis serve`: use its dashboard or its API"),
+        ("none", Wish::Pause, "there is no run `none`"),
+    ] {
+        assert_eq!(tell(&keeper, at(90), &run(name), &wish), words, "{name} {wish:?}");
+    }
+}
+
+#[test]
+fn scrolling_ends_where_the_text_does() {
+    let (mut view, _) = View::of_everything();
+    view.drawn(40, 10);
+    view.press(KeyCode::Enter);
+    for _ in 0..200 {
+        view.press(KeyCode::Down);
+    }
+    let last = view.drawn(40, 10);
+    view.press(KeyCode::Up);
+    assert_ne!(view.drawn(40, 10), last, "one key back is seen at once");
+}
