@@ -2,8 +2,10 @@
 
 mod browser;
 mod client;
+mod hostile;
 mod life;
 mod load;
+mod races;
 mod receiver;
 mod sinks;
 mod stream;
