@@ -65,10 +65,6 @@ impl Seen<'_> {
 }
 
 impl Books {
-    pub(super) fn open(_state: &State) -> Self {
-        Self::default()
-    }
-
     /// Judges a step.
     pub(super) fn check(&mut self, seen: &Seen<'_>) -> Check {
         let known = seen.source.and_then(|source| self.answers.get(source));
@@ -229,7 +225,7 @@ impl Books {
     }
 
     /// What holds of a channel at any moment.
-    pub(super) fn check_state(&mut self, state: &State, alarm: Option<Timestamp>) -> Check {
+    pub(super) fn check_state(&self, state: &State, alarm: Option<Timestamp>) -> Check {
         let shown = || format!("{state:?}\nalarm {alarm:?}");
         if let Some(turn) = state.floor.turn() {
             hold(state.queue.contains(&turn.agent), "the_floor_is_in_the_queue", shown)?;

@@ -159,10 +159,8 @@ fn misjudge(bug: Bug, before: &State, state: &mut State, event: &Event, outcome:
                 turn.deadline = turn.deadline.after(Duration::from_secs(1));
             }
         }
-        Bug::GhostFloor => {
-            if matches!(event, Event::Remove { .. }) && state.turn > before.turn {
-                state.floor = before.floor.clone();
-            }
+        Bug::GhostFloor if matches!(event, Event::Remove { .. }) && state.turn > before.turn => {
+            state.floor = before.floor.clone();
         }
         _ => {}
     }
