@@ -173,7 +173,7 @@ fn request(order: &Order, channel: usize, spoken: usize) -> (String, String, Str
         }
         Work::Say => {
             // Two messages in each turn.
-            let agent = if spoken / 2 % 2 == 0 { "pm" } else { "dev" };
+            let agent = if (spoken / 2).is_multiple_of(2) { "pm" } else { "dev" };
             let end = if spoken % 2 == 1 { "\n\nTURN_COMPLETE" } else { "" };
             let text = format!("{round} {spoken}: {WORDS}{end}");
             let body = json!({ "agent": agent, "text": text });
