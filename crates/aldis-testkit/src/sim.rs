@@ -1,4 +1,4 @@
-//! A deterministic simulator of the phases and delivery machines with their store.
+//! A deterministic simulator of every machine with its store.
 //!
 //! A *world* is one seed: some projects, sessions, agents, humans and outsiders, a clock that steps
 //! both ways, and faults: crashes before and after a commit, failing writes, duplicates, delays,
@@ -20,6 +20,7 @@ mod model;
 mod oracle;
 mod replay;
 pub mod runs;
+pub mod turns;
 mod world;
 
 #[cfg(test)]
@@ -68,6 +69,8 @@ pub enum Subject {
     Run(Option<runs::RunBug>),
     /// The delivery machine.
     Delivery(Option<delivery::Bug>),
+    /// The turns machine.
+    Turns(Option<turns::Bug>),
 }
 
 /// What to simulate.
@@ -134,6 +137,7 @@ pub fn run(options: &Options, progress: &(dyn Fn(&Report) + Sync)) -> Report {
         Subject::Phases(bug) => simulate(options, bug, seed, false),
         Subject::Run(bug) => runs::simulate(options, bug, seed, false),
         Subject::Delivery(bug) => delivery::simulate(options, bug, seed, false),
+        Subject::Turns(bug) => turns::simulate(options, bug, seed, false),
     };
     run_worlds(options, &simulate, progress)
 }

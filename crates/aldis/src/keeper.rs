@@ -4,13 +4,15 @@
 //! leads to is kept with its decision, so that a second delivery gets the first one's answer and
 //! whoever follows the decisions sees everything.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use aldis_core::redact::redact;
 use aldis_core::time::Timestamp;
 use aldis_store::{
-    CommitError, Decision, DecisionFilter, NewDecision, NewEffect, NewEvent, Revision, Run, RunId,
-    RunRecord, Step, Store, StoreError, TimerChange,
+    CommitError, Committed, Decision, DecisionFilter, NewDecision, NewEffect, NewEvent, Revision,
+    Run, RunId, RunRecord, Step, Store, StoreError, Timer, TimerChange,
 };
 use serde_json::{Value, json};
 
@@ -35,7 +37,16 @@ pub(crate) const SOURCE_MAX: usize = 200;
 /// Says where an effect goes: the names of sinks, and what each gets of it.
 pub(crate) type Route = Box<dyn Fn(&RunId, &Value) -> Vec<(String, Value)> + Send + Sync>;
 /// Tells whoever waits that something was committed.
-pub(crate) type Nudge = Box<dyn Fn() + Send + Sync>;
+pub(crate) type Nudge = Box<dyn Fn(News) + Send + Sync>;
+
+/// What whoever waits must know of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct News {
+    /// Whether something waits to be carried out.
+    pub(crate) effects: bool,
+    /// When the run wants to be woken, where that has changed.
+    pub(crate) wake: Option<Timestamp>,
+}
 
 /// Keeps runs.
 pub(crate) struct Keeper {
@@ -119,10 +130,10 @@ impl Keeper {
             let repeated = source.map(|source| self.answered(&id, source)).transpose()?.flatten();
             return repeated.ok_or_else(|| KeeperError::Conflict(format!("`{id}` exists already")));
         }
-        let stepped = machine.begin(now, start)?;
+        let stepped = machine.begin(now, without_secrets(start))?;
         let step = self.step(now, &id, Revision(0), SERVED, machine, &stepped, source);
         match self.store.commit(&step) {
-            Ok(_) => self.answer(&id, stepped),
+            Ok(committed) => Ok(self.answer(after(step, committed, now, 0), stepped)),
             Err(error) => Err(refused(error, &id)),
         }
     }
@@ -135,20 +146,50 @@ impl Keeper {
         event: &Members,
         source: Option<&str>,
     ) -> Result<Answer, KeeperError> {
+        self.advance_if(|_| true, now, id, event, source)
+    }
+
+    /// Lets a run of this machine take an event; one of another machine is not there.
+    pub(crate) fn advance_only(
+        &self,
+        machine: &str,
+        now: Timestamp,
+        id: &RunId,
+        event: &Members,
+        source: Option<&str>,
+    ) -> Result<Answer, KeeperError> {
+        self.advance_if(|run| run.record.machine == machine, now, id, event, source)
+    }
+
+    fn advance_if(
+        &self,
+        wanted: impl Fn(&Run) -> bool,
+        now: Timestamp,
+        id: &RunId,
+        event: &Members,
+        source: Option<&str>,
+    ) -> Result<Answer, KeeperError> {
+        let event = without_secrets(event.clone());
         let lock = self.lock(id);
         let _mine = lock.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..TRIES_MAX {
             let run = self.load(id)?;
+            if !wanted(&run) {
+                return Err(KeeperError::NoSuchRun(id.clone()));
+            }
             let machine = machine_of(&run)?;
             let stepped = machine.step(now, &run.record.state, event.clone())?;
             if stepped.decision.is_none() && !machine.listens() {
                 let known = source.map(|source| self.answered(id, source)).transpose()?.flatten();
-                return known.map_or_else(|| self.answer(id, stepped), Ok);
+                return Ok(known.unwrap_or_else(|| self.answer(run, stepped)));
             }
             let project = &run.record.project;
             let step = self.step(now, id, run.revision, project, machine, &stepped, source);
             match self.store.commit(&step) {
-                Ok(_) => return self.answer(id, stepped),
+                Ok(committed) => {
+                    let run = after(step, committed, run.created, run.fence);
+                    return Ok(self.answer(run, stepped));
+                }
                 Err(CommitError::Conflict { .. }) => {}
                 Err(CommitError::Duplicate { source_key }) => {
                     let known = self.answered(id, &source_key)?;
@@ -193,7 +234,7 @@ impl Keeper {
         let id = run.id.clone();
         let told = control::tell(&*self.store, now, run, wish);
         let told = told.map_err(|error| KeeperError::Failed(error.to_string()))?;
-        (self.nudge)();
+        (self.nudge)(News::default());
         let refused = || control::refusal(wish).to_owned();
         Ok(Answer {
             run: self.load(&id)?,
@@ -221,7 +262,7 @@ impl Keeper {
         match driver.advance(loaded, &event, source) {
             Ok(stepped) => {
                 let view = views::perform(&*self.store, &stepped);
-                (self.nudge)();
+                (self.nudge)(News::default());
                 let warnings = view.err().into_iter().collect();
                 let decision = serde_json::to_value(&stepped.outcome.decision).unwrap_or_default();
                 let (effects, replies, repeated) = (Vec::new(), Vec::new(), false);
@@ -239,22 +280,29 @@ impl Keeper {
         }
     }
 
-    /// Takes the alarms that are due; `missed` when they were due while nobody watched. Returns how
-    /// many were taken.
-    pub(crate) fn ring(&self, now: Timestamp, missed: bool) -> Result<usize, KeeperError> {
-        let due = self.store.due_timers(now, ALARMS_MAX)?;
-        for timer in &due {
-            let Some(run) = self.store.run(&timer.run)? else { continue };
-            let alarm = machines::named(&run.record.machine)
-                .and_then(|machine| machine.alarm(missed))
-                .and_then(|event| event.as_object().cloned());
-            let Some(event) = alarm else { continue };
-            let answer = self.advance(now, &timer.run, &event, None)?;
-            if answer.decision.is_null() {
-                self.silence(now, &timer.run, &timer.key)?;
-            }
+    /// Returns alarms that are due, the earliest first. Those that are not taken are due again.
+    pub(crate) fn due(&self, now: Timestamp) -> Result<Vec<Timer>, KeeperError> {
+        Ok(self.store.due_timers(now, ALARMS_MAX)?)
+    }
+
+    /// Takes an alarm that is due; `missed` when it was due while nobody watched.
+    pub(crate) fn ring(
+        &self,
+        now: Timestamp,
+        timer: &Timer,
+        missed: bool,
+    ) -> Result<(), KeeperError> {
+        let run = self.load(&timer.run)?;
+        let alarm = machines::named(&run.record.machine)
+            .and_then(|machine| machine.alarm(missed))
+            .and_then(|event| event.as_object().cloned());
+        let taken = alarm.map(|event| self.advance(now, &timer.run, &event, None)).transpose();
+        match taken {
+            Ok(Some(answer)) if !answer.decision.is_null() => Ok(()),
+            Err(KeeperError::Store(error)) => Err(error.into()),
+            // One that wakes nobody would be due for ever, before all others.
+            Ok(_) | Err(_) => self.silence(now, &timer.run, &timer.key),
         }
-        Ok(due.len())
     }
 
     /// Clears an alarm that nobody wants any more.
@@ -323,14 +371,13 @@ impl Keeper {
         step
     }
 
-    fn answer(&self, id: &RunId, stepped: Stepped) -> Result<Answer, KeeperError> {
-        if stepped.decision.is_some() {
-            (self.nudge)();
-        }
+    fn answer(&self, run: Run, stepped: Stepped) -> Answer {
         let decision = serde_json::to_value(&stepped.decision).unwrap_or_default();
-        let Stepped { effects, replies, warnings, .. } = stepped;
-        let run = self.load(id)?;
-        Ok(Answer { run, effects, replies, warnings, decision, repeated: false })
+        let Stepped { effects, replies, warnings, wake, .. } = stepped;
+        if !decision.is_null() {
+            (self.nudge)(News { effects: !effects.is_empty(), wake: wake.flatten() });
+        }
+        Answer { run, effects, replies, warnings, decision, repeated: false }
     }
 
     /// Finds what an earlier delivery of the same request led to.
@@ -367,6 +414,32 @@ impl Keeper {
         locks.insert(id.clone(), Arc::downgrade(&lock));
         lock
     }
+}
+
+/// Takes secrets out of whatever was said, before anything is decided, kept or posted.
+fn without_secrets(mut members: Members) -> Members {
+    members.values_mut().for_each(forget_secrets);
+    members
+}
+
+fn forget_secrets(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(clean) = redact(text) {
+                *text = clean;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget_secrets),
+        Value::Object(members) => members.values_mut().for_each(forget_secrets),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The run that a step has led to.
+fn after(step: Step, committed: Committed, created: Timestamp, fence: u64) -> Run {
+    let Committed { revision, last_event } = committed;
+    let Step { run: id, record, at: updated, .. } = step;
+    Run { id, revision, last_event, created, updated, fence, record }
 }
 
 /// A decision as it is stored: with what it led to.

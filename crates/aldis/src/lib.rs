@@ -6,6 +6,7 @@
 
 mod alarms;
 mod catalog;
+pub mod channel_log;
 mod clock;
 mod commands;
 mod config;

@@ -11,7 +11,7 @@ mod alarms;
 mod api;
 mod app;
 mod assets;
-mod connections;
+pub(crate) mod connections;
 mod error;
 mod events;
 mod metrics;
@@ -35,14 +35,16 @@ use tokio::runtime;
 
 use self::access::Access;
 use self::app::App;
+use self::connections::Limits;
 use self::place::Place;
 use self::sinks::Sinks;
 use crate::error::CommandError;
 
 /// Threads for requests; deciding has threads of its own.
 const WORKERS: usize = 2;
-/// Threads that may wait for the disk. More only wait longer.
-const BLOCKING_MAX: usize = 128;
+/// Threads that may wait for the disk: those that wait together are written together, and alarms
+/// must not queue behind requests.
+const BLOCKING_MAX: usize = 512;
 
 /// What to serve, and where.
 #[derive(Debug)]
@@ -51,6 +53,8 @@ pub(crate) struct Options {
     pub(crate) state_dir: PathBuf,
     /// The address to listen on; port 0 for any.
     pub(crate) listen: SocketAddr,
+    /// How many connections there may be.
+    pub(crate) limits: Limits,
     /// Where posts and notices go.
     pub(crate) sinks: Sinks,
     /// Who there is, in channels that do not say.
@@ -92,7 +96,7 @@ pub(crate) fn serve(
             tokio::spawn(outbox::deliver(app.clone())),
         ];
         let router = api::router(app.clone());
-        connections::accept(listener, router, &app, stopped()).await;
+        connections::accept(listener, router, &app, options.limits, stopped()).await;
         for task in tasks {
             // A task that panicked has said so already.
             task.await.ok();

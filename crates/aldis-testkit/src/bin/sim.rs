@@ -1,6 +1,6 @@
 //! Simulates a machine with its store, and stops at the first violated invariant.
 //!
-//! `aldis-sim --events 20000000 --seed 1 [--machine phases|run|delivery]
+//! `aldis-sim --events 20000000 --seed 1 [--machine phases|run|delivery|turns]
 //! [--store memory|driver|sqlite] [--faults all|none] [--worlds N] [--jobs N]`
 
 use std::env;
@@ -14,7 +14,7 @@ use aldis_testkit::sim::{Backend, Options, Report, Subject, run};
 /// How often progress is shown, in events.
 const SHOWN_EVERY: u64 = 1_000_000;
 const USAGE: &str = "usage: aldis-sim [--events N] [--seed N] [--worlds N] [--jobs N] \
-                     [--machine phases|run|delivery] [--store memory|driver|sqlite] \
+                     [--machine phases|run|delivery|turns] [--store memory|driver|sqlite] \
                      [--faults all|none]";
 
 struct Args {
@@ -51,6 +51,7 @@ fn parse() -> Result<Args, Box<dyn Error>> {
         "phases" => Subject::Phases(None),
         "run" => Subject::Run(None),
         "delivery" => Subject::Delivery(None),
+        "turns" => Subject::Turns(None),
         _ => return Err(USAGE.into()),
     };
     options.faults = match &*faults {

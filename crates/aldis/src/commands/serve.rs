@@ -3,7 +3,8 @@
 use std::fs;
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
 use aldis_core::machine::turns::Board;
 use clap::{Args, ValueHint};
@@ -13,6 +14,7 @@ use super::Outcome;
 use crate::error::CommandError;
 use crate::home;
 use crate::io::Io;
+use crate::serve::connections::Limits;
 use crate::serve::sinks::{SinkConfig, Sinks};
 use crate::serve::{self, Options, state_files};
 
@@ -56,6 +58,18 @@ pub(super) struct ServeArgs {
 struct Config {
     #[serde(default)]
     sinks: Vec<SinkConfig>,
+    connections: Option<NonZeroUsize>,
+    connections_per_peer: Option<NonZeroUsize>,
+}
+
+impl Config {
+    fn limits(&self) -> Limits {
+        let usual = Limits::default();
+        Limits {
+            all: self.connections.map_or(usual.all, NonZeroUsize::get),
+            per_peer: self.connections_per_peer.map_or(usual.per_peer, NonZeroUsize::get),
+        }
+    }
 }
 
 pub(super) fn run(io: &mut Io, args: &ServeArgs) -> Result<Outcome, CommandError> {
@@ -68,20 +82,22 @@ pub(super) fn run(io: &mut Io, args: &ServeArgs) -> Result<Outcome, CommandError
     }
     let state_dir = home::state_directory(io.state_dir.as_deref())?;
     let path = args.config.clone().unwrap_or_else(|| state_dir.join(CONFIG));
-    let sinks = match fs::read_to_string(&path) {
-        Ok(text) => sinks(&text, &path)?,
+    let config = match fs::read_to_string(&path) {
+        Ok(text) => config(&text, &path)?,
         Err(error) if args.config.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
-            Sinks::default()
+            Config::default()
         }
         Err(error) => return Err(CommandError::file(&path, &error)),
     };
+    let limits = config.limits();
+    let sinks = Sinks::new(config.sinks, path.parent().unwrap_or(&path))?;
     let personas = args.personas.as_deref().map(state_files::personas).transpose()?;
     let personas = personas.unwrap_or_default();
     let board = match &args.import {
         Some(file) => state_files::board(file, &personas)?,
         None => Board::default(),
     };
-    let options = Options { state_dir, listen: args.listen, sinks, personas, board };
+    let options = Options { state_dir, listen: args.listen, limits, sinks, personas, board };
     serve::serve(options, |address, link| {
         writeln!(io.stdout, "listening on http://{address}")?;
         writeln!(io.stdout, "dashboard: {link} (works once, for 15 minutes)")?;
@@ -91,9 +107,7 @@ pub(super) fn run(io: &mut Io, args: &ServeArgs) -> Result<Outcome, CommandError
     Ok(Outcome::Yes)
 }
 
-fn sinks(text: &str, path: &std::path::Path) -> Result<Sinks, CommandError> {
-    let config: Config = toml::from_str(text)
-        .map_err(|error| CommandError::new(format!("`{}`: {error}", path.display())))?;
-    let directory = path.parent().unwrap_or(path);
-    Sinks::new(config.sinks, directory)
+fn config(text: &str, path: &Path) -> Result<Config, CommandError> {
+    toml::from_str(text)
+        .map_err(|error| CommandError::new(format!("`{}`: {error}", path.display())))
 }

@@ -102,7 +102,10 @@ impl Access {
         let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or(""));
         let one = |name: &HeaderName| headers.get_all(name).iter().count() <= 1;
         let host = text(HOST).unwrap_or("");
-        if !one(&HOST) || !self.hosts.iter().any(|known| known == host) {
+        if !one(&HOST) {
+            return Err(ApiError::bad("a request names one host"));
+        }
+        if !self.hosts.iter().any(|known| known == host) {
             return Err(ApiError::forbidden("this server has another name"));
         }
         if let Some(origin) = text(ORIGIN)

@@ -17,7 +17,7 @@ const AFTER_FAILURE: Duration = Duration::from_secs(5);
 pub(super) async fn watch(app: Arc<App>) {
     loop {
         let now = app.now();
-        let pause = match app.keep(move |keeper| keeper.ring(now, false)).await {
+        let pause = match app.ring(now, false).await {
             Ok(0) => until_next(&app).await,
             Ok(taken) => {
                 app.metrics.alarms.fetch_add(taken as u64, Ordering::Relaxed);
@@ -33,8 +33,12 @@ pub(super) async fn watch(app: Arc<App>) {
     }
 }
 
+/// How long nothing is due. Alarms that are set from here on ring if they are earlier.
 async fn until_next(app: &Arc<App>) -> Duration {
+    let latest = app.now().after(LOOK_EVERY);
+    app.committed.sleep_until(latest);
     let next = app.keep(|keeper| Ok(keeper.store().next_timer()?)).await;
-    let due = next.ok().flatten().map(|due| due.since(app.now()));
-    due.map_or(LOOK_EVERY, |due| due.min(LOOK_EVERY))
+    let wake = next.ok().flatten().map_or(latest, |next| next.min(latest));
+    app.committed.sleep_until(wake);
+    wake.since(app.now())
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use aldis_core::machine::turns::{Board, Persona};
 use aldis_core::time::Timestamp;
 use aldis_store::{RunId, Store};
 use tokio::sync::{Notify, watch};
-use tokio::task;
+use tokio::task::{self, JoinSet};
 
 use super::access::Access;
 use super::error::ApiError;
@@ -16,7 +17,7 @@ use super::metrics::Metrics;
 use super::sinks::Sinks;
 use crate::clock::SteadyClock;
 use crate::error::CommandError;
-use crate::keeper::{Keeper, KeeperError};
+use crate::keeper::{Keeper, KeeperError, News};
 use crate::machines::{self, TURNS};
 
 /// What all requests share.
@@ -41,6 +42,27 @@ pub(super) struct Committed {
     pub(super) alarms: Notify,
     pub(super) bus: Notify,
     pub(super) outbox: Notify,
+    /// Until when the alarms sleep; a bell before that would wake them for nothing.
+    asleep_until: AtomicI64,
+}
+
+impl Committed {
+    fn ring(&self, news: News) {
+        self.bus.notify_one();
+        if news.effects {
+            self.outbox.notify_one();
+        }
+        let until = self.asleep_until.load(Ordering::SeqCst);
+        if news.wake.is_some_and(|wake| wake.as_millis() < until) {
+            self.alarms.notify_one();
+        }
+    }
+
+    /// Says until when the alarms sleep. Whoever sets an alarm rings or was seen by a look after
+    /// this.
+    pub(super) fn sleep_until(&self, until: Timestamp) {
+        self.asleep_until.store(until.as_millis(), Ordering::SeqCst);
+    }
 }
 
 impl App {
@@ -57,11 +79,7 @@ impl App {
         let keeper = Keeper::new(
             store,
             Box::new(move |run, effect| chosen.parcels(run.as_str(), effect)),
-            Box::new(move || {
-                bells.alarms.notify_one();
-                bells.bus.notify_one();
-                bells.outbox.notify_one();
-            }),
+            Box::new(move |news| bells.ring(news)),
         );
         Arc::new(Self {
             access,
@@ -84,12 +102,37 @@ impl App {
     pub(super) async fn recover(self: &Arc<Self>) -> Result<(), CommandError> {
         let now = self.now();
         loop {
-            let taken = self.keep(move |keeper| keeper.ring(now, true)).await;
-            match taken {
+            match self.ring(now, true).await {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}
                 Err(error) => return Err(CommandError::new(error.to_string())),
             }
+        }
+    }
+
+    /// Takes alarms that are due, all at once so that they are written together. Returns how many;
+    /// an error only if none could be taken.
+    pub(super) async fn ring(
+        self: &Arc<Self>,
+        now: Timestamp,
+        missed: bool,
+    ) -> Result<usize, ApiError> {
+        let due = self.keep(move |keeper| keeper.due(now)).await?;
+        let mut alarms = JoinSet::new();
+        for timer in due {
+            let keeper = self.keeper.clone();
+            alarms.spawn_blocking(move || keeper.ring(now, &timer, missed));
+        }
+        let (mut taken, mut failure) = (0, None);
+        for rung in alarms.join_all().await {
+            match rung {
+                Ok(()) => taken += 1,
+                Err(error) => failure = Some(error),
+            }
+        }
+        match failure {
+            Some(error) if taken == 0 => Err(error.into()),
+            _ => Ok(taken),
         }
     }
 

@@ -23,13 +23,25 @@ const HEAD_MAX: usize = 16 * 1024;
 const FIELDS_MAX: usize = 100;
 /// How long a client may take to send it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many connections one peer may have, and all together.
-const PER_PEER_MAX: usize = 64;
-const ALL_MAX: usize = 256;
 /// How long connections have to end when the server stops.
 const GRACE: Duration = Duration::from_secs(5);
 /// After the system refused a connection.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
+
+/// How many connections there may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// All together.
+    pub(crate) all: usize,
+    /// From one address.
+    pub(crate) per_peer: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { all: 256, per_peer: 64 }
+    }
+}
 
 /// How many connections each peer has.
 type Peers = Arc<Mutex<BTreeMap<IpAddr, usize>>>;
@@ -39,6 +51,7 @@ pub(super) async fn accept(
     listener: TcpListener,
     router: Router,
     app: &Arc<App>,
+    limits: Limits,
     stop: impl Future<Output = ()>,
 ) {
     let peers = Peers::default();
@@ -48,7 +61,7 @@ pub(super) async fn accept(
         tokio::select! {
             () = &mut stop => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, from)) => match Seat::take(&peers, from.ip()) {
+                Ok((stream, from)) => match Seat::take(&peers, limits, from.ip()) {
                     Some(seat) => {
                         add(&app.metrics.connections);
                         open.spawn(connection(stream, router.clone(), app.clone(), seat));
@@ -92,11 +105,11 @@ struct Seat {
 }
 
 impl Seat {
-    fn take(peers: &Peers, peer: IpAddr) -> Option<Self> {
+    fn take(peers: &Peers, limits: Limits, peer: IpAddr) -> Option<Self> {
         let mut counts = peers.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = counts.values().sum();
         let mine = counts.entry(peer).or_default();
-        if all >= ALL_MAX || *mine >= PER_PEER_MAX {
+        if all >= limits.all || *mine >= limits.per_peer {
             return None;
         }
         *mine += 1;

@@ -1,12 +1,16 @@
 //! The event stream: every decision, in order, as server-sent events in CloudEvents envelopes.
 //!
-//! The store is the only source. A client that comes back says which event it had last and goes on
-//! behind it; one that is too slow is cut off and comes back. Nothing is queued for anybody.
+//! The store is the only source. One reader puts what is new into words, once for all clients; the
+//! latest of it is kept in memory, and whoever is further behind reads the store. A client that comes
+//! back says which event it had last and goes on behind it; one that is too slow is cut off and comes
+//! back. Nothing is queued for anybody.
+
+mod recent;
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,16 +21,17 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time;
 
+use self::recent::{Piece, Recent};
 use super::app::App;
 use super::error::ApiError;
 use super::metrics::add;
 
 /// Other processes decide too, and ring no bell.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// So long new decisions gather before all clients are woken for them.
+const GATHER: Duration = Duration::from_millis(10);
 /// How many decisions are read at once.
 const PAGE: usize = 200;
-/// From this size on a piece is sent.
-const PIECE: usize = 64 * 1024;
 /// How many pieces wait for a client: with the one being sent, a quarter of a megabyte.
 const BACKLOG: usize = 3;
 /// How long a client may leave them waiting.
@@ -34,26 +39,59 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A quiet stream says so often that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// Tells everybody the number of the newest decision.
+/// What is new, and a bell for everybody who follows.
 #[derive(Debug)]
-pub(super) struct Bus(watch::Sender<u64>);
+pub(super) struct Bus {
+    recent: Mutex<Recent>,
+    newest: watch::Sender<u64>,
+}
 
 impl Default for Bus {
     fn default() -> Self {
-        Self(watch::Sender::new(0))
+        Self { recent: Mutex::default(), newest: watch::Sender::new(0) }
+    }
+}
+
+impl Bus {
+    fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Watches for new decisions.
 pub(super) async fn publish(app: Arc<App>) {
+    if let Ok(newest) = newest(&app).await {
+        app.bus.recent().begin(newest);
+    }
     loop {
-        if let Ok(newest) = newest(&app).await {
-            app.bus.0.send_if_modified(|known| std::mem::replace(known, newest) != newest);
-        }
+        // A store that fails now is asked again soon.
+        read_new(&app).await.ok();
         tokio::select! {
             () = app.stopped() => return,
             () = app.committed.bus.notified() => {}
             () = time::sleep(LOOK_EVERY) => {}
+        }
+        time::sleep(GATHER).await;
+    }
+}
+
+/// Puts what is new into words.
+async fn read_new(app: &Arc<App>) -> Result<(), ApiError> {
+    loop {
+        let after = app.bus.recent().newest();
+        let page = app.keep(move |keeper| {
+            let page = keeper.store().decisions_after(None, after, PAGE)?;
+            Ok((page.len(), recent::pieces(&page)))
+        });
+        let (read, pieces) = page.await?;
+        let newest = {
+            let mut recent = app.bus.recent();
+            pieces.into_iter().for_each(|piece| recent.push(piece));
+            recent.newest()
+        };
+        app.bus.newest.send_if_modified(|known| std::mem::replace(known, newest) != newest);
+        if read < PAGE {
+            return Ok(());
         }
     }
 }
@@ -119,7 +157,7 @@ impl Follower {
     }
 
     async fn follow(&mut self, gap: Option<String>) -> Cut {
-        let mut bus = self.app.bus.0.subscribe();
+        let mut bus = self.app.bus.newest.subscribe();
         let hello = format!("retry: 2000\n\n{}", gap.unwrap_or_default());
         let mut sent = self.send(hello).await;
         while sent.is_ok() {
@@ -141,30 +179,43 @@ impl Follower {
     /// Sends everything there is.
     async fn catch_up(&mut self) -> Result<(), Cut> {
         loop {
-            let (run, after) = (self.run.clone(), self.last);
-            let read = self.app.keep(move |keeper| {
-                Ok(keeper.store().decisions_after(run.as_ref(), after, PAGE)?)
-            });
+            let known = self.app.bus.recent().after(self.last);
+            if let Some(pieces) = known {
+                return self.tell(pieces).await;
+            }
             // A store that fails now is asked again with the next decision.
-            let Ok(page) = read.await else { return Ok(()) };
-            let mut piece = String::new();
-            for decision in &page {
-                piece.push_str(&message(decision));
-                self.last = decision.seq;
-                if piece.len() >= PIECE {
-                    self.send(std::mem::take(&mut piece)).await?;
-                }
-            }
-            if !piece.is_empty() {
-                self.send(piece).await?;
-            }
-            if page.len() < PAGE {
-                return Ok(());
-            }
+            let Ok((pieces, up_to)) = self.stored().await else { return Ok(()) };
+            self.tell(pieces).await?;
+            self.last = self.last.max(up_to);
         }
     }
 
-    async fn send(&self, text: String) -> Result<(), Cut> {
+    /// Reads a page of what is no longer in memory. Up to the number that is returned, there is
+    /// nothing else.
+    async fn stored(&self) -> Result<(Vec<Arc<Piece>>, u64), ApiError> {
+        let newest = self.app.bus.recent().newest();
+        let (run, after) = (self.run.clone(), self.last);
+        let read = self.app.keep(move |keeper| {
+            let page = keeper.store().decisions_after(run.as_ref(), after, PAGE)?;
+            let up_to = if page.len() < PAGE { newest } else { 0 };
+            Ok((recent::pieces(&page), up_to))
+        });
+        read.await
+    }
+
+    /// Sends what the client has not got yet.
+    async fn tell(&mut self, pieces: Vec<Arc<Piece>>) -> Result<(), Cut> {
+        for piece in pieces {
+            let text = piece.after(self.run.as_ref(), self.last);
+            self.last = self.last.max(piece.last());
+            if !text.is_empty() {
+                self.send(text).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn send(&self, text: impl Into<Bytes>) -> Result<(), Cut> {
         match time::timeout(PATIENCE, self.pieces.send(text.into())).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(Cut::Gone),

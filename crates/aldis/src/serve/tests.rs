@@ -3,6 +3,7 @@
 mod access;
 mod channels;
 mod description;
+mod keys;
 mod machines;
 
 use std::collections::BTreeMap;

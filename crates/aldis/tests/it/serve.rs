@@ -3,8 +3,10 @@
 mod browser;
 mod client;
 mod dashboard;
+mod hostile;
 mod life;
 mod load;
+mod races;
 mod receiver;
 mod sinks;
 mod stream;

@@ -195,10 +195,15 @@ impl State {
                     .because(format!("its time was over at {deadline}, while nobody watched"))
                     .next("what it still says is posted and passes nothing on")
             }
-            // Whoever keeps the alarms may have lost them.
+            // Silence and unanswered questions may have come due as well.
             Floor::Held(_) | Floor::Interrupted { .. } => {
-                let (at, turn) = (self.next_wake(), self.turn);
-                Outcome { effects: vec![Effect::Wake { at, turn }], ..Outcome::default() }
+                let mut outcome = self.on_wake(now, None);
+                if outcome.decision.is_none() {
+                    // Whoever keeps the alarms may have lost them.
+                    let (at, turn) = (self.next_wake(), self.turn);
+                    outcome.effects.push(Effect::Wake { at, turn });
+                }
+                outcome
             }
             Floor::Free | Floor::Paused { .. } => Outcome::default(),
         }

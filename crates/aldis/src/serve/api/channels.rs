@@ -191,11 +191,9 @@ async fn say(
     let (now, said) = (app.now(), event("said", body));
     let several = said.contains_key("texts");
     let kept = app
-        .keep(move |keeper| {
-            if !matches!(keeper.store().run(&id)?, Some(run) if run.record.machine == TURNS) {
-                return Ok(None);
-            }
-            keeper.advance(now, &id, &said, source.as_deref()).map(Some)
+        .keep(move |keeper| match keeper.advance_only(TURNS, now, &id, &said, source.as_deref()) {
+            Err(KeeperError::NoSuchRun(_)) => Ok(None),
+            kept => kept.map(Some),
         })
         .await?;
     let Some(answer) = kept else {
@@ -245,10 +243,7 @@ async fn happen(
 ) -> Result<Json<Value>, ApiError> {
     let now = app.now();
     let answer = app
-        .keep(move |keeper| {
-            channel(keeper, &id)?;
-            keeper.advance(now, &id, &event, source.as_deref())
-        })
+        .keep(move |keeper| keeper.advance_only(TURNS, now, &id, &event, source.as_deref()))
         .await?;
     Ok(Json(answered(app, &answer)))
 }

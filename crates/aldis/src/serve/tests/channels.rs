@@ -123,8 +123,8 @@ async fn alarms_end_turns_and_recover_them() {
     let store = bench.app.keeper.store();
     let due = store.next_timer().unwrap().unwrap();
     let before = due.before(std::time::Duration::from_millis(1));
-    assert_eq!(bench.app.keeper.ring(before, false).unwrap(), 0);
-    assert_eq!(bench.app.keeper.ring(due, false).unwrap(), 1);
+    assert_eq!(bench.app.ring(before, false).await.unwrap(), 0);
+    assert_eq!(bench.app.ring(due, false).await.unwrap(), 1);
     let shown = bench.get("/v1/channels/c1").await.json();
     assert_eq!(
         (&shown["active_agent"], &shown["history"][1]["reason"]),
@@ -132,7 +132,7 @@ async fn alarms_end_turns_and_recover_them() {
     );
     let next = store.next_timer().unwrap().unwrap();
     assert!(next > due, "the next turn has its own alarm");
-    assert_eq!(bench.app.keeper.ring(next, true).unwrap(), 1);
+    assert_eq!(bench.app.ring(next, true).await.unwrap(), 1);
     let shown = bench.get("/v1/channels/c1").await.json();
     assert_eq!(
         shown["history"].as_array().unwrap().iter().rev().nth(1).unwrap()["reason"],

@@ -11,17 +11,17 @@ use super::client::{Server, place};
 
 /// One event as it arrives.
 #[derive(Debug)]
-struct Event {
-    id: String,
-    kind: String,
-    data: Value,
+pub(super) struct Event {
+    pub(super) id: String,
+    pub(super) kind: String,
+    pub(super) data: Value,
 }
 
 /// A client of the stream.
-struct Stream(BufReader<TcpStream>);
+pub(super) struct Stream(BufReader<TcpStream>);
 
 impl Stream {
-    fn open(server: &Server, query: &str, last: Option<&str>) -> Self {
+    pub(super) fn open(server: &Server, query: &str, last: Option<&str>) -> Self {
         let mut stream = TcpStream::connect(&server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let last = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
@@ -33,8 +33,17 @@ impl Stream {
         Self(BufReader::new(stream))
     }
 
+    /// Reads the greeting: from here on nothing is missed.
+    pub(super) fn greeted(&mut self) {
+        let mut line = String::new();
+        while !line.starts_with("retry: ") {
+            line.clear();
+            assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream ended");
+        }
+    }
+
     /// Reads until an event is complete. The lengths of the chunks between are skipped.
-    fn next(&mut self) -> Event {
+    pub(super) fn next(&mut self) -> Event {
         let mut event = Event { id: String::new(), kind: String::new(), data: Value::Null };
         loop {
             let mut line = String::new();

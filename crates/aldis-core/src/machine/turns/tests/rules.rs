@@ -224,6 +224,24 @@ fn three_rounds_of_nothing_but_timeouts_pause_the_channel() {
     assert!(state.active_agent().is_some());
 }
 
+/// Found by the simulator: such an alarm was taken as one that nobody wants, and never set again.
+#[test]
+fn after_a_restart_silence_and_unanswered_questions_are_over_too() {
+    let mut state = channel_with(&["pm", "dev"], |start| {
+        start.config.auto_detect.enabled = true;
+        start.config.auto_detect.detect_punctuation = false;
+    });
+    says(&mut state, 1, "pm", "thinking");
+    let outcome = state.on_event(at(40), &Event::Recovered);
+    assert_eq!((rule(&outcome), state.active_agent()), ("turns/silence", Some("dev")));
+    let mut state = channel_with(&["pm", "dev"], |start| {
+        start.config.human_interrupt = HumanInterrupt::Interrupt;
+    });
+    state.on_event(at(10), &human("why?"));
+    let outcome = state.on_event(at(200), &Event::Recovered);
+    assert_eq!((rule(&outcome), state.active_agent()), ("turns/unanswered", Some("pm")));
+}
+
 #[test]
 fn after_a_restart_what_was_due_is_recovered() {
     let mut state = channel(&["pm", "dev"]);

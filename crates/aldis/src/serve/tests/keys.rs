@@ -1,0 +1,96 @@
+//! Every change takes a key, and is made once for it.
+
+use serde_json::json;
+
+use super::*;
+
+/// What is asked of each request that changes something, and what must have happened before.
+fn asked(method: &str, path: &str) -> Value {
+    match (method, path) {
+        ("post", "/v1/channels") => json!({ "channel": "c2", "agents": ["pm"] }),
+        ("post", "/v1/runs") => {
+            json!({ "machine": "turns", "id": "r1", "start": { "channel": "r1", "agents": ["pm"] } })
+        }
+        ("post", "/v1/channels/{channel}/messages") => json!({ "agent": "pm", "text": "words" }),
+        ("post", "/v1/channels/{channel}/human") => json!({ "text": "words" }),
+        ("post", "/v1/channels/{channel}/queue") => json!({ "agent": "qa" }),
+        ("post", "/v1/channels/{channel}/crashed" | "/v1/channels/{channel}/next") => {
+            json!({ "agent": "dev" })
+        }
+        ("put", "/v1/channels/{channel}/config") => json!({ "config": { "grace": true } }),
+        ("post", "/v1/runs/{run}/events") => {
+            json!({ "event": "said", "agent": "pm", "text": "words TURN_COMPLETE" })
+        }
+        ("post", "/v1/runs/{run}/answer") => json!({ "id": "q1", "text": "yes" }),
+        ("post", "/v1/runs/{run}/pause" | "/v1/runs/{run}/resume" | "/v1/runs/{run}/abort")
+        | ("delete", _) => json!({}),
+        _ => panic!("{method} {path}: say how it is asked"),
+    }
+}
+
+/// A channel, and a supervised run that waits for an answer.
+async fn furnished(path: &str) -> Bench {
+    let bench = Bench::new();
+    bench.post("/v1/channels", json!({ "channel": "c1", "agents": ["pm", "dev"] })).await;
+    if path.ends_with("/resume") {
+        bench.post("/v1/runs/c1/pause", json!({})).await;
+    }
+    if path.ends_with("/answer") {
+        let config = serde_json::to_value(aldis_core::machine::run::Config::default()).unwrap();
+        let start =
+            json!({ "task": "t", "dialect": "chorus", "instructions": "i", "config": config });
+        bench.post("/v1/runs", json!({ "machine": "run", "id": "asks", "start": start })).await;
+        let said = json!([{ "name": "NEEDS_HUMAN", "meaning": "needs_human", "text": "which?" }]);
+        for event in [
+            json!({ "event": "begin" }),
+            json!({ "event": "heard", "said": said }),
+            json!({ "event": "exited", "code": 0, "signal": null }),
+        ] {
+            bench.post("/v1/runs/asks/events", event).await;
+        }
+    }
+    bench
+}
+
+#[tokio::test]
+async fn every_change_is_made_once_for_its_key() {
+    // Those that change nothing, or nothing twice: what is imported is left alone the next time.
+    let others = ["/v1/scan", "/v1/explain", "/v1/turns/state"];
+    let document = Bench::new().get("/openapi.json").await.json();
+    let mut checked = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys().filter(|method| *method != "get") {
+            if others.contains(&&**path) {
+                continue;
+            }
+            let bench = furnished(path).await;
+            let run = if path.ends_with("/answer") { "asks" } else { "c1" };
+            let concrete =
+                path.replace("{channel}", run).replace("{run}", run).replace("{agent}", "dev");
+            let send = async || {
+                let request = request(&method.to_uppercase(), &concrete)
+                    .header("content-type", "application/json")
+                    .header("idempotency-key", "once");
+                let body = asked(method, path).to_string();
+                bench.raw(request.body(Body::from(body)).unwrap()).await
+            };
+            let first = send().await;
+            assert!(first.status.is_success(), "{method} {path}: {}", first.text);
+            assert_eq!(first.json()["repeated"], false, "{method} {path}");
+            let revisions = async || {
+                let runs = bench.get("/v1/runs").await.json();
+                let runs = runs["runs"].as_array().unwrap().clone();
+                runs.iter().map(|run| run["revision"].clone()).collect::<Vec<Value>>()
+            };
+            let before = revisions().await;
+            let again = send().await;
+            assert!(again.status.is_success(), "{method} {path}: {}", again.text);
+            let (first, again) = (first.json(), again.json());
+            assert_eq!(again["repeated"], true, "{method} {path}");
+            assert_eq!(again["effects"], first["effects"], "{method} {path}");
+            assert_eq!(revisions().await, before, "{method} {path}");
+            checked += 1;
+        }
+    }
+    assert!(checked >= 13, "{checked}");
+}
