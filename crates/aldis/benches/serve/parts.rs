@@ -17,7 +17,7 @@ use crate::server::Server;
 use crate::{http::Address, kills};
 
 const CHANNELS: usize = 10_000;
-const CONNECTIONS: usize = 192;
+const CONNECTIONS: usize = 64;
 const SECONDS: f64 = 20.0;
 /// Channels whose turns all end by timeout, so many seconds after they were opened.
 const WAITING: usize = 100_000;

@@ -7,6 +7,7 @@
 
 mod recent;
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
@@ -14,10 +15,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use aldis_core::time::Timestamp;
 use aldis_store::{Decision, DecisionFilter, RunId};
 use axum::body::{Body, Bytes};
 use hyper::body::Frame;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio::time;
 
@@ -58,14 +62,19 @@ impl Bus {
     }
 }
 
-/// Watches for new decisions.
+/// Watches for new decisions, while anybody follows.
 pub(super) async fn publish(app: Arc<App>) {
-    if let Ok(newest) = newest(&app).await {
-        app.bus.recent().begin(newest);
-    }
+    let mut followed = false;
     loop {
+        let was_followed = followed;
+        followed = app.bus.newest.receiver_count() > 0;
         // A store that fails now is asked again soon.
-        read_new(&app).await.ok();
+        if followed && !was_followed {
+            followed = begin(&app).await.is_ok();
+        }
+        if followed {
+            read_new(&app).await.ok();
+        }
         tokio::select! {
             () = app.stopped() => return,
             () = app.committed.bus.notified() => {}
@@ -73,6 +82,13 @@ pub(super) async fn publish(app: Arc<App>) {
         }
         time::sleep(GATHER).await;
     }
+}
+
+/// Begins with what comes now: whoever wants more reads the store.
+async fn begin(app: &Arc<App>) -> Result<(), ApiError> {
+    let newest = newest(app).await?;
+    app.bus.recent().begin(newest);
+    Ok(())
 }
 
 /// Puts what is new into words.
@@ -226,23 +242,45 @@ impl Follower {
 
 /// One decision as a server-sent event. JSON escapes line ends, so the data are one line.
 fn message(decision: &Decision) -> String {
-    format!("id: {}\nevent: decision\ndata: {}\n\n", decision.seq, envelope(decision))
+    let envelope = serde_json::to_string(&Envelope::of(decision)).unwrap_or_default();
+    format!("id: {}\nevent: decision\ndata: {envelope}\n\n", decision.seq)
 }
 
-/// Puts a decision into a CloudEvents envelope.
-pub(super) fn envelope(decision: &Decision) -> Value {
-    let data: Value = serde_json::from_str(&decision.body).unwrap_or_default();
-    let rule = data.get("rule").and_then(Value::as_str).unwrap_or("decision").replace('/', ".");
-    json!({
-        "specversion": "1.0",
-        "id": decision.seq.to_string(),
-        "source": "/v1/runs",
-        "subject": decision.run.as_str(),
-        "type": format!("dev.aldis.{rule}"),
-        "time": decision.at,
-        "datacontenttype": "application/json",
-        "data": data,
-    })
+/// A decision in a CloudEvents envelope.
+#[derive(Debug, Serialize)]
+struct Envelope<'d> {
+    specversion: &'static str,
+    id: String,
+    source: &'static str,
+    subject: &'d str,
+    #[serde(rename = "type")]
+    kind: String,
+    time: Timestamp,
+    datacontenttype: &'static str,
+    /// As it is stored.
+    data: Option<&'d RawValue>,
+}
+
+impl<'d> Envelope<'d> {
+    fn of(decision: &'d Decision) -> Self {
+        #[derive(Default, Deserialize)]
+        struct Ruled<'d> {
+            #[serde(borrow)]
+            rule: Option<Cow<'d, str>>,
+        }
+        let ruled: Ruled<'_> = serde_json::from_str(&decision.body).unwrap_or_default();
+        let rule = ruled.rule.as_deref().unwrap_or("decision").replace('/', ".");
+        Self {
+            specversion: "1.0",
+            id: decision.seq.to_string(),
+            source: "/v1/runs",
+            subject: decision.run.as_str(),
+            kind: format!("dev.aldis.{rule}"),
+            time: decision.at,
+            datacontenttype: "application/json",
+            data: serde_json::from_str(&decision.body).ok(),
+        }
+    }
 }
 
 /// The body of a stream.
