@@ -1,6 +1,7 @@
 //! `aldis deliver` with real processes: plans of any size, questions, failures, work trees, crashes.
 
 mod budgets;
+mod kills;
 mod people;
 mod stagnation;
 
@@ -132,12 +133,17 @@ impl Stage {
         text.lines().map(str::to_owned).collect()
     }
 
+    /// All decisions of the delivery, oldest first.
+    fn journal(&self) -> Vec<Value> {
+        let run = self.status()["run"].as_str().unwrap().to_owned();
+        self.0.run(&["log", &run, "--json", "-n", "100000"]).json()
+    }
+
     /// Every task is complete, and was completed once.
     fn assert_complete(&self) {
         let tasks = self.tasks();
         assert!(tasks.iter().all(|task| task["status"] == "complete"), "{tasks:#?}");
-        let run = self.status()["run"].as_str().unwrap().to_owned();
-        let log = self.0.run(&["log", &run, "--json", "-n", "100000"]).json();
+        let log = self.journal();
         for task in &tasks {
             let completed = log.iter().filter(|decision| {
                 decision["task"] == task["task"] && decision["rule"] == "delivery/complete"
@@ -340,38 +346,6 @@ fn work_trees_are_merged() {
     }
     let trees = String::from_utf8(git(&["worktree", "list"]).stdout).unwrap();
     assert_eq!(trees.lines().count(), 1, "{trees}");
-}
-
-#[test]
-fn a_killed_coordinator_is_continued() {
-    killed_and_continued(12, 6);
-}
-
-#[test]
-#[ignore = "takes half a minute: cargo nextest run -p aldis --run-ignored only killed_a_hundred_times"]
-fn killed_a_hundred_times() {
-    killed_and_continued(50, 100);
-}
-
-/// Kills the coordinator again and again, at moments that wander, and continues.
-fn killed_and_continued(tasks: usize, kills: u64) {
-    let stage = Stage::new("", &plan(tasks));
-    let mut child = stage.start(&Stage::arguments(&[]));
-    // What was never begun cannot be continued.
-    stage.wait_for("the delivery", || stage.0.run(&["tasks"]).code == 0);
-    for kill in 0..kills {
-        std::thread::sleep(Duration::from_millis(60 + kill * 37 % 190));
-        child.kill().unwrap();
-        if child.wait().unwrap().code() == Some(0) {
-            break;
-        }
-        child = stage.start(&["deliver", "--continue"]);
-    }
-    let code = child.wait().unwrap().code();
-    // The last one may have found nothing left to do.
-    assert!(code == Some(0) || code == Some(2), "{code:?}");
-    stage.assert_complete();
-    assert_nobody_is_left(&stage);
 }
 
 fn assert_nobody_is_left(stage: &Stage) {
