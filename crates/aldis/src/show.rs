@@ -102,7 +102,7 @@ pub(crate) fn channel_run(
     writeln!(out, "{}  {}", paint.strong(&run.id), channel(state))?;
     writeln!(out, "  queue     {}", state.queue.join(", "))?;
     if let Some(turn) = state.floor.active() {
-        writeln!(out, "  until     {}", turn.deadline)?;
+        writeln!(out, "  until     {}", moment(turn.deadline))?;
     }
     for entry in state.history.iter().rev().take(HISTORY_SHOWN) {
         let reason = entry.reason.map_or("", turns::Reason::as_str);
@@ -234,7 +234,7 @@ fn quoted(evidence: &EvidenceForm) -> String {
     let quote = display::excerpt(&evidence.quote, QUOTE_MAX);
     let name = evidence.name.as_deref().map(display::line).unwrap_or_default();
     let place = match (evidence.line, &evidence.agent) {
-        (Some(line), Some(agent)) => format!(" (sub-agent {}, line {line})", display::line(agent)),
+        (Some(line), Some(agent)) => format!(" (agent {}, line {line})", display::line(agent)),
         (Some(line), None) => format!(" (line {line})"),
         (None, _) => String::new(),
     };
@@ -268,13 +268,18 @@ pub(crate) fn spent(cost: run::Usage) -> Option<String> {
     }
 }
 
+/// A moment to the second: what is exact to the millisecond is in the JSON form.
+pub(crate) fn moment(at: Timestamp) -> Timestamp {
+    Timestamp::from_millis(at.as_millis().div_euclid(1_000) * 1_000)
+}
+
 /// A moment, exact and relative.
 pub(crate) fn ago(now: Timestamp, at: Timestamp) -> String {
-    let span = now.since(at);
+    let (span, moment) = (now.since(at), moment(at));
     if span.is_zero() && at > now {
-        return at.to_string();
+        return moment.to_string();
     }
-    format!("{at}, {} ago", rough(span))
+    format!("{moment}, {} ago", rough(span))
 }
 
 /// A span as people say it.
@@ -295,6 +300,13 @@ mod tests {
     //! Spans as people say them.
 
     use super::*;
+
+    #[test]
+    fn moments_are_to_the_second() {
+        for at in ["2026-03-02T10:00:00Z", "2026-03-02T10:00:00.45Z", "2026-03-02T10:00:00.999Z"] {
+            assert_eq!(moment(at.parse().unwrap()).to_string(), "2026-03-02T10:00:00Z");
+        }
+    }
 
     #[test]
     fn spans_are_rough() {

@@ -12,7 +12,7 @@ use crate::error::CommandError;
 use crate::io::Io;
 use crate::paint::Paint;
 use crate::wire::run::{AlarmForm, DecisionForm, EventForm};
-use crate::{alarms, display, home, json};
+use crate::{alarms, display, home, json, show};
 
 /// How often a journal that is followed is looked at, and how much is read at once.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -51,7 +51,8 @@ pub(super) fn run(io: &mut Io, args: &LogArgs) -> Result<Outcome, CommandError> 
             if args.json {
                 json::write_line(&mut io.stdout, &EventForm::new(&event))?;
             } else {
-                writeln!(io.stdout, "{}  {:>4}  {}", event.at, event.seq, event.kind)?;
+                let at = show::moment(event.at);
+                writeln!(io.stdout, "{at}  {:>4}  {}", event.seq, event.kind)?;
             }
         }
         return Ok(Outcome::Yes);
@@ -61,7 +62,7 @@ pub(super) fn run(io: &mut Io, args: &LogArgs) -> Result<Outcome, CommandError> 
     let filter = DecisionFilter { run: run.clone(), limit, ..DecisionFilter::default() };
     let decisions = store.decisions(&filter)?;
     for decision in decisions.iter().take(args.lines).rev() {
-        show(io, args, decision)?;
+        print(io, args, decision)?;
     }
     if run.is_none() {
         show_alarms(io, args)?;
@@ -85,7 +86,7 @@ fn follow(
         io.stdout.flush()?;
         let decisions = store.decisions_after(run, newest, PAGE)?;
         for decision in &decisions {
-            show(io, args, decision)?;
+            print(io, args, decision)?;
             newest = decision.seq;
         }
         if decisions.len() < PAGE {
@@ -95,15 +96,16 @@ fn follow(
 }
 
 /// Shows a decision in a line.
-fn show(io: &mut Io, args: &LogArgs, decision: &Decision) -> Result<(), CommandError> {
+fn print(io: &mut Io, args: &LogArgs, decision: &Decision) -> Result<(), CommandError> {
     let Some(form) = DecisionForm::new(decision) else { return Ok(()) };
     if args.json {
         json::write_line(&mut io.stdout, &form)?;
     } else {
         let paint = Paint { on: io.color_stdout };
-        let summary = display::line(&form.summary);
-        let (at, run, rule) = (paint.dim(&form.at), &form.run, paint.place(&form.rule));
-        writeln!(io.stdout, "{at}  {run}  {rule}  {summary}")?;
+        let (at, rule) = (paint.dim(show::moment(decision.at)), paint.place(&form.rule));
+        let subject = form.task.as_deref().map(|task| format!("{}: ", display::line(task)));
+        let (subject, summary) = (subject.unwrap_or_default(), display::line(&form.summary));
+        writeln!(io.stdout, "{at}  {}  {rule}  {subject}{summary}", form.run)?;
     }
     Ok(())
 }
@@ -118,7 +120,7 @@ fn show_alarms(io: &mut Io, args: &LogArgs) -> Result<(), CommandError> {
         } else {
             let paint = Paint { on: io.color_stdout };
             let (part, what) = (display::line(&alarm.part), display::line(&alarm.what));
-            let at = paint.dim(alarm.at);
+            let at = paint.dim(show::moment(alarm.at));
             writeln!(io.stdout, "{at}  {}  {part}: {what}", paint.bad("alarm"))?;
         }
     }

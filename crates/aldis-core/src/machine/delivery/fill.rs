@@ -179,7 +179,7 @@ fn start(state: &mut State, out: &mut Out, no: usize) {
         }
         _ => "it is its turn, and a slot is free",
     };
-    let decision = decision("dispatch", format!("Started a {}", task.role.spoken()))
+    let decision = decision("dispatch", format!("Started the {}", task.role.spoken()))
         .because(because)
         .next("its reply decides");
     out.decided(Some(task), decision);
