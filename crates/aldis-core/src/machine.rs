@@ -5,6 +5,7 @@
 //! steps, so a journal can be replayed.
 
 pub mod delivery;
+pub(crate) mod evidence;
 pub mod phases;
 pub mod run;
 pub mod stagnation;
@@ -14,6 +15,8 @@ mod words;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use evidence::Miss;
 
 /// Why a machine did what it did: the rule, what it rests on, and what a human can do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use serde_json::Value;
 
 use crate::scan::prefilter::{Kinds, Literal, Prefilter};
 
@@ -42,6 +43,20 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     }
     clean.push_str(text.get(end..).unwrap_or_default());
     Cow::Owned(clean)
+}
+
+/// Takes secrets out of every text in a value.
+pub fn redact_value(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(clean) = redact(text) {
+                *text = clean;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(redact_value),
+        Value::Object(members) => members.values_mut().for_each(redact_value),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// Takes secrets out of text that comes line by line.

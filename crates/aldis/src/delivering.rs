@@ -17,6 +17,7 @@ use std::time::Duration;
 use aldis_core::Rules;
 use aldis_core::machine::delivery::{Dispatch, Effect, Ending, Event, Notice, Role, Said};
 use aldis_core::machine::run::{Exit, Usage};
+use aldis_core::redact::redact;
 use aldis_core::time::Timestamp;
 use aldis_core::transcript::facts::Zone;
 use aldis_store::{EffectFilter, Lease, Store};
@@ -373,7 +374,8 @@ impl<'p> Delivery<'p> {
                 let mut exit = exit;
                 if let Some(refused) = refused {
                     // Its host gave up: whatever it said before was not its last word.
-                    (said, exit) = (Said { preview: refused, ..Said::default() }, CRASHED);
+                    let preview = redact(&refused).into_owned();
+                    (said, exit) = (Said { preview, ..Said::default() }, CRASHED);
                 }
                 self.advance(&Event::Finished { agent, exit: Some(exit), said })?;
             }

@@ -4,11 +4,10 @@
 //! leads to is kept with its decision, so that a second delivery gets the first one's answer and
 //! whoever follows the decisions sees everything.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use aldis_core::redact::redact;
+use aldis_core::redact::redact_value;
 use aldis_core::time::Timestamp;
 use aldis_store::{
     CommitError, Committed, Decision, DecisionFilter, NewDecision, NewEffect, NewEvent, Revision,
@@ -418,21 +417,8 @@ impl Keeper {
 
 /// Takes secrets out of whatever was said, before anything is decided, kept or posted.
 fn without_secrets(mut members: Members) -> Members {
-    members.values_mut().for_each(forget_secrets);
+    members.values_mut().for_each(redact_value);
     members
-}
-
-fn forget_secrets(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let Cow::Owned(clean) = redact(text) {
-                *text = clean;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(forget_secrets),
-        Value::Object(members) => members.values_mut().for_each(forget_secrets),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 /// The run that a step has led to.

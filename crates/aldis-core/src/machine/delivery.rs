@@ -73,7 +73,7 @@ mod tests;
 
 pub use budget::Limit;
 pub use config::{Config, ConfigError, Timeouts};
-pub use event::{Dispatch, Effect, Event, Heard, Level, Miss, Notice, Request, Said};
+pub use event::{Dispatch, Effect, Event, Heard, Level, Notice, Request, Said};
 pub use ledger::{Finding, Ledger, Standing};
 pub use plan::{Format, Plan, Priority, Problem, Read, TaskSpec};
 pub use run::{

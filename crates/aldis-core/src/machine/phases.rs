@@ -27,7 +27,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub use event::{Cap, Event, Hold, Said, SaidMiss, SaidSignal, Stop};
+pub use event::{Cap, Event, Hold, Said, SaidSignal, Stop};
 pub use governor::{Governor, OWN_CAP};
 pub use hear::{Utterance, closing_words, hear};
 pub use pipeline::{COMPLETE, FAILED, Phase, Pipeline, PipelineError, SkipFlags};

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use aldis_core::machine::phases::{Pipeline, Said, SaidMiss, SaidSignal, State, Utterance, hear};
+use aldis_core::machine::Miss;
+use aldis_core::machine::phases::{Pipeline, Said, SaidSignal, State, Utterance, hear};
 use aldis_core::time::Timestamp;
 use aldis_core::{Dialect, Meaning, Origin, Role, Rules};
 
@@ -72,7 +73,7 @@ fn ending(pipeline: &Pipeline, phase: &str) -> (String, Meaning) {
 
 fn almost(state: &State) -> Said {
     let (name, _) = ending(&state.pipeline, &state.phase);
-    Said::NearMiss(SaidMiss {
+    Said::NearMiss(Miss {
         quote: format!("I will say {name}"),
         reason: "not_whole_line".to_owned(),
         hint: "write it on a line of its own".to_owned(),

@@ -8,7 +8,7 @@ mod stagnation;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -360,6 +360,25 @@ fn assert_nobody_is_left(stage: &Stage) {
         std::thread::sleep(Duration::from_millis(50));
     }
     panic!("a process is left");
+}
+
+#[test]
+fn secrets_are_kept_nowhere() {
+    let key = format!("ghp_{}", "x".repeat(36));
+    let speech = r#"
+        [ $role = developer ] && first && { printf 'SEEKING_DIVINE_CLARIFICATION\nTask: csv\nQuestion: is KEY ours?\n'; exit 0; }
+        [ $role = developer ] && { printf 'CHECKPOINT: csv\nProgress: KEY\n'; printf 'READY_FOR_REVIEW: csv\nSummary: KEY\n'; exit 0; }
+        [ $role = critic ] && first && { printf 'REVIEW_FAILED: csv\nIssues:\n- a.rs:1: KEY is in the code\n'; exit 0; }
+    "#;
+    let stage = Stage::new(&speech.replace("KEY", &key), ONE);
+    let mut child = stage.start(&Stage::arguments(&[]));
+    assert_eq!(stage.0.run(&["answer", &stage.question(), "no"]).code, 0);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    stage.assert_complete();
+    let why = stage.0.run(&["why", "csv"]).text();
+    assert!(why.contains("[redacted]"), "{why}");
+    let holds = Command::new("grep").args(["-rl", &key]).arg(stage.0.state_dir()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&holds.stdout), "");
 }
 
 #[test]

@@ -5,10 +5,14 @@ use serde::{Deserialize, Serialize};
 use super::config::Config;
 use super::run::Ending;
 use super::signal::{DIALECT, Role};
+use super::task::told;
+use crate::machine::Miss;
+use crate::machine::evidence::beginning;
 use crate::machine::run::{Exit, Usage};
 use crate::message::Origin;
+use crate::redact::{redact, redact_value};
 use crate::scan::{Rules, Token, scan_with};
-use crate::signal::{Fields, Finding, NearMiss, Reason, Signal};
+use crate::signal::{Fields, Finding, Signal};
 use crate::time::Timestamp;
 
 /// How much of an agent's words is quoted as evidence, and shown in logs.
@@ -142,14 +146,15 @@ impl Said {
     /// Reads a reply. `token` is what [`State::expected_token`](super::State::expected_token) says
     /// about the agent.
     pub fn read(rules: &Rules, token: &Token, text: &str) -> Self {
-        let mut said = Self { preview: preview(text), ..Self::default() };
+        let preview = beginning(text.trim_start(), PREVIEW_MAX, token);
+        let mut said = Self { preview, ..Self::default() };
         for finding in scan_with(rules, text.as_bytes(), &Origin::assistant(), token.clone()) {
             match finding {
                 Finding::Signal(signal) if &*signal.dialect == DIALECT => {
-                    said.signals.push(Heard::new(&signal));
+                    said.signals.push(Heard::new(&signal, token));
                 }
                 Finding::NearMiss(miss) if &*miss.dialect == DIALECT => {
-                    said.misses.push(Miss::new(&miss));
+                    said.misses.push(Miss::new(&miss, PREVIEW_MAX, token));
                 }
                 _ => {}
             }
@@ -181,49 +186,29 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// Takes over what a signal says.
-    pub fn new(signal: &Signal) -> Self {
+    /// Takes over what a signal says, without its secrets.
+    fn new(signal: &Signal, token: &Token) -> Self {
+        let mut fields = signal.fields.clone();
+        fields.values_mut().for_each(redact_value);
         Self {
             name: signal.name.to_string(),
-            subject: signal.subject.clone(),
-            fields: signal.fields.clone(),
+            subject: signal.subject.as_deref().map(|subject| redact(subject).into_owned()),
+            quote: beginning(&quote(&signal.raw, &fields), PREVIEW_MAX, token),
+            fields,
             line: signal.place.line,
-            quote: preview(&signal.raw),
         }
     }
 }
 
-/// Something that looked like a signal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Miss {
-    /// The signal it resembles.
-    pub name: String,
-    /// Why it does not count.
-    pub reason: String,
-    /// What to write instead.
-    pub hint: String,
-    /// The line in the reply.
-    #[serde(default)]
-    pub line: u64,
-    /// The words, cut to a reasonable length.
-    #[serde(default)]
-    pub quote: String,
-}
-
-impl Miss {
-    fn new(miss: &NearMiss) -> Self {
-        Self {
-            name: miss.name.clone(),
-            reason: miss.reason.as_str().to_owned(),
-            hint: miss.hint(),
-            line: miss.place.line,
-            // A code that is not this agent's may be another one's: it is not repeated.
-            quote: match miss.reason {
-                Reason::WrongToken => miss.name.clone(),
-                _ => preview(&miss.raw),
-            },
-        }
+/// A signal and what stands below it, in one line: whoever asks why wants to read what was said.
+fn quote(raw: &str, fields: &Fields) -> String {
+    let body = told(fields);
+    let mut quote = raw.to_owned();
+    for (index, word) in body.split_whitespace().enumerate() {
+        quote.push_str(if index == 0 { " · " } else { " " });
+        quote.push_str(word);
     }
+    quote
 }
 
 /// What must now be done. Exhaustive: whoever performs effects must know all of them.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::machine::Miss;
 use crate::signal::Meaning;
 use crate::time::Timestamp;
 
@@ -163,8 +164,8 @@ pub enum Hold {
 pub enum Said {
     /// It counts.
     Signal(SaidSignal),
-    /// It does not.
-    NearMiss(SaidMiss),
+    /// It does not. In the agent's final message.
+    NearMiss(Miss),
 }
 
 /// A well-formed signal from an allowed origin.
@@ -204,21 +205,4 @@ pub struct SaidSignal {
     /// Whether it carried the run token.
     #[serde(default)]
     pub trusted: bool,
-}
-
-/// Something that looked like a signal, in the agent's final message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SaidMiss {
-    /// The signal it resembles.
-    pub name: String,
-    /// Why it does not count.
-    pub reason: String,
-    /// What to write instead.
-    pub hint: String,
-    /// The line in its message.
-    #[serde(default)]
-    pub line: u64,
-    /// The words, cut to a reasonable length.
-    #[serde(default)]
-    pub quote: String,
 }

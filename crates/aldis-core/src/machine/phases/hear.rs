@@ -1,19 +1,19 @@
 //! From messages to what the machine needs of them.
 
-use super::event::{Said, SaidMiss, SaidSignal};
+use super::event::{Said, SaidSignal};
 use super::state::{State, TokenPolicy};
+use crate::machine::Miss;
+use crate::machine::evidence::{beginning, ending};
 use crate::message::{Origin, Role};
 use crate::redact::redact;
 use crate::scan::{Rules, Token, scan_with};
-use crate::signal::{Finding, NearMiss, Reason, Signal};
+use crate::signal::{Finding, Reason, Signal};
 use crate::time::Timestamp;
 
 /// How much of a finding is quoted as evidence.
 const QUOTE_MAX: usize = 300;
 /// How much of the end of a message is kept.
 const CLOSING_MAX: usize = 200;
-/// How much is looked at for secrets before it is cut: a key cut in half has no known shape.
-const REDACT_MAX: usize = 4_000;
 
 /// One message, as far as the machine cares.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub fn hear(rules: &Rules, token: &Token, utterances: &[Utterance<'_>]) -> Vec<S
             match finding {
                 Finding::Signal(signal) => said.push(heard(&signal, index, *at, token)),
                 Finding::NearMiss(miss) if *last && miss.reason != Reason::UntrustedOrigin => {
-                    said.push(missed(&miss, token));
+                    said.push(Said::NearMiss(Miss::new(&miss, QUOTE_MAX, token)));
                 }
                 Finding::NearMiss(_) => {}
             }
@@ -63,35 +63,14 @@ fn heard(signal: &Signal, message: u64, at: Option<Timestamp>, token: &Token) ->
         subagent: signal.origin.role == Role::Subagent,
         at,
         line: signal.place.line,
-        quote: quote(&signal.raw, token),
+        quote: beginning(&signal.raw, QUOTE_MAX, token),
         trusted: signal.trusted,
-    })
-}
-
-fn missed(miss: &NearMiss, token: &Token) -> Said {
-    Said::NearMiss(SaidMiss {
-        name: miss.name.clone(),
-        reason: miss.reason.as_str().to_owned(),
-        hint: miss.hint(),
-        line: miss.place.line,
-        // A code that is not the expected one may be another phase's: it is not repeated.
-        quote: match miss.reason {
-            Reason::WrongToken => miss.name.clone(),
-            _ => quote(&miss.raw, token),
-        },
     })
 }
 
 /// Returns the end of a message, for people who ask why.
 pub fn closing_words(text: &str, token: &Token) -> String {
-    let text = text.trim();
-    let end = text.char_indices().rev().nth(REDACT_MAX).map_or(text, |(at, _)| &text[at..]);
-    let text = redact(end);
-    let end = match text.char_indices().rev().nth(CLOSING_MAX - 1) {
-        Some((at, _)) => format!("…{}", &text[at..]),
-        None => text.into_owned(),
-    };
-    without(end, token)
+    ending(text.trim(), CLOSING_MAX, token)
 }
 
 impl State {
@@ -102,21 +81,5 @@ impl State {
             (TokenPolicy::Require, Some(code)) => Token::Require(code.clone()),
             (TokenPolicy::Accept | TokenPolicy::Off | TokenPolicy::Require, _) => Token::Off,
         }
-    }
-}
-
-/// The words as evidence: not too long, and without secrets and the run token, which are nobody
-/// else's business.
-fn quote(raw: &str, token: &Token) -> String {
-    let begin: String = raw.chars().take(REDACT_MAX).collect();
-    without(redact(&begin).chars().take(QUOTE_MAX).collect(), token)
-}
-
-fn without(text: String, token: &Token) -> String {
-    match token {
-        Token::Accept(code) | Token::Require(code) if !code.is_empty() => {
-            text.replace(&**code, "…")
-        }
-        Token::Accept(_) | Token::Off | Token::Require(_) => text,
     }
 }

@@ -6,11 +6,10 @@
 
 use std::fmt::Write as _;
 
-use super::event::SaidMiss;
 use super::pipeline::COMPLETE;
 use super::state::State;
 use crate::dialect::{Dialect, Syntax};
-use crate::machine::{Refusal, words};
+use crate::machine::{Miss, Refusal, words};
 use crate::prompt;
 
 /// How much of a task's text stands in a prompt.
@@ -22,7 +21,7 @@ const QUOTE_MAX: usize = 300;
 #[derive(Debug, Default)]
 pub(super) struct Feedback<'s> {
     /// Something that looked like a signal.
-    pub(super) miss: Option<&'s SaidMiss>,
+    pub(super) miss: Option<&'s Miss>,
     /// The same as twice before: only the form is shown.
     pub(super) again: bool,
     /// Signals that were well formed and changed nothing.

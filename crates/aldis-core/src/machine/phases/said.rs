@@ -4,9 +4,9 @@
 //! any state changes: was it said since the phase began, did it count already, does its own message
 //! contradict it?
 
-use super::event::{Said, SaidMiss, SaidSignal};
+use super::event::{Said, SaidSignal};
 use super::state::State;
-use crate::machine::Refusal;
+use crate::machine::{Miss, Refusal};
 use crate::signal::Meaning;
 
 /// What becomes of a signal.
@@ -43,7 +43,7 @@ fn signals(said: &[Said]) -> impl Iterator<Item = &SaidSignal> {
 }
 
 /// Returns the near misses.
-pub(super) fn misses(said: &[Said]) -> impl Iterator<Item = &SaidMiss> {
+pub(super) fn misses(said: &[Said]) -> impl Iterator<Item = &Miss> {
     said.iter().filter_map(|said| match said {
         Said::Signal(_) => None,
         Said::NearMiss(miss) => Some(miss),

@@ -10,7 +10,7 @@ use super::said::{self, Fate};
 use super::state::{
     AfterTransition, Detected, Effect, ExitReason, Outcome, State, TokenPolicy, digest,
 };
-use crate::machine::{Decision, Evidence, Refusal};
+use crate::machine::{Decision, Evidence, Miss, Refusal};
 use crate::signal::Meaning;
 use crate::time::Timestamp;
 
@@ -440,7 +440,7 @@ fn missed(state: &mut State, now: Timestamp, stop: &Stop, hearing: Hearing) -> O
 /// What the agent should know beside the form of the signal. The same explanation is given twice.
 fn feedback<'s>(
     state: &mut State,
-    misses: &[&'s super::SaidMiss],
+    misses: &[&'s Miss],
     refused: &[(String, Refusal)],
 ) -> Feedback<'s> {
     let mut feedback = Feedback { refused: refused.to_vec(), ..Feedback::default() };

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::machine::evidence::beginning;
 use crate::redact::redact;
+use crate::scan::Token;
 use crate::signal::{Meaning, Signal};
 use crate::time::Timestamp;
 
@@ -135,7 +137,7 @@ impl Heard {
             phase: field("phase"),
             no_op: signal.fields.get("no_op").is_some_and(|value| *value == Value::Bool(true)),
             message,
-            quote: redact(&signal.raw).chars().take(QUOTE_MAX).collect(),
+            quote: beginning(&signal.raw, QUOTE_MAX, &Token::Off),
             line: signal.place.line,
         }
     }

@@ -199,8 +199,9 @@ function entry(decision) {
   const evidence = (decision.evidence ?? []).map((one) => [
     make("p", { class: "dim" }, [one.what, one.name, one.reason].filter(Boolean).join(" ")),
     make("p", { class: "words" }, one.quote)]);
+  const subject = [decision.run, decision.task].filter(Boolean).join(" ");
   return make("li", null, make("details", null,
-    make("summary", null, since(decision.at), ` ${decision.run}: ${decision.summary}`),
+    make("summary", null, since(decision.at), ` ${subject}: ${decision.summary}`),
     facts([["rule", decision.rule], ["because", decision.because], ["next", decision.remedy],
       ["counters", Object.entries(decision.counters ?? {}).map(([name, value]) => `${name} ${value}`).join(", ")]]),
     evidence));

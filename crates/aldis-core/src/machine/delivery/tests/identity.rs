@@ -121,6 +121,23 @@ fn tokens_differ_between_agents_and_are_required_where_that_is_asked_for() {
 }
 
 #[test]
+fn neither_secrets_nor_tokens_are_kept() {
+    let key = format!("ghp_{}", "x".repeat(36));
+    let token = crate::Token::Accept("k7qz".to_owned());
+    for text in [
+        "It is KEY.\n\nREADY_FOR_REVIEW: task-1\nSummary: KEY works\nFiles Modified:\n- a.rs:1: KEY\n",
+        "SEEKING_DIVINE_CLARIFICATION\nTask: task-1\nQuestion: is KEY ours?\nTOKEN: k7qz\n",
+        "k7qz, and FILE CONFLICT: KEY\n",
+        " READY_FOR_REVIEW: task-1 KEY k7qz\n",
+    ] {
+        let said = Said::read(Rules::builtin(), &token, &text.replace("KEY", &key));
+        let stored = serde_json::to_string(&said).unwrap();
+        assert!(!stored.contains(&key) && !stored.contains("k7qz"), "{text:?}: {stored}");
+        assert!(!stored.contains("xxxx"), "half a key is one, too: {stored}");
+    }
+}
+
+#[test]
 fn the_dialect_and_the_machine_know_the_same_signals() {
     let dialect = crate::Dialect::builtin(DIALECT).unwrap();
     let spoken: Vec<&str> = dialect.signals.iter().map(|signal| &*signal.name).collect();
