@@ -4,7 +4,7 @@
 //! closed. Inline code ends with its paragraph and is only worked out where something asks for it,
 //! walking forward from the last place that did, so that the whole stays linear.
 
-use super::text::{is_blank, trim_blanks, trim_line_end};
+use super::text::{is_blank, trim_blanks, trim_blanks_end, trim_line_end};
 use super::verdict::LEAD_IN_MAX;
 use super::window::{Line, Window};
 
@@ -191,6 +191,15 @@ pub(crate) fn is_quoting_line(line: &[u8]) -> bool {
     matches!(first, Some(b'>' | b'|'))
 }
 
+/// Returns whether what stands before a place on its line is the mark of a list item.
+pub(crate) fn is_list_mark(prefix: &[u8]) -> bool {
+    let mark = trim_blanks(prefix);
+    let digits = mark.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let marks: &[u8] = if digits == 0 { b"-*+" } else { b".)" };
+    let is_mark = matches!(&mark[digits..], [mark] if marks.contains(mark));
+    is_mark && digits < 10 && prefix.last().is_some_and(|byte| is_blank(*byte))
+}
+
 /// Returns whether what stands before a place on its line marks the rest as a search hit, a numbered
 /// line or a line of a diff.
 pub(crate) fn is_quoting_prefix(prefix: &[u8]) -> bool {
@@ -200,15 +209,22 @@ pub(crate) fn is_quoting_prefix(prefix: &[u8]) -> bool {
     if prefix == b"+" || prefix == b"-" {
         return true;
     }
-    let numbered = prefix.strip_suffix(b"\t").or_else(|| prefix.strip_suffix("→".as_bytes()));
-    if let Some(number) = numbered {
+    let numbered = prefix.strip_suffix(b"\t").map(trim_blanks);
+    if numbered.is_some_and(is_number) {
+        return true;
+    }
+    // What was found may have been indented where it stood.
+    let prefix = trim_blanks_end(prefix);
+    if let Some(number) = prefix.strip_suffix("→".as_bytes()) {
         return is_number(trim_blanks(number));
     }
     [b':', b'-'].iter().any(|mark| {
         let Some(head) = prefix.strip_suffix(&[*mark]) else { return false };
         let Some(at) = head.iter().rposition(|byte| byte == mark) else { return false };
         let (path, number) = (&head[..at], &head[at + 1..]);
-        is_number(number) && !path.is_empty() && !path.iter().any(|byte| is_blank(*byte))
+        // `10:30:` is a time.
+        let named = path.iter().any(|byte| !byte.is_ascii_digit() && *byte != *mark);
+        is_number(number) && named && !path.iter().any(|byte| is_blank(*byte))
     })
 }
 

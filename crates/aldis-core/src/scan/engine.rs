@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use super::ansi::Removals;
 use super::claims::{Body, Pending};
-use super::context::{Context, FenceLine};
+use super::context::{Context, FenceLine, is_list_mark};
 use super::prefilter::Kinds;
 use super::rules::Rules;
 use super::search::Found;
@@ -397,17 +397,22 @@ impl<'r> Engine<'r> {
             Flow::On(at + run as u64)
         };
         let before = window.slice(self.line_start, at);
+        let blank = before.iter().all(|byte| super::text::is_blank(*byte));
+        let item = !blank && self.context.fence.is_none() && is_list_mark(before);
         let first = at - self.line_start <= SIGNAL_MAX
             && before.len() as u64 == at - self.line_start
-            && before.iter().all(|byte| super::text::is_blank(*byte));
+            && (blank || item);
         if !first || self.context.comment {
             return after_run();
         }
-        let line = match window.line(self.line_start) {
+        let mut line = match window.line(self.line_start) {
             LineAt::Line(line) => line,
             LineAt::Wait => return Flow::Wait,
             LineAt::Nothing | LineAt::TooLong => return after_run(),
         };
+        if item {
+            line = Line { start: at, text: &line.text[before.len()..], ..line };
+        }
         let Some(read) = FenceLine::read(line.text) else { return after_run() };
         if self.context.fence.is_none()
             && let Some(flow) = self.on_signal_fence(window, removals, line, read)

@@ -18,7 +18,7 @@ impl Engine<'_> {
         while index < self.terminals.len() {
             let terminal = &mut self.terminals[index];
             if terminal.fenced && terminal.checked >= fence.content {
-                if terminal.checked == line.start {
+                if terminal.checked >= line.start {
                     terminal.fenced = false;
                     terminal.checked = line.next;
                 } else {

@@ -125,7 +125,11 @@ impl Engine<'_> {
         let mut candidate = self.candidate(window, removals, index, result);
         candidate.legacy = legacy;
         let inside = self.context.fence.filter(|fence| {
-            terminal && fence.bare && fence.content == line.start && !self.context.comment
+            terminal
+                && fence.bare
+                && line.start - fence.content <= LEAD_IN_MAX
+                && window.slice(fence.content, line.start).iter().all(u8::is_ascii_whitespace)
+                && !self.context.comment
         });
         if let (Some(fence), Ok(_), Mask::None) = (inside, &candidate.result, self.mask) {
             let around = self.around(window, &candidate, fence.start, &[]);

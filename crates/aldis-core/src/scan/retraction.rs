@@ -2,6 +2,7 @@
 
 use super::claims::Pending;
 use super::engine::{Engine, Flow, Mask};
+use super::text::trim_line_end;
 use super::verdict::{LEAD_IN_MAX, RETRACTION_REACH, begins_retraction, says_unfinished};
 use super::window::Window;
 
@@ -26,12 +27,23 @@ impl Engine<'_> {
             return Flow::Wait;
         };
         let start = at - before.len() as u64;
+        let follows_claim = |start: u64| {
+            let near = |end: u64| end <= start && start - end <= LEAD_IN_MAX;
+            let gap = |end: u64| window.slice(end, start).iter().all(u8::is_ascii_whitespace);
+            self.pending.iter().any(|pending| near(pending.end) && gap(pending.end))
+        };
         let sentence = String::from_utf8_lossy(window.slice(start, at + after.len() as u64));
         let line_starts = start <= self.line_start;
         let in_body = self.body.is_some();
+        // A line that begins with a small letter mostly goes on with the one above.
+        let begins = |sentence: &str| {
+            begins_retraction(sentence)
+                && (!sentence.starts_with(char::is_lowercase)
+                    || line_starts && (above(window, start).is_empty() || follows_claim(start)))
+        };
         let taken_back = match in_body {
-            true => line_starts && begins_retraction(&sentence),
-            false => begins_retraction(strip_bullet(&sentence)) || says_unfinished(&sentence),
+            true => line_starts && begins(&sentence) && !above(window, start).ends_with(b":"),
+            false => begins(strip_bullet(&sentence)) || says_unfinished(&sentence),
         };
         if taken_back && !self.is_quoted(window, at, None) {
             for pending in self.pending.iter_mut().filter(|pending| reach(pending)) {
@@ -70,6 +82,13 @@ fn sentence_around<'w>(
         (None, None) => return None,
     };
     Some((&before[start + blanks..], &after[..end]))
+}
+
+/// Returns the line above the one that starts at `start`, without what cannot be seen at its end.
+fn above<'w>(window: &Window<'w>, start: u64) -> &'w [u8] {
+    let before = window.slice(start.saturating_sub(LEAD_IN_MAX), start);
+    let before = before.strip_suffix(b"\n").unwrap_or(before);
+    trim_line_end(&before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..])
 }
 
 /// Removes a list mark.

@@ -114,8 +114,11 @@ impl Rules {
 /// Returns what to look for while a claim can be taken back.
 pub(crate) fn retractions() -> &'static Prefilter {
     static WORDS: LazyLock<Prefilter> = LazyLock::new(|| {
-        let literals = RETRACTION_LITERALS.iter();
-        Prefilter::new(literals.map(|word| Literal::new(word, Kinds::RETRACTION)).collect())
+        let literal = |word: &&str| match word.strip_prefix('\n') {
+            Some(word) => Literal::after(b'\n', word, Kinds::RETRACTION),
+            None => Literal::new(word, Kinds::RETRACTION),
+        };
+        Prefilter::new(RETRACTION_LITERALS.iter().map(literal).collect())
     });
     &WORDS
 }

@@ -31,7 +31,13 @@ impl Engine<'_> {
             return place;
         }
         let end = place.map_or(end, |place| place.start).min(self.watched + 1);
-        find(retractions(), window, self.at, end).or(place)
+        find(retractions(), window, self.at - self.line_break(window), end).or(place)
+    }
+
+    /// Returns the length of the line end directly before the current place: literals may begin with
+    /// it.
+    fn line_break(&self, window: &Window<'_>) -> u64 {
+        u64::from(self.at > window.base() && window.byte(self.at - 1) == Some(b'\n'))
     }
 
     fn next_place(&mut self, window: &Window<'_>, limit: u64) -> Option<Found> {
@@ -48,9 +54,7 @@ impl Engine<'_> {
                 self.ahead.push_front(hidden);
             }
         }
-        // The byte before a line start only matters for literals that begin with it.
-        let after_line = self.at > window.base() && window.byte(self.at - 1) == Some(b'\n');
-        let mut from = self.searched.max(self.at - u64::from(after_line));
+        let mut from = self.searched.max(self.at - self.line_break(window));
         while let Some(found) = find(places, window, from, limit) {
             from = if found.kinds == Kinds::FENCE { run_end(window, found.end) } else { found.end };
             if found.place >= self.at {

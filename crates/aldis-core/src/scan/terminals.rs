@@ -37,7 +37,7 @@ impl Engine<'_> {
         let mut index = 0;
         while index < self.terminals.len() {
             let terminal = &mut self.terminals[index];
-            if terminal.fenced || terminal.checked >= to {
+            if terminal.checked >= to {
                 index += 1;
                 continue;
             }

@@ -51,13 +51,17 @@ pub(crate) fn trim_blanks_start(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Removes blanks and tabs on both sides.
-pub(crate) fn trim_blanks(text: &[u8]) -> &[u8] {
-    let mut text = trim_blanks_start(text);
+/// Removes blanks and tabs behind.
+pub(crate) fn trim_blanks_end(mut text: &[u8]) -> &[u8] {
     while let [rest @ .., b' ' | b'\t'] = text {
         text = rest;
     }
     text
+}
+
+/// Removes blanks and tabs on both sides.
+pub(crate) fn trim_blanks(text: &[u8]) -> &[u8] {
+    trim_blanks_end(trim_blanks_start(text))
 }
 
 /// Returns whether a character takes no room and can be overlooked.

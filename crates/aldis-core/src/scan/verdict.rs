@@ -5,6 +5,7 @@
 //! documented in `docs/near-misses.md` and scored on labelled examples.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
@@ -184,6 +185,22 @@ impl<'s> Words<'s> {
         self.has(FUTURE)
             || self.0.iter().any(|word| word.ends_with("'ll") || word.ends_with("'d"))
             || self.says(FUTURE_PHRASES)
+            || self.is_told()
+    }
+
+    /// Returns whether somebody is told, asked or reminded to say it.
+    fn is_told(&self) -> bool {
+        self.0.iter().enumerate().any(|(at, word)| {
+            // "As you asked me to" is a reason to say it now.
+            let person = || match &self.0[at + 1..] {
+                [person, "to", rest @ ..] if PERSONS.contains(person) => {
+                    let soon = &rest[..rest.len().min(4)];
+                    !self.0[..at].contains(&"as") && Words(soon.to_vec()).utters()
+                }
+                _ => false,
+            };
+            TELLING.contains(word) && (self.0.get(at + 1) == Some(&"to") || person())
+        })
     }
 
     fn excuses(&self) -> bool {
@@ -271,12 +288,23 @@ const FUTURE_PHRASES: &[&[&str]] = &[
     &["to", "be"],
     &["only", "after"],
     &["as", "soon", "as"],
-    &["told", "to"],
-    &["asked", "to"],
-    &["says", "to"],
-    &["remember", "to"],
     &["next", "step"],
 ];
+const TELLING: &[&str] = &[
+    "tell",
+    "tells",
+    "told",
+    "ask",
+    "asks",
+    "asked",
+    "say",
+    "says",
+    "said",
+    "remember",
+    "remembers",
+];
+const PERSONS: &[&str] =
+    &["me", "us", "you", "it", "him", "her", "them", "everyone", "everybody", "agents"];
 
 /// Words that, in any text after a claim, may take it back. A superset that a closer look decides.
 pub(crate) const RETRACTION_LITERALS: &[&str] = &[
@@ -290,6 +318,8 @@ pub(crate) const RETRACTION_LITERALS: &[&str] = &[
     "Hold on",
     "CORRECTION",
     "WAIT",
+    "ACTUALLY",
+    "OOPS",
     "\ncorrection",
     "\nwait",
     "\nactually",
@@ -300,8 +330,8 @@ pub(crate) const RETRACTION_LITERALS: &[&str] = &[
     "\nhold on",
     "omplete",
     "OMPLETE",
-    " done",
-    " DONE",
+    "done",
+    "DONE",
     "nished",
     "too soon",
     "emature",
@@ -309,6 +339,7 @@ pub(crate) const RETRACTION_LITERALS: &[&str] = &[
     "FAIL",
     "roken",
     " red",
+    "*red",
 ];
 
 const OPENERS: &[&str] = &[
@@ -345,24 +376,48 @@ fn ends_opener(rest: &str) -> bool {
 pub(crate) fn says_unfinished(sentence: &str) -> bool {
     let lower = lower_case(sentence);
     let words = Words::new(&lower);
-    let excused = words.has(EXCUSED) || words.says(&[&["on", "main"]]);
-    !excused && (words.is_unfinished() || words.has_failing_check())
+    let excused = words.has(EXCUSED) || words.says(&[&["on", "main"], &["used", "to"]]);
+    words.takes_back_itself() || !excused && (words.is_unfinished() || words.has_failing_check())
 }
 
 const EXCUSED: &[&str] =
     &["unrelated", "pre-existing", "preexisting", "upstream", "previous", "was", "were"];
 const CHECKS: &[&str] = &[
-    "test", "tests", "build", "builds", "check", "checks", "lint", "lints", "linter", "linting",
+    "test",
+    "tests",
+    "build",
+    "builds",
+    "check",
+    "checks",
+    "typecheck",
+    "lint",
+    "lints",
+    "linter",
+    "linting",
     "ci",
 ];
 const DENIALS: &[&str] =
     &["no", "none", "nothing", "not", "never", "zero", "0", "without", "cannot"];
+/// What is only possible is not said to be so.
+const SUPPOSED: &[&str] = &["would", "should", "could", "must", "may", "might"];
+const CONDITIONS: &[&str] = &["if", "when", "whenever", "unless", "until"];
+/// What stands between a check and the state it is in.
+const BEING: &[&str] =
+    &["is", "are", "be", "remain", "remains", "stay", "stays", "keep", "keeps", "went", "turned"];
+const ADVERBS: &[&str] = &["still", "now", "again", "also", "all", "both", "always"];
 
 impl Words<'_> {
+    /// Words about the claim itself, for which it does not matter when it was made.
+    fn takes_back_itself(&self) -> bool {
+        self.says(&[&["spoke", "too", "soon"], &["was", "premature"], &["were", "premature"]])
+    }
+
     fn is_unfinished(&self) -> bool {
+        let finished = |next: &&str| matches!(*next, "complete" | "done" | "finished");
         let negated = self.0.iter().enumerate().any(|(at, word)| {
-            let finished = |next: &&str| matches!(*next, "complete" | "done" | "finished");
             (*word == "not" || word.ends_with("n't"))
+                && !matches!(self.0.get(at + 1), Some(&("only" | "just")))
+                && !self.0[..at].contains(&"if")
                 && self.0[at + 1..].iter().take(5).any(finished)
         });
         let incomplete = |pair: &[&str]| {
@@ -371,22 +426,57 @@ impl Words<'_> {
         };
         negated
             || self.0.windows(2).any(incomplete)
-            || self.says(&[
-                &["still", "fails"],
-                &["still", "fail"],
-                &["still", "failing"],
-                &["spoke", "too", "soon"],
-            ])
+            || self.says(&[&["still", "fails"], &["still", "fail"], &["still", "failing"]])
             || self.has(&["premature", "prematurely"])
     }
 
+    /// Returns whether a check is said to fail: "CI is red", "two tests still fail", "there are
+    /// failing tests"; not "a test for the broken link", "if CI fails", "no test fails".
     fn has_failing_check(&self) -> bool {
-        let failing = |(at, word): (usize, &&str)| {
-            let denied = self.0[at.saturating_sub(4)..at]
-                .iter()
-                .any(|before| DENIALS.contains(before) || before.ends_with("n't"));
-            matches!(*word, "fail" | "fails" | "failing" | "broken" | "red") && !denied
-        };
-        self.has(CHECKS) && self.0.iter().enumerate().any(failing)
+        let mut checks = (0..self.0.len()).filter(|at| is_check(self.0[*at]));
+        checks.any(|check| {
+            let from = check.saturating_sub(2);
+            let fails = (check + 1..self.0.len()).any(|at| {
+                self.is_failing_at(at)
+                    && !self.any_of(CONDITIONS, from..at)
+                    && !self.denies(check, at)
+            });
+            let there_are = check > 0
+                && matches!(self.0[check - 1], "failing" | "broken" | "red")
+                && self.any_of(&["there", "have", "has"], 0..check)
+                && !self.denies(check, check);
+            (fails || there_are) && !self.any_of(&["if"], 0..check)
+        })
     }
+
+    /// Returns whether the word at a place says that what stands before it fails.
+    fn is_failing_at(&self, at: usize) -> bool {
+        let adverb = |word: &&&str| ADVERBS.contains(*word) || word.ends_with("ly");
+        let before = self.0[..at].iter().rev().find(|word| !adverb(word)).copied().unwrap_or("");
+        match self.0[at] {
+            "fail" | "fails" => !SUPPOSED.contains(&before),
+            "failing" | "broken" | "red" => {
+                let is = before.ends_with("'s") || before.ends_with("'re");
+                is || BEING.contains(&before) || is_check(before)
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns whether what a check is said to do is denied, of it or in what is said.
+    fn denies(&self, check: usize, to: usize) -> bool {
+        let words = &self.0[check.saturating_sub(3)..to];
+        words.iter().any(|word| DENIALS.contains(word) || word.ends_with("n't"))
+            || self.any_of(&["none"], 0..check)
+    }
+
+    fn any_of(&self, table: &[&str], range: Range<usize>) -> bool {
+        self.0[range].iter().any(|word| table.contains(word))
+    }
+}
+
+/// Returns whether a word names a check, by itself or as the end of another: `type-check`.
+fn is_check(word: &str) -> bool {
+    let word = word.strip_suffix("'s").unwrap_or(word);
+    CHECKS.contains(&word.rsplit('-').next().unwrap_or(word))
 }

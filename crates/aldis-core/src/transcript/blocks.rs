@@ -54,7 +54,12 @@ pub(super) fn read(
             "tool_result" => {
                 if let Some(content) = block.content.filter(|_| wanted()) {
                     let id = block.tool_use_id.as_deref().unwrap_or_default();
-                    spoken.asides.push((calls.result(id, cwd), block_text(content)));
+                    let origin = match (calls.result(id, cwd), block.is_error) {
+                        // An agent that failed has said nothing: this is the host's word.
+                        (origin, Some(true)) if origin.may_signal() => tool("a sub-agent's error"),
+                        (origin, _) => origin,
+                    };
+                    spoken.asides.push((origin, block_text(content)));
                 }
             }
             "thinking" => {
@@ -186,6 +191,7 @@ struct Block<'a> {
     tool_use_id: Option<Str<'a>>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
+    is_error: Option<bool>,
     thought: Option<bool>,
 }
 

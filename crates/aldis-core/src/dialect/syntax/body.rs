@@ -130,22 +130,28 @@ fn key_value(line: &[u8]) -> Option<(String, &str)> {
     (plain && key.split_whitespace().count() <= 5).then(|| (snake_case(key), value.trim()))
 }
 
-/// Returns a list where every line that is not indented is an item, else the text.
+/// Returns a list if the first line is an item of one, else the text. A paragraph behind a list is
+/// not part of it.
 fn value_of(lines: &[&[u8]]) -> Value {
     let mut items: Vec<String> = Vec::new();
-    for line in lines.iter().filter(|line| !line.trim_ascii().is_empty()) {
+    let mut gap = false;
+    for line in lines {
         let line = String::from_utf8_lossy(line);
+        let blank = line.trim().is_empty();
         match (item(&line), items.last_mut()) {
+            _ if blank => {}
             (Some(text), _) => items.push(text.to_owned()),
-            (None, Some(last)) if line.starts_with([' ', '\t']) => {
+            (None, Some(last)) if !gap || line.starts_with([' ', '\t']) => {
                 last.push('\n');
                 last.push_str(line.trim());
             }
-            (None, _) => {
+            (None, Some(_)) => break,
+            (None, None) => {
                 let text = lines.join(&b'\n');
                 return String::from_utf8_lossy(&text).trim().into();
             }
         }
+        gap = blank;
     }
     if items.is_empty() {
         return Value::String(String::new());

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::dialect::{Dialect, Presence, SignalDef, SubjectForm};
+use crate::scan::context::is_quoting_prefix;
 use crate::scan::draft::{Defect, Draft};
 use crate::scan::text::{
     is_blank, is_deceptive_text, is_id, is_inner_path, is_placeholder, trim_blanks, trim_line_end,
@@ -95,7 +96,9 @@ impl Syntax {
         let starts = (0..text.len()).filter(|at| {
             begins[usize::from(text[*at])]
                 && text[*at].is_ascii_alphanumeric()
-                && (*at == 0 || !continues_name(text[*at - 1]))
+                && (*at == 0
+                    || !continues_name(text[*at - 1])
+                    || text[*at - 1] == b'-' && is_quoting_prefix(&text[..*at]))
         });
         starts
             .filter_map(|at| {
@@ -135,7 +138,11 @@ impl Syntax {
         if value.first().is_some_and(|byte| !is_blank(*byte)) {
             draft.warnings.push(Warning::MissingSpace);
         }
-        let subject = trim_closing(trim_blanks(value));
+        let mut subject = trim_closing(trim_blanks(value));
+        if def.subject_form == SubjectForm::Path {
+            // `./a` and `a` are one file, and must be one subject.
+            subject = subject.strip_prefix(b"./").unwrap_or(subject);
+        }
         if subject.is_empty() {
             return if def.subject == Presence::Optional {
                 Ok(())

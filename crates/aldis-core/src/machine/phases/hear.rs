@@ -57,7 +57,7 @@ fn heard(signal: &Signal, message: u64, at: Option<Timestamp>, token: &Token) ->
         meaning: signal.meaning,
         phase: field("phase").map(|phase| phase.to_ascii_lowercase()),
         error: error.map(|error| redact(&error).into_owned()),
-        recoverable: field("recoverable").map(|value| value.eq_ignore_ascii_case("true")),
+        recoverable: field("recoverable").and_then(|value| yes_or_no(&value)),
         message,
         agent: signal.origin.agent.clone().filter(|_| signal.origin.role == Role::Subagent),
         subagent: signal.origin.role == Role::Subagent,
@@ -66,6 +66,15 @@ fn heard(signal: &Signal, message: u64, at: Option<Timestamp>, token: &Token) ->
         quote: beginning(&signal.raw, QUOTE_MAX, token),
         trusted: signal.trusted,
     })
+}
+
+/// Returns what a value says; what is neither decides nothing.
+fn yes_or_no(value: &str) -> Option<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "yes" => Some(true),
+        "false" | "no" => Some(false),
+        _ => None,
+    }
 }
 
 /// Returns the end of a message, for people who ask why.

@@ -54,8 +54,8 @@ pub(super) fn start(state: &State) -> String {
 /// Tells the agent that its phase is not complete.
 pub(super) fn continuation(state: &State, feedback: &Feedback<'_>) -> String {
     let mut text = format!(
-        "## Auto Mode Continuation\n\nThe auto workflow is active but the signal that completes \
-         the phase was not detected.\n\n**Current State:**\n- Phase: {}\n- Iteration: {}/{}\n- Task: \
+        "## Auto Mode Continuation\n\nThe auto workflow is active but phase completion signal \
+         was not detected.\n\n**Current State:**\n- Phase: {}\n- Iteration: {}/{}\n- Task: \
          {}\n\n**Expected Signal:** {}\n\n",
         state.phase,
         state.iteration,

@@ -154,7 +154,12 @@ fn found_inputs_keep_the_promises() {
 
 /// Pushes at least 1 MiB of repeated text in chunks of 4 KiB and returns the most that was kept.
 fn most_kept(unit: &[u8]) -> usize {
-    let mut stream = Vec::new();
+    most_kept_after(b"", unit)
+}
+
+/// The same, after something else.
+fn most_kept_after(opening: &[u8], unit: &[u8]) -> usize {
+    let mut stream = opening.to_vec();
     while stream.len() < (1 << 20) {
         stream.extend_from_slice(unit);
     }
@@ -230,6 +235,24 @@ fn memory_is_bounded_for_hostile_streams() {
     for unit in hostile {
         let most = most_kept(unit);
         assert!(most <= KEPT_MAX, "{most} bytes kept of {:?}", String::from_utf8_lossy(unit));
+    }
+}
+
+#[test]
+fn memory_is_bounded_after_something_that_may_still_count() {
+    for opening in [
+        "SIGNAL: QA_COMPLETE\n",
+        "---\nSIGNAL: QA_COMPLETE\n",
+        "```\n---\nSIGNAL: QA_COMPLETE\n---\n",
+        "```\n---\nSIGNAL: QA_COMPLETE\n---\n```\n",
+        "TURN_COMPLETE\n",
+        "<chorus>COMPLETE</chorus>\n",
+        "READY_FOR_REVIEW: t-1\n",
+    ] {
+        for unit in ["Some words.\n", "    \n", "x"] {
+            let most = most_kept_after(opening.as_bytes(), unit.as_bytes());
+            assert!(most <= KEPT_MAX, "{most} bytes kept after {opening:?} and {unit:?}");
+        }
     }
 }
 

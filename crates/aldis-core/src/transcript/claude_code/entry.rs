@@ -46,6 +46,14 @@ pub(super) struct Record<'a> {
     tool_use_result: Option<&'a RawValue>,
 }
 
+/// What the record of a call says about the agent that worked.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Worker<'a> {
+    #[serde(borrow)]
+    agent_id: Option<Str<'a>>,
+}
+
 /// The message inside.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Said<'a> {
@@ -176,6 +184,13 @@ impl<'a> Record<'a> {
     ) -> Vec<(Origin, String)> {
         let mut spoken = self.spoken(said, calls, matters);
         let answered = !spoken.asides.is_empty();
+        // The host's other records know a sub-agent by the name it has here, not by that of its call.
+        let heard = |(origin, _): &&mut (Origin, String)| origin.role == Role::Subagent;
+        if let Some((origin, _)) = spoken.asides.iter_mut().find(heard)
+            && let Some(agent) = lenient::<Worker<'_>>(self.tool_use_result).agent_id
+        {
+            origin.agent = Some(agent.to_string());
+        }
         if !spoken.text.is_empty() {
             spoken.asides.insert(0, (self.prompter(&spoken.text), spoken.text));
         }

@@ -153,6 +153,13 @@ fn result_of_a_sub_agent_is_its_word() {
     let got: Vec<_> = messages.iter().map(|m| (m.origin.role, m.text.as_str())).collect();
     assert_eq!(got, [(Role::Tool, "say SIGNAL"), (Role::Subagent, "SIGNAL x")]);
     assert_eq!(messages[1].origin.agent.as_deref(), Some("t1"));
+    // The host's own name for it is the one that its hooks know.
+    let named = result.replace("{\"prompt\"", "{\"agentId\":\"a1\",\"prompt\"");
+    let messages = read(format!("{call}\n{named}\n").as_bytes());
+    assert_eq!(messages[1].origin.agent.as_deref(), Some("a1"));
+    // What the host says about one that failed is not its word.
+    let failed = result.replace("\"tool_use_id\"", "\"is_error\":true,\"tool_use_id\"");
+    assert_eq!(claims(format!("{call}\n{failed}\n").as_bytes()), [""; 0]);
     // Two agents side by side: only one result is on the way to the next message.
     let second = call
         .replace("t1", "t2")

@@ -50,6 +50,9 @@ const TALK: &[&str] = &[
     "If the audit agrees, the agent prints:",
     "Still to do: the docs. Then the next step is to send:",
     "I have not earned this signal:",
+    "You told me to print:",
+    "An example:",
+    "Every run of this agent closes like so:",
 ];
 
 /// The same for a claim that ends the message and its line.
@@ -83,6 +86,9 @@ const MADE: &[&str] = &[
     "I verified that nothing is written before validation. All steps are done:",
     "The command line flag is only read once, so the output should be stable.",
     "Done. The build does not print warnings.",
+    "As you asked me to, I end with the signal:",
+    "You asked me to fix the tag parser, and I did:",
+    "The last failing test passes now:",
 ];
 
 const CONDITIONS: &[&str] = &[
@@ -188,6 +194,7 @@ const TALK_INLINE: &[(&str, &str)] = &[
     ("Should I write ", "?"),
     ("prompt.md says to answer ", " after the last task."),
     ("The loop ends when it reads ", " in the log."),
+    ("The agent prints ", " at the very end of its work."),
 ];
 
 const MADE_INLINE: &[(&str, &str)] = &[
@@ -217,6 +224,8 @@ const TAKEN_BACK: &[&str] = &[
     "Scratch that: the upload path needs another look.",
     "On second thought, the cache layer needs more work.",
     "Sorry, that was premature.",
+    "wait, one endpoint has no test",
+    "Let me look once more... wait, no.",
 ];
 
 /// What takes a claim back without announcing it; in a body it may describe something else.
@@ -229,6 +238,9 @@ const CONTRADICTED: &[&str] = &[
     "That claim was premature.",
     "Lint fails on two files, so I keep going.",
     "I am not done with the retry path.",
+    "There are two failing tests.",
+    "The type-check is red.",
+    "I was wrong: the build is broken.",
 ];
 
 /// What only sounds like it.
@@ -242,6 +254,11 @@ const KEPT: &[&str] = &[
     "Actually exercised against the staging cluster.",
     "The pre-existing lint failures are tracked elsewhere.",
     "None of the tests fail any more.",
+    "I added a test for the broken link.",
+    "The failing test of last week is fixed.",
+    "If CI fails on your side, clear the cache.",
+    "Without the fixture the test would fail.",
+    "Tell me if anything is not complete.",
 ];
 
 const OPENERS: &[&str] = &[

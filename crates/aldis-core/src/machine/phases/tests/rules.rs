@@ -92,6 +92,11 @@ fn errors_and_limits() -> Vec<Row> {
         row("a fatal error", "planning", error_block("planning", false))
             .gives("allow phases/6", "failed", 0)
             .ends(ExitReason::CriticalError),
+        row("neither", "qa", error_block("qa", true).replace("E: true", "E: perhaps")).gives(
+            "allow phases/6",
+            "qa",
+            0,
+        ),
         row("failure, then success", "qa", error_block("qa", true) + &block("QA_COMPLETE")),
         row("success, then failure", "qa", block("QA_COMPLETE") + &error_block("qa", true)).gives(
             "allow phases/6",

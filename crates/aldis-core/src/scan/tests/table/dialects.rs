@@ -221,6 +221,26 @@ fn delivery_handlers_and_meanings() {
     }
 }
 
+/// Several of the seed's own forms end with a sentence below their last list.
+#[test]
+fn a_paragraph_behind_a_list_is_not_part_of_it() {
+    let lists = [
+        ("- unit: PASS\n\nAll infrastructure issues resolved.", "[\"unit: PASS\"]"),
+        (
+            "- unit: PASS\n- lint:\nPASS\n\nAll checks pass.\n- no item",
+            "[\"unit: PASS\",\"lint:\\nPASS\"]",
+        ),
+        ("- one\n\n- two\n\n  more of two\n", "[\"one\",\"two\\nmore of two\"]"),
+        ("as before:\n- unit: PASS", "\"as before:\\n- unit: PASS\""),
+    ];
+    for (list, want) in lists {
+        let text = format!("REMEDIATION_COMPLETE\n\nVerification Results:\n{list}");
+        let found = findings(&rules_for("delivery"), text.as_bytes(), 7);
+        let fields = &signals(&found)[0].fields;
+        assert_eq!(fields["verification_results"].to_string(), want, "{list:?}");
+    }
+}
+
 #[test]
 fn delivery_bodies() {
     let body = "AUDIT_FAILED: t-1\nConfidence: HIGH\n\nFailed Criteria:\n- c1: FAILED - slow\n\n\

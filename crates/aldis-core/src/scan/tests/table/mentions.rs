@@ -133,13 +133,19 @@ fn future_and_condition() {
         "I was told to",
         "I was asked to",
         "It says to",
+        "My instructions say to",
+        "The prompt told me to",
+        "You asked me to",
+        "The rules ask everyone to",
         "I remember to",
         "As next step I",
         "Pending that I",
     ];
     check_each("chorus", "{w} write:\n<chorus>COMPLETE</chorus>", &verbs, "!mentioned COMPLETE");
-    // "says" is itself an uttering.
-    let others: Vec<&str> = verbs.into_iter().filter(|verb| !verb.contains("says")).collect();
+    // "say" is itself an uttering.
+    let others: Vec<&str> = verbs.into_iter().filter(|verb| !verb.contains(" say")).collect();
+    let reasons = ["As you asked me to, I write:", "You asked me to add a tag, and I did:"];
+    check_each("chorus", "{w}\n<chorus>COMPLETE</chorus>", &reasons, "COMPLETE");
     check_each("chorus", "{w} rest:\n<chorus>COMPLETE</chorus>", &others, "COMPLETE");
     check_each("chorus", "Now {w} write:\n<chorus>COMPLETE</chorus>", &verbs, "COMPLETE");
     check_each(

@@ -30,6 +30,12 @@ const PILOT: &[Row<'_>] = &[
     ),
     ("all on one line", "pilot", "```pilot-signal {\"v\":2,\"progress\":2}```", "STATUS@2~*"),
     ("indented", "pilot", "- a\n  ```pilot-signal\n  {\"v\":2,\"progress\":3}\n  ```", "STATUS@3"),
+    (
+        "behind a list mark",
+        "pilot",
+        "- ```pilot-signal\n  {\"v\":2,\"progress\":3}\n  ```",
+        "STATUS@3",
+    ),
     ("pretty", "pilot", "```pilot-signal\n{\n  \"v\": 2,\n  \"progress\": 4\n}\n```", "STATUS@4"),
     ("CRLF", "pilot", "```pilot-signal\r\n{\"v\":2,\"progress\":5}\r\n```\r\n", "STATUS@5"),
     ("a bare line", "pilot", "x\n{\"v\":2,\"progress\":6}\ny", "STATUS@6"),

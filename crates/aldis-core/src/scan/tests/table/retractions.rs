@@ -53,6 +53,25 @@ fn openers_that_take_nothing_back() {
 }
 
 #[test]
+fn openers_in_small_letters_begin_a_paragraph() {
+    let lower: Vec<String> = OPENERS.iter().map(|opener| opener.to_lowercase()).collect();
+    let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
+    for template in [
+        "<chorus>COMPLETE</chorus>\n\n{w}, one file is missing.",
+        "<chorus>COMPLETE</chorus>\r\n{w}, one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\nLooks good.\n\n{w}: one file is missing.",
+    ] {
+        check_each("chorus", template, &lower, "!retracted COMPLETE");
+    }
+    let wrapped = "<chorus>COMPLETE</chorus>\n\nThe client will first\n{w}, then retry.";
+    check_each("chorus", wrapped, &lower, "COMPLETE");
+    check_each("caw", "{qa}\n{w}, one file is missing.", &lower, "!retracted QA_COMPLETE");
+    let shouted = ["CORRECTION", "WAIT", "ACTUALLY", "OOPS"];
+    let template = "<chorus>COMPLETE</chorus>\n\nHm. {w}, one file is missing.";
+    check_each("chorus", template, &shouted, "!retracted COMPLETE");
+}
+
+#[test]
 fn openers_in_bodies() {
     let body = "REVIEW_PASSED: t-1\n\n{w}, one file is missing.";
     check_each("delivery", body, OPENERS, "!retracted REVIEW_PASSED");
@@ -60,6 +79,7 @@ fn openers_in_bodies() {
         "REVIEW_PASSED: t-1\n\nNotes:\n- {w}, one file is missing.",
         "REVIEW_PASSED: t-1\n\nSummary: {w}, one file is missing.",
         "REVIEW_PASSED: t-1\n\nIt works. {w}, retry and abort are covered.",
+        "REVIEW_PASSED: t-1\n\nNotes:\n{w}, retry and abort are covered.",
     ] {
         check_each("delivery", template, OPENERS, "REVIEW_PASSED:t-1");
     }
@@ -90,6 +110,14 @@ fn phrases_of_retractions() {
         "CI fails.",
         "CI is failing.",
         "CI is broken.",
+        "The type-check is red.",
+        "CI is **red**.",
+        "Two tests are consistently failing.",
+        "There are two failing tests.",
+        "Build broken on Windows.",
+        "I did not touch the API, but CI is red.",
+        "That was premature.",
+        "I spoke too soon, a case was missing.",
     ];
     check_each("chorus", "<chorus>COMPLETE</chorus>\n\n{w}", &phrases, "!retracted COMPLETE");
     check_each("turn", "{w} TURN_COMPLETE", &phrases, "TURN_COMPLETE");
@@ -105,6 +133,15 @@ fn phrases_of_retractions() {
         "The build is not broken.",
         "The work is complete.",
         "The previous one was incomplete.",
+        "None of the unit tests fails any more.",
+        "I added a test for the broken link.",
+        "I fixed the failing test and the red CI job.",
+        "Without the change this test would fail.",
+        "The tests cover what happens when the upload fails.",
+        "If CI fails, tell me.",
+        "If something is not complete, tell me.",
+        "This is not only complete but documented.",
+        "The build used to fail here.",
     ];
     check_each("chorus", "<chorus>COMPLETE</chorus>\n\n{w}", &exempt, "COMPLETE");
 }

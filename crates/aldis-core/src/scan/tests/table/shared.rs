@@ -103,6 +103,13 @@ const QUOTED: &[Row<'_>] = &[
         "!quoted COMPLETE",
     ),
     ("after a comment", "chorus", "<!-- note -->\n<chorus>COMPLETE</chorus>", "COMPLETE"),
+    (
+        "after a fence in an item",
+        "chorus",
+        "- ```\n  x\n  ```\n<chorus>COMPLETE</chorus>",
+        "COMPLETE",
+    ),
+    ("in a fence in an item", "chorus", "1. ```\n<chorus>COMPLETE</chorus>\n```", "-quoted"),
     ("straight quotes", "chorus", "\"<chorus>COMPLETE</chorus>\"", "!quoted COMPLETE"),
     ("single quotes", "chorus", "'<chorus>COMPLETE</chorus>'", "!quoted COMPLETE"),
     ("curly quotes", "chorus", "“<chorus>COMPLETE</chorus>”", "!quoted COMPLETE"),
@@ -114,6 +121,8 @@ const QUOTED: &[Row<'_>] = &[
         "src/a.rs-12-<chorus>COMPLETE</chorus>",
         "!quoted COMPLETE",
     ),
+    ("an indented search hit", "chorus", "a.md:12:  <chorus>COMPLETE</chorus>", "!quoted COMPLETE"),
+    ("a time is no search hit", "chorus", "10:30: <chorus>COMPLETE</chorus>", "COMPLETE"),
     ("a line number and tab", "chorus", "    12\t<chorus>COMPLETE</chorus>", "!quoted COMPLETE"),
     ("a line number and arrow", "chorus", "    12→<chorus>COMPLETE</chorus>", "!quoted COMPLETE"),
     ("an added line", "chorus", "+<chorus>COMPLETE</chorus>", "!quoted COMPLETE"),
@@ -138,6 +147,9 @@ const QUOTED: &[Row<'_>] = &[
         "a.md:3:READY_FOR_REVIEW: t-1",
         "!quoted READY_FOR_REVIEW",
     ),
+    ("an indented numbered line", "chorus", " 12→  <chorus>COMPLETE</chorus>", "!quoted COMPLETE"),
+    ("delivery after context", "delivery", "a.md-3-AUDIT_PASSED: t-1", "!quoted AUDIT_PASSED"),
+    ("delivery removed in a diff", "delivery", "-AUDIT_PASSED: t-1", "!quoted AUDIT_PASSED"),
     ("delivery added in a diff", "delivery", "+READY_FOR_REVIEW: t-1", "!quoted READY_FOR_REVIEW"),
     (
         "delivery with line number",
@@ -161,6 +173,7 @@ const QUOTED: &[Row<'_>] = &[
 ];
 
 const FENCED_TERMINAL: &[Row<'_>] = &[
+    ("blank lines around it", "caw", "Done.\n```\n\n{qa}\n \n```\n", "QA_COMPLETE"),
     ("taken", "caw", "All steps are done.\n\n```\n{qa}\n```", "QA_COMPLETE"),
     ("blank lines after it", "caw", "```\n{qa}\n```\n\n \n", "QA_COMPLETE"),
     ("text after it", "caw", "```\n{qa}\n```\nNow the next step.", "!quoted QA_COMPLETE"),
@@ -257,6 +270,7 @@ const IDS: &[Row<'_>] = &[
         "READY_FOR_REVIEW: a1234567890123456789012345678901234567890123456789012345678901234",
         "!bad_subject READY_FOR_REVIEW",
     ),
+    ("a path from here", "delivery", "FILE CONFLICT: ./src/a.rs", "FILE CONFLICT:src/a.rs"),
     ("a path", "delivery", "FILE CONFLICT: src/my module/a.rs", "FILE CONFLICT:src/my module/a.rs"),
     ("an absolute path", "delivery", "FILE CONFLICT: /etc/passwd", "!bad_subject FILE CONFLICT"),
     ("a path out", "delivery", "FILE CONFLICT: ../other/a.rs", "!bad_subject FILE CONFLICT"),
