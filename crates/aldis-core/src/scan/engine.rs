@@ -9,9 +9,10 @@ use std::collections::VecDeque;
 use super::ansi::Removals;
 use super::claims::{Body, Pending};
 use super::context::{Context, FenceLine};
+use super::misses::Misses;
 use super::prefilter::Kinds;
 use super::rules::Rules;
-use super::search::Found;
+use super::search::{Found, run_end};
 use super::tags::{Closer, TagState};
 use super::terminals::Terminal;
 use super::text::{SIGNAL_MAX, find, newlines};
@@ -95,6 +96,7 @@ pub(crate) struct Engine<'r> {
     pub(crate) reported: VecDeque<Span>,
     /// Nothing expires before this place.
     pub(crate) due: u64,
+    pub(crate) misses: Misses,
     pub(crate) out: Vec<Finding>,
 }
 
@@ -134,6 +136,7 @@ impl<'r> Engine<'r> {
             modern: Vec::new(),
             reported: VecDeque::new(),
             due: 0,
+            misses: Misses::default(),
             out: Vec::new(),
         }
     }
@@ -289,6 +292,8 @@ impl<'r> Engine<'r> {
         if self.origin.may_signal() {
             fuzzy::look_at_tail(self, window, removals);
         }
+        let standing = self.misses.end();
+        self.out.extend(standing.into_iter().map(Finding::NearMiss));
     }
 
     /// The last line that shows anything may be a signal in any case, which no literal finds.
@@ -348,7 +353,7 @@ impl<'r> Engine<'r> {
     /// when the rest must wait for more text.
     fn on_hit(&mut self, window: &Window<'_>, removals: &Removals, kinds: Kinds, end: u64) -> Flow {
         let (mut left, mut next) = (kinds, end);
-        for kind in Kinds::STEPS.into_iter().filter(|kind| kinds.has(*kind)) {
+        while let Some((kind, then)) = left.split_first() {
             match self.look_at(window, removals, kind, left) {
                 Flow::On(after) => next = next.max(after),
                 Flow::Wait => {
@@ -356,7 +361,7 @@ impl<'r> Engine<'r> {
                     return Flow::Wait;
                 }
             }
-            left = left.without(kind);
+            left = then;
         }
         Flow::On(next)
     }
@@ -391,16 +396,19 @@ impl<'r> Engine<'r> {
 
     /// A run of fence characters: a fence line if nothing stands before it.
     fn on_fence(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
-        let after_run = || {
-            let text = window.from(at);
-            let run = text.iter().take_while(|byte| Some(*byte) == text.first()).count();
-            Flow::On(at + run as u64)
+        let after_run = || Flow::On(run_end(window, at + 1));
+        // In a fence only what may close it matters.
+        let marker = window.byte(at);
+        if self.context.fence.is_some_and(|fence| Some(fence.marker) != marker) {
+            return after_run();
+        }
+        let starts_line = || {
+            let before = window.slice(self.line_start, at);
+            at - self.line_start <= SIGNAL_MAX
+                && before.len() as u64 == at - self.line_start
+                && before.iter().all(|byte| super::text::is_blank(*byte))
         };
-        let before = window.slice(self.line_start, at);
-        let first = at - self.line_start <= SIGNAL_MAX
-            && before.len() as u64 == at - self.line_start
-            && before.iter().all(|byte| super::text::is_blank(*byte));
-        if !first || self.context.comment {
+        if self.context.comment || at != self.line_start && !starts_line() {
             return after_run();
         }
         let line = match window.line(self.line_start) {

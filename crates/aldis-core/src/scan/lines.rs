@@ -1,5 +1,7 @@
 //! Signals that own their lines: blocks, line signals, status blocks.
 
+use std::sync::Arc;
+
 use super::ansi::Removals;
 use super::claims::Candidate;
 use super::context::{is_quoting_line, is_quoting_prefix};
@@ -7,7 +9,7 @@ use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow, Mask};
 use super::fuzzy::meant;
 use super::terminals::Terminal;
-use super::text::{is_blank, is_deceptive_text, is_placeholder, trim_line_end};
+use super::text::{is_blank, is_deceptive_text, is_placeholder};
 use super::verdict::{LEAD_IN_MAX, Surroundings};
 use super::window::{Line, Window};
 use crate::dialect::syntax::{block, fence, line, status};
@@ -85,23 +87,21 @@ impl Engine<'_> {
     ) -> Result<Option<Found>, Flow> {
         let found = |result, next| Some(Found { dialect: index, result, next, legacy: false });
         match &dialect.syntax {
-            Syntax::Block(block) if block.is_delimiter(line.text) => {
+            Syntax::Block(block) if block.is_delimiter(line) => {
                 match block.read(dialect, window, line) {
                     block::Block::Found { result, next } => Ok(found(result, next)),
                     block::Block::Other => Ok(None),
                     block::Block::Wait => Err(Flow::Wait),
                 }
             }
-            Syntax::Status(status) if status.opens(line.text) => {
+            Syntax::Status(status) if status.opens(line) => {
                 match status.read(dialect, window, line) {
                     status::Status::Found { result, next } => Ok(found(result, next)),
                     status::Status::Wait => Err(Flow::Wait),
                 }
             }
             Syntax::Fence(fence) => {
-                let heads = |legacy: &&fence::Legacy| {
-                    trim_line_end(line.text) == legacy.status.heading.as_bytes()
-                };
+                let heads = |legacy: &&fence::Legacy| line.seen == legacy.status.heading.as_bytes();
                 let Some(legacy) = fence.legacy.as_ref().filter(heads) else { return Ok(None) };
                 match legacy.status.read(window, line) {
                     Some(status::Status::Found { result, next }) => {
@@ -122,12 +122,19 @@ impl Engine<'_> {
             Syntax::Block(block) => block.fenced_terminal,
             _ => false,
         };
-        let mut candidate = self.candidate(window, removals, index, result);
+        let draft = match result {
+            Ok(draft) => draft,
+            Err(defect) => {
+                let quoted = self.is_quoted(window, line.start, None);
+                return self.report(window, removals, index, defect, quoted);
+            }
+        };
+        let mut candidate = self.candidate(window, removals, index, Ok(draft));
         candidate.legacy = legacy;
         let inside = self.context.fence.filter(|fence| {
             terminal && fence.bare && fence.content == line.start && !self.context.comment
         });
-        if let (Some(fence), Ok(_), Mask::None) = (inside, &candidate.result, self.mask) {
+        if let (Some(fence), Mask::None) = (inside, self.mask) {
             let around = self.around(window, &candidate, fence.start, &[]);
             self.await_end(Terminal {
                 dialect: index,
@@ -158,13 +165,14 @@ impl Engine<'_> {
             Syntax::Line(syntax) => self.on_head(window, removals, index, syntax, line),
             Syntax::Fence(fence) => self.on_bare_json(window, removals, index, fence, line),
             Syntax::Status(status) => {
-                let text = trim_line_end(line.text);
+                let text = line.seen;
                 let opening = status.open.as_bytes();
                 let starts = memchr::memchr_iter(opening[0], text);
                 if let Some(at) = starts.into_iter().find(|at| text[*at..].starts_with(opening)) {
-                    let name = dialect.signals.first().map_or("", |def| &def.name);
+                    let name = dialect.signals.first().map(|def| def.name.clone());
+                    let name = name.unwrap_or_default();
                     let range = (at, at + opening.len());
-                    self.out_of_place(window, removals, index, name, line, range);
+                    self.out_of_place(window, removals, index, &name, line, range);
                 }
             }
             Syntax::Tag(_) | Syntax::Trailer(_) => {}
@@ -182,7 +190,7 @@ impl Engine<'_> {
     ) {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
-        let text = trim_line_end(line.text);
+        let text = line.seen;
         let known = |name: &[u8]| {
             dialect.signals.iter().find(|def| def.name.as_bytes().eq_ignore_ascii_case(name))
         };
@@ -264,7 +272,8 @@ impl Engine<'_> {
     ) {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
-        match syntax.read(dialect, line) {
+        let begins = &rules.begins[index];
+        match syntax.read(dialect, begins, line) {
             line::Head::Signal(draft) => {
                 let mut candidate = self.candidate(window, removals, index, Ok(draft));
                 candidate.quoted = self.is_quoted(window, line.start, None);
@@ -280,15 +289,15 @@ impl Engine<'_> {
             line::Head::Other if line.text.contains(&0x1B) => {
                 let seen = without_sequences(line.text);
                 if let line::Head::Signal(draft) =
-                    syntax.read(dialect, Line { text: &seen, ..line })
+                    syntax.read(dialect, begins, line.with_text(&seen))
                 {
                     let range = (line.start, line.seen_end());
-                    let defect = Defect::new(Reason::Hidden, &*draft.name, range);
+                    let defect = Defect::new(Reason::Hidden, draft.name, range);
                     self.report_line(window, removals, index, defect);
                 }
             }
             line::Head::Other => {
-                if let Some((def, at)) = syntax.mention(dialect, line.text) {
+                if let Some((def, at)) = syntax.mention(dialect, begins, line.seen) {
                     let range = (at, at + def.name.len());
                     self.out_of_place(window, removals, index, &def.name, line, range);
                 }
@@ -300,7 +309,7 @@ impl Engine<'_> {
     fn on_marker(&mut self, window: &Window<'_>, dialect: &Dialect, line: Line<'_>) {
         let opens = match &dialect.syntax {
             Syntax::Line(line::Syntax { delegation: Some(delegation), .. }) => {
-                trim_line_end(line.text) == delegation.start.as_bytes()
+                line.seen == delegation.start.as_bytes()
             }
             _ => false,
         };
@@ -311,7 +320,7 @@ impl Engine<'_> {
 
     /// Inside a prompt for another agent only its end matters.
     fn on_masked_line(&mut self, line: Line<'_>) {
-        let text = trim_line_end(line.text);
+        let text = line.seen;
         let ends = self.rules.dialects().iter().any(|dialect| match &dialect.syntax {
             Syntax::Line(line::Syntax { delegation: Some(delegation), .. }) => {
                 text == delegation.end.as_bytes()
@@ -331,10 +340,8 @@ impl Engine<'_> {
         index: usize,
         defect: Defect,
     ) {
-        let start = defect.range.0;
-        let mut candidate = self.candidate(window, removals, index, Err(defect));
-        candidate.quoted = self.is_quoted(window, start, None);
-        self.submit(candidate, None);
+        let quoted = self.is_quoted(window, defect.range.0, None);
+        self.report(window, removals, index, defect, quoted);
     }
 
     /// Reports a name that stands at `at` in its line where it should start it.
@@ -343,7 +350,7 @@ impl Engine<'_> {
         window: &Window<'_>,
         removals: &Removals,
         index: usize,
-        name: &str,
+        name: &Arc<str>,
         line: Line<'_>,
         (at, end): (usize, usize),
     ) {
@@ -358,12 +365,11 @@ impl Engine<'_> {
                 reason = Reason::Mentioned;
             }
         }
-        let defect = Defect::new(reason, name, (start, line.start + end as u64));
-        let mut candidate = self.candidate(window, removals, index, Err(defect));
-        candidate.quoted = is_quoting_prefix(prefix)
+        let defect = Defect::new(reason, name.clone(), (start, line.start + end as u64));
+        let quoted = is_quoting_prefix(prefix)
             || is_quoting_line(line.text)
             || self.is_quoted(window, start, None);
-        self.submit(candidate, None);
+        self.report(window, removals, index, defect, quoted);
     }
 
     /// Returns whether the text around only talks about a claim that starts at `start`, on the

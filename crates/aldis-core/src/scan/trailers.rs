@@ -25,12 +25,12 @@ impl Engine<'_> {
             let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
             let range = (at, end);
             if continues_word(before, rest) {
-                let defect = Defect::new(Reason::Misspelled, &*name, range);
+                let defect = Defect::new(Reason::Misspelled, name, range);
                 self.report_line(window, removals, index, defect);
                 return Flow::On(end);
             }
             if !exact {
-                let defect = Defect::new(Reason::WrongCase, &*name, range);
+                let defect = Defect::new(Reason::WrongCase, name, range);
                 self.report_line(window, removals, index, defect);
                 return Flow::On(end);
             }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{json, status};
 use crate::dialect::Dialect;
 use crate::scan::draft::{Defect, Draft};
-use crate::scan::text::{leading_percent, trim_line_end};
+use crate::scan::text::leading_percent;
 use crate::scan::window::Line;
 use crate::signal::{Fields, Meaning, Reason, Warning};
 
@@ -272,7 +272,7 @@ fn percent(value: &Value, warnings: &mut Vec<Warning>) -> Option<u8> {
 
 /// Reads a line of an old form that stands alone.
 pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft> {
-    let shown = trim_line_end(line.text);
+    let shown = line.seen;
     let starts = [&legacy.transition.key, &legacy.flag.key];
     let starts = starts.into_iter().chain(legacy.banners.iter().map(|banner| &banner.text));
     if !starts.into_iter().any(|start| shown.starts_with(start.as_bytes())) {

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use crate::dialect::{Dialect, Presence, SignalDef, SubjectForm};
 use crate::scan::draft::{Defect, Draft};
 use crate::scan::text::{
-    is_blank, is_deceptive_text, is_id, is_inner_path, is_placeholder, trim_blanks, trim_line_end,
+    is_blank, is_deceptive_text, is_id, is_inner_path, is_placeholder, trim_blanks,
 };
 use crate::scan::window::Line;
 use crate::signal::{Reason, Warning};
@@ -59,10 +59,31 @@ pub(crate) enum Head {
     Other,
 }
 
+/// The bytes that names of a dialect start with: most words start with another.
+#[derive(Debug)]
+pub(crate) struct Begins([bool; 256]);
+
+impl Begins {
+    pub(crate) fn new(dialect: &Dialect) -> Self {
+        let mut begins = [false; 256];
+        for first in dialect.signals.iter().filter_map(|def| def.name.bytes().next()) {
+            begins[usize::from(first)] = true;
+        }
+        Self(begins)
+    }
+
+    fn has(&self, byte: u8) -> bool {
+        self.0[usize::from(byte)]
+    }
+}
+
 impl Syntax {
     /// Reads a line that may start with a name.
-    pub(crate) fn read(&self, dialect: &Dialect, line: Line<'_>) -> Head {
-        let text = trim_line_end(line.text);
+    pub(crate) fn read(&self, dialect: &Dialect, begins: &Begins, line: Line<'_>) -> Head {
+        let text = line.seen;
+        if !text.first().is_some_and(|first| begins.has(*first)) {
+            return Head::Other;
+        }
         let found = dialect
             .signals
             .iter()
@@ -76,7 +97,7 @@ impl Syntax {
         let mut draft = Draft { name: def.name.clone(), range, ..Draft::default() };
         match self.subject(def, rest, &mut draft) {
             Ok(()) => Head::Signal(draft),
-            Err(reason) => Head::Defect(Defect::new(reason, &*def.name, range)),
+            Err(reason) => Head::Defect(Defect::new(reason, def.name.clone(), range)),
         }
     }
 
@@ -85,15 +106,11 @@ impl Syntax {
     pub(crate) fn mention<'d>(
         &self,
         dialect: &'d Dialect,
-        line: &[u8],
+        begins: &Begins,
+        text: &[u8],
     ) -> Option<(&'d SignalDef, usize)> {
-        let text = trim_line_end(line);
-        let mut begins = [false; 256];
-        for def in &dialect.signals {
-            def.name.bytes().take(1).for_each(|first| begins[usize::from(first)] = true);
-        }
         let starts = (0..text.len()).filter(|at| {
-            begins[usize::from(text[*at])]
+            begins.has(text[*at])
                 && text[*at].is_ascii_alphanumeric()
                 && (*at == 0 || !continues_name(text[*at - 1]))
         });
