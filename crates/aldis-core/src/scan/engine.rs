@@ -16,7 +16,7 @@ use super::search::{Found, run_end};
 use super::tags::{Closer, TagState};
 use super::terminals::Terminal;
 use super::text::{SIGNAL_MAX, find, newlines};
-use super::verdict::LEAD_IN_MAX;
+use super::verdict::{LEAD_IN_MAX, Silence};
 use super::window::{Line, LineAt, Window};
 use super::{Token, fuzzy};
 use crate::message::Origin;
@@ -97,6 +97,7 @@ pub(crate) struct Engine<'r> {
     /// Nothing expires before this place.
     pub(crate) due: u64,
     pub(crate) misses: Misses,
+    pub(crate) silence: Silence,
     pub(crate) out: Vec<Finding>,
 }
 
@@ -137,6 +138,7 @@ impl<'r> Engine<'r> {
             reported: VecDeque::new(),
             due: 0,
             misses: Misses::default(),
+            silence: Silence::default(),
             out: Vec::new(),
         }
     }

@@ -65,7 +65,7 @@ impl Engine<'_> {
         };
         let mut candidate = self.candidate(window, removals, index, Ok(draft));
         candidate.quoted = quoted;
-        candidate.mentioned = self.is_mentioned(window, &candidate, line.start, &[]);
+        candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
         candidate.legacy = legacy;
         self.note_modern(&candidate);
         self.submit(candidate, None);
@@ -117,7 +117,7 @@ impl Engine<'_> {
                 draft.warnings.extend(warning);
                 let mut candidate = self.candidate(window, removals, index, Ok(draft));
                 candidate.quoted = quoted;
-                candidate.mentioned = self.is_mentioned(window, &candidate, line.start, &[]);
+                candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
                 self.note_modern(&candidate);
                 self.submit(candidate, None);
             }

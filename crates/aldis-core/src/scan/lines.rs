@@ -135,7 +135,7 @@ impl Engine<'_> {
             terminal && fence.bare && fence.content == line.start && !self.context.comment
         });
         if let (Some(fence), Mask::None) = (inside, self.mask) {
-            let around = self.around(window, &candidate, fence.start, &[]);
+            let around = self.around(window, &candidate, fence.start, (fence.start, &[]));
             self.await_end(Terminal {
                 dialect: index,
                 around: around.map(Surroundings::into_owned),
@@ -148,7 +148,7 @@ impl Engine<'_> {
             return;
         }
         candidate.quoted = self.is_quoted(window, line.start, None);
-        candidate.mentioned = self.is_mentioned(window, &candidate, line.start, &[]);
+        candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
         self.submit(candidate, None);
     }
 
@@ -198,7 +198,6 @@ impl Engine<'_> {
         let Some(first) = keys.next() else { return };
         let said = std::iter::once(first).chain(keys).find(|(_, name)| known(name).is_some());
         let (at, name) = said.unwrap_or(first);
-        let written = String::from_utf8_lossy(name).into_owned();
         let known = known(name);
         let range = (line.start, line.seen_end());
         let whole = block.key_line(line.text).filter(|(key, _)| at == 0 && *key == block.key);
@@ -208,7 +207,7 @@ impl Engine<'_> {
                 let draft = Draft { name: def.name.clone(), range, warnings, ..Draft::default() };
                 self.bare_terminal(window, removals, index, block, draft);
             }
-            (Some((_, value)), None) => {
+            (Some((_, value)), None) if !value.is_empty() => {
                 let text = String::from_utf8_lossy(value);
                 if let Some((name, reason)) = meant(dialect, &text) {
                     let defect = Defect::new(reason, name, range);
@@ -217,10 +216,10 @@ impl Engine<'_> {
                 let reason = match () {
                     () if is_deceptive_text(value) || !value.is_ascii() => Reason::Hidden,
                     () if is_placeholder(&text) => Reason::Placeholder,
-                    () if text.contains(' ') || text.is_empty() => return,
+                    () if text.contains(' ') => return,
                     () => Reason::UnknownName,
                 };
-                let defect = Defect::new(reason, written, range);
+                let defect = Defect::new(reason, String::from_utf8_lossy(name), range);
                 self.report_line(window, removals, index, defect);
             }
             (_, Some(def)) => {
@@ -229,7 +228,7 @@ impl Engine<'_> {
                 let end = text.len() - behind.len() + blanks + name.len();
                 self.out_of_place(window, removals, index, &def.name, line, (at, end));
             }
-            (None, None) => {}
+            (_, None) => {}
         }
     }
 
@@ -244,7 +243,7 @@ impl Engine<'_> {
         let (start, end) = draft.range;
         let mut candidate = self.candidate(window, removals, index, Ok(draft));
         candidate.quoted = self.is_quoted(window, start, None);
-        let around = self.around(window, &candidate, start, &[]);
+        let around = self.around(window, &candidate, start, (start, &[]));
         let terminal = Terminal {
             dialect: index,
             around: around.map(Surroundings::into_owned),
@@ -277,7 +276,7 @@ impl Engine<'_> {
             line::Head::Signal(draft) => {
                 let mut candidate = self.candidate(window, removals, index, Ok(draft));
                 candidate.quoted = self.is_quoted(window, line.start, None);
-                candidate.mentioned = self.is_mentioned(window, &candidate, line.start, &[]);
+                candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
                 if self.verdict(&candidate).is_none() {
                     self.close_body(window, removals, line.start);
                     // The signal before may have been a request that swallows the rest.
@@ -373,26 +372,29 @@ impl Engine<'_> {
     }
 
     /// Returns whether the text around only talks about a claim that starts at `start`, on the
-    /// current line or before it, and has `rest` behind it.
+    /// current line or before it, and owns its line.
     pub(crate) fn is_mentioned(
-        &self,
+        &mut self,
         window: &Window<'_>,
         candidate: &Candidate,
         start: u64,
-        rest: &[u8],
     ) -> bool {
-        self.around(window, candidate, start, rest).is_some_and(|around| around.mention())
+        self.around(window, candidate, start, (start, &[])).is_some_and(|around| around.mention())
     }
 
-    /// Returns what stands around something, if that can make it a mention.
+    /// Returns what stands around something that has `rest` behind it, if that can make it a mention.
     pub(crate) fn around<'w>(
-        &self,
+        &mut self,
         window: &Window<'w>,
         candidate: &Candidate,
         start: u64,
-        rest: &'w [u8],
+        (rest_start, rest): (u64, &'w [u8]),
     ) -> Option<Surroundings<'w>> {
         if candidate.quoted || !self.is_claim(candidate.dialect, &candidate.result) {
+            return None;
+        }
+        let (from, to) = (start.saturating_sub(LEAD_IN_MAX), rest_start + rest.len() as u64);
+        if self.silence.covers(window, from, to) {
             return None;
         }
         let rest = String::from_utf8_lossy(rest);

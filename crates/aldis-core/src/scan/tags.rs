@@ -10,7 +10,7 @@ use super::context::is_in_quotation_marks;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow};
 use super::text::{SIGNAL_MAX, find, hides_text};
-use super::verdict::LEAD_IN_MAX;
+use super::verdict::{LEAD_IN_MAX, is_mid_sentence};
 use super::window::Window;
 use crate::dialect::syntax::tag::Syntax as Tag;
 use crate::dialect::{Dialect, Payload, Syntax};
@@ -215,7 +215,7 @@ impl Engine<'_> {
             mentioned: false,
             legacy: false,
         };
-        candidate.mentioned = self.is_tag_mentioned(window, &candidate, &opening, rest);
+        candidate.mentioned = self.is_tag_mentioned(window, &candidate, &opening, (end, rest));
         self.last_tag_end = end;
         match around {
             Some((outer, mut inner)) => {
@@ -267,6 +267,7 @@ impl Engine<'_> {
                 let mut candidate = self.candidate(window, removals, index, Ok(draft));
                 let opening = self.opening(window, removals, tag, (start, end));
                 candidate.quoted = quoted;
+                let rest = (whole.1, rest);
                 candidate.mentioned = self.is_tag_mentioned(window, &candidate, &opening, rest);
                 self.submit(candidate, None);
             }
@@ -315,20 +316,26 @@ impl Engine<'_> {
 
     /// Returns whether the text around only talks about a tag that has `rest` behind it.
     fn is_tag_mentioned(
-        &self,
+        &mut self,
         window: &Window<'_>,
         candidate: &Candidate,
         opening: &Opening,
-        rest: &[u8],
+        (rest_start, rest): (u64, &[u8]),
     ) -> bool {
         if candidate.quoted || !self.is_claim(candidate.dialect, &candidate.result) {
             return false;
         }
         let start = opening.start;
         let from = opening.last_tag_end.max(opening.near()).min(start);
+        if is_mid_sentence(&String::from_utf8_lossy(window.slice(from, start))) {
+            return true;
+        }
+        let (from, to) = (start.saturating_sub(LEAD_IN_MAX), rest_start + rest.len() as u64);
+        if self.silence.covers(window, from, to) {
+            return false;
+        }
         let mut around = self.lead_in(window, opening.line_start, start);
         around.rest = String::from_utf8_lossy(rest);
-        around.since_tag = Some(String::from_utf8_lossy(window.slice(from, start)));
         around.mention()
     }
 

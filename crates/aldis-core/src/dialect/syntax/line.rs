@@ -59,21 +59,39 @@ pub(crate) enum Head {
     Other,
 }
 
-/// The bytes that names of a dialect start with: most words start with another.
+/// The signals of a dialect by the first byte of their names: most words start with another.
 #[derive(Debug)]
-pub(crate) struct Begins([bool; 256]);
+pub(crate) struct Begins(Box<[u64; 256]>);
 
 impl Begins {
+    /// The last bit stands for all that have no bit of their own.
+    const LAST: usize = 63;
+
     pub(crate) fn new(dialect: &Dialect) -> Self {
-        let mut begins = [false; 256];
-        for first in dialect.signals.iter().filter_map(|def| def.name.bytes().next()) {
-            begins[usize::from(first)] = true;
+        let mut begins = Box::new([0; 256]);
+        for (index, def) in dialect.signals.iter().enumerate() {
+            for first in def.name.bytes().take(1) {
+                begins[usize::from(first)] |= 1 << index.min(Self::LAST);
+            }
         }
         Self(begins)
     }
 
     fn has(&self, byte: u8) -> bool {
-        self.0[usize::from(byte)]
+        self.0[usize::from(byte)] != 0
+    }
+
+    /// Returns the signals whose names may start with `byte`, and maybe others.
+    fn of<'d>(&self, dialect: &'d Dialect, byte: u8) -> impl Iterator<Item = &'d SignalDef> {
+        let set = self.0[usize::from(byte)];
+        let more = dialect.signals.iter().skip(Self::LAST).filter(move |_| set >> Self::LAST == 1);
+        let mut own = set & !(1 << Self::LAST);
+        let own = std::iter::from_fn(move || {
+            let index = own.trailing_zeros() as usize;
+            own &= own.wrapping_sub(1);
+            dialect.signals.get(index).filter(|_| index < Self::LAST)
+        });
+        own.chain(more)
     }
 }
 
@@ -81,13 +99,9 @@ impl Syntax {
     /// Reads a line that may start with a name.
     pub(crate) fn read(&self, dialect: &Dialect, begins: &Begins, line: Line<'_>) -> Head {
         let text = line.seen;
-        if !text.first().is_some_and(|first| begins.has(*first)) {
-            return Head::Other;
-        }
-        let found = dialect
-            .signals
-            .iter()
-            .filter(|def| def.name.as_bytes().first() == text.first())
+        let Some(first) = text.first() else { return Head::Other };
+        let found = begins
+            .of(dialect, *first)
             .filter(|def| text.starts_with(def.name.as_bytes()))
             .filter(|def| !text.get(def.name.len()).copied().is_some_and(continues_name))
             .max_by_key(|def| def.name.len());
@@ -116,16 +130,13 @@ impl Syntax {
         });
         starts
             .filter_map(|at| {
-                let here = dialect.signals.iter().filter(|def| self.is_meant(def, text, at));
+                let here = begins.of(dialect, text[at]).filter(|def| self.is_meant(def, text, at));
                 here.max_by_key(|def| def.name.len()).map(|def| (def, at))
             })
             .next()
     }
 
     fn is_meant(&self, def: &SignalDef, text: &[u8], at: usize) -> bool {
-        if def.name.as_bytes().first() != text.get(at) {
-            return false;
-        }
         let Some(rest) = text[at..].strip_prefix(def.name.as_bytes()) else { return false };
         match def.subject {
             Presence::None => rest.iter().all(|byte| b"*_`\"'. \t".contains(byte)),
