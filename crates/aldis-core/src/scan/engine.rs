@@ -418,7 +418,7 @@ impl<'r> Engine<'r> {
             LineAt::Wait => return Flow::Wait,
             LineAt::Nothing | LineAt::TooLong => return after_run(),
         };
-        let Some(read) = FenceLine::read(line.text) else { return after_run() };
+        let Some(read) = FenceLine::read(line) else { return after_run() };
         if self.context.fence.is_none()
             && let Some(flow) = self.on_signal_fence(window, removals, line, read)
         {

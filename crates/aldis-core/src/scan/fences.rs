@@ -171,7 +171,7 @@ fn fence_end(window: &Window<'_>, opening: Line<'_>, content: u64) -> FenceEnd {
         if line.next - opening.start > SIGNAL_MAX {
             return FenceEnd::Failed(Reason::TooLong);
         }
-        if let Some(read) = FenceLine::read(line.text).filter(|read| read.marker == b'`') {
+        if let Some(read) = FenceLine::read(line).filter(|read| read.marker == b'`') {
             if read.info.is_empty() {
                 let (content_end, end) = (line.start, line.seen_end());
                 return FenceEnd::Closed { content_end, end, next: line.next };

@@ -358,7 +358,7 @@ impl Engine<'_> {
         let mut reason = misplaced(prefix);
         let claim = self.rules.dialects()[index].signal(name).map(|def| def.meaning);
         if reason == Reason::NotWholeLine && claim.is_some_and(Meaning::is_claim) {
-            let mut around = self.lead_in(window, self.line_start, start);
+            let mut around = lead_in(window, self.line_start, start).shown(window);
             around.rest = (" ".to_owned() + &after_name(&line.text[at..])).into();
             if around.mention() {
                 reason = Reason::Mentioned;
@@ -393,42 +393,52 @@ impl Engine<'_> {
         if candidate.quoted || !self.is_claim(candidate.dialect, &candidate.result) {
             return None;
         }
-        let (from, to) = (start.saturating_sub(LEAD_IN_MAX), rest_start + rest.len() as u64);
-        if self.silence.covers(window, from, to) {
+        let before = lead_in(window, self.line_start, start);
+        let to = rest_start + rest.len() as u64;
+        if self.silence.covers(window, before.from, to) {
             return None;
         }
         let rest = String::from_utf8_lossy(rest);
-        Some(Surroundings { rest, ..self.lead_in(window, self.line_start, start) })
+        Some(Surroundings { rest, ..before.shown(window) })
     }
+}
 
-    /// Returns the text before a claim on the line that starts at `line_start`, or directly above.
-    pub(crate) fn lead_in<'w>(
-        &self,
-        window: &Window<'w>,
-        line_start: u64,
-        start: u64,
-    ) -> Surroundings<'w> {
-        let reach = start.saturating_sub(LEAD_IN_MAX);
-        let line_start = line_start.min(start);
-        let same = window.slice(line_start.max(reach), start);
-        if shows_words(same) {
-            let lead_in = String::from_utf8_lossy(same);
-            return Surroundings { lead_in, adjacent: true, ..Surroundings::default() };
-        }
-        let mut before = window.slice(reach, line_start);
-        let mut newlines = 0;
-        while let [rest @ .., last] = before {
-            match last {
-                b'\n' => newlines += 1,
-                b' ' | b'\t' | b'\r' => {}
-                _ => break,
-            }
-            before = rest;
-        }
-        let last = &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..];
-        let lead_in = String::from_utf8_lossy(last);
-        Surroundings { lead_in, adjacent: newlines <= 1, ..Surroundings::default() }
+/// Where the text before a claim stands.
+pub(crate) struct LeadIn {
+    pub(crate) from: u64,
+    to: u64,
+    adjacent: bool,
+}
+
+impl LeadIn {
+    /// Returns the text, with nothing behind the claim.
+    pub(crate) fn shown<'w>(&self, window: &Window<'w>) -> Surroundings<'w> {
+        let lead_in = String::from_utf8_lossy(window.slice(self.from, self.to));
+        Surroundings { lead_in, adjacent: self.adjacent, ..Surroundings::default() }
     }
+}
+
+/// Finds the text before a claim on the line that starts at `line_start`, or directly above.
+pub(crate) fn lead_in(window: &Window<'_>, line_start: u64, start: u64) -> LeadIn {
+    let reach = start.saturating_sub(LEAD_IN_MAX).max(window.base());
+    let line_start = line_start.min(start);
+    let same = line_start.max(reach);
+    if shows_words(window.slice(same, start)) {
+        return LeadIn { from: same, to: start, adjacent: true };
+    }
+    let mut before = window.slice(reach, line_start);
+    let mut newlines = 0;
+    while let [rest @ .., last] = before {
+        match last {
+            b'\n' => newlines += 1,
+            b' ' | b'\t' | b'\r' => {}
+            _ => break,
+        }
+        before = rest;
+    }
+    let last = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+    let (from, to) = (reach + last as u64, reach + before.len() as u64);
+    LeadIn { from, to, adjacent: newlines <= 1 }
 }
 
 fn shows_words(text: &[u8]) -> bool {

@@ -9,6 +9,7 @@ use super::claims::Candidate;
 use super::context::is_in_quotation_marks;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow};
+use super::lines::lead_in;
 use super::text::{SIGNAL_MAX, find, hides_text};
 use super::verdict::{LEAD_IN_MAX, is_mid_sentence};
 use super::window::Window;
@@ -330,11 +331,11 @@ impl Engine<'_> {
         if is_mid_sentence(&String::from_utf8_lossy(window.slice(from, start))) {
             return true;
         }
-        let (from, to) = (start.saturating_sub(LEAD_IN_MAX), rest_start + rest.len() as u64);
-        if self.silence.covers(window, from, to) {
+        let before = lead_in(window, opening.line_start, start);
+        if self.silence.covers(window, before.from, rest_start + rest.len() as u64) {
             return false;
         }
-        let mut around = self.lead_in(window, opening.line_start, start);
+        let mut around = before.shown(window);
         around.rest = String::from_utf8_lossy(rest);
         around.mention()
     }

@@ -66,7 +66,7 @@ impl Syntax {
             if line.next - opening.start > SIGNAL_MAX {
                 break Some((Reason::TooLong, None));
             }
-            if self.opens(line) || FenceLine::read(line.text).is_some() {
+            if self.opens(line) || FenceLine::read(line).is_some() {
                 break Some((Reason::Unclosed, None));
             }
             draft.range.1 = line.seen_end();
