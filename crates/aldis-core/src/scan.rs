@@ -22,6 +22,7 @@ mod fences;
 pub(crate) mod fuzzy;
 pub(crate) mod hints;
 mod lines;
+mod misses;
 pub(crate) mod prefilter;
 mod quoting;
 mod retraction;

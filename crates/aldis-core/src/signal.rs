@@ -150,6 +150,9 @@ pub struct NearMiss {
     pub place: Place,
     /// The bytes of `place.span`, lossily decoded.
     pub raw: String,
+    /// How many that came later in the message it stands for: beyond the first thousand of a dialect
+    /// and a reason they are only counted.
+    pub more: u64,
 }
 
 impl NearMiss {
@@ -161,7 +164,7 @@ impl NearMiss {
 
 impl PartialEq for NearMiss {
     fn eq(&self, other: &Self) -> bool {
-        let Self { dialect, definition: _, name, reason, about, origin, place, raw } = self;
+        let Self { dialect, definition: _, name, reason, about, origin, place, raw, more } = self;
         *dialect == other.dialect
             && *name == other.name
             && *reason == other.reason
@@ -169,6 +172,7 @@ impl PartialEq for NearMiss {
             && *origin == other.origin
             && *place == other.place
             && *raw == other.raw
+            && *more == other.more
     }
 }
 

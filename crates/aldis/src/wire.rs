@@ -85,6 +85,14 @@ pub struct NearMissLine {
     pub source: SourceForm,
     /// The bytes between `start` and `end`, lossily decoded.
     pub raw: String,
+    /// How many later ones of the same dialect and reason in the message it stands for. Not there if
+    /// none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
+}
+
+fn is_zero(more: &u64) -> bool {
+    *more == 0
 }
 
 /// The kind of a [`SignalLine`].
@@ -331,6 +339,7 @@ impl NearMissLine {
             origin: OriginForm::new(&miss.origin),
             source,
             raw: miss.raw.clone(),
+            more: miss.more,
         }
     }
 }

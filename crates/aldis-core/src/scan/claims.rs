@@ -232,22 +232,55 @@ impl Engine<'_> {
         place: Place,
         raw: String,
     ) {
-        let rules = self.rules;
-        let dialect = &rules.dialects()[dialect];
         self.note(place.span);
-        self.out.push(Finding::NearMiss(NearMiss {
-            dialect: dialect.name.clone(),
-            definition: dialect.clone(),
+        if self.misses.counts(dialect, reason) {
+            return;
+        }
+        let definition = &self.rules.dialects()[dialect];
+        let miss = NearMiss {
+            dialect: definition.name.clone(),
+            definition: definition.clone(),
             name: name.to_owned(),
             reason,
             about: about.filter(|about| !about.is_empty()),
             origin: self.origin.clone(),
             place,
             raw,
-        }));
+            more: 0,
+        };
+        let told = self.misses.tell(dialect, miss);
+        self.out.extend(told.map(Finding::NearMiss));
     }
 
-    fn note(&mut self, span: Span) {
+    /// Reports something malformed.
+    pub(crate) fn report(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        dialect: usize,
+        defect: Defect,
+        quoted: bool,
+    ) {
+        let reason = match quoted {
+            true => Reason::Quoted,
+            false => defect.reason,
+        };
+        let reason = self.reason_here(reason);
+        let (start, end) = defect.range;
+        let place = self.place(window, removals, start, end);
+        if self.misses.counts(dialect, reason) {
+            return self.note(place.span);
+        }
+        let raw = removals.restore(start, window.slice(start, end));
+        self.miss(dialect, reason, &defect.name, defect.about, place, raw);
+    }
+
+    /// Returns why something does not count: from others nothing does.
+    pub(crate) fn reason_here(&self, reason: Reason) -> Reason {
+        if self.origin.may_signal() { reason } else { Reason::UntrustedOrigin }
+    }
+
+    pub(crate) fn note(&mut self, span: Span) {
         if self.reported.len() == REPORTED_MAX {
             self.reported.pop_front();
         }

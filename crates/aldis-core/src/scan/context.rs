@@ -4,7 +4,7 @@
 //! closed. Inline code ends with its paragraph and is only worked out where something asks for it,
 //! walking forward from the last place that did, so that the whole stays linear.
 
-use super::text::{is_blank, trim_blanks, trim_blanks_end, trim_line_end};
+use super::text::{is_blank, trim_blanks, trim_blanks_end};
 use super::verdict::LEAD_IN_MAX;
 use super::window::{Line, Window};
 
@@ -42,8 +42,8 @@ pub(crate) struct FenceLine<'a> {
 
 impl<'a> FenceLine<'a> {
     /// Reads a line that may be indented.
-    pub(crate) fn read(line: &'a [u8]) -> Option<Self> {
-        let text = trim_line_end(super::text::trim_blanks_start(line));
+    pub(crate) fn read(line: Line<'a>) -> Option<Self> {
+        let text = super::text::trim_blanks_start(line.seen);
         let marker = *text.first().filter(|byte| matches!(byte, b'`' | b'~'))?;
         let length = text.iter().take_while(|byte| **byte == marker).count();
         (length >= 3).then(|| Self { marker, length, info: trim_blanks(&text[length..]) })

@@ -25,14 +25,14 @@ pub(crate) struct Draft {
 pub(crate) struct Defect {
     pub(crate) reason: Reason,
     /// The signal it resembles, or what stands in its place.
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     pub(crate) range: Range,
     /// What exactly is wrong, for the hint.
     pub(crate) about: Option<String>,
 }
 
 impl Defect {
-    pub(crate) fn new(reason: Reason, name: impl Into<String>, range: Range) -> Self {
+    pub(crate) fn new(reason: Reason, name: impl Into<Arc<str>>, range: Range) -> Self {
         Self { reason, name: name.into(), range, about: None }
     }
 

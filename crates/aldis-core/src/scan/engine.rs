@@ -9,13 +9,14 @@ use std::collections::VecDeque;
 use super::ansi::Removals;
 use super::claims::{Body, Pending};
 use super::context::{Context, FenceLine, is_list_mark};
+use super::misses::Misses;
 use super::prefilter::Kinds;
 use super::rules::Rules;
-use super::search::Found;
+use super::search::{Found, run_end};
 use super::tags::{Closer, TagState};
 use super::terminals::Terminal;
 use super::text::{SIGNAL_MAX, find, newlines};
-use super::verdict::LEAD_IN_MAX;
+use super::verdict::{LEAD_IN_MAX, Silence};
 use super::window::{Line, LineAt, Window};
 use super::{Token, fuzzy};
 use crate::message::Origin;
@@ -95,6 +96,8 @@ pub(crate) struct Engine<'r> {
     pub(crate) reported: VecDeque<Span>,
     /// Nothing expires before this place.
     pub(crate) due: u64,
+    pub(crate) misses: Misses,
+    pub(crate) silence: Silence,
     pub(crate) out: Vec<Finding>,
 }
 
@@ -134,6 +137,8 @@ impl<'r> Engine<'r> {
             modern: Vec::new(),
             reported: VecDeque::new(),
             due: 0,
+            misses: Misses::default(),
+            silence: Silence::default(),
             out: Vec::new(),
         }
     }
@@ -289,6 +294,8 @@ impl<'r> Engine<'r> {
         if self.origin.may_signal() {
             fuzzy::look_at_tail(self, window, removals);
         }
+        let standing = self.misses.end();
+        self.out.extend(standing.into_iter().map(Finding::NearMiss));
     }
 
     /// The last line that shows anything may be a signal in any case, which no literal finds.
@@ -348,7 +355,7 @@ impl<'r> Engine<'r> {
     /// when the rest must wait for more text.
     fn on_hit(&mut self, window: &Window<'_>, removals: &Removals, kinds: Kinds, end: u64) -> Flow {
         let (mut left, mut next) = (kinds, end);
-        for kind in Kinds::STEPS.into_iter().filter(|kind| kinds.has(*kind)) {
+        while let Some((kind, then)) = left.split_first() {
             match self.look_at(window, removals, kind, left) {
                 Flow::On(after) => next = next.max(after),
                 Flow::Wait => {
@@ -356,7 +363,7 @@ impl<'r> Engine<'r> {
                     return Flow::Wait;
                 }
             }
-            left = left.without(kind);
+            left = then;
         }
         Flow::On(next)
     }
@@ -391,18 +398,20 @@ impl<'r> Engine<'r> {
 
     /// A run of fence characters: a fence line if nothing stands before it.
     fn on_fence(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
-        let after_run = || {
-            let text = window.from(at);
-            let run = text.iter().take_while(|byte| Some(*byte) == text.first()).count();
-            Flow::On(at + run as u64)
-        };
+        let after_run = || Flow::On(run_end(window, at + 1));
+        // In a fence only what may close it matters.
+        let marker = window.byte(at);
+        if self.context.fence.is_some_and(|fence| Some(fence.marker) != marker) {
+            return after_run();
+        }
         let before = window.slice(self.line_start, at);
-        let blank = before.iter().all(|byte| super::text::is_blank(*byte));
-        let item = !blank && self.context.fence.is_none() && is_list_mark(before);
-        let first = at - self.line_start <= SIGNAL_MAX
-            && before.len() as u64 == at - self.line_start
-            && (blank || item);
-        if !first || self.context.comment {
+        let item = self.context.fence.is_none() && is_list_mark(before);
+        let starts_line = || {
+            at - self.line_start <= SIGNAL_MAX
+                && before.len() as u64 == at - self.line_start
+                && (item || before.iter().all(|byte| super::text::is_blank(*byte)))
+        };
+        if self.context.comment || at != self.line_start && !starts_line() {
             return after_run();
         }
         let mut line = match window.line(self.line_start) {
@@ -411,9 +420,9 @@ impl<'r> Engine<'r> {
             LineAt::Nothing | LineAt::TooLong => return after_run(),
         };
         if item {
-            line = Line { start: at, text: &line.text[before.len()..], ..line };
+            line = line.behind(before.len());
         }
-        let Some(read) = FenceLine::read(line.text) else { return after_run() };
+        let Some(read) = FenceLine::read(line) else { return after_run() };
         if self.context.fence.is_none()
             && let Some(flow) = self.on_signal_fence(window, removals, line, read)
         {

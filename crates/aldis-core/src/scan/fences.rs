@@ -42,7 +42,7 @@ impl Engine<'_> {
     ) {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
-        let text = trim_line_end(line.text);
+        let text = line.seen;
         let range = (line.start, line.seen_end());
         let bare = fence.bare.as_deref().filter(|bare| text.starts_with(bare.as_bytes()));
         let (result, legacy) = if bare.is_some() && text.ends_with(b"}") {
@@ -54,13 +54,18 @@ impl Engine<'_> {
         } else {
             return;
         };
-        let mut candidate = self.candidate(window, removals, index, result);
-        candidate.quoted = self.is_quoted(window, line.start, None);
-        let reported = self.context.fence.is_some_and(|fence| fence.reported);
-        if reported || candidate.quoted && candidate.result.is_err() {
+        if self.context.fence.is_some_and(|fence| fence.reported) {
             return;
         }
-        candidate.mentioned = self.is_mentioned(window, &candidate, line.start, &[]);
+        let quoted = self.is_quoted(window, line.start, None);
+        let draft = match result {
+            Ok(draft) => draft,
+            Err(_) if quoted => return,
+            Err(defect) => return self.report(window, removals, index, defect, false),
+        };
+        let mut candidate = self.candidate(window, removals, index, Ok(draft));
+        candidate.quoted = quoted;
+        candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
         candidate.legacy = legacy;
         self.note_modern(&candidate);
         self.submit(candidate, None);
@@ -106,15 +111,18 @@ impl Engine<'_> {
         let shown = trim_line_end(window.slice(start, closing));
         let shown_end = start + shown.trim_ascii_end().len() as u64;
         let text = window.slice(content, end);
-        let mut result = fence::read(syntax, dialect, text, (start, shown_end));
-        if let Ok(draft) = &mut result {
-            draft.warnings.extend(warning);
+        let quoted = self.mask != Mask::None || self.context.comment;
+        match fence::read(syntax, dialect, text, (start, shown_end)) {
+            Ok(mut draft) => {
+                draft.warnings.extend(warning);
+                let mut candidate = self.candidate(window, removals, index, Ok(draft));
+                candidate.quoted = quoted;
+                candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
+                self.note_modern(&candidate);
+                self.submit(candidate, None);
+            }
+            Err(defect) => self.report(window, removals, index, defect, quoted),
         }
-        let mut candidate = self.candidate(window, removals, index, result);
-        candidate.quoted = self.mask != Mask::None || self.context.comment;
-        candidate.mentioned = self.is_mentioned(window, &candidate, line.start, &[]);
-        self.note_modern(&candidate);
-        self.submit(candidate, None);
         self.context.inline.restart(next);
         self.read_to = next;
         Some(Flow::On(next))
@@ -163,7 +171,7 @@ fn fence_end(window: &Window<'_>, opening: Line<'_>, content: u64) -> FenceEnd {
         if line.next - opening.start > SIGNAL_MAX {
             return FenceEnd::Failed(Reason::TooLong);
         }
-        if let Some(read) = FenceLine::read(line.text).filter(|read| read.marker == b'`') {
+        if let Some(read) = FenceLine::read(line).filter(|read| read.marker == b'`') {
             if read.info.is_empty() {
                 let (content_end, end) = (line.start, line.seen_end());
                 return FenceEnd::Closed { content_end, end, next: line.next };

@@ -1,5 +1,7 @@
 //! Signals that own their lines: blocks, line signals, status blocks.
 
+use std::sync::Arc;
+
 use super::ansi::Removals;
 use super::claims::Candidate;
 use super::context::{is_quoting_line, is_quoting_prefix};
@@ -7,7 +9,7 @@ use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow, Mask};
 use super::fuzzy::meant;
 use super::terminals::Terminal;
-use super::text::{is_blank, is_deceptive_text, is_placeholder, trim_line_end};
+use super::text::{is_blank, is_deceptive_text, is_placeholder};
 use super::verdict::{LEAD_IN_MAX, Surroundings};
 use super::window::{Line, Window};
 use crate::dialect::syntax::{block, fence, line, status};
@@ -85,23 +87,21 @@ impl Engine<'_> {
     ) -> Result<Option<Found>, Flow> {
         let found = |result, next| Some(Found { dialect: index, result, next, legacy: false });
         match &dialect.syntax {
-            Syntax::Block(block) if block.is_delimiter(line.text) => {
+            Syntax::Block(block) if block.is_delimiter(line) => {
                 match block.read(dialect, window, line) {
                     block::Block::Found { result, next } => Ok(found(result, next)),
                     block::Block::Other => Ok(None),
                     block::Block::Wait => Err(Flow::Wait),
                 }
             }
-            Syntax::Status(status) if status.opens(line.text) => {
+            Syntax::Status(status) if status.opens(line) => {
                 match status.read(dialect, window, line) {
                     status::Status::Found { result, next } => Ok(found(result, next)),
                     status::Status::Wait => Err(Flow::Wait),
                 }
             }
             Syntax::Fence(fence) => {
-                let heads = |legacy: &&fence::Legacy| {
-                    trim_line_end(line.text) == legacy.status.heading.as_bytes()
-                };
+                let heads = |legacy: &&fence::Legacy| line.seen == legacy.status.heading.as_bytes();
                 let Some(legacy) = fence.legacy.as_ref().filter(heads) else { return Ok(None) };
                 match legacy.status.read(window, line) {
                     Some(status::Status::Found { result, next }) => {
@@ -122,7 +122,14 @@ impl Engine<'_> {
             Syntax::Block(block) => block.fenced_terminal,
             _ => false,
         };
-        let mut candidate = self.candidate(window, removals, index, result);
+        let draft = match result {
+            Ok(draft) => draft,
+            Err(defect) => {
+                let quoted = self.is_quoted(window, line.start, None);
+                return self.report(window, removals, index, defect, quoted);
+            }
+        };
+        let mut candidate = self.candidate(window, removals, index, Ok(draft));
         candidate.legacy = legacy;
         let inside = self.context.fence.filter(|fence| {
             terminal
@@ -131,8 +138,8 @@ impl Engine<'_> {
                 && window.slice(fence.content, line.start).iter().all(u8::is_ascii_whitespace)
                 && !self.context.comment
         });
-        if let (Some(fence), Ok(_), Mask::None) = (inside, &candidate.result, self.mask) {
-            let around = self.around(window, &candidate, fence.start, &[]);
+        if let (Some(fence), Mask::None) = (inside, self.mask) {
+            let around = self.around(window, &candidate, fence.start, (fence.start, &[]));
             self.await_end(Terminal {
                 dialect: index,
                 around: around.map(Surroundings::into_owned),
@@ -145,7 +152,7 @@ impl Engine<'_> {
             return;
         }
         candidate.quoted = self.is_quoted(window, line.start, None);
-        candidate.mentioned = self.is_mentioned(window, &candidate, line.start, &[]);
+        candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
         self.submit(candidate, None);
     }
 
@@ -162,13 +169,14 @@ impl Engine<'_> {
             Syntax::Line(syntax) => self.on_head(window, removals, index, syntax, line),
             Syntax::Fence(fence) => self.on_bare_json(window, removals, index, fence, line),
             Syntax::Status(status) => {
-                let text = trim_line_end(line.text);
+                let text = line.seen;
                 let opening = status.open.as_bytes();
                 let starts = memchr::memchr_iter(opening[0], text);
                 if let Some(at) = starts.into_iter().find(|at| text[*at..].starts_with(opening)) {
-                    let name = dialect.signals.first().map_or("", |def| &def.name);
+                    let name = dialect.signals.first().map(|def| def.name.clone());
+                    let name = name.unwrap_or_default();
                     let range = (at, at + opening.len());
-                    self.out_of_place(window, removals, index, name, line, range);
+                    self.out_of_place(window, removals, index, &name, line, range);
                 }
             }
             Syntax::Tag(_) | Syntax::Trailer(_) => {}
@@ -186,7 +194,7 @@ impl Engine<'_> {
     ) {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
-        let text = trim_line_end(line.text);
+        let text = line.seen;
         let known = |name: &[u8]| {
             dialect.signals.iter().find(|def| def.name.as_bytes().eq_ignore_ascii_case(name))
         };
@@ -194,7 +202,6 @@ impl Engine<'_> {
         let Some(first) = keys.next() else { return };
         let said = std::iter::once(first).chain(keys).find(|(_, name)| known(name).is_some());
         let (at, name) = said.unwrap_or(first);
-        let written = String::from_utf8_lossy(name).into_owned();
         let known = known(name);
         let range = (line.start, line.seen_end());
         let whole = block.key_line(line.text).filter(|(key, _)| at == 0 && *key == block.key);
@@ -204,7 +211,7 @@ impl Engine<'_> {
                 let draft = Draft { name: def.name.clone(), range, warnings, ..Draft::default() };
                 self.bare_terminal(window, removals, index, block, draft);
             }
-            (Some((_, value)), None) => {
+            (Some((_, value)), None) if !value.is_empty() => {
                 let text = String::from_utf8_lossy(value);
                 if let Some((name, reason)) = meant(dialect, &text) {
                     let defect = Defect::new(reason, name, range);
@@ -213,10 +220,10 @@ impl Engine<'_> {
                 let reason = match () {
                     () if is_deceptive_text(value) || !value.is_ascii() => Reason::Hidden,
                     () if is_placeholder(&text) => Reason::Placeholder,
-                    () if text.contains(' ') || text.is_empty() => return,
+                    () if text.contains(' ') => return,
                     () => Reason::UnknownName,
                 };
-                let defect = Defect::new(reason, written, range);
+                let defect = Defect::new(reason, String::from_utf8_lossy(name), range);
                 self.report_line(window, removals, index, defect);
             }
             (_, Some(def)) => {
@@ -225,7 +232,7 @@ impl Engine<'_> {
                 let end = text.len() - behind.len() + blanks + name.len();
                 self.out_of_place(window, removals, index, &def.name, line, (at, end));
             }
-            (None, None) => {}
+            (_, None) => {}
         }
     }
 
@@ -240,7 +247,7 @@ impl Engine<'_> {
         let (start, end) = draft.range;
         let mut candidate = self.candidate(window, removals, index, Ok(draft));
         candidate.quoted = self.is_quoted(window, start, None);
-        let around = self.around(window, &candidate, start, &[]);
+        let around = self.around(window, &candidate, start, (start, &[]));
         let terminal = Terminal {
             dialect: index,
             around: around.map(Surroundings::into_owned),
@@ -268,11 +275,12 @@ impl Engine<'_> {
     ) {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
-        match syntax.read(dialect, line) {
+        let begins = &rules.begins[index];
+        match syntax.read(dialect, begins, line) {
             line::Head::Signal(draft) => {
                 let mut candidate = self.candidate(window, removals, index, Ok(draft));
                 candidate.quoted = self.is_quoted(window, line.start, None);
-                candidate.mentioned = self.is_mentioned(window, &candidate, line.start, &[]);
+                candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
                 if self.verdict(&candidate).is_none() {
                     self.close_body(window, removals, line.start);
                     // The signal before may have been a request that swallows the rest.
@@ -284,15 +292,15 @@ impl Engine<'_> {
             line::Head::Other if line.text.contains(&0x1B) => {
                 let seen = without_sequences(line.text);
                 if let line::Head::Signal(draft) =
-                    syntax.read(dialect, Line { text: &seen, ..line })
+                    syntax.read(dialect, begins, line.with_text(&seen))
                 {
                     let range = (line.start, line.seen_end());
-                    let defect = Defect::new(Reason::Hidden, &*draft.name, range);
+                    let defect = Defect::new(Reason::Hidden, draft.name, range);
                     self.report_line(window, removals, index, defect);
                 }
             }
             line::Head::Other => {
-                if let Some((def, at)) = syntax.mention(dialect, line.text) {
+                if let Some((def, at)) = syntax.mention(dialect, begins, line.seen) {
                     let range = (at, at + def.name.len());
                     self.out_of_place(window, removals, index, &def.name, line, range);
                 }
@@ -304,7 +312,7 @@ impl Engine<'_> {
     fn on_marker(&mut self, window: &Window<'_>, dialect: &Dialect, line: Line<'_>) {
         let opens = match &dialect.syntax {
             Syntax::Line(line::Syntax { delegation: Some(delegation), .. }) => {
-                trim_line_end(line.text) == delegation.start.as_bytes()
+                line.seen == delegation.start.as_bytes()
             }
             _ => false,
         };
@@ -315,7 +323,7 @@ impl Engine<'_> {
 
     /// Inside a prompt for another agent only its end matters.
     fn on_masked_line(&mut self, line: Line<'_>) {
-        let text = trim_line_end(line.text);
+        let text = line.seen;
         let ends = self.rules.dialects().iter().any(|dialect| match &dialect.syntax {
             Syntax::Line(line::Syntax { delegation: Some(delegation), .. }) => {
                 text == delegation.end.as_bytes()
@@ -335,10 +343,8 @@ impl Engine<'_> {
         index: usize,
         defect: Defect,
     ) {
-        let start = defect.range.0;
-        let mut candidate = self.candidate(window, removals, index, Err(defect));
-        candidate.quoted = self.is_quoted(window, start, None);
-        self.submit(candidate, None);
+        let quoted = self.is_quoted(window, defect.range.0, None);
+        self.report(window, removals, index, defect, quoted);
     }
 
     /// Reports a name that stands at `at` in its line where it should start it.
@@ -347,7 +353,7 @@ impl Engine<'_> {
         window: &Window<'_>,
         removals: &Removals,
         index: usize,
-        name: &str,
+        name: &Arc<str>,
         line: Line<'_>,
         (at, end): (usize, usize),
     ) {
@@ -356,75 +362,87 @@ impl Engine<'_> {
         let mut reason = misplaced(prefix);
         let claim = self.rules.dialects()[index].signal(name).map(|def| def.meaning);
         if reason == Reason::NotWholeLine && claim.is_some_and(Meaning::is_claim) {
-            let mut around = self.lead_in(window, self.line_start, start);
+            let mut around = lead_in(window, self.line_start, start).shown(window);
             around.rest = (" ".to_owned() + &after_name(&line.text[at..])).into();
             if around.mention() {
                 reason = Reason::Mentioned;
             }
         }
-        let defect = Defect::new(reason, name, (start, line.start + end as u64));
-        let mut candidate = self.candidate(window, removals, index, Err(defect));
-        candidate.quoted = is_quoting_prefix(prefix)
+        let defect = Defect::new(reason, name.clone(), (start, line.start + end as u64));
+        let quoted = is_quoting_prefix(prefix)
             || is_quoting_line(line.text)
             || self.is_quoted(window, start, None);
-        self.submit(candidate, None);
+        self.report(window, removals, index, defect, quoted);
     }
 
     /// Returns whether the text around only talks about a claim that starts at `start`, on the
-    /// current line or before it, and has `rest` behind it.
+    /// current line or before it, and owns its line.
     pub(crate) fn is_mentioned(
-        &self,
+        &mut self,
         window: &Window<'_>,
         candidate: &Candidate,
         start: u64,
-        rest: &[u8],
     ) -> bool {
-        self.around(window, candidate, start, rest).is_some_and(|around| around.mention())
+        self.around(window, candidate, start, (start, &[])).is_some_and(|around| around.mention())
     }
 
-    /// Returns what stands around something, if that can make it a mention.
+    /// Returns what stands around something that has `rest` behind it, if that can make it a mention.
     pub(crate) fn around<'w>(
-        &self,
+        &mut self,
         window: &Window<'w>,
         candidate: &Candidate,
         start: u64,
-        rest: &'w [u8],
+        (rest_start, rest): (u64, &'w [u8]),
     ) -> Option<Surroundings<'w>> {
         if candidate.quoted || !self.is_claim(candidate.dialect, &candidate.result) {
             return None;
         }
+        let before = lead_in(window, self.line_start, start);
+        let to = rest_start + rest.len() as u64;
+        if self.silence.covers(window, before.from, to) {
+            return None;
+        }
         let rest = String::from_utf8_lossy(rest);
-        Some(Surroundings { rest, ..self.lead_in(window, self.line_start, start) })
+        Some(Surroundings { rest, ..before.shown(window) })
     }
+}
 
-    /// Returns the text before a claim on the line that starts at `line_start`, or directly above.
-    pub(crate) fn lead_in<'w>(
-        &self,
-        window: &Window<'w>,
-        line_start: u64,
-        start: u64,
-    ) -> Surroundings<'w> {
-        let reach = start.saturating_sub(LEAD_IN_MAX);
-        let line_start = line_start.min(start);
-        let same = window.slice(line_start.max(reach), start);
-        if shows_words(same) {
-            let lead_in = String::from_utf8_lossy(same);
-            return Surroundings { lead_in, adjacent: true, ..Surroundings::default() };
-        }
-        let mut before = window.slice(reach, line_start);
-        let mut newlines = 0;
-        while let [rest @ .., last] = before {
-            match last {
-                b'\n' => newlines += 1,
-                b' ' | b'\t' | b'\r' => {}
-                _ => break,
-            }
-            before = rest;
-        }
-        let last = &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..];
-        let lead_in = String::from_utf8_lossy(last);
-        Surroundings { lead_in, adjacent: newlines <= 1, ..Surroundings::default() }
+/// Where the text before a claim stands.
+pub(crate) struct LeadIn {
+    pub(crate) from: u64,
+    to: u64,
+    adjacent: bool,
+}
+
+impl LeadIn {
+    /// Returns the text, with nothing behind the claim.
+    pub(crate) fn shown<'w>(&self, window: &Window<'w>) -> Surroundings<'w> {
+        let lead_in = String::from_utf8_lossy(window.slice(self.from, self.to));
+        Surroundings { lead_in, adjacent: self.adjacent, ..Surroundings::default() }
     }
+}
+
+/// Finds the text before a claim on the line that starts at `line_start`, or directly above.
+pub(crate) fn lead_in(window: &Window<'_>, line_start: u64, start: u64) -> LeadIn {
+    let reach = start.saturating_sub(LEAD_IN_MAX).max(window.base());
+    let line_start = line_start.min(start);
+    let same = line_start.max(reach);
+    if shows_words(window.slice(same, start)) {
+        return LeadIn { from: same, to: start, adjacent: true };
+    }
+    let mut before = window.slice(reach, line_start);
+    let mut newlines = 0;
+    while let [rest @ .., last] = before {
+        match last {
+            b'\n' => newlines += 1,
+            b' ' | b'\t' | b'\r' => {}
+            _ => break,
+        }
+        before = rest;
+    }
+    let last = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+    let (from, to) = (reach + last as u64, reach + before.len() as u64);
+    LeadIn { from, to, adjacent: newlines <= 1 }
 }
 
 fn shows_words(text: &[u8]) -> bool {

@@ -15,35 +15,33 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 pub(crate) struct Kinds(u8);
 
 impl Kinds {
-    /// A run of fence characters.
-    pub(crate) const FENCE: Self = Self(1);
+    // The bits are in the order in which a place is looked at.
     /// The start of an HTML comment.
-    pub(crate) const COMMENT: Self = Self(2);
+    pub(crate) const COMMENT: Self = Self(1);
+    /// A run of fence characters.
+    pub(crate) const FENCE: Self = Self(2);
     /// Something that makes its whole line interesting.
     pub(crate) const LINE: Self = Self(4);
     /// A line that may open a block.
-    pub(crate) const BLOCK: Self = Self(2 << 5);
-    /// An opening tag.
-    pub(crate) const TAG: Self = Self(8);
+    pub(crate) const BLOCK: Self = Self(8);
     /// A keyword that may end the message.
     pub(crate) const TRAILER: Self = Self(16);
+    /// An opening tag.
+    pub(crate) const TAG: Self = Self(32);
     /// A word that may take a claim back.
-    pub(crate) const RETRACTION: Self = Self(32);
+    pub(crate) const RETRACTION: Self = Self(64);
 
     /// Something that makes its line worth reading.
     pub(crate) const LINE_OR_BLOCK: Self = Self(Self::LINE.0 | Self::BLOCK.0);
-    /// Everything, in the order in which a place is looked at.
-    pub(crate) const STEPS: [Self; 6] = [
-        Self::COMMENT,
-        Self::FENCE,
-        Self::LINE_OR_BLOCK,
-        Self::TRAILER,
-        Self::TAG,
-        Self::RETRACTION,
-    ];
 
-    pub(crate) fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
+    /// Returns what to look at first, and what is left then.
+    pub(crate) fn split_first(self) -> Option<(Self, Self)> {
+        let lowest = self.0 & self.0.wrapping_neg();
+        let first = match lowest & Self::LINE_OR_BLOCK.0 {
+            0 => lowest,
+            _ => Self::LINE_OR_BLOCK.0,
+        };
+        (self.0 != 0).then_some((Self(first), Self(self.0 & !first)))
     }
 
     pub(crate) fn has(self, other: Self) -> bool {

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::prefilter::{Kinds, Literal, Prefilter, covering_words};
 use super::verdict::RETRACTION_LITERALS;
+use crate::dialect::syntax::line::Begins;
 use crate::dialect::{Dialect, Syntax, builtins};
 
 /// A set of dialects, compiled for scanning. Building one costs some tens of microseconds: build it
@@ -20,6 +21,8 @@ pub struct Rules {
     /// The first bytes of lines that are only found behind a line end.
     line_starts: Vec<[u8; 3]>,
     pub(crate) families: Families,
+    /// What names start with, by dialect.
+    pub(crate) begins: Vec<Begins>,
 }
 
 /// The indices of dialects by what their signals are looked for with.
@@ -74,6 +77,7 @@ impl Rules {
         let line_starts = line_starts.collect();
         Self {
             families: Families::new(&dialects),
+            begins: dialects.iter().map(|dialect| Begins::new(dialect)).collect(),
             dialects,
             places: Prefilter::new(own.iter().cloned().chain(context_literals()).collect()),
             literals: own,

@@ -70,7 +70,7 @@ impl Engine<'_> {
 
 /// Returns where the run of equal bytes ends that the byte before `at` belongs to: a long fence is
 /// one place, not one for every three of its characters.
-fn run_end(window: &Window<'_>, at: u64) -> u64 {
+pub(super) fn run_end(window: &Window<'_>, at: u64) -> u64 {
     let marker = window.byte(at - 1);
     let run = window.from(at).iter().take_while(|byte| Some(**byte) == marker);
     at + run.count() as u64

@@ -2,13 +2,16 @@
 //!
 //! No search for a closing tag ever starts anew from an opening one, so unclosed tags cost nothing.
 
+use std::sync::Arc;
+
 use super::ansi::Removals;
 use super::claims::Candidate;
 use super::context::is_in_quotation_marks;
-use super::draft::Defect;
+use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow};
+use super::lines::lead_in;
 use super::text::{SIGNAL_MAX, find, hides_text};
-use super::verdict::LEAD_IN_MAX;
+use super::verdict::{LEAD_IN_MAX, is_mid_sentence};
 use super::window::Window;
 use crate::dialect::syntax::tag::Syntax as Tag;
 use crate::dialect::{Dialect, Payload, Syntax};
@@ -64,7 +67,7 @@ pub(crate) struct Opening {
     /// Its text, if that is not simply the tag.
     raw: Option<String>,
     /// What it says, once that is known.
-    name: Option<String>,
+    name: Option<Arc<str>>,
 }
 
 /// How far closing tags of a dialect have been looked for. Never starts over.
@@ -213,7 +216,7 @@ impl Engine<'_> {
             mentioned: false,
             legacy: false,
         };
-        candidate.mentioned = self.is_tag_mentioned(window, &candidate, &opening, rest);
+        candidate.mentioned = self.is_tag_mentioned(window, &candidate, &opening, (end, rest));
         self.last_tag_end = end;
         match around {
             Some((outer, mut inner)) => {
@@ -260,12 +263,18 @@ impl Engine<'_> {
         }
         let Some(rest) = rest_of_line(window, whole.1) else { return Flow::Wait };
         let quoted = self.is_quoted(window, start, Some(whole.1));
-        let mut candidate = self.candidate(window, removals, index, result);
-        let opening = self.opening(window, removals, tag, (start, end));
-        candidate.quoted = quoted;
-        candidate.mentioned = self.is_tag_mentioned(window, &candidate, &opening, rest);
+        match result {
+            Ok(draft) => {
+                let mut candidate = self.candidate(window, removals, index, Ok(draft));
+                let opening = self.opening(window, removals, tag, (start, end));
+                candidate.quoted = quoted;
+                let rest = (whole.1, rest);
+                candidate.mentioned = self.is_tag_mentioned(window, &candidate, &opening, rest);
+                self.submit(candidate, None);
+            }
+            Err(defect) => self.report(window, removals, index, defect, quoted),
+        }
         self.last_tag_end = whole.1;
-        self.submit(candidate, None);
         Flow::On(whole.1)
     }
 
@@ -284,10 +293,10 @@ impl Engine<'_> {
         };
         let after = end + (length + tag.close.len()) as u64;
         let dialect = &self.rules.dialects()[index];
-        let result = tag.read(dialect, &rest[..length], (start, after));
-        let mut candidate = self.candidate(window, removals, index, result);
-        candidate.quoted = true;
-        self.submit(candidate, None);
+        let read = tag.read(dialect, &rest[..length], (start, after));
+        let quoted = |draft: Draft| Defect::new(Reason::Quoted, draft.name, draft.range);
+        let defect = read.map_or_else(|defect| defect, quoted);
+        self.report(window, removals, index, defect, true);
         Flow::On(after)
     }
 
@@ -308,59 +317,63 @@ impl Engine<'_> {
 
     /// Returns whether the text around only talks about a tag that has `rest` behind it.
     fn is_tag_mentioned(
-        &self,
+        &mut self,
         window: &Window<'_>,
         candidate: &Candidate,
         opening: &Opening,
-        rest: &[u8],
+        (rest_start, rest): (u64, &[u8]),
     ) -> bool {
         if candidate.quoted || !self.is_claim(candidate.dialect, &candidate.result) {
             return false;
         }
         let start = opening.start;
         let from = opening.last_tag_end.max(opening.near()).min(start);
-        let mut around = self.lead_in(window, opening.line_start, start);
+        if is_mid_sentence(&String::from_utf8_lossy(window.slice(from, start))) {
+            return true;
+        }
+        let before = lead_in(window, opening.line_start, start);
+        if self.silence.covers(window, before.from, rest_start + rest.len() as u64) {
+            return false;
+        }
+        let mut around = before.shown(window);
         around.rest = String::from_utf8_lossy(rest);
-        around.since_tag = Some(String::from_utf8_lossy(window.slice(from, start)));
         around.mention()
     }
 
     /// Returns the known name that follows an opening tag.
-    fn name_after(&self, window: &Window<'_>, index: usize, from: u64, to: u64) -> Option<String> {
+    fn name_after(
+        &self,
+        window: &Window<'_>,
+        index: usize,
+        from: u64,
+        to: u64,
+    ) -> Option<Arc<str>> {
         let text = window.slice(from, to.min(from + 64));
         let length = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
         let word = String::from_utf8_lossy(&text[..length]);
-        self.rules.dialects()[index].signal(&word).map(|def| def.name.to_string())
+        self.rules.dialects()[index].signal(&word).map(|def| def.name.clone())
     }
 
     fn unclosed(&mut self, index: usize, opening: Opening, reason: Reason) {
+        let reason = self.reason_here(reason);
+        if self.misses.counts(index, reason) {
+            return self.note(opening.place.span);
+        }
         let dialect = &self.rules.dialects()[index];
         let name = opening.name.unwrap_or_else(|| tag_name(dialect));
         let raw = opening.raw.unwrap_or_else(|| match &dialect.syntax {
             Syntax::Tag(tag) => tag.open.clone(),
             _ => String::new(),
         });
-        let range = (opening.start, opening.content);
-        self.submit(
-            Candidate {
-                dialect: index,
-                result: Err(Defect::new(reason, name, range)),
-                place: opening.place,
-                raw,
-                quoted: false,
-                hidden: false,
-                mentioned: false,
-                legacy: false,
-            },
-            None,
-        );
+        self.miss(index, reason, &name, None, opening.place, raw);
     }
 
     fn nested(&mut self, index: usize, inner: Vec<Candidate>, outer: Opening) {
         self.unclosed(index, outer, Reason::Nested);
         for mut candidate in inner {
             if let Ok(draft) = &candidate.result {
-                candidate.result = Err(Defect::new(Reason::Nested, &*draft.name, draft.range));
+                candidate.result =
+                    Err(Defect::new(Reason::Nested, draft.name.clone(), draft.range));
             }
             self.submit(candidate, None);
         }
@@ -478,12 +491,12 @@ fn words_until(window: &Window<'_>, tag: &Tag, (start, end): (u64, u64)) -> Word
 }
 
 /// Returns what to call a tag whose content was never read.
-fn tag_name(dialect: &Dialect) -> String {
+fn tag_name(dialect: &Dialect) -> Arc<str> {
     match dialect.signals.as_slice() {
-        [only] => only.name.to_string(),
+        [only] => only.name.clone(),
         _ => match &dialect.syntax {
-            Syntax::Tag(tag) => tag.open.trim_matches(['<', '>', '/']).to_owned(),
-            _ => dialect.name.to_string(),
+            Syntax::Tag(tag) => tag.open.trim_matches(['<', '>', '/']).into(),
+            _ => dialect.name.clone(),
         },
     }
 }

@@ -56,7 +56,7 @@ impl Engine<'_> {
     pub(crate) fn refuse(&mut self, terminal: Terminal) {
         let mut candidate = terminal.candidate;
         if let Ok(draft) = &candidate.result {
-            let defect = Defect::new(terminal.otherwise, &*draft.name, draft.range);
+            let defect = Defect::new(terminal.otherwise, draft.name.clone(), draft.range);
             candidate.result = Err(defect);
         }
         self.submit(candidate, None);

@@ -25,12 +25,12 @@ impl Engine<'_> {
             let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
             let range = (at, end);
             if continues_word(before, rest) {
-                let defect = Defect::new(Reason::Misspelled, &*name, range);
+                let defect = Defect::new(Reason::Misspelled, name, range);
                 self.report_line(window, removals, index, defect);
                 return Flow::On(end);
             }
             if !exact {
-                let defect = Defect::new(Reason::WrongCase, &*name, range);
+                let defect = Defect::new(Reason::WrongCase, name, range);
                 self.report_line(window, removals, index, defect);
                 return Flow::On(end);
             }
@@ -42,7 +42,7 @@ impl Engine<'_> {
             let draft = Draft { name, range, ..Draft::default() };
             let mut candidate = self.candidate(window, removals, index, Ok(draft));
             candidate.quoted = self.is_quoted(window, at, Some(end));
-            let around = self.around(window, &candidate, at, rest);
+            let around = self.around(window, &candidate, at, (end, rest));
             if trailer.require_at_end {
                 // What is still here has nothing but white space behind it.
                 self.terminals.retain(|terminal| terminal.dialect != index || !terminal.repeats);
@@ -84,6 +84,7 @@ fn continues_word(before: &[u8], after: &[u8]) -> bool {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     let last = before.utf8_chunks().last().filter(|chunk| chunk.invalid().is_empty());
     let left = last.and_then(|chunk| chunk.valid().chars().next_back()).is_some_and(word);
+    let after = &after[..after.len().min(4)];
     let right = after.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
     left || right.is_some_and(word)
 }

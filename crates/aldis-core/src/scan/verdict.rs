@@ -10,6 +10,8 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
+use super::window::Window;
+
 /// How far back a lead-in reaches, and how far a sentence goes on.
 pub(crate) const LEAD_IN_MAX: u64 = 300;
 
@@ -26,8 +28,6 @@ pub(crate) struct Surroundings<'w> {
     pub(crate) adjacent: bool,
     /// What follows on its line.
     pub(crate) rest: Cow<'w, str>,
-    /// For tags: the words before it on its line since the last tag.
-    pub(crate) since_tag: Option<Cow<'w, str>>,
 }
 
 impl Surroundings<'_> {
@@ -38,16 +38,12 @@ impl Surroundings<'_> {
             lead_in: owned(self.lead_in),
             adjacent: self.adjacent,
             rest: owned(self.rest),
-            since_tag: self.since_tag.map(owned),
         }
     }
 
     /// Returns whether the text around only talks about the claim.
     pub(crate) fn mention(&self) -> bool {
-        if self.since_tag.as_deref().is_some_and(is_mid_sentence) {
-            return true;
-        }
-        if !may_mention(&self.lead_in) && !may_mention(&self.rest) {
+        if !may_mention(self.lead_in.as_bytes()) && !may_mention(self.rest.as_bytes()) {
             return false;
         }
         let sentences = sentences(&self.lead_in);
@@ -67,18 +63,45 @@ impl Surroundings<'_> {
     }
 }
 
+/// What words start with that make a sentence be about the claim. None is longer than
+/// [`STEM_MAX`].
+const STEMS: [&str; 21] = [
+    "print", "output", "emit", "repl", "respond", "say", "said", "writ", "wrote", "send", "sent",
+    "claim", "end", "finish", "clos", "marker", "signal", "tag", "promise", "block", "line",
+];
+const STEM_MAX: u64 = 7;
+
 /// Returns whether a text holds the start of any word that makes a sentence be about the claim.
 /// Most texts do not, and need no closer look.
-fn may_mention(text: &str) -> bool {
-    static STEMS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-        let stems = [
-            "print", "output", "emit", "repl", "respond", "say", "said", "writ", "wrote", "send",
-            "sent", "claim", "end", "finish", "clos", "marker", "signal", "tag", "promise",
-            "block", "line",
-        ];
-        AhoCorasick::builder().ascii_case_insensitive(true).build(stems).ok()
-    });
-    STEMS.as_ref().is_none_or(|stems| stems.is_match(text))
+fn may_mention(text: &[u8]) -> bool {
+    static FINDER: LazyLock<Option<AhoCorasick>> =
+        LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(STEMS).ok());
+    FINDER.as_ref().is_none_or(|stems| stems.is_match(text))
+}
+
+/// A stretch of text that is known not to be about saying anything. It grows as claims follow each
+/// other, so that text around several of them is looked at once.
+#[derive(Debug, Default)]
+pub(crate) struct Silence {
+    from: u64,
+    to: u64,
+}
+
+impl Silence {
+    /// Returns whether nothing between `from` and `to` can make a claim a mention.
+    pub(crate) fn covers(&mut self, window: &Window<'_>, from: u64, to: u64) -> bool {
+        let from = from.max(window.base());
+        // A stem may have been cut off at the end.
+        let known = self.to.saturating_sub(STEM_MAX - 1);
+        let joins = (self.from..=known.max(self.from)).contains(&from);
+        let unknown = if joins { from.max(known) } else { from };
+        if may_mention(window.slice(unknown, to)) {
+            return false;
+        }
+        self.from = if joins { self.from } else { from };
+        self.to = if joins { self.to.max(to) } else { to };
+        true
+    }
 }
 
 /// Returns whether a sentence is about saying the claim, and not saying it now.
@@ -92,8 +115,8 @@ fn mentions(sentence: &str, open: bool) -> bool {
     about && (words.is_sample() || words.negates() || words.is_future() && !words.excuses())
 }
 
-/// Four or more words before a tag, ending in a word or a comma.
-fn is_mid_sentence(before: &str) -> bool {
+/// Four or more words on a line before a tag, since the last tag, ending in a word or a comma.
+pub(crate) fn is_mid_sentence(before: &str) -> bool {
     let before = before.trim_end();
     let ends = before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == ',');
     ends && before.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count()

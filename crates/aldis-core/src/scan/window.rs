@@ -1,6 +1,6 @@
 //! The part of a message that is at hand, addressed by offsets from the message's start.
 
-use super::text::SIGNAL_MAX;
+use super::text::{SIGNAL_MAX, trim_line_end};
 
 /// A run of bytes of a message.
 #[derive(Clone, Copy, Debug)]
@@ -16,14 +16,34 @@ pub(crate) struct Window<'a> {
 pub(crate) struct Line<'a> {
     pub(crate) start: u64,
     pub(crate) text: &'a [u8],
+    /// What can be seen of it.
+    pub(crate) seen: &'a [u8],
     /// Where the next line starts.
     pub(crate) next: u64,
 }
 
-impl Line<'_> {
+impl<'a> Line<'a> {
+    fn new(start: u64, text: &'a [u8], next: u64) -> Self {
+        Self { start, text, seen: trim_line_end(text), next }
+    }
+
+    /// Returns the same line with other words in its place.
+    pub(crate) fn with_text(self, text: &'a [u8]) -> Self {
+        Self::new(self.start, text, self.next)
+    }
+
+    /// Returns what stands behind its first `length` bytes.
+    pub(crate) fn behind(self, length: usize) -> Self {
+        Self::new(
+            self.start + length as u64,
+            self.text.get(length..).unwrap_or_default(),
+            self.next,
+        )
+    }
+
     /// Returns the offset after the last byte of the line that can be seen.
     pub(crate) fn seen_end(&self) -> u64 {
-        self.start + super::text::trim_line_end(self.text).len() as u64
+        self.start + self.seen.len() as u64
     }
 }
 
@@ -82,12 +102,10 @@ impl<'a> Window<'a> {
         let reach = rest.len().min(SIGNAL_MAX as usize + 1);
         match memchr::memchr(b'\n', &rest[..reach]) {
             Some(length) => {
-                LineAt::Line(Line { start, text: &rest[..length], next: start + length as u64 + 1 })
+                LineAt::Line(Line::new(start, &rest[..length], start + length as u64 + 1))
             }
             None if reach > SIGNAL_MAX as usize => LineAt::TooLong,
-            None if self.last => {
-                LineAt::Line(Line { start, text: rest, next: start + rest.len() as u64 })
-            }
+            None if self.last => LineAt::Line(Line::new(start, rest, start + rest.len() as u64)),
             None => LineAt::Wait,
         }
     }

@@ -120,9 +120,9 @@ impl Telling {
                 self.tell_signal(io, file, heard, signal)
             }
             Finding::NearMiss(miss) => {
-                self.misses += 1;
+                self.misses += 1 + miss.more;
                 if miss.reason == Reason::UntrustedOrigin && !self.all {
-                    self.foreign += 1;
+                    self.foreign += 1 + miss.more;
                     first_foreign.get_or_insert_with(|| {
                         format!(
                             "{}\n  {} {}",
@@ -187,6 +187,11 @@ impl Telling {
             } else {
                 writeln!(io.stdout, "{:gutter$}         {line}", "")?;
             }
+        }
+        if miss.more > 0 {
+            let more = miss.more;
+            let note = format_args!("{more} more like it in this message are not listed");
+            writeln!(io.stdout, "{:gutter$} {equals} note: {note}", "")?;
         }
         writeln!(io.stdout)?;
         Ok(())

@@ -168,7 +168,11 @@ fn miss_words(miss: &NearMiss) -> String {
     let rest = NAME_WIDTH.saturating_sub(what.width());
     let hint = display::line(&miss.hint());
     let kind = format_args!("{:<MEANING_WIDTH$}", "near miss").to_string();
-    format!("{what}{:rest$}  {kind}  [{}]  {hint}", "", miss.reason).trim_end().to_owned()
+    let more = match miss.more {
+        0 => String::new(),
+        more => format!("  (and {more} more like it)"),
+    };
+    format!("{what}{:rest$}  {kind}  [{}]  {hint}{more}", "", miss.reason).trim_end().to_owned()
 }
 
 const MEANING_WIDTH: usize = 11;

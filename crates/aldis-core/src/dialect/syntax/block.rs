@@ -54,8 +54,8 @@ pub(crate) enum Block {
 
 impl Syntax {
     /// Returns whether a line is a delimiter and nothing else.
-    pub(crate) fn is_delimiter(&self, line: &[u8]) -> bool {
-        trim_line_end(line) == self.delimiter.as_bytes()
+    pub(crate) fn is_delimiter(&self, line: Line<'_>) -> bool {
+        line.seen == self.delimiter.as_bytes()
     }
 
     /// Reads `KEY: value`, in any case; the key is returned as the dialect spells it.
@@ -146,7 +146,7 @@ impl<'a> Reading<'a> {
                     return self.found();
                 }
             };
-            if self.syntax.is_delimiter(line.text) {
+            if self.syntax.is_delimiter(line) {
                 self.end = line.seen_end();
                 self.next = line.next;
                 return self.found();
@@ -155,7 +155,7 @@ impl<'a> Reading<'a> {
                 self.fail(Reason::TooLong, None);
                 return self.found();
             }
-            if trim_line_end(line.text).is_empty() {
+            if line.seen.is_empty() {
                 match only_blank_lines_follow(window, self.draft.range.0, line.next) {
                     Some(true) => {
                         self.draft.warnings.push(Warning::MissingClosingDelimiter);
@@ -177,10 +177,10 @@ impl<'a> Reading<'a> {
     /// Takes one field line; returns whether the block can go on.
     fn field(&mut self, line: Line<'_>) -> bool {
         let Some((key, value)) = self.syntax.key_line(line.text) else {
-            let text = String::from_utf8_lossy(trim_line_end(line.text)).into_owned();
+            let text = String::from_utf8_lossy(line.seen).into_owned();
             let looks_like_key =
                 text.split_once(':').is_some_and(|(key, _)| !key.is_empty() && !key.contains(' '));
-            let hidden = is_deceptive_text(trim_line_end(line.text));
+            let hidden = is_deceptive_text(line.seen);
             let reason = match (hidden, looks_like_key) {
                 (true, _) => Reason::Hidden,
                 (_, true) => Reason::UnknownField,
@@ -259,7 +259,7 @@ fn only_blank_lines_follow(window: &Window<'_>, block: u64, mut start: u64) -> O
     while start - block <= SIGNAL_MAX {
         match window.line(start) {
             LineAt::Nothing => return Some(true),
-            LineAt::Line(line) if trim_line_end(line.text).is_empty() => {
+            LineAt::Line(line) if line.seen.is_empty() => {
                 if line.next == start {
                     return Some(true);
                 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{json, status};
 use crate::dialect::Dialect;
 use crate::scan::draft::{Defect, Draft};
-use crate::scan::text::{leading_percent, trim_line_end};
+use crate::scan::text::leading_percent;
 use crate::scan::window::Line;
 use crate::signal::{Fields, Meaning, Reason, Warning};
 
@@ -132,7 +132,9 @@ pub(crate) fn read(
         let start = String::from_utf8_lossy(text).trim().chars().take(100).collect::<String>();
         return Err(Defect::new(Reason::InvalidJson, &*syntax.default_name, range).about(start));
     };
-    let mut draft = Draft { range, name: syntax.default_name.as_str().into(), ..Draft::default() };
+    let name = dialect.signal(&syntax.default_name).map(|def| def.name.clone());
+    let name = name.unwrap_or_else(|| syntax.default_name.as_str().into());
+    let mut draft = Draft { range, name, ..Draft::default() };
     let mut bad = None;
     for (member, value) in object {
         let kind = syntax.members.get(&member).copied();
@@ -213,6 +215,9 @@ fn take_member(
 /// Adds the members that have a default.
 fn fill_in(syntax: &Syntax, draft: &mut Draft) {
     for (member, kind) in &syntax.members {
+        if draft.fields.contains_key(member) {
+            continue;
+        }
         let default: Value = match kind {
             Member::Version => syntax.version.into(),
             Member::Name => syntax.default_name.to_lowercase().into(),
@@ -223,14 +228,17 @@ fn fill_in(syntax: &Syntax, draft: &mut Draft) {
             | Member::Text
             | Member::Upper => continue,
         };
-        draft.fields.entry(member.as_str()).or_insert(default);
+        draft.fields.insert(member.clone(), default);
     }
 }
 
 /// Removes members that only count beside others.
 fn drop_unsupported(syntax: &Syntax, dialect: &Dialect, draft: &mut Draft) {
-    let ends = matches!(draft.meaning(dialect).0, Meaning::Done | Meaning::Failed);
     for (member, supports) in &syntax.needs {
+        if !draft.fields.contains_key(member) {
+            continue;
+        }
+        let ends = matches!(draft.meaning(dialect).0, Meaning::Done | Meaning::Failed);
         let supported = supports.iter().all(|support| match draft.fields.get(support) {
             _ if support == "exit" => ends,
             Some(Value::Bool(flag)) => *flag,
@@ -272,7 +280,7 @@ fn percent(value: &Value, warnings: &mut Vec<Warning>) -> Option<u8> {
 
 /// Reads a line of an old form that stands alone.
 pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft> {
-    let shown = trim_line_end(line.text);
+    let shown = line.seen;
     let starts = [&legacy.transition.key, &legacy.flag.key];
     let starts = starts.into_iter().chain(legacy.banners.iter().map(|banner| &banner.text));
     if !starts.into_iter().any(|start| shown.starts_with(start.as_bytes())) {

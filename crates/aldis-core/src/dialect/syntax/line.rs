@@ -9,7 +9,7 @@ use crate::dialect::{Dialect, Presence, SignalDef, SubjectForm};
 use crate::scan::context::is_quoting_prefix;
 use crate::scan::draft::{Defect, Draft};
 use crate::scan::text::{
-    is_blank, is_deceptive_text, is_id, is_inner_path, is_placeholder, trim_blanks, trim_line_end,
+    is_blank, is_deceptive_text, is_id, is_inner_path, is_placeholder, trim_blanks,
 };
 use crate::scan::window::Line;
 use crate::signal::{Reason, Warning};
@@ -60,14 +60,49 @@ pub(crate) enum Head {
     Other,
 }
 
+/// The signals of a dialect by the first byte of their names: most words start with another.
+#[derive(Debug)]
+pub(crate) struct Begins(Box<[u64; 256]>);
+
+impl Begins {
+    /// The last bit stands for all that have no bit of their own.
+    const LAST: usize = 63;
+
+    pub(crate) fn new(dialect: &Dialect) -> Self {
+        let mut begins = Box::new([0; 256]);
+        for (index, def) in dialect.signals.iter().enumerate() {
+            for first in def.name.bytes().take(1) {
+                begins[usize::from(first)] |= 1 << index.min(Self::LAST);
+            }
+        }
+        Self(begins)
+    }
+
+    fn has(&self, byte: u8) -> bool {
+        self.0[usize::from(byte)] != 0
+    }
+
+    /// Returns the signals whose names may start with `byte`, and maybe others.
+    fn of<'d>(&self, dialect: &'d Dialect, byte: u8) -> impl Iterator<Item = &'d SignalDef> {
+        let set = self.0[usize::from(byte)];
+        let more = dialect.signals.iter().skip(Self::LAST).filter(move |_| set >> Self::LAST == 1);
+        let mut own = set & !(1 << Self::LAST);
+        let own = std::iter::from_fn(move || {
+            let index = own.trailing_zeros() as usize;
+            own &= own.wrapping_sub(1);
+            dialect.signals.get(index).filter(|_| index < Self::LAST)
+        });
+        own.chain(more)
+    }
+}
+
 impl Syntax {
     /// Reads a line that may start with a name.
-    pub(crate) fn read(&self, dialect: &Dialect, line: Line<'_>) -> Head {
-        let text = trim_line_end(line.text);
-        let found = dialect
-            .signals
-            .iter()
-            .filter(|def| def.name.as_bytes().first() == text.first())
+    pub(crate) fn read(&self, dialect: &Dialect, begins: &Begins, line: Line<'_>) -> Head {
+        let text = line.seen;
+        let Some(first) = text.first() else { return Head::Other };
+        let found = begins
+            .of(dialect, *first)
             .filter(|def| text.starts_with(def.name.as_bytes()))
             .filter(|def| !text.get(def.name.len()).copied().is_some_and(continues_name))
             .max_by_key(|def| def.name.len());
@@ -77,7 +112,7 @@ impl Syntax {
         let mut draft = Draft { name: def.name.clone(), range, ..Draft::default() };
         match self.subject(def, rest, &mut draft) {
             Ok(()) => Head::Signal(draft),
-            Err(reason) => Head::Defect(Defect::new(reason, &*def.name, range)),
+            Err(reason) => Head::Defect(Defect::new(reason, def.name.clone(), range)),
         }
     }
 
@@ -86,15 +121,11 @@ impl Syntax {
     pub(crate) fn mention<'d>(
         &self,
         dialect: &'d Dialect,
-        line: &[u8],
+        begins: &Begins,
+        text: &[u8],
     ) -> Option<(&'d SignalDef, usize)> {
-        let text = trim_line_end(line);
-        let mut begins = [false; 256];
-        for def in &dialect.signals {
-            def.name.bytes().take(1).for_each(|first| begins[usize::from(first)] = true);
-        }
         let starts = (0..text.len()).filter(|at| {
-            begins[usize::from(text[*at])]
+            begins.has(text[*at])
                 && text[*at].is_ascii_alphanumeric()
                 && (*at == 0
                     || !continues_name(text[*at - 1])
@@ -102,16 +133,13 @@ impl Syntax {
         });
         starts
             .filter_map(|at| {
-                let here = dialect.signals.iter().filter(|def| self.is_meant(def, text, at));
+                let here = begins.of(dialect, text[at]).filter(|def| self.is_meant(def, text, at));
                 here.max_by_key(|def| def.name.len()).map(|def| (def, at))
             })
             .next()
     }
 
     fn is_meant(&self, def: &SignalDef, text: &[u8], at: usize) -> bool {
-        if def.name.as_bytes().first() != text.get(at) {
-            return false;
-        }
         let Some(rest) = text[at..].strip_prefix(def.name.as_bytes()) else { return false };
         match def.subject {
             Presence::None => rest.iter().all(|byte| b"*_`\"'. \t".contains(byte)),

@@ -45,8 +45,8 @@ pub(crate) enum Status {
 
 impl Syntax {
     /// Returns whether a line opens a block.
-    pub(crate) fn opens(&self, line: &[u8]) -> bool {
-        trim_line_end(line) == self.open.as_bytes()
+    pub(crate) fn opens(&self, line: Line<'_>) -> bool {
+        line.seen == self.open.as_bytes()
     }
 
     /// Reads the block whose opening line is `opening`.
@@ -62,11 +62,11 @@ impl Syntax {
                 LineAt::Nothing => break Some((Reason::Unclosed, None)),
                 LineAt::TooLong => break Some((Reason::TooLong, None)),
             };
-            let text = trim_line_end(line.text);
+            let text = line.seen;
             if line.next - opening.start > SIGNAL_MAX {
                 break Some((Reason::TooLong, None));
             }
-            if self.opens(line.text) || FenceLine::read(line.text).is_some() {
+            if self.opens(line) || FenceLine::read(line).is_some() {
                 break Some((Reason::Unclosed, None));
             }
             draft.range.1 = line.seen_end();
@@ -84,7 +84,7 @@ impl Syntax {
                 Ok(draft)
             }
             Some((reason, about)) => {
-                let mut defect = Defect::new(reason, &*draft.name, draft.range);
+                let mut defect = Defect::new(reason, draft.name, draft.range);
                 defect.about = about;
                 // What follows a broken block is read on its own.
                 next = opening.next;

@@ -57,7 +57,7 @@ fn read_typed(dialect: &Dialect, text: &str, range: (u64, u64)) -> Result<Draft,
     let length = text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
     let (name, rest) = text.split_at(length);
     let Some(def) = dialect.signal(name) else { return Err(unknown(dialect, text, range)) };
-    let defect = |reason| Err(Defect::new(reason, name, range));
+    let defect = |reason| Err(Defect::new(reason, def.name.clone(), range));
     let payload = match rest.strip_prefix(':') {
         Some(payload) => payload.trim(),
         None if rest.is_empty() => "",
@@ -70,7 +70,7 @@ fn read_typed(dialect: &Dialect, text: &str, range: (u64, u64)) -> Result<Draft,
     let mut draft = Draft { name: def.name.clone(), range, ..Draft::default() };
     let payload = take_token(&mut draft, payload);
     if is_sample(dialect, payload) {
-        return Err(Defect::new(Reason::Placeholder, name, range).about(payload.to_owned()));
+        return Err(Defect::new(Reason::Placeholder, draft.name, range).about(payload.to_owned()));
     }
     draft.payload = (!payload.is_empty()).then(|| payload.to_owned());
     match def.payload {
@@ -106,7 +106,7 @@ fn read_agreed(
     } else {
         Reason::UnknownName
     };
-    Err(Defect::new(reason, &*draft.name, range).about(agreed.to_owned()))
+    Err(Defect::new(reason, draft.name, range).about(agreed.to_owned()))
 }
 
 /// ` topic="subject">words`, the opening tag up to its `>` included.
@@ -117,7 +117,7 @@ fn read_attribute(
     range: (u64, u64),
 ) -> Result<Draft, Defect> {
     let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
-    let defect = |reason| Err(Defect::new(reason, &*name, range).about(attribute.to_owned()));
+    let defect = |reason| Err(Defect::new(reason, name.clone(), range).about(attribute.to_owned()));
     let value = text
         .trim_start_matches([' ', '\t'])
         .strip_prefix(attribute)
@@ -159,7 +159,7 @@ fn take_token<'t>(draft: &mut Draft, payload: &'t str) -> &'t str {
 fn unknown(dialect: &Dialect, text: &str, range: (u64, u64)) -> Defect {
     let word = text.split(':').next().unwrap_or_default();
     if let Some(def) = dialect.signal(word.trim()) {
-        return Defect::new(Reason::Padded, &*def.name, range);
+        return Defect::new(Reason::Padded, def.name.clone(), range);
     }
     if let Some((name, reason)) = meant(dialect, word) {
         return Defect::new(reason, name, range);
