@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::prefilter::{Kinds, Literal, Prefilter, covering_words};
-use super::verdict::RETRACTION_LITERALS;
+use super::retraction::RETRACTION_LITERALS;
 use crate::dialect::syntax::line::Begins;
 use crate::dialect::{Dialect, Syntax, builtins};
 

@@ -1,11 +1,10 @@
-//! Mentioned is not said, taken back is not said: small word tables, not understanding.
+//! Mentioned is not said: small word tables, not understanding.
 //!
 //! A claim that the text around it only talks about ends runs too early; a claim that is refused is
 //! asked for once more, with the reason quoted. The tables therefore lean towards refusing. They are
 //! documented in `docs/near-misses.md` and scored on labelled examples.
 
 use std::borrow::Cow;
-use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
@@ -155,15 +154,15 @@ fn ends_colon(sentence: &str) -> bool {
     sentence.trim_end_matches(['*', '_', '"', ')', '`']).ends_with(':')
 }
 
-fn lower_case(sentence: &str) -> String {
+pub(super) fn lower_case(sentence: &str) -> String {
     sentence.to_lowercase().replace('’', "'")
 }
 
 /// A sentence as lower-case words.
-struct Words<'s>(Vec<&'s str>);
+pub(super) struct Words<'s>(pub(super) Vec<&'s str>);
 
 impl<'s> Words<'s> {
-    fn new(lower: &'s str) -> Self {
+    pub(super) fn new(lower: &'s str) -> Self {
         let words = lower
             .split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '-'))
             .map(|word| word.trim_matches(['\'', '-']))
@@ -171,12 +170,12 @@ impl<'s> Words<'s> {
         Self(words.collect())
     }
 
-    fn has(&self, table: &[&str]) -> bool {
+    pub(super) fn has(&self, table: &[&str]) -> bool {
         self.0.iter().any(|word| table.contains(word))
     }
 
     /// Returns whether the words of one of the phrases follow each other.
-    fn says(&self, phrases: &[&[&str]]) -> bool {
+    pub(super) fn says(&self, phrases: &[&[&str]]) -> bool {
         phrases.iter().any(|phrase| self.0.windows(phrase.len()).any(|words| words == *phrase))
     }
 
@@ -328,178 +327,3 @@ const TELLING: &[&str] = &[
 ];
 const PERSONS: &[&str] =
     &["me", "us", "you", "it", "him", "her", "them", "everyone", "everybody", "agents"];
-
-/// Words that, in any text after a claim, may take it back. A superset that a closer look decides.
-pub(crate) const RETRACTION_LITERALS: &[&str] = &[
-    "Correction",
-    "Wait",
-    "Actually",
-    "Sorry",
-    "Oops",
-    "Scratch that",
-    "On second",
-    "Hold on",
-    "CORRECTION",
-    "WAIT",
-    "ACTUALLY",
-    "OOPS",
-    "\ncorrection",
-    "\nwait",
-    "\nactually",
-    "\nsorry",
-    "\noops",
-    "\nscratch that",
-    "\non second",
-    "\nhold on",
-    "omplete",
-    "OMPLETE",
-    "done",
-    "DONE",
-    "nished",
-    "too soon",
-    "emature",
-    "fail",
-    "FAIL",
-    "roken",
-    " red",
-    "*red",
-];
-
-const OPENERS: &[&str] = &[
-    "correction",
-    "wait",
-    "actually",
-    "sorry",
-    "oops",
-    "scratch that",
-    "on second thought",
-    "hold on",
-];
-
-/// Returns whether a sentence begins by taking something back: the opener, then punctuation or the
-/// end of the line.
-pub(crate) fn begins_retraction(sentence: &str) -> bool {
-    let text = sentence.trim_start_matches(['*', '_', ' ', '\t', '~']);
-    OPENERS.iter().any(|opener| {
-        let Some(head) = text.get(..opener.len()) else { return false };
-        let rest = text[opener.len()..].trim_start_matches(['*', '_']);
-        head.eq_ignore_ascii_case(opener) && (rest.is_empty() || ends_opener(rest))
-    })
-}
-
-fn ends_opener(rest: &str) -> bool {
-    let dash = |text: &str| text.starts_with(['-', '–', '—']);
-    rest.starts_with([',', '.', ':', ';', '!', '?', '…', '\n', '\r'])
-        || dash(rest) && !rest.chars().nth(1).is_some_and(char::is_alphanumeric)
-        || dash(rest.trim_start_matches(' ')) && rest.starts_with(' ')
-        || rest.trim_end_matches([' ', '\t']).is_empty()
-}
-
-/// Returns whether a sentence says that the work is unfinished after all.
-pub(crate) fn says_unfinished(sentence: &str) -> bool {
-    let lower = lower_case(sentence);
-    let words = Words::new(&lower);
-    let excused = words.has(EXCUSED) || words.says(&[&["on", "main"], &["used", "to"]]);
-    words.takes_back_itself() || !excused && (words.is_unfinished() || words.has_failing_check())
-}
-
-const EXCUSED: &[&str] =
-    &["unrelated", "pre-existing", "preexisting", "upstream", "previous", "was", "were"];
-const CHECKS: &[&str] = &[
-    "test",
-    "tests",
-    "build",
-    "builds",
-    "check",
-    "checks",
-    "typecheck",
-    "lint",
-    "lints",
-    "linter",
-    "linting",
-    "ci",
-];
-const DENIALS: &[&str] =
-    &["no", "none", "nothing", "not", "never", "zero", "0", "without", "cannot"];
-/// What is only possible is not said to be so.
-const SUPPOSED: &[&str] = &["would", "should", "could", "must", "may", "might"];
-const CONDITIONS: &[&str] = &["if", "when", "whenever", "unless", "until"];
-/// What stands between a check and the state it is in.
-const BEING: &[&str] =
-    &["is", "are", "be", "remain", "remains", "stay", "stays", "keep", "keeps", "went", "turned"];
-const ADVERBS: &[&str] = &["still", "now", "again", "also", "all", "both", "always"];
-
-impl Words<'_> {
-    /// Words about the claim itself, for which it does not matter when it was made.
-    fn takes_back_itself(&self) -> bool {
-        self.says(&[&["spoke", "too", "soon"], &["was", "premature"], &["were", "premature"]])
-    }
-
-    fn is_unfinished(&self) -> bool {
-        let finished = |next: &&str| matches!(*next, "complete" | "done" | "finished");
-        let negated = self.0.iter().enumerate().any(|(at, word)| {
-            (*word == "not" || word.ends_with("n't"))
-                && !matches!(self.0.get(at + 1), Some(&("only" | "just")))
-                && !self.0[..at].contains(&"if")
-                && self.0[at + 1..].iter().take(5).any(finished)
-        });
-        let incomplete = |pair: &[&str]| {
-            let is = matches!(pair[0], "is" | "are" | "remains" | "remain" | "still");
-            (is || pair[0].ends_with("'s") || pair[0].ends_with("'re")) && pair[1] == "incomplete"
-        };
-        negated
-            || self.0.windows(2).any(incomplete)
-            || self.says(&[&["still", "fails"], &["still", "fail"], &["still", "failing"]])
-            || self.has(&["premature", "prematurely"])
-    }
-
-    /// Returns whether a check is said to fail: "CI is red", "two tests still fail", "there are
-    /// failing tests"; not "a test for the broken link", "if CI fails", "no test fails".
-    fn has_failing_check(&self) -> bool {
-        let mut checks = (0..self.0.len()).filter(|at| is_check(self.0[*at]));
-        checks.any(|check| {
-            let from = check.saturating_sub(2);
-            let fails = (check + 1..self.0.len()).any(|at| {
-                self.is_failing_at(at)
-                    && !self.any_of(CONDITIONS, from..at)
-                    && !self.denies(check, at)
-            });
-            let there_are = check > 0
-                && matches!(self.0[check - 1], "failing" | "broken" | "red")
-                && self.any_of(&["there", "have", "has"], 0..check)
-                && !self.denies(check, check);
-            (fails || there_are) && !self.any_of(&["if"], 0..check)
-        })
-    }
-
-    /// Returns whether the word at a place says that what stands before it fails.
-    fn is_failing_at(&self, at: usize) -> bool {
-        let adverb = |word: &&&str| ADVERBS.contains(*word) || word.ends_with("ly");
-        let before = self.0[..at].iter().rev().find(|word| !adverb(word)).copied().unwrap_or("");
-        match self.0[at] {
-            "fail" | "fails" => !SUPPOSED.contains(&before),
-            "failing" | "broken" | "red" => {
-                let is = before.ends_with("'s") || before.ends_with("'re");
-                is || BEING.contains(&before) || is_check(before)
-            }
-            _ => false,
-        }
-    }
-
-    /// Returns whether what a check is said to do is denied, of it or in what is said.
-    fn denies(&self, check: usize, to: usize) -> bool {
-        let words = &self.0[check.saturating_sub(3)..to];
-        words.iter().any(|word| DENIALS.contains(word) || word.ends_with("n't"))
-            || self.any_of(&["none"], 0..check)
-    }
-
-    fn any_of(&self, table: &[&str], range: Range<usize>) -> bool {
-        self.0[range].iter().any(|word| table.contains(word))
-    }
-}
-
-/// Returns whether a word names a check, by itself or as the end of another: `type-check`.
-fn is_check(word: &str) -> bool {
-    let word = word.strip_suffix("'s").unwrap_or(word);
-    CHECKS.contains(&word.rsplit('-').next().unwrap_or(word))
-}

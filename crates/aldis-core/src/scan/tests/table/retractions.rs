@@ -116,6 +116,7 @@ fn phrases_of_retractions() {
         "There are two failing tests.",
         "Build broken on Windows.",
         "I did not touch the API, but CI is red.",
+        "Not all of the acceptance criteria are done.",
         "That was premature.",
         "I spoke too soon, a case was missing.",
     ];
@@ -141,6 +142,7 @@ fn phrases_of_retractions() {
         "If CI fails, tell me.",
         "If something is not complete, tell me.",
         "This is not only complete but documented.",
+        "I did not change the API, so the task is complete.",
         "The build used to fail here.",
     ];
     check_each("chorus", "<chorus>COMPLETE</chorus>\n\n{w}", &exempt, "COMPLETE");
