@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::ansi::Removals;
 use super::claims::Candidate;
 use super::context::is_in_quotation_marks;
-use super::draft::{Defect, Draft};
+use super::draft::{Defect, Draft, Range};
 use super::engine::{Engine, Flow};
 use super::lines::lead_in;
 use super::text::{SIGNAL_MAX, find, hides_text};
@@ -167,7 +167,7 @@ impl Engine<'_> {
             TagState::Idle => None,
             TagState::Open { opening: mut left, around } => {
                 self.release(index, around);
-                left.name = self.name_after(window, index, left.content, start);
+                left.name = self.name_after(window, index, (left.content, start));
                 Some((left, Vec::new()))
             }
             TagState::Held { inner, outer } => Some((outer, inner)),
@@ -341,13 +341,7 @@ impl Engine<'_> {
     }
 
     /// Returns the known name that follows an opening tag.
-    fn name_after(
-        &self,
-        window: &Window<'_>,
-        index: usize,
-        from: u64,
-        to: u64,
-    ) -> Option<Arc<str>> {
+    fn name_after(&self, window: &Window<'_>, index: usize, (from, to): Range) -> Option<Arc<str>> {
         let text = window.slice(from, to.min(from + 64));
         let length = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
         let word = String::from_utf8_lossy(&text[..length]);
@@ -421,7 +415,7 @@ impl Engine<'_> {
             TagState::Idle => {}
             TagState::Open { mut opening, around } => {
                 self.release(index, around);
-                opening.name = self.name_after(window, index, opening.content, u64::MAX);
+                opening.name = self.name_after(window, index, (opening.content, u64::MAX));
                 self.unclosed(index, opening, reason);
             }
             TagState::Held { inner, outer } => self.release(index, Some((outer, inner))),
