@@ -234,6 +234,10 @@ fn quoted(evidence: &EvidenceForm) -> String {
     let quote = display::excerpt(&evidence.quote, QUOTE_MAX);
     let name = evidence.name.as_deref().map(display::line).unwrap_or_default();
     let place = match (evidence.line, &evidence.agent) {
+        // Agents that we have started have numbers.
+        (Some(line), Some(agent)) if agent.parse::<u64>().is_ok() => {
+            format!(" (agent {agent}, line {line})")
+        }
         (Some(line), Some(agent)) => format!(" (sub-agent {}, line {line})", display::line(agent)),
         (Some(line), None) => format!(" (line {line})"),
         (None, _) => String::new(),
