@@ -333,6 +333,7 @@ impl<'p> Delivery<'p> {
         };
         let ear = Ear::new(&self.plan.rules, recipe.input, self.plan.zone.clone(), true);
         let log = Logbook::of_agent(&self.plan.state, &self.book.id, agent);
+        let ear = (ear, self.plan.zone.clone());
         let worker = Worker::new(dispatch, started, ear, log, before.unwrap_or_default());
         let identity = serde_json::to_string(worker.identity()).unwrap_or_default();
         self.workers.insert(agent, worker);

@@ -25,6 +25,8 @@ const SAFE: [&str; 5] = [
 ];
 /// Where partial work goes.
 const BRANCH: &str = "aldis/partial-";
+/// How often one run can leave partial work.
+const BRANCHES_MAX: u32 = 1_000;
 
 /// Who commits.
 const IDENTITY: [(&str, &str); 4] = [
@@ -144,16 +146,34 @@ impl Git {
         {
             return Ok(None);
         }
+        let (branch, is_new) = self.branch_for(&format!("{BRANCH}{run}"), &tree);
+        if !is_new {
+            return Ok(Some(branch));
+        }
         let mut args = vec!["commit-tree", &*tree, "-m", message];
         if let Some(head) = &head {
             args.extend(["-p", head]);
         }
         let commit = trimmed(&self.run(&args, &IDENTITY.map(as_words))?);
-        let branch = format!("{BRANCH}{run}");
         let reference = format!("refs/heads/{branch}");
         // The old value is empty: a branch that exists is never moved.
         self.run(&["update-ref", "-m", message, &reference, &commit, ""], &[])?;
         Ok(Some(branch))
+    }
+
+    /// Returns the branch that holds this tree already, else a name that no branch has, and whether it
+    /// is new. A run that was continued may end so again, with other work.
+    fn branch_for(&self, name: &str, tree: &str) -> (String, bool) {
+        let numbered = (2..=BRANCHES_MAX).map(|number| format!("{name}-{number}"));
+        for name in std::iter::once(name.to_owned()).chain(numbered) {
+            let held = format!("refs/heads/{name}^{{tree}}");
+            match self.text(&["rev-parse", "--verify", "--quiet", &held]) {
+                Err(_) => return (name, true),
+                Ok(held) if held == tree => return (name, false),
+                Ok(_) => {}
+            }
+        }
+        (name.to_owned(), true)
     }
 
     /// Makes a work tree on a new branch from the current commit; on the branch that is there if
@@ -349,7 +369,10 @@ mod tests {
         assert_eq!(fs::read(directory.path().join(".git/index")).unwrap(), index);
         assert_eq!(git.text(&["show", "aldis/partial-r1:new"]).unwrap(), "x");
         assert_eq!(git.text(&["rev-parse", "aldis/partial-r1^"]).unwrap(), before.head.unwrap());
-        assert!(git.keep_work("r1", "partial").is_err(), "a branch is never moved");
+        assert_eq!(git.keep_work("r1", "partial").unwrap().unwrap(), branch, "it is kept once");
+        fs::write(directory.path().join("new"), "y").unwrap();
+        let again = git.keep_work("r1", "partial").unwrap().unwrap();
+        assert_eq!(again, "aldis/partial-r1-2", "a branch is never moved");
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub(crate) struct Open<M: Machine> {
     /// The fencing number under which steps are written, if any.
     pub(crate) fence: Option<u64>,
     pub(crate) state: M,
+    /// The key of the request that the next step comes from, if it has one.
+    pub(crate) source: Option<String>,
     /// Events since the last step.
     pending: Vec<(Timestamp, M::Event)>,
 }
@@ -55,8 +57,8 @@ impl<M: Machine> Open<M> {
             match store.commit(&step) {
                 Ok(committed) => {
                     let (project, revision) = (project.to_owned(), committed.revision);
-                    let (fence, pending) = (None, Vec::new());
-                    return Ok(Self { id, project, revision, fence, state, pending });
+                    let (fence, source, pending) = (None, None, Vec::new());
+                    return Ok(Self { id, project, revision, fence, state, source, pending });
                 }
                 // Another run has that name.
                 Err(CommitError::Conflict { .. }) => {}
@@ -70,8 +72,8 @@ impl<M: Machine> Open<M> {
     pub(crate) fn load(run: Run) -> Result<Self, DriverError> {
         let state = stored::state(&run)?;
         let Run { id, revision, record, .. } = run;
-        let (fence, pending) = (None, Vec::new());
-        Ok(Self { id, project: record.project, revision, fence, state, pending })
+        let (fence, source, pending) = (None, None, Vec::new());
+        Ok(Self { id, project: record.project, revision, fence, state, source, pending })
     }
 
     /// Lets the machine take an event. Returns whether a step was written: then effects may be due.
@@ -122,6 +124,7 @@ impl<M: Machine> Open<M> {
             match store.commit(&step) {
                 Ok(committed) => {
                     self.revision = committed.revision;
+                    self.source = None;
                     self.pending.clear();
                     return Ok(true);
                 }
@@ -141,8 +144,9 @@ impl<M: Machine> Open<M> {
         store: &dyn Store,
     ) -> Result<(Vec<M::Effect>, Vec<Decision>), DriverError> {
         let run = store.run(&self.id)?.ok_or(DriverError::Contended)?;
-        let (fence, pending) = (self.fence, std::mem::take(&mut self.pending));
-        *self = Self { fence, pending, ..Self::load(run)? };
+        let (fence, source) = (self.fence, self.source.take());
+        let pending = std::mem::take(&mut self.pending);
+        *self = Self { fence, source, pending, ..Self::load(run)? };
         let (mut effects, mut decisions) = (Vec::new(), Vec::new());
         for (at, event) in &self.pending {
             let (more, decision) = self.state.take(*at, event);
@@ -168,6 +172,9 @@ impl<M: Machine> Open<M> {
             stored::step(self.id.clone(), self.revision, &self.project, &self.state, now);
         step.fence = self.fence;
         step.events.extend(self.pending.iter().map(|(at, event)| stored::event(event, None, *at)));
+        if let Some(last) = step.events.last_mut() {
+            last.source.clone_from(&self.source);
+        }
         step.decisions.extend(decisions.iter().map(|decision| stored::decision(decision, now)));
         let next = Revision(self.revision.0 + 1);
         let effects = effects.iter().enumerate();

@@ -4,6 +4,8 @@
 //! leads to is kept with its decision, so that a second delivery gets the first one's answer and
 //! whoever follows the decisions sees everything.
 
+mod delivery;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -16,6 +18,7 @@ use aldis_store::{
 use serde_json::{Value, json};
 
 use crate::commands::control;
+use crate::delivering::book;
 use crate::driver::{self, Driver, DriverError};
 use crate::machines::{self, Machine, Members, Refused, Stepped, Wish};
 use crate::{secret, views};
@@ -119,8 +122,11 @@ impl Keeper {
         start: Members,
         source: Option<&str>,
     ) -> Result<Answer, KeeperError> {
-        let machine = machines::named(machine)
-            .ok_or_else(|| KeeperError::Bad(format!("there is no machine `{machine}`")))?;
+        let name = machine;
+        let machine = machines::named(name);
+        if machine.is_none() && name != book::NAME {
+            return Err(KeeperError::Bad(format!("there is no machine `{name}`")));
+        }
         let random = |error: getrandom::Error| KeeperError::Failed(error.to_string());
         let id = id.map_or_else(|| secret::run_id().map_err(random), Ok)?;
         let lock = self.lock(&id);
@@ -129,7 +135,11 @@ impl Keeper {
             let repeated = source.map(|source| self.answered(&id, source)).transpose()?.flatten();
             return repeated.ok_or_else(|| KeeperError::Conflict(format!("`{id}` exists already")));
         }
-        let stepped = machine.begin(now, without_secrets(start))?;
+        let start = without_secrets(start);
+        let Some(machine) = machine else {
+            return self.begin_delivery(now, &id, start, source);
+        };
+        let stepped = machine.begin(now, start)?;
         let step = self.step(now, &id, Revision(0), SERVED, machine, &stepped, source);
         match self.store.commit(&step) {
             Ok(committed) => Ok(self.answer(after(step, committed, now, 0), stepped)),
@@ -176,6 +186,9 @@ impl Keeper {
             if !wanted(&run) {
                 return Err(KeeperError::NoSuchRun(id.clone()));
             }
+            if delivery::is_one(&run) {
+                return self.step_delivery(now, run, &event, source);
+            }
             let machine = machine_of(&run)?;
             let stepped = machine.step(now, &run.record.state, event.clone())?;
             if stepped.decision.is_none() && !machine.listens() {
@@ -212,7 +225,10 @@ impl Keeper {
     ) -> Result<Answer, KeeperError> {
         let run = self.load(id)?;
         if run.record.project != SERVED && run.record.machine != machines::PHASES {
-            return self.tell(now, run, wish);
+            return self.tell(now, run, wish, source);
+        }
+        if delivery::is_one(&run) {
+            return self.advance(now, id, &delivery::wished(wish), source);
         }
         let machine = machine_of(&run)?;
         let impossible = || {
@@ -229,9 +245,19 @@ impl Keeper {
     }
 
     /// A run or delivery that has a process of its own is told; the process does it.
-    fn tell(&self, now: Timestamp, run: Run, wish: &Wish) -> Result<Answer, KeeperError> {
+    fn tell(
+        &self,
+        now: Timestamp,
+        run: Run,
+        wish: &Wish,
+        source: Option<&str>,
+    ) -> Result<Answer, KeeperError> {
         let id = run.id.clone();
-        let told = control::tell(&*self.store, now, run, wish);
+        if let Some(known) = source.map(|source| self.answered(&id, source)).transpose()?.flatten()
+        {
+            return Ok(known);
+        }
+        let told = control::tell(&*self.store, now, run, wish, source);
         let told = told.map_err(|error| KeeperError::Failed(error.to_string()))?;
         (self.nudge)(News::default());
         let refused = || control::refusal(wish).to_owned();
@@ -292,6 +318,14 @@ impl Keeper {
         missed: bool,
     ) -> Result<(), KeeperError> {
         let run = self.load(&timer.run)?;
+        if delivery::is_one(&run) {
+            // It sets its alarm anew whatever came of this one.
+            let taken = self.advance(now, &timer.run, &delivery::alarm(), None);
+            return taken.map(drop).or_else(|error| match error {
+                KeeperError::Store(error) => Err(error.into()),
+                _ => self.silence(now, &timer.run, &timer.key),
+            });
+        }
         let alarm = machines::named(&run.record.machine)
             .and_then(|machine| machine.alarm(missed))
             .and_then(|event| event.as_object().cloned());
@@ -355,19 +389,31 @@ impl Keeper {
             step.decisions.push(NewDecision { body, at: now });
         }
         let revision = expected.0 + 1;
-        let routed = stepped.effects.iter().flat_map(|effect| (self.route)(id, effect));
-        step.effects.extend(routed.enumerate().map(|(number, (sink, effect))| NewEffect {
-            key: format!("{id}/{revision}/{number}/{sink}"),
-            kind: "sink".to_owned(),
-            body: json!({ "sink": sink, "effect": effect }).to_string(),
-            due: now,
-        }));
+        step.effects = self.parcels(id, revision, &stepped.effects, now);
         let key = ALARM.to_owned();
         step.timers.extend(stepped.wake.map(|wake| match wake {
             Some(due) => TimerChange::Set { key, due },
             None => TimerChange::Clear { key },
         }));
         step
+    }
+
+    /// What sinks get of effects.
+    fn parcels(
+        &self,
+        id: &RunId,
+        revision: u64,
+        effects: &[Value],
+        due: Timestamp,
+    ) -> Vec<NewEffect> {
+        let routed = effects.iter().flat_map(|effect| (self.route)(id, effect));
+        let parcel = |(number, (sink, effect)): (usize, (String, Value))| NewEffect {
+            key: format!("{id}/{revision}/{number}/{sink}"),
+            kind: "sink".to_owned(),
+            body: json!({ "sink": sink, "effect": effect }).to_string(),
+            due,
+        };
+        routed.enumerate().map(parcel).collect()
     }
 
     fn answer(&self, run: Run, stepped: Stepped) -> Answer {

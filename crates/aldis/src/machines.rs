@@ -3,8 +3,9 @@
 //! A machine's own types stay with those who know it. Here it is only begun, stepped, shown, paused
 //! and asked, so that a new machine is one file and a line in [`MACHINES`].
 
+pub(crate) mod delivery;
 pub(crate) mod phases;
-mod run;
+pub(crate) mod run;
 mod turns;
 
 use aldis_core::machine::Decision;

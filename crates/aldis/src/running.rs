@@ -11,7 +11,9 @@ mod person;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_core::machine::run::{Effect, Ending, Event, Exit, Heard, Notice, State, Tree, Usage};
+use aldis_core::machine::run::{
+    Effect, Ending, Event, Exit, Heard, Notice, State, Status, Tree, Usage,
+};
 use aldis_core::time::Timestamp;
 use aldis_core::transcript::facts::{Fact, Zone};
 use aldis_core::{Finding, Origin, Role, Rules};
@@ -318,7 +320,7 @@ impl<'p> Supervisor<'p> {
             }
             Some(Output::Stderr(bytes)) => {
                 self.log.write(&bytes);
-                job.overhear(&bytes);
+                job.overhear(&bytes, now);
                 self.live.aside(&bytes);
             }
             Some(Output::Closed) => job.closed = true,
@@ -448,7 +450,8 @@ impl<'p> Supervisor<'p> {
 
     /// The first time the agent is asked to stop; the second time it is ended.
     fn interrupted(&mut self) -> Result<(), CommandError> {
-        if self.deadline.is_some() {
+        // Checks and iterations that take too long have a deadline too, and the run goes on after it.
+        if matches!(self.open.state.status, Status::Ending { with: Some(_) }) {
             return self.end_job(Duration::ZERO);
         }
         self.advance(Event::Abort { by: "Ctrl-C".to_owned() })

@@ -5,14 +5,17 @@
 //! that a check contradicts, never waits without a limit, and an ending says what it is: nothing
 //! that was cut off is ever reported as success.
 
+mod config;
 mod decide;
 mod event;
 mod listen;
+mod opening;
 mod prompt;
 mod state;
 
 #[cfg(test)]
 mod tests;
 
+pub use config::{Config, ConfigError};
 pub use event::{Effect, Event, Exit, Heard, Notice, Tree, Usage};
-pub use state::{Config, Ending, Limit, Outcome, Question, Start, State, Status};
+pub use state::{Ending, Limit, Outcome, Question, Start, State, Status};

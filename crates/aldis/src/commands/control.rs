@@ -13,6 +13,7 @@ use crate::delivering::book::{self, Book};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::journal::Open;
+use crate::known::Known;
 use crate::machines::Wish;
 use crate::project::{self, Place};
 use crate::stored::Machine as _;
@@ -21,6 +22,8 @@ use crate::{clock, display, home};
 
 /// How many runs of a project are looked at for the one that is meant.
 const RUNS_MAX: usize = 20;
+/// How a run stands that nobody works on.
+const ENDED: &str = "ended";
 /// How much of a title is shown.
 const TITLE_MAX: usize = 60;
 
@@ -71,16 +74,27 @@ pub(super) fn answer(io: &mut Io, args: &AnswerArgs) -> Result<Outcome, CommandE
 /// Tells a run something. Whoever coordinates it notices.
 fn say(io: &mut Io, name: Option<&str>, word: &Wish) -> Result<Outcome, CommandError> {
     let store = home::open_store(io.state_dir.as_deref())?;
-    let runs = chosen(&store, name)?;
-    if runs.is_empty() {
+    let mut runs = chosen(&store, name)?;
+    if let (Wish::Answer { id, .. }, None) = (word, name) {
+        runs.retain(|run| asks(&store, run, id));
+        if runs.is_empty() {
+            runs = elsewhere(&store, id)?;
+        }
+    }
+    if runs.is_empty() && !matches!(word, Wish::Answer { .. }) {
         writeln!(io.stderr, "there is no such run here; `aldis status` lists the runs")?;
         return Ok(Outcome::No);
     }
     let now = clock::wall();
     for run in &runs {
-        if let Some(status) = tell(&store, now, run.clone(), word)? {
+        if let Some(status) = tell(&store, now, run.clone(), word, None)? {
             let title = display::excerpt(&run.record.title, TITLE_MAX);
-            writeln!(io.stdout, "run {} is now {status}: {title}", run.id)?;
+            if matches!(word, Wish::Answer { .. }) && status == ENDED {
+                writeln!(io.stdout, "run {} has the answer: {title}", run.id)?;
+                writeln!(io.stdout, "  go on with it: aldis run --continue")?;
+            } else {
+                writeln!(io.stdout, "run {} is now {status}: {title}", run.id)?;
+            }
             return Ok(Outcome::Yes);
         }
         // Only a question says by itself which run is meant.
@@ -91,6 +105,25 @@ fn say(io: &mut Io, name: Option<&str>, word: &Wish) -> Result<Outcome, CommandE
     let refusal = refusal(word);
     writeln!(io.stderr, "{refusal}; `aldis status` shows what is going on")?;
     Ok(Outcome::No)
+}
+
+/// Whether a run asks this.
+fn asks(store: &dyn Store, run: &Run, id: &str) -> bool {
+    let known = Known::of(store, run.clone());
+    known.is_ok_and(|known| known.questions().iter().any(|(asked, ..)| asked == id))
+}
+
+/// The only run of any other project that asks this.
+fn elsewhere(store: &dyn Store, id: &str) -> Result<Vec<Run>, CommandError> {
+    let active = RunFilter { active: Some(true), ..RunFilter::default() };
+    let mut runs = store.runs(&active)?;
+    runs.retain(|run| asks(store, run, id));
+    if runs.len() > 1 {
+        let names: Vec<String> = runs.iter().map(|run| run.id.to_string()).collect();
+        return Err(CommandError::new(format!("several runs ask {id}: {}", names.join(", ")))
+            .with_help("say which: aldis answer --run RUN ID TEXT"));
+    }
+    Ok(runs)
 }
 
 /// Says why a word meant nothing.
@@ -104,6 +137,7 @@ pub(crate) fn refusal(word: &Wish) -> &'static str {
 }
 
 /// Tells a run or a delivery something. Returns how it stands then, if the word meant anything to it.
+/// `source` is the key of the request, for when it comes again.
 ///
 /// # Errors
 ///
@@ -113,10 +147,11 @@ pub(crate) fn tell(
     now: Timestamp,
     run: Run,
     word: &Wish,
+    source: Option<&str>,
 ) -> Result<Option<String>, CommandError> {
     match &*run.record.machine {
-        book::NAME => tell_delivery(store, now, &run, word),
-        _ => tell_run(store, now, run, word),
+        book::NAME => tell_delivery(store, now, &run, word, source),
+        _ => tell_run(store, now, run, word, source),
     }
 }
 
@@ -126,8 +161,10 @@ fn tell_run(
     now: Timestamp,
     run: Run,
     word: &Wish,
+    source: Option<&str>,
 ) -> Result<Option<String>, CommandError> {
     let mut open = Open::<run::State>::load(run)?;
+    open.source = source.map(str::to_owned);
     let event = match word {
         Wish::Pause => run::Event::Pause,
         Wish::Resume => run::Event::Resume,
@@ -163,6 +200,7 @@ fn tell_delivery(
     now: Timestamp,
     run: &Run,
     word: &Wish,
+    source: Option<&str>,
 ) -> Result<Option<String>, CommandError> {
     let mut book = Book::load(store, &run.id)?;
     let event = match word {
@@ -171,7 +209,7 @@ fn tell_delivery(
         Wish::Abort => delivery::Event::Abort { by: "`aldis abort`".to_owned() },
         Wish::Answer { id, text } => delivery::Event::Answer { id: id.clone(), text: text.clone() },
     };
-    let outcome = book.advance(store, now, &event)?;
+    let outcome = book.advance_for(store, now, &event, source)?;
     Ok((!outcome.is_nothing()).then(|| match book.state.ending() {
         Some(ending) => ending.as_str().to_owned(),
         None if book.state.run().paused => "paused".to_owned(),

@@ -22,6 +22,12 @@ use crate::running::Manner;
 
 /// What is delivered.
 const PLAN: &str = include_str!("demo.md");
+/// What is about to be seen.
+const INTRODUCTION: &str = "\
+A demonstration: five tasks, delivered by agents that follow a script. For each task a developer
+works, a critic reviews, an auditor accepts. On the way one review fails, the database breaks and is
+repaired, and a question is answered by itself. Nothing in this directory is changed.
+";
 /// The hidden command that plays an agent.
 const AGENT: &str = "demo-agent";
 /// How long a question waits, and the answer it gets.
@@ -91,11 +97,15 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
         json: args.json,
         terminal: std::io::stdout().is_terminal(),
     };
+    if !args.json {
+        writeln!(io.stderr, "{INTRODUCTION}")?;
+        io.stderr.flush()?;
+    }
     let outcome = deliver::drive(io, &store, book, &plan, manner, &Event::Begin)?;
     if !args.json {
         writeln!(
             io.stderr,
-            "\nNow ask why:\n  aldis why writer     the whole history of a task: who said what, which rule\n  \
+            "\nNow ask why, in this directory:\n  aldis why writer     the whole history of a task: who said what, which rule\n  \
              aldis why nightly    a block that was nobody's failure\n  aldis log {id}   everything that was decided"
         )?;
     }

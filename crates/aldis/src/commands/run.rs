@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use self::flags::Flags;
 use super::Outcome;
-use crate::catalog::Catalog;
 use crate::config::{Layered, Node, Supervision, decode};
 use crate::error::CommandError;
+use crate::git::Git;
 use crate::io::Io;
 use crate::journal::Open;
 use crate::logbook::Logbook;
@@ -28,7 +28,7 @@ use crate::recipe::Recipe;
 use crate::running::{Live, Manner, Plan, Supervisor};
 use crate::stored::Machine as _;
 use crate::trust::Trusted;
-use crate::{clock, home};
+use crate::{clock, home, selection};
 
 /// Supervise an agent until its work is verifiably done
 ///
@@ -82,13 +82,12 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
         .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
     let place = Place::of(&directory, None);
     let store = home::open_store(io.state_dir.as_deref())?;
-    let catalog = Catalog::load(&directory)?;
     let (open, first) = if args.go_on {
         go_on(&store, &place, args)?
     } else {
-        (begin(io, &store, &place, &catalog, args)?, Event::Begin)
+        (begin(io, &store, &place, args)?, Event::Begin)
     };
-    let dialect = catalog.get(&open.state.dialect)?.dialect.clone();
+    let dialect = selection::find(&open.state.dialect)?;
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
     let manner = Manner {
         color: io.color_stdout,
@@ -110,7 +109,6 @@ fn begin(
     io: &mut Io,
     store: &dyn Store,
     place: &Place,
-    catalog: &Catalog,
     args: &RunArgs,
 ) -> Result<Open<State>, CommandError> {
     if args.command.is_empty() {
@@ -119,13 +117,24 @@ fn begin(
     }
     let trusted = Trusted::of_user(io.state_dir.as_deref())?;
     let settings = Layered::load(place, Some(args.flags.layer()))?.supervision(&trusted)?;
-    let dialect = &catalog.get(&settings.run.dialect)?.dialect;
+    let dialect = selection::find(&settings.run.dialect)?;
+    let mut instructions = prompt::instructions(&dialect);
+    // The dialect speaks of what was agreed on; quoted, so that the prompt itself does not say it.
+    if let Some((_, word)) = settings.run.dialect.split_once('=') {
+        instructions =
+            format!("{instructions}What was agreed on is `{word}`, without the back-quotes.\n");
+    }
     let config = settings.limits();
+    if (config.require_commit || config.require_clean) && Git::around(place.root()).is_none() {
+        let what = if config.require_commit { "--require-commit" } else { "--require-clean" };
+        return Err(CommandError::new(format!("{what}: there is no git repository here"))
+            .with_help("make one with `git init`, or leave it out"));
+    }
     let launch = Launch { command: args.command.clone(), settings };
     let start = Start {
         task: task(io, args)?,
         dialect: launch.settings.run.dialect.clone(),
-        instructions: prompt::instructions(dialect),
+        instructions,
         launch: serde_json::to_string(&launch).unwrap_or_default(),
         config,
     };
@@ -186,11 +195,26 @@ fn go_on(
     let first = match open.state.ending() {
         Some(_) => {
             let config = Box::new(launch(args, &open.state)?.settings.limits());
+            if let Some(limit) = open.state.reached(&config) {
+                return Err(still_reached(&open, limit));
+            }
             Event::Reopen { config }
         }
         None => Event::Recovered,
     };
     Ok((open, first))
+}
+
+/// A run whose limit was not raised.
+fn still_reached(open: &Open<State>, limit: Ending) -> CommandError {
+    let (used, option) = match limit {
+        Ending::IterationsUsedUp => {
+            (format!("has used up its iterations ({})", open.state.iteration), "--max-iterations N")
+        }
+        _ => ("has used its budget".to_owned(), "--max-cost DOLLARS or --max-tokens N"),
+    };
+    CommandError::new(format!("run {} {used}", open.id))
+        .with_help(format!("raise the limit: aldis run --continue {option}"))
 }
 
 fn plan(launch: Launch, directory: PathBuf, rules: Rules) -> Result<Plan, CommandError> {

@@ -45,6 +45,11 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
     if let Some(wanted) = &args.run {
         runs.retain(|run| run.id.as_str().starts_with(&**wanted));
     }
+    if let (Some(wanted), true) = (&args.run, runs.is_empty()) {
+        let wanted = display::line(wanted);
+        writeln!(io.stderr, "there is no run `{wanted}`; `aldis status --all` lists the runs")?;
+        return Ok(Outcome::No);
+    }
     if runs.is_empty() {
         writeln!(io.stderr, "no runs; start one with `aldis auto start` or `aldis run`")?;
         return Ok(Outcome::No);

@@ -68,10 +68,7 @@ pub(super) fn run(io: &mut Io, args: &StepArgs) -> Result<Outcome, CommandError>
     match args.machine {
         Machine::Delivery => filter(io, delivery::begin, delivery::take),
         Machine::Phases => filter(io, phases::begin, phases::take),
-        Machine::Run => {
-            let mut run = supervised::Supervised::default();
-            each_line(io, |line| run.take(line))
-        }
+        Machine::Run => filter(io, supervised::begin, supervised::take),
         Machine::Turns => filter(io, turns::begin, turns::Channels::take),
     }
 }
@@ -119,18 +116,4 @@ fn members(line: &str) -> Result<(Timestamp, Map<String, Value>), String> {
     let at = members.remove("at").ok_or("it has no `at`")?;
     let at = serde_json::from_value(at).map_err(|error| format!("`at`: {error}"))?;
     Ok((at, members))
-}
-
-/// The text to be scanned, where there is one.
-fn text_of(members: &mut Map<String, Value>) -> Result<Option<String>, String> {
-    match members.remove("text") {
-        // The answer of a human is a text too, and is not scanned.
-        Some(Value::String(text)) if members.get("event").is_some_and(|it| it == "answer") => {
-            members.insert("text".to_owned(), Value::String(text));
-            Ok(None)
-        }
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err("`text` is not a text".to_owned()),
-        None => Ok(None),
-    }
 }

@@ -76,7 +76,9 @@ pub(crate) fn in_words(origin: &Origin) -> String {
 /// Returns the known name nearest to an unknown one.
 pub(crate) fn nearest<'k>(unknown: &str, known: &[&'k str]) -> Option<&'k str> {
     let near = known.iter().map(|known| (strsim::levenshtein(unknown, known), *known)).min();
-    near.filter(|(far, _)| *far <= SUGGEST_DISTANCE).map(|(_, known)| known)
+    // Of a short word that is not much left.
+    let most = SUGGEST_DISTANCE.min(unknown.len() / 2);
+    near.filter(|(far, _)| *far <= most).map(|(_, known)| known)
 }
 
 impl fmt::Display for Wrong {
@@ -98,6 +100,11 @@ impl de::Error for Wrong {
     fn unknown_field(key: &str, known: &'static [&'static str]) -> Self {
         let what = What::UnknownKey { key: key.to_owned(), known };
         Self { what, path: Vec::new(), origin: None }
+    }
+
+    /// Where names are a list of words, as those of roles are.
+    fn unknown_variant(key: &str, known: &'static [&'static str]) -> Self {
+        Self::unknown_field(key, known)
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {

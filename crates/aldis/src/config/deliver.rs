@@ -68,6 +68,9 @@ pub(crate) struct RoleTable {
     /// What is said before every prompt of the role.
     #[serde(default)]
     pub(crate) prompt: Option<String>,
+    /// How long they may take, whatever `[deliver.timeouts]` says.
+    #[serde(default)]
+    timeout: Option<Seconds<1>>,
 }
 
 /// `[experts.NAME]`
@@ -132,6 +135,9 @@ impl Delivering {
         let Deliver { timeouts, .. } = &self.deliver;
         let deliver = &self.deliver;
         let experts = self.experts.iter();
+        let time = |role: Role, usual: Seconds<1>| {
+            self.roles.get(&role).and_then(|table| table.timeout).unwrap_or(usual).0
+        };
         delivery::Config {
             slots: deliver.slots.small(),
             worktrees: deliver.worktrees,
@@ -154,14 +160,14 @@ impl Delivering {
             max_micro_dollars: deliver.max_cost.map(|cost| cost.0),
             stagnation: self.stagnation.clone(),
             timeouts: delivery::Timeouts {
-                developer: timeouts.developer.0,
-                critic: timeouts.critic.0,
-                auditor: timeouts.auditor.0,
-                business_analyst: timeouts.business_analyst.0,
-                remediation: timeouts.remediation.0,
-                health_auditor: timeouts.health_auditor.0,
-                expert: timeouts.expert.0,
-                planner: timeouts.planner.0,
+                developer: time(Role::Developer, timeouts.developer),
+                critic: time(Role::Critic, timeouts.critic),
+                auditor: time(Role::Auditor, timeouts.auditor),
+                business_analyst: time(Role::BusinessAnalyst, timeouts.business_analyst),
+                remediation: time(Role::Remediation, timeouts.remediation),
+                health_auditor: time(Role::HealthAuditor, timeouts.health_auditor),
+                expert: time(Role::Expert, timeouts.expert),
+                planner: time(Role::Planner, timeouts.planner),
             },
             experts: experts.map(|(name, expert)| (name.clone(), expert.about.clone())).collect(),
             ..delivery::Config::default()

@@ -321,3 +321,27 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn a_role_may_have_a_time_of_its_own() {
+    for (name, text) in [
+        (
+            "aldis.toml",
+            "[deliver.timeouts]\ncritic = \"3m\"\n[roles.developer]\ntimeout = \"20m\"\n",
+        ),
+        (
+            "aldis.yaml",
+            "deliver:\n  timeouts:\n    critic: 3m\nroles:\n  developer:\n    timeout: 20m\n",
+        ),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let trusted = Trusted::of_user(Some(directory.path())).unwrap();
+        let limits = read(name, text).unwrap().delivering(&trusted).unwrap().limits();
+        let times = (limits.timeouts.developer, limits.timeouts.critic, limits.timeouts.auditor);
+        assert_eq!(times, (1_200, 180, 600), "{name}");
+    }
+    let wrong = read("aldis.toml", "[roles.develper]\ntimeout = 5\n").unwrap_err();
+    assert!(wrong.contains("did you mean `developer`?"), "{wrong}");
+    let wrong = read("aldis.toml", "url = 5\n").unwrap_err();
+    assert!(!wrong.contains("did you mean"), "{wrong}");
+}

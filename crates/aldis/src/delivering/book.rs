@@ -77,17 +77,9 @@ impl Book {
         launch: String,
     ) -> Result<Self, DriverError> {
         let id = secret::run_id().map_err(DriverError::Random)?;
-        let (project, done, fence) = (project.to_owned(), Vec::new(), None);
-        let (revision, processes, sessions) = (Revision(0), Vec::new(), BTreeMap::new());
-        let mut book =
-            Self { id, project, revision, fence, state, launch, processes, sessions, done };
+        let mut book = Self::new(id, project, state, launch);
         for _ in 0..TRIES_MAX {
-            let mut step = book.step(now);
-            step.events.push(stored::event(&Began { start }, None, now));
-            step.parts.push(set(LAUNCH, &book.launch));
-            let tasks = book.state.tasks().iter().enumerate();
-            step.parts.extend(tasks.map(|(no, task)| set(&task_key(no), task)));
-            match store.commit(&step) {
+            match store.commit(&book.first_step(now, start, None)) {
                 Ok(committed) => {
                     book.revision = committed.revision;
                     return Ok(book);
@@ -100,6 +92,46 @@ impl Book {
             }
         }
         Err(DriverError::Contended)
+    }
+
+    /// Returns a delivery that no store has yet.
+    pub(crate) fn new(id: RunId, project: &str, state: State, launch: String) -> Self {
+        let (project, done, fence) = (project.to_owned(), Vec::new(), None);
+        let (revision, processes, sessions) = (Revision(0), Vec::new(), BTreeMap::new());
+        Self { id, project, revision, fence, state, launch, processes, sessions, done }
+    }
+
+    /// Returns the step that begins it; `start` is what it was made of.
+    pub(crate) fn first_step(
+        &self,
+        now: Timestamp,
+        start: &impl Serialize,
+        source: Option<&str>,
+    ) -> Step {
+        let mut step = self.step(now);
+        step.events.push(stored::event(&Began { start }, source, now));
+        step.parts.push(set(LAUNCH, &self.launch));
+        let tasks = self.state.tasks().iter().enumerate();
+        step.parts.extend(tasks.map(|(no, task)| set(&task_key(no), task)));
+        step
+    }
+
+    /// Lets the machine take an event. Returns what came of it, and the step that keeps the state.
+    pub(crate) fn take(
+        &mut self,
+        now: Timestamp,
+        event: &Event,
+        source: Option<&str>,
+    ) -> (Outcome, Step) {
+        let outcome = self.state.on_event(now, event);
+        let mut step = self.step(now);
+        step.events.push(stored::event(event, source, now));
+        let tasks = self.state.tasks();
+        let changed = outcome.changed.iter().filter_map(|no| Some((no, tasks.get(*no)?)));
+        step.parts.extend(changed.map(|(no, task)| set(&task_key(*no), task)));
+        let decided = outcome.decisions.iter();
+        step.decisions.extend(decided.map(|noted| stored::decision(noted, now)));
+        (outcome, step)
     }
 
     /// Reads a delivery.
@@ -153,18 +185,26 @@ impl Book {
         now: Timestamp,
         event: &Event,
     ) -> Result<Outcome, DriverError> {
+        self.advance_for(store, now, event, None)
+    }
+
+    /// The same for a request that may come again: `source` is its key.
+    ///
+    /// # Errors
+    ///
+    /// As [`advance`](Self::advance), and if the request was taken before.
+    pub(crate) fn advance_for(
+        &mut self,
+        store: &dyn Store,
+        now: Timestamp,
+        event: &Event,
+        source: Option<&str>,
+    ) -> Result<Outcome, DriverError> {
         for _ in 0..TRIES_MAX {
-            let outcome = self.state.on_event(now, event);
+            let (outcome, mut step) = self.take(now, event, source);
             if outcome.is_nothing() {
                 return Ok(outcome);
             }
-            let mut step = self.step(now);
-            step.events.push(stored::event(event, None, now));
-            let tasks = self.state.tasks();
-            let changed = outcome.changed.iter().filter_map(|no| Some((no, tasks.get(*no)?)));
-            step.parts.extend(changed.map(|(no, task)| set(&task_key(*no), task)));
-            let decided = outcome.decisions.iter();
-            step.decisions.extend(decided.map(|noted| stored::decision(noted, now)));
             let next = Revision(self.revision.0 + 1);
             let effects = outcome.effects.iter().enumerate();
             step.effects.extend(effects.map(|(number, wanted)| {

@@ -62,7 +62,11 @@ impl Board {
                 self.paint.good("●"),
                 self.paint.strong(run),
                 self.paint.strong(title),
-                self.paint.dim(format!("{count} tasks"))
+                self.paint.dim(if count == 1 {
+                    "1 task".to_owned()
+                } else {
+                    format!("{count} tasks")
+                })
             );
             self.print(&head);
         }
@@ -91,7 +95,7 @@ impl Board {
         if self.manner.json {
             return self.event("question", now, text);
         }
-        let text = display::lines(text);
+        let text = display::lines(text).replace('\n', "\n         ");
         let line = format!(
             "{:<10} {}\n         aldis answer {id} TEXT",
             task.unwrap_or_default(),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use aldis_core::machine::delivery::{Dispatch, Said as Reply};
 use aldis_core::machine::run::{Exit, Usage};
 use aldis_core::time::Timestamp;
-use aldis_core::transcript::Format;
-use aldis_core::transcript::facts::Fact;
+use aldis_core::transcript::facts::{Fact, Facts, Zone};
+use aldis_core::transcript::{Format, Input};
 use aldis_core::{Finding, Rules, Token};
 
 use crate::ear::{Ear, Said};
@@ -34,6 +34,8 @@ pub(super) struct Worker<'r> {
     spent_before: Usage,
     started: Started,
     ear: Ear<'r>,
+    /// What its host reports on standard error.
+    errors: Facts,
     log: Logbook,
     exit: Option<Exit>,
     closed: bool,
@@ -101,12 +103,13 @@ impl<'r> Worker<'r> {
     pub(super) fn new(
         dispatch: Dispatch,
         (started, directory): (Started, PathBuf),
-        ear: Ear<'r>,
+        (ear, zone): (Ear<'r>, Zone),
         log: Logbook,
         spent_before: Usage,
     ) -> Self {
         let (heard, told, spent_told) = (Heard::default(), Duration::ZERO, Usage::default());
         let (exit, closed) = (None, false);
+        let errors = Facts::new(Input::Format(Format::Text), zone);
         Self {
             dispatch,
             heard,
@@ -116,6 +119,7 @@ impl<'r> Worker<'r> {
             spent_before,
             started,
             ear,
+            errors,
             log,
             exit,
             closed,
@@ -136,7 +140,10 @@ impl<'r> Worker<'r> {
                 let heard = &mut self.heard;
                 self.ear.push(&bytes, now, &mut |said| heard.take(said));
             }
-            Output::Stderr(bytes) => self.log.write(&bytes),
+            Output::Stderr(bytes) => {
+                self.log.write(&bytes);
+                self.errors.push(&bytes, now, &mut drop);
+            }
             Output::Closed => self.closed = true,
             Output::Exited(exit) => {
                 self.exit = Some(Exit { code: exit.code, signal: exit.signal });
@@ -153,14 +160,17 @@ impl<'r> Worker<'r> {
 
     /// Asks it to stop, and ends it with everything it started after a time of grace.
     pub(super) fn end(self, grace: Duration, now: Timestamp) -> Last {
-        let Self { mut heard, started, mut ear, mut log, exit, .. } = self;
+        let Self { mut heard, started, mut ear, mut errors, mut log, exit, .. } = self;
         let Started { agent, prompt: _prompt } = started;
         let ended = agent.end_hearing(grace, |output| match output {
             Output::Stdout(bytes) => {
                 log.write(&bytes);
                 ear.push(&bytes, now, &mut |said| heard.take(said));
             }
-            Output::Stderr(bytes) => log.write(&bytes),
+            Output::Stderr(bytes) => {
+                log.write(&bytes);
+                errors.push(&bytes, now, &mut drop);
+            }
             _ => {}
         });
         let before = self.spent_before;
@@ -168,6 +178,10 @@ impl<'r> Worker<'r> {
         ear.finish(now, &mut |said| heard.take(said));
         let last = ended.exit.map(|exit| Exit { code: exit.code, signal: exit.signal });
         let exit = exit.or(last).unwrap_or(Exit { code: None, signal: None });
+        // A host that ended well has overcome what it complained of.
+        if !exit.is_clean() {
+            errors.finish(now, &mut |fact| heard.take(Said::Fact(fact)));
+        }
         let unspoken = less(less(heard.spent, before), self.spent_told);
         let Heard { spent, session, .. } = heard;
         let ended = match heard.limited {

@@ -6,6 +6,8 @@ use std::time::Duration;
 use aldis_core::machine::run::{Event, Exit};
 use aldis_core::redact::redact;
 use aldis_core::time::Timestamp;
+use aldis_core::transcript::facts::Facts;
+use aldis_core::transcript::{Format, Input};
 use tempfile::NamedTempFile;
 
 use super::Plan;
@@ -32,7 +34,8 @@ pub(super) struct Job<'r> {
 }
 
 enum Role<'r> {
-    Agent(Box<Ear<'r>>),
+    /// Its words, and what its host reports beside them.
+    Agent(Box<Ear<'r>>, Box<Facts>),
     /// The end of what a check printed.
     Check(Vec<u8>),
 }
@@ -41,7 +44,8 @@ impl<'r> Job<'r> {
     /// Starts the agent with a prompt.
     pub(super) fn agent(plan: &Plan, prompt: &str, ear: Ear<'r>) -> Result<Self, CommandError> {
         let Started { agent, prompt } = plan.recipe.start(prompt, &plan.directory, &[])?;
-        Ok(Self::new(agent, Role::Agent(Box::new(ear)), prompt))
+        let errors = Facts::new(Input::Format(Format::Text), plan.zone.clone());
+        Ok(Self::new(agent, Role::Agent(Box::new(ear), Box::new(errors)), prompt))
     }
 
     /// Starts the check.
@@ -59,16 +63,17 @@ impl<'r> Job<'r> {
     /// Takes what it wrote to standard output.
     pub(super) fn hear(&mut self, bytes: &[u8], now: Timestamp, said: &mut Vec<Said>) {
         match &mut self.role {
-            Role::Agent(ear) => ear.push(bytes, now, &mut |heard| said.push(heard)),
+            Role::Agent(ear, _) => ear.push(bytes, now, &mut |heard| said.push(heard)),
             Role::Check(output) => keep_end(output, bytes),
         }
     }
 
-    /// Takes what it wrote to standard error: a check says there what is wrong, an agent nothing
-    /// that counts.
-    pub(super) fn overhear(&mut self, bytes: &[u8]) {
-        if let Role::Check(output) = &mut self.role {
-            keep_end(output, bytes);
+    /// Takes what it wrote to standard error: a check says there what is wrong, and an agent's host at
+    /// the very end why it gave up. Nothing there is a signal.
+    pub(super) fn overhear(&mut self, bytes: &[u8], now: Timestamp) {
+        match &mut self.role {
+            Role::Agent(_, errors) => errors.push(bytes, now, &mut drop),
+            Role::Check(output) => keep_end(output, bytes),
         }
     }
 
@@ -77,8 +82,11 @@ impl<'r> Job<'r> {
         let Self { agent, mut role, exit, .. } = self;
         let mut said = Vec::new();
         let ended = agent.end_hearing(grace, |output| match (&mut role, output) {
-            (Role::Agent(ear), Output::Stdout(bytes)) => {
+            (Role::Agent(ear, _), Output::Stdout(bytes)) => {
                 ear.push(&bytes, now, &mut |heard| said.push(heard));
+            }
+            (Role::Agent(_, errors), Output::Stderr(bytes)) => {
+                errors.push(&bytes, now, &mut drop);
             }
             (Role::Check(kept), Output::Stdout(bytes) | Output::Stderr(bytes)) => {
                 keep_end(kept, &bytes);
@@ -89,8 +97,12 @@ impl<'r> Job<'r> {
             exit.or_else(|| ended.exit.map(|exit| Exit { code: exit.code, signal: exit.signal }));
         let exit = exit.unwrap_or(Exit { code: None, signal: None });
         match role {
-            Role::Agent(ear) => {
+            Role::Agent(ear, errors) => {
                 ear.finish(now, &mut |heard| said.push(heard));
+                // A host that ended well has overcome what it complained of.
+                if !exit.is_clean() {
+                    errors.finish(now, &mut |fact| said.push(Said::Fact(fact)));
+                }
                 (said, Event::Exited(exit))
             }
             Role::Check(output) => {

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aldis_core::machine::run::{Ending, Notice, State, Status};
+use aldis_core::machine::run::{Ending, Exit, Notice, State, Status};
 use aldis_core::machine::stagnation::Level;
 use aldis_core::redact::{Redactor, redact};
 use aldis_core::time::Timestamp;
-use aldis_core::{Dialect, Origin, Parser, Role};
+use aldis_core::{Dialect, Meaning, Origin, Parser, Role};
 use aldis_store::RunId;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -24,6 +24,8 @@ use crate::wire::run::LiveForm;
 const BAR: usize = 20;
 /// How much of a title is shown.
 const TITLE_MAX: usize = 60;
+/// How much of a reason is shown at the end.
+const REASON_MAX: usize = 200;
 
 /// How much is shown, and in which form.
 #[derive(Clone, Copy, Debug)]
@@ -224,8 +226,16 @@ impl Live {
         let what = self.paint.strong(what);
         let log = log.map(|log| format!(" · output in {}", display::line(&log.to_string_lossy())));
         let log = log.unwrap_or_default();
+        let why = reason(state, ending).map(|why| format!(": {why}")).unwrap_or_default();
+        let next = match &state.question {
+            Some(question) => {
+                let id = &question.id;
+                format!("\n  aldis answer {id} TEXT, then aldis run --continue")
+            }
+            None => String::new(),
+        };
         let line = format!(
-            "{mark} {what} after {count} iteration{plural}, {took}{cost}\n  aldis why {run} · aldis log {run}{log}",
+            "{mark} {what} after {count} iteration{plural}, {took}{cost}{why}{next}\n  aldis why {run} · aldis log {run}{log}",
             run = self.run
         );
         self.print(&line);
@@ -297,6 +307,27 @@ fn standing(status: &Status) -> Option<String> {
     })
 }
 
+/// Why it ended, in the agent's own words where there are any.
+fn reason(state: &State, ending: Ending) -> Option<String> {
+    let said = |meaning: Meaning| {
+        let last = state.said.iter().rfind(|heard| heard.meaning == meaning)?;
+        last.text.as_deref()
+    };
+    let text = match (ending, state.last_exit) {
+        (Ending::NeedsHuman, _) => state.question.as_ref().map(|question| &*question.text),
+        (Ending::Blocked, _) => said(Meaning::Blocked),
+        (Ending::Failed, _) => said(Meaning::Failed),
+        (Ending::Crashed, Some(Exit { code: Some(code), .. })) if code != 0 => {
+            return Some(format!("it exited with {code}"));
+        }
+        (Ending::Crashed, Some(Exit { signal: Some(signal), .. })) => {
+            return Some(format!("signal {signal} ended it"));
+        }
+        _ => None,
+    };
+    text.map(|text| display::excerpt(&redact(text), REASON_MAX))
+}
+
 /// The line at the bottom: iteration, phase, bar, percent, time, cost.
 fn bottom(paint: Paint, now: Timestamp, state: &State) -> String {
     let bar = |percent: u8| {
@@ -309,7 +340,7 @@ fn bottom(paint: Paint, now: Timestamp, state: &State) -> String {
     let parts = [
         Some(format!("  iteration {}/{}", state.iteration, state.config.max_iterations)),
         state.phase.as_deref().map(|phase| display::excerpt(phase, BAR)),
-        state.progress.map(bar),
+        state.bar.or(state.progress).map(bar),
         Some(elapsed(Duration::from_millis(state.worked(now)))),
         spent(state.cost()),
         status.map(|status| status.to_string()),

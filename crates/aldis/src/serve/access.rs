@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use aldis_core::time::Timestamp;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use axum::http::{StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use sha2::{Digest as _, Sha256};
@@ -98,14 +98,16 @@ impl Access {
     }
 
     /// Checks where a request was sent and where it comes from.
-    fn check_origin(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+    fn check_origin(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
         let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or(""));
         let one = |name: &HeaderName| headers.get_all(name).iter().count() <= 1;
         let host = text(HOST).unwrap_or("");
         if !one(&HOST) {
             return Err(ApiError::bad("a request names one host"));
         }
-        if !self.hosts.iter().any(|known| known == host) {
+        // A request may also name a host in its first line, which then counts for more.
+        let named = uri.authority().map_or(host, |authority| authority.as_str());
+        if [host, named].iter().any(|host| !self.hosts.iter().any(|known| known == host)) {
             return Err(ApiError::forbidden("this server has another name"));
         }
         if let Some(origin) = text(ORIGIN)
@@ -148,7 +150,7 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     let open = OPEN.contains(&request.uri().path());
     let checked = app
         .access
-        .check_origin(request.headers())
+        .check_origin(request.uri(), request.headers())
         .and_then(|()| if open { Ok(()) } else { app.access.check_token(request.headers()) });
     let mut response = match checked {
         Ok(()) => next.run(request).await,

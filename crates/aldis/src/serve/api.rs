@@ -51,9 +51,14 @@ pub(super) fn router(app: Arc<App>) -> Router {
     let mut router = Router::new();
     for route in routes() {
         router = router.route(route.path, (route.handler)());
+        // Programs that were written for others of our kind ask there.
+        if let Some(rest) = route.path.strip_prefix("/v1/") {
+            router = router.route(&format!("/api/{rest}"), (route.handler)());
+        }
     }
     router
         .fallback(routing::any(|| async { ApiError::not_found("there is no such thing") }))
+        .method_not_allowed_fallback(|| async { ApiError::other_method() })
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .layer(from_fn_with_state(app.clone(), access::guard))
         .with_state(app)

@@ -35,6 +35,11 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
     }
 
+    pub(super) fn other_method() -> Self {
+        let message = "this is asked in another way; `/openapi.json` says how";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
+    }
+
     pub(super) fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }

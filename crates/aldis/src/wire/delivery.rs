@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aldis_core::machine::delivery::{Outcome, Plan, Problem, Read, State, Task};
+use aldis_core::machine::delivery::{Outcome, Plan, Problem, Read, Role, State, Status, Task};
 use aldis_core::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,9 @@ pub struct TaskForm {
     pub agent: Option<u64>,
     /// How often a developer handed it over.
     pub round: u32,
+    /// What was counted about it and is not 0: `review_failures`, `audit_failures`, `unknown`, ...
+    #[serde(default)]
+    pub counters: BTreeMap<String, u64>,
 }
 
 /// The part of a delivery that a driver needs.
@@ -60,6 +63,15 @@ pub struct DeliveryState {
     pub questions: Vec<String>,
     /// Whether what all tasks need is being repaired.
     pub remediation: bool,
+    /// Attempts at that, the current one included; 0 while nothing is repaired.
+    #[serde(default)]
+    pub remediation_attempts: u32,
+    /// The tasks that a critic must look at, or looks at.
+    #[serde(default)]
+    pub pending_critique: Vec<String>,
+    /// The tasks that an auditor must look at, or looks at.
+    #[serde(default)]
+    pub pending_audit: Vec<String>,
 }
 
 impl DeliveryStepForm {
@@ -82,6 +94,9 @@ impl DeliveryStepForm {
                 agents: state.run().agents.keys().copied().collect(),
                 questions: state.run().questions.keys().cloned().collect(),
                 remediation: state.run().remediation.is_some(),
+                remediation_attempts: state.run().remediation.as_ref().map_or(0, |it| it.attempts),
+                pending_critique: with(state, Role::Critic),
+                pending_audit: with(state, Role::Auditor),
             },
         }
     }
@@ -95,8 +110,16 @@ impl TaskForm {
             role: task.role.as_str().to_owned(),
             agent: task.agent(),
             round: task.round,
+            counters: task.counters.named(),
         }
     }
+}
+
+/// The tasks whose work is with a role.
+fn with(state: &State, role: Role) -> Vec<String> {
+    let over = |task: &Task| matches!(task.status(), Status::Complete | Status::Failed);
+    let tasks = state.tasks().iter().filter(|task| task.role == role && !over(task));
+    tasks.map(|task| task.spec.id.clone()).collect()
 }
 
 /// A line of `plan check --json`: what a plan file holds.

@@ -2,6 +2,7 @@
 
 mod git;
 mod kills;
+mod otherwise;
 mod scripted;
 mod stepping;
 mod terminal;
@@ -291,6 +292,9 @@ fn mistakes_are_explained() {
         (&["run", "--", "true"], "no task"),
         (&["run", "--task", "x", "--dialect", "nope", "--", "true"], "no dialect"),
         (&["run", "--task", "x", "--input", "nope", "--", "true"], "no input format"),
+        (&["run", "--task", "x", "--dialect", "caw=WORD", "--", "true"], "no word to set"),
+        (&["run", "--task", "x", "--require-commit", "--", "true"], "no git repository"),
+        (&["run", "--task", "x", "--require-clean", "--", "true"], "no git repository"),
         (&["run", "--continue"], "no run to continue"),
     ] {
         let stage = Stage::new("");

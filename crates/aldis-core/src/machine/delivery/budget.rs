@@ -40,7 +40,9 @@ pub(super) fn spent(state: &mut State, out: &mut Out, usage: Usage) {
         return;
     }
     let Run { config, spent, .. } = &state.run;
-    let near = |used: u64, most: Option<u64>| most.is_some_and(|most| used >= most / 3 * 2);
+    let near = |used: u64, most: Option<u64>| {
+        most.is_some_and(|most| used.saturating_mul(3) >= most.saturating_mul(2))
+    };
     if near(spent.tokens, config.max_tokens) || near(spent.micro_dollars, config.max_micro_dollars)
     {
         state.run.warned_of_budget = true;

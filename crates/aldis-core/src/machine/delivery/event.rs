@@ -272,6 +272,12 @@ pub enum Effect {
         task: Option<String>,
         /// The words.
         text: String,
+        /// How many replies in a row held no signal, where that is what it is about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
+        /// The beginning of such a reply.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output_preview: Option<String>,
     },
     /// The delivery is over.
     Finish {

@@ -18,7 +18,8 @@ pub(super) fn begin(state: &mut State, out: &mut Out) {
         return;
     }
     let tasks = state.tasks.len();
-    let decision = decision("begin", format!("Began with {tasks} tasks"))
+    let plural = if tasks == 1 { "" } else { "s" };
+    let decision = decision("begin", format!("Began with {tasks} task{plural}"))
         .because("a human asked for it")
         .next("slots are filled in the order critics, auditors, developers");
     out.decided(None, decision);
@@ -41,8 +42,8 @@ pub(super) fn recovered(state: &mut State, out: &mut Out) {
     if state.run.stage == Stage::Ready {
         return begin(state, out);
     }
-    let decision = decision("recover", "Went on after a crash")
-        .because("the coordinator was gone and is back");
+    let decision = decision("recover", "Went on where it was")
+        .because("nobody coordinated it any more, and now somebody does");
     start_again(state, out, decision);
 }
 

@@ -45,6 +45,19 @@ pub(super) struct Word<'s> {
     pub(super) heard: &'s Heard,
 }
 
+impl Word<'_> {
+    /// Whether it accepts or refuses something; `None` if it is no verdict.
+    pub(super) fn approves(&self) -> Option<bool> {
+        match self.kind {
+            Kind::ReviewPassed | Kind::AuditPassed => Some(true),
+            Kind::ReviewFailed | Kind::AuditFailed => Some(false),
+            // Any other verdict counts as unhealthy.
+            Kind::HealthAudit => Some(self.heard.subject.as_deref() == Some("HEALTHY")),
+            _ => None,
+        }
+    }
+}
+
 /// An agent is done.
 pub(super) fn finished(state: &mut State, out: &mut Out, no: u64, exit: Option<Exit>, said: &Said) {
     let Some(agent) = state.run.agents.get(&no).cloned() else {
@@ -54,16 +67,20 @@ pub(super) fn finished(state: &mut State, out: &mut Out, no: u64, exit: Option<E
         state.retire(out, no);
         return failed(state, out, (no, &agent), Failure::Crashed(exit));
     }
-    let Sorted { counting, refused } = sorted(state, &agent, no, said);
+    let Sorted { counting, mut refused } = sorted(state, &agent, no, said);
     let checkpoints = || counting.iter().filter(|word| word.kind == Kind::Checkpoint);
     checkpoints().for_each(|word| work::checkpoint(state, out, &agent, *word));
-    if !matches!(agent.work, Work::Task { .. }) {
-        refused.iter().for_each(|refused| record(state, out, &agent, refused));
-    }
     let verdicts = counting.iter().filter(|word| word.kind != Kind::Checkpoint);
     let first = verdicts.clone().map(|word| word.kind.priority()).min();
     // Among equals the last word counts.
-    let chosen = verdicts.clone().rfind(|word| Some(word.kind.priority()) == first);
+    let mut chosen = verdicts.clone().rfind(|word| Some(word.kind.priority()) == first);
+    if let Some(both) = chosen.and_then(|word| contradiction(&counting, *word)) {
+        refused.push(both);
+        chosen = None;
+    }
+    if !matches!(agent.work, Work::Task { .. }) {
+        refused.iter().for_each(|refused| record(state, out, &agent, refused));
+    }
     if agent.work == Work::Plan {
         state.retire(out, no);
         return expert::planned(state, out, verdicts.copied());
@@ -81,13 +98,12 @@ pub(super) fn finished(state: &mut State, out: &mut Out, no: u64, exit: Option<E
         return failed(state, out, (no, &agent), failure);
     };
     state.retire(out, no);
-    let also: Vec<&str> =
-        verdicts.filter(|other| other.kind != word.kind).map(|other| other.kind.name()).collect();
+    let also: Vec<Word<'_>> = verdicts.copied().filter(|other| other.kind != word.kind).collect();
     match agent.work {
         Work::Task { task } => {
             refused.iter().for_each(|refused| record(state, out, &agent, refused));
             work::took(state, out, task, word);
-            work::also(state, task, &agent, &also);
+            work::also(state, out, task, &agent, (word, &also));
         }
         Work::Infrastructure => remedy::took(state, out, &agent, word),
         Work::Request { request } => expert::took(state, out, &request, word),
@@ -147,6 +163,23 @@ fn sorted<'s>(state: &State, agent: &Agent, no: u64, said: &'s Said) -> Sorted<'
         sorted.refused.retain(|refused| refused.code != Refusal::SubjectMismatch.as_str());
     }
     sorted
+}
+
+/// An approval after a rejection in one reply is neither: the agent is asked which it is. A rejection
+/// after an approval is a correction, and the last word.
+fn contradiction(counting: &[Word<'_>], chosen: Word<'_>) -> Option<Refused> {
+    let refusal = Refusal::Contradictory.as_str();
+    let earlier = counting.iter().take_while(|word| !std::ptr::eq(word.heard, chosen.heard));
+    let rejects = earlier.filter(|word| word.approves() == Some(false)).last();
+    rejects.filter(|_| chosen.approves() == Some(true)).map(|rejects| Refused {
+        name: chosen.heard.name.clone(),
+        code: refusal,
+        why: format!(
+            "line {} says the opposite, about the same; say which of the two it is, once",
+            rejects.heard.line
+        ),
+        evidence: evidence(chosen.heard, chosen.agent, Some(refusal)),
+    })
 }
 
 /// Says what a signal should have been about, if it is about something else.

@@ -155,6 +155,8 @@ pub(super) fn merged(state: &mut State, out: &mut Out, id: &str, ok: bool, detai
     (task.reviewed_by, task.audited_by) = (None, None);
     task.note("Your work was accepted but cannot be merged. Bring it up to date:", detail);
     state.set(no, Role::Developer, Wait::Slot);
+    let text = format!("The work of {} cannot be merged: {detail}", state.at(no).spec.id);
+    out.notice((Notice::FileConflict, Level::Warning), Some(state.at(no)), text);
     if times >= limit {
         let why = format!("{times} failed merges");
         let text = format!("{why}; the last one says:\n{detail}");

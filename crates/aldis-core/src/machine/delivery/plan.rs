@@ -24,7 +24,9 @@ mod markdown;
 mod read;
 
 use std::fmt;
+use std::str::FromStr;
 
+use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
 /// What is to be delivered.
@@ -68,9 +70,7 @@ pub struct TaskSpec {
 }
 
 /// How important a task is.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
     /// Before the others.
@@ -80,6 +80,49 @@ pub enum Priority {
     Medium,
     /// After the others.
     Low,
+}
+
+impl FromStr for Priority {
+    type Err = String;
+
+    /// Reads a word in any case, or a number: 1 is the most important.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match &*text.trim().to_ascii_lowercase() {
+            "high" | "0" | "1" => Ok(Self::High),
+            "medium" | "2" => Ok(Self::Medium),
+            "low" => Ok(Self::Low),
+            number if number.parse::<u32>().is_ok() => Ok(Self::Low),
+            other => Err(format!("`{other}` is no priority; use high, medium or low")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Priority {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written;
+
+        impl Visitor<'_> for Written {
+            type Value = Priority;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a priority: high, medium or low")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Priority, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Priority, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Priority, E> {
+                self.visit_str(&number.to_string())
+            }
+        }
+
+        deserializer.deserialize_any(Written)
+    }
 }
 
 /// How a plan is written down.

@@ -56,9 +56,13 @@ pub(super) fn took(state: &mut State, out: &mut Out, agent: &Agent, word: Word<'
             out.decided(None, decision);
             fill::dispatch_repair(state, out, Role::HealthAuditor);
         }
-        Kind::HealthAudit if is_healthy(word) => {
+        Kind::HealthAudit if word.approves() == Some(true) => {
             let attempts = state.run.remediation.as_ref().map_or(0, |it| it.attempts);
-            healed(state, out, &format!("the health auditor says so, after {attempts} attempts"));
+            let attempts = match attempts {
+                1 => "1 attempt".to_owned(),
+                more => format!("{more} attempts"),
+            };
+            healed(state, out, &format!("the health auditor says so, after {attempts}"));
         }
         Kind::HealthAudit => {
             note(state, "The health auditor says:", &told(&word.heard.fields));
@@ -81,10 +85,6 @@ pub(super) fn took(state: &mut State, out: &mut Out, agent: &Agent, word: Word<'
         // Said by no agent that repairs or judges.
         _ => {}
     }
-}
-
-fn is_healthy(word: Word<'_>) -> bool {
-    word.heard.subject.as_deref().is_some_and(|verdict| verdict.eq_ignore_ascii_case("HEALTHY"))
 }
 
 /// Tries again, or asks a human at the limit.

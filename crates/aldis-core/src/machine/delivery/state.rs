@@ -107,8 +107,21 @@ impl Out {
         task: Option<&Task>,
         text: impl Into<String>,
     ) {
-        let task = task.map(|task| task.spec.id.clone());
-        self.effects.push(Effect::Notice { notice, level, task, text: text.into() });
+        let (task, text) = (task.map(|task| task.spec.id.clone()), text.into());
+        let (attempt, output_preview) = (None, None);
+        self.effects.push(Effect::Notice { notice, level, task, text, attempt, output_preview });
+    }
+
+    /// Tells of a reply that held no signal.
+    pub(super) fn unknown(&mut self, level: Level, task: &Task, attempt: u32, preview: &str) {
+        self.effects.push(Effect::Notice {
+            notice: Notice::UnknownSignalRecovery,
+            level,
+            task: Some(task.spec.id.clone()),
+            text: format!("attempt {attempt}: {preview}"),
+            attempt: Some(attempt),
+            output_preview: Some(preview.to_owned()),
+        });
     }
 
     /// Keeps a decision about a task, with its counters.

@@ -124,7 +124,7 @@ pub struct Counters {
 
 impl Counters {
     /// Returns those that are not 0, by name.
-    pub(super) fn named(&self) -> BTreeMap<String, u64> {
+    pub fn named(&self) -> BTreeMap<String, u64> {
         let Self {
             dispatches,
             review_failures,

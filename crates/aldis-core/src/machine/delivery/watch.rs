@@ -129,9 +129,7 @@ fn look(state: &mut State, out: &mut Out, no: u64) {
         None => {
             agent.asked = Some(Asked { at: out.now, unknown: false });
             if requests {
-                let text = prompts::checkpoint();
-                let request = Request::Checkpoint;
-                out.effects.push(Effect::Request { agent: no, request, text });
+                ask_for_checkpoint(state, out, no);
             }
         }
         // It was asked for, and did not come.
@@ -145,6 +143,15 @@ fn look(state: &mut State, out: &mut Out, no: u64) {
             }
         }
     }
+}
+
+fn ask_for_checkpoint(state: &State, out: &mut Out, no: u64) {
+    let (request, text) = (Request::Checkpoint, prompts::checkpoint());
+    out.effects.push(Effect::Request { agent: no, request, text });
+    let decision = decision("checkpoint", "Asked for a sign of life")
+        .because(format!("nothing was heard of agent {no} for a while"))
+        .next("without an answer it counts as missed");
+    out.decided(task_of(state, no), decision);
 }
 
 fn give_up(state: &mut State, out: &mut Out, no: u64, failure: Failure) {

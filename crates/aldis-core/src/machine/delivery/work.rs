@@ -1,6 +1,6 @@
 //! A task's way: developer, critic, auditor, and back.
 
-use super::event::{Level, Notice, Said};
+use super::event::{Level, Miss, Notice, Said};
 use super::judge::{Failure, Word, evidence, gist, in_words};
 use super::ledger::Raised;
 use super::matrix::{self, Lack};
@@ -46,18 +46,34 @@ pub(super) fn took(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) 
     }
 }
 
-/// What was said beside a signal that went first is told to the role when it is started again.
-pub(super) fn also(state: &mut State, no: usize, agent: &Agent, others: &[&str]) {
+/// What was said beside a signal that went first is recorded, and told to the role when it is started
+/// again.
+pub(super) fn also(
+    state: &mut State,
+    out: &mut Out,
+    no: usize,
+    agent: &Agent,
+    (first, others): (Word<'_>, &[Word<'_>]),
+) {
+    if others.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = others.iter().map(|word| word.kind.name()).collect();
+    let names = names.join(", ");
     let again = state.at(no).role == agent.role && !matches!(state.at(no).wait, Wait::Complete);
-    if again && !others.is_empty() {
+    if again {
         let about = format!(
-            "In the same reply the last {} also said {}. That was recorded and not acted on: say it \
-             again if it still holds.",
+            "In the same reply the last {} also said {names}. That was recorded and not acted on: \
+             say it again if it still holds.",
             agent.role.spoken(),
-            others.join(", ")
         );
         state.at_mut(no).note(about, "");
     }
+    let decision = decision("also", format!("Recorded {names}"))
+        .because(format!("{} was said in the same reply and goes first", first.kind.name()))
+        .seen(others.iter().map(|word| evidence(word.heard, word.agent, None)))
+        .next(if again { "the role is told when it is started again" } else { "nothing to do" });
+    out.decided(Some(state.at(no)), decision);
 }
 
 /// How far the work has come. Never changes where a task is.
@@ -102,7 +118,7 @@ fn lacking(state: &mut State, out: &mut Out, no: usize, word: Word<'_>, lack: &L
              environment in parentheses"
         ),
     };
-    refuse(state, out, no, word, "missing_evidence", why);
+    refuse(state, out, no, word, "missing_environment_matrix", why);
 }
 
 /// Refuses a well-formed signal for what it says.
@@ -389,13 +405,20 @@ pub(super) fn unknown(
         line: Some(miss.line),
         agent: Some(agent.to_string()),
     });
-    let seen: Vec<Evidence> = std::iter::once(shown).chain(misses).collect();
+    let delegation = said.misses.iter().rfind(|miss| is_malformed_delegation(miss));
+    let delegation = delegation.map(|miss| Evidence {
+        what: "refused".to_owned(),
+        name: Some(miss.name.clone()),
+        reason: Some("malformed_delegation".to_owned()),
+        quote: miss.quote.clone(),
+        line: Some(miss.line),
+        agent: Some(agent.to_string()),
+    });
+    let seen: Vec<Evidence> = std::iter::once(shown).chain(misses).chain(delegation).collect();
     if attempt < limit {
         task.note(prompts::not_understood(said), "");
         let level = if attempt == 1 { Level::Warning } else { Level::Error };
-        let text = format!("attempt {attempt}: {}", said.preview);
-        let notice = (Notice::UnknownSignalRecovery, level);
-        out.notice(notice, Some(state.at(no)), text);
+        out.unknown(level, state.at(no), attempt, &said.preview);
         let decision = decision("unknown", "Asked for a signal")
             .because(format!("the reply of the {} holds none", role.spoken()))
             .seen(seen)
@@ -420,6 +443,12 @@ pub(super) fn unknown(
     }
     timed_out(state, out, no, "unknown", "nothing that it said could be understood");
     false
+}
+
+/// Whether somebody wanted an expert and left out what a request needs.
+fn is_malformed_delegation(miss: &Miss) -> bool {
+    miss.name == Kind::ExpertRequest.name()
+        && matches!(&*miss.reason, "missing_field" | "unclosed" | "bad_value" | "placeholder")
 }
 
 /// Counts a timeout: the task gets another agent, or a human is asked.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::event::{Effect, Exit, Heard, Notice, Tree};
 use super::prompt;
-use super::state::{Config, Ending, Limit, Outcome, Question, State, Status};
-use crate::machine::stagnation::{Monitor, Observation};
+use super::state::{Ending, Limit, Outcome, Question, State, Status};
+use crate::machine::stagnation::Observation;
 use crate::machine::{Decision, Evidence};
 use crate::signal::Meaning;
 use crate::time::Timestamp;
@@ -15,74 +15,6 @@ use crate::time::Timestamp;
 const OUTPUT_MAX: usize = 4_000;
 /// How long a limit is waited for. The longest that services have is a week.
 const LIMIT_MAX: Duration = Duration::from_secs(8 * 24 * 60 * 60);
-
-pub(super) fn begin(state: &mut State, now: Timestamp) -> Outcome {
-    match state.status {
-        Status::Ready => next_iteration(state, now, "the run begins", Vec::new()),
-        _ => Outcome::nothing(),
-    }
-}
-
-/// Goes on where the run was, with the same iteration: what a lost agent did not say, it never said.
-/// `before` is when anything happened last: nobody worked since.
-pub(super) fn recovered(state: &mut State, now: Timestamp, before: Option<Timestamp>) -> Outcome {
-    state.wait(before.unwrap_or(now));
-    if !matches!(state.status, Status::Limited { .. } | Status::Asking) {
-        state.wake(now);
-    }
-    let recovered = |state: &State, next: &str| {
-        let because = "the supervisor was gone and is back";
-        state.decision("recover", "Went on after a crash").because(because).next(next)
-    };
-    match &state.status {
-        Status::Ready => begin(state, now),
-        Status::Working | Status::Ending { with: None } | Status::Paused { .. } => {
-            let decision = recovered(state, "the same iteration starts again");
-            let mut effects = Vec::new();
-            start(state, now, &mut effects);
-            Outcome { effects, decision: Some(decision) }
-        }
-        Status::Ending { with: Some(ending) } => {
-            let ending = *ending;
-            finish(state, ending, recovered(state, ""), Vec::new())
-        }
-        Status::Looking => {
-            let decision = Some(recovered(state, "the claim is looked at again"));
-            Outcome { effects: vec![Effect::Look], decision }
-        }
-        Status::Checking => {
-            let decision = Some(recovered(state, "the check runs again"));
-            Outcome { effects: vec![Effect::Check], decision }
-        }
-        // A decision all the same: what decides nothing is taken again after somebody else's step.
-        Status::Limited { .. } | Status::Asking => {
-            let decision = Some(recovered(state, "it waits as before"));
-            Outcome { effects: Vec::new(), decision }
-        }
-        Status::Ended { .. } => Outcome::nothing(),
-    }
-}
-
-/// Opens a run again that ended without success: same iteration if it was cut off in one, the next
-/// otherwise; what was spent stays spent.
-pub(super) fn reopen(state: &mut State, now: Timestamp, config: &Config) -> Outcome {
-    match state.ending() {
-        None | Some(Ending::Done) => return Outcome::nothing(),
-        Some(_) => state.config.clone_from(config),
-    }
-    state.monitor = Monitor::new(now, state.config.stagnation.clone());
-    state.started_at = now;
-    (state.waited, state.waiting_since) = (0, None);
-    state.limit_waits = 0;
-    if state.question.is_some() {
-        state.status = Status::Asking;
-        state.wait(now);
-        let decision = state.decision("reopen", "Waits for the answer again");
-        let decision = decision.because("a human reopened the run").next("answer the question");
-        return Outcome { effects: Vec::new(), decision: Some(decision) };
-    }
-    next_iteration(state, now, "a human reopened the run", Vec::new())
-}
 
 /// The agent's process has ended.
 pub(super) fn on_exit(state: &mut State, now: Timestamp, exit: Exit) -> Outcome {
@@ -209,9 +141,10 @@ fn ask(state: &mut State, now: Timestamp, text: String, evidence: Vec<Evidence>)
 
 /// How the work tree stands decides whether a claim is worth a check.
 pub(super) fn on_look(state: &mut State, now: Timestamp, tree: &Tree) -> Outcome {
-    if state.base.is_none() && state.status != Status::Looking {
+    if !state.based && state.base.is_none() && state.status != Status::Looking {
         state.base.clone_from(&tree.head);
     }
+    state.based = true;
     let moved = state.tree.fingerprint.is_some() && state.tree.fingerprint != tree.fingerprint;
     state.tree.clone_from(tree);
     if state.status != Status::Looking {
@@ -304,13 +237,20 @@ fn after_iteration(
 ) -> Outcome {
     let observed = Observation::IterationEnded { iteration: state.iteration };
     let change = state.monitor.observe(now, &observed);
-    if let Some(outcome) = super::listen::between(state, change.as_ref()) {
+    let mut told = Vec::new();
+    if let Some(outcome) = super::listen::between(state, change.as_ref(), &mut told) {
         return outcome;
     }
-    if let Some(outcome) = used_up(state, now, &evidence) {
-        return outcome;
-    }
-    next_iteration(state, now, because, evidence)
+    let because = match &change {
+        Some(change) if !told.is_empty() => format!("{because}; {}", change.because),
+        _ => because.to_owned(),
+    };
+    let mut outcome = match used_up(state, now, &evidence) {
+        Some(outcome) => outcome,
+        None => next_iteration(state, now, &because, evidence),
+    };
+    outcome.effects.splice(0..0, told);
+    outcome
 }
 
 /// A limit that is reached before the next iteration.
@@ -362,7 +302,7 @@ pub(super) fn ended(state: &State, ending: Ending) -> Decision {
     state.decision("5", summary).because(because).next(next)
 }
 
-fn next_iteration(
+pub(super) fn next_iteration(
     state: &mut State,
     now: Timestamp,
     because: &str,
@@ -391,6 +331,7 @@ pub(super) fn start(state: &mut State, now: Timestamp, effects: &mut Vec<Effect>
     state.retrying = false;
     state.iteration_started_at = now;
     state.said.clear();
+    state.own_iteration = None;
     state.claimed_at = None;
     state.limited = None;
     state.refused = None;
@@ -431,9 +372,13 @@ pub(super) fn finish(
     mut effects: Vec<Effect>,
 ) -> Outcome {
     let partial = !matches!(ending, Ending::Done | Ending::NeedsHuman | Ending::Blocked);
-    if partial && state.config.stagnation.commit_partial_work && state.tree.dirty {
+    // Something may have changed since the last look; whoever keeps it sees whether there is anything.
+    let may_be_dirty = state.tree.dirty || state.tree.fingerprint.is_some();
+    if partial && state.config.stagnation.commit_partial_work && may_be_dirty {
         effects.push(Effect::KeepWork);
     }
+    state.cut_off = matches!(state.status, Status::Ending { with: Some(_) })
+        || matches!(ending, Ending::Aborted | Ending::Crashed | Ending::NeedsHuman);
     state.status = Status::Ended { ending };
     let text = format!("{}: {}", decision.summary, decision.because);
     effects.push(Effect::Notice { notice: Notice::RunEnded, text });

@@ -3,13 +3,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::dialect::{Dialect, Syntax};
 use crate::machine::evidence::beginning;
 use crate::redact::redact;
 use crate::scan::Token;
 use crate::signal::{Meaning, Signal};
 use crate::time::Timestamp;
 
-use super::state::{Config, Ending};
+use super::config::Config;
+use super::state::Ending;
 
 /// How much of a signal is quoted as evidence.
 const QUOTE_MAX: usize = 300;
@@ -110,6 +112,12 @@ pub struct Heard {
     /// The phase it names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
+    /// How far the phase usually is, where the dialect says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub implied: Option<u8>,
+    /// The agent's own count of iterations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<u32>,
     /// Whether it says that there was nothing to do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_op: bool,
@@ -134,13 +142,25 @@ impl Heard {
             meaning: signal.meaning,
             text: text.map(|text| redact(&text).into_owned()),
             progress: signal.progress,
+            implied: field("phase").and_then(|phase| implied(&signal.dialect, &phase)),
             phase: field("phase"),
+            iteration: signal.fields.get("iteration").and_then(count),
             no_op: signal.fields.get("no_op").is_some_and(|value| *value == Value::Bool(true)),
             message,
             quote: beginning(&signal.raw, QUOTE_MAX, &Token::Off),
             line: signal.place.line,
         }
     }
+}
+
+/// How far a phase usually is, in a built-in dialect.
+fn implied(dialect: &str, phase: &str) -> Option<u8> {
+    let Syntax::Fence(fence) = &Dialect::builtin(dialect)?.syntax else { return None };
+    fence.implied_progress.get(phase).or_else(|| fence.implied_progress.get("*")).copied()
+}
+
+fn count(value: &Value) -> Option<u32> {
+    u32::try_from(value.as_u64()?).ok()
 }
 
 /// What an iteration has cost so far.

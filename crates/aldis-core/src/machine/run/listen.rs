@@ -43,14 +43,20 @@ pub(super) fn on_signals(state: &mut State, now: Timestamp, said: &[Heard]) -> O
     }
     no_longer_retrying(state, now);
     for heard in said {
+        let enters = heard.phase.is_some() && heard.phase != state.phase;
         if let Some(phase) = &heard.phase {
             state.phase = Some(phase.clone());
         }
+        state.own_iteration = heard.iteration.or(state.own_iteration);
         // The bar never goes backwards on an exit.
         let ends = matches!(heard.meaning, Meaning::Done | Meaning::Failed);
         if let Some(progress) = heard.progress {
             let least = state.progress.filter(|_| ends).unwrap_or(0);
             state.progress = Some(progress.max(least));
+        }
+        if let Some(shown) = heard.progress.or_else(|| heard.implied.filter(|_| enters)) {
+            let least = state.bar.filter(|_| ends).unwrap_or(0);
+            state.bar = Some(shown.max(least));
         }
         if heard.meaning == Meaning::Done {
             state.claimed_at = state.claimed_at.or(Some(now));
@@ -60,7 +66,7 @@ pub(super) fn on_signals(state: &mut State, now: Timestamp, said: &[Heard]) -> O
     let observation = Observation::State {
         phase: state.phase.clone().unwrap_or_default(),
         progress: state.progress,
-        iteration: state.iteration,
+        iteration: state.own_iteration.unwrap_or(state.iteration),
         fingerprint: state.tree.fingerprint.clone(),
     };
     let change = state.monitor.observe(now, &observation);
@@ -118,7 +124,9 @@ pub(super) fn on_usage(state: &mut State, usage: Usage) -> Outcome {
         return stop(state, Some(Ending::OverBudget), decision);
     }
     let cost = state.cost();
-    let near = |used: u64, most: Option<u64>| most.is_some_and(|most| used >= most / 3 * 2);
+    let near = |used: u64, most: Option<u64>| {
+        most.is_some_and(|most| used.saturating_mul(3) >= most.saturating_mul(2))
+    };
     let soon = near(cost.tokens, state.config.max_tokens)
         || near(cost.micro_dollars, state.config.max_micro_dollars);
     if soon && !std::mem::replace(&mut state.warned_of_budget, true) {
@@ -239,6 +247,8 @@ fn worried(state: &mut State, now: Timestamp, change: &Change, outcome: &mut Out
     let because = change.because.clone();
     let level = change.to.as_str();
     let working = state.status == Status::Working;
+    // One that is suspended for this very reason and still repeats itself goes on to the end.
+    let suspended = state.status == Status::Paused { stagnated: true };
     let decision =
         state.decision(&format!("stagnation/{level}"), summary(change)).because(&*because);
     match change.to {
@@ -252,11 +262,11 @@ fn worried(state: &mut State, now: Timestamp, change: &Change, outcome: &mut Out
             outcome.effects.push(Effect::Suspend);
             outcome.effects.push(Effect::Notice { notice: Notice::StagnationPause, text: because });
             state.status = Status::Paused { stagnated: true };
-            // From here on the human is waited for.
-            state.wait(now);
+            // From here on the human is waited for. That is no excuse for what led here.
+            state.rest(now);
             outcome.decision = Some(decision.next("`aldis resume` or `aldis abort`"));
         }
-        Level::Abort if working => {
+        Level::Abort if working || suspended => {
             let stopped =
                 stop(state, Some(Ending::Stagnated), decision.next("it has a moment to stop"));
             outcome.effects.extend(stopped.effects);
@@ -268,14 +278,23 @@ fn worried(state: &mut State, now: Timestamp, change: &Change, outcome: &mut Out
     }
 }
 
-/// What the level means between two iterations; `None` to go on.
-pub(super) fn between(state: &mut State, change: Option<&Change>) -> Option<Outcome> {
+/// What the level means between two iterations; `None` to go on. Whoever wants to know is told.
+pub(super) fn between(
+    state: &mut State,
+    change: Option<&Change>,
+    told: &mut Vec<Effect>,
+) -> Option<Outcome> {
     match state.monitor.level() {
         Level::None => None,
         // The next prompt tells the agent; a pause without an agent would have nobody to suspend.
-        Level::Warn | Level::Pause => {
-            if change.is_some() {
+        level @ (Level::Warn | Level::Pause) => {
+            if let Some(change) = change {
                 nudge(state);
+                let notice = match level {
+                    Level::Pause => Notice::StagnationPause,
+                    _ => Notice::StagnationWarn,
+                };
+                told.push(Effect::Notice { notice, text: change.because.clone() });
             }
             None
         }

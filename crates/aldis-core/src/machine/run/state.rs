@@ -4,63 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::config::Config;
 use super::event::{Effect, Event, Exit, Heard, Tree, Usage};
-use super::{decide, listen};
+use super::{decide, listen, opening};
 use crate::machine::Decision;
 use crate::machine::stagnation::{self, Monitor};
 use crate::time::Timestamp;
-
-/// The limits of a run. Every one is finite.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Config {
-    /// Iterations.
-    pub max_iterations: u32,
-    /// Seconds per iteration.
-    pub iteration_timeout: u64,
-    /// Seconds in all, waiting not counted.
-    pub timeout: u64,
-    /// Tokens; `None` for no limit but the others.
-    pub max_tokens: Option<u64>,
-    /// Millionths of a dollar.
-    pub max_micro_dollars: Option<u64>,
-    /// Whether a claim is checked.
-    pub verify: bool,
-    /// Whether done needs a commit since the start.
-    pub require_commit: bool,
-    /// Whether done needs a clean work tree.
-    pub require_clean: bool,
-    /// Whether a question ends the run instead of waiting.
-    pub no_wait: bool,
-    /// How many seconds to wait for a service that does not say when it will work again.
-    pub limit_wait: u64,
-    /// How often in a row a limit is waited for.
-    pub max_limit_waits: u32,
-    /// How often a merge may be claimed to be resolved in vain before a human is asked.
-    pub max_attempts: u32,
-    /// What is watched.
-    pub stagnation: stagnation::Config,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            max_iterations: 50,
-            iteration_timeout: 30 * 60,
-            timeout: 24 * 60 * 60,
-            max_tokens: None,
-            max_micro_dollars: None,
-            verify: false,
-            require_commit: false,
-            require_clean: false,
-            no_wait: false,
-            limit_wait: 15 * 60,
-            max_limit_waits: 40,
-            max_attempts: 3,
-            stagnation: stagnation::Config::supervised(),
-        }
-    }
-}
 
 /// How a run begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -237,6 +186,12 @@ pub struct State {
     pub phase: Option<String>,
     /// The percentage the agent says.
     pub progress: Option<u8>,
+    /// The percentage to show: what the agent says, or how far its phase usually is.
+    #[serde(default)]
+    pub bar: Option<u8>,
+    /// The agent's own count of iterations, where it says one.
+    #[serde(default)]
+    pub own_iteration: Option<u32>,
     /// What was said in this iteration, the last word of each meaning.
     pub said: Vec<Heard>,
     /// When the work was claimed to be done in this iteration.
@@ -270,8 +225,14 @@ pub struct State {
     pub agent: Option<String>,
     /// How the last process ended.
     pub last_exit: Option<Exit>,
+    /// Whether the run ended within its iteration, which is then not over.
+    #[serde(default)]
+    pub cut_off: bool,
     /// The commit at the start.
     pub base: Option<String>,
+    /// Whether that was looked for: there may have been none.
+    #[serde(default)]
+    pub based: bool,
     /// How the work tree stood last.
     pub tree: Tree,
     /// Whether the work moves.
@@ -313,6 +274,8 @@ impl State {
             waiting_since: None,
             phase: None,
             progress: None,
+            bar: None,
+            own_iteration: None,
             said: Vec::new(),
             claimed_at: None,
             feedback: Vec::new(),
@@ -328,7 +291,9 @@ impl State {
             warned_of_budget: false,
             agent: None,
             last_exit: None,
+            cut_off: false,
             base: None,
+            based: false,
             tree: Tree::default(),
         }
     }
@@ -339,14 +304,14 @@ impl State {
         let now = before.map_or(now, |before| before.max(now));
         self.seen_at = Some(now);
         match event {
-            Event::Reopen { config } => decide::reopen(self, now, config),
+            Event::Reopen { config } => opening::reopen(self, now, config),
             // An answer may come when nobody waits for it any more: the next start has it.
             Event::Answer { id, text } if self.ending().is_some() => {
                 listen::on_late_answer(self, id, text)
             }
             _ if self.ending().is_some() => Outcome::nothing(),
-            Event::Begin => decide::begin(self, now),
-            Event::Recovered => decide::recovered(self, now, before),
+            Event::Begin => opening::begin(self, now),
+            Event::Recovered => opening::recovered(self, now, before),
             Event::Launched { agent } => listen::on_launch(self, agent),
             Event::Heard { said } => listen::on_signals(self, now, said),
             Event::Missed { hint } => listen::on_near_miss(self, hint),
@@ -374,6 +339,11 @@ impl State {
         }
     }
 
+    /// Returns the limit of these that a run that ended would reach at once if it went on with them.
+    pub fn reached(&self, config: &Config) -> Option<Ending> {
+        opening::reached(self, config)
+    }
+
     /// Returns what the run has cost.
     pub fn cost(&self) -> Usage {
         Usage {
@@ -393,8 +363,13 @@ impl State {
         matches!(self.status, Status::Working | Status::Ending { .. } | Status::Paused { .. })
     }
 
-    pub(super) fn wait(&mut self, now: Timestamp) {
+    /// Lets the run's clocks rest.
+    pub(super) fn rest(&mut self, now: Timestamp) {
         self.waiting_since = self.waiting_since.or(Some(now));
+    }
+
+    pub(super) fn wait(&mut self, now: Timestamp) {
+        self.rest(now);
         self.monitor.observe(now, &stagnation::Observation::Waiting);
     }
 

@@ -331,6 +331,25 @@ fn failure_and_contradiction() {
     }
 }
 
+/// The bar shows what the agent says, else how far its phase usually is.
+#[test]
+fn a_phase_implies_how_far_the_work_is() {
+    let mut state = begun(|_| {});
+    for (body, progress, bar) in [
+        (r#""type":"phase","phase":"INIT""#, None, Some(10)),
+        (r#""type":"phase","phase":"verification""#, None, Some(80)),
+        (r#""type":"status","phase":"VERIFY","progress":60"#, Some(60), Some(60)),
+        (r#""type":"status","phase":"VERIFY""#, Some(60), Some(60)),
+        (r#""type":"phase","phase":"POLISH""#, Some(60), Some(50)),
+        (r#""type":"phase","phase":"COMPLETE""#, Some(60), Some(95)),
+        (r#""type":"exit","phase":"IMPL","success":true"#, Some(60), Some(95)),
+    ] {
+        let text = format!("```pilot-signal\n{{\"v\":2,{body}}}\n```");
+        state.on_event(at(1), &Event::Heard { said: said("pilot", &text) });
+        assert_eq!((state.progress, state.bar), (progress, bar), "{body}");
+    }
+}
+
 #[test]
 fn progress_never_goes_backwards_on_exit() {
     let mut state = begun(|_| {});
@@ -340,6 +359,8 @@ fn progress_never_goes_backwards_on_exit() {
         progress: Some(progress),
         text: None,
         phase: None,
+        implied: None,
+        iteration: None,
         no_op: false,
         message: 0,
         quote: String::new(),
@@ -376,8 +397,40 @@ fn runs_that_were_cut_off_are_opened_again() {
     iteration(&mut state, 1, "<chorus>NEEDS_HUMAN: keep?</chorus>", None);
     state.on_event(at(2), &Event::Answer { id: "q1".into(), text: "Drop it.".into() });
     let outcome = state.on_event(at(3), &Event::Reopen { config: Box::default() });
-    let Some(Effect::Start { prompt, .. }) = outcome.effects.last() else { panic!("{outcome:?}") };
+    let Some(Effect::Start { iteration, prompt }) = outcome.effects.last() else {
+        panic!("{outcome:?}")
+    };
     assert!(prompt.contains("> Drop it."), "{prompt}");
+    assert_eq!(*iteration, 1, "a question does not use an iteration up");
+}
+
+/// Which iteration a run goes on with, and which limits it would reach at once.
+#[test]
+fn a_run_that_was_cut_off_repeats_its_iteration() {
+    let crashed = || vec![Event::Exited(Exit { code: Some(1), signal: None })];
+    let aborted = || vec![Event::Abort { by: "x".to_owned() }, clean()];
+    let spent = || vec![Event::Spent(Usage { tokens: 100, micro_dollars: 0 }), clean()];
+    let blocked = Event::Heard { said: said("chorus", "<chorus>BLOCKED: x</chorus>") };
+    for (name, events, ending, next, reached) in [
+        ("crashed", crashed(), Ending::Crashed, 1, None),
+        ("aborted", aborted(), Ending::Aborted, 1, None),
+        ("over budget", spent(), Ending::OverBudget, 1, Some(Ending::OverBudget)),
+        ("blocked", vec![blocked, clean()], Ending::Blocked, 2, Some(Ending::IterationsUsedUp)),
+        ("used up", vec![clean()], Ending::IterationsUsedUp, 2, Some(Ending::IterationsUsedUp)),
+    ] {
+        let limits =
+            |config: &mut Config| (config.max_iterations, config.max_tokens) = (1, Some(100));
+        let mut state = begun(limits);
+        for (second, event) in (1..).zip(events) {
+            state.on_event(at(second), &event);
+        }
+        assert_eq!(state.ending(), Some(ending), "{name}");
+        assert_eq!(state.reached(&state.config), reached, "{name}");
+        let config = Config { max_iterations: 5, max_tokens: Some(500), ..Config::default() };
+        assert_eq!(state.reached(&config), None, "{name}");
+        state.on_event(at(10), &Event::Reopen { config: Box::new(config) });
+        assert_eq!((state.iteration, &state.status), (next, &Status::Working), "{name}");
+    }
 }
 
 #[test]

@@ -90,7 +90,7 @@ static LIMIT_LINE: LazyLock<RegexSet> = LazyLock::new(|| {
         r"You['’]ve hit your (?:[\w-]+ ){0,3}limit(?: [·∙•-] resets .{1,60})?\.?",
         r"You['’]re out of extra usage [·∙•-] resets .{1,60}",
         // Codex.
-        r"(?:ERROR: |■ )?You['’]ve hit your usage limit\..{0,400}\btry again (?:later|(?:at|in) .{1,50})\.?",
+        r"(?:ERROR: |■ )?You['’]ve hit your usage limit\..{0,400}\b[Tt]ry again (?:later|(?:at|in) .{1,50})\.?",
         r"(?:ERROR: |■ )?exceeded retry limit, last status: (?:429|529)\b.{0,100}",
     ])
 });
@@ -180,6 +180,7 @@ mod tests {
             "You're out of extra usage · resets 8pm (Europe/Berlin)",
             "ERROR: You've hit your usage limit. Visit https://chatgpt.com/codex/settings/usage to \
              purchase more credits or try again at 3:28 PM.",
+            "You've hit your usage limit. Try again at 3:28 PM.",
             "exceeded retry limit, last status: 429 Too Many Requests, request id: x",
             "[API Error: You have exhausted your capacity on this model.]",
             r#"API Error: 529 {"type":"error","error":{"type":"overloaded_error"}}"#,

@@ -101,6 +101,8 @@ impl Agent {
             text: None,
             progress,
             phase: None,
+            implied: None,
+            iteration: None,
             no_op: false,
             message: self.messages,
             quote: String::new(),

@@ -59,7 +59,9 @@ impl Channels {
         let part = |name: &str| members.get(name).cloned();
         let text = part("state").ok_or("it has no `state`")?.to_string();
         let config = part("config").map(serde_json::from_value).transpose();
-        let config = config.map_err(|error| format!("`config`: {error}"))?.unwrap_or_default();
+        let config: Config =
+            config.map_err(|error| format!("`config`: {error}"))?.unwrap_or_default();
+        config.check().map_err(|error| format!("`config`: {error}"))?;
         let personas = part("personas").map(serde_json::from_value).transpose();
         let personas =
             personas.map_err(|error| format!("`personas`: {error}"))?.unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE};
 use axum::response::{IntoResponse, Response};
@@ -10,6 +10,7 @@ use axum::routing::get;
 use serde::Deserialize;
 
 use super::Route;
+use super::request::Asked;
 use crate::serve::app::App;
 use crate::serve::assets;
 use crate::serve::error::ApiError;
@@ -61,7 +62,7 @@ struct LogIn {
 
 async fn log_in(
     State(app): State<Arc<App>>,
-    Query(LogIn { code }): Query<LogIn>,
+    Asked(LogIn { code }): Asked<LogIn>,
 ) -> Result<Response, ApiError> {
     let Some(cookie) = app.access.log_in(&code) else {
         let message =

@@ -1,8 +1,9 @@
 //! What a request brings along, checked.
 
 use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Path, Request};
-use axum::http::header::CONTENT_TYPE;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
@@ -10,6 +11,7 @@ use serde_json::Value;
 
 use aldis_store::RunId;
 
+use super::BODY_MAX;
 use crate::keeper::SOURCE_MAX;
 use crate::machines::Members;
 use crate::serve::error::ApiError;
@@ -30,8 +32,16 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
             let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
             return Err(ApiError::new(status, "unsupported_media_type", message));
         }
+        let too_long = "the body is longer than a mebibyte";
+        if announced(request.headers()) > BODY_MAX {
+            return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "bad_body", too_long));
+        }
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
-            ApiError::new(rejection.status(), "bad_body", rejection.body_text())
+            let words = match rejection.status() {
+                StatusCode::PAYLOAD_TOO_LARGE => too_long.to_owned(),
+                _ => rejection.body_text(),
+            };
+            ApiError::new(rejection.status(), "bad_body", words)
         })?;
         if depth(&bytes) > DEPTH_MAX {
             return Err(ApiError::bad(format!("the body nests deeper than {DEPTH_MAX}")));
@@ -39,6 +49,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
         let value = serde_json::from_slice(&bytes);
         value.map(Self).map_err(|error| ApiError::bad(format!("the body: {error}")))
     }
+}
+
+/// How long the body is going to be, where that is said.
+fn announced(headers: &HeaderMap) -> usize {
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    length.and_then(|length| length.parse().ok()).unwrap_or(0)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -83,6 +99,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Source {
         }
         // Apart from the sources of hooks.
         Ok(Self(Some(format!("api:{key}"))))
+    }
+}
+
+/// The parameters of the address.
+pub(super) struct Asked<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let query = Query::<T>::from_request_parts(parts, state).await;
+        let bad = |wrong: QueryRejection| ApiError::bad(format!("the address: {wrong}"));
+        Ok(Self(query.map_err(bad)?.0))
     }
 }
 

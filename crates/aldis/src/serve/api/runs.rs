@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use aldis_store::{DecisionFilter, RunFilter, RunId};
 use axum::Json;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::{CONTENT_TYPE, HeaderMap};
+use axum::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Route;
-use super::request::{Named, Sent, Source};
+use super::request::{Asked, Named, Sent, Source};
 use crate::keeper::{Answer, Keeper, KeeperError};
 use crate::known::Known;
 use crate::machines::{Members, Wish, shown};
@@ -45,7 +45,7 @@ pub(super) const ROUTES: &[Route] = &[
         path: "/v1/runs",
         summary: "Begin a run of a machine",
         body: &[
-            ("machine", "`phases`, `run` or `turns`"),
+            ("machine", "`delivery`, `phases`, `run` or `turns`"),
             ("id?", "its name"),
             ("start", "how it begins, as the machine wants it"),
         ],
@@ -177,7 +177,7 @@ struct ListQuery {
     limit: Option<usize>,
 }
 
-async fn list(State(app): Shared, Query(query): Query<ListQuery>) -> Result<Json<Value>, ApiError> {
+async fn list(State(app): Shared, Asked(query): Asked<ListQuery>) -> Result<Json<Value>, ApiError> {
     let limit = query.limit.unwrap_or(LIST_USUAL).min(LIST_MAX);
     let filter =
         RunFilter { active: query.active, machine: query.machine, limit, ..RunFilter::default() };
@@ -253,14 +253,14 @@ struct Page {
 async fn why(
     State(app): Shared,
     Named(id): Named,
-    Query(page): Query<Page>,
+    Asked(page): Asked<Page>,
 ) -> Result<Json<Value>, ApiError> {
     let limit = page.limit.unwrap_or(1).min(LIST_MAX);
     let filter = DecisionFilter { run: Some(id.clone()), before: page.before, limit };
     read_decisions(&app, filter, Some(id)).await
 }
 
-async fn decisions(State(app): Shared, Query(page): Query<Page>) -> Result<Json<Value>, ApiError> {
+async fn decisions(State(app): Shared, Asked(page): Asked<Page>) -> Result<Json<Value>, ApiError> {
     let limit = page.limit.unwrap_or(LIST_USUAL).min(LIST_MAX);
     let filter = DecisionFilter { run: None, before: page.before, limit };
     read_decisions(&app, filter, None).await
@@ -284,7 +284,7 @@ async fn read_decisions(
 async fn journal(
     State(app): Shared,
     Named(id): Named,
-    Query(page): Query<Page>,
+    Asked(page): Asked<Page>,
 ) -> Result<Json<Value>, ApiError> {
     let limit = page.limit.unwrap_or(LIST_USUAL).min(LIST_MAX);
     let after = page.after.unwrap_or(0);
@@ -379,14 +379,17 @@ struct Follow {
 
 async fn follow(
     State(app): Shared,
-    Query(query): Query<Follow>,
+    Asked(query): Asked<Follow>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let run = query.run.or(query.channel).map(RunId::new).transpose();
     let run = run.map_err(|error| ApiError::not_found(error.to_string()))?;
-    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let last = last.map(str::parse::<u64>).transpose();
-    let last = last.map_err(|_| ApiError::bad("`Last-Event-ID` is a number"))?;
+    let digits = |id: &HeaderValue| {
+        let id = id.to_str().ok().filter(|id| id.bytes().all(|byte| byte.is_ascii_digit()));
+        id.and_then(|id| id.parse::<u64>().ok())
+            .ok_or_else(|| ApiError::bad("`Last-Event-ID` is a number"))
+    };
+    let last = headers.get("last-event-id").map(digits).transpose()?;
     let body = events::open(&app, run, last.or(query.after)).await?;
     Ok(([(CONTENT_TYPE, "text/event-stream")], body).into_response())
 }

@@ -50,6 +50,51 @@ async fn host_origin_and_token_are_compared_exactly() {
 }
 
 #[tokio::test]
+async fn a_host_in_the_first_line_is_one_too() {
+    let bench = Bench::new();
+    for (uri, want) in [
+        ("http://127.0.0.1:7373/v1/runs", 200),
+        ("http://evil.example/v1/runs", 403),
+        ("http://127.0.0.1:7373@evil.example/v1/runs", 403),
+    ] {
+        assert_eq!(bench.get(uri).await.status.as_u16(), want, "{uri}");
+    }
+}
+
+/// Whatever is wrong, the answer says so in the form that is described.
+#[tokio::test]
+async fn every_refusal_is_an_error_in_json() {
+    let bench = Bench::new();
+    for (method, path, headers, want) in [
+        ("GET", "/v1/events?after=x", vec![], 400),
+        ("GET", "/v1/runs?limit=-1", vec![], 400),
+        ("GET", "/api/runs?nothing=1", vec![], 400),
+        ("GET", "/v1/runs/r1/abort", vec![], 405),
+        ("PUT", "/v1/runs", vec![], 405),
+        ("GET", "/v1/nowhere", vec![], 404),
+        ("GET", "/v1/runs/r1", vec![], 404),
+        ("GET", "/v1/events", vec![("last-event-id", &b"+1"[..])], 400),
+        ("GET", "/v1/events", vec![("last-event-id", b"")], 400),
+        ("GET", "/v1/events", vec![("last-event-id", b"1.5")], 400),
+        ("GET", "/api/events", vec![("last-event-id", b"\xff")], 400),
+        (
+            "POST",
+            "/v1/scan",
+            vec![("content-type", b"application/json"), ("content-length", b"99999999")],
+            413,
+        ),
+    ] {
+        let mut request = request(method, path);
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let got = bench.raw(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(got.status.as_u16(), want, "{method} {path}: {}", got.text);
+        assert!(got.json()["error"]["code"].is_string(), "{method} {path}: {}", got.text);
+    }
+}
+
+#[tokio::test]
 async fn only_health_needs_no_token() {
     let bench = Bench::new();
     for (path, want) in [

@@ -94,3 +94,35 @@ async fn every_change_is_made_once_for_its_key() {
     }
     assert!(checked >= 13, "{checked}");
 }
+
+/// A run whose agent a process supervises is only told; the process does what is wanted.
+#[tokio::test]
+async fn a_run_with_a_process_of_its_own_is_told_once_for_a_key() {
+    use aldis_core::machine::run::{Config, Event, Start, State};
+    let bench = Bench::new();
+    let (store, now) = (bench.app.keeper.store(), bench.app.now());
+    let start = Start {
+        task: "t".to_owned(),
+        dialect: "chorus".to_owned(),
+        instructions: String::new(),
+        launch: String::new(),
+        config: Config::default(),
+    };
+    let state = State::start(now, start.clone());
+    let mut open = crate::journal::Open::create(store, now, "/project", &start, state).unwrap();
+    open.advance(store, now, Event::Begin).unwrap();
+    let path = |wish: &str| format!("/v1/runs/{}/{wish}", open.id);
+    let run = format!("/v1/runs/{}", open.id);
+    let status = async || bench.get(&run).await.json()["status"].clone();
+    for (key, wish, repeated, wanted) in [
+        ("a", "pause", false, "paused"),
+        ("a", "pause", true, "paused"),
+        ("b", "resume", false, "working"),
+        ("a", "pause", true, "working"),
+        ("c", "pause", false, "paused"),
+    ] {
+        let got = bench.post_once(key, &path(wish), json!({})).await.json();
+        assert_eq!(got["repeated"], repeated, "{key} {wish}: {got}");
+        assert_eq!(status().await, wanted, "{key} {wish}");
+    }
+}

@@ -80,6 +80,78 @@ async fn a_supervised_run_asks_and_is_answered() {
 }
 
 #[tokio::test]
+async fn a_supervised_run_is_driven_as_by_the_filter() {
+    let bench = Bench::new();
+    let start = json!({ "machine": "run", "id": "r1", "start": { "task": "t" } });
+    assert_eq!(bench.post("/v1/runs", start).await.status.as_u16(), 201);
+    for event in [
+        json!({ "event": "begin" }),
+        json!({ "event": "heard", "text": "All of it. <chorus>COMPLETE</chorus>" }),
+        json!({ "event": "exited", "code": 0, "signal": null }),
+        json!({ "event": "looked" }),
+    ] {
+        let got = bench.post("/v1/runs/r1/events", event).await;
+        assert_eq!(got.status.as_u16(), 200, "{}", got.text);
+    }
+    assert_eq!(bench.get("/v1/runs/r1").await.json()["exit_reason"], "done");
+    let endless = json!({ "task": "t", "config": { "max_iterations": 0 } });
+    let got = bench.post("/v1/runs", json!({ "machine": "run", "start": endless })).await;
+    assert_eq!(got.status.as_u16(), 400, "{}", got.text);
+    assert!(got.text.contains("max_iterations"), "{}", got.text);
+}
+
+#[tokio::test]
+async fn a_delivery_is_driven_from_outside() {
+    let bench = Bench::new();
+    let plan = json!({ "title": "Export", "tasks": [{ "id": "csv", "acceptance": ["it works"] }] });
+    let begin = json!({ "machine": "delivery", "id": "d1", "start": { "plan": plan } });
+    let got = bench.post_once("open", "/v1/runs", begin.clone()).await;
+    assert_eq!(got.status.as_u16(), 201, "{}", got.text);
+    let got = bench.post_once("open", "/v1/runs", begin).await;
+    assert_eq!((got.status.as_u16(), &got.json()["repeated"]), (200, &json!(true)));
+    let events = "/v1/runs/d1/events";
+    let mut got = bench.post(events, json!({ "event": "begin" })).await.json();
+    for (role, words) in [
+        ("developer", "READY_FOR_REVIEW: csv"),
+        ("critic", "REVIEW_PASSED: csv"),
+        ("auditor", "AUDIT_PASSED: csv"),
+    ] {
+        let dispatch = &got["effects"][0];
+        assert_eq!((&dispatch["effect"], &dispatch["role"]), (&json!("dispatch"), &json!(role)));
+        let said = json!({ "event": "finished", "agent": dispatch["agent"], "text": words });
+        got = bench.post_once(role, events, said.clone()).await.json();
+        let again = bench.post_once(role, events, said).await.json();
+        assert_eq!((&again["repeated"], &again["effects"]), (&json!(true), &got["effects"]));
+    }
+    assert_eq!(bench.get("/v1/runs/d1").await.json()["exit_reason"], "complete");
+    assert_eq!(bench.get("/v1/runs/d1/tasks").await.json()["tasks"][0]["status"], "complete");
+}
+
+#[tokio::test]
+async fn a_served_delivery_asks_waits_and_is_answered() {
+    let bench = Bench::new();
+    let plan = json!({ "tasks": [{ "id": "csv", "acceptance": ["it works"] }] });
+    let start = json!({ "plan": plan, "config": { "checkpoint_every": 60 } });
+    bench.post("/v1/runs", json!({ "machine": "delivery", "id": "d1", "start": start })).await;
+    let events = "/v1/runs/d1/events";
+    bench.post(events, json!({ "event": "begin" })).await;
+    // Its alarm asks for a sign of life.
+    let due = bench.app.now().after(std::time::Duration::from_secs(61));
+    assert_eq!(bench.app.ring(due, false).await.unwrap(), 1);
+    let why = bench.get("/v1/runs/d1/why").await.json();
+    assert_eq!(why["decisions"][0]["rule"], "delivery/checkpoint", "{why}");
+    let asks = "SEEKING_DIVINE_CLARIFICATION\nTask: csv\nQuestion: keep or drop?";
+    bench.post(events, json!({ "event": "finished", "agent": 1, "text": asks })).await;
+    let question = bench.get("/v1/questions").await.json()["questions"][0].clone();
+    assert_eq!(question["text"], "keep or drop?");
+    let answer = json!({ "id": question["id"], "text": "drop" });
+    let got = bench.post_once("a", "/v1/runs/d1/answer", answer).await.json();
+    assert_eq!(got["effects"][0]["effect"], "dispatch", "{got}");
+    let got = bench.post("/v1/runs/d1/abort", json!({})).await.json();
+    assert_eq!(got["run"]["exit_reason"], "aborted", "{got}");
+}
+
+#[tokio::test]
 async fn runs_are_listed_and_missing_ones_are_not_found() {
     let bench = Bench::new();
     for channel in ["a", "b"] {

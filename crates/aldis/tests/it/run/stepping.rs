@@ -110,7 +110,12 @@ fn a_journal_takes_the_same_steps() {
 fn mistakes_name_their_line() {
     let start = r#"{"at":"2026-03-02T10:00:00Z","event":"start","task":"x"}"#;
     for (input, words) in [
-        ("{}".to_owned(), "line 1: missing field"),
+        ("{}".to_owned(), "line 1: it has no `at`"),
+        (start.replace(r#""task":"x""#, r#""tusk":"x""#), "line 1: unknown field `tusk`"),
+        (
+            start.replace('}', r#","config":{"max_iterations":0}}"#),
+            "line 1: `config`: `max_iterations` is 0",
+        ),
         (format!("{start}\n{{}}"), "line 2: it has no `at`"),
         (format!("{start}\n\n{{\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"sing\"}}"), "line 3"),
     ] {

@@ -5,7 +5,7 @@
 //! criteria, `Needs:`, `Priority:` and `Files:` lines say so, anything else describes it. A ticked
 //! task is complete.
 
-use super::{Draft, Plan, Priority, Problem, TaskSpec};
+use super::{Draft, Plan, Problem, TaskSpec};
 
 pub(super) fn read(text: &str) -> (Draft, Vec<Problem>) {
     let mut reading = Reading::default();
@@ -82,11 +82,9 @@ fn detail(task: &mut TaskSpec, text: &str) -> Option<String> {
     match &*bare(key).to_ascii_lowercase() {
         "needs" | "depends on" => task.needs.extend(list(value)),
         "files" => task.files.extend(list(value)),
-        "priority" => match &*bare(value).to_ascii_lowercase() {
-            "high" => task.priority = Priority::High,
-            "medium" => task.priority = Priority::Medium,
-            "low" => task.priority = Priority::Low,
-            other => return Some(format!("`{other}` is no priority; use high, medium or low")),
+        "priority" => match bare(value).parse() {
+            Ok(priority) => task.priority = priority,
+            Err(wrong) => return Some(wrong),
         },
         _ => {
             if !task.description.is_empty() {

@@ -35,7 +35,11 @@ fn toml(text: &str) -> Result<Plan, (usize, String)> {
 fn yaml(text: &str) -> Result<Plan, (usize, String)> {
     serde_saphyr::from_str(text).map_err(|error| {
         let line = error.location().map_or(0, |place| place.line());
-        (usize::try_from(line).unwrap_or(0), error.without_snippet().to_string())
+        let what = error.without_snippet().to_string();
+        // What follows is for whoever calls the parser, and the place, which is shown before it.
+        let end = [", set ", " at line "].iter().filter_map(|rest| what.find(rest)).min();
+        let what = what.get(..end.unwrap_or(what.len())).unwrap_or(&what).to_owned();
+        (usize::try_from(line).unwrap_or(0), what)
     })
 }
 

@@ -42,6 +42,65 @@ fn of_two_ids_the_own_one_counts() {
 }
 
 #[test]
+fn an_approval_after_a_rejection_is_neither() {
+    use Role::*;
+    for (role, text, taken) in [
+        (Critic, "REVIEW_FAILED: task-1\n\nREVIEW_PASSED: task-1\n", None),
+        (
+            Critic,
+            "REVIEW_PASSED: task-1\n\nREVIEW_FAILED: task-1\n",
+            Some("delivery/review-failed"),
+        ),
+        (
+            Critic,
+            "REVIEW_FAILED: task-9\n\nREVIEW_PASSED: task-1\n",
+            Some("delivery/review-passed"),
+        ),
+        (Critic, "AUDIT_FAILED: task-1\n\nREVIEW_PASSED: task-1\n", Some("delivery/refused")),
+        (Auditor, "AUDIT_FAILED: task-1\n\nAUDIT_PASSED: task-1\n", None),
+        (Auditor, "AUDIT_PASSED: task-1\n\nAUDIT_FAILED: task-1\n", Some("delivery/audit-failed")),
+        (
+            Auditor,
+            "AUDIT_FAILED: task-1\n\nAUDIT_PASSED: task-1\n\nAUDIT_FAILED: task-1\n",
+            Some("delivery/audit-failed"),
+        ),
+        (
+            Auditor,
+            "AUDIT_FAILED: task-1\n\nAUDIT_PASSED: task-1\n\nAUDIT_BLOCKED: task-1\n",
+            Some("delivery/remediation"),
+        ),
+    ] {
+        let mut scene = Scene::with(role, |_| {});
+        let (before, counters) = (scene.status(), scene.state.tasks[0].counters);
+        scene.says(text);
+        if let Some(rule) = taken {
+            assert_eq!(scene.rules()[0], rule, "{text}");
+            continue;
+        }
+        assert_eq!(scene.status(), before, "{text}");
+        let now = scene.state.tasks[0].counters;
+        let failures = |counters: Counters| (counters.review_failures, counters.audit_failures);
+        assert_eq!(failures(now), failures(counters), "{text}");
+        let noted = &scene.outcome.decisions[0].decision;
+        assert_eq!(noted.evidence[0].reason.as_deref(), Some("contradictory"), "{text}");
+        let started = scene.started();
+        assert_eq!(started.role, role, "{text}");
+        assert!(started.prompt.contains("say which of the two it is"), "{}", started.prompt);
+    }
+    // Nor is a repair judged by both verdicts at once, or by one that is none.
+    for text in [
+        "HEALTH_AUDIT: UNHEALTHY\n\nHEALTH_AUDIT: HEALTHY\n",
+        "HEALTH_AUDIT: healthy\n",
+        "HEALTH_AUDIT: MOSTLY\n",
+    ] {
+        let mut scene = Scene::with(HealthAuditor, |_| {});
+        scene.says(text);
+        assert_eq!(scene.started().role, Remediation, "{text}");
+        assert_eq!(scene.state.run.remediation.as_ref().unwrap().attempts, 2, "{text}");
+    }
+}
+
+#[test]
 fn late_words_change_nothing_and_are_recorded() {
     let mut scene = Scene::with(Role::Critic, |_| {});
     let late = scene.only_agent().0;

@@ -139,10 +139,12 @@ fn the_other_formats_name_lines_too() {
         ["line 2: `a` needs `b`, which is no task of the plan"]
     );
     let json = "{\"tasks\": [\n {\"id\": \"a\", \"priority\": \"urgent\"}\n]}";
-    let expected = "line 2: unknown variant `urgent`, expected one of `high`, `medium`, `low`";
+    let expected = "line 2: `urgent` is no priority; use high, medium or low";
     assert_eq!(problems(Format::Json, json), [expected]);
     let yaml = problems(Format::Yaml, "tasks:\n  - id: a\n    wrong: 1\n");
     assert!(yaml[0].starts_with("line 3: ") && yaml[0].contains("wrong"), "{yaml:?}");
+    let yaml = problems(Format::Yaml, "tasks:\n  - id: a\n    id: b\n");
+    assert_eq!(yaml, ["line 3: duplicate mapping key: id"]);
     let markdown = "- [ ] a: A\n  - [ ] x\n  - Priority: urgent\n  - Needs: b\n";
     let expected = [
         "line 1: `a` needs `b`, which is no task of the plan",
@@ -199,5 +201,34 @@ fn formats_are_known_by_their_names() {
         ("plan.txt", None),
     ] {
         assert_eq!(Format::of_name(name), format, "{name}");
+    }
+}
+
+#[test]
+fn priorities_are_words_or_numbers() {
+    for (written, wanted) in [
+        ("\"high\"", Priority::High),
+        ("\"HIGH\"", Priority::High),
+        ("1", Priority::High),
+        ("\"Medium\"", Priority::Medium),
+        ("2", Priority::Medium),
+        ("\"low\"", Priority::Low),
+        ("3", Priority::Low),
+        ("7", Priority::Low),
+    ] {
+        let toml = format!("[[tasks]]\nid = \"a\"\npriority = {written}\n");
+        let yaml = format!("tasks:\n  - id: a\n    priority: {written}\n");
+        let json = format!("{{\"tasks\":[{{\"id\":\"a\",\"priority\":{written}}}]}}");
+        let markdown = format!("- [ ] a: A\n  - Priority: {}\n", written.trim_matches('"'));
+        for (format, text) in [
+            (Format::Toml, toml),
+            (Format::Yaml, yaml),
+            (Format::Json, json),
+            (Format::Markdown, markdown),
+        ] {
+            let read = Plan::read(format, &text);
+            let plan = read.plan.unwrap_or_else(|| panic!("{text}: {:?}", read.problems));
+            assert_eq!(plan.tasks[0].priority, wanted, "{text}");
+        }
     }
 }

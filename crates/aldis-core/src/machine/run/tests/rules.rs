@@ -46,7 +46,9 @@ fn the_latest_exit_counts_unless_one_message_says_both() {
 
 #[test]
 fn no_number_of_reports_hides_what_matters() {
-    let chatter = |count: usize| vec!["<chorus>PROGRESS: 1</chorus>".to_owned(); count];
+    // Up and down: the same over and over again would be stagnation.
+    let report = |number: usize| format!("<chorus>PROGRESS: {}</chorus>", number % 2);
+    let chatter = |count: usize| (0..count).map(report).collect::<Vec<_>>();
     let done = vec!["<chorus>COMPLETE</chorus>".to_owned()];
     let blocked = vec!["<chorus>BLOCKED: no key</chorus>".to_owned()];
     for count in [0, 62, 63, 64, 65, 500] {
@@ -247,6 +249,62 @@ fn a_level_reached_while_the_agent_stops_ends_the_run() {
     assert_eq!(state.monitor.level(), stagnation::Level::Abort);
     exits(&mut state, 20);
     assert_eq!(state.ending(), Some(Ending::Stagnated));
+}
+
+#[test]
+fn the_first_commit_of_a_repository_is_a_commit() {
+    let looked = |head: Option<&str>| {
+        let fingerprint = Some(format!("{head:?}"));
+        Event::Looked(Tree { fingerprint, head: head.map(str::to_owned), ..Tree::default() })
+    };
+    for (name, before, after, done) in [
+        ("a commit in an empty repository", None, Some("a"), true),
+        ("an empty repository", None, None, false),
+        ("a commit", Some("a"), Some("b"), true),
+        ("no commit", Some("a"), Some("a"), false),
+    ] {
+        let mut state = begun(|config| config.require_commit = true);
+        state.on_event(at(0), &looked(before));
+        state.on_event(at(1), &looked(after));
+        hear(&mut state, 2, "chorus", "<chorus>COMPLETE</chorus>");
+        exits(&mut state, 3);
+        state.on_event(at(4), &looked(after));
+        assert_eq!(state.ending() == Some(Ending::Done), done, "{name}");
+    }
+}
+
+#[test]
+fn work_since_the_last_look_is_kept_too() {
+    let clean_tree = Tree { fingerprint: Some("clean".to_owned()), ..Tree::default() };
+    for (name, tree, keeps) in [("in git", clean_tree, true), ("elsewhere", Tree::default(), false)]
+    {
+        let mut state = begun(|_| {});
+        state.on_event(at(0), &Event::Looked(tree));
+        state.on_event(at(5), &Event::Abort { by: "x".to_owned() });
+        let outcome = state.on_event(at(6), &clean());
+        assert_eq!(outcome.effects.contains(&Effect::KeepWork), keeps, "{name}");
+    }
+}
+
+#[test]
+fn no_limit_is_0() {
+    assert_eq!(Config::default().check(), Ok(()));
+    let usual = serde_json::to_value(Config::default()).unwrap();
+    for key in [
+        "max_iterations",
+        "iteration_timeout",
+        "timeout",
+        "max_tokens",
+        "max_micro_dollars",
+        "limit_wait",
+        "max_limit_waits",
+        "max_attempts",
+    ] {
+        let mut changed = usual.clone();
+        changed[key] = 0.into();
+        let config: Config = serde_json::from_value(changed).unwrap();
+        assert_eq!(config.check(), Err(ConfigError { key }), "{key}");
+    }
 }
 
 fn heard(text: &str) -> Event {

@@ -2,7 +2,7 @@
 //! while they do not.
 
 use super::*;
-use Step::{Answers, At, Ends, Events, Iterates, Lost, Says, Ticks};
+use Step::{Answers, At, Counts, Ends, Events, Iterates, Lost, Says, Ticks};
 
 /// A moment of a scenario. Times are seconds since the start.
 enum Step {
@@ -10,6 +10,8 @@ enum Step {
     At(i64, Event),
     /// The agent says something.
     Says(i64, &'static str),
+    /// The agent reports the same state in this iteration of its own.
+    Counts(i64, i64),
     /// Events of one kind, every so many seconds, until then.
     Events(Event, i64, i64, i64),
     /// Nothing but time, second by second, until then.
@@ -29,6 +31,13 @@ fn play(state: &mut State, steps: Vec<Step>) {
         match step {
             At(now, event) => drop(state.on_event(at(now), &event)),
             Says(now, text) => drop(state.on_event(at(now), &heard(text))),
+            Counts(now, number) => {
+                let fence = "```";
+                let text = format!(
+                    "{fence}pilot-signal\n{{\"phase\":\"IMPL\",\"progress\":40,\"iteration\":{number}}}\n{fence}"
+                );
+                state.on_event(at(now), &Event::Heard { said: said("pilot", &text) });
+            }
             Events(event, every, from, until) => {
                 for now in (from..until).step_by(usize::try_from(every).unwrap()) {
                     state.on_event(at(now), &event);
@@ -104,9 +113,30 @@ fn stagnation() {
         ("identical states, three", vec![Says(1, P40), Says(2, P40), Says(3, P40)], "working warn"),
         ("identical states, five", (1..=5).map(|now| Says(now, P40)).collect(), "paused pause"),
         (
-            "identical states, seven, suspended at five",
+            "identical states, seven: what a suspended agent still said counts",
             (1..=7).map(|now| Says(now, P40)).collect(),
-            "paused pause",
+            "ending abort",
+        ),
+        (
+            "suspended for a day, then resumed: everything counts from there",
+            (1..=5)
+                .map(|now| Says(now, P40))
+                .chain([At(DAY, Event::Resume), Says(DAY + 1, P40), Says(DAY + 2, P40)])
+                .collect(),
+            "working none",
+        ),
+        (
+            "suspended, and the supervisor killed and continued a day later",
+            (1..=5)
+                .map(|now| Says(now, P40))
+                .chain([Lost(6, DAY), Ticks(DAY, DAY + 500)])
+                .collect(),
+            "working none",
+        ),
+        (
+            "an agent that counts its own iterations reports no identical states",
+            (1..=7).map(|now| Counts(now, now)).collect(),
+            "working none",
         ),
         (
             "progress that goes up and down",
@@ -261,6 +291,28 @@ fn a_pause_after_a_claim_takes_nothing_from_its_grace() {
     assert_eq!(state.status, Status::Working);
     play(&mut state, vec![At(DAY + 20, Event::Tick)]);
     assert_eq!(state.status, Status::Ending { with: None });
+}
+
+/// Levels that iterations without work reach are told like all others.
+#[test]
+fn alerts_between_iterations() {
+    let mut state = begun(|_| {});
+    let mut told = Vec::new();
+    for iteration in 1..=7 {
+        let outcome = state.on_event(at(iteration), &clean());
+        let because = outcome.decision.map(|decision| decision.because).unwrap_or_default();
+        for effect in outcome.effects {
+            if let Effect::Notice { notice, text } = effect
+                && notice != Notice::RunEnded
+            {
+                assert!(because.contains(&text), "{because}");
+                told.push((iteration, notice.as_str()));
+            }
+        }
+    }
+    let wanted = [(3, "stagnation_warn"), (5, "stagnation_pause"), (7, "stagnation_abort")];
+    assert_eq!(told, wanted);
+    assert_eq!(state.ending(), Some(Ending::Stagnated));
 }
 
 /// Each level is told once, to whom it concerns.

@@ -1,0 +1,51 @@
+//! A delivery, for programs that have agents of their own: how it begins, and what happens in it.
+
+use aldis_core::Rules;
+use aldis_core::machine::delivery::{Event, Problem, Said, Start, State};
+use serde_json::Value;
+
+use super::Members;
+
+/// Reads how a delivery begins, and checks it.
+pub(crate) fn begin(mut members: Members) -> Result<Start, String> {
+    let config = members.entry("config").or_insert_with(|| Members::new().into());
+    // Agents that are driven from outside can be asked something, unless it is said that they cannot.
+    if let Value::Object(config) = config {
+        config.entry("requests").or_insert(Value::Bool(true));
+    }
+    let start: Start =
+        serde_json::from_value(Value::Object(members)).map_err(|error| error.to_string())?;
+    let fatal = |problem: &Problem| problem.fatal.then(|| format!("{problem}; {}", problem.help));
+    if let Some(problem) = start.plan.check().iter().find_map(fatal) {
+        return Err(problem);
+    }
+    start.config.check().map_err(|error| error.to_string())?;
+    Ok(start)
+}
+
+/// Reads an event; an agent's message in `text` is scanned first.
+pub(crate) fn event(state: &State, mut members: Members) -> Result<Event, String> {
+    // The answer of a human is a text too, and is not scanned.
+    let answers = members.get("event").is_some_and(|event| event == "answer");
+    let text = if answers { None } else { members.remove("text") };
+    if let Some(text) = text {
+        let text = text.as_str().ok_or("`text` is not a text")?;
+        members.append(&mut scanned(state, text, &members)?);
+    }
+    let event =
+        serde_json::from_value(Value::Object(members)).map_err(|error| error.to_string())?;
+    if let Event::Reopen { config } = &event {
+        config.check().map_err(|error| error.to_string())?;
+    }
+    Ok(event)
+}
+
+/// What an agent said, as members of the event.
+fn scanned(state: &State, text: &str, members: &Members) -> Result<Members, String> {
+    let agent = members.get("agent").and_then(Value::as_u64).ok_or("`text` needs an `agent`")?;
+    let said = Said::read(Rules::builtin(), &state.expected_token(agent), text);
+    match serde_json::to_value(said) {
+        Ok(Value::Object(said)) => Ok(said),
+        _ => Err("`text` cannot be read".to_owned()),
+    }
+}

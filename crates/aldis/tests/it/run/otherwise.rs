@@ -1,0 +1,99 @@
+//! Runs that take another way than most: interrupted in a check, continued, answered from elsewhere.
+
+use std::fs;
+
+use super::{Stage, wait_until};
+
+#[test]
+fn an_interrupt_ends_a_run_whose_claim_is_checked() {
+    let stage = Stage::new("echo '<chorus>COMPLETE</chorus>'");
+    let child = stage.start(&["--verify", "touch checking; sleep 60"]);
+    wait_until("the check runs", || stage.0.path().join("checking").exists());
+    let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    assert_eq!(stage.status()["exit_reason"], "aborted");
+    assert_eq!(fs::read_to_string(stage.0.path().join("count")).unwrap().trim(), "1");
+    super::assert_nothing_runs_in(&stage.0.path(), "the check");
+}
+
+/// The words that were agreed on are told, and no prompt says them by itself.
+#[test]
+fn a_word_of_ones_own_ends_a_run() {
+    let stage = Stage::new("");
+    stage.script(
+        "agent.sh",
+        "#!/bin/sh\ncat > prompt\necho 'The suite is green.'\necho '<promise>ALL TESTS PASS</promise>'\n",
+    );
+    let done = stage.run(&["--dialect", "promise=ALL TESTS PASS"]);
+    assert_eq!(done.code, 0, "{}", done.text());
+    let prompt = fs::read_to_string(stage.0.path().join("prompt")).unwrap();
+    assert!(prompt.contains("`ALL TESTS PASS`"), "{prompt}");
+    let other = stage.run(&["--dialect", "promise=SHIPPED", "--max-iterations", "1"]);
+    assert_eq!(other.code, 5, "{}", other.text());
+}
+
+/// Hosts report limits on standard error too; only a process that failed has met one.
+#[test]
+fn a_limit_on_standard_error_is_waited_for() {
+    let limit = "echo 'ERROR: You have hit it.' >&2; \
+                 echo \"You've hit your usage limit. Try again in 1 second.\" >&2";
+    let stage = Stage::new(&format!(
+        "if [ $n = 1 ]; then {limit}; exit 1; fi; {limit}; echo '<chorus>COMPLETE</chorus>'"
+    ));
+    let done = stage.run(&[]);
+    assert_eq!(done.code, 0, "{}", done.text());
+    assert_eq!(stage.status()["iteration"], 1);
+    assert_eq!(fs::read_to_string(stage.0.path().join("count")).unwrap().trim(), "2");
+}
+
+#[test]
+fn what_is_used_up_wants_a_higher_limit() {
+    let stage = Stage::new("touch f.$n; [ $n -lt 3 ] || echo '<chorus>COMPLETE</chorus>'");
+    assert_eq!(stage.run(&["--max-iterations", "1"]).code, 5);
+    let refused = stage.0.run(&["run", "--continue"]);
+    assert_eq!(refused.code, 2, "{}", refused.text());
+    assert!(refused.stderr.contains("--max-iterations"), "{}", refused.text());
+    let done = stage.0.run(&["run", "--continue", "--max-iterations", "5"]);
+    assert_eq!(done.code, 0, "{}", done.text());
+    assert_eq!(stage.status()["iteration"], 3);
+}
+
+/// Whoever sits in another directory can answer too, if only one run asks.
+#[test]
+fn the_only_question_is_answered_from_anywhere() {
+    let stage = Stage::new(
+        "if [ $n = 1 ]; then echo '<chorus>NEEDS_HUMAN: keep?</chorus>'; else echo '<chorus>COMPLETE</chorus>'; fi",
+    );
+    let child = stage.start(&[]);
+    stage.wait_for("asking");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let answer = |id: &str| {
+        let mut command = stage.0.command(crate::sandbox::ALDIS);
+        command.current_dir(elsewhere.path()).args(["answer", id, "Drop it."]);
+        command.output().unwrap().status.code()
+    };
+    assert_eq!((answer("q9"), answer("q1")), (Some(1), Some(0)));
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+    assert!(stage.prompt(2).contains("> Drop it."));
+}
+
+/// What ended it and what to do is said at the end.
+#[test]
+fn the_last_lines_say_why_and_what_to_do() {
+    for (script, options, words) in [
+        ("echo '<chorus>BLOCKED: no key</chorus>'", &[][..], "blocked after 1 iteration"),
+        ("echo '<chorus>BLOCKED: no key</chorus>'", &[], ": no key"),
+        ("exit 7", &[], "it exited with 7"),
+        ("echo '<chorus>NEEDS_HELP: which?</chorus>'", &["--no-wait"], ": which?"),
+        (
+            "echo '<chorus>NEEDS_HELP: which?</chorus>'",
+            &["--no-wait"],
+            "aldis answer q1 TEXT, then",
+        ),
+    ] {
+        let stage = Stage::new(script);
+        let done = stage.run(options);
+        assert!(done.stdout.contains(words), "{script}: {}", done.text());
+    }
+}
