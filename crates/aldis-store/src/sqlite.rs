@@ -27,7 +27,7 @@ use crate::store::{Store, Turn};
 /// Older ones can damage a write-ahead log that several processes share.
 const OLDEST_LIBRARY: i32 = 3_051_003;
 /// Connections kept for the next caller. Each concurrent reader needs one, a writer another.
-const IDLE_MAX: usize = 8;
+const IDLE_MAX: usize = 32;
 
 /// Runs in `aldis.db` in a directory of the user's own.
 ///
@@ -86,23 +86,38 @@ impl SqliteStore {
         if finding == "ok" { Ok(()) } else { Err(self.corrupt(finding)) }
     }
 
-    /// Lends a connection to `work`, and takes it back unless it may have seen a failing disk: after
-    /// a failed write or sync, what the connection remembers need not be what is stored.
+    /// Lends a connection to `work`, and takes it back.
     fn with<T>(
         &self,
         doing: &'static str,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let idle = self.idle().pop();
-        let mut connection = idle.map_or_else(|| self.connect(), Ok)?;
+        let mut lent = self.idle().pop();
+        let result = self.with_own(&mut lent, doing, work);
+        if let Some(connection) = lent {
+            let mut idle = self.idle();
+            if idle.len() < IDLE_MAX {
+                idle.push(connection);
+            }
+        }
+        result
+    }
+
+    /// Lends `own` to `work`, or a new connection, and keeps it there unless it may have seen a
+    /// failing disk: after a failed write or sync, what the connection remembers need not be what
+    /// is stored.
+    fn with_own<T>(
+        &self,
+        own: &mut Option<Connection>,
+        doing: &'static str,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let mut connection = own.take().map_or_else(|| self.connect(), Ok)?;
         let result =
             work(&mut connection).map_err(|error| error::sort(&error, &self.files.db, doing));
         match &result {
             Ok(_) | Err(StoreError::Busy { .. } | StoreError::Other { .. }) => {
-                let mut idle = self.idle();
-                if idle.len() < IDLE_MAX {
-                    idle.push(connection);
-                }
+                *own = Some(connection);
             }
             Err(_) => {
                 retire(connection);

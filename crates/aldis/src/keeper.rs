@@ -5,9 +5,12 @@
 //! whoever follows the decisions sees everything.
 
 mod delivery;
+mod places;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
 
 use aldis_core::redact::redact_value;
 use aldis_core::time::Timestamp;
@@ -17,6 +20,7 @@ use aldis_store::{
 };
 use serde_json::{Value, json};
 
+use self::places::Places;
 use crate::commands::control;
 use crate::delivering::book;
 use crate::driver::{self, Driver, DriverError};
@@ -55,7 +59,7 @@ pub(crate) struct Keeper {
     store: Arc<dyn Store>,
     route: Route,
     nudge: Nudge,
-    locks: Mutex<BTreeMap<RunId, Weak<Mutex<()>>>>,
+    places: Places,
 }
 
 /// What a request came to.
@@ -73,6 +77,18 @@ pub(crate) struct Answer {
     pub(crate) decision: Value,
     /// Whether this is the answer to an earlier delivery of the same request.
     pub(crate) repeated: bool,
+}
+
+/// What a try to step a run came to.
+enum Attempt {
+    /// The step is stored.
+    Kept(Answer),
+    /// There was nothing to store.
+    Idle(Answer),
+    /// Another process was first.
+    Late,
+    /// The event of this source was taken before.
+    Known(String),
 }
 
 /// Why a request led to nothing.
@@ -106,7 +122,7 @@ impl From<Refused> for KeeperError {
 
 impl Keeper {
     pub(crate) fn new(store: Arc<dyn Store>, route: Route, nudge: Nudge) -> Self {
-        Self { store, route, nudge, locks: Mutex::default() }
+        Self { store, route, nudge, places: Places::default() }
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
@@ -119,7 +135,7 @@ impl Keeper {
         now: Timestamp,
         machine: &str,
         id: Option<RunId>,
-        start: Members,
+        mut start: Members,
         source: Option<&str>,
     ) -> Result<Answer, KeeperError> {
         let name = machine;
@@ -129,20 +145,25 @@ impl Keeper {
         }
         let random = |error: getrandom::Error| KeeperError::Failed(error.to_string());
         let id = id.map_or_else(|| secret::run_id().map_err(random), Ok)?;
-        let lock = self.lock(&id);
-        let _mine = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.places.of(&id);
+        let mut mine = place.enter();
+        mine.take();
         if self.store.run(&id)?.is_some() {
             let repeated = source.map(|source| self.answered(&id, source)).transpose()?.flatten();
             return repeated.ok_or_else(|| KeeperError::Conflict(format!("`{id}` exists already")));
         }
-        let start = without_secrets(start);
+        start.values_mut().for_each(redact_value);
         let Some(machine) = machine else {
             return self.begin_delivery(now, &id, start, source);
         };
         let stepped = machine.begin(now, start)?;
         let step = self.step(now, &id, Revision(0), SERVED, machine, &stepped, source);
         match self.store.commit(&step) {
-            Ok(committed) => Ok(self.answer(after(step, committed, now, 0), stepped)),
+            Ok(committed) => {
+                let run = after(step, committed, now, 0);
+                mine.keep(&run);
+                Ok(self.answer(run, stepped))
+            }
             Err(error) => Err(refused(error, &id)),
         }
     }
@@ -155,7 +176,7 @@ impl Keeper {
         event: &Members,
         source: Option<&str>,
     ) -> Result<Answer, KeeperError> {
-        self.advance_if(|_| true, now, id, event, source)
+        self.advance_by(now, id, |_| Ok(event.clone()), source)
     }
 
     /// Lets a run of this machine take an event; one of another machine is not there.
@@ -167,52 +188,80 @@ impl Keeper {
         event: &Members,
         source: Option<&str>,
     ) -> Result<Answer, KeeperError> {
-        self.advance_if(|run| run.record.machine == machine, now, id, event, source)
+        let event = |run: &Run| {
+            let mine = run.record.machine == machine;
+            mine.then(|| event.clone()).ok_or_else(|| KeeperError::NoSuchRun(id.clone()))
+        };
+        self.advance_by(now, id, event, source)
     }
 
-    fn advance_if(
+    /// Lets a run take the event that there is for it.
+    fn advance_by(
         &self,
-        wanted: impl Fn(&Run) -> bool,
         now: Timestamp,
         id: &RunId,
-        event: &Members,
+        event: impl Fn(&Run) -> Result<Members, KeeperError>,
         source: Option<&str>,
     ) -> Result<Answer, KeeperError> {
-        let event = without_secrets(event.clone());
-        let lock = self.lock(id);
-        let _mine = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.places.of(id);
+        let mut mine = place.enter();
+        let mut remembered = mine.take();
         for _ in 0..TRIES_MAX {
-            let run = self.load(id)?;
-            if !wanted(&run) {
-                return Err(KeeperError::NoSuchRun(id.clone()));
-            }
-            if delivery::is_one(&run) {
-                return self.step_delivery(now, run, &event, source);
-            }
-            let machine = machine_of(&run)?;
-            let stepped = machine.step(now, &run.record.state, event.clone())?;
-            if stepped.decision.is_none() && !machine.listens() {
-                let known = source.map(|source| self.answered(id, source)).transpose()?.flatten();
-                return Ok(known.unwrap_or_else(|| self.answer(run, stepped)));
-            }
-            let project = &run.record.project;
-            let step = self.step(now, id, run.revision, project, machine, &stepped, source);
-            match self.store.commit(&step) {
-                Ok(committed) => {
-                    let run = after(step, committed, run.created, run.fence);
-                    return Ok(self.answer(run, stepped));
+            let old = remembered.is_some();
+            let run = remembered.take().map_or_else(|| self.load(id), Ok)?;
+            match self.attempt(now, run, &event, source) {
+                Ok(Attempt::Kept(answer)) => {
+                    mine.keep(&answer.run);
+                    return Ok(answer);
                 }
-                Err(CommitError::Conflict { .. }) => {}
-                Err(CommitError::Duplicate { source_key }) => {
-                    let known = self.answered(id, &source_key)?;
+                // Whether it is written is unknown.
+                Err(KeeperError::Store(error)) => return Err(error.into()),
+                // Only of what is stored now can be said that it changes nothing.
+                Ok(Attempt::Idle(_)) | Err(_) if old => {}
+                Ok(Attempt::Idle(answer)) => {
+                    let known = source.map(|source| self.answered(id, source)).transpose()?;
+                    return Ok(known.flatten().unwrap_or(answer));
+                }
+                Ok(Attempt::Late) => {}
+                Ok(Attempt::Known(source)) => {
+                    let known = self.answered(id, &source)?;
                     return known.ok_or_else(|| {
                         KeeperError::Conflict("this request was taken before".to_owned())
                     });
                 }
-                Err(error) => return Err(refused(error, id)),
+                Err(error) => return Err(error),
             }
         }
         Err(KeeperError::Conflict("too many processes change the run at once".to_owned()))
+    }
+
+    /// Steps a run as it is known.
+    fn attempt(
+        &self,
+        now: Timestamp,
+        run: Run,
+        event: impl Fn(&Run) -> Result<Members, KeeperError>,
+        source: Option<&str>,
+    ) -> Result<Attempt, KeeperError> {
+        let mut event = event(&run)?;
+        event.values_mut().for_each(redact_value);
+        if delivery::is_one(&run) {
+            return self.attempt_delivery(now, run, event, source);
+        }
+        let machine = machine_of(&run)?;
+        let stepped = machine.step(now, &run.record.state, event)?;
+        if stepped.decision.is_none() && !machine.listens() {
+            return Ok(Attempt::Idle(self.answer(run, stepped)));
+        }
+        let (id, project) = (&run.id, &run.record.project);
+        let step = self.step(now, id, run.revision, project, machine, &stepped, source);
+        match self.store.commit(&step) {
+            Ok(committed) => {
+                let run = after(step, committed, run.created, run.fence);
+                Ok(Attempt::Kept(self.answer(run, stepped)))
+            }
+            Err(error) => not_kept(error, id),
+        }
     }
 
     /// Does what a human wants of a run.
@@ -317,21 +366,19 @@ impl Keeper {
         timer: &Timer,
         missed: bool,
     ) -> Result<(), KeeperError> {
-        let run = self.load(&timer.run)?;
-        if delivery::is_one(&run) {
-            // It sets its alarm anew whatever came of this one.
-            let taken = self.advance(now, &timer.run, &delivery::alarm(), None);
-            return taken.map(drop).or_else(|error| match error {
-                KeeperError::Store(error) => Err(error.into()),
-                _ => self.silence(now, &timer.run, &timer.key),
-            });
-        }
-        let alarm = machines::named(&run.record.machine)
-            .and_then(|machine| machine.alarm(missed))
-            .and_then(|event| event.as_object().cloned());
-        let taken = alarm.map(|event| self.advance(now, &timer.run, &event, None)).transpose();
-        match taken {
-            Ok(Some(answer)) if !answer.decision.is_null() => Ok(()),
+        let alarm = |run: &Run| {
+            if delivery::is_one(run) {
+                return Ok(delivery::alarm());
+            }
+            match machine_of(run)?.alarm(missed) {
+                Some(Value::Object(event)) => Ok(event),
+                _ => Err(KeeperError::Bad("nothing wakes this machine".to_owned())),
+            }
+        };
+        match self.advance_by(now, &timer.run, alarm, None) {
+            Ok(answer) if !answer.decision.is_null() => Ok(()),
+            // A delivery sets its alarm anew with every one that it takes.
+            Ok(answer) if delivery::is_one(&answer.run) => Ok(()),
             Err(KeeperError::Store(error)) => Err(error.into()),
             // One that wakes nobody would be due for ever, before all others.
             Ok(_) | Err(_) => self.silence(now, &timer.run, &timer.key),
@@ -340,8 +387,9 @@ impl Keeper {
 
     /// Clears an alarm that nobody wants any more.
     fn silence(&self, now: Timestamp, id: &RunId, key: &str) -> Result<(), KeeperError> {
-        let lock = self.lock(id);
-        let _mine = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.places.of(id);
+        let mut mine = place.enter();
+        mine.take();
         let run = self.load(id)?;
         let mut step = Step::new(id.clone(), run.revision, run.record, now);
         step.timers.push(TimerChange::Clear { key: key.to_owned() });
@@ -446,25 +494,6 @@ impl Keeper {
             repeated: true,
         }))
     }
-
-    /// Returns the lock of a run.
-    fn lock(&self, id: &RunId) -> Arc<Mutex<()>> {
-        let mut locks: MutexGuard<'_, _> =
-            self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        locks.retain(|_, lock: &mut Weak<Mutex<()>>| lock.strong_count() > 0);
-        if let Some(lock) = locks.get(id).and_then(Weak::upgrade) {
-            return lock;
-        }
-        let lock = Arc::new(Mutex::new(()));
-        locks.insert(id.clone(), Arc::downgrade(&lock));
-        lock
-    }
-}
-
-/// Takes secrets out of whatever was said, before anything is decided, kept or posted.
-fn without_secrets(mut members: Members) -> Members {
-    members.values_mut().for_each(redact_value);
-    members
 }
 
 /// The run that a step has led to.
@@ -494,6 +523,15 @@ fn machine_of(run: &Run) -> Result<&'static dyn Machine, KeeperError> {
     let name = &run.record.machine;
     machines::named(name)
         .ok_or_else(|| KeeperError::Bad(format!("this server does not know the machine `{name}`")))
+}
+
+/// Says what to make of a step that was not stored.
+fn not_kept(error: CommitError, id: &RunId) -> Result<Attempt, KeeperError> {
+    match error {
+        CommitError::Conflict { .. } => Ok(Attempt::Late),
+        CommitError::Duplicate { source_key } => Ok(Attempt::Known(source_key)),
+        error => Err(refused(error, id)),
+    }
 }
 
 fn refused(error: CommitError, id: &RunId) -> KeeperError {

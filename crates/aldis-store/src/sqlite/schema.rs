@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use super::read::count;
+
 /// Every version that was ever released, in order. Append, never edit.
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_init.sql"),
@@ -33,6 +35,19 @@ pub(super) fn shorten_log(connection: &Connection) -> rusqlite::Result<()> {
     let result = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     connection.busy_timeout(PATIENCE)?;
     result
+}
+
+/// Copies the log back if more than `most` pages of it were not yet, and leaves the file as it is: the
+/// next writer begins it anew unless somebody is reading in it, and writing over a file costs a good
+/// deal less than letting it grow again. For one that goes on writing.
+pub(super) fn copy_log(connection: &Connection, most: u64) -> rusqlite::Result<()> {
+    let waiting = connection
+        .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?
+        .query_row([], |row| Ok(count(row, 1)?.saturating_sub(count(row, 2)?)))?;
+    if waiting > most {
+        connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+    }
+    Ok(())
 }
 
 /// Returns the schema version of the database; 0 when it is empty.

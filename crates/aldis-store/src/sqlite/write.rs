@@ -104,27 +104,41 @@ fn save_run(
     new: bool,
 ) -> rusqlite::Result<()> {
     let record = &step.record;
-    let sql = if new {
-        "INSERT INTO runs (id, project, session, machine, active, revision, last_event, created, \
-         updated, title, state) VALUES (:id, :project, :session, :machine, :active, :revision, \
-         :last_event, :at, :at, :title, :state)"
-    } else {
-        "UPDATE runs SET project = :project, session = :session, machine = :machine, \
-         active = :active, revision = :revision, last_event = :last_event, updated = :at, \
-         title = :title, state = :state WHERE id = :id"
+    let save = |sql: &str| {
+        transaction.prepare_cached(sql)?.execute(named_params! {
+            ":id": step.run.as_str(),
+            ":project": record.project,
+            ":session": record.session,
+            ":machine": record.machine,
+            ":active": record.active,
+            ":revision": clamp(revision.0),
+            ":last_event": clamp(last_event),
+            ":at": step.at.as_millis(),
+            ":title": record.title,
+            ":state": record.state,
+        })
     };
-    transaction.prepare_cached(sql)?.execute(named_params! {
-        ":id": step.run.as_str(),
-        ":project": record.project,
-        ":session": record.session,
-        ":machine": record.machine,
-        ":active": record.active,
-        ":revision": clamp(revision.0),
-        ":last_event": clamp(last_event),
-        ":at": step.at.as_millis(),
-        ":title": record.title,
-        ":state": record.state,
-    })?;
+    if new {
+        save(
+            "INSERT INTO runs (id, project, session, machine, active, revision, last_event, \
+             created, updated, title, state) VALUES (:id, :project, :session, :machine, :active, \
+             :revision, :last_event, :at, :at, :title, :state)",
+        )?;
+        return Ok(());
+    }
+    // Most steps leave the run where it was: its entries in the indexes need not be written anew.
+    let stayed = save(
+        "UPDATE runs SET machine = :machine, active = :active, revision = :revision, \
+         last_event = :last_event, updated = :at, title = :title, state = :state \
+         WHERE id = :id AND project = :project AND session IS :session",
+    )?;
+    if stayed == 0 {
+        save(
+            "UPDATE runs SET project = :project, session = :session, machine = :machine, \
+             active = :active, revision = :revision, last_event = :last_event, updated = :at, \
+             title = :title, state = :state WHERE id = :id",
+        )?;
+    }
     Ok(())
 }
 

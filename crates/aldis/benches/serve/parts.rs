@@ -84,11 +84,14 @@ impl Bars {
 fn messages(bars: &mut Bars) -> io::Result<()> {
     let mut server = Server::start()?;
     opened(&server, CHANNELS, HOUR)?;
+    let before = server.spent()?;
     let report = said(&server, "m", SECONDS, 0.0)?;
+    let cost = (server.spent()? - before) * 1e6 / report.answered as f64;
     let (rate, p99, memory) = (report.per_second(), report.p99, server.memory()?);
     server.kill()?;
     let lost = server.lost(&server.note("m"))?;
     bars.add("messages a second", format!("{rate:.0}"), "5,000", rate >= 5_000.0);
+    bars.plain("processor time of the server for each", format!("{cost:.0} µs"));
     bars.plain("median, request to durable answer", format!("{:.1} ms", report.median));
     bars.add("p99, request to durable answer", format!("{p99:.1} ms"), "50 ms", p99 <= 50.0);
     bars.add("most memory", format!("{memory:.0} MiB"), "1 GiB", memory < 1_024.0);

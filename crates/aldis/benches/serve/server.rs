@@ -57,6 +57,15 @@ impl Server {
         Ok(most.unwrap_or(f64::INFINITY) / 1_024.0)
     }
 
+    /// The processor time it has taken so far, in seconds.
+    pub(crate) fn spent(&self) -> io::Result<f64> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // After the name, which may hold anything: user and system time, in hundredths of a second.
+        let after = stat.rsplit_once(") ").ok_or(io::ErrorKind::InvalidData)?.1;
+        let ticks = after.split(' ').skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok());
+        Ok(ticks.sum::<f64>() / 100.0)
+    }
+
     /// What is on the disk. The server must not run.
     pub(crate) fn store(&self) -> io::Result<SqliteStore> {
         SqliteStore::open(&state(self.directory.path())).map_err(io::Error::other)

@@ -3,10 +3,10 @@
 
 use aldis_core::machine::delivery::{Effect, Event, Outcome, State};
 use aldis_core::time::Timestamp;
-use aldis_store::{CommitError, NewDecision, Run, RunId, Step, TimerChange};
+use aldis_store::{NewDecision, Run, RunId, Step, TimerChange};
 use serde_json::{Value, json};
 
-use super::{ALARM, Answer, Keeper, KeeperError, News, SERVED, TRIES_MAX, after, refused};
+use super::{ALARM, Answer, Attempt, Keeper, KeeperError, News, SERVED, after, not_kept, refused};
 use crate::delivering::book::{self, Book};
 use crate::machines::delivery;
 use crate::machines::{Members, Wish};
@@ -51,45 +51,35 @@ impl Keeper {
     }
 
     /// Lets a delivery take an event. One that a process drives is told by other means.
-    pub(super) fn step_delivery(
+    pub(super) fn attempt_delivery(
         &self,
         now: Timestamp,
         run: Run,
-        event: &Members,
+        event: Members,
         source: Option<&str>,
-    ) -> Result<Answer, KeeperError> {
+    ) -> Result<Attempt, KeeperError> {
         if run.record.project != SERVED {
             let what = format!("a process of its own drives the delivery `{}`", run.id);
             return Err(KeeperError::Conflict(what));
         }
-        let id = run.id.clone();
-        for _ in 0..TRIES_MAX {
-            let failed = |error: crate::driver::DriverError| KeeperError::Failed(error.to_string());
-            let mut book = Book::load(&*self.store, &id).map_err(failed)?;
-            let event = delivery::event(&book.state, event.clone()).map_err(KeeperError::Bad)?;
-            let (outcome, mut step) = book.take(now, &event, source);
-            if outcome.is_nothing() && event != Event::Tick {
-                let known = source.map(|source| self.answered(&id, source)).transpose()?.flatten();
-                return Ok(known.unwrap_or_else(|| answer(run, &outcome)));
-            }
-            self.complete_step(&mut step, &id, &outcome, source);
-            step.timers.push(wake(&book.state, now));
-            match self.store.commit(&step) {
-                Ok(committed) => {
-                    let effects = !outcome.effects.is_empty();
-                    (self.nudge)(News { effects, wake: book.state.run().wake });
-                    return Ok(answer(after(step, committed, run.created, run.fence), &outcome));
-                }
-                Err(CommitError::Conflict { .. }) => {}
-                Err(CommitError::Duplicate { source_key }) => {
-                    let taken =
-                        || KeeperError::Conflict("this request was taken before".to_owned());
-                    return self.answered(&id, &source_key)?.ok_or_else(taken);
-                }
-                Err(error) => return Err(refused(error, &id)),
-            }
+        let failed = |error: crate::driver::DriverError| KeeperError::Failed(error.to_string());
+        let mut book = Book::load(&*self.store, &run.id).map_err(failed)?;
+        let event = delivery::event(&book.state, event).map_err(KeeperError::Bad)?;
+        let (outcome, mut step) = book.take(now, &event, source);
+        if outcome.is_nothing() && event != Event::Tick {
+            return Ok(Attempt::Idle(answer(run, &outcome)));
         }
-        Err(KeeperError::Conflict("too many processes change the run at once".to_owned()))
+        self.complete_step(&mut step, &run.id, &outcome, source);
+        step.timers.push(wake(&book.state, now));
+        match self.store.commit(&step) {
+            Ok(committed) => {
+                let effects = !outcome.effects.is_empty();
+                (self.nudge)(News { effects, wake: book.state.run().wake });
+                let run = after(step, committed, run.created, run.fence);
+                Ok(Attempt::Kept(answer(run, &outcome)))
+            }
+            Err(error) => not_kept(error, &run.id),
+        }
     }
 
     /// Adds what the first decision led to, for whoever follows and for a second delivery of the same

@@ -8,6 +8,7 @@
 mod recent;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
@@ -47,18 +48,64 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(super) struct Bus {
     recent: Mutex<Recent>,
+    /// For those who follow everything.
     newest: watch::Sender<u64>,
+    /// For those who follow one run, so that nobody is woken for the others.
+    runs: Mutex<HashMap<RunId, watch::Sender<u64>>>,
 }
 
 impl Default for Bus {
     fn default() -> Self {
-        Self { recent: Mutex::default(), newest: watch::Sender::new(0) }
+        let newest = watch::Sender::new(0);
+        Self { recent: Mutex::default(), newest, runs: Mutex::default() }
     }
 }
 
 impl Bus {
     fn recent(&self) -> MutexGuard<'_, Recent> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, watch::Sender<u64>>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether anybody follows.
+    fn is_followed(&self) -> bool {
+        let mut runs = self.runs();
+        runs.retain(|_, bell| bell.receiver_count() > 0);
+        !runs.is_empty() || self.newest.receiver_count() > 0
+    }
+
+    /// Returns the bell for a run, or for everything.
+    fn subscribe(&self, run: Option<&RunId>) -> watch::Receiver<u64> {
+        let Some(run) = run else { return self.newest.subscribe() };
+        let mut runs = self.runs();
+        let bell = runs.entry(run.clone()).or_insert_with(|| watch::Sender::new(0));
+        bell.subscribe()
+    }
+
+    /// Rings for everybody: something may have been decided before anybody watched.
+    fn ring_all(&self, newest: u64) {
+        self.newest.send_replace(newest);
+        for bell in self.runs().values() {
+            bell.send_replace(newest);
+        }
+    }
+
+    /// Keeps what is new and rings for those who want it.
+    fn tell(&self, pieces: &[Arc<Piece>]) {
+        let mut recent = self.recent();
+        pieces.iter().for_each(|piece| recent.push(piece.clone()));
+        drop(recent);
+        let Some(last) = pieces.last() else { return };
+        self.newest.send_replace(last.last());
+        let runs = self.runs();
+        for (seq, run) in pieces.iter().flat_map(|piece| piece.told()) {
+            if let Some(bell) = runs.get(run) {
+                bell.send_replace(seq);
+            }
+        }
     }
 }
 
@@ -67,7 +114,7 @@ pub(super) async fn publish(app: Arc<App>) {
     let mut followed = false;
     loop {
         let was_followed = followed;
-        followed = app.bus.newest.receiver_count() > 0;
+        followed = app.bus.is_followed();
         // A store that fails now is asked again soon.
         if followed && !was_followed {
             followed = begin(&app).await.is_ok();
@@ -88,6 +135,7 @@ pub(super) async fn publish(app: Arc<App>) {
 async fn begin(app: &Arc<App>) -> Result<(), ApiError> {
     let newest = newest(app).await?;
     app.bus.recent().begin(newest);
+    app.bus.ring_all(newest);
     Ok(())
 }
 
@@ -100,12 +148,7 @@ async fn read_new(app: &Arc<App>) -> Result<(), ApiError> {
             Ok((page.len(), recent::pieces(&page)))
         });
         let (read, pieces) = page.await?;
-        let newest = {
-            let mut recent = app.bus.recent();
-            pieces.into_iter().for_each(|piece| recent.push(piece));
-            recent.newest()
-        };
-        app.bus.newest.send_if_modified(|known| std::mem::replace(known, newest) != newest);
+        app.bus.tell(&pieces);
         if read < PAGE {
             return Ok(());
         }
@@ -173,7 +216,7 @@ impl Follower {
     }
 
     async fn follow(&mut self, gap: Option<String>) -> Cut {
-        let mut bus = self.app.bus.newest.subscribe();
+        let mut bus = self.app.bus.subscribe(self.run.as_ref());
         let hello = format!("retry: 2000\n\n{}", gap.unwrap_or_default());
         let mut sent = self.send(hello).await;
         while sent.is_ok() {

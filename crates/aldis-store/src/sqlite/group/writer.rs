@@ -7,7 +7,7 @@ use aldis_core::time::Timestamp;
 use rusqlite::{Connection, Transaction};
 
 use crate::error::{CommitError, StoreError};
-use crate::sqlite::{SqliteStore, error, files, write};
+use crate::sqlite::{SqliteStore, error, files, retire, schema, write};
 use crate::step::{Committed, Step};
 
 /// Where an answer goes. Nobody waits for more than one.
@@ -15,10 +15,13 @@ pub(super) type Reply<T> = SyncSender<T>;
 
 /// The largest group: it bounds how long the first of it waits for the last.
 const GROUP_MAX: usize = 512;
-/// How long the log may be while there is work: copying it back costs as much as hundreds of steps.
-const BUSY_LOG_MAX: u64 = 16 << 20;
+/// How many pages of the log may wait to be copied back while there is work: copying costs as much
+/// as hundreds of steps.
+const BUSY_LOG_MAX: u64 = 4_096;
 /// After so long without work the log is copied back as after any single write.
 const IDLE_AFTER: Duration = Duration::from_millis(200);
+/// What the writer remembers of the tables, in KiB: the channels of a busy server.
+const SETTINGS: &str = "PRAGMA cache_size = -65536;";
 const DOING: &str = "write a group of steps";
 
 /// One write that waits.
@@ -45,13 +48,14 @@ enum Written {
 
 /// Writes until nobody can ask any more.
 pub(super) fn work(store: &SqliteStore, waiting: &Receiver<Job>) {
+    let mut writer = Writer { store, own: None };
     let mut tidy = true;
     loop {
         let first = match waiting.recv_timeout(IDLE_AFTER) {
             Ok(job) => job,
             Err(RecvTimeoutError::Timeout) if tidy => continue,
             Err(RecvTimeoutError::Timeout) => {
-                tidy = shorten(store, files::LOG_MAX);
+                tidy = writer.tidy_up();
                 continue;
             }
             Err(RecvTimeoutError::Disconnected) => return,
@@ -59,33 +63,73 @@ pub(super) fn work(store: &SqliteStore, waiting: &Receiver<Job>) {
         tidy = false;
         let mut group = vec![first];
         group.extend(waiting.try_iter().take(GROUP_MAX - 1));
-        write_group(store, group);
+        writer.write(group);
     }
 }
 
-/// Writes a group durably and answers everybody in it.
-fn write_group(store: &SqliteStore, group: Vec<Job>) {
-    let Ok(_inside) = store.gate.enter() else {
-        // The same will befall each alone, and then each hears of it.
-        return group.into_iter().for_each(|job| job.alone(store));
-    };
-    match store.with(DOING, |connection| attempt(connection, &group)) {
-        Ok((written, Ok(()))) => {
-            for (job, written) in group.into_iter().zip(written) {
-                job.answer(written);
+/// The writer and its own connection: nobody else writes, so that what it remembers of the tables
+/// stays true from one group to the next.
+struct Writer<'s> {
+    store: &'s SqliteStore,
+    own: Option<Connection>,
+}
+
+impl Writer<'_> {
+    /// Writes a group durably and answers everybody in it.
+    fn write(&mut self, group: Vec<Job>) {
+        let store = self.store;
+        let Ok(_inside) = store.gate.enter() else {
+            // The same will befall each alone, and then each hears of it.
+            return group.into_iter().for_each(|job| job.alone(store));
+        };
+        match self.with(DOING, |connection| attempt(connection, &group)) {
+            Ok((written, Ok(()))) => {
+                for (job, written) in group.into_iter().zip(written) {
+                    job.answer(written);
+                }
             }
-        }
-        // The disk failed during the commit: whether it is there is unknown to all of them.
-        Ok((_, Err(error))) => {
-            store.retire_idle();
-            for job in group {
-                job.fail(error::sort(&error, &store.files.db, DOING));
+            // The disk failed during the commit: whether it is there is unknown to all of them.
+            Ok((_, Err(error))) => {
+                self.own.take().into_iter().for_each(retire);
+                store.retire_idle();
+                for job in group {
+                    job.fail(error::sort(&error, &store.files.db, DOING));
+                }
             }
+            // A statement failed: nothing is written, and whose fault it was shows alone.
+            Err(_) => group.into_iter().for_each(|job| job.alone(store)),
         }
-        // A statement failed: nothing is written, and whose fault it was shows alone.
-        Err(_) => group.into_iter().for_each(|job| job.alone(store)),
+        // What was written is durable with or without this, and it is tried again.
+        self.with("copy the log back", |connection| schema::copy_log(connection, BUSY_LOG_MAX))
+            .ok();
     }
-    store.keep_log_short(BUSY_LOG_MAX);
+
+    /// Empties the log; returns whether there is no need to try again.
+    fn tidy_up(&mut self) -> bool {
+        let store = self.store;
+        if store.files.log_length() > files::LOG_MAX
+            && let Ok(_inside) = store.gate.enter()
+        {
+            // With its own connection, which would forget everything if another one did this.
+            self.with("shorten the log", |connection| schema::shorten_log(connection)).ok();
+        }
+        store.files.log_length() <= files::LOG_MAX
+    }
+
+    fn with<T>(
+        &mut self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let Self { store, own } = self;
+        let fresh = own.is_none();
+        store.with_own(own, doing, |connection| {
+            if fresh {
+                connection.execute_batch(SETTINGS)?;
+            }
+            work(connection)
+        })
+    }
 }
 
 /// Writes all in one transaction. The inner result is that of the commit.
@@ -97,14 +141,6 @@ fn attempt(
     let written: rusqlite::Result<Vec<Written>> =
         group.iter().map(|job| job.write(&transaction)).collect();
     Ok((written?, transaction.commit()))
-}
-
-/// Copies the log back; returns whether there is no need to try again.
-fn shorten(store: &SqliteStore, most: u64) -> bool {
-    if let Ok(_inside) = store.gate.enter() {
-        store.keep_log_short(most);
-    }
-    store.files.log_length() <= most
 }
 
 impl Job {

@@ -27,6 +27,11 @@ impl Piece {
         self.told.last().map_or(0, |(seq, ..)| *seq)
     }
 
+    /// What it tells of: each number and its run.
+    pub(super) fn told(&self) -> impl Iterator<Item = (u64, &RunId)> {
+        self.told.iter().map(|(seq, run, _)| (*seq, run))
+    }
+
     /// What it says after number `after`, of this run only if one is given.
     pub(super) fn after(&self, run: Option<&RunId>, after: u64) -> Bytes {
         let new = self.told.partition_point(|(seq, ..)| *seq <= after);
