@@ -232,6 +232,9 @@ impl Engine<'_> {
         place: Place,
         raw: String,
     ) {
+        if !self.near_misses {
+            return;
+        }
         let rules = self.rules;
         let dialect = &rules.dialects()[dialect];
         self.note(place.span);
