@@ -311,7 +311,7 @@ impl<'p> Supervisor<'p> {
         let now = self.clock.now();
         let mut said = Vec::new();
         match job.agent.next(PAUSE) {
-            None => {}
+            None => self.log.flush(),
             Some(Output::Stdout(bytes)) => {
                 self.log.write(&bytes);
                 job.hear(&bytes, now, &mut said);
