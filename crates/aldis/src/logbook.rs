@@ -207,6 +207,27 @@ mod tests {
     }
 
     #[test]
+    fn bursts_are_kept_whole_and_end_with_a_short_piece_or_a_pause() {
+        let state = tempfile::tempdir().unwrap();
+        let run = RunId::new("r1").unwrap();
+        let mut logbook = Logbook::open(state.path(), &run);
+        let secret = format!("ghp_{}", "x".repeat(36));
+        let line = format!("{}\n", "plain ".repeat(20));
+        let text = format!("{}{secret}\n{line}", line.repeat(3_000));
+        let wanted = text.replace(&secret, "[redacted]");
+        let kept = || fs::read(state.path().join("logs/r1/agent.log")).unwrap();
+        for piece in text.as_bytes().chunks(BURST) {
+            logbook.write(piece);
+            assert!(wanted.as_bytes().starts_with(&kept()));
+        }
+        assert_eq!(kept(), wanted.as_bytes());
+        let more = line.repeat(BURST / line.len() + 1);
+        logbook.write(more.as_bytes());
+        logbook.flush();
+        assert_eq!(kept(), [wanted, more].concat().as_bytes());
+    }
+
+    #[test]
     fn a_log_that_cannot_be_written_is_done_without() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut logbook = Logbook::open(file.path(), &RunId::new("r1").unwrap());
