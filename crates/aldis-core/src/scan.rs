@@ -43,7 +43,7 @@ use self::ansi::Stripper;
 use self::engine::Engine;
 use self::window::Window;
 use crate::message::Origin;
-use crate::signal::Finding;
+use crate::signal::{Finding, Signal};
 
 /// What is known about the run token: a short code that was told to the agent only in its prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,12 +93,11 @@ impl fmt::Debug for Scanner<'_> {
 impl<'r> Scanner<'r> {
     /// Starts a message.
     pub fn new(rules: &'r Rules, origin: Origin) -> Self {
-        Self {
-            engine: Engine::new(rules, origin),
-            stripper: Stripper::default(),
-            text: Vec::new(),
-            base: 0,
-        }
+        Self::with(Engine::new(rules, origin))
+    }
+
+    fn with(engine: Engine<'r>) -> Self {
+        Self { engine, stripper: Stripper::default(), text: Vec::new(), base: 0 }
     }
 
     /// Says which run token is expected.
@@ -158,14 +157,33 @@ pub fn scan(rules: &Rules, text: &[u8], origin: &Origin) -> Vec<Finding> {
 
 /// Scans a whole message, expecting a run token. Findings come in text order.
 pub fn scan_with(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec<Finding> {
+    let mut engine = Engine::new(rules, origin.clone());
+    engine.token = token;
+    scan_whole(engine, text)
+}
+
+/// Scans a whole message, expecting a run token, for its signals alone. They come in text order.
+///
+/// Cheaper than [`scan_with`]: misspelled names are not looked for.
+pub fn signals(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec<Signal> {
+    let mut engine = Engine::new(rules, origin.clone());
+    (engine.token, engine.near_misses) = (token, false);
+    let signal = |finding| match finding {
+        Finding::Signal(signal) => Some(signal),
+        Finding::NearMiss(_) => None,
+    };
+    scan_whole(engine, text).into_iter().filter_map(signal).collect()
+}
+
+fn scan_whole(mut engine: Engine<'_>, text: &[u8]) -> Vec<Finding> {
     let mut findings = Vec::new();
     // Mostly there is nothing to take out and the text can be scanned where it is.
-    let mut engine = Engine::new(rules, origin.clone());
-    engine.token = token.clone();
     if !text.starts_with(b"\xEF\xBB\xBF") && engine.scan_plain(text) {
         findings = engine.out;
     } else {
-        let mut scanner = Scanner::new(rules, origin.clone()).with_token(token);
+        let mut again = Engine::new(engine.rules, engine.origin);
+        (again.token, again.near_misses) = (engine.token, engine.near_misses);
+        let mut scanner = Scanner::with(again);
         scanner.push(text, &mut |finding| findings.push(finding));
         scanner.finish(&mut |finding| findings.push(finding));
     }

@@ -9,8 +9,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use aldis_core::scan::signals;
 use aldis_core::transcript::{Format, Reader};
-use aldis_core::{Finding, Message, Rules, scan};
+use aldis_core::{Finding, Message, Rules, Token, scan};
 use aldis_testkit::corpus::bulk::claude_transcript;
 use measure::{Bars, Contender, medians, timed};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -64,8 +65,12 @@ fn pipeline(path: &Path, near_misses: bool) -> io::Result<usize> {
         if !near_misses && !message.origin.may_signal() {
             return;
         }
-        let findings = scan(rules, message.text.as_bytes(), &message.origin);
-        found += findings.iter().filter_map(Finding::signal).count();
+        let (text, origin) = (message.text.as_bytes(), &message.origin);
+        found += if near_misses {
+            scan(rules, text, origin).iter().filter_map(Finding::signal).count()
+        } else {
+            signals(rules, text, origin, Token::Off).len()
+        };
     };
     let mut reader = Reader::new(Format::ClaudeCode, &may_matter);
     if !near_misses {

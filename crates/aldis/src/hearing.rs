@@ -5,7 +5,7 @@
 //! the first piece, which is then the first piece of the message.
 
 use aldis_core::transcript::{Format, Reader};
-use aldis_core::{Finding, Message, Origin, Place, Scanner, reference};
+use aldis_core::{Finding, Message, Origin, Place, Scanner, reference, scan};
 
 use crate::error::CommandError;
 use crate::selection::{Matching, Selection};
@@ -176,22 +176,19 @@ impl Hearing<'_> {
         }
     }
 
+    /// Scans a whole message. Findings come in text order.
     fn scan(&self, text: &[u8], origin: &Origin) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        match self.selection.matching {
-            Matching::Careful => {
-                let mut scanner = self.scanner(origin.clone());
-                scanner.push(text, &mut |finding| self.keep(&mut findings, finding));
-                scanner.finish(&mut |finding| self.keep(&mut findings, finding));
+        let Selection { rules, token, matching, .. } = self.selection;
+        let signals = match matching {
+            Matching::Careful if self.near_misses => {
+                return scan::scan_with(rules, text, origin, token.clone());
             }
+            Matching::Careful => scan::signals(rules, text, origin, token.clone()),
             Matching::Reference => {
-                let text = String::from_utf8_lossy(text);
-                let signals = reference::scan(self.selection.rules.dialects(), &text, origin);
-                findings.extend(signals.into_iter().map(Finding::Signal));
+                reference::scan(rules.dialects(), &String::from_utf8_lossy(text), origin)
             }
-        }
-        findings.sort_by_key(|finding| finding.place().span.start);
-        findings
+        };
+        signals.into_iter().map(Finding::Signal).collect()
     }
 
     fn scanner(&self, origin: Origin) -> Scanner<'_> {

@@ -10,6 +10,10 @@ use aldis_store::RunId;
 
 /// How large a file becomes.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Shorter pieces end a burst: then nothing is held back any more.
+const BURST: usize = 32 * 1024;
+/// What is written at once, and where in the file: the system is quickest with whole blocks.
+const BLOCK: u64 = 64 * 1024;
 /// How long a line may become before it is written in parts.
 const LINE_MAX: usize = 64 * 1024;
 /// How many files are kept, the one being written included.
@@ -24,6 +28,8 @@ pub(crate) struct Logbook {
     name: String,
     file: Option<File>,
     written: u64,
+    /// What waits for the rest of its block.
+    held: Vec<u8>,
     bytes_max: u64,
     /// The line that is not complete yet.
     rest: Vec<u8>,
@@ -49,6 +55,7 @@ impl Logbook {
             name,
             file: None,
             written: 0,
+            held: Vec::new(),
             bytes_max: BYTES_MAX,
             rest: Vec::new(),
             redactor: Redactor::default(),
@@ -64,6 +71,7 @@ impl Logbook {
 
     /// Appends what was written, whole lines at a time: a secret may come in pieces.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) {
+        let in_burst = bytes.len() >= BURST;
         if !self.rest.is_empty() {
             let end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1);
             let (line, more) = bytes.split_at(end);
@@ -79,6 +87,9 @@ impl Logbook {
         self.rest.extend_from_slice(rest);
         if self.rest.len() > LINE_MAX {
             self.write_rest();
+        }
+        if !in_burst {
+            self.flush();
         }
     }
 
@@ -97,13 +108,27 @@ impl Logbook {
     }
 
     fn append(&mut self, bytes: &[u8]) {
-        if self.written >= self.bytes_max {
+        if self.written + self.held.len() as u64 >= self.bytes_max {
+            self.flush();
             self.rotate();
         }
-        if let Some(file) = &mut self.file {
+        self.held.extend_from_slice(bytes);
+        let end = (self.written + self.held.len() as u64) / BLOCK * BLOCK;
+        self.put(usize::try_from(end.saturating_sub(self.written)).unwrap_or_default());
+    }
+
+    /// Writes what is held back. For whoever hears nothing more for a while.
+    pub(crate) fn flush(&mut self) {
+        self.put(self.held.len());
+    }
+
+    /// Writes so much of what is held back.
+    fn put(&mut self, length: usize) {
+        let bytes = self.held.drain(..length);
+        if let Some(file) = self.file.as_mut().filter(|_| length > 0) {
             // A full disk must not end the run; the store says it when it matters.
-            let _kept = file.write_all(bytes);
-            self.written += bytes.len() as u64;
+            let _kept = file.write_all(bytes.as_slice());
+            self.written += length as u64;
         }
     }
 
@@ -135,6 +160,7 @@ impl Logbook {
 impl Drop for Logbook {
     fn drop(&mut self) {
         self.write_rest();
+        self.flush();
     }
 }
 
@@ -178,6 +204,27 @@ mod tests {
         let wanted =
             [&b"key: [redacted]\nplain \xef\xbf\xbd\xff\n"[..], &key, &b"last"[..]].concat();
         assert_eq!(kept, wanted, "{}", String::from_utf8_lossy(&kept));
+    }
+
+    #[test]
+    fn bursts_are_kept_whole_and_end_with_a_short_piece_or_a_pause() {
+        let state = tempfile::tempdir().unwrap();
+        let run = RunId::new("r1").unwrap();
+        let mut logbook = Logbook::open(state.path(), &run);
+        let secret = format!("ghp_{}", "x".repeat(36));
+        let line = format!("{}\n", "plain ".repeat(20));
+        let text = format!("{}{secret}\n{line}", line.repeat(3_000));
+        let wanted = text.replace(&secret, "[redacted]");
+        let kept = || fs::read(state.path().join("logs/r1/agent.log")).unwrap();
+        for piece in text.as_bytes().chunks(BURST) {
+            logbook.write(piece);
+            assert!(wanted.as_bytes().starts_with(&kept()));
+        }
+        assert_eq!(kept(), wanted.as_bytes());
+        let more = line.repeat(BURST / line.len() + 1);
+        logbook.write(more.as_bytes());
+        logbook.flush();
+        assert_eq!(kept(), [wanted, more].concat().as_bytes());
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod hands;
 mod live;
 mod person;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 const TICK: Duration = Duration::from_secs(1);
 /// How often the work tree is looked at while the agent works.
 const LOOK: Duration = Duration::from_secs(10);
+/// How many near misses are told apart from those that come again.
+const HINTS_MAX: usize = 64;
 /// How often the lease is renewed.
 const RENEW: Duration = Duration::from_secs(10);
 
@@ -80,6 +83,8 @@ pub(crate) struct Supervisor<'p> {
     job: Option<Job<'p>>,
     /// When the job must have ended.
     deadline: Option<Duration>,
+    /// Near misses of this agent that the machine knows of.
+    hints: HashSet<String>,
     /// Whether something may have been decided that was not done yet.
     due: bool,
     rounds: Rounds,
@@ -141,6 +146,7 @@ impl<'p> Supervisor<'p> {
             person,
             job,
             deadline,
+            hints: HashSet::new(),
             due,
             rounds,
         })
@@ -267,6 +273,7 @@ impl<'p> Supervisor<'p> {
         let agent = serde_json::to_string(job.agent.identity()).unwrap_or_default();
         self.job = Some(job);
         self.deadline = None;
+        self.hints.clear();
         Ok(Event::Launched { agent })
     }
 
@@ -313,7 +320,7 @@ impl<'p> Supervisor<'p> {
         let now = self.clock.now();
         let mut said = Vec::new();
         match job.agent.next(PAUSE) {
-            None => {}
+            None => self.log.flush(),
             Some(Output::Stdout(bytes)) => {
                 self.log.write(&bytes);
                 job.hear(&bytes, now, &mut said);
@@ -343,7 +350,7 @@ impl<'p> Supervisor<'p> {
             match said {
                 Said::Finding { finding, message } => match *finding {
                     Finding::Signal(signal) => signals.push(Heard::new(&signal, message)),
-                    Finding::NearMiss(miss) => self.advance(Event::Missed { hint: miss.hint() })?,
+                    Finding::NearMiss(miss) => self.miss(miss.hint())?,
                 },
                 Said::Fact(fact) => match self.note(fact) {
                     None => {}
@@ -363,6 +370,17 @@ impl<'p> Supervisor<'p> {
             self.advance(event)?;
         }
         Ok(())
+    }
+
+    /// Tells the machine of a near miss: once of each, however often an agent repeats it.
+    fn miss(&mut self, hint: String) -> Result<(), CommandError> {
+        if self.hints.contains(&hint) {
+            return Ok(());
+        }
+        if self.hints.len() < HINTS_MAX {
+            self.hints.insert(hint.clone());
+        }
+        self.advance(Event::Missed { hint })
     }
 
     /// Shows what the host said about itself, and returns what it means for the machine.

@@ -26,7 +26,7 @@ mod pump;
 mod terminal;
 mod tree;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -36,8 +36,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use rustix::io::ioctl_fionbio;
@@ -50,7 +49,7 @@ pub use self::interrupts::{Asked, Interrupts};
 use self::keeper::{KILL_LIMIT, STRAGGLER_GRACE};
 pub use self::launch::{Environment, Input, Launch, StartError};
 use self::message::{Inbox, Order, Report};
-use self::pump::{Item, Streams};
+use self::pump::{Item, Next, Pump, Streams};
 use self::tree::Process;
 use crate::clock;
 
@@ -114,8 +113,7 @@ pub struct Agent {
     identity: Identity,
     keeper: Keeper,
     /// Gone once the agent was ended.
-    items: Option<Receiver<Item>>,
-    pump: Option<JoinHandle<()>>,
+    pump: RefCell<Option<Pump>>,
     exit: Cell<Option<Exit>>,
 }
 
@@ -165,9 +163,8 @@ impl Agent {
             cgroup: path.filter(|_| grouped),
         };
         let control = keeper.control.try_clone().map_err(failed)?;
-        let (items, pump) = pump::start(control, inbox, streams).map_err(failed)?;
-        let exit = Cell::new(None);
-        Ok(Self { identity, keeper, items: Some(items), pump: Some(pump), exit })
+        let pump = RefCell::new(Some(Pump::new(control, inbox, streams)));
+        Ok(Self { identity, keeper, pump, exit: Cell::new(None) })
     }
 
     /// Returns who the agent is, for finding it again.
@@ -176,19 +173,18 @@ impl Agent {
     }
 
     /// Waits for what the agent does next, at most so long. While nobody asks, an agent that
-    /// writes much has to wait.
+    /// writes much has to wait, and so has one that is to read much.
     ///
     /// After both [`Output::Closed`] and [`Output::Exited`] there is nothing to wait for.
     pub fn next(&self, timeout: Duration) -> Option<Output> {
-        match self.items.as_ref()?.recv_timeout(timeout) {
-            Ok(Item::Output(output)) => {
+        match self.pump.borrow_mut().as_mut()?.next(timeout) {
+            Next::Item(Item::Output(output)) => {
                 self.note(&output);
                 Some(output)
             }
             // The keeper was told to end by somebody else. The end will say who survived.
-            Ok(Item::Ended(_)) => None,
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => {
+            Next::Item(Item::Ended(_)) | Next::Nothing => None,
+            Next::Over => {
                 // Or whoever asks in a loop would be busy doing nothing.
                 thread::sleep(timeout);
                 None
@@ -232,19 +228,19 @@ impl Agent {
 
     fn finish(&mut self, grace: Duration, mut hear: impl FnMut(Output)) -> Ended {
         let mut survivors = None;
-        if let Some(items) = self.items.take() {
+        if let Some(mut pump) = self.pump.take() {
             let millis = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
             self.keeper.order(Order::End { grace: millis });
             let limit = grace.saturating_add(STRAGGLER_GRACE + KILL_LIMIT + KEEPER_SLACK);
             let until = clock::since_boot().saturating_add(limit);
             loop {
-                match items.recv_timeout(until.saturating_sub(clock::since_boot())) {
-                    Ok(Item::Output(output)) => {
+                match pump.next(until.saturating_sub(clock::since_boot())) {
+                    Next::Item(Item::Output(output)) => {
                         self.note(&output);
                         hear(output);
                     }
-                    Ok(Item::Ended(left)) => survivors = Some(left),
-                    Err(_) => break,
+                    Next::Item(Item::Ended(left)) => survivors = Some(left),
+                    Next::Nothing | Next::Over => break,
                 }
             }
         }
@@ -254,17 +250,13 @@ impl Agent {
             _ => identity::sweep(&self.identity),
         };
         self.keeper.dismiss(KEEPER_SLACK);
-        if let Some(pump) = self.pump.take() {
-            // It has nothing to say: a panic in it would be our bug, and its output is closed.
-            let _joined = pump.join();
-        }
         Ended { exit: self.exit.get(), survivors }
     }
 }
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        if self.items.is_some() {
+        if self.pump.get_mut().is_some() {
             self.finish(Duration::ZERO, drop);
         }
     }

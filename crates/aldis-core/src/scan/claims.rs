@@ -232,6 +232,9 @@ impl Engine<'_> {
         place: Place,
         raw: String,
     ) {
+        if !self.near_misses {
+            return;
+        }
         self.note(place.span);
         if self.misses.counts(dialect, reason) {
             return;

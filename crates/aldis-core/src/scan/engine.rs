@@ -52,6 +52,8 @@ pub(crate) struct Engine<'r> {
     pub(crate) rules: &'r Rules,
     pub(crate) origin: Origin,
     pub(crate) token: Token,
+    /// Whether what only looks like a signal is reported.
+    pub(crate) near_misses: bool,
     /// Whether the first line has been looked at.
     started: bool,
     /// What the current place may still be, once more text has come, and where to go on then.
@@ -109,6 +111,7 @@ impl<'r> Engine<'r> {
             rules,
             origin,
             token: Token::Off,
+            near_misses: true,
             started: false,
             waiting: None,
             searched: 0,
@@ -291,7 +294,7 @@ impl<'r> Engine<'r> {
         self.end_terminals(window);
         self.end_pending();
         self.end_legacy();
-        if self.origin.may_signal() {
+        if self.near_misses && self.origin.may_signal() {
             fuzzy::look_at_tail(self, window, removals);
         }
         let standing = self.misses.end();

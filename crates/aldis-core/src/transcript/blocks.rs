@@ -41,14 +41,14 @@ pub(super) fn read(
         let block: Block<'_> = lenient(Some(raw));
         let wanted = || matters(raw.get().as_bytes());
         match block.kind() {
-            "text" | "output_text" | "input_text" => {
+            kind if is_text(kind) => {
                 join(&mut spoken.text, block.text.as_deref().unwrap_or_default());
             }
-            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                let name = block.name.as_deref().unwrap_or("a tool");
-                calls.note(block.id.as_deref().unwrap_or_default(), name, block.input);
+            kind if is_call(kind) => {
+                block.note(calls);
                 if let Some(input) = block.input.filter(|_| wanted()) {
-                    spoken.asides.push((tool(format!("input of {name}")), strings(input)));
+                    let origin = tool(format!("input of {}", block.name()));
+                    spoken.asides.push((origin, strings(input)));
                 }
             }
             "tool_result" => {
@@ -75,6 +75,37 @@ pub(super) fn read(
         }
     }
     spoken
+}
+
+/// Returns whether [`read_words`] is enough for content: it holds the agent's words alone, or also
+/// calls and thoughts where those are not wanted.
+pub(super) fn are_words(content: &[Block<'_>], words_only: bool) -> bool {
+    let mut kinds = content.iter().map(Block::kind);
+    kinds.all(|kind| is_text(kind) || words_only && kind != "tool_result")
+}
+
+/// As [`read`] for content that was taken apart with its line; nothing but words is given out.
+pub(super) fn read_words(content: &[Block<'_>], calls: &mut Calls) -> Spoken {
+    let mut spoken = Spoken::default();
+    for block in content {
+        match block.kind() {
+            kind if is_text(kind) => {
+                join(&mut spoken.text, block.text.as_deref().unwrap_or_default());
+            }
+            kind if is_call(kind) => block.note(calls),
+            _ => {}
+        }
+    }
+    spoken
+}
+
+fn is_text(kind: &str) -> bool {
+    matches!(kind, "text" | "output_text" | "input_text")
+}
+
+/// Returns whether a block of this type calls a tool.
+pub(super) fn is_call(kind: &str) -> bool {
+    matches!(kind, "tool_use" | "server_tool_use" | "mcp_tool_use")
 }
 
 /// Returns the origin of something a tool said, was told, or the agent only thought.
@@ -175,8 +206,9 @@ pub(super) fn is_agent(name: &str) -> bool {
 
 const RECENT_MAX: usize = 256;
 
+/// A content block. Members that it should not have are missing.
 #[derive(Debug, Default, Deserialize)]
-struct Block<'a> {
+pub(super) struct Block<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Str<'a>>,
     #[serde(borrow)]
@@ -204,6 +236,15 @@ impl Block<'_> {
             (None, Some(_), _) => "text",
             (None, None, _) => "unknown",
         }
+    }
+
+    fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("a tool")
+    }
+
+    /// Remembers the call that this block is.
+    fn note(&self, calls: &mut Calls) {
+        calls.note(self.id.as_deref().unwrap_or_default(), self.name(), self.input);
     }
 }
 

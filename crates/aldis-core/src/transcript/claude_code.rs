@@ -14,7 +14,7 @@ use chain::{Chain, Entry, Live, Parent, key};
 use entry::{Record, Said};
 use shape::{Kind, Known, Shapes};
 
-use super::blocks::Calls;
+use super::blocks::{self, Calls, Spoken};
 use super::json::{Malformed, member_strings};
 use super::out::{Host, Line, Out, Spot, join, message};
 use crate::message::{Message, Origin, Role};
@@ -75,6 +75,10 @@ impl Words {
         out: &Out<'_>,
     ) -> Self {
         let spoken = record.spoken(said, calls, out.may_matter);
+        Self::new(number, record, said, spoken)
+    }
+
+    fn new<M, C>(number: u64, record: &Record<'_, M>, said: &Said<'_, C>, spoken: Spoken) -> Self {
         let place = |(origin, aside)| (record.place(origin), aside);
         Self {
             spot: record.spot(number),
@@ -150,6 +154,9 @@ impl ClaudeCode {
         matters: bool,
         out: &mut Out<'_>,
     ) -> Result<(), Malformed> {
+        if matters && self.at_once(line, out).is_some() {
+            return Ok(());
+        }
         let (record, said) = Record::read(line.bytes)?;
         if record.is_entry() {
             self.entry(line, &record, &said, matters, out);
@@ -160,6 +167,18 @@ impl ClaudeCode {
             self.metadata(line, &record, out);
         }
         Ok(())
+    }
+
+    /// Takes a line of the agent's that matters, if it can be read in one go.
+    fn at_once(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Option<()> {
+        let (record, said, content) = Record::read_at_once(line.bytes, out.signals_only)?;
+        let entry = record.entry(false, shape::print(line.bytes, true), self.chain.is_empty());
+        if let Some(node) = self.chain.add(&entry) {
+            let spoken = blocks::read_words(&content, &mut self.calls);
+            let part = Part::Said(Words::new(line.number, &record, &said, spoken));
+            self.add_part(&entry, node, &said, (part, true), out);
+        }
+        Some(())
     }
 
     /// Takes an entry of the conversation.
@@ -174,10 +193,9 @@ impl ClaudeCode {
         // The same line has the same print, also where results begin to matter half-way.
         let whole = matters && (record.is_assistant() || !out.signals_only);
         let print = shape::print(line.bytes, whole);
-        let entry = record.entry(said, print, self.chain.is_empty());
+        let entry = record.entry(record.is_typed(said), print, self.chain.is_empty());
         let Some(node) = self.chain.add(&entry) else { return };
         if record.is_assistant() {
-            let id = said.id.as_ref().map_or(0, |id| key(id.as_bytes()));
             let part = match matters || out.following {
                 true => Part::Said(Words::read(line.number, record, said, &mut self.calls, out)),
                 false => {
@@ -185,12 +203,7 @@ impl ClaudeCode {
                     Part::Line(line.number, line.bytes.to_vec())
                 }
             };
-            let group = self.group(id, entry.sidechain, node, out);
-            group.matters |= matters;
-            group.parts.push(part);
-            if out.following && said.stop_reason.is_some() {
-                self.close_all(|group| group.key == id, out);
-            }
+            self.add_part(&entry, node, said, (part, matters), out);
             return;
         }
         if out.following {
@@ -212,6 +225,24 @@ impl ClaudeCode {
             let message =
                 message(index, record.spot(line.number), id.clone(), record.place(origin), text);
             self.give(Some(node), message, out);
+        }
+    }
+
+    /// Adds a line of the agent's to its message.
+    fn add_part<C>(
+        &mut self,
+        entry: &Entry,
+        node: u32,
+        said: &Said<'_, C>,
+        (part, matters): (Part, bool),
+        out: &mut Out<'_>,
+    ) {
+        let id = said.id.as_ref().map_or(0, |id| key(id.as_bytes()));
+        let group = self.group(id, entry.sidechain, node, out);
+        group.matters |= matters;
+        group.parts.push(part);
+        if out.following && said.stop_reason.is_some() {
+            self.close_all(|group| group.key == id, out);
         }
     }
 

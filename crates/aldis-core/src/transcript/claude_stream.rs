@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::blocks::{self, Calls, host};
+use super::blocks::{self, Block, Calls, Spoken, host};
 use super::json::{Malformed, Str, lenient, member_strings, parse, strings};
 use super::out::{Host, Line, Out, Spot, join, message, move_to};
 use crate::message::{Message, Origin, Role};
@@ -35,16 +35,17 @@ struct Partial {
     complete: bool,
 }
 
+/// A line. The message in it is raw, or read at once.
 #[derive(Debug, Deserialize)]
-struct Event<'a> {
+#[serde(bound(deserialize = "M: Deserialize<'de>"))]
+struct Event<'a, M = &'a RawValue> {
     #[serde(borrow)]
     timestamp: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "type")]
     kind: Str<'a>,
     #[serde(borrow)]
     subtype: Option<Str<'a>>,
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
+    message: Option<M>,
     #[serde(borrow)]
     parent_tool_use_id: Option<Str<'a>>,
     #[serde(borrow)]
@@ -63,8 +64,10 @@ struct Event<'a> {
     is_synthetic: Option<bool>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-struct Said<'a> {
+/// A message, its content raw or read at once.
+#[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "C: Deserialize<'de>"))]
+struct Said<'a, C = &'a RawValue> {
     #[serde(borrow)]
     id: Option<Str<'a>>,
     #[serde(borrow)]
@@ -72,10 +75,18 @@ struct Said<'a> {
     role: Option<Str<'a>>,
     #[serde(borrow)]
     model: Option<Str<'a>>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
+    content: Option<C>,
     #[serde(borrow)]
     stop_reason: Option<Str<'a>>,
+}
+
+/// A message that is read at once.
+type Whole<'a> = Said<'a, Vec<Block<'a>>>;
+
+impl<C> Default for Said<'_, C> {
+    fn default() -> Self {
+        Self { id: None, role: None, model: None, content: None, stop_reason: None }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -101,23 +112,22 @@ struct Piece<'a> {
 }
 
 impl ClaudeStream {
-    fn assistant(
+    fn assistant<M, C>(
         &mut self,
         line: Line<'_>,
-        event: &Event<'_>,
+        (event, said): (&Event<'_, M>, &Said<'_, C>),
+        spoken: Spoken,
         out: &mut Out<'_>,
-    ) -> Result<(), Malformed> {
-        let said = event.said()?;
+    ) {
         let agent = event.agent();
         let id = said.id.as_ref().or(event.uuid.as_ref()).map(|id| id.to_owned());
         let partial = self.partial.entry(agent.clone()).or_default();
         partial.complete = true;
         partial.blocks.clear();
-        let spoken = blocks::read(said.content, &mut self.calls, "", out.may_matter);
         let same = self.open.get(&agent).is_some_and(|open| open.id == id && said.id.is_some());
         if !same {
             self.flush(&agent, out);
-            let origin = event.place(event.speaker(&said));
+            let origin = event.place(event.speaker(said));
             let new = message(out.utter(), line.spot(), id.clone(), origin, String::new());
             self.open.insert(agent.clone(), new);
         }
@@ -133,7 +143,6 @@ impl ClaudeStream {
         if out.following && said.stop_reason.is_some() {
             self.flush(&agent, out);
         }
-        Ok(())
     }
 
     fn user(
@@ -239,6 +248,9 @@ impl ClaudeStream {
 const TOOL_RESULT: &[u8] =
     br#"{"type":"user","message":{"role":"user","content":[{"tool_use_id":""#;
 
+/// How the agent's lines begin.
+const ASSISTANT: &[u8] = br#"{"type":"assistant","#;
+
 impl Host for ClaudeStream {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         // Without sub-agents a result ends what was said before it, and no more of it is wanted.
@@ -251,10 +263,19 @@ impl Host for ClaudeStream {
             out.utter();
             return Ok(());
         }
+        if let Some((event, said, content)) = Event::read_at_once(line.bytes, out.signals_only) {
+            let spoken = blocks::read_words(&content, &mut self.calls);
+            self.assistant(line.dated(event.timestamp), (&event, &said), spoken, out);
+            return Ok(());
+        }
         let event: Event<'_> = parse(line.bytes)?;
         let line = line.dated(event.timestamp);
         match &*event.kind {
-            "assistant" => self.assistant(line, &event, out)?,
+            "assistant" => {
+                let said = event.said()?;
+                let spoken = blocks::read(said.content, &mut self.calls, "", out.may_matter);
+                self.assistant(line, (&event, &said), spoken, out);
+            }
             "user" => self.user(line, &event, out)?,
             "stream_event" => self.delta(line, &event, out),
             "result" => self.result(line, &event, out),
@@ -279,12 +300,25 @@ impl<'a> Event<'a> {
     fn said(&self) -> Result<Said<'a>, Malformed> {
         Ok(serde_json::from_str(self.message.ok_or(Malformed)?.get())?)
     }
+}
 
+impl<'a> Event<'a, Whole<'a>> {
+    /// Reads a line of the agent's and its content in one go; `None` if it is not that simple.
+    fn read_at_once(line: &'a [u8], words_only: bool) -> Option<(Self, Whole<'a>, Vec<Block<'a>>)> {
+        let line = line.starts_with(ASSISTANT).then_some(line)?;
+        let mut event: Self = serde_json::from_str(std::str::from_utf8(line).ok()?).ok()?;
+        let mut said = event.message.take()?;
+        let content = said.content.take()?;
+        blocks::are_words(&content, words_only).then_some((event, said, content))
+    }
+}
+
+impl<M> Event<'_, M> {
     fn agent(&self) -> Option<String> {
         self.parent_tool_use_id.as_ref().map(|agent| agent.to_owned())
     }
 
-    fn speaker(&self, said: &Said<'_>) -> Origin {
+    fn speaker<C>(&self, said: &Said<'_, C>) -> Origin {
         if self.error.is_some() {
             host("API error")
         } else if said.model.as_deref() == Some("<synthetic>") {

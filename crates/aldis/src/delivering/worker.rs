@@ -132,7 +132,10 @@ impl<'r> Worker<'r> {
 
     /// Takes what it wrote meanwhile. Returns whether there was anything.
     pub(super) fn listen(&mut self, now: Timestamp) -> bool {
-        let Some(output) = self.started.agent.next(Duration::ZERO) else { return false };
+        let Some(output) = self.started.agent.next(Duration::ZERO) else {
+            self.log.flush();
+            return false;
+        };
         self.heard.stirred = true;
         match output {
             Output::Stdout(bytes) => {

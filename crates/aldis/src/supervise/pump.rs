@@ -1,15 +1,14 @@
-//! Moves an agent's input and output, in one thread and bounded memory.
+//! Moves an agent's input and output, for as long as somebody asks what comes next.
 //!
-//! When nobody takes the output the pump waits, then the pipe is full, then the agent waits.
+//! When nobody takes the output the pipe is full at some time, and then the agent waits.
 //! The end of the output is not the end of the agent, nor the other way round: when the agent has
 //! ended, some descendant may still hold its output open. Everything that was written until then
 //! is read, and what comes later for a short while; then the output is closed.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,8 +21,6 @@ use crate::clock;
 
 /// The most that one piece of output has.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// How many pieces wait for whoever takes them.
-const CHUNKS_WAITING: usize = 16;
 /// How long a descendant may hold the output open after the agent has ended.
 pub(super) const LEAK_WINDOW: Duration = Duration::from_millis(100);
 /// After less than so much the pump rests, so that an agent that writes line by line does not wake
@@ -36,6 +33,16 @@ const REST_SMALL: Duration = Duration::from_millis(4);
 const PIPE_BYTES: usize = 256 * 1024;
 /// What a terminal may hold that it does not tell about.
 const TERMINAL_BYTES: u64 = 128 * 1024;
+
+/// What was waited for.
+#[derive(Debug)]
+pub(super) enum Next {
+    Item(Item),
+    /// Nothing has come yet.
+    Nothing,
+    /// Nothing will come any more.
+    Over,
+}
 
 /// What comes out of the pump.
 #[derive(Debug)]
@@ -53,39 +60,6 @@ pub(super) struct Streams {
     pub(super) errors: Option<File>,
     /// Where input goes, and what.
     pub(super) input: Option<(File, Vec<u8>)>,
-}
-
-/// Starts pumping.
-pub(super) fn start(
-    control: UnixStream,
-    inbox: Inbox,
-    streams: Streams,
-) -> io::Result<(Receiver<Item>, JoinHandle<()>)> {
-    let (items, taken) = sync_channel(CHUNKS_WAITING);
-    let terminal = streams.errors.is_none();
-    let source = |file, is_errors| {
-        let is_large = fcntl_setpipe_size(&file, PIPE_BYTES).is_ok();
-        let rest = if is_large { REST } else { REST_SMALL };
-        // A terminal holds too little to wait for more.
-        let rest = if terminal { Duration::ZERO } else { rest };
-        Source { file, is_errors, terminal, rest, owed: 0 }
-    };
-    let sources = [Some(source(streams.output, false)), streams.errors.map(|f| source(f, true))];
-    let pump = Pump {
-        control: Some(control),
-        inbox,
-        sources,
-        feed: streams.input.map(|(file, bytes)| Feed { file, bytes, written: 0 }),
-        items,
-        exited: false,
-        closed: false,
-        leak_until: None,
-        rest_until: None,
-        buffer: vec![0; CHUNK_BYTES],
-    };
-    // An error of the pump is that nobody listens any more.
-    let thread = thread::Builder::new().name("agent".to_owned()).spawn(move || drop(pump.run()))?;
-    Ok((taken, thread))
 }
 
 /// A stream of output.
@@ -108,17 +82,16 @@ struct Feed {
     written: usize,
 }
 
-/// Nobody takes what comes out.
-type Unheard = SendError<Item>;
-
+/// The streams of one agent and its keeper's reports.
 #[derive(Debug)]
-struct Pump {
+pub(super) struct Pump {
     /// The keeper, until it has gone.
     control: Option<UnixStream>,
     inbox: Inbox,
     sources: [Option<Source>; 2],
     feed: Option<Feed>,
-    items: SyncSender<Item>,
+    /// What nobody has taken yet.
+    items: VecDeque<Item>,
     exited: bool,
     closed: bool,
     /// When the output is closed although somebody holds it.
@@ -129,43 +102,81 @@ struct Pump {
 }
 
 impl Pump {
-    fn run(mut self) -> Result<(), Unheard> {
+    pub(super) fn new(control: UnixStream, inbox: Inbox, streams: Streams) -> Self {
+        let terminal = streams.errors.is_none();
+        let source = |file, is_errors| {
+            let is_large = fcntl_setpipe_size(&file, PIPE_BYTES).is_ok();
+            let rest = if is_large { REST } else { REST_SMALL };
+            // A terminal holds too little to wait for more.
+            let rest = if terminal { Duration::ZERO } else { rest };
+            Source { file, is_errors, terminal, rest, owed: 0 }
+        };
+        let errors = streams.errors.map(|errors| source(errors, true));
+        let mut pump = Self {
+            control: Some(control),
+            inbox,
+            sources: [Some(source(streams.output, false)), errors],
+            feed: streams.input.map(|(file, bytes)| Feed { file, bytes, written: 0 }),
+            items: VecDeque::new(),
+            exited: false,
+            closed: false,
+            leak_until: None,
+            rest_until: None,
+            buffer: vec![0; CHUNK_BYTES],
+        };
         // More than the first report may have arrived with it.
-        self.pass_on()?;
+        pump.pass_on();
+        pump
+    }
+
+    /// Waits for what comes next, at most so long.
+    pub(super) fn next(&mut self, timeout: Duration) -> Next {
+        let until = clock::since_boot().saturating_add(timeout);
         loop {
-            if !self.closed && self.sources.iter().all(Option::is_none) {
-                self.closed = true;
-                self.items.send(Item::Output(Output::Closed))?;
+            if let Some(item) = self.items.pop_front() {
+                return Next::Item(item);
             }
             if self.closed && self.control.is_none() {
-                return Ok(());
+                return Next::Over;
             }
-            let ready = self.wait();
-            if ready.control {
-                self.hear()?;
-            }
-            if ready.feed {
-                self.feed();
-            }
-            for (index, is_ready) in ready.sources.into_iter().enumerate() {
-                if is_ready {
-                    self.read(index)?;
-                }
-            }
-            if self.leak_until.is_some_and(|until| clock::since_boot() >= until) {
-                self.give_up()?;
+            let has_waited = clock::since_boot() >= until;
+            self.turn(until);
+            if has_waited && self.items.is_empty() {
+                return Next::Nothing;
             }
         }
     }
 
-    /// Sleeps until something can be done.
-    fn wait(&mut self) -> Ready {
+    /// Waits until something can be done, and does it.
+    fn turn(&mut self, until: Duration) {
+        let ready = self.wait(until);
+        if ready.control {
+            self.hear();
+        }
+        if ready.feed {
+            self.feed();
+        }
+        for (index, is_ready) in ready.sources.into_iter().enumerate() {
+            if is_ready {
+                self.read(index);
+            }
+        }
+        if self.leak_until.is_some_and(|until| clock::since_boot() >= until) {
+            self.give_up();
+        }
+        if !self.closed && self.sources.iter().all(Option::is_none) {
+            self.closed = true;
+            self.items.push_back(Item::Output(Output::Closed));
+        }
+    }
+
+    /// Sleeps until something can be done, but not for longer than `until`.
+    fn wait(&mut self, until: Duration) -> Ready {
         let now = clock::since_boot();
         self.rest_until = self.rest_until.filter(|until| *until > now);
         let resting = self.rest_until.is_some();
-        let until = [self.leak_until, self.rest_until].into_iter().flatten().min();
-        let timeout = until.map(|until| until.saturating_sub(now));
-        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let until = [self.leak_until, self.rest_until].into_iter().flatten().fold(until, Ord::min);
+        let timeout = Timespec::try_from(until.saturating_sub(now)).ok();
         let mut polled = Vec::with_capacity(4);
         polled.extend(self.control.as_ref().map(|socket| PollFd::new(socket, PollFlags::IN)));
         polled.extend(self.feed.as_ref().map(|feed| PollFd::new(&feed.file, PollFlags::OUT)));
@@ -185,33 +196,31 @@ impl Pump {
     }
 
     /// Reads what the keeper reports.
-    fn hear(&mut self) -> Result<(), Unheard> {
-        let Some(control) = &self.control else { return Ok(()) };
+    fn hear(&mut self) {
+        let Some(control) = &self.control else { return };
         let open = self.inbox.fill(control).unwrap_or(false);
-        self.pass_on()?;
+        self.pass_on();
         if !open {
             self.control = None;
             // Without its keeper nobody can say how an agent ended, or whether.
-            self.note_exit(Exit { code: None, signal: None })?;
+            self.note_exit(Exit { code: None, signal: None });
         }
-        Ok(())
     }
 
-    fn pass_on(&mut self) -> Result<(), Unheard> {
+    fn pass_on(&mut self) {
         while let Some(report) = self.inbox.next() {
             match report {
                 Report::Started { .. } | Report::Refused { .. } => {}
-                Report::Stopped => self.items.send(Item::Output(Output::Stopped))?,
-                Report::Exited(exit) => self.note_exit(exit)?,
-                Report::Ended { survivors } => self.items.send(Item::Ended(survivors))?,
+                Report::Stopped => self.items.push_back(Item::Output(Output::Stopped)),
+                Report::Exited(exit) => self.note_exit(exit),
+                Report::Ended { survivors } => self.items.push_back(Item::Ended(survivors)),
             }
         }
-        Ok(())
     }
 
-    fn note_exit(&mut self, exit: Exit) -> Result<(), Unheard> {
+    fn note_exit(&mut self, exit: Exit) {
         if self.exited {
-            return Ok(());
+            return;
         }
         self.exited = true;
         self.feed = None;
@@ -221,12 +230,12 @@ impl Pump {
             let told = ioctl_fionread(&source.file).unwrap_or_default();
             source.owed = if source.terminal { told.max(TERMINAL_BYTES) } else { told };
         }
-        self.items.send(Item::Output(Output::Exited(exit)))
+        self.items.push_back(Item::Output(Output::Exited(exit)));
     }
 
     /// Reads once from a stream. Returns whether there may be more.
-    fn read(&mut self, index: usize) -> Result<bool, Unheard> {
-        let Some(source) = &mut self.sources[index] else { return Ok(false) };
+    fn read(&mut self, index: usize) -> bool {
+        let Some(source) = &mut self.sources[index] else { return false };
         match source.file.read(&mut self.buffer) {
             Ok(length) if length > 0 => {
                 source.owed = source.owed.saturating_sub(length as u64);
@@ -236,28 +245,27 @@ impl Pump {
                 let bytes = self.buffer[..length].to_vec();
                 let output =
                     if source.is_errors { Output::Stderr(bytes) } else { Output::Stdout(bytes) };
-                self.items.send(Item::Output(output))?;
-                Ok(true)
+                self.items.push_back(Item::Output(output));
+                true
             }
-            Err(error) if is_passing(&error) => Ok(error.kind() == io::ErrorKind::Interrupted),
+            Err(error) if is_passing(&error) => error.kind() == io::ErrorKind::Interrupted,
             // A terminal that nobody has open any more fails instead of ending.
             Ok(_) | Err(_) => {
                 self.sources[index] = None;
-                Ok(false)
+                false
             }
         }
     }
 
     /// Reads what was written before the agent ended, and closes the streams.
-    fn give_up(&mut self) -> Result<(), Unheard> {
+    fn give_up(&mut self) {
         for index in 0..self.sources.len() {
             while self.sources[index].as_ref().is_some_and(|source| source.owed > 0)
-                && self.read(index)?
+                && self.read(index)
             {}
             self.sources[index] = None;
         }
         self.leak_until = None;
-        Ok(())
     }
 
     /// Writes what the agent is ready to read.

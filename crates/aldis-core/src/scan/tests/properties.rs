@@ -81,6 +81,14 @@ proptest! {
     }
 
     #[test]
+    fn signals_alone_are_the_same(text in message()) {
+        let all = scan(Rules::builtin(), &text, &Origin::assistant()).into_iter();
+        let wanted: Vec<Finding> = all.filter(|finding| finding.signal().is_some()).collect();
+        let alone = crate::scan::signals(Rules::builtin(), &text, &Origin::assistant(), Token::Off).into_iter();
+        prop_assert_eq!(alone.map(Finding::Signal).collect::<Vec<_>>(), wanted);
+    }
+
+    #[test]
     fn spans_slice_back(text in message()) {
         for finding in scan(Rules::builtin(), &text, &Origin::assistant()) {
             let span = finding.place().span;

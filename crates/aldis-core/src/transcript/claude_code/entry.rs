@@ -1,18 +1,19 @@
 //! One line of a Claude Code transcript and what it says about who spoke.
 
+use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::chain::{Entry, Parent, key};
 use crate::message::{Origin, Role};
-use crate::transcript::blocks::{self, Calls, Spoken, host, system};
+use crate::transcript::blocks::{self, Block, Calls, Spoken, host, system};
 use crate::transcript::json::{Malformed, Str, lenient, parse, present, strings};
 use crate::transcript::out::Spot;
 
-/// The envelope.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Record<'a> {
+/// The envelope. The message in it is raw, or read at once.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "M: Deserialize<'de>"))]
+pub(super) struct Record<'a, M = &'a RawValue> {
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) parent_uuid: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -38,8 +39,7 @@ pub(super) struct Record<'a> {
     is_aborted_mid_stream: Option<bool>,
     #[serde(borrow)]
     origin: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) message: Option<&'a RawValue>,
+    pub(super) message: Option<M>,
     #[serde(borrow)]
     pub(super) attachment: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -54,22 +54,31 @@ struct Worker<'a> {
     agent_id: Option<Str<'a>>,
 }
 
-/// The message inside.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Said<'a> {
+/// The message inside, its content raw or read at once.
+#[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "C: Deserialize<'de>"))]
+pub(super) struct Said<'a, C = &'a RawValue> {
     #[serde(borrow)]
     pub(super) id: Option<Str<'a>>,
     #[serde(borrow)]
     role: Option<Str<'a>>,
     #[serde(borrow)]
     model: Option<Str<'a>>,
-    #[serde(borrow)]
-    pub(super) content: Option<&'a RawValue>,
+    pub(super) content: Option<C>,
     /// Qwen keeps Gemini's name for it.
     #[serde(borrow)]
     parts: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) stop_reason: Option<Str<'a>>,
+}
+
+/// A message that is read at once.
+pub(super) type Whole<'a> = Said<'a, Vec<Block<'a>>>;
+
+impl<C> Default for Said<'_, C> {
+    fn default() -> Self {
+        Self { id: None, role: None, model: None, content: None, parts: None, stop_reason: None }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -90,78 +99,6 @@ impl<'a> Record<'a> {
             return Err(Malformed);
         }
         Ok((record, said))
-    }
-
-    /// Returns what the chain needs to know.
-    pub(super) fn entry(&self, said: &Said<'_>, print: u32, first: bool) -> Entry {
-        let typed = self.is_sidechain != Some(true) && self.is_typed(said);
-        Entry {
-            key: self.uuid.as_ref().map_or(0, |uuid| key(uuid.as_bytes())),
-            parent: self.parent(typed, first),
-            print,
-            session: self.session_key(),
-            sidechain: self.is_sidechain.unwrap_or_default(),
-            meta: self.is_meta.unwrap_or_default(),
-            team: self.team_name.is_some(),
-            typed,
-        }
-    }
-
-    /// Returns the session as the chain compares it.
-    pub(super) fn session_key(&self) -> u32 {
-        self.session_id.as_ref().map_or(0, |id| session_key(id))
-    }
-
-    /// Returns where and when this was said.
-    pub(super) fn spot(&self, number: u64) -> Spot {
-        let at = self.timestamp.as_ref().and_then(|stamp| stamp.parse().ok());
-        Spot { entry: number, at }
-    }
-
-    /// Returns whether this line is part of the conversation and not a record beside it.
-    pub(super) fn is_entry(&self) -> bool {
-        self.uuid.is_some() || self.message.is_some()
-    }
-
-    /// Returns whether the agent's words are in this line.
-    pub(super) fn is_assistant(&self) -> bool {
-        self.kind.0 == "assistant"
-    }
-
-    /// Returns whether anything about this line must not be taken over to lines that look alike.
-    pub(super) fn is_special(&self, said: &Said<'_>) -> bool {
-        [self.is_meta, self.is_compact_summary, self.is_api_error_message]
-            .into_iter()
-            .chain([self.is_aborted_mid_stream])
-            .any(|flag| flag == Some(true))
-            || self.team_name.is_some()
-            || said.model.as_deref() == Some(SYNTHETIC)
-    }
-
-    /// Returns who speaks in an assistant's line.
-    pub(super) fn speaker(&self, said: &Said<'_>) -> Origin {
-        if self.is_api_error_message == Some(true) {
-            host("API error")
-        } else if said.model.as_deref() == Some(SYNTHETIC) {
-            host("synthetic message")
-        } else if self.is_aborted_mid_stream == Some(true) {
-            Origin::assistant().dead("aborted message")
-        } else {
-            Origin::assistant()
-        }
-    }
-
-    /// Marks an origin with the sub-agent it is in.
-    pub(super) fn place(&self, mut origin: Origin) -> Origin {
-        if self.is_sidechain == Some(true) {
-            origin = origin.in_sidechain();
-            if let Some(agent) = &self.agent_id
-                && origin.agent.is_none()
-            {
-                origin = origin.with_agent(agent.to_owned());
-            }
-        }
-        origin
     }
 
     /// Reads the blocks of the message.
@@ -228,17 +165,10 @@ impl<'a> Record<'a> {
         }
     }
 
-    fn parent(&self, typed: bool, first: bool) -> Parent {
-        let Some(raw) = self.parent_uuid else { return Parent::Before };
-        if let Ok(id) = serde_json::from_str::<Str<'_>>(raw.get()) {
-            return Parent::Key(key(id.as_bytes()));
-        }
-        if !first && typed { Parent::None } else { Parent::Before }
-    }
-
-    /// Returns whether a human typed this.
-    fn is_typed(&self, said: &Said<'_>) -> bool {
+    /// Returns whether a human typed this into the conversation.
+    pub(super) fn is_typed(&self, said: &Said<'_>) -> bool {
         &*self.kind == "user"
+            && self.is_sidechain != Some(true)
             && self.is_meta != Some(true)
             && self.is_compact_summary != Some(true)
             && self.tool_use_result.is_none()
@@ -266,6 +196,102 @@ impl<'a> Record<'a> {
     }
 }
 
+impl<'a> Record<'a, Whole<'a>> {
+    /// Reads a line of the agent's and its content in one go: most lines that matter are such. `None`
+    /// if it is not that simple.
+    pub(super) fn read_at_once(
+        line: &'a [u8],
+        words_only: bool,
+    ) -> Option<(Self, Whole<'a>, Vec<Block<'a>>)> {
+        memmem::find(&line[..line.len().min(ROLE_WITHIN)], br#""role":"assistant""#)?;
+        let mut record: Self = serde_json::from_str(std::str::from_utf8(line).ok()?).ok()?;
+        let mut said = record.message.take().filter(|_| record.is_assistant())?;
+        let content = said.content.take().filter(|_| said.role.as_deref() != Some("user"))?;
+        blocks::are_words(&content, words_only).then_some((record, said, content))
+    }
+}
+
+impl<'a, M> Record<'a, M> {
+    /// Returns what the chain needs to know. `first` says that no entry came before.
+    pub(super) fn entry(&self, typed: bool, print: u32, first: bool) -> Entry {
+        Entry {
+            key: self.uuid.as_ref().map_or(0, |uuid| key(uuid.as_bytes())),
+            parent: self.parent(typed, first),
+            print,
+            session: self.session_key(),
+            sidechain: self.is_sidechain.unwrap_or_default(),
+            meta: self.is_meta.unwrap_or_default(),
+            team: self.team_name.is_some(),
+            typed,
+        }
+    }
+
+    /// Returns the session as the chain compares it.
+    pub(super) fn session_key(&self) -> u32 {
+        self.session_id.as_ref().map_or(0, |id| session_key(id))
+    }
+
+    /// Returns where and when this was said.
+    pub(super) fn spot(&self, number: u64) -> Spot {
+        let at = self.timestamp.as_ref().and_then(|stamp| stamp.parse().ok());
+        Spot { entry: number, at }
+    }
+
+    /// Returns whether this line is part of the conversation and not a record beside it.
+    pub(super) fn is_entry(&self) -> bool {
+        self.uuid.is_some() || self.message.is_some()
+    }
+
+    /// Returns whether the agent's words are in this line.
+    pub(super) fn is_assistant(&self) -> bool {
+        self.kind.0 == "assistant"
+    }
+
+    /// Returns whether anything about this line must not be taken over to lines that look alike.
+    pub(super) fn is_special<C>(&self, said: &Said<'_, C>) -> bool {
+        [self.is_meta, self.is_compact_summary, self.is_api_error_message]
+            .into_iter()
+            .chain([self.is_aborted_mid_stream])
+            .any(|flag| flag == Some(true))
+            || self.team_name.is_some()
+            || said.model.as_deref() == Some(SYNTHETIC)
+    }
+
+    /// Returns who speaks in an assistant's line.
+    pub(super) fn speaker<C>(&self, said: &Said<'_, C>) -> Origin {
+        if self.is_api_error_message == Some(true) {
+            host("API error")
+        } else if said.model.as_deref() == Some(SYNTHETIC) {
+            host("synthetic message")
+        } else if self.is_aborted_mid_stream == Some(true) {
+            Origin::assistant().dead("aborted message")
+        } else {
+            Origin::assistant()
+        }
+    }
+
+    /// Marks an origin with the sub-agent it is in.
+    pub(super) fn place(&self, mut origin: Origin) -> Origin {
+        if self.is_sidechain == Some(true) {
+            origin = origin.in_sidechain();
+            if let Some(agent) = &self.agent_id
+                && origin.agent.is_none()
+            {
+                origin = origin.with_agent(agent.to_owned());
+            }
+        }
+        origin
+    }
+
+    fn parent(&self, typed: bool, first: bool) -> Parent {
+        let Some(raw) = self.parent_uuid else { return Parent::Before };
+        if let Ok(id) = serde_json::from_str::<Str<'_>>(raw.get()) {
+            return Parent::Key(key(id.as_bytes()));
+        }
+        if !first && typed { Parent::None } else { Parent::Before }
+    }
+}
+
 /// Returns a session's id as the chain compares it.
 pub(super) fn session_key(id: &str) -> u32 {
     key(id.as_bytes()) as u32 | 1
@@ -282,5 +308,8 @@ fn result_id(content: Option<&RawValue>) -> String {
     let ids = blocks.into_iter().map(|raw| lenient::<Result<'_>>(Some(raw)).tool_use_id);
     ids.flatten().next().map(|id| id.to_owned()).unwrap_or_default()
 }
+
+/// How far into a line its role stands, as the host writes it.
+const ROLE_WITHIN: usize = 512;
 
 const SYNTHETIC: &str = "<synthetic>";

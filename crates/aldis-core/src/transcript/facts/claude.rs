@@ -5,12 +5,16 @@
 //! comes as a message that the host wrote (`error`, or the model `<synthetic>`), then again as the
 //! result.
 
+mod ordinary;
+
 use serde_json::Value;
 
+use self::ordinary::Ordinary;
 use super::Source;
 use super::out::{CLAUDE_TOKENS, Cost, Ledger, Out, count, text};
 use super::trouble::{self, Kind, kind_of};
 use crate::time::Timestamp;
+use crate::transcript::blocks::is_call;
 
 /// Facts of one stream.
 #[derive(Debug, Default)]
@@ -34,13 +38,32 @@ impl Source for Claude {
         }
     }
 
-    /// What tools printed, and prompts. The session is known from the lines before.
-    fn glance(&mut self, line: &[u8], _: &mut Out<'_>) -> bool {
-        line.starts_with(br#"{"type":"user","message":"#)
+    /// What tools printed, and prompts: the session is known from the lines before. And what the
+    /// agent says and calls.
+    fn glance(&mut self, line: &[u8], out: &mut Out<'_>) -> bool {
+        if line.starts_with(br#"{"type":"user","message":"#) {
+            return true;
+        }
+        Ordinary::read(line).inspect(|line| self.ordinary(line, out)).is_some()
     }
 }
 
 impl Claude {
+    /// As [`message`](Self::message), for one that nothing is the matter with.
+    fn ordinary(&mut self, line: &Ordinary<'_>, out: &mut Out<'_>) {
+        out.session(line.session_id.as_deref());
+        if line.parent_tool_use_id.is_none() {
+            out.worked();
+        }
+        if let (Some(id), Some(cost)) = (line.message.id.as_deref(), line.cost()) {
+            self.messages.note(id, cost);
+            out.spent(self.messages.total());
+        }
+        for block in line.message.content.iter().filter(|block| is_call(&block.kind)) {
+            out.tool(block.id.as_deref(), &block.name);
+        }
+    }
+
     fn message(&mut self, line: &Value, is_main: bool, out: &mut Out<'_>) {
         let said = line.get("message").unwrap_or(&Value::Null);
         let blocks = said.get("content").and_then(Value::as_array);
@@ -63,7 +86,7 @@ impl Claude {
         }
         for block in blocks {
             let kind = text(block, "/type").unwrap_or_default();
-            if matches!(kind, "tool_use" | "server_tool_use" | "mcp_tool_use") {
+            if is_call(kind) {
                 out.tool(text(block, "/id"), text(block, "/name").unwrap_or_default());
             }
         }
