@@ -1,6 +1,6 @@
 //! A task's way: developer, critic, auditor, and back.
 
-use super::event::{Level, Miss, Notice, Said};
+use super::event::{Level, Notice, Said};
 use super::judge::{Failure, Word, evidence, gist, in_words};
 use super::ledger::Raised;
 use super::matrix::{self, Lack};
@@ -9,7 +9,7 @@ use super::signal::{Kind, Role};
 use super::state::{Out, State, decision};
 use super::task::{Expansion, Wait, field, list, told};
 use super::{expert, human, locks, prompts, remedy};
-use crate::machine::Evidence;
+use crate::machine::{Evidence, Miss};
 
 /// A signal of the agent at work counts.
 pub(super) fn took(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
