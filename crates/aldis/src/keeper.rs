@@ -6,6 +6,7 @@
 
 mod delivery;
 mod places;
+mod wishes;
 
 #[cfg(test)]
 mod tests;
@@ -21,11 +22,9 @@ use aldis_store::{
 use serde_json::{Value, json};
 
 use self::places::Places;
-use crate::commands::control;
 use crate::delivering::book;
-use crate::driver::{self, Driver, DriverError};
-use crate::machines::{self, Machine, Members, Refused, Stepped, Wish};
-use crate::{secret, views};
+use crate::machines::{self, Machine, Members, Refused, Stepped};
+use crate::secret;
 
 /// The project of runs that nobody gave one.
 pub(crate) const SERVED: &str = "serve";
@@ -261,96 +260,6 @@ impl Keeper {
                 Ok(Attempt::Kept(self.answer(run, stepped)))
             }
             Err(error) => not_kept(error, id),
-        }
-    }
-
-    /// Does what a human wants of a run.
-    pub(crate) fn wish(
-        &self,
-        now: Timestamp,
-        id: &RunId,
-        wish: &Wish,
-        source: Option<&str>,
-    ) -> Result<Answer, KeeperError> {
-        let run = self.load(id)?;
-        if run.record.project != SERVED && run.record.machine != machines::PHASES {
-            return self.tell(now, run, wish, source);
-        }
-        if delivery::is_one(&run) {
-            return self.advance(now, id, &delivery::wished(wish), source);
-        }
-        let machine = machine_of(&run)?;
-        let impossible = || {
-            let name = machine.name();
-            KeeperError::Bad(format!("a run of the machine `{name}` cannot do that"))
-        };
-        let Value::Object(event) = machine.wish(wish).ok_or_else(impossible)? else {
-            return Err(impossible());
-        };
-        if run.record.project != SERVED {
-            return self.wish_of_hook(now, run, event, source);
-        }
-        self.advance(now, id, &event, source)
-    }
-
-    /// A run or delivery that has a process of its own is told; the process does it.
-    fn tell(
-        &self,
-        now: Timestamp,
-        run: Run,
-        wish: &Wish,
-        source: Option<&str>,
-    ) -> Result<Answer, KeeperError> {
-        let id = run.id.clone();
-        if let Some(known) = source.map(|source| self.answered(&id, source)).transpose()?.flatten()
-        {
-            return Ok(known);
-        }
-        let told = control::tell(&*self.store, now, run, wish, source);
-        let told = told.map_err(|error| KeeperError::Failed(error.to_string()))?;
-        (self.nudge)(News::default());
-        let refused = || control::refusal(wish).to_owned();
-        Ok(Answer {
-            run: self.load(&id)?,
-            effects: Vec::new(),
-            replies: Vec::new(),
-            warnings: told.is_none().then(refused).into_iter().collect(),
-            decision: Value::Null,
-            repeated: false,
-        })
-    }
-
-    /// A run under a Stop hook has a view in its project, which its driver keeps.
-    fn wish_of_hook(
-        &self,
-        now: Timestamp,
-        run: Run,
-        event: Members,
-        source: Option<&str>,
-    ) -> Result<Answer, KeeperError> {
-        let id = run.id.clone();
-        let loaded = driver::load(run).map_err(|error| KeeperError::Failed(error.to_string()))?;
-        let event = serde_json::from_value(Value::Object(event))
-            .map_err(|error| KeeperError::Bad(error.to_string()))?;
-        let driver = Driver { store: &*self.store, now };
-        match driver.advance(loaded, &event, source) {
-            Ok(stepped) => {
-                let view = views::perform(&*self.store, &stepped);
-                (self.nudge)(News::default());
-                let warnings = view.err().into_iter().collect();
-                let decision = serde_json::to_value(&stepped.outcome.decision).unwrap_or_default();
-                let (effects, replies, repeated) = (Vec::new(), Vec::new(), false);
-                let run = self.load(&id)?;
-                Ok(Answer { run, effects, replies, warnings, decision, repeated })
-            }
-            Err(DriverError::Duplicate) => {
-                let run = self.load(&id)?;
-                let (effects, replies, warnings) = (Vec::new(), Vec::new(), Vec::new());
-                let decision = Value::Null;
-                Ok(Answer { run, effects, replies, warnings, decision, repeated: true })
-            }
-            Err(DriverError::Store(error)) => Err(error.into()),
-            Err(error) => Err(KeeperError::Conflict(error.to_string())),
         }
     }
 

@@ -3,7 +3,7 @@
 use aldis_store::MemoryStore;
 
 use super::*;
-use crate::machines::TURNS;
+use crate::machines::{TURNS, Wish};
 
 fn keeper(store: &Arc<dyn Store>) -> Keeper {
     Keeper::new(store.clone(), Box::new(|_, _| Vec::new()), Box::new(|_| {}))
