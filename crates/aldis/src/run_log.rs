@@ -80,7 +80,7 @@ impl RunLog {
     /// # Errors
     ///
     /// Fails if the store does.
-    pub fn forget_hands(&self, store: &dyn Store, now: Timestamp) -> Result<(), StoreError> {
-        running::forget_hands(store, &self.0.id, now)
+    pub fn forget_hands(&self, store: &dyn Store) -> Result<(), StoreError> {
+        running::forget_hands(store, &self.0.id)
     }
 }

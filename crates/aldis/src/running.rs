@@ -125,7 +125,7 @@ impl<'p> Supervisor<'p> {
         let lease = taking::lease(store, &open.id, clock.now())?;
         open.fence = Some(lease.fence);
         open.state.agent.iter().for_each(|agent| taking::end_orphan(agent));
-        forget_hands(store, &open.id, clock.now())?;
+        forget_hands(store, &open.id)?;
         let interrupts = Interrupts::listen()
             .map_err(|error| CommandError::new(format!("listening for Ctrl-C: {error}")))?;
         let person = if plan.ask_here { Person::look() } else { Person::absent() };

@@ -83,9 +83,9 @@ impl Engine for Driven {
         Ok(())
     }
 
-    fn take_over(&mut self, now: Timestamp) -> Result<(), Failure> {
+    fn take_over(&mut self) -> Result<(), Failure> {
         let log = self.load()?;
-        log.forget_hands(self.store(), now).map_err(|_| Failure::Store)?;
+        log.forget_hands(self.store()).map_err(|_| Failure::Store)?;
         self.supervisor = Some(log);
         Ok(())
     }

@@ -35,7 +35,7 @@ pub(super) trait Engine {
     fn create(&mut self, now: Timestamp, start: Start) -> Result<(), Failure>;
 
     /// A supervisor starts: it reads the run and forgets what another was about to do.
-    fn take_over(&mut self, now: Timestamp) -> Result<(), Failure>;
+    fn take_over(&mut self) -> Result<(), Failure>;
 
     /// The supervisor has died, and what it knew with it.
     fn lose(&mut self);

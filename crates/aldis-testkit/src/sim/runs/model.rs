@@ -230,7 +230,7 @@ impl Engine for Model {
         Ok(())
     }
 
-    fn take_over(&mut self, _: Timestamp) -> Result<(), Failure> {
+    fn take_over(&mut self) -> Result<(), Failure> {
         let twice = self.bug == Some(RunBug::StartsTwice);
         if let Some(kept) = &mut self.kept {
             for (due, done) in &mut kept.outbox {

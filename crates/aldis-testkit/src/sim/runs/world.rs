@@ -143,7 +143,7 @@ impl World {
     fn live(&mut self, first: Event) -> Check {
         let (clock, boot) = (self.wall(), self.boot);
         self.life = Some(Life { clock, boot, job: None, deadline: None, late: None });
-        self.engine.take_over(clock).map_err(broken)?;
+        self.engine.take_over().map_err(broken)?;
         let lived = self.dies_here(1);
         let lived = lived.and_then(|()| self.deliver(first)).and_then(|()| self.perform());
         self.survived(lived)
