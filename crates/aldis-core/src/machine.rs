@@ -6,6 +6,7 @@
 
 pub mod delivery;
 pub(crate) mod evidence;
+pub(crate) mod limits;
 pub mod phases;
 pub mod run;
 pub mod stagnation;

@@ -71,8 +71,9 @@ mod work;
 #[cfg(test)]
 mod tests;
 
+pub use super::limits::ConfigError;
 pub use budget::Limit;
-pub use config::{Config, ConfigError, Timeouts};
+pub use config::{Config, Timeouts};
 pub use event::{Dispatch, Effect, Event, Heard, Level, Notice, Request, Said};
 pub use ledger::{Finding, Ledger, Standing};
 pub use plan::{Format, Plan, Priority, Problem, Read, TaskSpec};

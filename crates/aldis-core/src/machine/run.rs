@@ -16,6 +16,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, ConfigError};
+pub use super::limits::ConfigError;
+pub use config::Config;
 pub use event::{Effect, Event, Exit, Heard, Notice, Tree, Usage};
 pub use state::{Ending, Limit, Outcome, Question, Start, State, Status};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::signal::Role;
+use crate::machine::limits::ConfigError;
 use crate::machine::phases::TokenPolicy;
 use crate::machine::stagnation;
 
@@ -110,14 +111,6 @@ impl Default for Config {
             stagnation: stagnation::Config::default(),
         }
     }
-}
-
-/// A limit that is none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{key}` is 0, which is no limit; give it at least 1")]
-pub struct ConfigError {
-    /// The setting.
-    pub key: &'static str,
 }
 
 impl Config {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::machine::limits::ConfigError;
 use crate::machine::stagnation;
 
 /// The limits of a run. Every one is finite.
@@ -54,14 +55,6 @@ impl Default for Config {
             stagnation: stagnation::Config::supervised(),
         }
     }
-}
-
-/// A limit that is none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{key}` is 0, which is no limit; give it at least 1")]
-pub struct ConfigError {
-    /// The setting.
-    pub key: &'static str,
 }
 
 impl Config {
