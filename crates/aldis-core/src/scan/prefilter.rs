@@ -6,9 +6,12 @@
 //! `buckets` puts the literals of a group in the order that suits the searcher.
 
 mod buckets;
+mod vectors;
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
+
+use self::vectors::Vectors;
 
 /// What a hit may be the start of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,6 +89,11 @@ impl Literal {
         literal.skip = 1;
         literal
     }
+
+    fn hit(&self, start: usize) -> Hit {
+        let end = start + self.text.len();
+        Hit { start, place: start + self.skip, end, kinds: self.kinds }
+    }
 }
 
 /// A set of literals with what each may be.
@@ -98,6 +106,8 @@ pub(crate) struct Prefilter {
 #[derive(Debug)]
 struct Group {
     searcher: Engine,
+    /// Finds the same, many at a time.
+    vectors: Option<Vectors>,
     literals: Vec<Literal>,
 }
 
@@ -164,6 +174,25 @@ impl Prefilter {
         }
         None
     }
+
+    /// Tells of every hit that starts in `from..to` and ends in `text`, in order. `found` says from
+    /// where on the next one counts.
+    pub(crate) fn sweep(
+        &self,
+        text: &[u8],
+        from: usize,
+        to: usize,
+        mut found: impl FnMut(Hit) -> usize,
+    ) {
+        if let [Group { vectors: Some(vectors), literals, .. }] = self.groups.as_slice() {
+            return vectors
+                .sweep(text, from, to, |number, start| found(literals[number].hit(start)));
+        }
+        let mut from = from;
+        while let Some(hit) = self.find(text, from, to) {
+            from = found(hit);
+        }
+    }
 }
 
 impl Group {
@@ -179,7 +208,7 @@ impl Group {
                 .build(literals.iter().map(|literal| &literal.text))
                 .map_or(Engine::Empty, Engine::Automaton),
         };
-        Self { searcher, literals }
+        Self { searcher, vectors: Vectors::new(&literals), literals }
     }
 
     fn find(&self, text: &[u8], from: usize, end: usize) -> Option<Hit> {
@@ -193,9 +222,7 @@ impl Group {
             }
             Engine::Empty => None,
         }?;
-        let literal = &self.literals[found.pattern().as_usize()];
-        let (start, end) = (found.start(), found.end());
-        Some(Hit { start, place: start + literal.skip, end, kinds: literal.kinds })
+        Some(self.literals[found.pattern().as_usize()].hit(found.start()))
     }
 }
 

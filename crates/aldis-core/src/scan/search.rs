@@ -4,7 +4,7 @@
 //! stops at every place to think, and what it has read is in the cache when the engine comes.
 
 use super::engine::Engine;
-use super::prefilter::{Kinds, Prefilter};
+use super::prefilter::{Hit, Kinds, Prefilter};
 use super::rules::retractions;
 use super::window::Window;
 
@@ -15,6 +15,14 @@ pub(super) struct Found {
     pub(super) place: u64,
     pub(super) end: u64,
     pub(super) kinds: Kinds,
+}
+
+impl Found {
+    fn new(hit: Hit, base: u64) -> Self {
+        let [start, place, end] =
+            [hit.start, hit.place, hit.end].map(|offset| base + offset as u64);
+        Self { start, place, end, kinds: hit.kinds }
+    }
 }
 
 impl Engine<'_> {
@@ -54,15 +62,18 @@ impl Engine<'_> {
                 self.ahead.push_front(hidden);
             }
         }
-        let mut from = self.searched.max(self.at - self.line_break(window));
-        while let Some(found) = find(places, window, from, limit) {
-            from = if found.kinds == Kinds::FENCE { run_end(window, found.end) } else { found.end };
-            if found.place >= self.at {
-                self.ahead.push_back(found);
-            } else {
-                from = self.at;
+        let base = window.base();
+        let from = self.searched.max(self.at - self.line_break(window));
+        let (from, to) = ((from - base) as usize, (limit.max(from) - base) as usize);
+        places.sweep(window.bytes(), from, to, |hit| {
+            let found = Found::new(hit, base);
+            if found.place < self.at {
+                return (self.at - base) as usize;
             }
-        }
+            self.ahead.push_back(found);
+            let fence = found.kinds == Kinds::FENCE;
+            if fence { (run_end(window, found.end) - base) as usize } else { hit.end }
+        });
         self.searched = limit;
         self.ahead.front().copied()
     }
@@ -83,6 +94,5 @@ fn find(filter: &Prefilter, window: &Window<'_>, from: u64, to: u64) -> Option<F
     }
     let base = window.base();
     let hit = filter.find(window.bytes(), (from - base) as usize, (to - base) as usize)?;
-    let [start, place, end] = [hit.start, hit.place, hit.end].map(|offset| base + offset as u64);
-    Some(Found { start, place, end, kinds: hit.kinds })
+    Some(Found::new(hit, base))
 }

@@ -1,0 +1,159 @@
+//! The search for literals sixty-four bytes at a time, on processors with AVX2.
+//!
+//! Every literal belongs to one of eight buckets. For each of its first three bytes two tables say
+//! which buckets have a byte with such a left half and such a right half there. Six lookups for
+//! thirty-two places at once leave few places, and only those are compared.
+//!
+//! Searchers of that kind exist. Two things make this one worth its own lines: it asks for memory a
+//! page ahead, without which a third of the time goes into waiting, and it tells all places of a
+//! stretch in one go, so that a text full of them costs little more than one without.
+
+use super::Literal;
+
+/// How many bytes of a literal are compared at first.
+const WIDTH: usize = 3;
+const BUCKETS: usize = 8;
+
+/// Literals, arranged for the search.
+#[derive(Clone, Debug)]
+pub(super) struct Vectors {
+    halves: [Halves; WIDTH],
+    buckets: [Vec<Needle>; BUCKETS],
+}
+
+/// The buckets that a byte may belong to, by its left and by its right half.
+#[derive(Clone, Copy, Debug, Default)]
+struct Halves {
+    left: [u8; 16],
+    right: [u8; 16],
+}
+
+impl Halves {
+    fn buckets(&self, byte: u8) -> u8 {
+        self.left[usize::from(byte >> 4)] & self.right[usize::from(byte & 15)]
+    }
+}
+
+/// One literal.
+#[derive(Clone, Debug)]
+struct Needle {
+    number: usize,
+    text: Vec<u8>,
+    /// Its first eight bytes, and which of them it has.
+    head: u64,
+    mask: u64,
+}
+
+impl Needle {
+    fn new(number: usize, text: &[u8]) -> Self {
+        let mask = u64::MAX >> (64 - 8 * text.len().clamp(1, 8));
+        Self { number, text: text.to_vec(), head: head_of(text), mask }
+    }
+
+    /// Returns whether `text`, whose first bytes are `head`, starts with it.
+    fn starts(&self, text: &[u8], head: u64) -> bool {
+        head & self.mask == self.head
+            && text.len() >= self.text.len()
+            && (self.text.len() <= 8 || text.starts_with(&self.text))
+    }
+}
+
+/// Returns the first eight bytes as a number; those that are not there are 0.
+fn head_of(text: &[u8]) -> u64 {
+    match text.first_chunk() {
+        Some(head) => u64::from_le_bytes(*head),
+        None => text.iter().rev().fold(0, |head, byte| head << 8 | u64::from(*byte)),
+    }
+}
+
+impl Vectors {
+    /// Arranges literals, whose numbers tell their buckets. `None` if the processor cannot search so,
+    /// or one is too short or does not start with ASCII.
+    pub(super) fn new(literals: &[Literal]) -> Option<Self> {
+        let suits = |literal: &Literal| {
+            literal.text.first_chunk::<WIDTH>().is_some_and(|start| start.is_ascii())
+        };
+        if !avx2::is_supported() || !literals.iter().all(suits) {
+            return None;
+        }
+        let mut vectors = Self { halves: Default::default(), buckets: Default::default() };
+        for (number, literal) in literals.iter().enumerate() {
+            let known = |needle: &Needle| needle.text == literal.text;
+            if vectors.buckets.iter().flatten().any(known) {
+                continue;
+            }
+            let bucket = number % BUCKETS;
+            for (halves, byte) in vectors.halves.iter_mut().zip(&literal.text) {
+                halves.left[usize::from(byte >> 4)] |= 1 << bucket;
+                halves.right[usize::from(byte & 15)] |= 1 << bucket;
+            }
+            vectors.buckets[bucket].push(Needle::new(number, &literal.text));
+        }
+        Some(vectors)
+    }
+
+    /// Tells of every literal that starts in `from..to` its number and where it starts. `found` says
+    /// from where on the next one counts.
+    pub(super) fn sweep(
+        &self,
+        text: &[u8],
+        from: usize,
+        to: usize,
+        mut found: impl FnMut(usize, usize) -> usize,
+    ) {
+        let at = avx2::sweep(self, text, from, to, &mut found);
+        let mut resume = at;
+        for start in at..to.min((text.len() + 1).saturating_sub(WIDTH)) {
+            if start >= resume
+                && let Some(number) = self.at(text, start)
+            {
+                resume = found(number, start);
+            }
+        }
+    }
+
+    /// Returns the number of the literal that starts at `start`.
+    fn at(&self, text: &[u8], start: usize) -> Option<usize> {
+        let text = &text[start..];
+        let mut buckets = text
+            .iter()
+            .zip(&self.halves)
+            .fold(u8::MAX, |all, (byte, halves)| all & halves.buckets(*byte));
+        if buckets == 0 {
+            return None;
+        }
+        let head = head_of(text);
+        let mut first = usize::MAX;
+        while buckets != 0 {
+            let bucket = &self.buckets[buckets.trailing_zeros() as usize];
+            if let Some(needle) = bucket.iter().find(|needle| needle.starts(text, head)) {
+                first = first.min(needle.number);
+            }
+            buckets &= buckets - 1;
+        }
+        (first != usize::MAX).then_some(first)
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod avx2 {
+    pub(super) fn is_supported() -> bool {
+        false
+    }
+
+    pub(super) fn sweep(
+        _: &super::Vectors,
+        _: &[u8],
+        from: usize,
+        _: usize,
+        _: &mut impl FnMut(usize, usize) -> usize,
+    ) -> usize {
+        from
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! The vectors find what a plain search finds.
+
+use proptest::prelude::*;
+
+use super::super::{Kinds, Prefilter, buckets};
+use super::*;
+
+/// Few letters, so that literals and parts of them are everywhere.
+const LETTERS: &str = "[abC\n`~<]{0,400}";
+
+fn literals() -> impl Strategy<Value = Vec<Literal>> {
+    let text = prop::collection::vec("[abC\n`~<]{3,12}", 1..20);
+    text.prop_map(|texts| texts.iter().map(|text| Literal::new(text, Kinds::LINE)).collect())
+}
+
+/// Finds the same by comparing every literal with every place.
+fn slowly(literals: &[Literal], text: &[u8], from: usize, to: usize) -> Vec<(usize, usize)> {
+    let (mut all, mut at) = (Vec::new(), from);
+    while at < to {
+        let number = literals.iter().position(|literal| text[at..].starts_with(&literal.text));
+        match number {
+            Some(number) => {
+                all.push((number, at));
+                at += literals[number].text.len();
+            }
+            None => at += 1,
+        }
+    }
+    all
+}
+
+proptest! {
+    #[test]
+    fn every_literal_is_found_where_it_starts(
+        given in literals(), text in LETTERS, cut in any::<(prop::sample::Index, prop::sample::Index)>(),
+    ) {
+        let text = text.as_bytes();
+        let (left, right) = (cut.0.index(text.len() + 1), cut.1.index(text.len() + 1));
+        let (from, to) = (left.min(right), left.max(right));
+        let numbered = buckets::arranged(&given);
+        let Some(vectors) = Vectors::new(&numbered) else { return Ok(()) };
+        let mut all = Vec::new();
+        vectors.sweep(text, from, to, |number, start| {
+            all.push((number, start));
+            start + numbered[number].text.len()
+        });
+        prop_assert_eq!(all, slowly(&numbered, text, from, to));
+    }
+
+    #[test]
+    fn sweeping_finds_what_searching_again_and_again_finds(given in literals(), text in LETTERS) {
+        let filter = Prefilter::new(given);
+        let text = text.as_bytes();
+        let mut swept = Vec::new();
+        filter.sweep(text, 0, text.len(), |hit| {
+            swept.push((hit.start, hit.end));
+            hit.end
+        });
+        let (mut searched, mut from) = (Vec::new(), 0);
+        while let Some(hit) = filter.find(text, from, text.len()) {
+            searched.push((hit.start, hit.end));
+            from = hit.end;
+        }
+        prop_assert_eq!(swept, searched);
+    }
+}
