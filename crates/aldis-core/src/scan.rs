@@ -32,6 +32,7 @@ mod tags;
 mod terminals;
 pub(crate) mod text;
 mod trailers;
+mod vectors;
 mod verdict;
 pub(crate) mod window;
 

@@ -5,13 +5,12 @@
 //! so larger sets are split into groups that each pass over a block while it is in the cache.
 //! `buckets` puts the literals of a group in the order that suits the searcher.
 
-mod buckets;
-mod vectors;
+pub(super) mod buckets;
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 
-use self::vectors::Vectors;
+use super::vectors::Vectors;
 
 /// What a hit may be the start of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,11 +8,6 @@ pub(crate) fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// Counts line ends.
-pub(crate) fn newlines(text: &[u8]) -> u64 {
-    memchr::memchr_iter(b'\n', text).count() as u64
-}
-
 /// Finds a text in another. Where little has come since the last search there is nothing to find, and
 /// preparing to search would cost the most.
 pub(crate) fn find(text: &[u8], part: &[u8]) -> Option<usize> {

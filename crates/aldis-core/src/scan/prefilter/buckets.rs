@@ -15,7 +15,7 @@ const SHARE: usize = 4;
 const COMPARED_MAX: usize = 4;
 
 /// Puts at most 64 literals in order. Some come twice, where a bucket is not full.
-pub(super) fn arranged(literals: &[Literal]) -> Vec<Literal> {
+pub(crate) fn arranged(literals: &[Literal]) -> Vec<Literal> {
     let width = literals.iter().map(|literal| literal.text.len()).min().unwrap_or(0);
     let width = width.min(COMPARED_MAX);
     let count = if literals.len() > BUCKETS * SHARE { 2 * BUCKETS } else { BUCKETS };

@@ -1,14 +1,15 @@
-//! The search for literals sixty-four bytes at a time, on processors with AVX2.
+//! What is done with every single byte: the search for literals, and counting lines.
 //!
-//! Every literal belongs to one of eight buckets. For each of its first three bytes two tables say
-//! which buckets have a byte with such a left half and such a right half there. Six lookups for
-//! thirty-two places at once leave few places, and only those are compared.
+//! On processors with AVX2 the search takes sixty-four bytes at a time. Every literal belongs to one
+//! of eight buckets. For each of its first three bytes two tables say which buckets have a byte with
+//! such a left half and such a right half there. Six lookups for thirty-two places at once leave few
+//! places, and only those are compared.
 //!
-//! Searchers of that kind exist. Two things make this one worth its own lines: it asks for memory a
-//! page ahead, without which a third of the time goes into waiting, and it tells all places of a
+//! Searchers of that kind exist. Two things make this one worth its own lines: it asks for memory
+//! well ahead, without which a third of the time goes into waiting, and it tells all places of a
 //! stretch in one go, so that a text full of them costs little more than one without.
 
-use super::Literal;
+use super::prefilter::Literal;
 
 /// How many bytes of a literal are compared at first.
 const WIDTH: usize = 3;
@@ -16,7 +17,7 @@ const BUCKETS: usize = 8;
 
 /// Literals, arranged for the search.
 #[derive(Clone, Debug)]
-pub(super) struct Vectors {
+pub(crate) struct Vectors {
     halves: [Halves; WIDTH],
     buckets: [Vec<Needle>; BUCKETS],
 }
@@ -69,7 +70,7 @@ fn head_of(text: &[u8]) -> u64 {
 impl Vectors {
     /// Arranges literals, whose numbers tell their buckets. `None` if the processor cannot search so,
     /// or one is too short or does not start with ASCII.
-    pub(super) fn new(literals: &[Literal]) -> Option<Self> {
+    pub(crate) fn new(literals: &[Literal]) -> Option<Self> {
         let suits = |literal: &Literal| {
             literal.text.first_chunk::<WIDTH>().is_some_and(|start| start.is_ascii())
         };
@@ -94,7 +95,7 @@ impl Vectors {
 
     /// Tells of every literal that starts in `from..to` its number and where it starts. `found` says
     /// from where on the next one counts.
-    pub(super) fn sweep(
+    pub(crate) fn sweep(
         &self,
         text: &[u8],
         from: usize,
@@ -135,10 +136,40 @@ impl Vectors {
     }
 }
 
+/// Counts line ends.
+pub(crate) fn newlines(text: &[u8]) -> u64 {
+    avx2::newlines(text).unwrap_or_else(|| count_newlines(text))
+}
+
+/// Counts line ends in sixty-four sums of bytes, which the compiler turns into vectors.
+#[inline(always)]
+fn count_newlines(text: &[u8]) -> u64 {
+    let (blocks, rest) = text.as_chunks::<64>();
+    let mut count = rest.iter().filter(|byte| **byte == b'\n').count();
+    // No sum overflows in 255 steps.
+    for blocks in blocks.chunks(255) {
+        let mut sums = [0_u8; 64];
+        for block in blocks {
+            sums.iter_mut().zip(block).for_each(|(sum, byte)| *sum += u8::from(*byte == b'\n'));
+        }
+        count += sums.iter().map(|sum| usize::from(*sum)).sum::<usize>();
+    }
+    count as u64
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+
 #[cfg(not(target_arch = "x86_64"))]
 mod avx2 {
+    //! Other processors do without.
+
     pub(super) fn is_supported() -> bool {
         false
+    }
+
+    pub(super) fn newlines(_: &[u8]) -> Option<u64> {
+        None
     }
 
     pub(super) fn sweep(
@@ -151,9 +182,6 @@ mod avx2 {
         from
     }
 }
-
-#[cfg(target_arch = "x86_64")]
-mod avx2;
 
 #[cfg(test)]
 mod tests;

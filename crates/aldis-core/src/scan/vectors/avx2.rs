@@ -9,7 +9,7 @@ use std::arch::x86_64::{
     _mm256_srli_epi16, _mm256_testz_si256,
 };
 
-use super::{Halves, Vectors, WIDTH};
+use super::{Halves, Vectors, WIDTH, count_newlines};
 
 /// How many places are looked at in one step.
 const STEP: usize = 64;
@@ -19,6 +19,18 @@ const AHEAD: usize = 6 * 1024;
 
 pub(super) fn is_supported() -> bool {
     std::arch::is_x86_feature_detected!("avx2")
+}
+
+/// Counts line ends, if the processor can.
+pub(super) fn newlines(text: &[u8]) -> Option<u64> {
+    // SAFETY: the processor has the instructions.
+    is_supported().then(|| unsafe { newlines_wide(text) })
+}
+
+/// The same code as elsewhere, compiled for wider vectors.
+#[target_feature(enable = "avx2")]
+fn newlines_wide(text: &[u8]) -> u64 {
+    count_newlines(text)
 }
 
 /// Tells of the literals that start in `from..to`; returns where it stopped, for lack of text.

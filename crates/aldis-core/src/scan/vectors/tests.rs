@@ -1,8 +1,8 @@
-//! The vectors find what a plain search finds.
+//! The vectors find and count what plain code finds and counts.
 
 use proptest::prelude::*;
 
-use super::super::{Kinds, Prefilter, buckets};
+use super::super::prefilter::{Kinds, Prefilter, buckets};
 use super::*;
 
 /// Few letters, so that literals and parts of them are everywhere.
@@ -63,4 +63,15 @@ proptest! {
         }
         prop_assert_eq!(swept, searched);
     }
+}
+
+#[test]
+fn newlines_are_counted_in_texts_of_any_length() {
+    let text: Vec<u8> = (0..40_000_u32).map(|n| if n % 7 < 5 { b'\n' } else { b'x' }).collect();
+    for length in (0..300).chain([64 * 255 - 1, 64 * 255, 64 * 255 + 1, 33_000, text.len()]) {
+        let counted = text[..length].iter().filter(|byte| **byte == b'\n').count() as u64;
+        assert_eq!(newlines(&text[..length]), counted, "{length}");
+        assert_eq!(count_newlines(&text[..length]), counted, "{length}");
+    }
+    assert_eq!(newlines(&[b'\n'; 40_000]), 40_000);
 }
