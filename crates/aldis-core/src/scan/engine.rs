@@ -64,8 +64,9 @@ pub(crate) struct Engine<'r> {
     pub(super) ahead: VecDeque<Found>,
     /// Everything before has been searched.
     pub(crate) at: u64,
-    /// Start of the line of `at`.
+    /// Start of the line of `lined`, which is `at` wherever something is looked at.
     pub(crate) line_start: u64,
+    lined: u64,
     /// Number of the line of `counted`, from 1.
     lines: u64,
     /// How far lines have been counted.
@@ -119,6 +120,7 @@ impl<'r> Engine<'r> {
             ahead: VecDeque::new(),
             at: 0,
             line_start: 0,
+            lined: 0,
             lines: 1,
             counted: 0,
             read_to: 0,
@@ -191,6 +193,7 @@ impl<'r> Engine<'r> {
             let event = close.map(|(at, _)| at).into_iter().chain(self.comment_end(window)).min();
             if event.is_some_and(|event| event <= self.at) {
                 // Something else was read over it.
+                self.find_line(window);
                 let flow = self.on_event(window, removals, close);
                 return self.go(window, flow);
             }
@@ -199,6 +202,7 @@ impl<'r> Engine<'r> {
         let flow = match self.next_found(window, end, limit) {
             Some(found) => {
                 self.advance(window, found.place);
+                self.find_line(window);
                 self.on_hit(window, removals, found.kinds, found.end)
             }
             None => Flow::On(end),
@@ -211,6 +215,7 @@ impl<'r> Engine<'r> {
             Flow::On(next) => {
                 self.advance(window, next.min(window.end()));
                 if self.at >= self.counted + STRIDE {
+                    self.find_line(window);
                     self.count_lines(window, self.line_start);
                 }
                 true
@@ -289,6 +294,7 @@ impl<'r> Engine<'r> {
     /// Ends the message. The window is the last one.
     pub(crate) fn finish(&mut self, window: &Window<'_>, removals: &Removals) {
         self.run(window, removals);
+        self.find_line(window);
         self.on_last_line(window, removals);
         self.close_body(window, removals, window.end());
         self.end_tags(window);
@@ -318,18 +324,24 @@ impl<'r> Engine<'r> {
 
     /// Moves to `to`; gives up what has waited too long.
     fn advance(&mut self, window: &Window<'_>, to: u64) {
-        if to > self.at {
-            let from = self.at.max(self.line_start);
-            // Most places that are worth a look start their line.
-            if window.byte(to - 1) == Some(b'\n') && to > from {
-                self.line_start = to;
-            } else if let Some(last) = last_newline(window.slice(from, to)) {
-                self.line_start = from + last as u64 + 1;
-            }
-            self.at = to;
-        }
+        self.at = self.at.max(to);
         if self.at >= self.due {
             self.expire(window);
+        }
+    }
+
+    /// Finds the start of the current line.
+    fn find_line(&mut self, window: &Window<'_>) {
+        let (from, to) = (self.lined, self.at);
+        if to <= from {
+            return;
+        }
+        self.lined = to;
+        // Most places that are worth a look start their line.
+        if window.byte(to - 1) == Some(b'\n') {
+            self.line_start = to;
+        } else if let Some(last) = last_newline(window.slice(from, to)) {
+            self.line_start = from + last as u64 + 1;
         }
     }
 
@@ -408,14 +420,13 @@ impl<'r> Engine<'r> {
         if self.context.fence.is_some_and(|fence| Some(fence.marker) != marker) {
             return after_run();
         }
-        let before = window.slice(self.line_start, at);
-        let item = self.context.fence.is_none() && is_list_mark(before);
-        let starts_line = || {
-            at - self.line_start <= SIGNAL_MAX
+        let before = if at == self.line_start { &[] } else { window.slice(self.line_start, at) };
+        let item = !before.is_empty() && self.context.fence.is_none() && is_list_mark(before);
+        let starts_line = at == self.line_start
+            || at - self.line_start <= SIGNAL_MAX
                 && before.len() as u64 == at - self.line_start
-                && (item || before.iter().all(|byte| super::text::is_blank(*byte)))
-        };
-        if self.context.comment || at != self.line_start && !starts_line() {
+                && (item || before.iter().all(|byte| super::text::is_blank(*byte)));
+        if self.context.comment || !starts_line {
             return after_run();
         }
         let mut line = match window.line(self.line_start) {
@@ -455,6 +466,7 @@ impl<'r> Engine<'r> {
 
     /// Returns the offset before which nothing is needed any more, having taken note of the rest.
     fn keep_from(&mut self, window: &Window<'_>) -> u64 {
+        self.find_line(window);
         let line = self.line_start.max(self.at.saturating_sub(SIGNAL_MAX));
         let mut keep = line.saturating_sub(LOOK_BACK);
         keep = keep.min(self.at.saturating_sub(fuzzy::TAIL_MAX));

@@ -359,9 +359,13 @@ impl Engine<'_> {
     ) {
         let start = line.start + at as u64;
         let prefix = &line.text[..at];
+        let quoted = is_quoting_prefix(prefix)
+            || is_quoting_line(line.text)
+            || self.is_quoted(window, start, None);
         let mut reason = misplaced(prefix);
+        // The words around matter only where nothing else decides.
         let claim = self.rules.dialects()[index].signal(name).map(|def| def.meaning);
-        if reason == Reason::NotWholeLine && claim.is_some_and(Meaning::is_claim) {
+        if !quoted && reason == Reason::NotWholeLine && claim.is_some_and(Meaning::is_claim) {
             let mut around = lead_in(window, self.line_start, start).shown(window);
             around.rest = (" ".to_owned() + &after_name(&line.text[at..])).into();
             if around.mention() {
@@ -369,9 +373,6 @@ impl Engine<'_> {
             }
         }
         let defect = Defect::new(reason, name.clone(), (start, line.start + end as u64));
-        let quoted = is_quoting_prefix(prefix)
-            || is_quoting_line(line.text)
-            || self.is_quoted(window, start, None);
         self.report(window, removals, index, defect, quoted);
     }
 
