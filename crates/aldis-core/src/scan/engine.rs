@@ -12,7 +12,7 @@ use super::context::{Context, FenceLine, is_list_mark};
 use super::misses::Misses;
 use super::prefilter::Kinds;
 use super::rules::Rules;
-use super::search::{Found, run_end};
+use super::search::{Ahead, run_end};
 use super::tags::{Closer, TagState};
 use super::terminals::Terminal;
 use super::text::{SIGNAL_MAX, find};
@@ -59,9 +59,8 @@ pub(crate) struct Engine<'r> {
     started: bool,
     /// What the current place may still be, once more text has come, and where to go on then.
     waiting: Option<(Kinds, u64)>,
-    /// How far places were searched for, and those that have not been looked at.
-    pub(super) searched: u64,
-    pub(super) ahead: VecDeque<Found>,
+    /// The places that come next.
+    pub(super) ahead: Ahead,
     /// Everything before has been searched.
     pub(crate) at: u64,
     /// Start of the line of `lined`, which is `at` wherever something is looked at.
@@ -116,8 +115,7 @@ impl<'r> Engine<'r> {
             near_misses: true,
             started: false,
             waiting: None,
-            searched: 0,
-            ahead: VecDeque::new(),
+            ahead: Ahead::default(),
             at: 0,
             line_start: 0,
             lined: 0,
@@ -177,7 +175,8 @@ impl<'r> Engine<'r> {
 
     /// Goes to the next place that is worth a look; returns whether there may be another.
     fn step(&mut self, window: &Window<'_>, removals: &Removals) -> bool {
-        if let Some((kinds, end)) = self.waiting.take() {
+        if let Some((kinds, end)) = self.waiting {
+            self.waiting = None;
             let flow = self.on_hit(window, removals, kinds, end);
             return self.go(window, flow);
         }

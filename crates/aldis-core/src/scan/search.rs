@@ -50,32 +50,64 @@ impl Engine<'_> {
 
     fn next_place(&mut self, window: &Window<'_>, limit: u64) -> Option<Found> {
         let places = &self.rules.places;
-        while let Some(found) = self.ahead.front().copied() {
+        while let Some(found) = self.ahead.next() {
             if found.place >= self.at {
                 return Some(found);
             }
-            self.ahead.pop_front();
             // It was passed, but may have hidden another that was not.
-            if found.end > self.at
-                && let Some(hidden) = find(places, window, self.at, found.end.min(limit))
-            {
-                self.ahead.push_front(hidden);
-            }
+            let hidden = match found.end > self.at {
+                true => find(places, window, self.at, found.end.min(limit)),
+                false => None,
+            };
+            self.ahead.pass(hidden);
         }
         let base = window.base();
-        let from = self.searched.max(self.at - self.line_break(window));
+        let from = self.ahead.searched.max(self.at - self.line_break(window));
         let (from, to) = ((from - base) as usize, (limit.max(from) - base) as usize);
+        let at = self.at;
+        let ahead = self.ahead.refill(limit);
         places.sweep(window.bytes(), from, to, |hit| {
             let found = Found::new(hit, base);
-            if found.place < self.at {
-                return (self.at - base) as usize;
+            if found.place < at {
+                return (at - base) as usize;
             }
-            self.ahead.push_back(found);
+            ahead.push(found);
             let fence = found.kinds == Kinds::FENCE;
             if fence { (run_end(window, found.end) - base) as usize } else { hit.end }
         });
+        self.ahead.next()
+    }
+}
+
+/// The places that were found and have not been looked at.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    places: Vec<Found>,
+    /// How many of them are done with.
+    passed: usize,
+    /// How far they were searched for.
+    searched: u64,
+}
+
+impl Ahead {
+    fn next(&self) -> Option<Found> {
+        self.places.get(self.passed).copied()
+    }
+
+    /// Leaves the next place for one that it has hidden, or for the one behind it.
+    fn pass(&mut self, hidden: Option<Found>) {
+        match hidden {
+            Some(hidden) => self.places[self.passed] = hidden,
+            None => self.passed += 1,
+        }
+    }
+
+    /// Returns the room for places up to `limit`. All others are done with.
+    fn refill(&mut self, limit: u64) -> &mut Vec<Found> {
         self.searched = limit;
-        self.ahead.front().copied()
+        self.passed = 0;
+        self.places.clear();
+        &mut self.places
     }
 }
 

@@ -116,23 +116,24 @@ impl Vectors {
     /// Returns the number of the literal that starts at `start`.
     fn at(&self, text: &[u8], start: usize) -> Option<usize> {
         let text = &text[start..];
-        let mut buckets = text
-            .iter()
-            .zip(&self.halves)
-            .fold(u8::MAX, |all, (byte, halves)| all & halves.buckets(*byte));
+        let [first, second, third] = *text.first_chunk::<WIDTH>()?;
+        let [of_first, of_second, of_third] = &self.halves;
+        let mut buckets =
+            of_first.buckets(first) & of_second.buckets(second) & of_third.buckets(third);
         if buckets == 0 {
             return None;
         }
         let head = head_of(text);
-        let mut first = usize::MAX;
+        let mut number = None;
         while buckets != 0 {
             let bucket = &self.buckets[buckets.trailing_zeros() as usize];
             if let Some(needle) = bucket.iter().find(|needle| needle.starts(text, head)) {
-                first = first.min(needle.number);
+                let lowest = number.map_or(needle.number, |known: usize| known.min(needle.number));
+                number = Some(lowest);
             }
             buckets &= buckets - 1;
         }
-        (first != usize::MAX).then_some(first)
+        number
     }
 }
 
