@@ -147,7 +147,7 @@ impl Prefilter {
 
     /// Returns whether anything in `text` is worth a look.
     pub(crate) fn hits(&self, text: &[u8]) -> bool {
-        self.find(text, 0, text.len()).is_some()
+        self.groups.iter().any(|group| group.hits(text))
     }
 
     /// Returns the first hit that starts in `from..to` and ends in `text`.
@@ -208,6 +208,18 @@ impl Group {
                 .map_or(Engine::Empty, Engine::Automaton),
         };
         Self { searcher, vectors: Vectors::new(&literals), literals }
+    }
+
+    fn hits(&self, text: &[u8]) -> bool {
+        let Some(vectors) = &self.vectors else {
+            return self.find(text, 0, text.len()).is_some();
+        };
+        let mut any = false;
+        vectors.sweep(text, 0, text.len(), |_, _| {
+            any = true;
+            text.len()
+        });
+        any
     }
 
     fn find(&self, text: &[u8], from: usize, end: usize) -> Option<Hit> {

@@ -13,6 +13,8 @@ use super::{Halves, Vectors, WIDTH, count_newlines};
 
 /// How many places are looked at in one step.
 const STEP: usize = 64;
+/// How many bytes that takes.
+const WINDOW: usize = STEP + WIDTH - 1;
 /// How far ahead memory is asked for: into the next page, where the processor does not look by
 /// itself.
 const AHEAD: usize = 6 * 1024;
@@ -71,7 +73,8 @@ fn sweep_steps(
             }
         }
     }
-    at.max(to.min(text.len().saturating_sub(STEP + WIDTH - 2)))
+    // Only a text that is shorter than one step is left.
+    if text.len() < WINDOW { at } else { to }
 }
 
 /// Returns the next step that holds a place worth a closer look, and its places as bits. By itself,
@@ -81,8 +84,9 @@ fn sweep_steps(
 fn next_places(vectors: &Vectors, text: &[u8], from: usize, to: usize) -> Option<(usize, u64)> {
     let tables = vectors.halves.map(|halves| Tables::new(&halves));
     let mut at = from;
-    while at < to {
-        let window = text.get(at..)?.first_chunk()?;
+    while at < to
+        && let Some(window) = text.get(at..).and_then(<[u8]>::first_chunk)
+    {
         ask_for(text, at + AHEAD);
         let places = places(&tables, window);
         if places != 0 {
@@ -90,7 +94,12 @@ fn next_places(vectors: &Vectors, text: &[u8], from: usize, to: usize) -> Option
         }
         at += STEP;
     }
-    None
+    // The last step ends with the text, and what it shares with the one before has been looked at.
+    let last = text.last_chunk().filter(|_| at < to)?;
+    let step = text.len() - WINDOW;
+    let done = u32::try_from(at - step).unwrap_or(u32::MAX);
+    let places = places(&tables, last) & u64::MAX.checked_shl(done).unwrap_or(0);
+    (places != 0).then_some((step, places))
 }
 
 /// The tables of one byte of the literals, once for each half of a vector.
@@ -120,7 +129,7 @@ impl Tables {
 
 /// Returns the places of a window where the first bytes may be those of a literal, as bits.
 #[target_feature(enable = "avx2")]
-fn places(tables: &[Tables; WIDTH], window: &[u8; STEP + WIDTH - 1]) -> u64 {
+fn places(tables: &[Tables; WIDTH], window: &[u8; WINDOW]) -> u64 {
     let low = buckets(tables, window, 0);
     let high = buckets(tables, window, STEP / 2);
     let any = _mm256_or_si256(low, high);
@@ -133,7 +142,7 @@ fn places(tables: &[Tables; WIDTH], window: &[u8; STEP + WIDTH - 1]) -> u64 {
 }
 
 #[target_feature(enable = "avx2")]
-fn buckets(tables: &[Tables; WIDTH], window: &[u8; STEP + WIDTH - 1], from: usize) -> __m256i {
+fn buckets(tables: &[Tables; WIDTH], window: &[u8; WINDOW], from: usize) -> __m256i {
     let [first, second, third] = tables;
     let at = |place: usize| match window[from + place..].first_chunk::<32>() {
         // SAFETY: the thirty-two bytes are there.

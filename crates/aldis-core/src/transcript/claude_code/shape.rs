@@ -205,7 +205,7 @@ pub(super) fn is_metadata(line: &[u8]) -> bool {
 }
 
 /// How much of each end of a line is looked at.
-const ENDS: usize = 128;
+const ENDS: usize = 64;
 
 /// Tells copies of an entry from different entries that share an id.
 pub(super) fn print(line: &[u8], matters: bool) -> u32 {
