@@ -74,6 +74,20 @@ fn the_core_is_pure() {
 }
 
 #[test]
+fn unsafe_code_stays_in_its_one_file() {
+    let mut found = Vec::new();
+    for (file, text) in rust_files() {
+        // Written in two parts, or this file would be the first to fail.
+        let blocks =
+            [concat!("unsafe ", "{"), concat!("unsafe ", "fn"), concat!("unsafe ", "impl")];
+        if blocks.iter().any(|block| text.contains(block)) {
+            found.push(file);
+        }
+    }
+    assert_eq!(found, ["crates/aldis-core/src/scan/vectors/avx2.rs"]);
+}
+
+#[test]
 fn no_file_knows_this_machine() {
     // Written in two parts, or this file would be the first to fail.
     let homes = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/Us", "ers/")];
