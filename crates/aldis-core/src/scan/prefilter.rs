@@ -1,16 +1,17 @@
 //! Finds the few places of a text that are worth a closer look.
 //!
 //! One vectorised pass over short literals runs at nearly the speed of memory; everything careful
-//! happens only where it hits. The searcher is fastest with up to 32 literals and takes at most 64,
-//! so larger sets are split into groups that each pass over a block while it is in the cache.
-//! `buckets` puts the literals of a group in the order that suits the searcher.
+//! happens only where it hits. The search is our own where the processor suits it, and otherwise that
+//! of `aho-corasick`, which is fastest with up to 32 literals and takes at most 64. Larger sets are
+//! split into groups that each pass over a block while it is in the cache. `buckets` puts the literals
+//! of a group in the order that suits the search.
 
 pub(super) mod buckets;
 
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 
-use super::vectors::Vectors;
+use super::vectors::{self, Vectors};
 
 /// What a hit may be the start of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,16 +106,15 @@ pub(crate) struct Prefilter {
 #[derive(Debug)]
 struct Group {
     searcher: Engine,
-    /// Finds the same, many at a time.
-    vectors: Option<Vectors>,
     literals: Vec<Literal>,
 }
 
 #[derive(Debug)]
 enum Engine {
-    /// Vectorised.
+    Vectors(Vectors),
+    /// For literals and processors that those do not suit.
     Packed(Searcher),
-    /// For machines without the instructions.
+    /// For processors without vectors.
     Automaton(AhoCorasick),
     Empty,
 }
@@ -135,7 +135,8 @@ impl Prefilter {
         if kept.len() > GROUP_FAST {
             kept = by_shared_start(kept);
         }
-        let size = if kept.len() > 2 * GROUP_FAST { GROUP_MAX } else { GROUP_FAST };
+        let all_fast = !vectors::is_supported() && kept.len() <= 2 * GROUP_FAST;
+        let size = if all_fast { GROUP_FAST } else { GROUP_MAX };
         let length_max = kept.iter().map(|literal| literal.text.len()).max().unwrap_or(0);
         Self { groups: kept.chunks(size).map(Group::new).collect(), length_max }
     }
@@ -147,14 +148,13 @@ impl Prefilter {
 
     /// Returns whether anything in `text` is worth a look.
     pub(crate) fn hits(&self, text: &[u8]) -> bool {
-        self.groups.iter().any(|group| group.hits(text))
+        self.groups.iter().any(|group| group.find(text, 0, text.len(), text.len()).is_some())
     }
 
     /// Returns the first hit that starts in `from..to` and ends in `text`.
     pub(crate) fn find(&self, text: &[u8], from: usize, to: usize) -> Option<Hit> {
         if let [group] = self.groups.as_slice() {
-            let end = (to + self.length_max).saturating_sub(1).min(text.len());
-            return group.find(text, from, end).filter(|hit| hit.start < to);
+            return group.find(text, from, to, self.reach(text, to));
         }
         let mut from = from;
         while from < to {
@@ -162,9 +162,7 @@ impl Prefilter {
             let mut first: Option<Hit> = None;
             for group in &self.groups {
                 let limit = first.map_or(stop, |hit| hit.start);
-                let end = (limit + self.length_max).saturating_sub(1).min(text.len());
-                let hit = group.find(text, from, end).filter(|hit| hit.start < limit);
-                first = hit.or(first);
+                first = group.find(text, from, limit, self.reach(text, limit)).or(first);
             }
             if first.is_some() {
                 return first;
@@ -172,6 +170,11 @@ impl Prefilter {
             from = stop;
         }
         None
+    }
+
+    /// Returns how far a literal reaches that starts before `to`.
+    fn reach(&self, text: &[u8], to: usize) -> usize {
+        (to + self.length_max).saturating_sub(1).min(text.len())
     }
 
     /// Tells of every hit that starts in `from..to` and ends in `text`, in order. `found` says from
@@ -183,7 +186,7 @@ impl Prefilter {
         to: usize,
         mut found: impl FnMut(Hit) -> usize,
     ) {
-        if let [Group { vectors: Some(vectors), literals, .. }] = self.groups.as_slice() {
+        if let [Group { searcher: Engine::Vectors(vectors), literals }] = self.groups.as_slice() {
             return vectors
                 .sweep(text, from, to, |number, start| found(literals[number].hit(start)));
         }
@@ -196,7 +199,11 @@ impl Prefilter {
 
 impl Group {
     fn new(literals: &[Literal]) -> Self {
-        let literals = buckets::arranged(literals);
+        if let Some(group) = Self::of_vectors(literals) {
+            return group;
+        }
+        let count = if literals.len() > GROUP_FAST { 16 } else { 8 };
+        let literals = buckets::arranged(literals, count);
         let patterns = literals.iter().map(|literal| &literal.text);
         let packed =
             Config::new().match_kind(MatchKind::LeftmostFirst).builder().extend(patterns).build();
@@ -207,26 +214,29 @@ impl Group {
                 .build(literals.iter().map(|literal| &literal.text))
                 .map_or(Engine::Empty, Engine::Automaton),
         };
-        Self { searcher, vectors: Vectors::new(&literals), literals }
+        Self { searcher, literals }
     }
 
-    fn hits(&self, text: &[u8]) -> bool {
-        let Some(vectors) = &self.vectors else {
-            return self.find(text, 0, text.len()).is_some();
-        };
-        let mut any = false;
-        vectors.sweep(text, 0, text.len(), |_, _| {
-            any = true;
-            text.len()
-        });
-        any
+    fn of_vectors(literals: &[Literal]) -> Option<Self> {
+        let literals = buckets::arranged(literals, vectors::BUCKETS);
+        let vectors = Vectors::new(&literals)?;
+        Some(Self { searcher: Engine::Vectors(vectors), literals })
     }
 
-    fn find(&self, text: &[u8], from: usize, end: usize) -> Option<Hit> {
-        if from >= end {
+    /// Returns the first hit that starts in `from..to` and ends before `end`.
+    fn find(&self, text: &[u8], from: usize, to: usize, end: usize) -> Option<Hit> {
+        if from >= to {
             return None;
         }
         let found = match &self.searcher {
+            Engine::Vectors(vectors) => {
+                let mut first = None;
+                vectors.sweep(&text[..end], from, to, |number, start| {
+                    first = Some(self.literals[number].hit(start));
+                    to
+                });
+                return first;
+            }
             Engine::Packed(searcher) => searcher.find_in(text, (from..end).into()),
             Engine::Automaton(automaton) => {
                 automaton.find(aho_corasick::Input::new(text).range(from..end))
@@ -234,6 +244,7 @@ impl Group {
             Engine::Empty => None,
         }?;
         Some(self.literals[found.pattern().as_usize()].hit(found.start()))
+            .filter(|hit| hit.start < to)
     }
 }
 

@@ -13,7 +13,7 @@ use super::prefilter::Literal;
 
 /// How many bytes of a literal are compared at first.
 const WIDTH: usize = 3;
-const BUCKETS: usize = 8;
+pub(crate) const BUCKETS: usize = 8;
 
 /// Literals, arranged for the search.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl Vectors {
         let suits = |literal: &Literal| {
             literal.text.first_chunk::<WIDTH>().is_some_and(|start| start.is_ascii())
         };
-        if !avx2::is_supported() || !literals.iter().all(suits) {
+        if !is_supported() || !literals.iter().all(suits) {
             return None;
         }
         let mut vectors = Self { halves: Default::default(), buckets: Default::default() };
@@ -135,6 +135,11 @@ impl Vectors {
         }
         number
     }
+}
+
+/// Returns whether the processor suits the search.
+pub(crate) fn is_supported() -> bool {
+    avx2::is_supported()
 }
 
 /// Counts line ends.

@@ -7,18 +7,17 @@
 
 use super::Literal;
 
-/// The searcher has this many buckets for up to 32 literals, and twice as many for more.
-const BUCKETS: usize = 8;
-/// How many literals share a bucket.
-const SHARE: usize = 4;
+/// How many literals may always share a bucket.
+const SHARE_MIN: usize = 4;
 /// How many bytes of a literal are compared at first.
 const COMPARED_MAX: usize = 4;
 
-/// Puts at most 64 literals in order. Some come twice, where a bucket is not full.
-pub(crate) fn arranged(literals: &[Literal]) -> Vec<Literal> {
+/// Puts literals in order for a search with `count` buckets. Some come twice, where a bucket is not
+/// full.
+pub(crate) fn arranged(literals: &[Literal], count: usize) -> Vec<Literal> {
     let width = literals.iter().map(|literal| literal.text.len()).min().unwrap_or(0);
     let width = width.min(COMPARED_MAX);
-    let count = if literals.len() > BUCKETS * SHARE { 2 * BUCKETS } else { BUCKETS };
+    let share = literals.len().div_ceil(count).max(SHARE_MIN);
     let mut buckets = vec![Bucket::default(); count];
     // What is common by itself chooses first.
     let alone = |literal: &Literal| Halves::default().and(&literal.text[..width]).weight(width);
@@ -31,7 +30,7 @@ pub(crate) fn arranged(literals: &[Literal]) -> Vec<Literal> {
         // Of empty ones the first will do.
         let used = buckets.iter().filter(|bucket| !bucket.literals.is_empty()).count();
         let open = buckets.iter_mut().take(used + 1);
-        let open = open.filter(|bucket| bucket.literals.len() < SHARE);
+        let open = open.filter(|bucket| bucket.literals.len() < share);
         let best = open
             .map(|bucket| (costs(bucket), bucket))
             .min_by(|left, right| left.0.total_cmp(&right.0));
@@ -130,8 +129,9 @@ mod tests {
             let word = |index: usize| format!("{:x}-{index}", index * 7919 % 4096);
             let literals: Vec<Literal> =
                 (0..count).map(|index| Literal::new(&word(index), Kinds::LINE)).collect();
-            let numbered = arranged(&literals);
-            assert!(numbered.len() <= if count <= 32 { 32 } else { 64 }, "{count}");
+            let buckets = if count <= 32 { 8 } else { 16 };
+            let numbered = arranged(&literals, buckets);
+            assert!(numbered.len() <= 4 * buckets, "{count}");
             let mut distinct = numbered;
             distinct.sort();
             distinct.dedup();

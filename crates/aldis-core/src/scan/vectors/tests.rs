@@ -37,7 +37,7 @@ proptest! {
         let text = text.as_bytes();
         let (left, right) = (cut.0.index(text.len() + 1), cut.1.index(text.len() + 1));
         let (from, to) = (left.min(right), left.max(right));
-        let numbered = buckets::arranged(&given);
+        let numbered = buckets::arranged(&given, BUCKETS);
         let Some(vectors) = Vectors::new(&numbered) else { return Ok(()) };
         let mut all = Vec::new();
         vectors.sweep(text, from, to, |number, start| {
