@@ -116,8 +116,11 @@ impl Chain {
 
     /// Finds the live branch.
     pub(super) fn live(mut self) -> Live {
-        self.index();
-        for (number, key) in std::mem::take(&mut self.forward) {
+        let forward = std::mem::take(&mut self.forward);
+        if !forward.is_empty() {
+            self.index();
+        }
+        for (number, key) in forward {
             if let Some(&parent) = self.by_key.get(&key).filter(|parent| **parent != number) {
                 self.nodes[number as usize].parent = parent;
             }
