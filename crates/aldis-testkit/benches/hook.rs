@@ -23,6 +23,8 @@ const CALLS: u32 = 5;
 const SESSION: &str = "7b1d6c52-0f7e-4c7b-9a35-3f3f0c9d8a11";
 /// The last turn of every transcript, about this long.
 const TURN_BYTES: usize = 200_000;
+/// How many percent of the agent's messages signal.
+const SIGNALLED: usize = 33;
 const SIZES: [(&str, usize); 3] =
     [("1 MB", 1_000_000), ("100 MB", 100_000_000), ("1 GB", 1_000_000_000)];
 
@@ -156,8 +158,8 @@ impl Stage {
 
 /// Transcripts that differ in length alone: the last turn of all is the same.
 fn transcripts(stage: &Stage) -> io::Result<Vec<(&'static str, PathBuf)>> {
-    let body = claude_transcript(SIZES[1].1, 1).text;
-    let turn = claude_transcript(TURN_BYTES, 2).text;
+    let body = claude_transcript(SIZES[1].1, SIGNALLED, 1).text;
+    let turn = claude_transcript(TURN_BYTES, SIGNALLED, 2).text;
     // Agents speak last; the generator ends with a tool.
     let spoken = turn.rfind("[{\"type\":\"text\"").unwrap_or(0);
     let end = turn[spoken..].find('\n').map_or(turn.len(), |newline| spoken + newline + 1);

@@ -19,12 +19,30 @@ use nix::sys::resource::{UsageWho, getrusage};
 const BYTES: usize = 100_000_000;
 const BUFFER: usize = 256 * 1024;
 const ROUNDS: usize = 9;
+/// Some nine hundred signals, as many as in the transcript the bar was set with.
+const USUAL: usize = 12;
+/// An agent that signals all the time.
+const DENSE: usize = 33;
 
 const NAMES: [&str; 5] =
     ["`cat`", "`wc -l`", "signals", "signals and near misses", "bytes read, nothing else"];
 
 fn main() -> io::Result<()> {
-    let transcript = claude_transcript(BYTES, 1);
+    let mut bars = Bars::default();
+    for (signalled, bar) in [(USUAL, true), (DENSE, false)] {
+        let share = measure(signalled)?;
+        if bar {
+            let met = share >= 60.0;
+            bars.add("at least 60 % of the speed of `wc -l`", format!("{share:.1} %"), met);
+        }
+    }
+    bars.report()
+}
+
+/// Measures a transcript in which so many percent of the agent's messages signal; returns the speed
+/// of looking for signals in percent of that of `wc -l`.
+fn measure(signalled: usize) -> io::Result<f64> {
+    let transcript = claude_transcript(BYTES, signalled, 1);
     let file = tempfile::NamedTempFile::new()?;
     std::fs::write(file.path(), &transcript.text)?;
     let (bytes, expected) = (transcript.text.len(), transcript.signals.len());
@@ -47,12 +65,8 @@ fn main() -> io::Result<()> {
     ];
     let costs = medians(ROUNDS, &mut contenders)?;
     print(&costs, bytes, expected)?;
-
-    let mut bars = Bars::default();
-    let [_, lines, scanned, ..] = *costs else { return Ok(()) };
-    let share = 100.0 * lines.as_secs_f64() / scanned.as_secs_f64();
-    bars.add("at least 60 % of the speed of `wc -l`", format!("{share:.1} %"), share >= 60.0);
-    bars.report()
+    let [_, lines, scanned, ..] = *costs else { return Ok(0.0) };
+    Ok(100.0 * lines.as_secs_f64() / scanned.as_secs_f64())
 }
 
 /// Reads and scans the file as the command does, with `--near-misses` or without; returns how many
@@ -112,7 +126,7 @@ fn print(costs: &[Duration], bytes: usize, signals: usize) -> io::Result<()> {
     let [cat, lines, ..] = *costs else { return Ok(()) };
     let mut out = io::stdout().lock();
     let size = bytes as f64 / 1e6;
-    writeln!(out, "{size:.0} MB of a Claude Code transcript, {signals} signals.\n")?;
+    writeln!(out, "\n{size:.0} MB of a Claude Code transcript, {signals} signals.\n")?;
     writeln!(out, "| | ms | MB/s | % of `cat` | % of `wc -l` |\n|---|---|---|---|---|")?;
     for (name, cost) in NAMES.iter().zip(costs) {
         let (seconds, share) = (cost.as_secs_f64(), |of: Duration| 100.0 * of.as_secs_f64());

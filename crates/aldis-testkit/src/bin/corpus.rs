@@ -28,7 +28,7 @@ fn run() -> Result<(), Box<dyn Error>> {
             }
         }
         "text" => out.write_all(agent_text(size, Some(50_000), seed).text.as_bytes())?,
-        "transcript" => out.write_all(claude_transcript(size, seed).text.as_bytes())?,
+        "transcript" => out.write_all(claude_transcript(size, 33, seed).text.as_bytes())?,
         name => {
             let known = ADVERSARIAL.iter().find(|known| known.name == name);
             let known = known.ok_or_else(|| format!("no adversarial text `{name}`"))?;

@@ -16,7 +16,7 @@ fn agent_text_has_the_asked_for_size_and_signals() {
 
 #[test]
 fn transcript_is_a_chain_of_mostly_tool_results() {
-    let transcript = claude_transcript(12_000_000, 1);
+    let transcript = claude_transcript(12_000_000, 33, 1);
     assert!((12_000_000..15_000_000).contains(&transcript.text.len()));
     let mut known = BTreeSet::from([None]);
     let mut results = 0;

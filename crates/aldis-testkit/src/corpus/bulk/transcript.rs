@@ -127,8 +127,8 @@ fn result_size(rng: &mut Rng) -> usize {
 }
 
 /// Makes a transcript of about `bytes` bytes: 89 % of them in tool results, lines up to about a
-/// megabyte (two where the host repeats the text), every third message of the agent signalled.
-pub fn claude_transcript(bytes: usize, seed: u64) -> Transcript {
+/// megabyte (two where the host repeats the text), so many percent of the agent's messages signalled.
+pub fn claude_transcript(bytes: usize, signalled: usize, seed: u64) -> Transcript {
     let writer_rng = Rng::new(seed ^ 0x5eed);
     let mut rng = Rng::new(seed);
     let text = String::with_capacity(bytes + (2 << 20));
@@ -137,7 +137,7 @@ pub fn claude_transcript(bytes: usize, seed: u64) -> Transcript {
     let asked = "Port the retry module. When it is finished, say:\n\n<promise>COMPLETE</promise>";
     writer.prompt(asked);
     while writer.text.len() < bytes {
-        if rng.chance(33) {
+        if rng.chance(signalled) {
             let dialect = claims::ALL[signals.len() % claims::ALL.len()];
             let claim = claims::done(&mut rng, dialect);
             writer.say(&filler::around(&mut rng, dialect, &claim.text));
