@@ -294,6 +294,28 @@ impl<'f> Reader<'f> {
         self.lines = lines;
     }
 
+    /// Returns room to read the next bytes of the input into. Whoever says with
+    /// [`filled`](Self::filled) how many came spares the copies that [`push`](Self::push) makes of
+    /// lines that cross its chunks.
+    pub fn room(&mut self) -> &mut [u8] {
+        self.lines.room(ROOM)
+    }
+
+    /// As [`push`](Self::push) for bytes that were read to the start of the [`room`](Self::room).
+    ///
+    /// # Panics
+    ///
+    /// If more bytes are said to have come than there was room for.
+    pub fn filled(&mut self, count: usize, sink: &mut dyn FnMut(Message)) {
+        if let Some(text) = &mut self.text {
+            text.extend_from_slice(&self.lines.room(ROOM)[..count]);
+            return;
+        }
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.filled(count, |number, line| self.line(number, line, sink));
+        self.lines = lines;
+    }
+
     /// Ends the input: the last line counts even without its newline.
     pub fn finish(mut self, sink: &mut dyn FnMut(Message)) {
         self.end(sink);
@@ -424,6 +446,8 @@ impl Host for Plain {
     fn finish(&mut self, _: &mut Out<'_>) {}
 }
 
+/// How much is read at a time: it is still in the second-level cache when it is looked at.
+const ROOM: usize = 256 * 1024;
 /// A session that is one document, as Gemini once wrote, is small; a bound all the same.
 const DOCUMENT_MAX: usize = 256 << 20;
 

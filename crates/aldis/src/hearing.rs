@@ -76,10 +76,18 @@ impl Hearing<'_> {
         let mut amount = Amount::default();
         let mut ear: Option<Ear<'_>> = None;
         loop {
-            match source.next(&mut buffer).map_err(Stopped::Reading)? {
+            let room = match &mut ear {
+                Some(Ear::Transcript(reader)) => reader.room(),
+                _ => &mut buffer,
+            };
+            match source.next(room).map_err(Stopped::Reading)? {
                 Next::Bytes(count) => {
+                    amount.add(room.get(..count).unwrap_or_default(), self.keep_text);
+                    if let Some(Ear::Transcript(reader)) = &mut ear {
+                        self.filled(reader, count, sink)?;
+                        continue;
+                    }
                     let bytes = buffer.get(..count).unwrap_or_default();
-                    amount.add(bytes, self.keep_text);
                     let ear = ear.get_or_insert_with(|| self.ear(bytes, &may_matter));
                     self.push(ear, bytes, source, sink)?;
                 }
@@ -136,6 +144,18 @@ impl Hearing<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Reads on in a transcript, of which so many bytes have come into the reader's room.
+    fn filled(
+        &self,
+        reader: &mut Reader<'_>,
+        count: usize,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Stopped> {
+        let mut result = Ok(());
+        reader.filled(count, &mut |message| self.hear(&mut result, message, sink));
+        result.map_err(Stopped::Showing)
     }
 
     fn finish(
