@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use aldis_core::time::Timestamp;
 
-use self::writer::{Job, Reply};
+use self::writer::{Helpers, Job, Reply};
 use super::SqliteStore;
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
@@ -49,14 +49,17 @@ impl GroupStore {
         let store = Arc::new(SqliteStore::open(dir)?);
         let (jobs, waiting) = mpsc::sync_channel(WAITING_MAX);
         let (answers, written) = mpsc::channel();
+        let (copier, asked) = mpsc::sync_channel(1);
         let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
             let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
             thread.map_err(|error| StoreError::from_io(&error, dir, "start the writer"))
         };
-        let mine = store.clone();
+        let helpers = Helpers { answers, copier };
+        let (writes, copies) = (store.clone(), store.clone());
         let threads = vec![
-            start("store-writer", Box::new(move || writer::work(&mine, &waiting, &answers)))?,
+            start("store-writer", Box::new(move || writer::work(&writes, &waiting, &helpers)))?,
             start("store-answers", Box::new(move || written.into_iter().for_each(writer::answer)))?,
+            start("store-copier", Box::new(move || writer::copy(&copies, &asked)))?,
         ];
         Ok(Self { store, jobs: Some(jobs), threads })
     }

@@ -1,6 +1,6 @@
 //! The thread that writes.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, Sender, SyncSender};
 use std::thread;
 use std::time::Duration;
 
@@ -23,9 +23,13 @@ const MANY: usize = 8;
 /// How often, and how long, the writer waits for a group to grow.
 const NAPS: usize = 4;
 const NAP: Duration = Duration::from_micros(100);
-/// How many pages of the log may wait to be copied back while there is work: copying costs as much
-/// as hundreds of steps.
-const BUSY_LOG_MAX: u64 = 16_384;
+/// From so many pages on the log is copied back while there is work: seldom, because pages that change
+/// often are then copied once for many changes.
+const BUSY_LOG: u64 = 16_384;
+/// Of so many pages the writer copies the last itself, so that it can begin the log anew.
+const BUSY_REST: u64 = 2_048;
+/// Beyond this the writer waits for nobody.
+const BUSY_LOG_MAX: u64 = 4 * BUSY_LOG;
 /// After so long without work the log is copied back as after any single write.
 const IDLE_AFTER: Duration = Duration::from_millis(200);
 /// What the writer remembers of the tables, in KiB: the channels of a busy server.
@@ -56,13 +60,20 @@ pub(super) enum Written {
 /// A group that is durable, and what came of each.
 pub(super) type Answers = Vec<(Job, Written)>;
 
-/// Writes until nobody can ask any more. Large groups are answered by whoever has the other end of
-/// `answers`: waking a hundred threads takes as long as writing a few dozen steps.
-pub(super) fn work(store: &SqliteStore, waiting: &Receiver<Job>, answers: &Sender<Answers>) {
+/// Those who do for the writer what others need not wait for.
+pub(super) struct Helpers {
+    /// Answers large groups: waking a hundred threads takes as long as writing dozens of steps.
+    pub(super) answers: Sender<Answers>,
+    /// Copies the log back, beside the writer.
+    pub(super) copier: SyncSender<()>,
+}
+
+/// Writes until nobody can ask any more.
+pub(super) fn work(store: &SqliteStore, waiting: &Receiver<Job>, helpers: &Helpers) {
     while let Ok(first) = waiting.recv() {
         let left = match store.connect() {
             Ok(connection) => {
-                let left = Writer::new(store, &connection, answers).serve(first, waiting);
+                let left = Writer::new(store, &connection, helpers).serve(first, waiting);
                 retire(connection);
                 left
             }
@@ -77,23 +88,21 @@ pub(super) fn work(store: &SqliteStore, waiting: &Receiver<Job>, answers: &Sende
 /// stays true from one group to the next.
 struct Writer<'s, 'c> {
     store: &'s SqliteStore,
-    answers: &'s Sender<Answers>,
+    helpers: &'s Helpers,
     connection: &'c Connection,
     statements: Statements<'c>,
     /// How large the next group should be: half as large as the last.
     wanted: usize,
+    /// From how many pages on the log is to be copied back.
+    copy_from: u64,
 }
 
 impl<'s, 'c> Writer<'s, 'c> {
-    fn new(
-        store: &'s SqliteStore,
-        connection: &'c Connection,
-        answers: &'s Sender<Answers>,
-    ) -> Self {
+    fn new(store: &'s SqliteStore, connection: &'c Connection, helpers: &'s Helpers) -> Self {
         // Without it pages are read more often; that is all.
         connection.execute_batch(SETTINGS).ok();
         let statements = Statements::new(connection);
-        Self { store, answers, connection, statements, wanted: 0 }
+        Self { store, helpers, connection, statements, wanted: 0, copy_from: BUSY_LOG }
     }
 
     /// Writes what comes, `first` first, until nobody can ask any more or something fails. Returns
@@ -153,8 +162,27 @@ impl<'s, 'c> Writer<'s, 'c> {
             Err(error) => return Err(self.give_up(&error, group)),
         }
         // What was written is durable with or without this, and it is tried again.
-        let copied = schema::copy_log(self.connection, BUSY_LOG_MAX);
-        copied.map_err(|error| self.give_up(&error, Vec::new()))
+        self.copy_log().map_err(|error| self.give_up(&error, Vec::new()))
+    }
+
+    /// Has the log copied back if it is long. The helper copies most of it while the writer goes on, again
+    /// and again until little is left.
+    fn copy_log(&mut self) -> rusqlite::Result<()> {
+        let (length, left) = schema::log_pages(self.connection)?;
+        if length <= BUSY_LOG {
+            self.copy_from = BUSY_LOG;
+        }
+        if length <= self.copy_from {
+            return Ok(());
+        }
+        if left > BUSY_REST && length <= BUSY_LOG_MAX {
+            // One that is at it already begins again afterwards.
+            self.helpers.copier.try_send(()).ok();
+            return Ok(());
+        }
+        // While somebody reads in the log it cannot begin anew: no reason to try after every group.
+        self.copy_from = length + BUSY_REST;
+        schema::copy_log(self.connection)
     }
 
     /// Writes all in one transaction. The inner result is that of the commit.
@@ -171,7 +199,7 @@ impl<'s, 'c> Writer<'s, 'c> {
         if answers.len() < MANY {
             return answer(answers);
         }
-        if let Err(SendError(answers)) = self.answers.send(answers) {
+        if let Err(SendError(answers)) = self.helpers.answers.send(answers) {
             answer(answers);
         }
     }
@@ -240,6 +268,14 @@ impl Job {
             Self::Done { reply, .. } | Self::Failed { reply, .. } => reply(Err(error)),
             Self::Step { step, reply } => reply(step, Err(error.into())),
         }
+    }
+}
+
+/// Copies the log back as often as it is asked to.
+pub(super) fn copy(store: &SqliteStore, asked: &Receiver<()>) {
+    for () in asked {
+        // The writer asks again, and in the end does it itself.
+        store.with("copy the log back", |connection| schema::copy_log(connection)).ok();
     }
 }
 
