@@ -30,4 +30,4 @@ pub use step::{
     BadRunId, Committed, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunId, RunRecord,
     Step, TimerChange,
 };
-pub use store::{Store, Turn};
+pub use store::{Store, Then, Turn};

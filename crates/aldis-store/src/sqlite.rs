@@ -5,6 +5,7 @@ mod files;
 pub(crate) mod group;
 mod read;
 mod schema;
+mod statements;
 mod write;
 
 use std::path::Path;
@@ -16,6 +17,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use self::files::Files;
+use self::statements::Statements;
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::Gate;
 use crate::record::{
@@ -86,45 +88,39 @@ impl SqliteStore {
         if finding == "ok" { Ok(()) } else { Err(self.corrupt(finding)) }
     }
 
-    /// Lends a connection to `work`, and takes it back.
+    /// Lends a connection to `work`, and takes it back unless it may have seen a failing disk: after a
+    /// failed write or sync, what the connection remembers need not be what is stored.
     fn with<T>(
         &self,
         doing: &'static str,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let mut lent = self.idle().pop();
-        let result = self.with_own(&mut lent, doing, work);
-        if let Some(connection) = lent {
-            let mut idle = self.idle();
-            if idle.len() < IDLE_MAX {
-                idle.push(connection);
-            }
+        let idle = self.idle().pop();
+        let mut connection = idle.map_or_else(|| self.connect(), Ok)?;
+        let result =
+            work(&mut connection).map_err(|error| error::sort(&error, &self.files.db, doing));
+        match &result {
+            Err(error) if !self.still_trusts(error) => retire(connection),
+            _ => self.take_back(connection),
         }
         result
     }
 
-    /// Lends `own` to `work`, or a new connection, and keeps it there unless it may have seen a
-    /// failing disk: after a failed write or sync, what the connection remembers need not be what
-    /// is stored.
-    fn with_own<T>(
-        &self,
-        own: &mut Option<Connection>,
-        doing: &'static str,
-        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
-    ) -> Result<T, StoreError> {
-        let mut connection = own.take().map_or_else(|| self.connect(), Ok)?;
-        let result =
-            work(&mut connection).map_err(|error| error::sort(&error, &self.files.db, doing));
-        match &result {
-            Ok(_) | Err(StoreError::Busy { .. } | StoreError::Other { .. }) => {
-                *own = Some(connection);
-            }
-            Err(_) => {
-                retire(connection);
-                self.retire_idle();
-            }
+    fn take_back(&self, connection: Connection) {
+        let mut idle = self.idle();
+        if idle.len() < IDLE_MAX {
+            idle.push(connection);
         }
-        result
+    }
+
+    /// Returns whether a connection can be used again after this, and closes those that nobody uses
+    /// if not.
+    fn still_trusts(&self, error: &StoreError) -> bool {
+        let harmless = matches!(error, StoreError::Busy { .. } | StoreError::Other { .. });
+        if !harmless {
+            self.retire_idle();
+        }
+        harmless
     }
 
     /// As [`Self::with`], behind the gate.
@@ -252,7 +248,9 @@ impl Store for SqliteStore {
     }
 
     fn effect_done(&self, key: &str) -> Result<bool, StoreError> {
-        self.with_turn("close an effect", |connection| write::effect_done(connection, key, None))
+        self.with_turn("close an effect", |connection| {
+            write::effect_done(&mut Statements::new(connection), key, None)
+        })
     }
 
     fn effect_failed(
@@ -262,7 +260,7 @@ impl Store for SqliteStore {
         error: &str,
     ) -> Result<bool, StoreError> {
         self.with_turn("postpone an effect", |connection| {
-            write::effect_failed(connection, key, next, error)
+            write::effect_failed(&mut Statements::new(connection), key, next, error)
         })
     }
 

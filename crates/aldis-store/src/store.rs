@@ -10,6 +10,9 @@ use crate::record::{
 };
 use crate::step::{Committed, RunId, Step};
 
+/// What to do once a step is durable, or refused.
+pub type Then = Box<dyn FnOnce(Box<Step>, Result<Committed, CommitError>) + Send>;
+
 /// A durable home for runs, shared by any number of processes.
 ///
 /// Synchronous, because its most frequent user is a hook that lives for a few milliseconds.
@@ -39,6 +42,14 @@ pub trait Store: Send + Sync {
     /// [`CommitError::Duplicate`] when one of its sources is known, however old its revision;
     /// [`CommitError::NoSuchRun`]; [`CommitError::Conflict`].
     fn commit(&self, step: &Step) -> Result<Committed, CommitError>;
+
+    /// As [`commit`](Self::commit), for whoever cannot wait: `then` is called with the step and what
+    /// came of it, by whatever thread knows, perhaps before this returns. It must not wait for
+    /// anything. If it is dropped without being called, whether the step is written is unknown.
+    fn commit_then(&self, step: Box<Step>, then: Then) {
+        let result = self.commit(&step);
+        then(step, result);
+    }
 
     /// Returns the run's events after number `after`, in order.
     fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError>;

@@ -58,7 +58,7 @@ impl ChannelLog {
     /// Keeps channels in this store. Every effect is put into its outbox, for a sink named `all`.
     pub fn new(store: Arc<dyn Store>) -> Self {
         let route = |_: &RunId, effect: &Value| vec![("all".to_owned(), effect.clone())];
-        Self(Keeper::new(store, Box::new(route), Box::new(|_| {})))
+        Self(Keeper::new(store, Box::new(route), Arc::new(|_| {})))
     }
 
     /// Opens a channel.

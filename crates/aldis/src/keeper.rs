@@ -6,6 +6,7 @@
 
 mod delivery;
 mod places;
+mod soon;
 mod wishes;
 
 #[cfg(test)]
@@ -42,7 +43,7 @@ pub(crate) const SOURCE_MAX: usize = 200;
 /// Says where an effect goes: the names of sinks, and what each gets of it.
 pub(crate) type Route = Box<dyn Fn(&RunId, &Value) -> Vec<(String, Value)> + Send + Sync>;
 /// Tells whoever waits that something was committed.
-pub(crate) type Nudge = Box<dyn Fn(News) + Send + Sync>;
+pub(crate) type Nudge = Arc<dyn Fn(News) + Send + Sync>;
 
 /// What whoever waits must know of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,7 +146,7 @@ impl Keeper {
         let random = |error: getrandom::Error| KeeperError::Failed(error.to_string());
         let id = id.map_or_else(|| secret::run_id().map_err(random), Ok)?;
         let place = self.places.of(&id);
-        let mut mine = place.enter();
+        let mut mine = place.blocking_lock();
         mine.take();
         if self.store.run(&id)?.is_some() {
             let repeated = source.map(|source| self.answered(&id, source)).transpose()?.flatten();
@@ -155,13 +156,13 @@ impl Keeper {
         let Some(machine) = machine else {
             return self.begin_delivery(now, &id, start, source);
         };
-        let stepped = machine.begin(now, start)?;
-        let step = self.step(now, &id, Revision(0), SERVED, machine, &stepped, source);
+        let mut stepped = machine.begin(now, start)?;
+        let (step, why) = self.step(now, &id, Revision(0), SERVED, machine, &mut stepped, source);
         match self.store.commit(&step) {
             Ok(committed) => {
                 let run = after(step, committed, now, 0);
                 mine.keep(&run);
-                Ok(self.answer(run, stepped))
+                Ok(answer(&self.nudge, run, stepped, why))
             }
             Err(error) => Err(refused(error, &id)),
         }
@@ -203,7 +204,7 @@ impl Keeper {
         source: Option<&str>,
     ) -> Result<Answer, KeeperError> {
         let place = self.places.of(id);
-        let mut mine = place.enter();
+        let mut mine = place.blocking_lock();
         let mut remembered = mine.take();
         for _ in 0..TRIES_MAX {
             let old = remembered.is_some();
@@ -248,16 +249,16 @@ impl Keeper {
             return self.attempt_delivery(now, run, event, source);
         }
         let machine = machine_of(&run)?;
-        let stepped = machine.step(now, &run.record.state, event)?;
+        let mut stepped = machine.step(now, &run.record.state, event)?;
         if stepped.decision.is_none() && !machine.listens() {
-            return Ok(Attempt::Idle(self.answer(run, stepped)));
+            return Ok(Attempt::Idle(answer(&self.nudge, run, stepped, Value::Null)));
         }
         let (id, project) = (&run.id, &run.record.project);
-        let step = self.step(now, id, run.revision, project, machine, &stepped, source);
+        let (step, why) = self.step(now, id, run.revision, project, machine, &mut stepped, source);
         match self.store.commit(&step) {
             Ok(committed) => {
                 let run = after(step, committed, run.created, run.fence);
-                Ok(Attempt::Kept(self.answer(run, stepped)))
+                Ok(Attempt::Kept(answer(&self.nudge, run, stepped, why)))
             }
             Err(error) => not_kept(error, id),
         }
@@ -297,7 +298,7 @@ impl Keeper {
     /// Clears an alarm that nobody wants any more.
     fn silence(&self, now: Timestamp, id: &RunId, key: &str) -> Result<(), KeeperError> {
         let place = self.places.of(id);
-        let mut mine = place.enter();
+        let mut mine = place.blocking_lock();
         mine.take();
         let run = self.load(id)?;
         let mut step = Step::new(id.clone(), run.revision, run.record, now);
@@ -314,6 +315,8 @@ impl Keeper {
         self.store.run(id)?.ok_or_else(|| KeeperError::NoSuchRun(id.clone()))
     }
 
+    /// Makes a step of what an event led to, and returns it with the decision. What only the step
+    /// needs is moved into it.
     #[expect(clippy::too_many_arguments, reason = "a step is made of all of these")]
     fn step(
         &self,
@@ -322,16 +325,16 @@ impl Keeper {
         expected: Revision,
         project: &str,
         machine: &dyn Machine,
-        stepped: &Stepped,
+        stepped: &mut Stepped,
         source: Option<&str>,
-    ) -> Step {
+    ) -> (Step, Value) {
         let record = RunRecord {
             project: project.to_owned(),
-            session: stepped.session.clone(),
+            session: stepped.session.take(),
             machine: machine.name().to_owned(),
-            title: stepped.title.clone(),
+            title: std::mem::take(&mut stepped.title),
             active: stepped.active,
-            state: stepped.state.clone(),
+            state: std::mem::take(&mut stepped.state),
         };
         let mut step = Step::new(id.clone(), expected, record, now);
         let kind = stepped.event.get("event").and_then(Value::as_str).unwrap_or("event");
@@ -341,8 +344,10 @@ impl Keeper {
             source: source.map(str::to_owned),
             at: now,
         });
-        if stepped.decision.is_some() {
-            let body = decided(stepped, source).to_string();
+        let mut decision = Value::Null;
+        if let Some(decided) = stepped.decision.take() {
+            decision = serde_json::to_value(decided).unwrap_or_default();
+            let body = written(&mut decision, stepped, source);
             step.decisions.push(NewDecision { body, at: now });
         }
         let revision = expected.0 + 1;
@@ -352,7 +357,7 @@ impl Keeper {
             Some(due) => TimerChange::Set { key, due },
             None => TimerChange::Clear { key },
         }));
-        step
+        (step, decision)
     }
 
     /// What sinks get of effects.
@@ -371,15 +376,6 @@ impl Keeper {
             due,
         };
         routed.enumerate().map(parcel).collect()
-    }
-
-    fn answer(&self, run: Run, stepped: Stepped) -> Answer {
-        let decision = serde_json::to_value(&stepped.decision).unwrap_or_default();
-        let Stepped { effects, replies, warnings, wake, .. } = stepped;
-        if !decision.is_null() {
-            (self.nudge)(News { effects: !effects.is_empty(), wake: wake.flatten() });
-        }
-        Answer { run, effects, replies, warnings, decision, repeated: false }
     }
 
     /// Finds what an earlier delivery of the same request led to.
@@ -405,6 +401,15 @@ impl Keeper {
     }
 }
 
+/// Tells whoever waits, and answers.
+fn answer(nudge: &Nudge, run: Run, stepped: Stepped, decision: Value) -> Answer {
+    let Stepped { effects, replies, warnings, wake, .. } = stepped;
+    if !decision.is_null() {
+        nudge(News { effects: !effects.is_empty(), wake: wake.flatten() });
+    }
+    Answer { run, effects, replies, warnings, decision, repeated: false }
+}
+
 /// The run that a step has led to.
 fn after(step: Step, committed: Committed, created: Timestamp, fence: u64) -> Run {
     let Committed { revision, last_event } = committed;
@@ -412,15 +417,22 @@ fn after(step: Step, committed: Committed, created: Timestamp, fence: u64) -> Ru
     Run { id, revision, last_event, created, updated, fence, record }
 }
 
-/// A decision as it is stored: with what it led to.
-fn decided(stepped: &Stepped, source: Option<&str>) -> Value {
-    let mut body = serde_json::to_value(&stepped.decision).unwrap_or_default();
-    if let Value::Object(members) = &mut body {
-        members.insert("effects".to_owned(), Value::Array(stepped.effects.clone()));
-        members.insert("replies".to_owned(), Value::Array(stepped.replies.clone()));
-        members.insert("warnings".to_owned(), json!(stepped.warnings));
-        members.insert("source".to_owned(), json!(source));
+/// A decision as it is stored: with what it led to, which is lent for as long as that takes.
+fn written(decision: &mut Value, stepped: &mut Stepped, source: Option<&str>) -> String {
+    let Value::Object(members) = decision else { return decision.to_string() };
+    let Stepped { effects, replies, warnings, .. } = stepped;
+    members.insert("effects".to_owned(), Value::Array(std::mem::take(effects)));
+    members.insert("replies".to_owned(), Value::Array(std::mem::take(replies)));
+    members.insert("warnings".to_owned(), json!(warnings));
+    members.insert("source".to_owned(), json!(source));
+    let body = serde_json::to_string(members).unwrap_or_default();
+    for (name, list) in [("effects", effects), ("replies", replies)] {
+        if let Some(Value::Array(lent)) = members.remove(name) {
+            *list = lent;
+        }
     }
+    members.remove("warnings");
+    members.remove("source");
     body
 }
 

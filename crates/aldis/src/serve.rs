@@ -1,7 +1,8 @@
 //! `aldis serve`: the HTTP API, the event stream, the dashboard and the turn manager.
 //!
 //! The only part of the program with an asynchronous runtime, so that a hook never pays for one.
-//! Requests wait here; deciding and writing happen in [`crate::keeper`], on threads that may block.
+//! Requests wait here; deciding and writing happen in [`crate::keeper`], on threads that may block
+//! where the run is not at hand.
 //!
 //! [`app::App`] is what all requests share, [`access`] says who may ask, [`api`] has one file per kind
 //! of request, [`events`] is the stream, [`alarms`] fires timers, [`outbox`] carries effects out.
@@ -25,8 +26,10 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 
 use aldis_core::machine::turns::{Board, Persona};
 use aldis_store::GroupStore;
@@ -40,8 +43,8 @@ use self::place::Place;
 use self::sinks::Sinks;
 use crate::error::CommandError;
 
-/// Threads for requests; deciding has threads of its own.
-const WORKERS: usize = 2;
+/// Threads for requests, at most: they also decide what takes no time.
+const WORKERS_MAX: usize = 8;
 /// Threads that may wait for the disk: those that wait together are written together, and alarms
 /// must not queue behind requests.
 const BLOCKING_MAX: usize = 512;
@@ -70,8 +73,9 @@ pub(crate) fn serve(
 ) -> Result<(), CommandError> {
     let place = Place::claim(&options.state_dir)?;
     let store = Arc::new(GroupStore::open(&options.state_dir)?);
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let runtime = runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
+        .worker_threads(processors.clamp(2, WORKERS_MAX))
         .max_blocking_threads(BLOCKING_MAX)
         .enable_all()
         .build()

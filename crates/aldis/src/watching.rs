@@ -50,7 +50,7 @@ pub(crate) fn watch(
     let lost = |error: std::io::Error| CommandError::new(format!("the terminal: {error}"));
     let clock = SteadyClock::start();
     let interrupts = Interrupts::listen().map_err(lost)?;
-    let keeper = Keeper::new(Arc::clone(&store), Box::new(|_, _| Vec::new()), Box::new(|_| {}));
+    let keeper = Keeper::new(Arc::clone(&store), Box::new(|_, _| Vec::new()), Arc::new(|_| {}));
     let mut model = Model::new(clock.now(), only.is_some(), Palette { color });
     let mut reader = Reader::new(&*store, only);
     let mut screen = Screen::take(out).map_err(lost)?;

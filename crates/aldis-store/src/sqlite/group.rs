@@ -15,14 +15,14 @@ use std::time::Duration;
 
 use aldis_core::time::Timestamp;
 
-use self::writer::{Job, Reply};
+use self::writer::{Helpers, Job, Reply};
 use super::SqliteStore;
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
 };
 use crate::step::{Committed, RunId, Step};
-use crate::store::{Store, Turn};
+use crate::store::{Store, Then, Turn};
 
 /// How many writes wait at most; more callers wait until there is room.
 const WAITING_MAX: usize = 4_096;
@@ -36,7 +36,7 @@ const WAITING_MAX: usize = 4_096;
 pub struct GroupStore {
     store: Arc<SqliteStore>,
     jobs: Option<SyncSender<Job>>,
-    writer: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl GroupStore {
@@ -48,24 +48,41 @@ impl GroupStore {
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         let store = Arc::new(SqliteStore::open(dir)?);
         let (jobs, waiting) = mpsc::sync_channel(WAITING_MAX);
-        let mine = store.clone();
-        let writer = thread::Builder::new()
-            .name("store-writer".to_owned())
-            .spawn(move || writer::work(&mine, &waiting))
-            .map_err(|error| StoreError::from_io(&error, dir, "start the writer"))?;
-        Ok(Self { store, jobs: Some(jobs), writer: Some(writer) })
+        let (answers, written) = mpsc::channel();
+        let (copier, asked) = mpsc::sync_channel(1);
+        let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
+            thread.map_err(|error| StoreError::from_io(&error, dir, "start the writer"))
+        };
+        let helpers = Helpers { answers, copier };
+        let (writes, copies) = (store.clone(), store.clone());
+        let threads = vec![
+            start("store-writer", Box::new(move || writer::work(&writes, &waiting, &helpers)))?,
+            start("store-answers", Box::new(move || written.into_iter().for_each(writer::answer)))?,
+            start("store-copier", Box::new(move || writer::copy(&copies, &asked)))?,
+        ];
+        Ok(Self { store, jobs: Some(jobs), threads })
     }
 
     /// Hands a write to the writer and waits for its answer.
-    fn ask<T, E: From<StoreError>>(
+    fn ask<T: Send + 'static, E: From<StoreError> + Send + 'static>(
         &self,
         make: impl FnOnce(Reply<Result<T, E>>) -> Job,
     ) -> Result<T, E> {
         let (reply, answer) = mpsc::sync_channel(1);
-        let gone = || E::from(self.store.gone());
-        let jobs = self.jobs.as_ref().ok_or_else(gone)?;
-        jobs.send(make(reply)).map_err(|_| gone())?;
-        answer.recv().unwrap_or_else(|_| Err(gone()))
+        let reply = move |result| {
+            // There is somebody to hear it: whoever asks waits here.
+            reply.send(result).ok();
+        };
+        self.hand_over(make(Box::new(reply)));
+        answer.recv().unwrap_or_else(|_| Err(self.store.gone().into()))
+    }
+
+    /// Hands a write to the writer. Its reply is dropped if there is none.
+    fn hand_over(&self, job: Job) {
+        if let Some(jobs) = &self.jobs {
+            jobs.send(job).ok();
+        }
     }
 }
 
@@ -73,8 +90,8 @@ impl Drop for GroupStore {
     fn drop(&mut self) {
         // What waits is still written: the channel is emptied before it counts as closed.
         self.jobs = None;
-        if let Some(writer) = self.writer.take() {
-            writer.join().ok();
+        for thread in self.threads.drain(..) {
+            thread.join().ok();
         }
     }
 }
@@ -97,7 +114,15 @@ impl Store for GroupStore {
         if self.store.gate.is_mine() {
             return self.store.commit(step);
         }
-        self.ask(|reply| Job::Step { step: Box::new(step.clone()), reply })
+        let step = Box::new(step.clone());
+        self.ask(|reply| Job::Step { step, reply: Box::new(|_, result| reply(result)) })
+    }
+
+    fn commit_then(&self, step: Box<Step>, then: Then) {
+        if self.store.gate.is_mine() {
+            return self.store.commit_then(step, then);
+        }
+        self.hand_over(Job::Step { step, reply: then });
     }
 
     fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {

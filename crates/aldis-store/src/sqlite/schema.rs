@@ -37,17 +37,19 @@ pub(super) fn shorten_log(connection: &Connection) -> rusqlite::Result<()> {
     result
 }
 
-/// Copies the log back if more than `most` pages of it were not yet, and leaves the file as it is: the
-/// next writer begins it anew unless somebody is reading in it, and writing over a file costs a good
-/// deal less than letting it grow again. For one that goes on writing.
-pub(super) fn copy_log(connection: &Connection, most: u64) -> rusqlite::Result<()> {
-    let waiting = connection
-        .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?
-        .query_row([], |row| Ok(count(row, 1)?.saturating_sub(count(row, 2)?)))?;
-    if waiting > most {
-        connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
-    }
-    Ok(())
+/// Copies the log back and leaves the file as it is: the next writer begins it anew unless somebody is
+/// reading in it or something was written meanwhile, and writing over a file costs a good deal less than
+/// letting it grow again. For those who go on writing.
+pub(super) fn copy_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+}
+
+/// Returns how many pages the log has, and how many of them are not copied back yet.
+pub(super) fn log_pages(connection: &Connection) -> rusqlite::Result<(u64, u64)> {
+    connection.prepare_cached("PRAGMA wal_checkpoint(NOOP)")?.query_row([], |row| {
+        let length = count(row, 1)?;
+        Ok((length, length.saturating_sub(count(row, 2)?)))
+    })
 }
 
 /// Returns the schema version of the database; 0 when it is empty.

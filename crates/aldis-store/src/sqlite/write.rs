@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use aldis_core::time::Timestamp;
-use rusqlite::{
-    Connection, OptionalExtension, Transaction, TransactionBehavior, named_params, params,
-};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::read::{clamp, count};
+use super::statements::Statements;
 use crate::error::{CommitError, LeaseError};
 use crate::record::Lease;
 use crate::step::{Committed, NewEffect, PartChange, Revision, RunId, Step, TimerChange};
@@ -21,14 +20,17 @@ pub(super) type Refusable<T, E> = rusqlite::Result<Result<T, E>>;
 
 /// Where a run stands, as far as a write must know.
 struct Standing {
+    number: i64,
     revision: u64,
     last_event: u64,
     fence: u64,
+    /// Whether the step leaves it in its project and session.
+    stays: bool,
 }
 
 pub(super) fn step(connection: &mut Connection, step: &Step) -> Refusable<Committed, CommitError> {
     let transaction = begin(connection)?;
-    let result = step_within(&transaction, step)?;
+    let result = step_within(&mut Statements::new(&transaction), step)?;
     if result.is_ok() {
         transaction.commit()?;
     }
@@ -37,36 +39,44 @@ pub(super) fn step(connection: &mut Connection, step: &Step) -> Refusable<Commit
 
 /// Writes a step as part of a transaction. A refusal has changed nothing.
 pub(super) fn step_within(
-    transaction: &Transaction<'_>,
+    statements: &mut Statements<'_>,
     step: &Step,
 ) -> Refusable<Committed, CommitError> {
-    let standing = standing(transaction, &step.run)?;
-    if let Some(refusal) = refusal(transaction, step, standing.as_ref())? {
+    let standing = standing(statements, step)?;
+    if let Some(refusal) = refusal(statements, step, standing.as_ref())? {
         return Ok(Err(refusal));
     }
     let revision = Revision(step.expected.0 + 1);
-    let mut last_event = standing.as_ref().map_or(0, |standing| standing.last_event);
-    append_events(transaction, step, &mut last_event)?;
-    save_run(transaction, step, revision, last_event, standing.is_none())?;
-    append_decisions(transaction, step, revision)?;
+    let before = standing.as_ref().map_or(0, |standing| standing.last_event);
+    let last_event = match append_events(statements, step, before)? {
+        Ok(last_event) => last_event,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let committed = Committed { revision, last_event };
+    match standing {
+        None => create_run(statements, step, committed)?,
+        Some(standing) => save_run(statements, step, committed, &standing)?,
+    }
+    append_decisions(statements, step, revision)?;
     for effect in &step.effects {
-        enqueue(transaction, &step.run, effect)?;
+        enqueue(statements, &step.run, effect)?;
     }
     for key in &step.done {
-        effect_done(transaction, key, Some(&step.run))?;
+        effect_done(statements, key, Some(&step.run))?;
     }
     for change in &step.timers {
-        set_timer(transaction, &step.run, change)?;
+        set_timer(statements, &step.run, change)?;
     }
     for change in &step.parts {
-        keep_part(transaction, &step.run, change)?;
+        keep_part(statements, &step.run, change)?;
     }
-    Ok(Ok(Committed { revision, last_event }))
+    Ok(Ok(committed))
 }
 
-/// Decides whether the step must not be written, in the order the trait promises.
+/// Decides whether the step must not be written, in the order the trait promises. Whether the first
+/// event of a step that is in time is known shows when it is appended.
 fn refusal(
-    transaction: &Transaction<'_>,
+    statements: &mut Statements<'_>,
     step: &Step,
     standing: Option<&Standing>,
 ) -> rusqlite::Result<Option<CommitError>> {
@@ -74,14 +84,17 @@ fn refusal(
     if step.fence.is_some_and(|fence| fence != current) {
         return Ok(Some(CommitError::Fenced { current }));
     }
+    let found = standing.map_or(0, |standing| standing.revision);
+    let in_time = found == step.expected.0;
     let mut fresh = BTreeSet::new();
-    for source in step.events.iter().filter_map(|event| event.source.as_ref()) {
-        if !fresh.insert(source) || is_known(transaction, &step.run, source)? {
+    for (place, event) in step.events.iter().enumerate() {
+        let Some(source) = &event.source else { continue };
+        let shows_later = in_time && place == 0;
+        if !fresh.insert(source) || !shows_later && is_known(statements, &step.run, source)? {
             return Ok(Some(CommitError::Duplicate { source_key: source.clone() }));
         }
     }
-    let found = standing.map_or(0, |standing| standing.revision);
-    if found == step.expected.0 {
+    if in_time {
         return Ok(None);
     }
     Ok(Some(match standing {
@@ -90,93 +103,108 @@ fn refusal(
     }))
 }
 
-fn is_known(transaction: &Transaction<'_>, run: &RunId, source: &str) -> rusqlite::Result<bool> {
-    transaction
-        .prepare_cached("SELECT 1 FROM events WHERE run = ?1 AND source = ?2")?
+fn is_known(statements: &mut Statements<'_>, run: &RunId, source: &str) -> rusqlite::Result<bool> {
+    statements
+        .get("SELECT 1 FROM events WHERE run = ?1 AND source = ?2")?
         .exists(params![run.as_str(), source])
 }
 
-fn save_run(
-    transaction: &Transaction<'_>,
+fn create_run(
+    statements: &mut Statements<'_>,
     step: &Step,
-    revision: Revision,
-    last_event: u64,
-    new: bool,
+    committed: Committed,
 ) -> rusqlite::Result<()> {
     let record = &step.record;
-    let save = |sql: &str| {
-        transaction.prepare_cached(sql)?.execute(named_params! {
-            ":id": step.run.as_str(),
-            ":project": record.project,
-            ":session": record.session,
-            ":machine": record.machine,
-            ":active": record.active,
-            ":revision": clamp(revision.0),
-            ":last_event": clamp(last_event),
-            ":at": step.at.as_millis(),
-            ":title": record.title,
-            ":state": record.state,
-        })
-    };
-    if new {
-        save(
+    statements
+        .get(
             "INSERT INTO runs (id, project, session, machine, active, revision, last_event, \
-             created, updated, title, state) VALUES (:id, :project, :session, :machine, :active, \
-             :revision, :last_event, :at, :at, :title, :state)",
-        )?;
-        return Ok(());
-    }
-    // Most steps leave the run where it was: its entries in the indexes need not be written anew.
-    let stayed = save(
-        "UPDATE runs SET machine = :machine, active = :active, revision = :revision, \
-         last_event = :last_event, updated = :at, title = :title, state = :state \
-         WHERE id = :id AND project = :project AND session IS :session",
-    )?;
-    if stayed == 0 {
-        save(
-            "UPDATE runs SET project = :project, session = :session, machine = :machine, \
-             active = :active, revision = :revision, last_event = :last_event, updated = :at, \
-             title = :title, state = :state WHERE id = :id",
-        )?;
-    }
+             created, updated, title, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10)",
+        )?
+        .execute(params![
+            step.run.as_str(),
+            record.project,
+            record.session,
+            record.machine,
+            record.active,
+            clamp(committed.revision.0),
+            clamp(committed.last_event),
+            step.at.as_millis(),
+            record.title,
+            record.state,
+        ])?;
     Ok(())
 }
 
-fn append_events(
-    transaction: &Transaction<'_>,
+fn save_run(
+    statements: &mut Statements<'_>,
     step: &Step,
-    last_event: &mut u64,
+    committed: Committed,
+    standing: &Standing,
 ) -> rusqlite::Result<()> {
-    if step.events.is_empty() {
-        return Ok(());
+    let record = &step.record;
+    // Most steps leave the run where it was: its entries in the indexes need not be written anew.
+    if !standing.stays {
+        statements
+            .get("UPDATE runs SET project = ?2, session = ?3 WHERE number = ?1")?
+            .execute(params![standing.number, record.project, record.session])?;
     }
-    let mut insert = transaction.prepare_cached(
-        "INSERT INTO events (run, seq, at, kind, source, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?;
-    for event in &step.events {
-        *last_event += 1;
-        insert.execute(params![
-            step.run.as_str(),
-            clamp(*last_event),
-            event.at.as_millis(),
-            event.kind,
-            event.source,
-            event.body,
+    statements
+        .get(
+            "UPDATE runs SET machine = ?2, active = ?3, revision = ?4, last_event = ?5, \
+             updated = ?6, title = ?7, state = ?8 WHERE number = ?1",
+        )?
+        .execute(params![
+            standing.number,
+            record.machine,
+            record.active,
+            clamp(committed.revision.0),
+            clamp(committed.last_event),
+            step.at.as_millis(),
+            record.title,
+            record.state,
         ])?;
-    }
     Ok(())
+}
+
+/// Appends the events after number `last`, and returns the number of the last one. Only the first can
+/// be refused: the others were looked for.
+fn append_events(
+    statements: &mut Statements<'_>,
+    step: &Step,
+    mut last: u64,
+) -> Refusable<u64, CommitError> {
+    for event in &step.events {
+        last += 1;
+        let appended = statements
+            .get(
+                "INSERT INTO events (run, seq, at, kind, source, body) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+                 ON CONFLICT (run, source) WHERE source IS NOT NULL DO NOTHING",
+            )?
+            .execute(params![
+                step.run.as_str(),
+                clamp(last),
+                event.at.as_millis(),
+                event.kind,
+                event.source,
+                event.body,
+            ])?;
+        if appended == 0 {
+            let source_key = event.source.clone().unwrap_or_default();
+            return Ok(Err(CommitError::Duplicate { source_key }));
+        }
+    }
+    Ok(Ok(last))
 }
 
 fn append_decisions(
-    transaction: &Transaction<'_>,
+    statements: &mut Statements<'_>,
     step: &Step,
     revision: Revision,
 ) -> rusqlite::Result<()> {
     for decision in &step.decisions {
-        transaction
-            .prepare_cached(
-                "INSERT INTO decisions (run, revision, at, body) VALUES (?1, ?2, ?3, ?4)",
-            )?
+        statements
+            .get("INSERT INTO decisions (run, revision, at, body) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![
                 step.run.as_str(),
                 clamp(revision.0),
@@ -187,9 +215,13 @@ fn append_decisions(
     Ok(())
 }
 
-fn enqueue(transaction: &Transaction<'_>, run: &RunId, effect: &NewEffect) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
+fn enqueue(
+    statements: &mut Statements<'_>,
+    run: &RunId,
+    effect: &NewEffect,
+) -> rusqlite::Result<()> {
+    statements
+        .get(
             "INSERT INTO outbox (key, run, due, kind, body) VALUES (?1, ?2, ?3, ?4, ?5) \
              ON CONFLICT (key) DO NOTHING",
         )?
@@ -205,26 +237,24 @@ fn enqueue(transaction: &Transaction<'_>, run: &RunId, effect: &NewEffect) -> ru
 
 /// Marks an effect, of `run` only if one is given.
 pub(super) fn effect_done(
-    connection: &Connection,
+    statements: &mut Statements<'_>,
     key: &str,
     run: Option<&RunId>,
 ) -> rusqlite::Result<bool> {
-    let changed = connection
-        .prepare_cached(
-            "UPDATE outbox SET state = 1 WHERE key = ?1 AND state = 0 AND run = ifnull(?2, run)",
-        )?
+    let changed = statements
+        .get("UPDATE outbox SET state = 1 WHERE key = ?1 AND state = 0 AND run = ifnull(?2, run)")?
         .execute(params![key, run.map(RunId::as_str)])?;
     Ok(changed > 0)
 }
 
 pub(super) fn effect_failed(
-    connection: &Connection,
+    statements: &mut Statements<'_>,
     key: &str,
     next: Option<Timestamp>,
     error: &str,
 ) -> rusqlite::Result<bool> {
-    let changed = connection
-        .prepare_cached(
+    let changed = statements
+        .get(
             "UPDATE outbox SET attempts = attempts + 1, error = ?2, due = ifnull(?3, due), \
              state = iif(?3 IS NULL, 2, 0) WHERE key = ?1 AND state = 0",
         )?
@@ -233,38 +263,38 @@ pub(super) fn effect_failed(
 }
 
 fn set_timer(
-    transaction: &Transaction<'_>,
+    statements: &mut Statements<'_>,
     run: &RunId,
     change: &TimerChange,
 ) -> rusqlite::Result<()> {
     match change {
-        TimerChange::Set { key, due } => transaction
-            .prepare_cached(
+        TimerChange::Set { key, due } => statements
+            .get(
                 "INSERT INTO timers (run, key, due) VALUES (?1, ?2, ?3) \
                  ON CONFLICT (run, key) DO UPDATE SET due = excluded.due",
             )?
             .execute(params![run.as_str(), key, due.as_millis()])?,
-        TimerChange::Clear { key } => transaction
-            .prepare_cached("DELETE FROM timers WHERE run = ?1 AND key = ?2")?
+        TimerChange::Clear { key } => statements
+            .get("DELETE FROM timers WHERE run = ?1 AND key = ?2")?
             .execute(params![run.as_str(), key])?,
     };
     Ok(())
 }
 
 fn keep_part(
-    transaction: &Transaction<'_>,
+    statements: &mut Statements<'_>,
     run: &RunId,
     change: &PartChange,
 ) -> rusqlite::Result<()> {
     match change {
-        PartChange::Set { key, body } => transaction
-            .prepare_cached(
+        PartChange::Set { key, body } => statements
+            .get(
                 "INSERT INTO parts (run, key, body) VALUES (?1, ?2, ?3) \
                  ON CONFLICT (run, key) DO UPDATE SET body = excluded.body",
             )?
             .execute(params![run.as_str(), key, body])?,
-        PartChange::Clear { key } => transaction
-            .prepare_cached("DELETE FROM parts WHERE run = ?1 AND key = ?2")?
+        PartChange::Clear { key } => statements
+            .get("DELETE FROM parts WHERE run = ?1 AND key = ?2")?
             .execute(params![run.as_str(), key])?,
     };
     Ok(())
@@ -383,14 +413,20 @@ pub(super) fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
-fn standing(transaction: &Transaction<'_>, run: &RunId) -> rusqlite::Result<Option<Standing>> {
-    transaction
-        .prepare_cached("SELECT revision, last_event, fence FROM runs WHERE id = ?1")?
-        .query_row([run.as_str()], |row| {
+fn standing(statements: &mut Statements<'_>, step: &Step) -> rusqlite::Result<Option<Standing>> {
+    let record = &step.record;
+    statements
+        .get(
+            "SELECT number, revision, last_event, fence, project = ?2 AND session IS ?3 FROM runs \
+             WHERE id = ?1",
+        )?
+        .query_row(params![step.run.as_str(), record.project, record.session], |row| {
             Ok(Standing {
-                revision: count(row, 0)?,
-                last_event: count(row, 1)?,
-                fence: count(row, 2)?,
+                number: row.get(0)?,
+                revision: count(row, 1)?,
+                last_event: count(row, 2)?,
+                fence: count(row, 3)?,
+                stays: row.get(4)?,
             })
         })
         .optional()

@@ -139,13 +139,16 @@ fn read(
     Ok(())
 }
 
+/// Reads when turns are over. One that is over already is not seen: what ends then is a later turn.
 fn read_deadlines(log: &PathBuf) -> BTreeMap<String, i64> {
     let text = fs::read_to_string(log).unwrap();
+    let began = now();
     let deadline = |line: &str| {
         let (channel, deadline) = line.split_once(' ')?;
         Some((channel.to_owned(), deadline.parse::<Timestamp>().ok()?.as_millis()))
     };
-    text.lines().filter_map(deadline).collect()
+    let to_come = |(_, deadline): &(String, i64)| *deadline > began;
+    text.lines().filter_map(deadline).filter(to_come).collect()
 }
 
 fn now() -> i64 {

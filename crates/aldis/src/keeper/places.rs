@@ -1,7 +1,7 @@
 //! One place for each run: its lock, and the run as its last step left it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use aldis_store::{Run, RunId};
 
@@ -14,13 +14,13 @@ const STATE_MAX: usize = 16 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Places(Mutex<HashMap<RunId, Arc<Place>>>);
 
-/// The place of a run.
-#[derive(Debug, Default)]
-pub(super) struct Place(Mutex<Option<Run>>);
+/// The place of a run. Whoever has locked it is the only one of this process to step the run; one that
+/// can wait with its thread does, others wait without.
+pub(super) type Place = tokio::sync::Mutex<Remembered>;
 
-/// Being the only one of this process to step a run.
-#[derive(Debug)]
-pub(super) struct Mine<'p>(MutexGuard<'p, Option<Run>>);
+/// The run as its last step left it, if it is known. Other processes step it too, so it may be old.
+#[derive(Debug, Default)]
+pub(super) struct Remembered(Option<Run>);
 
 impl Places {
     /// Returns the place of a run. Those that nobody uses are given up when there are too many.
@@ -36,14 +36,8 @@ impl Places {
     }
 }
 
-impl Place {
-    pub(super) fn enter(&self) -> Mine<'_> {
-        Mine(self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Mine<'_> {
-    /// Takes what is remembered: it may be old, and is forgotten until a step was kept.
+impl Remembered {
+    /// Takes what is remembered: it is forgotten until a step was kept.
     pub(super) fn take(&mut self) -> Option<Run> {
         self.0.take()
     }
@@ -51,7 +45,7 @@ impl Mine<'_> {
     /// Remembers what is stored, while it can still step.
     pub(super) fn keep(&mut self, run: &Run) {
         let small = run.record.state.len() <= STATE_MAX;
-        *self.0 = (small && run.record.active).then(|| run.clone());
+        self.0 = (small && run.record.active).then(|| run.clone());
     }
 }
 

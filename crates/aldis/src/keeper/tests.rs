@@ -6,7 +6,7 @@ use super::*;
 use crate::machines::{TURNS, Wish};
 
 fn keeper(store: &Arc<dyn Store>) -> Keeper {
-    Keeper::new(store.clone(), Box::new(|_, _| Vec::new()), Box::new(|_| {}))
+    Keeper::new(store.clone(), Box::new(|_, _| Vec::new()), Arc::new(|_| {}))
 }
 
 fn members(value: Value) -> Members {
@@ -17,9 +17,23 @@ fn now() -> Timestamp {
     Timestamp::from_millis(1_772_445_600_000)
 }
 
+fn channel() -> RunId {
+    RunId::new("c").unwrap()
+}
+
+fn said(agent: &str, text: &str) -> Members {
+    members(json!({ "event": "said", "agent": agent, "text": text }))
+}
+
 fn say(keeper: &Keeper, agent: &str, text: &str, source: Option<&str>) -> Answer {
-    let event = members(json!({ "event": "said", "agent": agent, "text": text }));
-    keeper.advance(now(), &RunId::new("c").unwrap(), &event, source).unwrap()
+    keeper.advance(now(), &channel(), &said(agent, text), source).unwrap()
+}
+
+/// The same, if it needs nobody who waits.
+fn say_soon(keeper: &Keeper, agent: &str, text: &str, source: Option<&str>) -> Option<Answer> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (id, event) = (channel(), said(agent, text));
+    runtime.block_on(keeper.advance_soon(TURNS, now(), &id, &event, source)).map(Result::unwrap)
 }
 
 /// Two keepers that both know the channel as it was opened.
@@ -60,4 +74,37 @@ fn what_another_process_closed_is_closed() {
     let [one, other] = two();
     one.wish(now(), &RunId::new("c").unwrap(), &Wish::Abort, None).unwrap();
     assert_eq!(say(&other, "pm", "More.", None).replies[0]["posted"], false);
+}
+
+#[test]
+fn what_is_remembered_steps_without_waiting() {
+    let [one, _] = two();
+    for (agent, next) in [("pm", "dev"), ("dev", "pm"), ("pm", "dev")] {
+        let before = one.load(&channel()).unwrap();
+        let answer = say_soon(&one, agent, "TURN_COMPLETE", None).unwrap();
+        assert_eq!(answer.replies[0]["nextAgent"], next);
+        assert_eq!(answer.decision["rule"], "turns/signal");
+        assert_eq!(answer.run, one.load(&channel()).unwrap());
+        assert_eq!(answer.run.revision.0, before.revision.0 + 1);
+    }
+    let decisions = one.store().decisions(&DecisionFilter { limit: 1, ..Default::default() });
+    let stored = body(&decisions.unwrap()[0]).unwrap();
+    assert_eq!(stored["replies"][0]["nextAgent"], "dev");
+}
+
+#[test]
+fn what_is_not_as_usual_is_left_to_whoever_can_wait() {
+    let [one, other] = two();
+    let stored = || one.load(&channel()).unwrap().revision;
+    let before = stored();
+    // What it remembers is old; then it remembers nothing.
+    assert!(say_soon(&other, "pm", "TURN_COMPLETE", None).is_none());
+    assert!(say_soon(&other, "pm", "TURN_COMPLETE", None).is_none());
+    assert!(say_soon(&one, "pm", &"x".repeat(100_000), None).is_none());
+    assert_eq!(stored(), before);
+    let first = say_soon(&one, "pm", "TURN_COMPLETE", Some("k")).unwrap();
+    assert!(say_soon(&one, "pm", "TURN_COMPLETE", Some("k")).is_none());
+    let second = say(&one, "pm", "TURN_COMPLETE", Some("k"));
+    assert!(!first.repeated && second.repeated);
+    assert_eq!(first.replies, second.replies);
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use aldis_core::machine::turns::{Board, Persona};
 use aldis_core::time::Timestamp;
-use aldis_store::{RunId, Store};
+use aldis_store::{RunId, Store, Timer};
 use tokio::sync::{Notify, watch};
 use tokio::task::{self, JoinSet};
 
@@ -17,8 +17,8 @@ use super::metrics::Metrics;
 use super::sinks::Sinks;
 use crate::clock::SteadyClock;
 use crate::error::CommandError;
-use crate::keeper::{Keeper, KeeperError, News};
-use crate::machines::{self, TURNS};
+use crate::keeper::{Answer, Keeper, KeeperError, News};
+use crate::machines::{self, Members, TURNS};
 
 /// What all requests share.
 pub(crate) struct App {
@@ -79,7 +79,7 @@ impl App {
         let keeper = Keeper::new(
             store,
             Box::new(move |run, effect| chosen.parcels(run.as_str(), effect)),
-            Box::new(move |news| bells.ring(news)),
+            Arc::new(move |news| bells.ring(news)),
         );
         Arc::new(Self {
             access,
@@ -120,8 +120,7 @@ impl App {
         let due = self.keep(move |keeper| keeper.due(now)).await?;
         let mut alarms = JoinSet::new();
         for timer in due {
-            let keeper = self.keeper.clone();
-            alarms.spawn_blocking(move || keeper.ring(now, &timer, missed));
+            alarms.spawn(self.clone().ring_one(now, timer, missed));
         }
         let (mut taken, mut failure) = (0, None);
         for rung in alarms.join_all().await {
@@ -131,9 +130,43 @@ impl App {
             }
         }
         match failure {
-            Some(error) if taken == 0 => Err(error.into()),
+            Some(error) if taken == 0 => Err(error),
             _ => Ok(taken),
         }
+    }
+
+    async fn ring_one(
+        self: Arc<Self>,
+        now: Timestamp,
+        timer: Timer,
+        missed: bool,
+    ) -> Result<(), ApiError> {
+        match self.keeper.ring_soon(now, &timer, missed).await {
+            Some(rung) => Ok(rung?),
+            None => self.keep(move |keeper| keeper.ring(now, &timer, missed)).await,
+        }
+    }
+
+    /// Lets a run of this machine take an event; returns nothing if there is no such run.
+    pub(super) async fn advance_only(
+        self: &Arc<Self>,
+        machine: &'static str,
+        id: RunId,
+        event: Members,
+        source: Option<String>,
+    ) -> Result<Option<Answer>, ApiError> {
+        let now = self.now();
+        let soon = self.keeper.advance_soon(machine, now, &id, &event, source.as_deref());
+        if let Some(taken) = soon.await {
+            return Ok(Some(taken?));
+        }
+        self.keep(move |keeper| {
+            match keeper.advance_only(machine, now, &id, &event, source.as_deref()) {
+                Err(KeeperError::NoSuchRun(_)) => Ok(None),
+                kept => kept.map(Some),
+            }
+        })
+        .await
     }
 
     /// Takes over channels that are not there yet; returns those that were and those that are.

@@ -31,7 +31,7 @@ fn at(seconds: i64) -> Timestamp {
 }
 
 fn keeper(store: &Arc<dyn Store>) -> Keeper {
-    Keeper::new(Arc::clone(store), Box::new(|_, _| Vec::new()), Box::new(|_| {}))
+    Keeper::new(Arc::clone(store), Box::new(|_, _| Vec::new()), Arc::new(|_| {}))
 }
 
 fn members(value: Value) -> serde_json::Map<String, Value> {

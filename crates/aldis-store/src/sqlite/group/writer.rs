@@ -1,23 +1,35 @@
 //! The thread that writes.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, Sender, SyncSender};
+use std::thread;
 use std::time::Duration;
 
 use aldis_core::time::Timestamp;
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::error::{CommitError, StoreError};
+use crate::sqlite::statements::Statements;
 use crate::sqlite::{SqliteStore, error, files, retire, schema, write};
 use crate::step::{Committed, Step};
+use crate::store::Then;
 
-/// Where an answer goes. Nobody waits for more than one.
-pub(super) type Reply<T> = SyncSender<T>;
+/// Where an answer goes. One that is dropped instead tells whoever waits that there is none.
+pub(super) type Reply<T> = Box<dyn FnOnce(T) + Send>;
 
 /// The largest group: it bounds how long the first of it waits for the last.
 const GROUP_MAX: usize = 512;
-/// How many pages of the log may wait to be copied back while there is work: copying costs as much
-/// as hundreds of steps.
-const BUSY_LOG_MAX: u64 = 4_096;
+/// From this size on a group is answered by another thread.
+const MANY: usize = 8;
+/// How often, and how long, the writer waits for a group to grow.
+const NAPS: usize = 4;
+const NAP: Duration = Duration::from_micros(100);
+/// From so many pages on the log is copied back while there is work: seldom, because pages that change
+/// often are then copied once for many changes.
+const BUSY_LOG: u64 = 16_384;
+/// Of so many pages the writer copies the last itself, so that it can begin the log anew.
+const BUSY_REST: u64 = 2_048;
+/// Beyond this the writer waits for nobody.
+const BUSY_LOG_MAX: u64 = 4 * BUSY_LOG;
 /// After so long without work the log is copied back as after any single write.
 const IDLE_AFTER: Duration = Duration::from_millis(200);
 /// What the writer remembers of the tables, in KiB: the channels of a busy server.
@@ -25,7 +37,6 @@ const SETTINGS: &str = "PRAGMA cache_size = -65536;";
 const DOING: &str = "write a group of steps";
 
 /// One write that waits.
-#[derive(Debug)]
 pub(super) enum Job {
     /// An effect was performed.
     Done { key: String, reply: Reply<Result<bool, StoreError>> },
@@ -36,123 +47,192 @@ pub(super) enum Job {
         error: String,
         reply: Reply<Result<bool, StoreError>>,
     },
-    /// A machine stepped.
-    Step { step: Box<Step>, reply: Reply<Result<Committed, CommitError>> },
+    /// A machine stepped. Whoever handed the step over gets it back.
+    Step { step: Box<Step>, reply: Then },
 }
 
 /// What a write came to, before it is durable.
-enum Written {
+pub(super) enum Written {
     Effect(bool),
     Step(Result<Committed, CommitError>),
 }
 
+/// A group that is durable, and what came of each.
+pub(super) type Answers = Vec<(Job, Written)>;
+
+/// Those who do for the writer what others need not wait for.
+pub(super) struct Helpers {
+    /// Answers large groups: waking a hundred threads takes as long as writing dozens of steps.
+    pub(super) answers: Sender<Answers>,
+    /// Copies the log back, beside the writer.
+    pub(super) copier: SyncSender<()>,
+}
+
 /// Writes until nobody can ask any more.
-pub(super) fn work(store: &SqliteStore, waiting: &Receiver<Job>) {
-    let mut writer = Writer { store, own: None };
-    let mut tidy = true;
-    loop {
-        let first = match waiting.recv_timeout(IDLE_AFTER) {
-            Ok(job) => job,
-            Err(RecvTimeoutError::Timeout) if tidy => continue,
-            Err(RecvTimeoutError::Timeout) => {
-                tidy = writer.tidy_up();
-                continue;
+pub(super) fn work(store: &SqliteStore, waiting: &Receiver<Job>, helpers: &Helpers) {
+    while let Ok(first) = waiting.recv() {
+        let left = match store.connect() {
+            Ok(connection) => {
+                let left = Writer::new(store, &connection, helpers).serve(first, waiting);
+                retire(connection);
+                left
             }
-            Err(RecvTimeoutError::Disconnected) => return,
+            Err(_) => vec![first],
         };
-        tidy = false;
-        let mut group = vec![first];
-        group.extend(waiting.try_iter().take(GROUP_MAX - 1));
-        writer.write(group);
+        // Whose fault it was shows alone, and then each hears of it.
+        left.into_iter().for_each(|job| job.alone(store));
     }
 }
 
 /// The writer and its own connection: nobody else writes, so that what it remembers of the tables
 /// stays true from one group to the next.
-struct Writer<'s> {
+struct Writer<'s, 'c> {
     store: &'s SqliteStore,
-    own: Option<Connection>,
+    helpers: &'s Helpers,
+    connection: &'c Connection,
+    statements: Statements<'c>,
+    /// How large the next group should be: half as large as the last.
+    wanted: usize,
+    /// From how many pages on the log is to be copied back.
+    copy_from: u64,
 }
 
-impl Writer<'_> {
-    /// Writes a group durably and answers everybody in it.
-    fn write(&mut self, group: Vec<Job>) {
-        let store = self.store;
-        let Ok(_inside) = store.gate.enter() else {
-            // The same will befall each alone, and then each hears of it.
-            return group.into_iter().for_each(|job| job.alone(store));
-        };
-        match self.with(DOING, |connection| attempt(connection, &group)) {
-            Ok((written, Ok(()))) => {
-                for (job, written) in group.into_iter().zip(written) {
-                    job.answer(written);
+impl<'s, 'c> Writer<'s, 'c> {
+    fn new(store: &'s SqliteStore, connection: &'c Connection, helpers: &'s Helpers) -> Self {
+        // Without it pages are read more often; that is all.
+        connection.execute_batch(SETTINGS).ok();
+        let statements = Statements::new(connection);
+        Self { store, helpers, connection, statements, wanted: 0, copy_from: BUSY_LOG }
+    }
+
+    /// Writes what comes, `first` first, until nobody can ask any more or something fails. Returns
+    /// those who have no answer yet and of whom nothing is written.
+    fn serve(mut self, first: Job, waiting: &Receiver<Job>) -> Vec<Job> {
+        let (mut next, mut tidy) = (Some(first), true);
+        loop {
+            if let Some(first) = next.take() {
+                let group = self.gather(first, waiting);
+                match self.write(group) {
+                    Ok(()) => tidy = false,
+                    Err(left) => return left,
                 }
             }
+            match waiting.recv_timeout(IDLE_AFTER) {
+                Ok(job) => next = Some(job),
+                Err(RecvTimeoutError::Timeout) if tidy => {}
+                Err(RecvTimeoutError::Timeout) => match self.tidy_up() {
+                    Ok(done) => tidy = done,
+                    Err(error) => return self.give_up(&error, Vec::new()),
+                },
+                Err(RecvTimeoutError::Disconnected) => return Vec::new(),
+            }
+        }
+    }
+
+    /// Takes what waits. Those who were answered a moment ago are back in a moment: after a large group
+    /// they get the time, because a small one costs the disk as much.
+    fn gather(&mut self, first: Job, waiting: &Receiver<Job>) -> Vec<Job> {
+        let mut group = vec![first];
+        for nap in 0..=NAPS {
+            group.extend(waiting.try_iter().take(GROUP_MAX - group.len()));
+            if group.len() >= self.wanted || nap == NAPS {
+                break;
+            }
+            thread::sleep(NAP);
+        }
+        self.wanted = group.len() / 2;
+        group
+    }
+
+    /// Writes a group durably and answers everybody in it, unless something fails.
+    fn write(&mut self, group: Vec<Job>) -> Result<(), Vec<Job>> {
+        let store = self.store;
+        let Ok(_inside) = store.gate.enter() else { return Err(group) };
+        match self.attempt(&group) {
+            Ok((written, Ok(()))) => self.answer(group.into_iter().zip(written).collect()),
             // The disk failed during the commit: whether it is there is unknown to all of them.
             Ok((_, Err(error))) => {
-                self.own.take().into_iter().for_each(retire);
                 store.retire_idle();
                 for job in group {
                     job.fail(error::sort(&error, &store.files.db, DOING));
                 }
+                return Err(Vec::new());
             }
-            // A statement failed: nothing is written, and whose fault it was shows alone.
-            Err(_) => group.into_iter().for_each(|job| job.alone(store)),
+            // A statement failed: nothing is written.
+            Err(error) => return Err(self.give_up(&error, group)),
         }
         // What was written is durable with or without this, and it is tried again.
-        self.with("copy the log back", |connection| schema::copy_log(connection, BUSY_LOG_MAX))
-            .ok();
+        self.copy_log().map_err(|error| self.give_up(&error, Vec::new()))
+    }
+
+    /// Has the log copied back if it is long. The helper copies most of it while the writer goes on, again
+    /// and again until little is left.
+    fn copy_log(&mut self) -> rusqlite::Result<()> {
+        let (length, left) = schema::log_pages(self.connection)?;
+        if length <= BUSY_LOG {
+            self.copy_from = BUSY_LOG;
+        }
+        if length <= self.copy_from {
+            return Ok(());
+        }
+        if left > BUSY_REST && length <= BUSY_LOG_MAX {
+            // One that is at it already begins again afterwards.
+            self.helpers.copier.try_send(()).ok();
+            return Ok(());
+        }
+        // While somebody reads in the log it cannot begin anew: no reason to try after every group.
+        self.copy_from = length + BUSY_REST;
+        schema::copy_log(self.connection)
+    }
+
+    /// Writes all in one transaction. The inner result is that of the commit.
+    fn attempt(&mut self, group: &[Job]) -> rusqlite::Result<(Vec<Written>, rusqlite::Result<()>)> {
+        // Unchecked, because the statements borrow the connection too: nothing else begins one.
+        let transaction =
+            Transaction::new_unchecked(self.connection, TransactionBehavior::Immediate)?;
+        let written: rusqlite::Result<Vec<Written>> =
+            group.iter().map(|job| job.write(&mut self.statements)).collect();
+        Ok((written?, transaction.commit()))
+    }
+
+    fn answer(&self, answers: Answers) {
+        if answers.len() < MANY {
+            return answer(answers);
+        }
+        if let Err(SendError(answers)) = self.helpers.answers.send(answers) {
+            answer(answers);
+        }
     }
 
     /// Empties the log; returns whether there is no need to try again.
-    fn tidy_up(&mut self) -> bool {
+    fn tidy_up(&self) -> rusqlite::Result<bool> {
         let store = self.store;
         if store.files.log_length() > files::LOG_MAX
             && let Ok(_inside) = store.gate.enter()
         {
             // With its own connection, which would forget everything if another one did this.
-            self.with("shorten the log", |connection| schema::shorten_log(connection)).ok();
+            schema::shorten_log(self.connection)?;
         }
-        store.files.log_length() <= files::LOG_MAX
+        Ok(store.files.log_length() <= files::LOG_MAX)
     }
 
-    fn with<T>(
-        &mut self,
-        doing: &'static str,
-        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
-    ) -> Result<T, StoreError> {
-        let Self { store, own } = self;
-        let fresh = own.is_none();
-        store.with_own(own, doing, |connection| {
-            if fresh {
-                connection.execute_batch(SETTINGS)?;
-            }
-            work(connection)
-        })
+    /// Something failed: other connections may be as bad as this one. Returns those who are left.
+    fn give_up(&self, error: &rusqlite::Error, left: Vec<Job>) -> Vec<Job> {
+        self.store.still_trusts(&error::sort(error, &self.store.files.db, DOING));
+        left
     }
-}
-
-/// Writes all in one transaction. The inner result is that of the commit.
-fn attempt(
-    connection: &mut Connection,
-    group: &[Job],
-) -> rusqlite::Result<(Vec<Written>, rusqlite::Result<()>)> {
-    let transaction = write::begin(connection)?;
-    let written: rusqlite::Result<Vec<Written>> =
-        group.iter().map(|job| job.write(&transaction)).collect();
-    Ok((written?, transaction.commit()))
 }
 
 impl Job {
-    fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<Written> {
+    fn write(&self, statements: &mut Statements<'_>) -> rusqlite::Result<Written> {
         match self {
             Self::Done { key, .. } => {
-                write::effect_done(transaction, key, None).map(Written::Effect)
+                write::effect_done(statements, key, None).map(Written::Effect)
             }
             Self::Failed { key, next, error, .. } => {
-                write::effect_failed(transaction, key, *next, error).map(Written::Effect)
+                write::effect_failed(statements, key, *next, error).map(Written::Effect)
             }
-            Self::Step { step, .. } => write::step_within(transaction, step).map(Written::Step),
+            Self::Step { step, .. } => write::step_within(statements, step).map(Written::Step),
         }
     }
 
@@ -160,20 +240,23 @@ impl Job {
     fn alone(self, store: &SqliteStore) {
         use crate::store::Store as _;
         match self {
-            Self::Done { key, reply } => tell(&reply, store.effect_done(&key)),
+            Self::Done { key, reply } => reply(store.effect_done(&key)),
             Self::Failed { key, next, error, reply } => {
-                tell(&reply, store.effect_failed(&key, next, &error));
+                reply(store.effect_failed(&key, next, &error));
             }
-            Self::Step { step, reply } => tell(&reply, store.commit(&step)),
+            Self::Step { step, reply } => {
+                let result = store.commit(&step);
+                reply(step, result);
+            }
         }
     }
 
     fn answer(self, written: Written) {
         match (self, written) {
             (Self::Done { reply, .. } | Self::Failed { reply, .. }, Written::Effect(changed)) => {
-                tell(&reply, Ok(changed));
+                reply(Ok(changed));
             }
-            (Self::Step { reply, .. }, Written::Step(result)) => tell(&reply, result),
+            (Self::Step { step, reply }, Written::Step(result)) => reply(step, result),
             // Each job is zipped with what it wrote itself. Dropping the reply is an error to whoever
             // waits.
             (Self::Done { .. } | Self::Failed { .. } | Self::Step { .. }, _) => {}
@@ -182,13 +265,23 @@ impl Job {
 
     fn fail(self, error: StoreError) {
         match self {
-            Self::Done { reply, .. } | Self::Failed { reply, .. } => tell(&reply, Err(error)),
-            Self::Step { reply, .. } => tell(&reply, Err(error.into())),
+            Self::Done { reply, .. } | Self::Failed { reply, .. } => reply(Err(error)),
+            Self::Step { step, reply } => reply(step, Err(error.into())),
         }
     }
 }
 
-/// Answers, unless nobody waits any more.
-fn tell<T>(reply: &Reply<T>, answer: T) {
-    reply.send(answer).ok();
+/// Copies the log back as often as it is asked to.
+pub(super) fn copy(store: &SqliteStore, asked: &Receiver<()>) {
+    for () in asked {
+        // The writer asks again, and in the end does it itself.
+        store.with("copy the log back", |connection| schema::copy_log(connection)).ok();
+    }
+}
+
+/// Answers everybody in a group.
+pub(super) fn answer(answers: Answers) {
+    for (job, written) in answers {
+        job.answer(written);
+    }
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::Route;
 use super::request::{Named, Sent, Source, event};
 use super::runs::answered;
-use crate::keeper::{Keeper, KeeperError};
+use crate::keeper::{Answer, Keeper, KeeperError};
 use crate::machines::{self, Members, TURNS, shown};
 use crate::serve::app::App;
 use crate::serve::error::ApiError;
@@ -188,29 +188,26 @@ async fn say(
     Source(source): Source,
     Sent(body): Sent<Members>,
 ) -> Result<Response, ApiError> {
-    let (now, said) = (app.now(), event("said", body));
-    let several = said.contains_key("texts");
-    let kept = app
-        .keep(move |keeper| match keeper.advance_only(TURNS, now, &id, &said, source.as_deref()) {
-            Err(KeeperError::NoSuchRun(_)) => Ok(None),
-            kept => kept.map(Some),
-        })
-        .await?;
+    let several = body.contains_key("texts");
+    let kept = app.advance_only(TURNS, id, event("said", body), source).await?;
     let Some(answer) = kept else {
         let reply = Reply::ignored(Verdict::UnknownChannel);
         return Ok(
             (StatusCode::NOT_FOUND, Json(json!({ "v": 1, "result": reply }))).into_response()
         );
     };
-    let mut form = json!({ "v": 1, "repeated": answer.repeated, "effects": answer.effects });
-    if let Value::Object(members) = &mut form {
-        let result = answer.replies.first().cloned().unwrap_or_default();
-        if several {
-            members.insert("results".to_owned(), Value::Array(answer.replies));
-        } else {
-            members.insert("result".to_owned(), result);
-        }
-    }
+    let Answer { effects, replies, repeated, .. } = answer;
+    let (name, result) = if several {
+        ("results", Value::Array(replies))
+    } else {
+        ("result", replies.into_iter().next().unwrap_or_default())
+    };
+    let form = Members::from_iter([
+        ("v".to_owned(), json!(1)),
+        ("repeated".to_owned(), Value::Bool(repeated)),
+        ("effects".to_owned(), Value::Array(effects)),
+        (name.to_owned(), result),
+    ]);
     Ok(Json(form).into_response())
 }
 
@@ -241,10 +238,8 @@ async fn happen(
     event: Members,
     source: Option<String>,
 ) -> Result<Json<Value>, ApiError> {
-    let now = app.now();
-    let answer = app
-        .keep(move |keeper| keeper.advance_only(TURNS, now, &id, &event, source.as_deref()))
-        .await?;
+    let missing = KeeperError::NoSuchRun(id.clone());
+    let answer = app.advance_only(TURNS, id, event, source).await?.ok_or(missing)?;
     Ok(Json(answered(app, &answer)))
 }
 
