@@ -25,6 +25,7 @@ mod json;
 mod lines;
 mod opencode;
 mod out;
+mod walk;
 
 use std::fmt;
 
