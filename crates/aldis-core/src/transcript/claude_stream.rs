@@ -294,7 +294,11 @@ impl Host for ClaudeStream {
             out.utter();
             return Ok(());
         }
-        if Ordinary::read(line.bytes).and_then(|read| self.ordinary(line, &read, out)).is_some() {
+        let read = match line.ordinary {
+            Some(read) => self.ordinary(line, read, out),
+            None => Ordinary::read(line.bytes).and_then(|read| self.ordinary(line, &read, out)),
+        };
+        if read.is_some() {
             return Ok(());
         }
         let event: Event<'_> = parse(line.bytes)?;

@@ -42,13 +42,17 @@ impl Source for Claude {
         if line.starts_with(br#"{"type":"user","message":"#) {
             return true;
         }
-        Ordinary::read(line).and_then(|line| self.ordinary(&line, out)).is_some()
+        Ordinary::read(line).is_some_and(|line| self.ordinary(&line, out))
+    }
+
+    fn ordinary(&mut self, line: &Ordinary<'_>, out: &mut Out<'_>) -> bool {
+        self.said(line, out).is_some()
     }
 }
 
 impl Claude {
     /// As [`message`](Self::message), for one that nothing is the matter with.
-    fn ordinary(&mut self, line: &Ordinary<'_>, out: &mut Out<'_>) -> Option<()> {
+    fn said(&mut self, line: &Ordinary<'_>, out: &mut Out<'_>) -> Option<()> {
         let (session, id) = (line.session_id.read()?, line.id.read()?);
         let calls = line.blocks().iter().filter(|block| is_call(block.kind()));
         let calls: Option<Vec<_>> =
