@@ -25,16 +25,20 @@ mod json;
 mod lines;
 mod opencode;
 mod out;
+mod walk;
 
 use std::fmt;
 
+use claude_stream::ordinary::Ordinary;
 pub use detect::detect;
+use facts::{Fact, Facts};
 pub use glance::{Glance, Mark, glance};
 use lines::{Lines, trim};
 use out::{Host, Line, Out};
 use serde_json::value::RawValue;
 
 use crate::message::{Message, Origin};
+use crate::time::Timestamp;
 
 /// The form of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -202,6 +206,15 @@ fn host_forms(host: &str) -> Option<&'static [Format]> {
     })
 }
 
+/// What a line of live output tells. Exhaustive: there is nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// What the host says about itself.
+    Fact(Fact),
+    /// What somebody says.
+    Message(Message),
+}
+
 /// Incremental reader of one transcript or stream. Feed it with [`push`](Self::push), end it with
 /// [`finish`](Self::finish).
 ///
@@ -221,6 +234,8 @@ pub struct Reader<'f> {
     skipped: u64,
     following: bool,
     signals_only: bool,
+    /// Whether lines are read at once for messages and facts.
+    is_shared: bool,
 }
 
 impl<'f> Reader<'f> {
@@ -256,6 +271,7 @@ impl<'f> Reader<'f> {
             skipped: 0,
             following: false,
             signals_only: false,
+            is_shared: format == Format::ClaudeStream,
         }
     }
 
@@ -290,7 +306,25 @@ impl<'f> Reader<'f> {
             return;
         }
         let mut lines = std::mem::take(&mut self.lines);
-        lines.push(chunk, |number, line| self.line(number, line, sink));
+        lines.push(chunk, |number, line| self.line(number, line, None, sink));
+        self.lines = lines;
+    }
+
+    /// Reads the next chunk of live output for messages and facts, each line once. `facts` must be
+    /// given nothing otherwise; `now` is when the chunk came.
+    pub fn push_with(
+        &mut self,
+        chunk: &[u8],
+        facts: &mut Facts,
+        now: Timestamp,
+        sink: &mut dyn FnMut(Told),
+    ) {
+        if let Some(text) = &mut self.text {
+            text.extend_from_slice(chunk);
+            return facts.push(chunk, now, &mut |fact| sink(Told::Fact(fact)));
+        }
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.push(chunk, |number, line| self.line_with(number, line, (facts, now), sink));
         self.lines = lines;
     }
 
@@ -321,6 +355,14 @@ impl<'f> Reader<'f> {
         self.end(sink);
     }
 
+    /// Ends the input of [`push_with`](Self::push_with).
+    pub fn finish_with(mut self, mut facts: Facts, now: Timestamp, sink: &mut dyn FnMut(Told)) {
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.finish(|number, line| self.line_with(number, line, (&mut facts, now), sink));
+        self.end(&mut |message| sink(Told::Message(message)));
+        facts.finish(now, &mut |fact| sink(Told::Fact(fact)));
+    }
+
     /// As [`finish`](Self::finish), and returns how many lines were skipped in the end.
     pub fn finish_counting(mut self, sink: &mut dyn FnMut(Message)) -> u64 {
         self.end(sink);
@@ -347,7 +389,7 @@ impl<'f> Reader<'f> {
             return;
         }
         let mut lines = std::mem::take(&mut self.lines);
-        lines.finish(|number, line| self.line(number, line, sink));
+        lines.finish(|number, line| self.line(number, line, None, sink));
         if let Some(document) = self.document.take() {
             self.value(1, trim(&document), sink);
         }
@@ -361,7 +403,25 @@ impl<'f> Reader<'f> {
         self.host.finish(&mut out);
     }
 
-    fn line(&mut self, number: u64, line: Option<&[u8]>, sink: &mut dyn FnMut(Message)) {
+    fn line_with(
+        &mut self,
+        number: u64,
+        line: Option<&[u8]>,
+        (facts, now): (&mut Facts, Timestamp),
+        sink: &mut dyn FnMut(Told),
+    ) {
+        let ordinary = line.filter(|_| self.is_shared).and_then(|line| Ordinary::read(trim(line)));
+        facts.take(line, ordinary.as_ref(), now, &mut |fact| sink(Told::Fact(fact)));
+        self.line(number, line, ordinary.as_ref(), &mut |message| sink(Told::Message(message)));
+    }
+
+    fn line(
+        &mut self,
+        number: u64,
+        line: Option<&[u8]>,
+        ordinary: Option<&Ordinary<'_>>,
+        sink: &mut dyn FnMut(Message),
+    ) {
         let Some(line) = line else {
             self.skipped += 1;
             return;
@@ -384,7 +444,10 @@ impl<'f> Reader<'f> {
             return;
         }
         self.started = true;
-        self.value(number, trimmed, sink);
+        match ordinary {
+            Some(_) => self.object(Line { ordinary, ..Line::new(number, trimmed) }, sink),
+            None => self.value(number, trimmed, sink),
+        }
     }
 
     fn value(&mut self, number: u64, bytes: &[u8], sink: &mut dyn FnMut(Message)) {
@@ -392,14 +455,14 @@ impl<'f> Reader<'f> {
             && let Ok(elements) = serde_json::from_slice::<Vec<&RawValue>>(bytes)
         {
             for element in elements {
-                self.object(number, element.get().as_bytes(), sink);
+                self.object(Line::new(number, element.get().as_bytes()), sink);
             }
             return;
         }
-        self.object(number, bytes, sink);
+        self.object(Line::new(number, bytes), sink);
     }
 
-    fn object(&mut self, number: u64, bytes: &[u8], sink: &mut dyn FnMut(Message)) {
+    fn object(&mut self, line: Line<'_>, sink: &mut dyn FnMut(Message)) {
         let mut out = Out {
             sink,
             may_matter: self.may_matter,
@@ -407,15 +470,13 @@ impl<'f> Reader<'f> {
             following: self.following,
             signals_only: self.signals_only,
         };
-        if self.host.line(Line::new(number, bytes), &mut out).is_ok() {
+        if self.host.line(line, &mut out).is_ok() {
             return;
         }
         // Broken text inside a sound line is no reason to lose the line.
-        if let Err(error) = std::str::from_utf8(bytes)
-            && error.valid_up_to() < bytes.len()
-        {
-            let mended = String::from_utf8_lossy(bytes);
-            let line = Line::new(number, mended.as_bytes());
+        if std::str::from_utf8(line.bytes).is_err() {
+            let mended = String::from_utf8_lossy(line.bytes);
+            let line = Line::new(line.number, mended.as_bytes());
             if self.host.line(line, &mut out).is_ok() {
                 return;
             }

@@ -2,7 +2,7 @@
 
 use aldis_core::time::Timestamp;
 use aldis_core::transcript::facts::{Fact, Facts, Zone};
-use aldis_core::transcript::{Format, Input, Reader};
+use aldis_core::transcript::{Format, Input, Reader, Told};
 use aldis_core::{Finding, Message, Origin, Rules, Scanner};
 
 /// How many bytes decide what kind of stream it is.
@@ -67,7 +67,6 @@ impl<'r> Ear<'r> {
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Said)) {
-        self.facts.push(bytes, now, &mut |fact| sink(Said::Fact(fact)));
         if let Kind::Undecided(head) = &mut self.kind {
             head.extend_from_slice(bytes);
             if head.len() < HEAD && !head.contains(&b'\n') {
@@ -75,9 +74,9 @@ impl<'r> Ear<'r> {
             }
             let head = std::mem::take(head);
             self.settle(&head);
-            return self.feed(&head, sink);
+            return self.feed(&head, now, sink);
         }
-        self.feed(bytes, sink);
+        self.feed(bytes, now, sink);
     }
 
     /// The agent has said all.
@@ -85,17 +84,20 @@ impl<'r> Ear<'r> {
         if let Kind::Undecided(head) = &mut self.kind {
             let head = std::mem::take(head);
             self.settle(&head);
-            self.feed(&head, sink);
+            self.feed(&head, now, sink);
         }
+        let (rules, is_shown) = (self.rules, self.shown);
         match self.kind {
             Kind::Text(scanner, rest) => {
                 sink(shown(&rest));
                 scanner.finish(&mut |finding| sink(found(finding, 0)));
+                self.facts.finish(now, &mut |fact| sink(Said::Fact(fact)));
             }
-            Kind::Stream(reader) => reader.finish(&mut |message| hear(self.rules, message, sink)),
+            Kind::Stream(reader) => {
+                reader.finish_with(self.facts, now, &mut |told| hear(rules, told, is_shown, sink));
+            }
             Kind::Undecided(_) => {}
         }
-        self.facts.finish(now, &mut |fact| sink(Said::Fact(fact)));
     }
 
     fn settle(&mut self, head: &[u8]) {
@@ -113,17 +115,19 @@ impl<'r> Ear<'r> {
         };
     }
 
-    fn feed(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Said)) {
+    fn feed(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Said)) {
         match &mut self.kind {
             Kind::Text(scanner, rest) => {
+                self.facts.push(bytes, now, &mut |fact| sink(Said::Fact(fact)));
                 if self.shown {
                     whole_lines(rest, bytes, sink);
                 }
                 scanner.push(bytes, &mut |finding| sink(found(finding, 0)));
             }
             Kind::Stream(reader) => {
-                let rules = self.rules;
-                reader.push(bytes, &mut |message| hear(rules, message, sink));
+                let (rules, shown) = (self.rules, self.shown);
+                let hear = &mut |told| hear(rules, told, shown, sink);
+                reader.push_with(bytes, &mut self.facts, now, hear);
             }
             Kind::Undecided(_) => {}
         }
@@ -151,12 +155,17 @@ fn found(finding: Finding, message: u64) -> Said {
     Said::Finding { finding: Box::new(finding), message }
 }
 
-fn hear(rules: &Rules, message: Message, sink: &mut dyn FnMut(Said)) {
-    let Message { index, origin, text, .. } = message;
+fn hear(rules: &Rules, told: Told, shown: bool, sink: &mut dyn FnMut(Said)) {
+    let Message { index, origin, text, .. } = match told {
+        Told::Fact(fact) => return sink(Said::Fact(fact)),
+        Told::Message(message) => message,
+    };
     if origin.may_signal() {
         for finding in aldis_core::scan(rules, text.as_bytes(), &origin) {
             sink(found(finding, index));
         }
     }
-    sink(Said::Text { origin, text, whole: true });
+    if shown {
+        sink(Said::Text { origin, text, whole: true });
+    }
 }

@@ -85,6 +85,9 @@ pub(crate) struct Supervisor<'p> {
     deadline: Option<Duration>,
     /// Near misses of this agent that the machine knows of.
     hints: HashSet<String>,
+    /// That it worked, and what it cost: many tools at once are as much evidence as one, and costs
+    /// are totals, so the machine hears of them when there is something else to tell, or soon.
+    untold: [Option<Event>; 2],
     /// Whether something may have been decided that was not done yet.
     due: bool,
     rounds: Rounds,
@@ -147,6 +150,7 @@ impl<'p> Supervisor<'p> {
             job,
             deadline,
             hints: HashSet::new(),
+            untold: [None, None],
             due,
             rounds,
         })
@@ -324,6 +328,7 @@ impl<'p> Supervisor<'p> {
             Some(Output::Stdout(bytes)) => {
                 self.log.write(&bytes);
                 job.hear(&bytes, now, &mut said);
+                job.agent.give_back(bytes);
             }
             Some(Output::Stderr(bytes)) => {
                 self.log.write(&bytes);
@@ -344,8 +349,6 @@ impl<'p> Supervisor<'p> {
     /// Tells the machine what was said.
     fn tell(&mut self, said: Vec<Said>) -> Result<(), CommandError> {
         let mut signals = Vec::new();
-        // Many tools at once are as much evidence as one, and costs are totals.
-        let (mut worked, mut spent) = (None, None);
         for said in said {
             match said {
                 Said::Finding { finding, message } => match *finding {
@@ -354,22 +357,27 @@ impl<'p> Supervisor<'p> {
                 },
                 Said::Fact(fact) => match self.note(fact) {
                     None => {}
-                    Some(Event::Worked) => worked = Some(Event::Worked),
-                    Some(Event::Spent(usage)) => spent = Some(Event::Spent(usage)),
-                    Some(event) => {
-                        for event in [worked.take(), spent.take(), Some(event)] {
-                            event.map_or(Ok(()), |event| self.advance(event))?;
-                        }
-                    }
+                    Some(worked @ Event::Worked) => self.untold[0] = Some(worked),
+                    Some(spent @ Event::Spent(_)) => self.untold[1] = Some(spent),
+                    Some(event) => self.advance_after_untold(event)?,
                 },
                 Said::Text { origin, text, .. } => self.live.said(&origin, &text),
             }
         }
-        let heard = (!signals.is_empty()).then_some(Event::Heard { said: signals });
-        for event in [worked, spent, heard].into_iter().flatten() {
-            self.advance(event)?;
+        if signals.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        self.advance_after_untold(Event::Heard { said: signals })
+    }
+
+    fn advance_after_untold(&mut self, event: Event) -> Result<(), CommandError> {
+        self.tell_untold()?;
+        self.advance(event)
+    }
+
+    fn tell_untold(&mut self) -> Result<(), CommandError> {
+        let untold = std::mem::take(&mut self.untold);
+        untold.into_iter().flatten().try_for_each(|event| self.advance(event))
     }
 
     /// Tells the machine of a near miss: once of each, however often an agent repeats it.
@@ -388,7 +396,9 @@ impl<'p> Supervisor<'p> {
         let now = self.now();
         Some(match fact {
             Fact::Tool { name } => {
-                self.live.said(&Origin::new(Role::Tool), &format!("[{name}]"));
+                if self.live.shows_words() {
+                    self.live.said(&Origin::new(Role::Tool), &format!("[{name}]"));
+                }
                 Event::Worked
             }
             Fact::Spent { tokens, micro_dollars } => Event::Spent(Usage { tokens, micro_dollars }),
@@ -409,12 +419,12 @@ impl<'p> Supervisor<'p> {
     fn end_job(&mut self, grace: Duration) -> Result<(), CommandError> {
         let Some(job) = self.job.take() else { return Ok(()) };
         self.deadline = None;
-        let (said, over) = job.end(grace, self.clock.now());
+        let (said, over) = job.end(grace, self.clock.now(), &mut self.log);
         self.tell(said)?;
         if let Event::Checked { passed, .. } = &over {
             self.live.checked(self.clock.now(), *passed);
         }
-        self.advance(over)
+        self.advance_after_untold(over)
     }
 
     /// Minds the time, the user, the store and the lease.
@@ -431,6 +441,7 @@ impl<'p> Supervisor<'p> {
             self.live.problem(self.clock.now(), &problem);
         }
         if again(&mut self.rounds.others, PAUSE, boot) {
+            self.tell_untold()?;
             self.heed_others()?;
         }
         if again(&mut self.rounds.renewal, RENEW, boot) {

@@ -192,6 +192,13 @@ impl Agent {
         }
     }
 
+    /// Takes the memory of a piece of output back, for the next one.
+    pub(crate) fn give_back(&self, piece: Vec<u8>) {
+        if let Some(pump) = self.pump.borrow_mut().as_mut() {
+            pump.give_back(piece);
+        }
+    }
+
     fn note(&self, output: &Output) {
         if let Output::Exited(exit) = output {
             self.exit.set(Some(*exit));

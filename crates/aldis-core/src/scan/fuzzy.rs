@@ -6,6 +6,7 @@
 
 use super::ansi::Removals;
 use super::engine::Engine;
+use super::rules::Rules;
 use super::text::{is_deceptive_text, trim_line_end};
 use super::window::Window;
 use crate::dialect::syntax::tag;
@@ -24,6 +25,10 @@ const LINE_MAX: usize = 200;
 pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removals: &Removals) {
     let start = window.end().saturating_sub(TAIL_MAX).max(window.base());
     let tail = window.slice(start, window.end());
+    let dialects: Vec<usize> = possible(engine.rules, tail).collect();
+    if dialects.is_empty() {
+        return;
+    }
     let mut at = 0;
     for line_end in memchr::memchr_iter(b'\n', tail).chain([tail.len()]) {
         let from = start + at as u64;
@@ -37,22 +42,35 @@ pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removal
         let span = Span { start: removals.original(from), end: removals.original_end(end) };
         let reported = |other: &Span| span.start < other.end && other.start < span.end;
         if !engine.reported.iter().any(reported) {
-            look_at_line(engine, window, removals, from, shown);
+            look_at_line(engine, &dialects, window, removals, (from, shown));
         }
     }
 }
 
+/// Returns the dialects of which a name may be misspelled in a text: one look at all of it is cheaper
+/// than one at each of its lines.
+fn possible(rules: &Rules, text: &[u8]) -> impl Iterator<Item = usize> {
+    let is_possible = move |dialect: &Dialect| match &dialect.syntax {
+        Syntax::Tag(tag) => wrong_case(tag, text).is_some(),
+        Syntax::Block(_) => memchr::memchr(b':', text).is_some(),
+        Syntax::Line(_) | Syntax::Trailer(_) => true,
+        Syntax::Fence(_) | Syntax::Status(_) => false,
+    };
+    let dialects = rules.dialects().iter().enumerate();
+    dialects.filter(move |(_, dialect)| is_possible(dialect)).map(|(index, _)| index)
+}
+
 fn look_at_line(
     engine: &mut Engine<'_>,
+    dialects: &[usize],
     window: &Window<'_>,
     removals: &Removals,
-    start: u64,
-    shown: &[u8],
+    (start, shown): (u64, &[u8]),
 ) {
     let rules = engine.rules;
     let Ok(text) = std::str::from_utf8(shown) else { return };
-    for (index, dialect) in rules.dialects().iter().enumerate() {
-        let Some((name, reason)) = misspelled(dialect, text) else { continue };
+    for &index in dialects {
+        let Some((name, reason)) = misspelled(&rules.dialects()[index], text) else { continue };
         let raw = removals.restore(start, shown);
         let span = Span {
             start: removals.original(start),
@@ -106,16 +124,21 @@ fn named(
 
 /// A tag that is right but for its case.
 fn wrong_case_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(String, Reason)> {
-    let open = tag.open.as_bytes();
-    let at = memchr::memchr_iter(open[0], text.as_bytes()).find(|at| {
-        let here = text.as_bytes().get(*at..*at + open.len());
-        here.is_some_and(|here| here.eq_ignore_ascii_case(open) && here != open)
-    })?;
-    let content = text.get(at + open.len()..).unwrap_or("");
+    let at = wrong_case(tag, text.as_bytes())?;
+    let content = text.get(at + tag.open.len()..).unwrap_or("");
     let word = content.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
     let known = dialect.signals.iter().find(|def| def.name.eq_ignore_ascii_case(word));
     let name = known.map_or_else(|| word.to_owned(), |def| def.name.to_string());
     Some((name, Reason::WrongCase))
+}
+
+/// Finds an opening tag in another case.
+fn wrong_case(tag: &tag::Syntax, text: &[u8]) -> Option<usize> {
+    let open = tag.open.as_bytes();
+    memchr::memchr_iter(open[0], text).find(|at| {
+        let here = text.get(*at..*at + open.len());
+        here.is_some_and(|here| here.eq_ignore_ascii_case(open) && here != open)
+    })
 }
 
 /// Finds the signal that a word was meant to be, and says how it differs.

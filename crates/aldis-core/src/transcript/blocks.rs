@@ -99,7 +99,8 @@ pub(super) fn read_words(content: &[Block<'_>], calls: &mut Calls) -> Spoken {
     spoken
 }
 
-fn is_text(kind: &str) -> bool {
+/// Returns whether a block of this type is words.
+pub(super) fn is_text(kind: &str) -> bool {
     matches!(kind, "text" | "output_text" | "input_text")
 }
 

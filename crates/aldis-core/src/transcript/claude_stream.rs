@@ -3,12 +3,15 @@
 //! The same words can come three times: as deltas, as complete lines (one per content block) and in
 //! the final result. Complete lines are taken; the others only where there are none.
 
+pub(super) mod ordinary;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::blocks::{self, Block, Calls, Spoken, host};
+use self::ordinary::{Block, Ordinary};
+use super::blocks::{self, Calls, Spoken, host, is_call, is_text};
 use super::json::{Malformed, Str, lenient, member_strings, parse, strings};
 use super::out::{Host, Line, Out, Spot, join, message, move_to};
 use crate::message::{Message, Origin, Role};
@@ -35,17 +38,17 @@ struct Partial {
     complete: bool,
 }
 
-/// A line. The message in it is raw, or read at once.
+/// A line.
 #[derive(Debug, Deserialize)]
-#[serde(bound(deserialize = "M: Deserialize<'de>"))]
-struct Event<'a, M = &'a RawValue> {
+struct Event<'a> {
     #[serde(borrow)]
     timestamp: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "type")]
     kind: Str<'a>,
     #[serde(borrow)]
     subtype: Option<Str<'a>>,
-    message: Option<M>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
     #[serde(borrow)]
     parent_tool_use_id: Option<Str<'a>>,
     #[serde(borrow)]
@@ -64,10 +67,8 @@ struct Event<'a, M = &'a RawValue> {
     is_synthetic: Option<bool>,
 }
 
-/// A message, its content raw or read at once.
-#[derive(Debug, Deserialize)]
-#[serde(bound(deserialize = "C: Deserialize<'de>"))]
-struct Said<'a, C = &'a RawValue> {
+#[derive(Debug, Default, Deserialize)]
+struct Said<'a> {
     #[serde(borrow)]
     id: Option<Str<'a>>,
     #[serde(borrow)]
@@ -75,18 +76,23 @@ struct Said<'a, C = &'a RawValue> {
     role: Option<Str<'a>>,
     #[serde(borrow)]
     model: Option<Str<'a>>,
-    content: Option<C>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
     #[serde(borrow)]
     stop_reason: Option<Str<'a>>,
 }
 
-/// A message that is read at once.
-type Whole<'a> = Said<'a, Vec<Block<'a>>>;
-
-impl<C> Default for Said<'_, C> {
-    fn default() -> Self {
-        Self { id: None, role: None, model: None, content: None, stop_reason: None }
-    }
+/// A part of a message of an agent: who says it, and how.
+#[derive(Debug)]
+struct Part {
+    /// The sub-agent, if it is one.
+    agent: Option<String>,
+    /// The message's name, or else that of its line.
+    id: Option<String>,
+    has_name: bool,
+    origin: Origin,
+    /// Whether it is the last one.
+    stops: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -112,22 +118,15 @@ struct Piece<'a> {
 }
 
 impl ClaudeStream {
-    fn assistant<M, C>(
-        &mut self,
-        line: Line<'_>,
-        (event, said): (&Event<'_, M>, &Said<'_, C>),
-        spoken: Spoken,
-        out: &mut Out<'_>,
-    ) {
-        let agent = event.agent();
-        let id = said.id.as_ref().or(event.uuid.as_ref()).map(|id| id.to_owned());
+    fn assistant(&mut self, line: Line<'_>, part: Part, spoken: Spoken, out: &mut Out<'_>) {
+        let Part { agent, id, has_name, origin, stops } = part;
         let partial = self.partial.entry(agent.clone()).or_default();
         partial.complete = true;
         partial.blocks.clear();
-        let same = self.open.get(&agent).is_some_and(|open| open.id == id && said.id.is_some());
+        let same = self.open.get(&agent).is_some_and(|open| open.id == id && has_name);
         if !same {
             self.flush(&agent, out);
-            let origin = event.place(event.speaker(said));
+            let origin = place(agent.as_deref(), origin);
             let new = message(out.utter(), line.spot(), id.clone(), origin, String::new());
             self.open.insert(agent.clone(), new);
         }
@@ -138,11 +137,46 @@ impl ClaudeStream {
             self.spoke |= open.origin.role == Role::Assistant && agent.is_none();
         }
         for (origin, text) in spoken.asides {
-            out.say(message(index, line.spot(), id.clone(), event.place(origin), text));
+            let origin = place(agent.as_deref(), origin);
+            out.say(message(index, line.spot(), id.clone(), origin, text));
         }
-        if out.following && said.stop_reason.is_some() {
+        if out.following && stops {
             self.flush(&agent, out);
         }
+    }
+
+    /// Takes a line that nothing is the matter with, unless more of it is wanted than words.
+    fn ordinary(&mut self, line: Line<'_>, read: &Ordinary<'_>, out: &mut Out<'_>) -> Option<()> {
+        let words_only = out.signals_only;
+        let mut kinds = read.blocks().iter().map(Block::kind);
+        if !kinds.all(|kind| is_text(kind) || words_only && kind != "tool_result") {
+            return None;
+        }
+        let mut spoken = Spoken::default();
+        let mut calls = Vec::new();
+        for block in read.blocks() {
+            if is_text(block.kind()) {
+                join(&mut spoken.text, block.text.read()?.as_deref().unwrap_or_default());
+            } else if is_call(block.kind()) {
+                calls.push((block.id.read()?, block.name.read()?, block.about()?));
+            }
+        }
+        let [agent, id, uuid] = [&read.parent_tool_use_id, &read.id, &read.uuid];
+        let (agent, id, uuid) = (agent.read()?, id.read()?, uuid.read()?);
+        // Nothing is changed before all of the line is known to be sound.
+        for (id, name, about) in &calls {
+            let [id, about] = [id, about].map(|text| text.as_deref().unwrap_or_default());
+            self.calls.note_path(id, name.as_deref().unwrap_or("a tool"), about);
+        }
+        let part = Part {
+            agent: agent.map(|agent| agent.0.into_owned()),
+            has_name: id.is_some(),
+            id: id.or(uuid).map(|id| id.0.into_owned()),
+            origin: Origin::assistant(),
+            stops: read.stop_reason.is_some(),
+        };
+        self.assistant(line, part, spoken, out);
+        Some(())
     }
 
     fn user(
@@ -248,9 +282,6 @@ impl ClaudeStream {
 const TOOL_RESULT: &[u8] =
     br#"{"type":"user","message":{"role":"user","content":[{"tool_use_id":""#;
 
-/// How the agent's lines begin.
-const ASSISTANT: &[u8] = br#"{"type":"assistant","#;
-
 impl Host for ClaudeStream {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         // Without sub-agents a result ends what was said before it, and no more of it is wanted.
@@ -263,9 +294,11 @@ impl Host for ClaudeStream {
             out.utter();
             return Ok(());
         }
-        if let Some((event, said, content)) = Event::read_at_once(line.bytes, out.signals_only) {
-            let spoken = blocks::read_words(&content, &mut self.calls);
-            self.assistant(line.dated(event.timestamp), (&event, &said), spoken, out);
+        let read = match line.ordinary {
+            Some(read) => self.ordinary(line, read, out),
+            None => Ordinary::read(line.bytes).and_then(|read| self.ordinary(line, &read, out)),
+        };
+        if read.is_some() {
             return Ok(());
         }
         let event: Event<'_> = parse(line.bytes)?;
@@ -274,7 +307,7 @@ impl Host for ClaudeStream {
             "assistant" => {
                 let said = event.said()?;
                 let spoken = blocks::read(said.content, &mut self.calls, "", out.may_matter);
-                self.assistant(line, (&event, &said), spoken, out);
+                self.assistant(line, event.part(&said), spoken, out);
             }
             "user" => self.user(line, &event, out)?,
             "stream_event" => self.delta(line, &event, out),
@@ -302,23 +335,22 @@ impl<'a> Event<'a> {
     }
 }
 
-impl<'a> Event<'a, Whole<'a>> {
-    /// Reads a line of the agent's and its content in one go; `None` if it is not that simple.
-    fn read_at_once(line: &'a [u8], words_only: bool) -> Option<(Self, Whole<'a>, Vec<Block<'a>>)> {
-        let line = line.starts_with(ASSISTANT).then_some(line)?;
-        let mut event: Self = serde_json::from_str(std::str::from_utf8(line).ok()?).ok()?;
-        let mut said = event.message.take()?;
-        let content = said.content.take()?;
-        blocks::are_words(&content, words_only).then_some((event, said, content))
-    }
-}
-
-impl<M> Event<'_, M> {
+impl Event<'_> {
     fn agent(&self) -> Option<String> {
         self.parent_tool_use_id.as_ref().map(|agent| agent.to_owned())
     }
 
-    fn speaker<C>(&self, said: &Said<'_, C>) -> Origin {
+    fn part(&self, said: &Said<'_>) -> Part {
+        Part {
+            agent: self.agent(),
+            id: said.id.as_ref().or(self.uuid.as_ref()).map(|id| id.to_owned()),
+            has_name: said.id.is_some(),
+            origin: self.speaker(said),
+            stops: said.stop_reason.is_some(),
+        }
+    }
+
+    fn speaker(&self, said: &Said<'_>) -> Origin {
         if self.error.is_some() {
             host("API error")
         } else if said.model.as_deref() == Some("<synthetic>") {

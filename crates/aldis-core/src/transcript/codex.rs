@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use super::blocks::{self, Calls, host, system, tool};
 use super::json::{Malformed, Str, lenient, member_strings, parse, strings};
 use super::out::{Host, Line, Out, Spot, message};
+use super::walk::{Member, Walk};
 use crate::message::{Origin, Role};
 
 /// Reader of a rollout file.
@@ -235,10 +236,42 @@ pub(super) fn glance(line: &[u8]) -> Option<(&str, &[u8])> {
     rest.starts_with(b"\",").then_some((std::str::from_utf8(id).ok()?, kind))
 }
 
+/// Reads what the agent says, if the line is laid out as the host does: its name and its words.
+fn answer(line: &[u8]) -> Option<(Option<Str<'_>>, Str<'_>)> {
+    let is_answer = line.starts_with(COMPLETED) && matches!(glance(line)?, (_, b"agent_message"));
+    let mut walk = is_answer.then(|| Walk::start(line))??;
+    let [mut kind, mut id, mut item_kind, mut text] = [Member::default(); 4];
+    let mut items = 0;
+    walk.members(|name, walk| match name {
+        "type" => kind.take(walk),
+        "item" => {
+            items += 1;
+            walk.members(|name, walk| match name {
+                "id" => id.take(walk),
+                "type" => item_kind.take(walk),
+                "text" => text.take(walk),
+                "tool" => None,
+                _ => walk.skip(),
+            })
+        }
+        _ => walk.skip(),
+    })?;
+    walk.finish().filter(|()| items == 1)?;
+    Some((id.read()?, text.read()?.unwrap_or_default()))
+}
+
+/// How the lines of items begin that are complete.
+const COMPLETED: &[u8] = br#"{"type":"item.completed""#;
+
 impl Host for Exec {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+        if let Some((id, text)) = answer(line.bytes) {
+            let id = id.map(|id| id.0.into_owned());
+            out.speak(line.spot(), id, Origin::assistant(), text.0.into_owned());
+            return Ok(());
+        }
         if out.signals_only && matches!(glance(line.bytes), Some((_, b"command_execution"))) {
-            if line.bytes.starts_with(br#"{"type":"item.completed""#) {
+            if line.bytes.starts_with(COMPLETED) {
                 out.utter();
             }
             return Ok(());

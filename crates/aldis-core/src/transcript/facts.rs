@@ -37,6 +37,7 @@ use out::{Memory, Out};
 pub use resets::{Zone, resets_at};
 use text::Tail;
 
+use super::claude_stream::ordinary::Ordinary;
 use super::detect::{NOISE_MAX, judge, of_document};
 use super::lines::{Lines, trim};
 use super::{Format, Input};
@@ -144,6 +145,11 @@ trait Source: fmt::Debug {
     fn glance(&mut self, _line: &[u8], _out: &mut Out<'_>) -> bool {
         false
     }
+
+    /// Takes a line that was read before, and returns whether that was enough.
+    fn ordinary(&mut self, _line: &Ordinary<'_>, _out: &mut Out<'_>) -> bool {
+        false
+    }
 }
 
 impl Facts {
@@ -171,6 +177,24 @@ impl Facts {
         let mut lines = std::mem::replace(&mut self.lines, Lines::up_to(LINE_MAX));
         lines.push(bytes, |_, line| self.line(line, now, sink));
         self.lines = lines;
+    }
+
+    /// Reads a whole line, which may have been read before.
+    pub(super) fn take(
+        &mut self,
+        line: Option<&[u8]>,
+        ordinary: Option<&Ordinary<'_>>,
+        now: Timestamp,
+        sink: &mut dyn FnMut(Fact),
+    ) {
+        let line = line.filter(|line| line.len() <= LINE_MAX);
+        if let (Some(_), Some(read), Stage::Json(source)) = (line, ordinary, &mut self.stage) {
+            let mut out = Out { now, zone: &self.zone, memory: &mut self.memory, sink };
+            if source.ordinary(read, &mut out) {
+                return;
+            }
+        }
+        self.line(line, now, sink);
     }
 
     /// Ends the output: the last line counts even without its newline.

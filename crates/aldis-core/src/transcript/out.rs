@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::value::RawValue;
 
+use super::claude_stream::ordinary::Ordinary;
 use super::json::{Malformed, time};
 use crate::message::{Message, Origin};
 use crate::time::Timestamp;
@@ -17,6 +18,8 @@ pub(super) struct Line<'a> {
     pub(super) bytes: &'a [u8],
     /// When the host wrote it, once that is known.
     pub(super) at: Option<Timestamp>,
+    /// What it says, if that was read before.
+    pub(super) ordinary: Option<&'a Ordinary<'a>>,
 }
 
 /// Where and when a message was said.
@@ -30,7 +33,7 @@ pub(super) struct Spot {
 impl<'a> Line<'a> {
     /// Starts with a line of which only its place is known.
     pub(super) fn new(number: u64, bytes: &'a [u8]) -> Self {
-        Self { number, bytes, at: None }
+        Self { number, bytes, at: None, ordinary: None }
     }
 
     /// Adds the time that the line names.

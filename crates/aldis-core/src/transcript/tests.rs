@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 
+use super::facts::Zone;
 use super::*;
 use crate::message::Role;
 
@@ -372,6 +373,42 @@ proptest! {
             prop_assert_eq!(quick, read_chunks(format, [&*careful], may_matter));
         }
         prop_assert_eq!(follow(format, &bytes), follow(format, &careful));
+    }
+
+    #[test]
+    fn reading_for_messages_and_facts_is_reading_for_each(
+        (mut bytes, format) in any_sample(),
+        hits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..30),
+        size in 1..5_000_usize,
+    ) {
+        for (at, byte) in hits {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let now = Timestamp::from_millis(1_794_787_200_000);
+        let [mut facts, mut alone] =
+            [(); 2].map(|()| Facts::new(Input::Format(format), Zone::utc()));
+        let (mut told, mut known) = (Vec::new(), Vec::new());
+        let mut reader = Reader::new(format, &marked).following();
+        for chunk in bytes.chunks(size) {
+            reader.push_with(chunk, &mut facts, now, &mut |new| told.push(new));
+            alone.push(chunk, now, &mut |fact| known.push(fact));
+        }
+        reader.finish_with(facts, now, &mut |new| told.push(new));
+        alone.finish(now, &mut |fact| known.push(fact));
+        let (mut found, mut messages) = (Vec::new(), Vec::new());
+        for new in told {
+            match new {
+                Told::Fact(fact) => found.push(fact),
+                Told::Message(message) => messages.push(message),
+            }
+        }
+        prop_assert_eq!(found, known);
+        let mut heard = Vec::new();
+        let mut reader = Reader::new(format, &marked).following();
+        reader.push(&bytes, &mut |message| heard.push(message));
+        reader.finish(&mut |message| heard.push(message));
+        prop_assert_eq!(messages, heard);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use tempfile::NamedTempFile;
 use super::Plan;
 use crate::ear::{Ear, Said};
 use crate::error::CommandError;
+use crate::logbook::Logbook;
 use crate::recipe::{self, Started};
 use crate::supervise::{Agent, Launch, Output};
 
@@ -78,21 +79,32 @@ impl<'r> Job<'r> {
     }
 
     /// Ends everything that belongs to it. Returns what it still said, and how it ended.
-    pub(super) fn end(self, grace: Duration, now: Timestamp) -> (Vec<Said>, Event) {
+    pub(super) fn end(
+        self,
+        grace: Duration,
+        now: Timestamp,
+        log: &mut Logbook,
+    ) -> (Vec<Said>, Event) {
         let Self { agent, mut role, exit, .. } = self;
         let mut said = Vec::new();
-        let ended = agent.end_hearing(grace, |output| match (&mut role, output) {
-            (Role::Agent(ear, _), Output::Stdout(bytes)) => {
-                ear.push(&bytes, now, &mut |heard| said.push(heard));
+        let ended = agent.end_hearing(grace, |output| {
+            if let Output::Stdout(bytes) | Output::Stderr(bytes) = &output {
+                log.write(bytes);
             }
-            (Role::Agent(_, errors), Output::Stderr(bytes)) => {
-                errors.push(&bytes, now, &mut drop);
+            match (&mut role, output) {
+                (Role::Agent(ear, _), Output::Stdout(bytes)) => {
+                    ear.push(&bytes, now, &mut |heard| said.push(heard));
+                }
+                (Role::Agent(_, errors), Output::Stderr(bytes)) => {
+                    errors.push(&bytes, now, &mut drop);
+                }
+                (Role::Check(kept), Output::Stdout(bytes) | Output::Stderr(bytes)) => {
+                    keep_end(kept, &bytes);
+                }
+                _ => {}
             }
-            (Role::Check(kept), Output::Stdout(bytes) | Output::Stderr(bytes)) => {
-                keep_end(kept, &bytes);
-            }
-            _ => {}
         });
+        log.flush();
         let exit =
             exit.or_else(|| ended.exit.map(|exit| Exit { code: exit.code, signal: exit.signal }));
         let exit = exit.unwrap_or(Exit { code: None, signal: None });

@@ -7,12 +7,13 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::ioctl_fionread;
+use rustix::io::{Errno, ioctl_fionread};
 use rustix::pipe::fcntl_setpipe_size;
 
 use super::message::{Inbox, Report, is_passing};
@@ -29,8 +30,13 @@ const REST_BELOW: usize = 32 * 1024;
 /// How long, if the pipe holds what an agent writes meanwhile, or if it is as small as usual.
 const REST: Duration = Duration::from_millis(16);
 const REST_SMALL: Duration = Duration::from_millis(4);
-/// What the pipe shall hold. The system may refuse, if there are many.
+/// How long at most while an agent writes so much that nobody can follow: being woken seldom for
+/// much costs half of being woken often for little.
+const REST_LONGEST: Duration = Duration::from_millis(60);
+/// What the pipe shall hold, and that of an agent that writes much. The system may refuse, if there
+/// are many.
 const PIPE_BYTES: usize = 256 * 1024;
+const PIPE_BYTES_MOST: usize = 1024 * 1024;
 /// What a terminal may hold that it does not tell about.
 const TERMINAL_BYTES: u64 = 128 * 1024;
 
@@ -68,8 +74,11 @@ struct Source {
     file: File,
     is_errors: bool,
     terminal: bool,
-    /// How long to rest after little output.
-    rest: Duration,
+    /// How much it holds, as far as is known.
+    pipe: Option<usize>,
+    /// How much came since the last rest began, and when that was.
+    burst: usize,
+    rested: Duration,
     /// How many bytes were there when the agent ended and are not read yet.
     owed: u64,
 }
@@ -98,6 +107,7 @@ pub(super) struct Pump {
     leak_until: Option<Duration>,
     /// When reading goes on.
     rest_until: Option<Duration>,
+    /// Memory for the next piece of output.
     buffer: Vec<u8>,
 }
 
@@ -105,11 +115,9 @@ impl Pump {
     pub(super) fn new(control: UnixStream, inbox: Inbox, streams: Streams) -> Self {
         let terminal = streams.errors.is_none();
         let source = |file, is_errors| {
-            let is_large = fcntl_setpipe_size(&file, PIPE_BYTES).is_ok();
-            let rest = if is_large { REST } else { REST_SMALL };
-            // A terminal holds too little to wait for more.
-            let rest = if terminal { Duration::ZERO } else { rest };
-            Source { file, is_errors, terminal, rest, owed: 0 }
+            let pipe = fcntl_setpipe_size(&file, PIPE_BYTES).ok();
+            let rested = clock::since_boot();
+            Source { file, is_errors, terminal, pipe, burst: 0, rested, owed: 0 }
         };
         let errors = streams.errors.map(|errors| source(errors, true));
         let mut pump = Self {
@@ -122,11 +130,18 @@ impl Pump {
             closed: false,
             leak_until: None,
             rest_until: None,
-            buffer: vec![0; CHUNK_BYTES],
+            buffer: Vec::new(),
         };
         // More than the first report may have arrived with it.
         pump.pass_on();
         pump
+    }
+
+    /// Takes the memory of a piece back.
+    pub(super) fn give_back(&mut self, piece: Vec<u8>) {
+        if piece.capacity() > self.buffer.capacity() {
+            self.buffer = piece;
+        }
     }
 
     /// Waits for what comes next, at most so long.
@@ -236,19 +251,27 @@ impl Pump {
     /// Reads once from a stream. Returns whether there may be more.
     fn read(&mut self, index: usize) -> bool {
         let Some(source) = &mut self.sources[index] else { return false };
-        match source.file.read(&mut self.buffer) {
+        self.buffer.clear();
+        self.buffer.reserve_exact(CHUNK_BYTES);
+        match rustix::io::read(&source.file, spare_capacity(&mut self.buffer)) {
             Ok(length) if length > 0 => {
                 source.owed = source.owed.saturating_sub(length as u64);
+                source.burst += length;
                 if length < REST_BELOW && !self.exited {
-                    self.rest_until = Some(clock::since_boot() + source.rest);
+                    let now = clock::since_boot();
+                    self.rest_until = Some(now + source.rest(now));
                 }
-                let bytes = self.buffer[..length].to_vec();
+                // What is little is not worth so much memory, should it wait somewhere.
+                let is_much = length >= CHUNK_BYTES / 4;
+                let bytes =
+                    if is_much { std::mem::take(&mut self.buffer) } else { self.buffer.clone() };
                 let output =
                     if source.is_errors { Output::Stderr(bytes) } else { Output::Stdout(bytes) };
                 self.items.push_back(Item::Output(output));
                 true
             }
-            Err(error) if is_passing(&error) => error.kind() == io::ErrorKind::Interrupted,
+            Err(Errno::INTR) => true,
+            Err(Errno::AGAIN) => false,
             // A terminal that nobody has open any more fails instead of ending.
             Ok(_) | Err(_) => {
                 self.sources[index] = None;
@@ -283,9 +306,72 @@ impl Pump {
     }
 }
 
+impl Source {
+    /// Returns how long to rest, now that nearly everything was read: until the pipe will be half
+    /// full, if much has come, so that the agent need not wait.
+    fn rest(&mut self, now: Duration) -> Duration {
+        let burst = std::mem::take(&mut self.burst);
+        let took = now.saturating_sub(std::mem::replace(&mut self.rested, now));
+        // A terminal holds too little to wait for more.
+        if self.terminal {
+            return Duration::ZERO;
+        }
+        let Some(mut pipe) = self.pipe else { return REST_SMALL };
+        if burst < REST_BELOW {
+            return REST;
+        }
+        if pipe < PIPE_BYTES_MOST {
+            pipe = fcntl_setpipe_size(&self.file, PIPE_BYTES_MOST).unwrap_or(pipe);
+            self.pipe = Some(pipe);
+        }
+        took.mul_f64(pipe as f64 / 2.0 / burst as f64).min(REST_LONGEST)
+    }
+}
+
 #[derive(Debug, Default)]
 struct Ready {
     control: bool,
     feed: bool,
     sources: [bool; 2],
+}
+
+#[cfg(test)]
+mod tests {
+    //! How long the pump rests.
+
+    use std::os::fd::OwnedFd;
+
+    use super::*;
+
+    #[test]
+    fn rests_depend_on_how_much_comes() {
+        let (read, _write) = rustix::pipe::pipe().unwrap();
+        let mut now = Duration::from_secs(100);
+        let mut source = source(read);
+        let mut rest = |source: &mut Source, burst, after| {
+            source.burst = burst;
+            now += Duration::from_millis(after);
+            source.rest(now)
+        };
+        assert_eq!(rest(&mut source, 100, 1), REST);
+        assert_eq!(source.pipe, Some(PIPE_BYTES), "little needs no more room");
+        // 100 MB/s: so long that half of the pipe is full then.
+        let short = rest(&mut source, 1_600_000, 16);
+        let pipe = source.pipe.unwrap();
+        assert!(pipe >= PIPE_BYTES, "{pipe}");
+        let filled = short.as_secs_f64() * 100e6;
+        assert!((filled - pipe as f64 / 2.0).abs() < 1_000.0, "{filled} of {pipe}");
+        // After silence, or at a slow pace: no longer than nobody notices.
+        assert_eq!(rest(&mut source, 64 * 1024, 5_000), REST_LONGEST);
+        source.pipe = None;
+        assert_eq!(rest(&mut source, 1_600_000, 16), REST_SMALL);
+        source.terminal = true;
+        assert_eq!(rest(&mut source, 100, 1), Duration::ZERO);
+    }
+
+    fn source(read: OwnedFd) -> Source {
+        let (is_errors, terminal, pipe) = (false, false, Some(PIPE_BYTES));
+        let rested = Duration::from_secs(100);
+        Source { file: read.into(), is_errors, terminal, pipe, burst: 0, rested, owed: 0 }
+    }
 }

@@ -5,16 +5,14 @@
 //! comes as a message that the host wrote (`error`, or the model `<synthetic>`), then again as the
 //! result.
 
-mod ordinary;
-
 use serde_json::Value;
 
-use self::ordinary::Ordinary;
 use super::Source;
-use super::out::{CLAUDE_TOKENS, Cost, Ledger, Out, count, text};
+use super::out::{Cost, Ledger, Out, count, text};
 use super::trouble::{self, Kind, kind_of};
 use crate::time::Timestamp;
 use crate::transcript::blocks::is_call;
+use crate::transcript::claude_stream::ordinary::{CLAUDE_TOKENS, Ordinary};
 
 /// Facts of one stream.
 #[derive(Debug, Default)]
@@ -44,24 +42,34 @@ impl Source for Claude {
         if line.starts_with(br#"{"type":"user","message":"#) {
             return true;
         }
-        Ordinary::read(line).inspect(|line| self.ordinary(line, out)).is_some()
+        Ordinary::read(line).is_some_and(|line| self.ordinary(&line, out))
+    }
+
+    fn ordinary(&mut self, line: &Ordinary<'_>, out: &mut Out<'_>) -> bool {
+        self.said(line, out).is_some()
     }
 }
 
 impl Claude {
     /// As [`message`](Self::message), for one that nothing is the matter with.
-    fn ordinary(&mut self, line: &Ordinary<'_>, out: &mut Out<'_>) {
-        out.session(line.session_id.as_deref());
-        if line.parent_tool_use_id.is_none() {
+    fn said(&mut self, line: &Ordinary<'_>, out: &mut Out<'_>) -> Option<()> {
+        let (session, id) = (line.session_id.read()?, line.id.read()?);
+        let calls = line.blocks().iter().filter(|block| is_call(block.kind()));
+        let calls: Option<Vec<_>> =
+            calls.map(|call| Some((call.id.read()?, call.name.read()?))).collect();
+        let calls = calls?;
+        out.session(session.as_deref());
+        if !line.parent_tool_use_id.is_some() {
             out.worked();
         }
-        if let (Some(id), Some(cost)) = (line.message.id.as_deref(), line.cost()) {
-            self.messages.note(id, cost);
+        if let (Some(id), Some(tokens)) = (id.as_deref(), line.tokens) {
+            self.messages.note(id, Cost { tokens, micro_dollars: 0 });
             out.spent(self.messages.total());
         }
-        for block in line.message.content.iter().filter(|block| is_call(&block.kind)) {
-            out.tool(block.id.as_deref(), &block.name);
+        for (id, name) in &calls {
+            out.tool(id.as_deref(), name.as_deref().unwrap_or_default());
         }
+        Some(())
     }
 
     fn message(&mut self, line: &Value, is_main: bool, out: &mut Out<'_>) {

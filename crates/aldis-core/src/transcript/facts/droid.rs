@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::Source;
-use super::out::{CLAUDE_TOKENS, Cost, Out, text};
+use super::out::{Cost, Out, text};
+use crate::transcript::claude_stream::ordinary::CLAUDE_TOKENS;
 
 /// Facts of one stream.
 #[derive(Debug)]

@@ -46,6 +46,9 @@ impl Out<'_> {
     /// Names the session.
     pub(super) fn session(&mut self, id: Option<&str>) {
         let Some(id) = id.filter(|id| !id.is_empty()) else { return };
+        if self.memory.session.as_deref() == Some(id) {
+            return;
+        }
         let id = clip(id, NAME_MAX);
         if self.memory.session.as_deref() != Some(&*id) {
             self.memory.session = Some(id.clone());
@@ -66,7 +69,7 @@ impl Out<'_> {
             if self.memory.calls.get_mut(&call).is_some() {
                 return;
             }
-            self.memory.calls.insert(call, ());
+            self.memory.calls.insert(&call, ());
         }
         let name = if name.is_empty() { "tool" } else { name };
         (self.sink)(Fact::Tool { name: clip(name, NAME_MAX) });
@@ -161,7 +164,7 @@ impl Ledger {
     pub(super) fn note(&mut self, part: &str, cost: Cost) {
         let Some(known) = self.parts.get_mut(part) else {
             self.total = self.total.plus(cost);
-            return self.parts.insert(part.to_owned(), cost);
+            return self.parts.insert(part, cost);
         };
         let more = Cost {
             tokens: cost.tokens.saturating_sub(known.tokens),
@@ -196,14 +199,22 @@ impl<T> Recent<T> {
     }
 
     /// Adds a name that is not known; the oldest gives way.
-    fn insert(&mut self, name: String, value: T) {
+    fn insert(&mut self, name: &str, value: T) {
+        // Its strings are used again: this runs for every message and call.
+        let mut names = [String::new(), String::new()];
         if self.order.len() >= RECENT_MAX
             && let Some(oldest) = self.order.pop_front()
         {
-            self.known.remove(&oldest);
+            let key = self.known.remove_entry(&oldest).map(|(key, _)| key);
+            names = [oldest, key.unwrap_or_default()];
         }
-        self.order.push_back(name.clone());
-        self.known.insert(name, value);
+        let [in_order, key] = names.map(|mut old| {
+            old.clear();
+            old.push_str(name);
+            old
+        });
+        self.order.push_back(in_order);
+        self.known.insert(key, value);
     }
 }
 
@@ -229,18 +240,6 @@ impl Cost {
     }
 }
 
-/// Members of usage records that do not overlap, in the spellings of Claude's kin.
-pub(super) const CLAUDE_TOKENS: [&str; 8] = [
-    "input_tokens",
-    "output_tokens",
-    "cache_read_input_tokens",
-    "cache_creation_input_tokens",
-    "inputTokens",
-    "outputTokens",
-    "cacheReadInputTokens",
-    "cacheCreationInputTokens",
-];
-
 /// Returns a number that counts something.
 pub(super) fn count(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_f64().filter(|n| *n >= 0.0).map(|n| n as u64))
@@ -253,6 +252,10 @@ pub(super) fn text<'v>(value: &'v Value, path: &str) -> Option<&'v str> {
 
 /// Makes one line of a text and cuts it to so many characters.
 pub(super) fn clip(text: &str, most: usize) -> String {
+    // Most are short names.
+    if text.len() <= most && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return text.to_owned();
+    }
     let mut clipped = String::new();
     for word in text.split_whitespace() {
         if !clipped.is_empty() {

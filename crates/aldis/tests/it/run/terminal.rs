@@ -96,3 +96,21 @@ fn the_second_interrupt_ends_what_the_first_asked_to_stop() {
     assert_eq!(stage.status()["exit_reason"], "aborted");
     assert_nothing_runs_in(&stage.0.path(), "Ctrl-C");
 }
+
+/// What an agent says while it is ended is heard; it is in the log, too.
+#[test]
+fn last_words_are_in_the_log() {
+    let stage = Stage::new(
+        "trap '' INT; trap 'echo last words; exit 1' TERM; touch here; while :; do sleep 0.05; done",
+    );
+    let mut terminal = Terminal::start(&stage, "--grace 1");
+    wait_until("the agent works", || stage.0.path().join("here").exists());
+    terminal.types("\x03");
+    let (code, shown) = terminal.end();
+    assert_eq!(code, Some(130), "{shown}");
+    let logs = std::fs::read_dir(stage.0.state_dir().join("logs")).unwrap();
+    let log = logs.flatten().next().unwrap().path().join("agent.log");
+    let kept = std::fs::read_to_string(log).unwrap();
+    // The shell may say on its own that something was ended.
+    assert!(kept.starts_with("last words\n"), "{kept}");
+}

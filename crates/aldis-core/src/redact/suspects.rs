@@ -1,0 +1,227 @@
+//! Finds the places of a text that a secret may be near.
+//!
+//! Everything that is kept passes here, and hardly any of it is a secret. So what no secret can be
+//! without is looked for first, all at once, and what follows it is looked at before anything is
+//! compared with the shapes: building those takes longer than all else that a hook does.
+
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
+use super::{PRIVATE_KEY, is_invisible};
+use crate::scan::prefilter::{Kinds, Literal, Prefilter};
+
+/// Walks over the places of a text that a secret may be near.
+pub(super) struct Suspects<'t> {
+    text: &'t [u8],
+    /// The next of each kind, if there is one.
+    next: [Option<usize>; 3],
+}
+
+/// Finds the first place of a kind, from a place on.
+type Search = fn(&[u8], usize) -> Option<usize>;
+
+const SEARCHES: [Search; 3] = [mark_from, frame_from, invisible_from];
+
+impl<'t> Suspects<'t> {
+    pub(super) fn of(text: &'t [u8]) -> Self {
+        Self { text, next: SEARCHES.map(|search| search(text, 0)) }
+    }
+
+    /// Returns the first place at or behind `from`.
+    pub(super) fn next(&mut self, from: usize) -> Option<usize> {
+        for (next, search) in self.next.iter_mut().zip(SEARCHES) {
+            if next.is_some_and(|at| at < from) {
+                *next = search(self.text, from);
+            }
+        }
+        self.next.iter().flatten().min().copied()
+    }
+}
+
+fn mark_from(text: &[u8], mut from: usize) -> Option<usize> {
+    loop {
+        let at = MARKS.find(text, from, text.len())?.start;
+        if may_be_secret(text, at) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
+/// Whether what stands at a mark may have a shape: most marks stand in ordinary words and addresses.
+/// What is broken up by invisible characters need not be recognised: those are suspects themselves.
+fn may_be_secret(text: &[u8], at: usize) -> bool {
+    let rest = &text[at..];
+    if let Some(address) = rest.strip_prefix(ADDRESS.as_bytes()) {
+        return may_be_address(address);
+    }
+    let word = WORDS.iter().find(|(mark, ..)| rest.starts_with(mark.as_bytes()));
+    if let Some((mark, least, begins)) = word {
+        let letters = rest[mark.len()..].iter().take(*least).take_while(|byte| is_letter(**byte));
+        let before = at.checked_sub(1).map_or(b' ', |before| text[before]);
+        let is_inside = before.is_ascii_alphanumeric() || before == b'_';
+        return letters.count() == *least && !(*begins && is_inside);
+    }
+    NAMES.iter().any(|(name, mark)| {
+        let from = at.saturating_sub(*mark);
+        let word = text.get(from..from + name.len());
+        word.is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()))
+    })
+}
+
+/// Whether an address may hold a password, or be one of those that are as good as one.
+fn may_be_address(address: &[u8]) -> bool {
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || b"/:@".contains(byte);
+    let part = |text: &[u8]| text.iter().position(ends).unwrap_or(text.len());
+    let user = part(address);
+    if address.get(user) == Some(&b':') {
+        let password = &address[user + 1..];
+        return password.get(part(password)) == Some(&b'@');
+    }
+    HOOKS.iter().any(|hook| address.starts_with(hook.as_bytes()))
+}
+
+/// Whether secrets that begin with one of [`WORDS`] may hold a byte.
+fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-+/".contains(&byte)
+}
+
+fn frame_from(text: &[u8], from: usize) -> Option<usize> {
+    FRAME.find(text.get(from..)?).map(|at| from + at)
+}
+
+/// Returns where the next character is that nobody sees.
+pub(super) fn invisible_from(text: &[u8], from: usize) -> Option<usize> {
+    let (blocks, rest) = text.get(from..)?.as_chunks::<BLOCK>();
+    // Adding up without a way out lets the compiler look at many bytes at once, and most text is plain.
+    let odd = |block: &[u8; BLOCK]| {
+        block.iter().fold(0, |odd: u8, byte| odd | u8::from(!is_plain(*byte)))
+    };
+    let odd = blocks.iter().enumerate().filter(|(_, block)| odd(block) != 0);
+    let odd = odd.map(|(index, _)| from + index * BLOCK..from + (index + 1) * BLOCK);
+    let mut places = odd.chain(std::iter::once(text.len() - rest.len()..text.len())).flatten();
+    places.find(|at| may_be_unseen(text[*at]) && is_unseen_at(text, *at))
+}
+
+/// How much is looked at together.
+const BLOCK: usize = 128;
+
+/// Whether a byte is a visible character of its own, a blank or a line end.
+fn is_plain(byte: u8) -> bool {
+    // As a signed number one more than a visible character is more than a blank; nothing else is.
+    (byte.wrapping_add(1).cast_signed() > 0x20) | (byte == b'\n') | (byte == b'\t')
+}
+
+/// Whether an invisible character may start with a byte.
+fn may_be_unseen(byte: u8) -> bool {
+    let control = (byte < 0x20) & (byte != b'\t') & (byte != b'\n') & (byte != b'\r');
+    control | (byte == 0x7F) | (byte == 0xC2) | (byte == 0xE2) | (byte == 0xEF)
+}
+
+fn is_unseen_at(text: &[u8], at: usize) -> bool {
+    let mut chunks = text[at..text.len().min(at + 4)].utf8_chunks();
+    let letter = chunks.next().and_then(|chunk| chunk.valid().chars().next());
+    letter.is_some_and(is_invisible)
+}
+
+/// What the shapes begin with, or hold. There are no more than are found fastest.
+static MARKS: LazyLock<Prefilter> = LazyLock::new(|| {
+    let words = WORDS.iter().map(|(mark, ..)| (*mark).to_owned()).chain([ADDRESS.to_owned()]);
+    let names = NAMES.iter().flat_map(|(name, mark)| cases(&name[*mark..*mark + NAME_MARK]));
+    Prefilter::new(words.chain(names).map(|mark| Literal::new(&mark, Kinds::LINE)).collect())
+});
+
+/// What the frame of a private key says.
+static FRAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(PRIVATE_KEY));
+
+/// What secrets hold, how many letters follow at least, and whether they begin with it.
+const WORDS: [(&str, usize, bool); 19] = [
+    ("sk-", 19, true),
+    ("AIza", 35, true),
+    ("hf_", 30, true),
+    ("AKIA", 16, true),
+    ("ASIA", 16, true),
+    ("gho_", 36, true),
+    ("ghp_", 36, true),
+    ("ghr_", 36, true),
+    ("ghs_", 36, true),
+    ("ghu_", 36, true),
+    ("github_pat_", 22, true),
+    ("glpat-", 20, true),
+    ("npm_", 36, true),
+    ("pypi-", 50, true),
+    ("xox", 12, true),
+    ("k_live_", 16, false),
+    ("k_test_", 16, false),
+    ("whsec_", 24, true),
+    (".eyJ", 8, false),
+];
+
+/// Words before a secret, whose letters may be capitals, and where the part of them is that is looked
+/// for: every choice of capitals is a mark of its own.
+const NAMES: [(&str, usize); 2] = [("bearer", 3), ("aws_se", 1)];
+/// How long that part is.
+const NAME_MARK: usize = 3;
+
+/// What all addresses have.
+const ADDRESS: &str = "://";
+/// How those go on that nobody else may know.
+const HOOKS: [&str; 2] = ["hooks.slack.com/", "discord"];
+
+/// Returns a word with every choice of small and capital letters.
+fn cases(word: &str) -> Vec<String> {
+    word.chars().fold(vec![String::new()], |begun, letter| {
+        let mut choices = vec![letter, letter.to_ascii_uppercase()];
+        choices.dedup();
+        begun.iter().flat_map(|start| choices.iter().map(move |c| format!("{start}{c}"))).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_written_in_every_case() {
+        assert_eq!(cases("a_b"), ["a_b", "a_B", "A_b", "A_B"]);
+    }
+
+    #[test]
+    fn ordinary_text_is_not_suspect() {
+        for text in [
+            "the task-list-of-the-whole-company-is-long",
+            "https://example.org:8080/a@b and http://localhost:3000",
+            "rerun the renderer; rows_se; laws_",
+            "sk-learn, npm_config_registry, xoxo, test.eyJ",
+            "ssh://git@example.org/a.git",
+            "[31mred \u{e9}\u{2026}",
+        ] {
+            assert_eq!(Suspects::of(text.as_bytes()).next(0), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn places_come_in_order_and_each_kind_is_found() {
+        let text = b"http://a.b ftp://u:pw@h PRIVATE KEY \x08 Aws_Session BEARER";
+        let mut suspects = Suspects::of(text);
+        let mut found = Vec::new();
+        let mut from = 0;
+        while let Some(at) = suspects.next(from) {
+            found.push(at);
+            from = at + 1;
+        }
+        assert_eq!(found, [14, 24, 36, 39, 53]);
+    }
+
+    #[test]
+    fn invisible_characters_are_found_in_bytes_as_in_text() {
+        let letters = ('\0'..='\u{2fff}').chain(['\u{feff}', '\u{fffd}', '\u{10ffff}']);
+        for letter in letters {
+            let text = format!("é{letter}é");
+            let found = invisible_from(text.as_bytes(), 0);
+            assert_eq!(found, is_invisible(letter).then_some(2), "{letter:?}");
+        }
+        assert_eq!(invisible_from(b"\xe2\x80\xc2\xff", 0), None);
+    }
+}
