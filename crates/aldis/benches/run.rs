@@ -199,6 +199,8 @@ mod bench {
 
     fn resident(pid: u32) -> Option<usize> {
         let pages = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-        Some(pages.split(' ').nth(1)?.parse::<usize>().ok()? * 4)
+        let pages = pages.split(' ').nth(1)?.parse::<usize>().ok()?;
+        // One that has just ended has none.
+        (pages > 0).then_some(pages * 4)
     }
 }
