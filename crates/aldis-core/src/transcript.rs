@@ -346,7 +346,7 @@ impl<'f> Reader<'f> {
             return;
         }
         let mut lines = std::mem::take(&mut self.lines);
-        lines.filled(count, |number, line| self.line(number, line, sink));
+        lines.filled(count, |number, line| self.line(number, line, None, sink));
         self.lines = lines;
     }
 
