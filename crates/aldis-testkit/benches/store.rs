@@ -9,18 +9,20 @@ mod measure;
 
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::sync::Barrier;
+use std::sync::{Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use aldis_core::time::Timestamp;
 use aldis_store::{
-    GroupStore, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, SqliteStore, Step,
-    Store,
+    CommitError, Committed, GroupStore, NewDecision, NewEffect, NewEvent, Revision, RunId,
+    RunRecord, SqliteStore, Step, Store,
 };
 use measure::Bars;
 
 const WRITERS: usize = 64;
+/// How many runs a writer has that does not wait.
+const RUNS: usize = 256;
 const ROUNDS: usize = 5;
 /// For how long each contender writes in a round.
 const SPAN: Duration = Duration::from_secs(2);
@@ -36,25 +38,28 @@ fn main() -> io::Result<()> {
     let mut apart = Vec::new();
     let mut grouped = Vec::new();
     let mut crowded = Vec::new();
+    let mut handed = Vec::new();
     for _ in 0..ROUNDS {
-        apart.push(round(WRITERS, |place| own_connections(place, WRITERS))?);
-        grouped.push(round(WRITERS, |place| one_writer(place, WRITERS))?);
-        crowded.push(round(4 * WRITERS, |place| one_writer(place, 4 * WRITERS))?);
+        apart.push(round(WRITERS, write, |place| own_connections(place, WRITERS))?);
+        grouped.push(round(WRITERS, write, |place| one_writer(place, WRITERS))?);
+        crowded.push(round(4 * WRITERS, write, |place| one_writer(place, 4 * WRITERS))?);
+        handed.push(round(4, hand_over, |place| one_writer(place, 4))?);
     }
-    let (apart, grouped, crowded) = (middle(apart), middle(grouped), middle(crowded));
+    let [apart, grouped, crowded, handed] = [apart, grouped, crowded, handed].map(middle);
     let mut out = io::stdout().lock();
     writeln!(out, "| | messages/s | median | p99 |\n|---|---|---|---|")?;
     for (name, measured) in [
         ("64 writers, a connection each", &apart),
         ("64 writers, one group writer", &grouped),
         ("256 writers, one group writer", &crowded),
+        ("1,024 steps handed over by 4 writers, one group writer", &handed),
     ] {
         let Measured { per_second, median, p99 } = measured;
         writeln!(out, "| {name} | {per_second:.0} | {median:.1?} | {p99:.1?} |")?;
     }
     drop(out);
     let mut bars = Bars::default();
-    let most = grouped.per_second.max(crowded.per_second);
+    let most = grouped.per_second.max(crowded.per_second).max(handed.per_second);
     let ratio = grouped.per_second / apart.per_second;
     bars.add("20,000 durable messages/s", format!("{most:.0}"), most >= 20_000.0);
     bars.add("5 times a connection for each writer", format!("{ratio:.1}"), ratio >= 5.0);
@@ -83,7 +88,14 @@ fn one_writer(place: &Path, writers: usize) -> io::Result<Stores> {
     Ok(vec![store; writers])
 }
 
-fn round(writers: usize, open: impl Fn(&Path) -> io::Result<Stores>) -> io::Result<Measured> {
+/// What a writer does until the time is over; returns how long each step took.
+type Work = fn(&dyn Store, usize, &Barrier) -> io::Result<Vec<Duration>>;
+
+fn round(
+    writers: usize,
+    work: Work,
+    open: impl Fn(&Path) -> io::Result<Stores>,
+) -> io::Result<Measured> {
     let directory = tempfile::tempdir()?;
     let stores = open(directory.path())?;
     let start = Barrier::new(writers);
@@ -94,7 +106,7 @@ fn round(writers: usize, open: impl Fn(&Path) -> io::Result<Stores>) -> io::Resu
             .enumerate()
             .map(|(number, store)| {
                 let start = &start;
-                scope.spawn(move || write(&**store, number, start))
+                scope.spawn(move || work(&**store, number, start))
             })
             .collect();
         for thread in threads {
@@ -112,7 +124,7 @@ fn round(writers: usize, open: impl Fn(&Path) -> io::Result<Stores>) -> io::Resu
     Ok(Measured { per_second, median: at(0.5), p99: at(0.99) })
 }
 
-/// Writes steps of a run of its own until the time is over; returns how long each took.
+/// Writes steps of a run of its own, one after the other.
 fn write(store: &dyn Store, number: usize, start: &Barrier) -> io::Result<Vec<Duration>> {
     let run = RunId::new(format!("channel-{number}")).map_err(io::Error::other)?;
     start.wait();
@@ -123,6 +135,39 @@ fn write(store: &dyn Store, number: usize, start: &Barrier) -> io::Result<Vec<Du
         let asked = Instant::now();
         store.commit(&step).map_err(io::Error::other)?;
         waits.push(asked.elapsed());
+    }
+    Ok(waits)
+}
+
+/// Writes steps of many runs, one of each under way at any time, without waiting for each: as the
+/// server does.
+fn hand_over(store: &dyn Store, number: usize, start: &Barrier) -> io::Result<Vec<Duration>> {
+    let run = |place: usize| RunId::new(format!("channel-{number}-{place}"));
+    let runs: Vec<RunId> =
+        (0..RUNS).map(run).collect::<Result<_, _>>().map_err(io::Error::other)?;
+    let (done, answers) = mpsc::channel();
+    let submit = |place: usize, expected: u64| {
+        let (done, asked) = (done.clone(), Instant::now());
+        let step = Box::new(message(&runs[place], expected));
+        let then = Box::new(move |_, result: Result<Committed, CommitError>| {
+            let result = result.map(|committed| (place, committed.revision.0, asked.elapsed()));
+            done.send(result).ok();
+        });
+        store.commit_then(step, then);
+    };
+    start.wait();
+    let began = Instant::now();
+    (0..RUNS).for_each(|place| submit(place, 0));
+    let (mut waits, mut under_way) = (Vec::new(), RUNS);
+    while under_way > 0 {
+        let answer = answers.recv().map_err(io::Error::other)?;
+        let (place, revision, took) = answer.map_err(io::Error::other)?;
+        waits.push(took);
+        if began.elapsed() < SPAN {
+            submit(place, revision);
+        } else {
+            under_way -= 1;
+        }
     }
     Ok(waits)
 }
