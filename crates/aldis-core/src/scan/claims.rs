@@ -109,7 +109,7 @@ impl Engine<'_> {
         let span = Span { start: removals.original(start), end: removals.original_end(end) };
         let line_start = removals.original_end(self.line_start.min(start));
         let column = span.start - line_start + 1;
-        Place { span, line: self.line_number(window), column }
+        Place { span, line: self.line_number(window, self.line_start), column }
     }
 
     /// Returns the lines that a range touches, and what is at hand of the next.

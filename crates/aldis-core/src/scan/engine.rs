@@ -65,7 +65,7 @@ pub(crate) struct Engine<'r> {
     pub(crate) at: u64,
     /// Start of the line of `lined`, which is `at` wherever something is looked at.
     pub(crate) line_start: u64,
-    lined: u64,
+    pub(super) lined: u64,
     /// Number of the line of `counted`, from 1.
     lines: u64,
     /// How far lines have been counted.
@@ -344,15 +344,9 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// Returns the number of the current line. Lines are counted in one go, when someone asks.
-    pub(crate) fn line_number(&mut self, window: &Window<'_>) -> u64 {
-        self.count_lines(window, self.line_start);
-        self.lines
-    }
-
     /// Returns the number of the line that starts at `start`, which may lie before the last one
-    /// asked for.
-    pub(crate) fn line_number_of(&mut self, window: &Window<'_>, start: u64) -> u64 {
+    /// asked for. Lines are counted in one go, when someone asks.
+    pub(crate) fn line_number(&mut self, window: &Window<'_>, start: u64) -> u64 {
         self.count_lines(window, start);
         let later = window.slice(start, self.counted);
         self.lines - newlines(later)

@@ -5,6 +5,7 @@ use super::claims::Candidate;
 use super::context::{Fence, FenceLine};
 use super::draft::Defect;
 use super::engine::{Engine, Flow, Mask};
+use super::rules::Rules;
 use super::text::{SIGNAL_MAX, is_blank, trim_line_end};
 use super::window::{Line, LineAt, Window};
 use crate::dialect::Syntax;
@@ -71,6 +72,26 @@ impl Engine<'_> {
         self.submit(candidate, None);
     }
 
+    /// Passes the fence line that starts at `at`, unless it means more than the start or end of some
+    /// code. What is said here is what would be found by looking at the place with care.
+    pub(super) fn passes_fence(&mut self, window: &Window<'_>, at: u64) -> bool {
+        let starts_line = at == 0 || window.byte(at - 1) == Some(b'\n');
+        let awaited = self.context.comment || self.open_tags > 0 || !self.terminals.is_empty();
+        let heard = self.unsettled > 0 && self.context.fence.is_none();
+        if !starts_line || awaited || heard || at >= self.due {
+            return false;
+        }
+        let LineAt::Line(line) = window.line(at) else { return false };
+        let Some(read) = FenceLine::read(line) else { return false };
+        if self.context.fence.is_none() && signal_fence(self.rules, read).is_some() {
+            return false;
+        }
+        self.context.on_fence_line(line, read);
+        (self.line_start, self.lined) = (at, at);
+        self.at = at + read.length as u64;
+        true
+    }
+
     /// A fence whose info string makes its content a signal. Returns `None` for other fences.
     pub(crate) fn on_signal_fence(
         &mut self,
@@ -79,17 +100,9 @@ impl Engine<'_> {
         line: Line<'_>,
         read: FenceLine<'_>,
     ) -> Option<Flow> {
-        if read.info.is_empty() || read.marker != b'`' || read.length != 3 {
-            return None;
-        }
         let rules = self.rules;
-        let (index, dialect, syntax, json) = rules.families.fences.iter().find_map(|index| {
-            let dialect = &rules.dialects()[*index];
-            let Syntax::Fence(syntax) = &dialect.syntax else { return None };
-            let json = read.info.strip_prefix(syntax.info.as_bytes())?;
-            let own = json.first().is_none_or(|byte| is_blank(*byte) || *byte == b'{');
-            own.then_some((*index, dialect, syntax, json))
-        })?;
+        let (index, syntax, json) = signal_fence(rules, read)?;
+        let dialect = &rules.dialects()[index];
         let content = line.seen_end() - json.len() as u64;
         let start =
             line.start + line.text.iter().take_while(|byte| is_blank(**byte)).count() as u64;
@@ -139,6 +152,23 @@ impl Engine<'_> {
             self.modern.push(dialect);
         }
     }
+}
+
+/// Returns the dialect whose signals are the content of such a fence, and what stands behind its info
+/// string.
+fn signal_fence<'r, 'l>(
+    rules: &'r Rules,
+    read: FenceLine<'l>,
+) -> Option<(usize, &'r fence::Syntax, &'l [u8])> {
+    if read.info.is_empty() || read.marker != b'`' || read.length != 3 {
+        return None;
+    }
+    rules.families.fences.iter().find_map(|index| {
+        let Syntax::Fence(syntax) = &rules.dialects()[*index].syntax else { return None };
+        let json = read.info.strip_prefix(syntax.info.as_bytes())?;
+        let own = json.first().is_none_or(|byte| is_blank(*byte) || *byte == b'{');
+        own.then_some((*index, &**syntax, json))
+    })
 }
 
 enum FenceEnd {

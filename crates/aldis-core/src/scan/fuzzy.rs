@@ -77,7 +77,7 @@ fn look_at_line(
             end: removals.original_end(start + shown.len() as u64),
         };
         let column = span.start - removals.original_end(start) + 1;
-        let place = Place { span, line: engine.line_number_of(window, start), column };
+        let place = Place { span, line: engine.line_number(window, start), column };
         return engine.miss(index, reason, &name, None, place, raw);
     }
 }

@@ -49,24 +49,42 @@ impl Engine<'_> {
     }
 
     fn next_place(&mut self, window: &Window<'_>, limit: u64) -> Option<Found> {
-        let places = &self.rules.places;
-        while let Some(found) = self.ahead.next() {
-            if found.place >= self.at {
+        loop {
+            if let Some(found) = self.next_ahead(window, limit) {
                 return Some(found);
             }
-            // It was passed, but may have hidden another that was not.
-            let hidden = match found.end > self.at {
-                true => find(places, window, self.at, found.end.min(limit)),
-                false => None,
-            };
+            if self.ahead.searched >= limit {
+                return None;
+            }
+            self.search_ahead(window, limit);
+        }
+    }
+
+    /// Returns the next of the places that were found. Most are plain fence lines, which are passed
+    /// here and now.
+    fn next_ahead(&mut self, window: &Window<'_>, limit: u64) -> Option<Found> {
+        while let Some(found) = self.ahead.next() {
+            let mut hidden = None;
+            if found.place >= self.at {
+                if found.kinds != Kinds::FENCE || !self.passes_fence(window, found.place) {
+                    return Some(found);
+                }
+            } else if found.end > self.at {
+                // It was passed, but may have hidden another that was not.
+                hidden = find(&self.rules.places, window, self.at, found.end.min(limit));
+            }
             self.ahead.pass(hidden);
         }
+        None
+    }
+
+    fn search_ahead(&mut self, window: &Window<'_>, limit: u64) {
         let base = window.base();
         let from = self.ahead.searched.max(self.at - self.line_break(window));
         let (from, to) = ((from - base) as usize, (limit.max(from) - base) as usize);
         let at = self.at;
         let ahead = self.ahead.refill(limit);
-        places.sweep(window.bytes(), from, to, |hit| {
+        self.rules.places.sweep(window.bytes(), from, to, |hit| {
             let found = Found::new(hit, base);
             if found.place < at {
                 return (at - base) as usize;
@@ -75,7 +93,6 @@ impl Engine<'_> {
             let fence = found.kinds == Kinds::FENCE;
             if fence { (run_end(window, found.end) - base) as usize } else { hit.end }
         });
-        self.ahead.next()
     }
 }
 

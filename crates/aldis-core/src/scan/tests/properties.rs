@@ -195,6 +195,14 @@ const FOUND: &[&[u8]] = &[
 ];
 
 #[test]
+fn the_last_line_of_a_long_message_is_counted_right() {
+    let text = format!("{}\nsignal: qa_complete\n\n\n\n", "a".repeat(20_000));
+    let found = scan(Rules::builtin(), text.as_bytes(), &Origin::assistant());
+    let place = signals(&found)[0].place;
+    assert_eq!((place.line, place.column), (2, 1));
+}
+
+#[test]
 fn found_inputs_keep_the_promises() {
     let mut wrong = Vec::new();
     for text in FOUND {
