@@ -32,7 +32,7 @@ mod tags;
 mod terminals;
 pub(crate) mod text;
 mod trailers;
-mod vectors;
+pub(crate) mod vectors;
 mod verdict;
 pub(crate) mod window;
 

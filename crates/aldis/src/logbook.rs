@@ -1,7 +1,7 @@
 //! What an agent wrote, but for secrets of known shapes, in files that do not grow for ever.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, IoSlice, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -112,24 +112,31 @@ impl Logbook {
             self.flush();
             self.rotate();
         }
-        self.held.extend_from_slice(bytes);
-        let end = (self.written + self.held.len() as u64) / BLOCK * BLOCK;
-        self.put(usize::try_from(end.saturating_sub(self.written)).unwrap_or_default());
+        let there = self.written + (self.held.len() + bytes.len()) as u64;
+        let whole = (there / BLOCK * BLOCK).saturating_sub(self.written);
+        // What is held back never reaches the end of its block.
+        let whole = usize::try_from(whole).unwrap_or_default().saturating_sub(self.held.len());
+        let (now, later) = bytes.split_at(whole.min(bytes.len()));
+        if !now.is_empty() {
+            self.put(now);
+        }
+        self.held.extend_from_slice(later);
     }
 
     /// Writes what is held back. For whoever hears nothing more for a while.
     pub(crate) fn flush(&mut self) {
-        self.put(self.held.len());
+        self.put(&[]);
     }
 
-    /// Writes so much of what is held back.
-    fn put(&mut self, length: usize) {
-        let bytes = self.held.drain(..length);
-        if let Some(file) = self.file.as_mut().filter(|_| length > 0) {
+    /// Writes what is held back, and more.
+    fn put(&mut self, more: &[u8]) {
+        if let Some(file) = &mut self.file {
+            let mut slices = [IoSlice::new(&self.held), IoSlice::new(more)];
             // A full disk must not end the run; the store says it when it matters.
-            let _kept = file.write_all(bytes.as_slice());
-            self.written += length as u64;
+            let _kept = write_all(file, &mut slices);
+            self.written += (self.held.len() + more.len()) as u64;
         }
+        self.held.clear();
     }
 
     fn rotate(&mut self) {
@@ -155,6 +162,21 @@ impl Logbook {
             (self.file, self.written) = (Some(file), written);
         }
     }
+}
+
+/// Writes all of some pieces.
+fn write_all(file: &mut File, mut pieces: &mut [IoSlice<'_>]) -> io::Result<()> {
+    // Those that are empty need no call.
+    IoSlice::advance_slices(&mut pieces, 0);
+    while !pieces.is_empty() {
+        match file.write_vectored(pieces) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut pieces, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Logbook {

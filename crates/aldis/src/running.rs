@@ -393,7 +393,6 @@ impl<'p> Supervisor<'p> {
 
     /// Shows what the host said about itself, and returns what it means for the machine.
     fn note(&mut self, fact: Fact) -> Option<Event> {
-        let now = self.now();
         Some(match fact {
             Fact::Tool { name } => {
                 if self.live.shows_words() {
@@ -403,12 +402,12 @@ impl<'p> Supervisor<'p> {
             }
             Fact::Spent { tokens, micro_dollars } => Event::Spent(Usage { tokens, micro_dollars }),
             Fact::Retrying { what, .. } => {
-                self.live.host(now, &format!("the host tries again: {what}"));
+                self.live.host(self.clock.now(), &format!("the host tries again: {what}"));
                 Event::Retrying { what }
             }
             Fact::Limited { what, until } => Event::Limited { what, until },
             Fact::Failed { what } => {
-                self.live.problem(now, &what);
+                self.live.problem(self.clock.now(), &what);
                 Event::Refused { what }
             }
             Fact::Session(_) | Fact::Ended { .. } => return None,

@@ -6,22 +6,21 @@
 
 use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
-
 use super::{PRIVATE_KEY, is_invisible};
 use crate::scan::prefilter::{Kinds, Literal, Prefilter};
+use crate::scan::vectors::{BLOCK, plain_blocks};
 
 /// Walks over the places of a text that a secret may be near.
 pub(super) struct Suspects<'t> {
     text: &'t [u8],
     /// The next of each kind, if there is one.
-    next: [Option<usize>; 3],
+    next: [Option<usize>; 2],
 }
 
 /// Finds the first place of a kind, from a place on.
 type Search = fn(&[u8], usize) -> Option<usize>;
 
-const SEARCHES: [Search; 3] = [mark_from, frame_from, invisible_from];
+const SEARCHES: [Search; 2] = [mark_from, invisible_from];
 
 impl<'t> Suspects<'t> {
     pub(super) fn of(text: &'t [u8]) -> Self {
@@ -39,20 +38,25 @@ impl<'t> Suspects<'t> {
     }
 }
 
-fn mark_from(text: &[u8], mut from: usize) -> Option<usize> {
-    loop {
-        let at = MARKS.find(text, from, text.len())?.start;
-        if may_be_secret(text, at) {
-            return Some(at);
+fn mark_from(text: &[u8], from: usize) -> Option<usize> {
+    let mut found = None;
+    MARKS.sweep(text, from, text.len(), |hit| {
+        if may_be_secret(text, hit.start) {
+            found = Some(hit.start);
+            return text.len();
         }
-        from = at + 1;
-    }
+        hit.start + 1
+    });
+    found
 }
 
 /// Whether what stands at a mark may have a shape: most marks stand in ordinary words and addresses.
 /// What is broken up by invisible characters need not be recognised: those are suspects themselves.
 fn may_be_secret(text: &[u8], at: usize) -> bool {
     let rest = &text[at..];
+    if rest.starts_with(PRIVATE_KEY.as_bytes()) {
+        return true;
+    }
     if let Some(address) = rest.strip_prefix(ADDRESS.as_bytes()) {
         return may_be_address(address);
     }
@@ -87,30 +91,19 @@ fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-+/".contains(&byte)
 }
 
-fn frame_from(text: &[u8], from: usize) -> Option<usize> {
-    FRAME.find(text.get(from..)?).map(|at| from + at)
-}
-
 /// Returns where the next character is that nobody sees.
-pub(super) fn invisible_from(text: &[u8], from: usize) -> Option<usize> {
-    let (blocks, rest) = text.get(from..)?.as_chunks::<BLOCK>();
-    // Adding up without a way out lets the compiler look at many bytes at once, and most text is plain.
-    let odd = |block: &[u8; BLOCK]| {
-        block.iter().fold(0, |odd: u8, byte| odd | u8::from(!is_plain(*byte)))
-    };
-    let odd = blocks.iter().enumerate().filter(|(_, block)| odd(block) != 0);
-    let odd = odd.map(|(index, _)| from + index * BLOCK..from + (index + 1) * BLOCK);
-    let mut places = odd.chain(std::iter::once(text.len() - rest.len()..text.len())).flatten();
-    places.find(|at| may_be_unseen(text[*at]) && is_unseen_at(text, *at))
-}
-
-/// How much is looked at together.
-const BLOCK: usize = 128;
-
-/// Whether a byte is a visible character of its own, a blank or a line end.
-fn is_plain(byte: u8) -> bool {
-    // As a signed number one more than a visible character is more than a blank; nothing else is.
-    (byte.wrapping_add(1).cast_signed() > 0x20) | (byte == b'\n') | (byte == b'\t')
+pub(super) fn invisible_from(text: &[u8], mut from: usize) -> Option<usize> {
+    // Most text is plain, and that is seen of many bytes at once.
+    while from < text.len() {
+        let start = from + plain_blocks(text[from..].as_chunks().0) * BLOCK;
+        let end = text.len().min(start + BLOCK);
+        let unseen = |at: &usize| may_be_unseen(text[*at]) && is_unseen_at(text, *at);
+        if let Some(at) = (start..end).find(unseen) {
+            return Some(at);
+        }
+        from = end;
+    }
+    None
 }
 
 /// Whether an invisible character may start with a byte.
@@ -125,15 +118,13 @@ fn is_unseen_at(text: &[u8], at: usize) -> bool {
     letter.is_some_and(is_invisible)
 }
 
-/// What the shapes begin with, or hold. There are no more than are found fastest.
+/// What the shapes begin with, or hold.
 static MARKS: LazyLock<Prefilter> = LazyLock::new(|| {
-    let words = WORDS.iter().map(|(mark, ..)| (*mark).to_owned()).chain([ADDRESS.to_owned()]);
+    let words = WORDS.iter().map(|(mark, ..)| *mark).chain([ADDRESS, PRIVATE_KEY]);
     let names = NAMES.iter().flat_map(|(name, mark)| cases(&name[*mark..*mark + NAME_MARK]));
+    let words = words.map(str::to_owned);
     Prefilter::new(words.chain(names).map(|mark| Literal::new(&mark, Kinds::LINE)).collect())
 });
-
-/// What the frame of a private key says.
-static FRAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(PRIVATE_KEY));
 
 /// What secrets hold, how many letters follow at least, and whether they begin with it.
 const WORDS: [(&str, usize, bool); 19] = [

@@ -163,6 +163,28 @@ fn count_newlines(text: &[u8]) -> u64 {
     count as u64
 }
 
+/// How many bytes are looked at together where nothing but plain text is expected.
+pub(crate) const BLOCK: usize = 128;
+
+/// Counts the blocks before the first that holds anything but plain text: visible characters of
+/// ASCII, blanks, tabs and line ends.
+pub(crate) fn plain_blocks(blocks: &[[u8; BLOCK]]) -> usize {
+    avx2::plain_blocks(blocks).unwrap_or_else(|| count_plain_blocks(blocks))
+}
+
+/// Counts them without a way out of a block, which the compiler turns into vectors.
+#[inline(always)]
+fn count_plain_blocks(blocks: &[[u8; BLOCK]]) -> usize {
+    let is_plain = |block: &&[u8; BLOCK]| block.iter().fold(true, |all, byte| all & plain(*byte));
+    blocks.iter().take_while(is_plain).count()
+}
+
+#[inline(always)]
+fn plain(byte: u8) -> bool {
+    // As a signed number one more than a visible character is more than a blank; nothing else is.
+    (byte.wrapping_add(1).cast_signed() > 0x20) | (byte == b'\n') | (byte == b'\t')
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 
@@ -175,6 +197,10 @@ mod avx2 {
     }
 
     pub(super) fn newlines(_: &[u8]) -> Option<u64> {
+        None
+    }
+
+    pub(super) fn plain_blocks(_: &[[u8; super::BLOCK]]) -> Option<usize> {
         None
     }
 

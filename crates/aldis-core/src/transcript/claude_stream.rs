@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use self::ordinary::{Block, Ordinary};
 use super::blocks::{self, Calls, Spoken, host, is_call, is_text};
 use super::json::{Malformed, Str, lenient, member_strings, parse, strings};
-use super::out::{Host, Line, Out, Spot, join, message, move_to};
+use super::out::{Host, Line, Out, Spot, append, join, message, move_to};
 use crate::message::{Message, Origin, Role};
 
 /// Reader of one stream.
@@ -21,10 +21,62 @@ use crate::message::{Message, Origin, Role};
 pub(super) struct ClaudeStream {
     calls: Calls,
     /// The message being said, per agent: the main one has no name.
-    open: BTreeMap<Option<String>, Message>,
+    open: PerAgent<Message>,
     /// Deltas per agent.
-    partial: BTreeMap<Option<String>, Partial>,
+    partial: PerAgent<Partial>,
     spoke: bool,
+}
+
+/// Something of each agent. Mostly there is the main one alone, and it speaks often.
+#[derive(Debug)]
+struct PerAgent<T> {
+    main: Option<T>,
+    others: BTreeMap<String, T>,
+}
+
+impl<T> Default for PerAgent<T> {
+    fn default() -> Self {
+        Self { main: None, others: BTreeMap::new() }
+    }
+}
+
+impl<T> PerAgent<T> {
+    fn get_mut(&mut self, agent: &Option<String>) -> Option<&mut T> {
+        match agent {
+            None => self.main.as_mut(),
+            Some(agent) => self.others.get_mut(agent),
+        }
+    }
+
+    fn insert(&mut self, agent: Option<String>, new: T) {
+        match agent {
+            None => self.main = Some(new),
+            Some(agent) => drop(self.others.insert(agent, new)),
+        }
+    }
+
+    fn remove(&mut self, agent: &Option<String>) -> Option<T> {
+        match agent {
+            None => self.main.take(),
+            Some(agent) => self.others.remove(agent),
+        }
+    }
+
+    /// Returns it of this agent, made if it is not there.
+    fn get_or_default(&mut self, agent: Option<String>) -> &mut T
+    where
+        T: Default,
+    {
+        match agent {
+            None => self.main.get_or_insert_default(),
+            Some(agent) => self.others.entry(agent).or_default(),
+        }
+    }
+
+    fn agents(&self) -> impl Iterator<Item = Option<String>> {
+        let main = self.main.iter().map(|_| None);
+        main.chain(self.others.keys().cloned().map(Some))
+    }
 }
 
 /// Deltas of a message of which no complete line has come.
@@ -120,21 +172,24 @@ struct Piece<'a> {
 impl ClaudeStream {
     fn assistant(&mut self, line: Line<'_>, part: Part, spoken: Spoken, out: &mut Out<'_>) {
         let Part { agent, id, has_name, origin, stops } = part;
-        let partial = self.partial.entry(agent.clone()).or_default();
+        let partial = self.partial.get_or_default(agent.clone());
         partial.complete = true;
         partial.blocks.clear();
-        let same = self.open.get(&agent).is_some_and(|open| open.id == id && has_name);
-        if !same {
+        let same = |open: &&mut Message| open.id == id && has_name;
+        if self.open.get_mut(&agent).filter(same).is_none() {
             self.flush(&agent, out);
             let origin = place(agent.as_deref(), origin);
             let new = message(out.utter(), line.spot(), id.clone(), origin, String::new());
             self.open.insert(agent.clone(), new);
         }
-        let index = self.open.get(&agent).map_or(0, |open| open.index);
-        if let Some(open) = self.open.get_mut(&agent).filter(|_| !spoken.text.is_empty()) {
-            join(&mut open.text, &spoken.text);
-            move_to(open, line);
-            self.spoke |= open.origin.role == Role::Assistant && agent.is_none();
+        let mut index = 0;
+        if let Some(open) = self.open.get_mut(&agent) {
+            index = open.index;
+            if !spoken.text.is_empty() {
+                append(&mut open.text, spoken.text);
+                move_to(open, line);
+                self.spoke |= open.origin.role == Role::Assistant && agent.is_none();
+            }
         }
         for (origin, text) in spoken.asides {
             let origin = place(agent.as_deref(), origin);
@@ -156,7 +211,7 @@ impl ClaudeStream {
         let mut calls = Vec::new();
         for block in read.blocks() {
             if is_text(block.kind()) {
-                join(&mut spoken.text, block.text.read()?.as_deref().unwrap_or_default());
+                append(&mut spoken.text, block.text.read()?.unwrap_or_default().0.into_owned());
             } else if is_call(block.kind()) {
                 calls.push((block.id.read()?, block.name.read()?, block.about()?));
             }
@@ -189,7 +244,7 @@ impl ClaudeStream {
         self.end_turn(&event.agent(), out);
         // The result of a sub-agent's call is the end of what it says.
         let named = |agent: &&String| memchr::memmem::find(line.bytes, agent.as_bytes()).is_some();
-        let ended = self.open.keys().flatten().find(named).cloned();
+        let ended = self.open.others.keys().find(named).cloned();
         if ended.is_some() {
             self.end_turn(&ended, out);
         }
@@ -227,7 +282,7 @@ impl ClaudeStream {
             self.partial.insert(agent, Partial { id, ..Partial::default() });
             return;
         }
-        let partial = self.partial.entry(agent).or_default();
+        let partial = self.partial.get_or_default(agent);
         let piece: Piece<'_> = lenient(delta.delta.or(delta.content_block));
         let Some(text) = piece.text.filter(|text| !text.is_empty()) else { return };
         if partial.complete || !matches!(&*piece.kind, "text" | "text_delta") {
@@ -251,7 +306,7 @@ impl ClaudeStream {
     }
 
     fn end_turns(&mut self, out: &mut Out<'_>) {
-        let agents = self.open.keys().chain(self.partial.keys()).cloned();
+        let agents = self.open.agents().chain(self.partial.agents());
         for agent in agents.collect::<Vec<_>>() {
             self.end_turn(&agent, out);
         }

@@ -121,6 +121,15 @@ pub(super) fn move_to(message: &mut Message, line: Line<'_>) {
     message.at = line.at.or(message.at);
 }
 
+/// As [`join`], for a block that is not needed any more: the first one need not be copied.
+pub(super) fn append(text: &mut String, block: String) {
+    if text.is_empty() {
+        *text = block;
+    } else {
+        join(text, &block);
+    }
+}
+
 /// Appends a text block to those before it.
 pub(super) fn join(text: &mut String, block: &str) {
     if !text.is_empty() && !block.is_empty() {

@@ -87,7 +87,7 @@ impl<'a> Walk<'a> {
         self.take(b'"')?;
         let mut has_escapes = false;
         loop {
-            self.at += end_or_escape(self.rest())?;
+            self.at = end_or_escape(self.line.as_bytes(), self.at)?;
             if self.take(b'"').is_some() {
                 let written = &self.line[start..self.at];
                 return Some(Quoted { written, has_escapes });
@@ -177,23 +177,23 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns where the first quote or backslash is. Eight bytes are looked at together: most strings
-/// are too short for more to pay.
-fn end_or_escape(text: &[u8]) -> Option<usize> {
+/// Returns where the first quote or backslash is, from a place on. Eight bytes are looked at
+/// together: most strings are too short for more to pay.
+fn end_or_escape(text: &[u8], mut at: usize) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    // The lowest bit that is set belongs to the first byte that is zero.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
-    let (words, rest) = text.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
+    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
         let word = u64::from_le_bytes(*word);
-        let found =
-            zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\')));
+        let [quote, escape] = [b'"', b'\\'].map(|byte| word ^ (ONES * u64::from(byte)));
+        // Bytes that are zero now become the largest, and no other of ASCII does but behind those.
+        let largest = quote.wrapping_sub(ONES) | escape.wrapping_sub(ONES);
+        let found = largest & !word & (ONES << 7);
         if found != 0 {
-            return Some(index * 8 + (found.trailing_zeros() / 8) as usize);
+            return Some(at + (found.trailing_zeros() / 8) as usize);
         }
+        at += 8;
     }
-    let found = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'));
-    found.map(|at| text.len() - rest.len() + at)
+    let rest = text.get(at..)?;
+    rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).map(|found| at + found)
 }
 
 impl<'a> Quoted<'a> {

@@ -9,7 +9,7 @@ use std::arch::x86_64::{
     _mm256_srli_epi16, _mm256_testz_si256,
 };
 
-use super::{Halves, Vectors, WIDTH, count_newlines};
+use super::{BLOCK, Halves, Vectors, WIDTH, count_newlines, count_plain_blocks};
 
 /// How many places are looked at in one step.
 const STEP: usize = 64;
@@ -33,6 +33,18 @@ pub(super) fn newlines(text: &[u8]) -> Option<u64> {
 #[target_feature(enable = "avx2")]
 fn newlines_wide(text: &[u8]) -> u64 {
     count_newlines(text)
+}
+
+/// Counts the blocks before the first that holds anything but plain text, if the processor can.
+pub(super) fn plain_blocks(blocks: &[[u8; BLOCK]]) -> Option<usize> {
+    // SAFETY: the processor has the instructions.
+    is_supported().then(|| unsafe { plain_blocks_wide(blocks) })
+}
+
+/// The same code as elsewhere, compiled for wider vectors.
+#[target_feature(enable = "avx2")]
+fn plain_blocks_wide(blocks: &[[u8; BLOCK]]) -> usize {
+    count_plain_blocks(blocks)
 }
 
 /// Tells of the literals that start in `from..to`; returns where it stopped, for lack of text.

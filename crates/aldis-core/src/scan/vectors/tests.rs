@@ -75,3 +75,21 @@ fn newlines_are_counted_in_texts_of_any_length() {
     }
     assert_eq!(newlines(&[b'\n'; 40_000]), 40_000);
 }
+
+proptest! {
+    #[test]
+    fn plain_text_is_what_consists_of_plain_bytes(
+        text in "[a~ \n\t]{300,600}", odd in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+    ) {
+        let mut text = text.into_bytes();
+        if let Some((at, byte)) = odd {
+            let at = at.index(text.len());
+            text[at] = byte;
+        }
+        let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+        let blocks = text.as_chunks().0;
+        let expected = blocks.iter().take_while(|block| block.iter().all(is_plain)).count();
+        prop_assert_eq!(plain_blocks(blocks), expected);
+        prop_assert_eq!(count_plain_blocks(blocks), expected);
+    }
+}

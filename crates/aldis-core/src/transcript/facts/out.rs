@@ -1,6 +1,5 @@
 //! Where facts go, and what must be remembered so that each is told once.
 
-use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -183,39 +182,52 @@ impl Ledger {
 /// What was told of the last few names: whatever is told again is told soon.
 #[derive(Debug)]
 struct Recent<T> {
-    known: HashMap<String, T>,
-    order: VecDeque<String>,
+    /// A number for each name: most names are new, and that is seen by the numbers at once.
+    numbers: Vec<u32>,
+    names: Vec<(String, T)>,
+    /// Which gives way next.
+    oldest: usize,
 }
 
 impl<T> Default for Recent<T> {
     fn default() -> Self {
-        Self { known: HashMap::new(), order: VecDeque::new() }
+        Self { numbers: Vec::new(), names: Vec::new(), oldest: 0 }
     }
 }
 
 impl<T> Recent<T> {
     fn get_mut(&mut self, name: &str) -> Option<&mut T> {
-        self.known.get_mut(name)
+        if !self.numbers.contains(&number_of(name)) {
+            return None;
+        }
+        self.names.iter_mut().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
     /// Adds a name that is not known; the oldest gives way.
     fn insert(&mut self, name: &str, value: T) {
-        // Its strings are used again: this runs for every message and call.
-        let mut names = [String::new(), String::new()];
-        if self.order.len() >= RECENT_MAX
-            && let Some(oldest) = self.order.pop_front()
-        {
-            let key = self.known.remove_entry(&oldest).map(|(key, _)| key);
-            names = [oldest, key.unwrap_or_default()];
+        if self.names.len() < RECENT_MAX {
+            self.numbers.push(number_of(name));
+            self.names.push((name.to_owned(), value));
+            return;
         }
-        let [in_order, key] = names.map(|mut old| {
-            old.clear();
-            old.push_str(name);
-            old
-        });
-        self.order.push_back(in_order);
-        self.known.insert(key, value);
+        // Its string is used again: this runs for every message and call.
+        let (old, known) = &mut self.names[self.oldest];
+        name.clone_into(old);
+        *known = value;
+        self.numbers[self.oldest] = number_of(name);
+        self.oldest = (self.oldest + 1) % RECENT_MAX;
     }
+}
+
+/// Returns a number that other names hardly have. That one can be made to have it costs nothing: the
+/// names are compared, too, and there are few.
+fn number_of(name: &str) -> u32 {
+    let mix = |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let (words, rest) = name.as_bytes().as_chunks::<8>();
+    let sum = words.iter().fold(0, |sum, word| mix(sum, u64::from_le_bytes(*word)));
+    let sum = rest.iter().fold(sum, |sum, byte| mix(sum, u64::from(*byte)));
+    // The upper half is mixed best.
+    (sum >> 32) as u32
 }
 
 impl Cost {

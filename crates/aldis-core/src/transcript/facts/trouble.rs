@@ -35,7 +35,8 @@ pub(super) fn kind_of(status: Option<u64>, name: Option<&str>, text: &str) -> Ki
 /// Judges a whole line that may or may not be a host's report: only exact forms are taken.
 pub(super) fn line(text: &str) -> Option<Kind> {
     let text = text.trim();
-    if text.len() > FORM_MAX {
+    // Building the tables takes longer than all else at the end of an agent's output.
+    if text.len() > FORM_MAX || !IN_FORMS.iter().any(|word| text.contains(word)) {
         return None;
     }
     if LIMIT_LINE.is_match(text) {
@@ -46,6 +47,9 @@ pub(super) fn line(text: &str) -> Option<Kind> {
 
 /// A report is one sentence or two, not a page.
 const FORM_MAX: usize = 600;
+
+/// What at least one of is in each form.
+const IN_FORMS: [&str; 5] = ["limit", "extra usage", "API Error: ", "/login", "is too low"];
 
 /// Words about money and size: the service refuses, and waiting does not help.
 static NO_LIMIT: LazyLock<RegexSet> = LazyLock::new(|| {
