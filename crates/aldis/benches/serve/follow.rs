@@ -107,6 +107,9 @@ fn client(order: &Order, number: usize, began: Instant) -> Seen {
         let last = seen.ids.last().copied();
         if let Ok(mut stream) = Connection::follow(&order.address, &query, last) {
             seen.resumed += 1;
+            // In a quiet channel nothing comes that would end the waiting.
+            let left = Duration::from_secs_f64(order.seconds).saturating_sub(began.elapsed());
+            stream.wait_at_most(left).ok();
             // A connection that breaks is taken up again.
             read(&mut stream, &mut seen, &mut deadlines, &over).ok();
         }

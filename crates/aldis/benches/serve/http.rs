@@ -26,6 +26,12 @@ impl Connection {
         Ok(Self(BufReader::new(stream)))
     }
 
+    /// Gives up reading after this long.
+    pub(crate) fn wait_at_most(&self, patience: Duration) -> io::Result<()> {
+        // None at all would mean for ever.
+        self.0.get_ref().set_read_timeout(Some(patience.max(Duration::from_millis(1))))
+    }
+
     /// Posts JSON and returns the status and the body of the answer.
     pub(crate) fn post(
         &mut self,

@@ -18,6 +18,8 @@ mod load;
 mod parts;
 #[cfg(target_os = "linux")]
 mod server;
+#[cfg(target_os = "linux")]
+mod streams;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::io::Result<std::process::ExitCode> {

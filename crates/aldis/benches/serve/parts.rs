@@ -14,20 +14,18 @@ use serde::de::DeserializeOwned;
 use crate::follow::{self, Reads};
 use crate::load::{self, Report, Work, share};
 use crate::server::Server;
-use crate::{http::Address, kills};
+use crate::{http::Address, kills, streams};
 
-const CHANNELS: usize = 10_000;
+pub(crate) const CHANNELS: usize = 10_000;
 const CONNECTIONS: usize = 64;
 const SECONDS: f64 = 20.0;
 /// Channels whose turns all end by timeout, so many seconds after they were opened.
 const WAITING: usize = 100_000;
 const TIMEOUT: (u64, u64) = (60, 160);
 /// A turn that nothing ends here.
-const HOUR: (u64, u64) = (3_600, 3_600);
+pub(crate) const HOUR: (u64, u64) = (3_600, 3_600);
 /// All channels are open long before.
 const OPENING_MAX: f64 = 600.0;
-const FOLLOWERS: usize = 180;
-const IDLE: usize = 20;
 
 pub(crate) fn main() -> io::Result<ExitCode> {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -53,7 +51,7 @@ pub(crate) fn main() -> io::Result<ExitCode> {
         timeouts(&mut bars)?;
     }
     if wanted("streams") {
-        streams(&mut bars)?;
+        streams::measure(&mut bars)?;
     }
     if wanted("kills") {
         kills::measure(&mut bars)?;
@@ -121,36 +119,6 @@ fn timeouts(bars: &mut Bars) -> io::Result<()> {
     Ok(())
 }
 
-/// The same load with and without followers, in turn.
-fn streams(bars: &mut Bars) -> io::Result<()> {
-    let server = Server::start()?;
-    opened(&server, CHANNELS, HOUR)?;
-    let quarter = SECONDS / 4.0;
-    let mut rounds = Vec::new();
-    for round in 0..4 {
-        let followed = round % 2 == 1;
-        let (readers, idle) = if followed { (FOLLOWERS, IDLE) } else { (0, 0) };
-        let followers = follow(&server.address, readers, Reads::Own, idle, quarter + 1.0)?;
-        thread::sleep(Duration::from_millis(500));
-        let report = said(&server, &format!("s{round}"), quarter, 0.0)?;
-        let seen: follow::Report = told(followers)?;
-        rounds.push((followed, report, seen));
-    }
-    let mean = |wanted: bool, value: fn(&Report) -> f64| {
-        let of = rounds.iter().filter(|(followed, ..)| *followed == wanted);
-        of.map(|(_, report, _)| value(report)).sum::<f64>() / 2.0
-    };
-    let [alone, followed] = [false, true].map(|wanted| mean(wanted, Report::per_second));
-    let [p99_alone, p99] = [false, true].map(|wanted| mean(wanted, |report| report.p99));
-    bars.plain("messages a second without streams", format!("{alone:.0}, p99 {p99_alone:.1} ms"));
-    let value = format!("{followed:.0}, p99 {p99:.1} ms");
-    let met = followed >= 0.9 * alone;
-    bars.add("the same with 180 streams, and 20 that never read", value, "90 %", met);
-    let events: usize = rounds.iter().map(|(.., seen)| seen.events).sum();
-    bars.plain("events that the 180 saw", events.to_string());
-    Ok(())
-}
-
 /// Opens channels, as quickly as that goes.
 pub(crate) fn opened(server: &Server, channels: usize, timeout: (u64, u64)) -> io::Result<Report> {
     let order = load::Order {
@@ -172,7 +140,7 @@ pub(crate) fn opened(server: &Server, channels: usize, timeout: (u64, u64)) -> i
 }
 
 /// Lets agents speak, as often as that goes or at a rate.
-fn said(server: &Server, round: &str, seconds: f64, rate: f64) -> io::Result<Report> {
+pub(crate) fn said(server: &Server, round: &str, seconds: f64, rate: f64) -> io::Result<Report> {
     told(client("load-client", &saying(server, round, seconds, rate))?)
 }
 

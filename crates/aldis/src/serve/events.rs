@@ -5,28 +5,27 @@
 //! back says which event it had last and goes on behind it; one that is too slow is cut off and comes
 //! back. Nothing is queued for anybody.
 
+mod bus;
 mod recent;
+mod words;
 
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use aldis_core::time::Timestamp;
-use aldis_store::{Decision, DecisionFilter, RunId};
+use aldis_store::{DecisionFilter, RunId};
 use axum::body::{Body, Bytes};
 use hyper::body::Frame;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
-use serde_json::value::RawValue;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time;
 
-use self::recent::{Piece, Recent};
+pub(super) use self::bus::Bus;
+use self::bus::Seat;
+use self::recent::Piece;
 use super::app::App;
 use super::error::ApiError;
 use super::metrics::add;
@@ -39,87 +38,24 @@ const GATHER: Duration = Duration::from_millis(10);
 const PAGE: usize = 200;
 /// How many pieces wait for a client: with the one being sent, a quarter of a megabyte.
 const BACKLOG: usize = 3;
+/// After so long that none of them was taken a client counts as one that does not read.
+const STALLED_AFTER: Duration = Duration::from_millis(100);
 /// How long a client may leave them waiting.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A quiet stream says so often that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// What is new, and a bell for everybody who follows.
-#[derive(Debug)]
-pub(super) struct Bus {
-    recent: Mutex<Recent>,
-    /// For those who follow everything.
-    newest: watch::Sender<u64>,
-    /// For those who follow one run, so that nobody is woken for the others.
-    runs: Mutex<HashMap<RunId, watch::Sender<u64>>>,
-}
-
-impl Default for Bus {
-    fn default() -> Self {
-        let newest = watch::Sender::new(0);
-        Self { recent: Mutex::default(), newest, runs: Mutex::default() }
-    }
-}
-
-impl Bus {
-    fn recent(&self) -> MutexGuard<'_, Recent> {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, watch::Sender<u64>>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns whether anybody follows.
-    fn is_followed(&self) -> bool {
-        let mut runs = self.runs();
-        runs.retain(|_, bell| bell.receiver_count() > 0);
-        !runs.is_empty() || self.newest.receiver_count() > 0
-    }
-
-    /// Returns the bell for a run, or for everything.
-    fn subscribe(&self, run: Option<&RunId>) -> watch::Receiver<u64> {
-        let Some(run) = run else { return self.newest.subscribe() };
-        let mut runs = self.runs();
-        let bell = runs.entry(run.clone()).or_insert_with(|| watch::Sender::new(0));
-        bell.subscribe()
-    }
-
-    /// Rings for everybody: something may have been decided before anybody watched.
-    fn ring_all(&self, newest: u64) {
-        self.newest.send_replace(newest);
-        for bell in self.runs().values() {
-            bell.send_replace(newest);
-        }
-    }
-
-    /// Keeps what is new and rings for those who want it.
-    fn tell(&self, pieces: &[Arc<Piece>]) {
-        let mut recent = self.recent();
-        pieces.iter().for_each(|piece| recent.push(piece.clone()));
-        drop(recent);
-        let Some(last) = pieces.last() else { return };
-        self.newest.send_replace(last.last());
-        let runs = self.runs();
-        for (seq, run) in pieces.iter().flat_map(|piece| piece.told()) {
-            if let Some(bell) = runs.get(run) {
-                bell.send_replace(seq);
-            }
-        }
-    }
-}
-
-/// Watches for new decisions, while anybody follows.
+/// Watches for new decisions, while there is anybody to tell.
 pub(super) async fn publish(app: Arc<App>) {
-    let mut followed = false;
+    let mut watched = false;
     loop {
-        let was_followed = followed;
-        followed = app.bus.is_followed();
+        let was_watched = watched;
+        watched = app.bus.is_wanted();
         // A store that fails now is asked again soon.
-        if followed && !was_followed {
-            followed = begin(&app).await.is_ok();
+        if watched && !was_watched {
+            watched = skip_to_now(&app).await.is_ok();
         }
-        if followed {
+        if watched {
             read_new(&app).await.ok();
         }
         tokio::select! {
@@ -131,25 +67,24 @@ pub(super) async fn publish(app: Arc<App>) {
     }
 }
 
-/// Begins with what comes now: whoever wants more reads the store.
-async fn begin(app: &Arc<App>) -> Result<(), ApiError> {
-    let newest = newest(app).await?;
-    app.bus.recent().begin(newest);
-    app.bus.ring_all(newest);
+/// Goes on with what comes now: whoever wants more reads the store.
+async fn skip_to_now(app: &Arc<App>) -> Result<(), ApiError> {
+    app.bus.skip_to(newest(app).await?);
     Ok(())
 }
 
 /// Puts what is new into words.
 async fn read_new(app: &Arc<App>) -> Result<(), ApiError> {
     loop {
-        let after = app.bus.recent().newest();
+        let after = app.bus.begin();
+        let bus = app.clone();
         let page = app.keep(move |keeper| {
             let page = keeper.store().decisions_after(None, after, PAGE)?;
-            Ok((page.len(), recent::pieces(&page)))
+            let (read, newest) = (page.len(), page.last().map_or(after, |last| last.seq));
+            bus.bus.tell(recent::pieces(bus.bus.wanted(page)), newest);
+            Ok(read)
         });
-        let (read, pieces) = page.await?;
-        app.bus.tell(&pieces);
-        if read < PAGE {
+        if page.await? < PAGE {
             return Ok(());
         }
     }
@@ -170,7 +105,9 @@ pub(super) async fn open(
 ) -> Result<Body, ApiError> {
     let newest = newest(app).await?;
     let (pieces, feed) = mpsc::channel(BACKLOG);
-    let mut follower = Follower { app: app.clone(), run, last: after.unwrap_or(newest), pieces };
+    let seat = app.bus.follow(run.as_ref());
+    let last = after.unwrap_or(newest);
+    let mut follower = Follower { app: app.clone(), run, seat, last, pieces };
     let gap = match after {
         Some(after) => follower.gap(after, newest).await?,
         None => None,
@@ -190,6 +127,7 @@ pub(super) async fn open(
 struct Follower {
     app: Arc<App>,
     run: Option<RunId>,
+    seat: Seat,
     last: u64,
     pieces: mpsc::Sender<Bytes>,
 }
@@ -216,7 +154,6 @@ impl Follower {
     }
 
     async fn follow(&mut self, gap: Option<String>) -> Cut {
-        let mut bus = self.app.bus.subscribe(self.run.as_ref());
         let hello = format!("retry: 2000\n\n{}", gap.unwrap_or_default());
         let mut sent = self.send(hello).await;
         while sent.is_ok() {
@@ -228,7 +165,7 @@ impl Follower {
             tokio::select! {
                 () = app.stopped() => return Cut::Gone,
                 () = self.pieces.closed() => return Cut::Gone,
-                changed = bus.changed() => if changed.is_err() { return Cut::Gone },
+                changed = self.seat.bell.changed() => if changed.is_err() { return Cut::Gone },
                 () = time::sleep(HEARTBEAT) => sent = self.send(":\n\n".to_owned()).await,
             }
         }
@@ -238,26 +175,27 @@ impl Follower {
     /// Sends everything there is.
     async fn catch_up(&mut self) -> Result<(), Cut> {
         loop {
-            let known = self.app.bus.recent().after(self.last);
+            let (known, newest) = self.app.bus.after(self.run.as_ref(), self.last);
             if let Some(pieces) = known {
                 return self.tell(pieces).await;
             }
             // A store that fails now is asked again with the next decision.
-            let Ok((pieces, up_to)) = self.stored().await else { return Ok(()) };
+            let Ok((pieces, more)) = self.stored().await else { return Ok(()) };
             self.tell(pieces).await?;
-            self.last = self.last.max(up_to);
+            if !more {
+                self.last = self.last.max(newest);
+                return Ok(());
+            }
         }
     }
 
-    /// Reads a page of what is no longer in memory. Up to the number that is returned, there is
-    /// nothing else.
-    async fn stored(&self) -> Result<(Vec<Arc<Piece>>, u64), ApiError> {
-        let newest = self.app.bus.recent().newest();
+    /// Reads a page of what is not in memory, and whether there may be more.
+    async fn stored(&self) -> Result<(Vec<Arc<Piece>>, bool), ApiError> {
         let (run, after) = (self.run.clone(), self.last);
         let read = self.app.keep(move |keeper| {
             let page = keeper.store().decisions_after(run.as_ref(), after, PAGE)?;
-            let up_to = if page.len() < PAGE { newest } else { 0 };
-            Ok((recent::pieces(&page), up_to))
+            let more = page.len() == PAGE;
+            Ok((recent::pieces(page), more))
         });
         read.await
     }
@@ -265,64 +203,24 @@ impl Follower {
     /// Sends what the client has not got yet.
     async fn tell(&mut self, pieces: Vec<Arc<Piece>>) -> Result<(), Cut> {
         for piece in pieces {
-            let text = piece.after(self.run.as_ref(), self.last);
+            let text = piece.after(self.last);
             self.last = self.last.max(piece.last());
-            if !text.is_empty() {
-                self.send(text).await?;
-            }
+            self.send(text).await?;
         }
         Ok(())
     }
 
     async fn send(&self, text: impl Into<Bytes>) -> Result<(), Cut> {
-        match time::timeout(PATIENCE, self.pieces.send(text.into())).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(Cut::Gone),
-            Err(_) => Err(Cut::TooSlow),
-        }
-    }
-}
-
-/// One decision as a server-sent event. JSON escapes line ends, so the data are one line.
-fn message(decision: &Decision) -> String {
-    let envelope = serde_json::to_string(&Envelope::of(decision)).unwrap_or_default();
-    format!("id: {}\nevent: decision\ndata: {envelope}\n\n", decision.seq)
-}
-
-/// A decision in a CloudEvents envelope.
-#[derive(Debug, Serialize)]
-struct Envelope<'d> {
-    specversion: &'static str,
-    id: String,
-    source: &'static str,
-    subject: &'d str,
-    #[serde(rename = "type")]
-    kind: String,
-    time: Timestamp,
-    datacontenttype: &'static str,
-    /// As it is stored.
-    data: Option<&'d RawValue>,
-}
-
-impl<'d> Envelope<'d> {
-    fn of(decision: &'d Decision) -> Self {
-        #[derive(Default, Deserialize)]
-        struct Ruled<'d> {
-            #[serde(borrow)]
-            rule: Option<Cow<'d, str>>,
-        }
-        let ruled: Ruled<'_> = serde_json::from_str(&decision.body).unwrap_or_default();
-        let rule = ruled.rule.as_deref().unwrap_or("decision").replace('/', ".");
-        Self {
-            specversion: "1.0",
-            id: decision.seq.to_string(),
-            source: "/v1/runs",
-            subject: decision.run.as_str(),
-            kind: format!("dev.aldis.{rule}"),
-            time: decision.at,
-            datacontenttype: "application/json",
-            data: serde_json::from_str(&decision.body).ok(),
-        }
+        let room = match time::timeout(STALLED_AFTER, self.pieces.reserve()).await {
+            Ok(room) => room,
+            Err(_) => {
+                let _stalled = self.seat.stall();
+                let room = time::timeout(PATIENCE, self.pieces.reserve()).await;
+                room.map_err(|_| Cut::TooSlow)?
+            }
+        };
+        room.map_err(|_| Cut::Gone)?.send(text.into());
+        Ok(())
     }
 }
 

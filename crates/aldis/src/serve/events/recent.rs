@@ -6,12 +6,10 @@ use std::sync::Arc;
 use aldis_store::{Decision, RunId};
 use axum::body::Bytes;
 
-use super::message;
+use super::words;
 
 /// From this size on a piece is full.
 const PIECE: usize = 64 * 1024;
-/// How much is kept for those who are a little behind.
-const KEPT_MAX: usize = 8 << 20;
 
 /// Decisions that follow each other, in words.
 #[derive(Debug)]
@@ -27,36 +25,43 @@ impl Piece {
         self.told.last().map_or(0, |(seq, ..)| *seq)
     }
 
-    /// What it tells of: each number and its run.
-    pub(super) fn told(&self) -> impl Iterator<Item = (u64, &RunId)> {
-        self.told.iter().map(|(seq, run, _)| (*seq, run))
+    /// The runs of its decisions, in order.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &RunId> {
+        self.told.iter().map(|(_, run, _)| run)
     }
 
-    /// What it says after number `after`, of this run only if one is given.
-    pub(super) fn after(&self, run: Option<&RunId>, after: u64) -> Bytes {
+    /// What it says after number `after`.
+    pub(super) fn after(&self, after: u64) -> Bytes {
         let new = self.told.partition_point(|(seq, ..)| *seq <= after);
-        let began = |place: usize| {
-            let before = place.checked_sub(1).and_then(|before| self.told.get(before));
-            before.map_or(0, |(.., end)| *end)
-        };
-        let Some(run) = run else { return self.text.slice(began(new)..) };
-        let mut chosen = Vec::new();
-        for (place, (_, of, end)) in self.told.iter().enumerate().skip(new) {
+        self.text.slice(self.beginning(new)..)
+    }
+
+    /// What it says of this run: a copy, which keeps none of the rest in memory.
+    pub(super) fn only(&self, run: &RunId) -> Self {
+        let (mut text, mut told) = (Vec::new(), Vec::new());
+        for (place, (seq, of, end)) in self.told.iter().enumerate() {
             if of == run {
-                chosen.extend_from_slice(&self.text.slice(began(place)..*end));
+                text.extend_from_slice(&self.text.slice(self.beginning(place)..*end));
+                told.push((*seq, of.clone(), text.len()));
             }
         }
-        chosen.into()
+        Self { text: text.into(), told }
+    }
+
+    /// Where the words of a decision begin.
+    fn beginning(&self, place: usize) -> usize {
+        let before = place.checked_sub(1).and_then(|before| self.told.get(before));
+        before.map_or(0, |(.., end)| *end)
     }
 }
 
 /// Puts decisions into words, in pieces.
-pub(super) fn pieces(decisions: &[Decision]) -> Vec<Arc<Piece>> {
+pub(super) fn pieces(decisions: Vec<Decision>) -> Vec<Arc<Piece>> {
     let mut pieces = Vec::new();
-    let (mut text, mut told) = (String::new(), Vec::new());
+    let (mut text, mut told) = (Vec::new(), Vec::new());
     for decision in decisions {
-        text.push_str(&message(decision));
-        told.push((decision.seq, decision.run.clone(), text.len()));
+        words::append(&mut text, &decision);
+        told.push((decision.seq, decision.run, text.len()));
         if text.len() >= PIECE {
             pieces.push(piece(&mut text, &mut told));
         }
@@ -67,35 +72,30 @@ pub(super) fn pieces(decisions: &[Decision]) -> Vec<Arc<Piece>> {
     pieces
 }
 
-fn piece(text: &mut String, told: &mut Vec<(u64, RunId, usize)>) -> Arc<Piece> {
+fn piece(text: &mut Vec<u8>, told: &mut Vec<(u64, RunId, usize)>) -> Arc<Piece> {
     Arc::new(Piece { text: std::mem::take(text).into(), told: std::mem::take(told) })
 }
 
 /// The latest pieces, in order and without a gap.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Recent {
     pieces: VecDeque<Arc<Piece>>,
     size: usize,
     /// Everything after this number is in the pieces.
     since: u64,
-    newest: u64,
 }
 
 impl Recent {
     /// Begins behind this number.
-    pub(super) fn begin(&mut self, newest: u64) {
-        *self = Self { since: newest, newest, ..Self::default() };
+    pub(super) fn behind(newest: u64) -> Self {
+        Self { pieces: VecDeque::new(), size: 0, since: newest }
     }
 
-    pub(super) fn newest(&self) -> u64 {
-        self.newest
-    }
-
-    pub(super) fn push(&mut self, piece: Arc<Piece>) {
-        self.newest = piece.last();
+    /// Adds what comes next, and forgets the oldest beyond `kept_max` bytes.
+    pub(super) fn push(&mut self, piece: Arc<Piece>, kept_max: usize) {
         self.size += piece.text.len();
         self.pieces.push_back(piece);
-        while self.size > KEPT_MAX
+        while self.size > kept_max
             && let Some(oldest) = self.pieces.pop_front()
         {
             self.size -= oldest.text.len();
@@ -122,6 +122,8 @@ mod tests {
 
     use super::*;
 
+    const KEPT_MAX: usize = 1 << 20;
+
     fn decisions(numbers: impl Iterator<Item = u64>, body: usize) -> Vec<Decision> {
         let decision = |seq| Decision {
             seq,
@@ -133,26 +135,32 @@ mod tests {
         numbers.map(decision).collect()
     }
 
-    fn said(pieces: &[Arc<Piece>], run: Option<&RunId>, after: u64) -> String {
-        let texts = pieces.iter().map(|piece| piece.after(run, after).to_vec());
-        String::from_utf8(texts.flatten().collect()).unwrap()
+    fn wanted<'d>(decisions: impl Iterator<Item = &'d Decision>) -> Vec<u8> {
+        let mut text = Vec::new();
+        decisions.for_each(|decision| words::append(&mut text, decision));
+        text
+    }
+
+    fn said(pieces: &[Arc<Piece>], after: u64) -> Vec<u8> {
+        pieces.iter().flat_map(|piece| piece.after(after)).collect()
     }
 
     #[test]
     fn every_beginning_gets_what_follows_it() {
         let all = decisions((10..400).step_by(2), 700);
-        let mut recent = Recent::default();
-        recent.begin(8);
-        pieces(&all).into_iter().for_each(|piece| recent.push(piece));
-        assert!(recent.pieces.len() > 2, "one piece proves little");
-        assert_eq!(recent.newest(), 398);
-        assert!(recent.after(7).is_none(), "what was before is only in the store");
-        for run in [None, Some(RunId::new("odd").unwrap())] {
+        let odd = RunId::new("odd").unwrap();
+        for run in [None, Some(&odd)] {
+            let mut recent = Recent::behind(8);
+            for piece in pieces(all.clone()) {
+                let piece = run.map_or_else(|| piece.clone(), |run| Arc::new(piece.only(run)));
+                recent.push(piece, KEPT_MAX);
+            }
+            assert!(recent.pieces.len() > 2, "one piece proves little");
+            assert!(recent.after(7).is_none(), "what was before is only in the store");
             for after in 8..=400 {
-                let wanted = all.iter().filter(|decision| decision.seq > after);
-                let wanted = wanted.filter(|it| run.as_ref().is_none_or(|run| it.run == *run));
-                let wanted: String = wanted.map(message).collect();
-                let found = said(&recent.after(after).unwrap(), run.as_ref(), after);
+                let new = all.iter().filter(|decision| decision.seq > after);
+                let wanted = wanted(new.filter(|it| run.is_none_or(|run| it.run == *run)));
+                let found = said(&recent.after(after).unwrap(), after);
                 assert!(found == wanted, "{run:?} after {after}");
             }
         }
@@ -160,16 +168,15 @@ mod tests {
 
     #[test]
     fn the_oldest_is_forgotten_in_time() {
-        let mut recent = Recent::default();
-        for first in (0..100).map(|round| round * 10 + 1) {
+        let mut recent = Recent::behind(0);
+        for first in (0..20).map(|round| round * 10 + 1) {
             let page = decisions(first..first + 10, 20_000);
-            pieces(&page).into_iter().for_each(|piece| recent.push(piece));
+            pieces(page).into_iter().for_each(|piece| recent.push(piece, KEPT_MAX));
         }
         assert!(recent.size <= KEPT_MAX && recent.size > KEPT_MAX / 2, "{}", recent.size);
         assert!(recent.after(recent.since - 1).is_none());
         let kept = recent.after(recent.since).unwrap();
-        let wanted: String =
-            decisions(recent.since + 1..1_001, 20_000).iter().map(message).collect();
-        assert!(said(&kept, None, recent.since) == wanted);
+        let all = decisions(recent.since + 1..201, 20_000);
+        assert!(said(&kept, recent.since) == wanted(all.iter()));
     }
 }
