@@ -41,7 +41,9 @@ impl Engine<'_> {
                 index += 1;
                 continue;
             }
-            let (seen, checked) = first_visible(window.slice(terminal.checked, to), window.last);
+            let limit = (to - terminal.checked) as usize;
+            let text = window.from(terminal.checked);
+            let (seen, checked) = first_visible(text, limit, window.last);
             terminal.checked += checked as u64;
             if seen {
                 let terminal = self.terminals.remove(index);
@@ -76,10 +78,11 @@ impl Engine<'_> {
     }
 }
 
-/// Returns whether something can be seen, and how many bytes are known to show nothing.
-fn first_visible(text: &[u8], last: bool) -> (bool, usize) {
+/// Returns whether something can be seen that starts before `limit`, and how many bytes are known to
+/// show nothing. A character may reach beyond the limit.
+fn first_visible(text: &[u8], limit: usize, last: bool) -> (bool, usize) {
     let mut at = 0;
-    while at < text.len() {
+    while at < limit.min(text.len()) {
         if text[at].is_ascii_whitespace() || text[at] == 0x0B {
             at += 1;
             continue;

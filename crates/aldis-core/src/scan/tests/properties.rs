@@ -192,6 +192,8 @@ const FOUND: &[&[u8]] = &[
     b"\x1b[31mREADY FOR REVIEW: t1---\r\nSIGNAL: AUTO_COMPLETE\r\n---",
     // Invalid bytes take more room when they are decoded: a control far behind is not on the line.
     b"<promise>COMPLETE</promise>\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\n\x00",
+    // A character that is cut off shows, however much of the text has come.
+    b"TURN_COMPLETE\n\xe8\nTURN_COMPLETE\nx",
 ];
 
 #[test]
@@ -200,6 +202,17 @@ fn the_last_line_of_a_long_message_is_counted_right() {
     let found = scan(Rules::builtin(), text.as_bytes(), &Origin::assistant());
     let place = signals(&found)[0].place;
     assert_eq!((place.line, place.column), (2, 1));
+}
+
+#[test]
+fn what_shows_nothing_may_be_long() {
+    let text = format!("TURN_COMPLETE\n{}\n", "\u{200b}".repeat(20_000));
+    for chunk in [1_000, 16_384, usize::MAX] {
+        let found = findings(Rules::builtin(), text.as_bytes(), chunk);
+        assert_eq!(signals(&found).len(), 1, "in chunks of {chunk}: {found:#?}");
+    }
+    let whole = scan(Rules::builtin(), text.as_bytes(), &Origin::assistant());
+    assert_eq!(signals(&whole).len(), 1, "{whole:#?}");
 }
 
 #[test]
