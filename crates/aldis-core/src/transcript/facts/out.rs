@@ -295,3 +295,23 @@ const WHAT_MAX: usize = 300;
 
 /// A retry that is further away than a year is a mistake.
 const MILLIS_MAX: f64 = 366.0 * 24.0 * 3_600_000.0;
+
+#[cfg(test)]
+mod tests {
+    //! The last few names are known, and no others.
+
+    use super::*;
+
+    #[test]
+    fn the_oldest_name_gives_way() {
+        let mut recent = Recent::default();
+        for number in 0..RECENT_MAX + 2 {
+            recent.insert(&format!("call {number}"), number);
+        }
+        assert_eq!(recent.get_mut("call 0"), None);
+        assert_eq!(recent.get_mut("call 1"), None);
+        for number in 2..RECENT_MAX + 2 {
+            assert_eq!(recent.get_mut(&format!("call {number}")).copied(), Some(number));
+        }
+    }
+}
