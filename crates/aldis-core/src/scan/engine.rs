@@ -213,10 +213,6 @@ impl<'r> Engine<'r> {
         match flow {
             Flow::On(next) => {
                 self.advance(window, next.min(window.end()));
-                if self.at >= self.counted + STRIDE {
-                    self.find_line(window);
-                    self.count_lines(window, self.line_start);
-                }
                 true
             }
             Flow::Wait => false,
@@ -270,20 +266,15 @@ impl<'r> Engine<'r> {
     pub(crate) fn scan_plain(&mut self, text: &[u8]) -> bool {
         let window = Window::new(text, 0, true);
         let removals = Removals::default();
-        let mut checked = 0;
         if self.on_start(&window, &removals) == Flow::Wait {
             return true;
         }
         while self.step(&window, &removals) {
-            // Right after the search the text is still in the cache.
-            if self.at > checked + STRIDE {
-                if memchr::memchr(0x1B, window.slice(checked, self.at)).is_some() {
-                    return false;
-                }
-                checked = self.at;
+            if self.ahead.seen.escape {
+                return false;
             }
         }
-        if memchr::memchr(0x1B, window.from(checked)).is_some() {
+        if memchr::memchr(0x1B, window.from(self.ahead.searched)).is_some() {
             return false;
         }
         self.finish(&window, &removals);
@@ -352,12 +343,18 @@ impl<'r> Engine<'r> {
         self.lines - newlines(later)
     }
 
+    /// Counts on from the last place, or back from where the search is, which has counted them.
     fn count_lines(&mut self, window: &Window<'_>, to: u64) {
-        if to > self.counted {
-            let text = window.slice(self.counted, to);
-            self.lines += newlines(text);
-            self.counted = to;
+        if to <= self.counted {
+            return;
         }
+        let searched = self.ahead.searched;
+        if to <= searched && searched - to < to - self.counted {
+            self.lines = 1 + self.ahead.seen.newlines - newlines(window.slice(to, searched));
+        } else {
+            self.lines += newlines(window.slice(self.counted, to));
+        }
+        self.counted = to;
     }
 
     /// Looks at the current place as each of the things it may be. What is done is not done again
@@ -475,6 +472,7 @@ impl<'r> Engine<'r> {
         let keep = keep.max(window.base());
         self.context.inline.walk(window, keep);
         self.count_lines(window, keep);
+        self.ahead.see_to(window, keep);
         keep
     }
 }

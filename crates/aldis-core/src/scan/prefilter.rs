@@ -11,7 +11,7 @@ pub(super) mod buckets;
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 
-use super::vectors::{self, Vectors};
+use super::vectors::{self, Seen, Vectors};
 
 /// What a hit may be the start of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,7 +111,7 @@ struct Group {
 
 #[derive(Debug)]
 enum Engine {
-    Vectors(Vectors),
+    Vectors(Box<Vectors>),
     /// For literals and processors that those do not suit.
     Packed(Searcher),
     /// For processors without vectors.
@@ -184,16 +184,30 @@ impl Prefilter {
         text: &[u8],
         from: usize,
         to: usize,
-        mut found: impl FnMut(Hit) -> usize,
+        found: impl FnMut(Hit) -> usize,
     ) {
+        self.sweep_and_see::<false>(text, from, to, found);
+    }
+
+    /// Does the same, and says what else was seen in `from..to` if that is wanted.
+    pub(crate) fn sweep_and_see<const SEEN: bool>(
+        &self,
+        text: &[u8],
+        from: usize,
+        to: usize,
+        mut found: impl FnMut(Hit) -> usize,
+    ) -> Seen {
         if let [Group { searcher: Engine::Vectors(vectors), literals }] = self.groups.as_slice() {
-            return vectors
-                .sweep(text, from, to, |number, start| found(literals[number].hit(start)));
+            return vectors.sweep_and_see::<SEEN>(text, from, to, |number, start| {
+                found(literals[number].hit(start))
+            });
         }
+        let seen = if SEEN { Seen::of(&text[from..to]) } else { Seen::default() };
         let mut from = from;
         while let Some(hit) = self.find(text, from, to) {
             from = found(hit);
         }
+        seen
     }
 }
 
@@ -220,7 +234,7 @@ impl Group {
     fn of_vectors(literals: &[Literal]) -> Option<Self> {
         let literals = buckets::arranged(literals, vectors::BUCKETS);
         let vectors = Vectors::new(&literals)?;
-        Some(Self { searcher: Engine::Vectors(vectors), literals })
+        Some(Self { searcher: Engine::Vectors(Box::new(vectors)), literals })
     }
 
     /// Returns the first hit that starts in `from..to` and ends before `end`.

@@ -6,6 +6,7 @@
 use super::engine::Engine;
 use super::prefilter::{Hit, Kinds, Prefilter};
 use super::rules::retractions;
+use super::vectors::Seen;
 use super::window::Window;
 
 /// A place worth a look, in offsets from the start of the message.
@@ -78,21 +79,23 @@ impl Engine<'_> {
         None
     }
 
+    /// Searches on, from where the last search ended: every byte is seen once.
     fn search_ahead(&mut self, window: &Window<'_>, limit: u64) {
         let base = window.base();
-        let from = self.ahead.searched.max(self.at - self.line_break(window));
-        let (from, to) = ((from - base) as usize, (limit.max(from) - base) as usize);
+        let (from, to) = ((self.ahead.searched - base) as usize, (limit - base) as usize);
         let at = self.at;
+        let least = at - self.line_break(window);
         let ahead = self.ahead.refill(limit);
-        self.rules.places.sweep(window.bytes(), from, to, |hit| {
+        let seen = self.rules.places.sweep_and_see::<true>(window.bytes(), from, to, |hit| {
             let found = Found::new(hit, base);
             if found.place < at {
-                return (at - base) as usize;
+                return (if found.start < least { least } else { at } - base) as usize;
             }
             ahead.push(found);
             let fence = found.kinds == Kinds::FENCE;
             if fence { (run_end(window, found.end) - base) as usize } else { hit.end }
         });
+        self.ahead.seen += seen;
     }
 }
 
@@ -103,10 +106,20 @@ pub(super) struct Ahead {
     /// How many of them are done with.
     passed: usize,
     /// How far they were searched for.
-    searched: u64,
+    pub(super) searched: u64,
+    /// What was seen before that.
+    pub(super) seen: Seen,
 }
 
 impl Ahead {
+    /// Sees the text before `to` that was passed without a search.
+    pub(super) fn see_to(&mut self, window: &Window<'_>, to: u64) {
+        if to > self.searched {
+            self.seen += Seen::of(window.slice(self.searched, to));
+            self.searched = to;
+        }
+    }
+
     fn next(&self) -> Option<Found> {
         self.places.get(self.passed).copied()
     }

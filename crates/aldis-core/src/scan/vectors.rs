@@ -3,23 +3,33 @@
 //! On processors with AVX2 the search takes sixty-four bytes at a time. Every literal belongs to one
 //! of eight buckets. For each of its first three bytes two tables say which buckets have a byte with
 //! such a left half and such a right half there. Six lookups for thirty-two places at once leave few
-//! places, and only those are compared.
+//! places, and only those are compared. With AVX-512 three lookups of whole bytes do for sixty-four.
 //!
 //! Searchers of that kind exist. Two things make this one worth its own lines: it asks for memory
 //! well ahead, without which a third of the time goes into waiting, and it tells all places of a
 //! stretch in one go, so that a text full of them costs little more than one without.
+
+use std::ops::AddAssign;
 
 use super::prefilter::Literal;
 
 /// How many bytes of a literal are compared at first.
 const WIDTH: usize = 3;
 pub(crate) const BUCKETS: usize = 8;
+/// How many places are looked at in one step.
+const STEP: usize = 64;
+/// How many bytes that takes.
+const WINDOW: usize = STEP + WIDTH - 1;
 
 /// Literals, arranged for the search.
 #[derive(Clone, Debug)]
 pub(crate) struct Vectors {
+    /// The buckets that a byte of ASCII belongs to, for each of the first bytes of a literal.
+    tables: [[u8; 128]; WIDTH],
     halves: [Halves; WIDTH],
     buckets: [Vec<Needle>; BUCKETS],
+    /// Whether the processor has the widest vectors.
+    wide: bool,
 }
 
 /// The buckets that a byte may belong to, by its left and by its right half.
@@ -29,10 +39,13 @@ struct Halves {
     right: [u8; 16],
 }
 
-impl Halves {
-    fn buckets(&self, byte: u8) -> u8 {
-        self.left[usize::from(byte >> 4)] & self.right[usize::from(byte & 15)]
-    }
+/// Some places that are looked at together.
+struct Step {
+    start: usize,
+    /// Those that are worth a closer look, as bits.
+    places: u64,
+    /// Where the next step starts.
+    next: usize,
 }
 
 /// One literal.
@@ -67,6 +80,28 @@ fn head_of(text: &[u8]) -> u64 {
     }
 }
 
+/// What was seen of a text beside literals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// How many line ends.
+    pub(crate) newlines: u64,
+    /// Whether an escape character.
+    pub(crate) escape: bool,
+}
+
+impl Seen {
+    pub(crate) fn of(text: &[u8]) -> Self {
+        Self { newlines: newlines(text), escape: memchr::memchr(0x1B, text).is_some() }
+    }
+}
+
+impl AddAssign for Seen {
+    fn add_assign(&mut self, other: Self) {
+        self.newlines += other.newlines;
+        self.escape |= other.escape;
+    }
+}
+
 impl Vectors {
     /// Arranges literals, whose numbers tell their buckets. `None` if the processor cannot search so,
     /// or one is too short or does not start with ASCII.
@@ -77,13 +112,21 @@ impl Vectors {
         if !is_supported() || !literals.iter().all(suits) {
             return None;
         }
-        let mut vectors = Self { halves: Default::default(), buckets: Default::default() };
+        let mut vectors = Self {
+            tables: [[0; 128]; WIDTH],
+            halves: Default::default(),
+            buckets: Default::default(),
+            wide: avx512::is_supported(),
+        };
         for (number, literal) in literals.iter().enumerate() {
             let known = |needle: &Needle| needle.text == literal.text;
             if vectors.buckets.iter().flatten().any(known) {
                 continue;
             }
             let bucket = number % BUCKETS;
+            for (table, byte) in vectors.tables.iter_mut().zip(&literal.text) {
+                table[usize::from(*byte)] |= 1 << bucket;
+            }
             for (halves, byte) in vectors.halves.iter_mut().zip(&literal.text) {
                 halves.left[usize::from(byte >> 4)] |= 1 << bucket;
                 halves.right[usize::from(byte & 15)] |= 1 << bucket;
@@ -100,29 +143,79 @@ impl Vectors {
         text: &[u8],
         from: usize,
         to: usize,
-        mut found: impl FnMut(usize, usize) -> usize,
+        found: impl FnMut(usize, usize) -> usize,
     ) {
-        let at = avx2::sweep(self, text, from, to, &mut found);
-        let mut resume = at;
-        for start in at..to.min((text.len() + 1).saturating_sub(WIDTH)) {
-            if start >= resume
-                && let Some(number) = self.at(text, start)
-            {
-                resume = found(number, start);
+        self.sweep_and_see::<false>(text, from, to, found);
+    }
+
+    /// Does the same, and says what else was seen in `from..to` if that is wanted. Looking at bytes
+    /// that have to be read anyway costs little.
+    pub(crate) fn sweep_and_see<const SEEN: bool>(
+        &self,
+        text: &[u8],
+        from: usize,
+        to: usize,
+        mut found: impl FnMut(usize, usize) -> usize,
+    ) -> Seen {
+        let mut seen = Seen::default();
+        // What starts before `resume` is passed over.
+        let (mut at, mut resume) = (from, from);
+        while at < to && resume < to {
+            let step = self.next_step::<SEEN>(text, at, to, &mut seen);
+            at = step.next;
+            let mut places = step.places;
+            while places != 0 {
+                let start = step.start + places.trailing_zeros() as usize;
+                places &= places - 1;
+                if start >= resume
+                    && let Some(number) = self.at(text, start)
+                {
+                    resume = found(number, start);
+                }
             }
         }
+        if SEEN && at < to {
+            seen += Seen::of(&text[at..to]);
+        }
+        seen
+    }
+
+    /// Returns the next places that are worth a closer look, or the end.
+    fn next_step<const SEEN: bool>(
+        &self,
+        text: &[u8],
+        from: usize,
+        to: usize,
+        seen: &mut Seen,
+    ) -> Step {
+        let search = if self.wide { avx512::next_step::<SEEN> } else { avx2::next_step::<SEEN> };
+        let (start, places) = search(self, text, from, to, seen);
+        if places != 0 {
+            return Step { start, places, next: start + STEP };
+        }
+        if SEEN {
+            *seen += Seen::of(&text[start..to]);
+        }
+        // What is left is less than a step, or the end of the text.
+        let left = u64::MAX.checked_shr(64_u32.saturating_sub((to - start) as u32)).unwrap_or(0);
+        let places = match text.len().checked_sub(WINDOW) {
+            Some(last) if start < to => {
+                let earlier = start.min(last);
+                let (_, places) = search(self, text, earlier, earlier + STEP, &mut Seen::default());
+                places.checked_shr((start - earlier) as u32).unwrap_or(0)
+            }
+            _ => u64::MAX,
+        };
+        Step { start, places: places & left, next: to }
     }
 
     /// Returns the number of the literal that starts at `start`.
     fn at(&self, text: &[u8], start: usize) -> Option<usize> {
         let text = &text[start..];
-        let [first, second, third] = *text.first_chunk::<WIDTH>()?;
-        let [of_first, of_second, of_third] = &self.halves;
-        let mut buckets =
-            of_first.buckets(first) & of_second.buckets(second) & of_third.buckets(third);
-        if buckets == 0 {
-            return None;
-        }
+        let start = text.first_chunk::<WIDTH>()?;
+        let of = |(table, byte): (&[u8; 128], &u8)| table.get(usize::from(*byte)).copied();
+        let mut all = self.tables.iter().zip(start).map(of);
+        let mut buckets = all.try_fold(u8::MAX, |buckets, of| Some(buckets & of?))?;
         let head = head_of(text);
         let mut number = None;
         while buckets != 0 {
@@ -187,9 +280,16 @@ fn plain(byte: u8) -> bool {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 
 #[cfg(not(target_arch = "x86_64"))]
-mod avx2 {
+use none as avx2;
+#[cfg(not(target_arch = "x86_64"))]
+use none as avx512;
+
+#[cfg(not(target_arch = "x86_64"))]
+mod none {
     //! Other processors do without.
 
     pub(super) fn is_supported() -> bool {
@@ -204,14 +304,14 @@ mod avx2 {
         None
     }
 
-    pub(super) fn sweep(
+    pub(super) fn next_step<const SEEN: bool>(
         _: &super::Vectors,
         _: &[u8],
         from: usize,
         _: usize,
-        _: &mut impl FnMut(usize, usize) -> usize,
-    ) -> usize {
-        from
+        _: &mut super::Seen,
+    ) -> (usize, u64) {
+        (from, 0)
     }
 }
 

@@ -74,7 +74,7 @@ fn the_core_is_pure() {
 }
 
 #[test]
-fn unsafe_code_stays_in_its_one_file() {
+fn unsafe_code_stays_in_its_one_module() {
     let mut found = Vec::new();
     for (file, text) in rust_files() {
         // Written in two parts, or this file would be the first to fail.
@@ -84,7 +84,9 @@ fn unsafe_code_stays_in_its_one_file() {
             found.push(file);
         }
     }
-    assert_eq!(found, ["crates/aldis-core/src/scan/vectors/avx2.rs"]);
+    found.sort();
+    let module = ["avx2", "avx512"].map(|it| format!("crates/aldis-core/src/scan/vectors/{it}.rs"));
+    assert_eq!(found, module);
 }
 
 #[test]

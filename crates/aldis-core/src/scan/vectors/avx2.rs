@@ -1,5 +1,5 @@
-//! The instructions themselves. The only unsafe code of the project: the compiler cannot know that
-//! the processor has them, and asking for memory ahead takes an address.
+//! The instructions themselves. With `avx512` the only unsafe code of the project: the compiler
+//! cannot know that the processor has them, and asking for memory ahead takes an address.
 #![expect(unsafe_code, reason = "vector instructions, which safe code cannot choose at run time")]
 
 use std::arch::x86_64::{
@@ -9,18 +9,16 @@ use std::arch::x86_64::{
     _mm256_srli_epi16, _mm256_testz_si256,
 };
 
-use super::{BLOCK, Halves, Vectors, WIDTH, count_newlines, count_plain_blocks};
+use super::{
+    BLOCK, Halves, STEP, Seen, Vectors, WIDTH, WINDOW, count_newlines, count_plain_blocks,
+};
 
-/// How many places are looked at in one step.
-const STEP: usize = 64;
-/// How many bytes that takes.
-const WINDOW: usize = STEP + WIDTH - 1;
 /// How far ahead memory is asked for: into the next page, where the processor does not look by
 /// itself.
-const AHEAD: usize = 6 * 1024;
+pub(super) const AHEAD: usize = 6 * 1024;
 
 pub(super) fn is_supported() -> bool {
-    std::arch::is_x86_feature_detected!("avx2")
+    std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt")
 }
 
 /// Counts line ends, if the processor can.
@@ -47,71 +45,59 @@ fn plain_blocks_wide(blocks: &[[u8; BLOCK]]) -> usize {
     count_plain_blocks(blocks)
 }
 
-/// Tells of the literals that start in `from..to`; returns where it stopped, for lack of text.
-pub(super) fn sweep(
+/// Goes through the whole steps of `from..to`. Returns the first that holds a place worth a closer
+/// look, and its places as bits; or where it stopped.
+pub(super) fn next_step<const SEEN: bool>(
     vectors: &Vectors,
     text: &[u8],
     from: usize,
     to: usize,
-    found: &mut impl FnMut(usize, usize) -> usize,
-) -> usize {
+    seen: &mut Seen,
+) -> (usize, u64) {
     // SAFETY: `Vectors` are made only where the processor has the instructions.
-    unsafe { sweep_steps(vectors, text, from, to, found) }
+    unsafe { search::<SEEN>(vectors, text, from, to, seen) }
 }
 
-#[target_feature(enable = "avx2")]
-fn sweep_steps(
+/// By itself, so that the tables stay in registers.
+#[inline(never)]
+#[target_feature(enable = "avx2,popcnt")]
+fn search<const SEEN: bool>(
     vectors: &Vectors,
     text: &[u8],
     from: usize,
     to: usize,
-    found: &mut impl FnMut(usize, usize) -> usize,
-) -> usize {
-    let mut at = from;
-    while let Some((step, mut places)) = next_places(vectors, text, at, to) {
-        at = step + STEP;
-        while places != 0 {
-            let start = step + places.trailing_zeros() as usize;
-            places &= places - 1;
-            if start >= to {
-                return start;
-            }
-            if let Some(number) = vectors.at(text, start) {
-                let resume = found(number, start);
-                at = at.max(resume);
-                // What starts before is passed over.
-                let passed = u32::try_from(resume - step).unwrap_or(u32::MAX);
-                places &= u64::MAX.checked_shl(passed).unwrap_or(0);
-            }
+    seen: &mut Seen,
+) -> (usize, u64) {
+    let tables = vectors.halves.map(|halves| Tables::new(&halves));
+    let mut escapes = _mm256_setzero_si256();
+    let (mut start, mut places, mut newlines) = (from, 0, 0);
+    while start + STEP <= to
+        && let Some(window) = text.get(start..).and_then(<[u8]>::first_chunk)
+    {
+        ask_for(text, start + AHEAD);
+        if SEEN {
+            let halves = [vector(window, 0), vector(window, STEP / 2)];
+            newlines += halves.map(|half| count(half, b'\n')).iter().sum::<u32>();
+            let found = halves.map(|half| _mm256_cmpeq_epi8(half, _mm256_set1_epi8(0x1B)));
+            escapes = _mm256_or_si256(escapes, _mm256_or_si256(found[0], found[1]));
         }
+        places = self::places(&tables, window);
+        if places != 0 {
+            break;
+        }
+        start += STEP;
     }
-    // Only a text that is shorter than one step is left.
-    if text.len() < WINDOW { at } else { to }
+    if SEEN {
+        let escape = _mm256_testz_si256(escapes, escapes) == 0;
+        *seen += Seen { newlines: u64::from(newlines), escape };
+    }
+    (start, places)
 }
 
-/// Returns the next step that holds a place worth a closer look, and its places as bits. By itself,
-/// so that the tables stay in registers.
-#[inline(never)]
-#[target_feature(enable = "avx2")]
-fn next_places(vectors: &Vectors, text: &[u8], from: usize, to: usize) -> Option<(usize, u64)> {
-    let tables = vectors.halves.map(|halves| Tables::new(&halves));
-    let mut at = from;
-    while at < to
-        && let Some(window) = text.get(at..).and_then(<[u8]>::first_chunk)
-    {
-        ask_for(text, at + AHEAD);
-        let places = places(&tables, window);
-        if places != 0 {
-            return Some((at, places));
-        }
-        at += STEP;
-    }
-    // The last step ends with the text, and what it shares with the one before has been looked at.
-    let last = text.last_chunk().filter(|_| at < to)?;
-    let step = text.len() - WINDOW;
-    let done = u32::try_from(at - step).unwrap_or(u32::MAX);
-    let places = places(&tables, last) & u64::MAX.checked_shl(done).unwrap_or(0);
-    (places != 0).then_some((step, places))
+#[target_feature(enable = "avx2,popcnt")]
+fn count(bytes: __m256i, byte: u8) -> u32 {
+    let equal = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte.cast_signed()));
+    _mm256_movemask_epi8(equal).cast_unsigned().count_ones()
 }
 
 /// The tables of one byte of the literals, once for each half of a vector.
@@ -156,13 +142,21 @@ fn places(tables: &[Tables; WIDTH], window: &[u8; WINDOW]) -> u64 {
 #[target_feature(enable = "avx2")]
 fn buckets(tables: &[Tables; WIDTH], window: &[u8; WINDOW], from: usize) -> __m256i {
     let [first, second, third] = tables;
-    let at = |place: usize| match window[from + place..].first_chunk::<32>() {
+    let both = _mm256_and_si256(
+        first.buckets(vector(window, from)),
+        second.buckets(vector(window, from + 1)),
+    );
+    _mm256_and_si256(both, third.buckets(vector(window, from + 2)))
+}
+
+/// Returns half a step of a window.
+#[target_feature(enable = "avx2")]
+fn vector(window: &[u8; WINDOW], from: usize) -> __m256i {
+    match window[from..].first_chunk::<32>() {
         // SAFETY: the thirty-two bytes are there.
         Some(bytes) => unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) },
         None => _mm256_setzero_si256(),
-    };
-    let both = _mm256_and_si256(first.buckets(at(0)), second.buckets(at(1)));
-    _mm256_and_si256(both, third.buckets(at(2)))
+    }
 }
 
 #[target_feature(enable = "avx2")]
@@ -172,7 +166,7 @@ fn twice(table: &[u8; 16]) -> __m256i {
 }
 
 /// Asks for memory that will be read soon.
-fn ask_for(text: &[u8], at: usize) {
+pub(super) fn ask_for(text: &[u8], at: usize) {
     // SAFETY: nothing is read; an address that is not ours is ignored.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(text.as_ptr().wrapping_add(at).cast()) };
 }

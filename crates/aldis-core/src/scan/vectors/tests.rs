@@ -6,7 +6,7 @@ use super::super::prefilter::{Kinds, Prefilter, buckets};
 use super::*;
 
 /// Few letters, so that literals and parts of them are everywhere.
-const LETTERS: &str = "[abC\n`~<]{0,400}";
+const LETTERS: &str = "[abC\n`~< \u{1b}é]{0,400}";
 
 fn literals() -> impl Strategy<Value = Vec<Literal>> {
     let text = prop::collection::vec("[abC\n`~<]{3,12}", 1..20);
@@ -39,12 +39,20 @@ proptest! {
         let (from, to) = (left.min(right), left.max(right));
         let numbered = buckets::arranged(&given, BUCKETS);
         let Some(vectors) = Vectors::new(&numbered) else { return Ok(()) };
-        let mut all = Vec::new();
-        vectors.sweep(text, from, to, |number, start| {
-            all.push((number, start));
-            start + numbered[number].text.len()
-        });
-        prop_assert_eq!(all, slowly(&numbered, text, from, to));
+        let plain = &text[from..to];
+        let expected = Seen {
+            newlines: plain.iter().filter(|byte| **byte == b'\n').count() as u64,
+            escape: plain.contains(&0x1B),
+        };
+        for vectors in [Vectors { wide: false, ..vectors.clone() }, vectors] {
+            let mut all = Vec::new();
+            let seen = vectors.sweep_and_see::<true>(text, from, to, |number, start| {
+                all.push((number, start));
+                start + numbered[number].text.len()
+            });
+            prop_assert_eq!(all, slowly(&numbered, text, from, to));
+            prop_assert_eq!(seen, expected);
+        }
     }
 
     #[test]
