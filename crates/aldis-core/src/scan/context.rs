@@ -83,6 +83,9 @@ impl Context {
     }
 }
 
+/// Up to this length it takes less to walk than to prepare searches.
+const SHORT: usize = 48;
+
 /// Follows back-quotes within a paragraph.
 #[derive(Debug, Default)]
 pub(crate) struct Inline {
@@ -117,6 +120,10 @@ impl Inline {
             return;
         }
         let text = window.slice(self.at, to);
+        self.at = to;
+        if text.len() <= SHORT {
+            return text.iter().for_each(|byte| self.pass(*byte));
+        }
         let start = match last_paragraph(text, self.blank) {
             Some(start) => {
                 self.open = 0;
@@ -130,7 +137,27 @@ impl Inline {
         let line = memchr::memrchr(b'\n', text);
         let shown = line.map_or(text, |at| &text[at + 1..]);
         self.blank = (line.is_some() || self.blank) && is_blank_line(shown);
-        self.at = to;
+    }
+
+    /// Walks over one byte.
+    fn pass(&mut self, byte: u8) {
+        if byte == b'`' {
+            self.run += 1;
+            self.blank = false;
+            return;
+        }
+        if self.run > 0 {
+            self.end_run();
+        }
+        self.escaped = byte == b'\\';
+        match byte {
+            b'\n' => {
+                self.open = if self.blank { 0 } else { self.open };
+                self.blank = true;
+            }
+            b' ' | b'\t' | b'\r' => {}
+            _ => self.blank = false,
+        }
     }
 
     fn back_quotes(&mut self, text: &[u8]) {

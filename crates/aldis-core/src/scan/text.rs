@@ -8,12 +8,6 @@ pub(crate) fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// Finds a text in another. Where little has come since the last search there is nothing to find, and
-/// preparing to search would cost the most.
-pub(crate) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    if text.len() < part.len() { None } else { memchr::memmem::find(text, part) }
-}
-
 /// Removes what may stand unseen at the end of a line: blanks, the CR of a CRLF, and characters of
 /// no width.
 pub(crate) fn trim_line_end(mut line: &[u8]) -> &[u8] {

@@ -1,9 +1,9 @@
 //! Keywords that end the message.
 
 use super::ansi::Removals;
+use super::closers::rest_of_line;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow};
-use super::tags::rest_of_line;
 use super::terminals::Terminal;
 use super::verdict::Surroundings;
 use super::window::Window;

@@ -288,8 +288,7 @@ pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft>
     }
     let text = std::str::from_utf8(shown).ok()?;
     let range = (line.start, line.seen_end());
-    let mut fields = Fields::new();
-    fields.insert("legacy".to_owned(), true.into());
+    let fields = || Fields::from_iter([("legacy".to_owned(), true.into())]);
     for banner in &legacy.banners {
         let Some(rest) = text.strip_prefix(banner.text.as_str()) else { continue };
         let words = rest.strip_prefix(" - ").or_else(|| rest.strip_prefix(':')).map(str::trim);
@@ -298,6 +297,7 @@ pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft>
         }
         let payload = words.filter(|words| !words.is_empty()).map(str::to_owned);
         let name = banner.signal.as_str().into();
+        let mut fields = fields();
         if banner.signal == legacy.flag.signal {
             fields.insert(legacy.flag.member.clone(), true.into());
         }
@@ -306,6 +306,7 @@ pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft>
     let (key, value) = text.split_once(':')?;
     let value = value.trim();
     if key == legacy.flag.key && value == "true" {
+        let mut fields = fields();
         fields.insert(legacy.flag.member.clone(), true.into());
         let name = legacy.flag.signal.as_str().into();
         return Some(Draft { name, range, fields, ..Draft::default() });
@@ -316,6 +317,7 @@ pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft>
     if key != legacy.transition.key || !word(from) || !word(to) {
         return None;
     }
+    let mut fields = fields();
     fields.insert("from".to_owned(), from.to_uppercase().into());
     fields.insert(legacy.transition.member.clone(), to.to_uppercase().into());
     let name = legacy.transition.signal.as_str().into();

@@ -62,29 +62,38 @@ pub(crate) enum Head {
 
 /// The signals of a dialect by the first byte of their names: most words start with another.
 #[derive(Debug)]
-pub(crate) struct Begins(Box<[u64; 256]>);
+pub(crate) struct Begins {
+    sets: Box<[u64; 256]>,
+    /// The length of the shortest name.
+    shortest: usize,
+}
 
 impl Begins {
     /// The last bit stands for all that have no bit of their own.
     const LAST: usize = 63;
 
     pub(crate) fn new(dialect: &Dialect) -> Self {
-        let mut begins = Box::new([0; 256]);
+        let mut sets = Box::new([0; 256]);
         for (index, def) in dialect.signals.iter().enumerate() {
             for first in def.name.bytes().take(1) {
-                begins[usize::from(first)] |= 1 << index.min(Self::LAST);
+                sets[usize::from(first)] |= 1 << index.min(Self::LAST);
             }
         }
-        Self(begins)
+        let shortest = dialect.signals.iter().map(|def| def.name.len()).min();
+        Self { sets, shortest: shortest.unwrap_or(usize::MAX) }
     }
 
     fn has(&self, byte: u8) -> bool {
-        self.0[usize::from(byte)] != 0
+        self.sets[usize::from(byte)] != 0
     }
 
     /// Returns the signals whose names may start with `byte`, and maybe others.
-    fn of<'d>(&self, dialect: &'d Dialect, byte: u8) -> impl Iterator<Item = &'d SignalDef> {
-        let set = self.0[usize::from(byte)];
+    pub(crate) fn of<'d>(
+        &self,
+        dialect: &'d Dialect,
+        byte: u8,
+    ) -> impl Iterator<Item = &'d SignalDef> {
+        let set = self.sets[usize::from(byte)];
         let more = dialect.signals.iter().skip(Self::LAST).filter(move |_| set >> Self::LAST == 1);
         let mut own = set & !(1 << Self::LAST);
         let own = std::iter::from_fn(move || {
@@ -124,7 +133,7 @@ impl Syntax {
         begins: &Begins,
         text: &[u8],
     ) -> Option<(&'d SignalDef, usize)> {
-        let starts = (0..text.len()).filter(|at| {
+        let starts = (0..(text.len() + 1).saturating_sub(begins.shortest)).filter(|at| {
             begins.has(text[*at])
                 && text[*at].is_ascii_alphanumeric()
                 && (*at == 0
