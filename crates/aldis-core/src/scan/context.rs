@@ -83,9 +83,6 @@ impl Context {
     }
 }
 
-/// Up to this length it takes less to walk than to prepare searches.
-const SHORT: usize = 48;
-
 /// Follows back-quotes within a paragraph.
 #[derive(Debug, Default)]
 pub(crate) struct Inline {
@@ -121,8 +118,8 @@ impl Inline {
         }
         let text = window.slice(self.at, to);
         self.at = to;
-        if text.len() <= SHORT {
-            return text.iter().for_each(|byte| self.pass(*byte));
+        if self.passes(text) {
+            return;
         }
         let start = match last_paragraph(text, self.blank) {
             Some(start) => {
@@ -139,25 +136,20 @@ impl Inline {
         self.blank = (line.is_some() || self.blank) && is_blank_line(shown);
     }
 
-    /// Walks over one byte.
-    fn pass(&mut self, byte: u8) {
-        if byte == b'`' {
-            self.run += 1;
-            self.blank = false;
-            return;
+    /// Walks over a text that holds no back-quotes, where none is open: nothing matters but how it
+    /// ends. Most texts are such.
+    fn passes(&mut self, text: &[u8]) -> bool {
+        let Some(last) = text.last().filter(|_| memchr::memchr(b'`', text).is_none()) else {
+            return false;
+        };
+        self.end_run();
+        if self.open != 0 {
+            return false;
         }
-        if self.run > 0 {
-            self.end_run();
-        }
-        self.escaped = byte == b'\\';
-        match byte {
-            b'\n' => {
-                self.open = if self.blank { 0 } else { self.open };
-                self.blank = true;
-            }
-            b' ' | b'\t' | b'\r' => {}
-            _ => self.blank = false,
-        }
+        self.escaped = *last == b'\\';
+        let shown = text.iter().rfind(|byte| !is_blank(**byte) && **byte != b'\r');
+        self.blank = shown.map_or(self.blank, |byte| *byte == b'\n');
+        true
     }
 
     fn back_quotes(&mut self, text: &[u8]) {

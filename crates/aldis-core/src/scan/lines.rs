@@ -7,6 +7,7 @@ use super::claims::Candidate;
 use super::context::{is_quoting_line, is_quoting_prefix};
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow, Mask};
+use super::families::LineWords;
 use super::fuzzy::meant;
 use super::terminals::Terminal;
 use super::text::{is_blank, is_deceptive_text, is_placeholder};
@@ -34,6 +35,9 @@ impl Engine<'_> {
         removals: &Removals,
         whole: bool,
     ) -> Flow {
+        if !whole && self.is_rule(window) {
+            return Flow::On(self.at);
+        }
         let line = match self.current_line(window) {
             Ok(Some(line)) => line,
             Ok(None) => {
@@ -63,8 +67,9 @@ impl Engine<'_> {
         if blocks.is_empty() {
             if whole {
                 self.read_to = line.next;
-                for index in rules.families.lines.iter().copied() {
-                    self.read_line(window, removals, index, &rules.dialects()[index], line);
+                let long = |words: &&LineWords| line.seen.len() >= words.shortest;
+                for LineWords { dialect, .. } in rules.families.lines.iter().filter(long) {
+                    self.read_line(window, removals, *dialect, &rules.dialects()[*dialect], line);
                 }
             } else {
                 self.on_marker(window, line);
@@ -79,6 +84,20 @@ impl Engine<'_> {
         }
         self.read_to = self.read_to.max(next);
         Flow::On(next)
+    }
+
+    /// Returns whether the current line is a delimiter that no block follows. Most are: people draw
+    /// lines with them.
+    fn is_rule(&self, window: &Window<'_>) -> bool {
+        if self.mask == Mask::Prompt || self.at != self.line_start {
+            return false;
+        }
+        let text = window.from(self.at);
+        let mut rules = self.rules.families.rules.iter();
+        rules.any(|rule| {
+            matches!(text.strip_prefix(&*rule.line), Some([b'\n', next, ..])
+                if !rule.then.contains(&next.to_ascii_uppercase()))
+        })
     }
 
     fn on_block(&mut self, window: &Window<'_>, removals: &Removals, line: Line<'_>, found: Found) {
@@ -137,8 +156,8 @@ impl Engine<'_> {
             Syntax::Status(status) => {
                 let text = line.seen;
                 let opening = status.open.as_bytes();
-                let starts = text.get(..(text.len() + 1).saturating_sub(opening.len()));
-                let mut starts = memchr::memchr_iter(opening[0], starts.unwrap_or_default());
+                let starts = &text[..(text.len() + 1).saturating_sub(opening.len())];
+                let mut starts = memchr::memchr_iter(opening[0], starts);
                 if let Some(at) = starts.find(|at| text[*at..].starts_with(opening)) {
                     let name = dialect.signals.first().map(|def| def.name.clone());
                     let name = name.unwrap_or_default();
@@ -174,8 +193,8 @@ impl Engine<'_> {
         let range = (line.start, line.seen_end());
         match (block.value(text).filter(|_| at == 0), known) {
             (Some(value), Some(def)) if value.len() == name.len() => {
-                let warnings = vec![Warning::MissingDelimiters];
-                let draft = Draft { name: def.name.clone(), range, warnings, ..Draft::default() };
+                let mut draft = Draft::new(def.name.clone(), range);
+                draft.warnings.push(Warning::MissingDelimiters);
                 self.bare_terminal(window, removals, index, block, draft);
             }
             (Some(value), None) if !value.is_empty() => {

@@ -242,13 +242,13 @@ impl Engine<'_> {
         let index = words.dialect;
         let dialect = &self.rules.dialects()[index];
         let mut whole = (start, end + (length + tag.close.len()) as u64);
-        let name = String::from_utf8_lossy(&rest[..length]).into_owned();
         if Some(window.slice(start, whole.1)) == tag.end.as_deref().map(str::as_bytes) {
             return Flow::On(whole.1);
         }
         let mut result = tag.read(dialect, &rest[..length], whole);
-        let takes_words = dialect.signal(&name).is_some_and(|def| def.payload == Payload::Text);
-        if let (Ok(draft), true) = (&mut result, takes_words) {
+        let name = std::str::from_utf8(&rest[..length]).unwrap_or_default();
+        let def = dialect.signal(name).filter(|def| def.payload == Payload::Text);
+        if let (Ok(draft), Some(def)) = (&mut result, def) {
             match words_until(window, words, tag, whole) {
                 Words::Closed(said, after) => {
                     whole.1 = after;
@@ -256,7 +256,9 @@ impl Engine<'_> {
                     draft.payload = (!said.is_empty()).then_some(said);
                     draft.warnings.retain(|w| *w != crate::signal::Warning::MissingPayload);
                 }
-                Words::Unclosed(reason) => result = Err(Defect::new(reason, name, whole)),
+                Words::Unclosed(reason) => {
+                    result = Err(Defect::new(reason, def.name.clone(), whole));
+                }
                 Words::Wait => return Flow::Wait,
             }
         }

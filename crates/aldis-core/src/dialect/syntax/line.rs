@@ -50,6 +50,9 @@ fn colon() -> String {
     ":".to_owned()
 }
 
+/// The subject of a line, if there is one, and what is odd about it.
+type Subject<'a> = (Option<&'a [u8]>, Option<Warning>);
+
 /// What a line that starts with a name is.
 #[derive(Debug)]
 pub(crate) enum Head {
@@ -117,10 +120,14 @@ impl Syntax {
             .max_by_key(|def| def.name.len());
         let Some(def) = found else { return Head::Other };
         let range = (line.start, line.start + text.len() as u64);
-        let rest = &text[def.name.len()..];
-        let mut draft = Draft { name: def.name.clone(), range, ..Draft::default() };
-        match self.subject(def, rest, &mut draft) {
-            Ok(()) => Head::Signal(draft),
+        match self.subject(def, &text[def.name.len()..]) {
+            Ok((subject, warning)) => {
+                let mut draft = Draft::new(def.name.clone(), range);
+                draft.subject =
+                    subject.map(|subject| String::from_utf8_lossy(subject).into_owned());
+                draft.warnings.extend(warning);
+                Head::Signal(draft)
+            }
             Err(reason) => Head::Defect(Defect::new(reason, def.name.clone(), range)),
         }
     }
@@ -159,10 +166,11 @@ impl Syntax {
         }
     }
 
-    fn subject(&self, def: &SignalDef, rest: &[u8], draft: &mut Draft) -> Result<(), Reason> {
+    /// Reads what stands behind the name: the subject, and what is odd about it.
+    fn subject<'a>(&self, def: &SignalDef, rest: &'a [u8]) -> Result<Subject<'a>, Reason> {
         if def.subject == Presence::None {
             return if rest.is_empty() {
-                Ok(())
+                Ok((None, None))
             } else if is_deceptive_text(rest) {
                 Err(Reason::Hidden)
             } else {
@@ -170,11 +178,10 @@ impl Syntax {
             };
         }
         let Some(value) = rest.strip_prefix(self.separator.as_bytes()) else {
-            return self.without_separator(def, rest);
+            return self.without_separator(def, rest).map(|()| (None, None));
         };
-        if value.first().is_some_and(|byte| !is_blank(*byte)) {
-            draft.warnings.push(Warning::MissingSpace);
-        }
+        let spaced = value.first().is_none_or(|byte| is_blank(*byte));
+        let warning = (!spaced).then_some(Warning::MissingSpace);
         let mut subject = trim_closing(trim_blanks(value));
         if def.subject_form == SubjectForm::Path {
             // `./a` and `a` are one file, and must be one subject.
@@ -182,14 +189,13 @@ impl Syntax {
         }
         if subject.is_empty() {
             return if def.subject == Presence::Optional {
-                Ok(())
+                Ok((None, warning))
             } else {
                 Err(Reason::MissingSubject)
             };
         }
         check_subject(def.subject_form, subject)?;
-        draft.subject = Some(String::from_utf8_lossy(subject).into_owned());
-        Ok(())
+        Ok((Some(subject), warning))
     }
 
     fn without_separator(&self, def: &SignalDef, rest: &[u8]) -> Result<(), Reason> {
