@@ -15,9 +15,11 @@
 
 mod ansi;
 mod claims;
+mod closers;
 pub(crate) mod context;
 pub(crate) mod draft;
 mod engine;
+mod families;
 mod fences;
 pub(crate) mod fuzzy;
 pub(crate) mod hints;

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use super::text::sgr_conceals;
+use crate::signal::Span;
 
 /// A colour sequence longer than this is not one.
 const SEQUENCE_MAX: usize = 64;
@@ -46,20 +47,21 @@ impl Stripper {
             let Some(rest) = self.resume(chunk, pass) else { return };
             chunk = rest;
         }
-        while let Some(escape) = memchr::memchr(0x1B, chunk) {
-            self.pass(&chunk[..escape], pass);
-            chunk = &chunk[escape..];
-            match sequence(chunk) {
+        let mut from = 0;
+        while let Some(escape) = memchr::memchr(0x1B, &chunk[from..]) {
+            let at = from + escape;
+            match sequence(&chunk[at..]) {
                 Sequence::Colour(length) => {
-                    self.remove(&chunk[..length]);
-                    chunk = &chunk[length..];
+                    self.pass(&chunk[..at], pass);
+                    self.remove(&chunk[at..at + length]);
+                    chunk = &chunk[at + length..];
+                    from = 0;
                 }
-                Sequence::Other => {
-                    self.pass(&chunk[..1], pass);
-                    chunk = &chunk[1..];
-                }
+                // It goes on together with the text around it.
+                Sequence::Other => from = at + 1,
                 Sequence::Partial => {
-                    self.partial.extend_from_slice(chunk);
+                    self.pass(&chunk[..at], pass);
+                    self.partial.extend_from_slice(&chunk[at..]);
                     return;
                 }
             }
@@ -99,10 +101,11 @@ impl Stripper {
                 Sequence::Other => {
                     let mut partial = std::mem::take(&mut self.partial);
                     // The byte that broke it off may begin another.
-                    if *byte == 0x1B && partial.pop().is_some() {
-                        self.partial.push(0x1B);
-                    }
+                    let again = *byte == 0x1B && partial.pop().is_some();
                     self.pass(&partial, pass);
+                    if again {
+                        return Some(&chunk[index..]);
+                    }
                 }
             }
         }
@@ -163,6 +166,11 @@ impl Removals {
         position + self.taken_out(|removal| removal.at < position)
     }
 
+    /// Returns where a range was in the message as received.
+    pub(crate) fn span(&self, start: u64, end: u64) -> Span {
+        Span { start: self.original(start), end: self.original_end(end) }
+    }
+
     /// Returns `text`, which starts at `start`, as it was received, lossily decoded.
     pub(crate) fn restore(&self, start: u64, text: &[u8]) -> String {
         let end = start + text.len() as u64;
@@ -188,6 +196,10 @@ impl Removals {
     }
 
     fn taken_out(&self, counts: impl Fn(&Removal) -> bool) -> u64 {
+        // Mostly nothing is.
+        if self.list.is_empty() {
+            return self.forgotten;
+        }
         let index = self.list.partition_point(counts);
         match index.checked_sub(1).and_then(|index| self.list.get(index)) {
             Some(removal) => removal.before + removal.bytes.len() as u64,

@@ -106,7 +106,7 @@ impl Engine<'_> {
         start: u64,
         end: u64,
     ) -> Place {
-        let span = Span { start: removals.original(start), end: removals.original_end(end) };
+        let span = removals.span(start, end);
         let line_start = removals.original_end(self.line_start.min(start));
         let column = span.start - line_start + 1;
         Place { span, line: self.line_number(window, self.line_start), column }
@@ -270,10 +270,10 @@ impl Engine<'_> {
         };
         let reason = self.reason_here(reason);
         let (start, end) = defect.range;
-        let place = self.place(window, removals, start, end);
         if self.misses.counts(dialect, reason) {
-            return self.note(place.span);
+            return self.note(removals.span(start, end));
         }
+        let place = self.place(window, removals, start, end);
         let raw = removals.restore(start, window.slice(start, end));
         self.miss(dialect, reason, &defect.name, defect.about, place, raw);
     }

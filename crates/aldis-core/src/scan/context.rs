@@ -117,6 +117,10 @@ impl Inline {
             return;
         }
         let text = window.slice(self.at, to);
+        self.at = to;
+        if self.passes(text) {
+            return;
+        }
         let start = match last_paragraph(text, self.blank) {
             Some(start) => {
                 self.open = 0;
@@ -130,7 +134,22 @@ impl Inline {
         let line = memchr::memrchr(b'\n', text);
         let shown = line.map_or(text, |at| &text[at + 1..]);
         self.blank = (line.is_some() || self.blank) && is_blank_line(shown);
-        self.at = to;
+    }
+
+    /// Walks over a text that holds no back-quotes, where none is open: nothing matters but how it
+    /// ends. Most texts are such.
+    fn passes(&mut self, text: &[u8]) -> bool {
+        let Some(last) = text.last().filter(|_| memchr::memchr(b'`', text).is_none()) else {
+            return false;
+        };
+        self.end_run();
+        if self.open != 0 {
+            return false;
+        }
+        self.escaped = *last == b'\\';
+        let shown = text.iter().rfind(|byte| !is_blank(**byte) && **byte != b'\r');
+        self.blank = shown.map_or(self.blank, |byte| *byte == b'\n');
+        true
     }
 
     fn back_quotes(&mut self, text: &[u8]) {

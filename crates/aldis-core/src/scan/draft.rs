@@ -43,6 +43,20 @@ impl Defect {
 }
 
 impl Draft {
+    /// A signal that says nothing beside its name.
+    pub(crate) fn new(name: Arc<str>, range: Range) -> Self {
+        Self {
+            name,
+            range,
+            subject: None,
+            payload: None,
+            progress: None,
+            fields: Fields::new(),
+            warnings: Vec::new(),
+            token: None,
+        }
+    }
+
     /// Returns what the signal says, given what it was said with.
     pub(crate) fn meaning(&self, dialect: &Dialect) -> (Meaning, Option<Arc<str>>) {
         let Some(def) = dialect.signal(&self.name) else { return (Meaning::Info, None) };

@@ -5,17 +5,21 @@
 //! waits. That is why the result is the same for every way of cutting the message into chunks.
 
 use std::collections::VecDeque;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use super::ansi::Removals;
 use super::claims::{Body, Pending};
+use super::closers::Closer;
 use super::context::{Context, FenceLine, is_list_mark};
 use super::misses::Misses;
 use super::prefilter::Kinds;
 use super::rules::Rules;
 use super::search::{Ahead, run_end};
-use super::tags::{Closer, TagState};
+use super::tags::TagState;
 use super::terminals::Terminal;
-use super::text::{SIGNAL_MAX, find};
+use super::text::SIGNAL_MAX;
 use super::vectors::newlines;
 use super::verdict::{LEAD_IN_MAX, Silence};
 use super::window::{Line, LineAt, Window};
@@ -24,11 +28,14 @@ use crate::message::Origin;
 use crate::signal::{Finding, Signal, Span};
 
 /// How much is searched at a time: it is still in the first-level cache when its lines are counted.
-const STRIDE: u64 = 16 * 1024;
+pub(super) const STRIDE: u64 = 16 * 1024;
 /// No delimiter that is looked for is longer.
 const OVERLAP: u64 = 64;
 /// What is kept before the current line for lead-ins.
 const LOOK_BACK: u64 = 2 * LEAD_IN_MAX + 512;
+
+/// What ends a comment.
+static COMMENT_END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("-->"));
 
 /// Whether the engine could decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,7 +256,7 @@ impl<'r> Engine<'r> {
         let from = self.comment_searched.max(self.at);
         let text = window.from(from);
         self.comment_found = false;
-        match find(text, b"-->") {
+        match COMMENT_END.find(text) {
             Some(at) => {
                 self.comment_found = true;
                 self.comment_searched = from + at as u64;
@@ -385,7 +392,7 @@ impl<'r> Engine<'r> {
         let at = self.at;
         match kind {
             Kinds::COMMENT => {
-                let shown = self.context.fence.is_none();
+                let shown = self.context.fence.is_none() && !self.context.comment;
                 if shown && !self.context.inline.is_code_at(window, at) {
                     self.context.comment = true;
                 }

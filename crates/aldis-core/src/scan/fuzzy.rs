@@ -39,7 +39,7 @@ pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removal
             continue;
         }
         let end = from + shown.len() as u64;
-        let span = Span { start: removals.original(from), end: removals.original_end(end) };
+        let span = removals.span(from, end);
         let reported = |other: &Span| span.start < other.end && other.start < span.end;
         if !engine.reported.iter().any(reported) {
             look_at_line(engine, &dialects, window, removals, (from, shown));
@@ -72,10 +72,7 @@ fn look_at_line(
     for &index in dialects {
         let Some((name, reason)) = misspelled(&rules.dialects()[index], text) else { continue };
         let raw = removals.restore(start, shown);
-        let span = Span {
-            start: removals.original(start),
-            end: removals.original_end(start + shown.len() as u64),
-        };
+        let span = removals.span(start, start + shown.len() as u64);
         let column = span.start - removals.original_end(start) + 1;
         let place = Place { span, line: engine.line_number(window, start), column };
         return engine.miss(index, reason, &name, None, place, raw);

@@ -7,12 +7,14 @@ use super::claims::Candidate;
 use super::context::{is_quoting_line, is_quoting_prefix};
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow, Mask};
+use super::families::LineWords;
 use super::fuzzy::meant;
 use super::terminals::Terminal;
 use super::text::{is_blank, is_deceptive_text, is_placeholder};
 use super::verdict::{LEAD_IN_MAX, Surroundings};
 use super::window::{Line, Window};
-use crate::dialect::syntax::{block, fence, line, status};
+use crate::dialect::syntax::line::Delegation;
+use crate::dialect::syntax::{block, line, status};
 use crate::dialect::{Dialect, Syntax};
 use crate::signal::{Meaning, Reason, Warning};
 
@@ -33,6 +35,9 @@ impl Engine<'_> {
         removals: &Removals,
         whole: bool,
     ) -> Flow {
+        if !whole && self.is_rule(window) {
+            return Flow::On(self.at);
+        }
         let line = match self.current_line(window) {
             Ok(Some(line)) => line,
             Ok(None) => {
@@ -49,22 +54,25 @@ impl Engine<'_> {
         // What may need more text comes first: nothing has been changed when it waits.
         let rules = self.rules;
         let mut blocks = Vec::new();
-        for index in rules.families.lines.iter().copied() {
-            match self.read_blocks(window, index, &rules.dialects()[index], line) {
+        for (opener, index) in &rules.families.openers {
+            if **opener != *line.seen {
+                continue;
+            }
+            match read_block(window, *index, &rules.dialects()[*index], line) {
                 Ok(Some(found)) => blocks.push(found),
                 Ok(None) => {}
                 Err(wait) => return wait,
             }
         }
         if blocks.is_empty() {
-            for index in rules.families.lines.iter().copied() {
-                let dialect = &rules.dialects()[index];
-                if whole {
-                    self.read_to = line.next;
-                    self.read_line(window, removals, index, dialect, line);
-                } else {
-                    self.on_marker(window, dialect, line);
+            if whole {
+                self.read_to = line.next;
+                let long = |words: &&LineWords| line.seen.len() >= words.shortest;
+                for LineWords { dialect, .. } in rules.families.lines.iter().filter(long) {
+                    self.read_line(window, removals, *dialect, &rules.dialects()[*dialect], line);
                 }
+            } else {
+                self.on_marker(window, line);
             }
             return Flow::On(self.at);
         }
@@ -78,41 +86,18 @@ impl Engine<'_> {
         Flow::On(next)
     }
 
-    fn read_blocks(
-        &self,
-        window: &Window<'_>,
-        index: usize,
-        dialect: &Dialect,
-        line: Line<'_>,
-    ) -> Result<Option<Found>, Flow> {
-        let found = |result, next| Some(Found { dialect: index, result, next, legacy: false });
-        match &dialect.syntax {
-            Syntax::Block(block) if block.is_delimiter(line) => {
-                match block.read(dialect, window, line) {
-                    block::Block::Found { result, next } => Ok(found(result, next)),
-                    block::Block::Other => Ok(None),
-                    block::Block::Wait => Err(Flow::Wait),
-                }
-            }
-            Syntax::Status(status) if status.opens(line) => {
-                match status.read(dialect, window, line) {
-                    status::Status::Found { result, next } => Ok(found(result, next)),
-                    status::Status::Wait => Err(Flow::Wait),
-                }
-            }
-            Syntax::Fence(fence) => {
-                let heads = |legacy: &&fence::Legacy| line.seen == legacy.status.heading.as_bytes();
-                let Some(legacy) = fence.legacy.as_ref().filter(heads) else { return Ok(None) };
-                match legacy.status.read(window, line) {
-                    Some(status::Status::Found { result, next }) => {
-                        Ok(Some(Found { dialect: index, result, next, legacy: true }))
-                    }
-                    Some(status::Status::Wait) => Err(Flow::Wait),
-                    None => Ok(None),
-                }
-            }
-            _ => Ok(None),
+    /// Returns whether the current line is a delimiter that no block follows. Most are: people draw
+    /// lines with them.
+    fn is_rule(&self, window: &Window<'_>) -> bool {
+        if self.mask == Mask::Prompt || self.at != self.line_start {
+            return false;
         }
+        let text = window.from(self.at);
+        let mut rules = self.rules.families.rules.iter();
+        rules.any(|rule| {
+            matches!(text.strip_prefix(&*rule.line), Some([b'\n', next, ..])
+                if !rule.then.contains(&next.to_ascii_uppercase()))
+        })
     }
 
     fn on_block(&mut self, window: &Window<'_>, removals: &Removals, line: Line<'_>, found: Found) {
@@ -171,8 +156,9 @@ impl Engine<'_> {
             Syntax::Status(status) => {
                 let text = line.seen;
                 let opening = status.open.as_bytes();
-                let starts = memchr::memchr_iter(opening[0], text);
-                if let Some(at) = starts.into_iter().find(|at| text[*at..].starts_with(opening)) {
+                let starts = &text[..(text.len() + 1).saturating_sub(opening.len())];
+                let mut starts = memchr::memchr_iter(opening[0], starts);
+                if let Some(at) = starts.find(|at| text[*at..].starts_with(opening)) {
                     let name = dialect.signals.first().map(|def| def.name.clone());
                     let name = name.unwrap_or_default();
                     let range = (at, at + opening.len());
@@ -200,18 +186,18 @@ impl Engine<'_> {
         };
         let mut keys = find_keys(&block.key, text);
         let Some(first) = keys.next() else { return };
-        let said = std::iter::once(first).chain(keys).find(|(_, name)| known(name).is_some());
-        let (at, name) = said.unwrap_or(first);
-        let known = known(name);
+        let said = std::iter::once(first)
+            .chain(keys)
+            .find_map(|(at, name)| known(name).map(|def| (at, name, Some(def))));
+        let (at, name, known) = said.unwrap_or((first.0, first.1, None));
         let range = (line.start, line.seen_end());
-        let whole = block.key_line(line.text).filter(|(key, _)| at == 0 && *key == block.key);
-        match (whole, known) {
-            (Some((_, value)), Some(def)) if value.len() == name.len() => {
-                let warnings = vec![Warning::MissingDelimiters];
-                let draft = Draft { name: def.name.clone(), range, warnings, ..Draft::default() };
+        match (block.value(text).filter(|_| at == 0), known) {
+            (Some(value), Some(def)) if value.len() == name.len() => {
+                let mut draft = Draft::new(def.name.clone(), range);
+                draft.warnings.push(Warning::MissingDelimiters);
                 self.bare_terminal(window, removals, index, block, draft);
             }
-            (Some((_, value)), None) if !value.is_empty() => {
+            (Some(value), None) if !value.is_empty() => {
                 let text = String::from_utf8_lossy(value);
                 if let Some((name, reason)) = meant(dialect, &text) {
                     let defect = Defect::new(reason, name, range);
@@ -309,30 +295,27 @@ impl Engine<'_> {
     }
 
     /// A line that may start a prompt for another agent.
-    fn on_marker(&mut self, window: &Window<'_>, dialect: &Dialect, line: Line<'_>) {
-        let opens = match &dialect.syntax {
-            Syntax::Line(line::Syntax { delegation: Some(delegation), .. }) => {
-                line.seen == delegation.start.as_bytes()
-            }
-            _ => false,
-        };
-        if opens && self.body.is_some() && !self.is_quoted(window, line.start, None) {
+    fn on_marker(&mut self, window: &Window<'_>, line: Line<'_>) {
+        let opens = |delegation: &Delegation| line.seen == delegation.start.as_bytes();
+        if self.body.is_some() && self.delegates(opens) && !self.is_quoted(window, line.start, None)
+        {
             self.mask = Mask::Prompt;
         }
     }
 
     /// Inside a prompt for another agent only its end matters.
     fn on_masked_line(&mut self, line: Line<'_>) {
-        let text = line.seen;
-        let ends = self.rules.dialects().iter().any(|dialect| match &dialect.syntax {
-            Syntax::Line(line::Syntax { delegation: Some(delegation), .. }) => {
-                text == delegation.end.as_bytes()
-            }
-            _ => false,
-        });
-        if ends {
+        if self.delegates(|delegation| line.seen == delegation.end.as_bytes()) {
             self.mask = Mask::None;
         }
+    }
+
+    fn delegates(&self, fits: impl Fn(&Delegation) -> bool) -> bool {
+        let dialects = self.rules.families.delegating.iter();
+        dialects.map(|index| &self.rules.dialects()[*index].syntax).any(|syntax| match syntax {
+            Syntax::Line(line) => line.delegation.as_ref().is_some_and(&fits),
+            _ => false,
+        })
     }
 
     /// Reports a malformed signal on the current line.
@@ -408,6 +391,36 @@ impl Engine<'_> {
     }
 }
 
+/// Reads the block that `line` opens in a dialect.
+fn read_block(
+    window: &Window<'_>,
+    index: usize,
+    dialect: &Dialect,
+    line: Line<'_>,
+) -> Result<Option<Found>, Flow> {
+    let found = |result, next, legacy| Ok(Some(Found { dialect: index, result, next, legacy }));
+    match &dialect.syntax {
+        Syntax::Block(block) => match block.read(dialect, window, line) {
+            block::Block::Found { result, next } => found(result, next, false),
+            block::Block::Other => Ok(None),
+            block::Block::Wait => Err(Flow::Wait),
+        },
+        Syntax::Status(status) => match status.read(dialect, window, line) {
+            status::Status::Found { result, next } => found(result, next, false),
+            status::Status::Wait => Err(Flow::Wait),
+        },
+        Syntax::Fence(fence) => {
+            let legacy = fence.legacy.as_ref();
+            match legacy.and_then(|legacy| legacy.status.read(window, line)) {
+                Some(status::Status::Found { result, next }) => found(result, next, true),
+                Some(status::Status::Wait) => Err(Flow::Wait),
+                None => Ok(None),
+            }
+        }
+        Syntax::Line(_) | Syntax::Tag(_) | Syntax::Trailer(_) => Ok(None),
+    }
+}
+
 /// Where the text before a claim stands.
 pub(crate) struct LeadIn {
     pub(crate) from: u64,
@@ -476,10 +489,12 @@ fn find_keys<'t>(key: &str, text: &'t [u8]) -> impl Iterator<Item = (usize, &'t 
     memchr::memchr_iter(b':', text).filter_map(move |colon| {
         let at = colon.checked_sub(key.len())?;
         let whole = at == 0 || !(text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'_');
-        let named = whole && text[at..colon].eq_ignore_ascii_case(key.as_bytes());
+        if !whole || !text[at..colon].eq_ignore_ascii_case(key.as_bytes()) {
+            return None;
+        }
         let rest = super::text::trim_blanks_start(&text[colon + 1..]);
         let end = rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
-        named.then(|| (at, &rest[..end.unwrap_or(rest.len())]))
+        Some((at, &rest[..end.unwrap_or(rest.len())]))
     })
 }
 

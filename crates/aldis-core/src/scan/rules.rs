@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
+use super::families::Families;
 use super::prefilter::{Kinds, Literal, Prefilter, covering_words};
 use super::retraction::RETRACTION_LITERALS;
 use crate::dialect::syntax::line::Begins;
@@ -23,36 +24,6 @@ pub struct Rules {
     pub(crate) families: Families,
     /// What names start with, by dialect.
     pub(crate) begins: Vec<Begins>,
-}
-
-/// The indices of dialects by what their signals are looked for with.
-#[derive(Debug, Default)]
-pub(crate) struct Families {
-    /// Those whose signals own their lines.
-    pub(crate) lines: Vec<usize>,
-    pub(crate) fences: Vec<usize>,
-    pub(crate) tags: Vec<usize>,
-    pub(crate) trailers: Vec<usize>,
-}
-
-impl Families {
-    fn new(dialects: &[Arc<Dialect>]) -> Self {
-        let mut families = Self::default();
-        for (index, dialect) in dialects.iter().enumerate() {
-            match &dialect.syntax {
-                Syntax::Tag(_) => families.tags.push(index),
-                Syntax::Trailer(_) => families.trailers.push(index),
-                Syntax::Fence(_) => {
-                    families.fences.push(index);
-                    families.lines.push(index);
-                }
-                Syntax::Block(_) | Syntax::Line(_) | Syntax::Status(_) => {
-                    families.lines.push(index);
-                }
-            }
-        }
-        families
-    }
 }
 
 impl fmt::Debug for Rules {

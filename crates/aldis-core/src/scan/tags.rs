@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use super::ansi::Removals;
 use super::claims::Candidate;
+use super::closers::{Words, rest_of_line, words_until};
 use super::context::is_in_quotation_marks;
 use super::draft::{Defect, Draft, Range};
-use super::engine::{Engine, Flow};
+use super::engine::{Engine, Flow, STRIDE};
+use super::families::TagWords;
 use super::lines::lead_in;
-use super::text::{SIGNAL_MAX, find, hides_text};
+use super::text::{SIGNAL_MAX, hides_text};
 use super::verdict::{LEAD_IN_MAX, is_mid_sentence};
 use super::window::Window;
 use crate::dialect::syntax::tag::Syntax as Tag;
@@ -70,28 +72,22 @@ pub(crate) struct Opening {
     name: Option<Arc<str>>,
 }
 
-/// How far closing tags of a dialect have been looked for. Never starts over.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Closer {
-    searched: u64,
-    found: Option<u64>,
-}
-
 impl Engine<'_> {
     /// An opening tag.
     pub(crate) fn on_tag(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
         let rules = self.rules;
         let (read, mut next) = std::mem::take(&mut self.tags_read);
         next = next.max(at + 1);
-        for (position, index) in rules.families.tags.iter().copied().enumerate().skip(read) {
-            let Syntax::Tag(tag) = &rules.dialects()[index].syntax else { continue };
-            if !window.from(at).starts_with(tag.open.as_bytes()) {
+        let text = window.from(at);
+        for (position, words) in rules.families.tags.iter().enumerate().skip(read) {
+            if !text.starts_with(words.open.needle()) {
                 continue;
             }
+            let Syntax::Tag(tag) = &rules.dialects()[words.dialect].syntax else { continue };
             let token = (at, at + tag.open.len() as u64);
             let flow = match tag.end {
-                Some(_) => self.on_named(window, removals, index, tag, token),
-                None => self.on_open(window, removals, index, tag, token),
+                Some(_) => self.on_named(window, removals, words, tag, token),
+                None => self.on_open(window, removals, words, tag, token),
             };
             match flow {
                 Flow::On(after) => next = next.max(after),
@@ -118,16 +114,19 @@ impl Engine<'_> {
 
     /// Returns the next closing tag of a dialect in which one is awaited.
     pub(crate) fn next_close(&mut self, window: &Window<'_>) -> Option<(u64, usize)> {
-        let rules = self.rules;
         let mut first: Option<(u64, usize)> = None;
-        for index in rules.families.tags.iter().copied() {
+        if self.open_tags == 0 {
+            return first;
+        }
+        for words in &self.rules.families.tags {
+            let index = words.dialect;
             let (from, start) = match &self.tags[index] {
                 TagState::Idle => continue,
                 TagState::Open { opening, .. } => (opening.content, opening.start),
                 TagState::Held { outer, .. } => (self.at, outer.start),
             };
-            let Syntax::Tag(tag) = &rules.dialects()[index].syntax else { continue };
-            let found = self.closers[index].find(window, tag, from, start);
+            let closer = &mut self.closers[index];
+            let found = closer.find(window, &words.close, (from, self.at + STRIDE), start);
             first = first.into_iter().chain(found.map(|at| (at, index))).min();
         }
         first
@@ -150,16 +149,17 @@ impl Engine<'_> {
         &mut self,
         window: &Window<'_>,
         removals: &Removals,
-        index: usize,
+        words: &TagWords,
         tag: &Tag,
         (start, end): (u64, u64),
     ) -> Flow {
+        let index = words.dialect;
         if self.is_quoted(window, start, None) {
             let is_open = matches!(self.tags[index], TagState::Open { .. });
             return if is_open {
                 Flow::On(end)
             } else {
-                self.on_quoted(window, removals, index, tag, (start, end))
+                self.on_quoted(window, removals, words, tag, (start, end))
             };
         }
         let opening = self.opening(window, removals, tag, (start, end));
@@ -233,31 +233,32 @@ impl Engine<'_> {
         &mut self,
         window: &Window<'_>,
         removals: &Removals,
-        index: usize,
+        words: &TagWords,
         tag: &Tag,
         (start, end): (u64, u64),
     ) -> Flow {
         let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
-        let Some(length) = memchr::memmem::find(rest, tag.close.as_bytes()) else {
-            return Flow::On(end);
-        };
+        let Some(length) = words.close.find(rest) else { return Flow::On(end) };
+        let index = words.dialect;
         let dialect = &self.rules.dialects()[index];
         let mut whole = (start, end + (length + tag.close.len()) as u64);
-        let name = String::from_utf8_lossy(&rest[..length]).into_owned();
         if Some(window.slice(start, whole.1)) == tag.end.as_deref().map(str::as_bytes) {
             return Flow::On(whole.1);
         }
         let mut result = tag.read(dialect, &rest[..length], whole);
-        let takes_words = dialect.signal(&name).is_some_and(|def| def.payload == Payload::Text);
-        if let (Ok(draft), true) = (&mut result, takes_words) {
-            match words_until(window, tag, whole) {
-                Words::Closed(words, after) => {
+        let name = std::str::from_utf8(&rest[..length]).unwrap_or_default();
+        let def = dialect.signal(name).filter(|def| def.payload == Payload::Text);
+        if let (Ok(draft), Some(def)) = (&mut result, def) {
+            match words_until(window, words, tag, whole) {
+                Words::Closed(said, after) => {
                     whole.1 = after;
                     draft.range = whole;
-                    draft.payload = (!words.is_empty()).then_some(words);
+                    draft.payload = (!said.is_empty()).then_some(said);
                     draft.warnings.retain(|w| *w != crate::signal::Warning::MissingPayload);
                 }
-                Words::Unclosed(reason) => result = Err(Defect::new(reason, name, whole)),
+                Words::Unclosed(reason) => {
+                    result = Err(Defect::new(reason, def.name.clone(), whole));
+                }
                 Words::Wait => return Flow::Wait,
             }
         }
@@ -283,14 +284,13 @@ impl Engine<'_> {
         &mut self,
         window: &Window<'_>,
         removals: &Removals,
-        index: usize,
+        words: &TagWords,
         tag: &Tag,
         (start, end): (u64, u64),
     ) -> Flow {
         let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
-        let Some(length) = memchr::memmem::find(rest, tag.close.as_bytes()) else {
-            return Flow::On(end);
-        };
+        let Some(length) = words.close.find(rest) else { return Flow::On(end) };
+        let index = words.dialect;
         let after = end + (length + tag.close.len()) as u64;
         let dialect = &self.rules.dialects()[index];
         let read = tag.read(dialect, &rest[..length], (start, after));
@@ -343,9 +343,9 @@ impl Engine<'_> {
     /// Returns the known name that follows an opening tag.
     fn name_after(&self, window: &Window<'_>, index: usize, (from, to): Range) -> Option<Arc<str>> {
         let text = window.slice(from, to.min(from + 64));
+        let mut known = self.rules.begins[index].of(&self.rules.dialects()[index], *text.first()?);
         let length = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-        let word = String::from_utf8_lossy(&text[..length]);
-        self.rules.dialects()[index].signal(&word).map(|def| def.name.clone())
+        known.find(|def| def.name.as_bytes() == &text[..length]).map(|def| def.name.clone())
     }
 
     fn unclosed(&mut self, index: usize, opening: Opening, reason: Reason) {
@@ -427,60 +427,6 @@ impl Opening {
     /// Returns where what stands before it on its line starts, as far as that matters.
     fn near(&self) -> u64 {
         self.line_start.max(self.start.saturating_sub(LEAD_IN_MAX)).min(self.start)
-    }
-}
-
-impl Closer {
-    /// Returns the first closing tag from `from` on, as far as a signal that starts at `start` goes.
-    fn find(&mut self, window: &Window<'_>, tag: &Tag, from: u64, start: u64) -> Option<u64> {
-        if self.found.is_some_and(|found| found >= from) {
-            return self.found;
-        }
-        self.found = None;
-        let width = tag.close.len() as u64;
-        let begin = self.searched.max(from);
-        let text = window.slice(begin, start + SIGNAL_MAX + width);
-        match find(text, tag.close.as_bytes()) {
-            Some(at) => self.found = Some(begin + at as u64),
-            None => {
-                self.searched = (begin + text.len() as u64).saturating_sub(width - 1).max(begin);
-            }
-        }
-        self.found
-    }
-}
-
-/// Returns what follows on the line, at most as far as a sentence goes on; `None` if it is not at
-/// hand yet.
-pub(crate) fn rest_of_line<'w>(window: &Window<'w>, from: u64) -> Option<&'w [u8]> {
-    let text = window.slice(from, from + LEAD_IN_MAX);
-    match memchr::memchr(b'\n', text) {
-        Some(end) => Some(&text[..end]),
-        None if text.len() as u64 == LEAD_IN_MAX || window.last => Some(text),
-        None => None,
-    }
-}
-
-enum Words {
-    Closed(String, u64),
-    Unclosed(Reason),
-    Wait,
-}
-
-/// Returns the words between a named tag and the tag that ends them.
-fn words_until(window: &Window<'_>, tag: &Tag, (start, end): (u64, u64)) -> Words {
-    let Some(closing) = &tag.end else { return Words::Unclosed(Reason::Unclosed) };
-    let text = window.slice(end, start + SIGNAL_MAX);
-    // Any other tag of the dialect restarts there.
-    match memchr::memmem::find(text, tag.open.as_bytes()) {
-        Some(at) if text[at..].starts_with(closing.as_bytes()) => {
-            let words = String::from_utf8_lossy(&text[..at]).trim().to_owned();
-            Words::Closed(words, end + (at + closing.len()) as u64)
-        }
-        Some(at) if text.len() - at >= closing.len() => Words::Unclosed(Reason::Unclosed),
-        _ if window.end() >= start + SIGNAL_MAX => Words::Unclosed(Reason::TooLong),
-        _ if window.last => Words::Unclosed(Reason::Unclosed),
-        _ => Words::Wait,
     }
 }
 

@@ -80,7 +80,7 @@ impl Engine<'_> {
 
 /// Returns whether something can be seen that starts before `limit`, and how many bytes are known to
 /// show nothing. A character may reach beyond the limit.
-fn first_visible(text: &[u8], limit: usize, last: bool) -> (bool, usize) {
+pub(super) fn first_visible(text: &[u8], limit: usize, last: bool) -> (bool, usize) {
     let mut at = 0;
     while at < limit.min(text.len()) {
         if text[at].is_ascii_whitespace() || text[at] == 0x0B {

@@ -8,12 +8,6 @@ pub(crate) fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// Finds a text in another. Where little has come since the last search there is nothing to find, and
-/// preparing to search would cost the most.
-pub(crate) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    if text.len() < part.len() { None } else { memchr::memmem::find(text, part) }
-}
-
 /// Removes what may stand unseen at the end of a line: blanks, the CR of a CRLF, and characters of
 /// no width.
 pub(crate) fn trim_line_end(mut line: &[u8]) -> &[u8] {
@@ -72,6 +66,11 @@ pub(crate) fn is_deceptive_text(text: &[u8]) -> bool {
 /// Returns whether a terminal showing these lines would hide some of them: NUL, a bare CR, a
 /// backspace, cursor movement, erasing, concealed text.
 pub(crate) fn hides_text(lines: &[u8]) -> bool {
+    // Hardly any hold a control at all.
+    let control = |byte: &u8| *byte < b' ' && *byte != b'\n' && *byte != b'\t';
+    if !lines.iter().fold(false, |any, byte| any | control(byte)) {
+        return false;
+    }
     let mut rest = lines;
     while let Some(at) = first_control(rest) {
         let tail = &rest[at + 1..];

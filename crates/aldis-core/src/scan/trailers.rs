@@ -1,11 +1,12 @@
 //! Keywords that end the message.
 
 use super::ansi::Removals;
+use super::closers::rest_of_line;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow};
-use super::tags::rest_of_line;
-use super::terminals::Terminal;
-use super::verdict::Surroundings;
+use super::rules::Rules;
+use super::terminals::{Terminal, first_visible};
+use super::verdict::{LEAD_IN_MAX, Surroundings};
 use super::window::Window;
 use crate::dialect::Syntax;
 use crate::dialect::syntax::trailer;
@@ -15,55 +16,91 @@ impl Engine<'_> {
     /// A keyword that may end the message.
     pub(crate) fn on_trailer(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
         let rules = self.rules;
-        for index in rules.families.trailers.iter().copied() {
-            let dialect = &rules.dialects()[index];
-            let Syntax::Trailer(trailer) = &dialect.syntax else { continue };
-            let Some((length, exact)) = keyword_at(trailer, window.from(at)) else { continue };
-            let end = at + length as u64;
-            let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
-            let before = window.slice(at.saturating_sub(4), at);
-            let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
-            let range = (at, end);
-            if continues_word(before, rest) {
-                let defect = Defect::new(Reason::Misspelled, name, range);
-                self.report_line(window, removals, index, defect);
-                return Flow::On(end);
-            }
-            if !exact {
-                let defect = Defect::new(Reason::WrongCase, name, range);
-                self.report_line(window, removals, index, defect);
-                return Flow::On(end);
-            }
-            let otherwise = match rest.first() {
-                Some(b'*' | b'_' | b'`' | b'~') => Reason::Decorated,
-                Some(b'"' | b'\'') => Reason::Quoted,
-                _ => Reason::NotAtEnd,
-            };
-            let draft = Draft { name, range, ..Draft::default() };
-            let mut candidate = self.candidate(window, removals, index, Ok(draft));
-            candidate.quoted = self.is_quoted(window, at, Some(end));
-            let around = self.around(window, &candidate, at, (end, rest));
-            if trailer.require_at_end {
-                // What is still here has nothing but white space behind it.
-                self.terminals.retain(|terminal| terminal.dialect != index || !terminal.repeats);
-                let (fenced, repeats) = (false, true);
-                let terminal = Terminal {
-                    dialect: index,
-                    around: around.map(Surroundings::into_owned),
-                    candidate,
-                    otherwise,
-                    checked: end,
-                    fenced,
-                    repeats,
-                };
-                self.await_end(terminal);
-            } else {
-                candidate.mentioned = around.is_some_and(|around| around.mention());
-                self.submit(candidate, None);
-            }
+        let Some(keyword) = Keyword::at(rules, window.from(at)) else { return Flow::On(at + 1) };
+        let Keyword { dialect: index, length, exact } = keyword;
+        let dialect = &rules.dialects()[index];
+        let end = at + length as u64;
+        let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
+        let name = || dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
+        let before = window.slice(at.saturating_sub(4), at);
+        let wrong = match (continues_word(before, rest), exact) {
+            (true, _) => Some(Reason::Misspelled),
+            (false, false) => Some(Reason::WrongCase),
+            (false, true) => None,
+        };
+        if let Some(reason) = wrong {
+            let defect = Defect::new(reason, name(), (at, end));
+            self.report_line(window, removals, index, defect);
             return Flow::On(end);
         }
-        Flow::On(at + 1)
+        let Syntax::Trailer(trailer) = &dialect.syntax else { return Flow::On(end) };
+        if trailer.require_at_end {
+            // What is still here has nothing but white space behind it.
+            self.terminals.retain(|terminal| terminal.dialect != index || !terminal.repeats);
+            if is_repeated(rules, window, end, keyword) {
+                return Flow::On(end);
+            }
+        }
+        let draft = Draft::new(name(), (at, end));
+        let mut candidate = self.candidate(window, removals, index, Ok(draft));
+        candidate.quoted = self.is_quoted(window, at, Some(end));
+        let around = self.around(window, &candidate, at, (end, rest));
+        if trailer.require_at_end {
+            self.await_end(Terminal {
+                dialect: index,
+                around: around.map(Surroundings::into_owned),
+                candidate,
+                otherwise: otherwise(rest),
+                checked: end,
+                fenced: false,
+                repeats: true,
+            });
+        } else {
+            candidate.mentioned = around.is_some_and(|around| around.mention());
+            self.submit(candidate, None);
+        }
+        Flow::On(end)
+    }
+}
+
+/// A keyword of some dialect.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Keyword {
+    dialect: usize,
+    length: usize,
+    /// Whether its case is right.
+    exact: bool,
+}
+
+impl Keyword {
+    /// Returns the keyword that `text` starts with.
+    fn at(rules: &Rules, text: &[u8]) -> Option<Self> {
+        rules.families.trailers.iter().copied().find_map(|dialect| {
+            let Syntax::Trailer(trailer) = &rules.dialects()[dialect].syntax else { return None };
+            let (length, exact) = keyword_at(trailer, text)?;
+            Some(Self { dialect, length, exact })
+        })
+    }
+}
+
+/// Returns whether the same keyword follows, with nothing to be seen in between: it will take the
+/// place of this one.
+fn is_repeated(rules: &Rules, window: &Window<'_>, end: u64, keyword: Keyword) -> bool {
+    let (seen, gap) = first_visible(window.from(end), LEAD_IN_MAX as usize, false);
+    let at = end + gap as u64;
+    let next = window.from(at);
+    let Some(after) = next.get(keyword.length..).filter(|_| seen) else { return false };
+    let known = after.len() >= 4 || window.last;
+    let before = window.slice(at.saturating_sub(4), at);
+    known && Keyword::at(rules, next) == Some(keyword) && !continues_word(before, after)
+}
+
+/// Says what is wrong with a keyword that does not end the message.
+fn otherwise(rest: &[u8]) -> Reason {
+    match rest.first() {
+        Some(b'*' | b'_' | b'`' | b'~') => Reason::Decorated,
+        Some(b'"' | b'\'') => Reason::Quoted,
+        _ => Reason::NotAtEnd,
     }
 }
 
@@ -73,8 +110,11 @@ fn keyword_at(trailer: &trailer::Syntax, text: &[u8]) -> Option<(usize, bool)> {
     words
         .filter_map(|word| {
             let start = text.get(..word.len())?;
+            if start == word.as_bytes() {
+                return Some((word.len(), true));
+            }
             let same = start.eq_ignore_ascii_case(word.as_bytes());
-            same.then(|| (word.len(), !trailer.case_sensitive || start == word.as_bytes()))
+            same.then_some((word.len(), !trailer.case_sensitive))
         })
         .max()
 }
@@ -82,6 +122,9 @@ fn keyword_at(trailer: &trailer::Syntax, text: &[u8]) -> Option<(usize, bool)> {
 /// Returns whether a keyword between these is part of a longer word.
 fn continues_word(before: &[u8], after: &[u8]) -> bool {
     let word = |c: char| c.is_alphanumeric() || c == '_';
+    if let (Some(left @ 0..0x80), Some(right @ 0..0x80)) = (before.last(), after.first()) {
+        return word(char::from(*left)) || word(char::from(*right));
+    }
     let last = before.utf8_chunks().last().filter(|chunk| chunk.invalid().is_empty());
     let left = last.and_then(|chunk| chunk.valid().chars().next_back()).is_some_and(word);
     let after = &after[..after.len().min(4)];

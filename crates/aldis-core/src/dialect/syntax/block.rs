@@ -54,12 +54,12 @@ pub(crate) enum Block {
 
 impl Syntax {
     /// Returns whether a line is a delimiter and nothing else.
-    pub(crate) fn is_delimiter(&self, line: Line<'_>) -> bool {
+    fn is_delimiter(&self, line: Line<'_>) -> bool {
         line.seen == self.delimiter.as_bytes()
     }
 
     /// Reads `KEY: value`, in any case; the key is returned as the dialect spells it.
-    pub(crate) fn key_line<'a>(&self, line: &'a [u8]) -> Option<(&str, &'a [u8])> {
+    fn key_line<'a>(&self, line: &'a [u8]) -> Option<(&str, &'a [u8])> {
         let line = trim_line_end(line);
         let colon = line.iter().position(|byte| *byte == b':')?;
         let key = &line[..colon];
@@ -70,19 +70,28 @@ impl Syntax {
         Some((known, trim_blanks(&line[colon + 1..])))
     }
 
+    /// Returns what a line says behind the key that names signals, in any case.
+    pub(crate) fn value<'a>(&self, seen: &'a [u8]) -> Option<&'a [u8]> {
+        let (key, rest) = seen.split_at_checked(self.key.len())?;
+        let is_key = key.eq_ignore_ascii_case(self.key.as_bytes()) && !key.contains(&b':');
+        rest.strip_prefix(b":").filter(|_| is_key).map(trim_blanks)
+    }
+
     /// Reads the block whose delimiter line is `opening`.
     pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Block {
+        // Most lines between such lines hold something else.
+        let starts = |byte: u8| self.key.as_bytes()[0].eq_ignore_ascii_case(&byte);
+        if window.byte(opening.next).is_some_and(|first| !starts(first)) {
+            return Block::Other;
+        }
         let first = match window.line(opening.next) {
             LineAt::Line(line) => line,
             LineAt::Wait => return Block::Wait,
             LineAt::Nothing | LineAt::TooLong => return Block::Other,
         };
-        match self.key_line(first.text) {
-            Some((key, name)) if key == self.key => {
-                let mut block = Reading::new(self, dialect, opening, first, name);
-                block.read(window)
-            }
-            _ => Block::Other,
+        match self.value(first.seen) {
+            Some(name) => Reading::new(self, dialect, opening, first, name).read(window),
+            None => Block::Other,
         }
     }
 }

@@ -128,13 +128,13 @@ pub(crate) fn read(
     text: &[u8],
     range: (u64, u64),
 ) -> Result<Draft, Defect> {
-    let Some(object) = json::read_object(text) else {
-        let start = String::from_utf8_lossy(text).trim().chars().take(100).collect::<String>();
-        return Err(Defect::new(Reason::InvalidJson, &*syntax.default_name, range).about(start));
-    };
     let name = dialect.signal(&syntax.default_name).map(|def| def.name.clone());
     let name = name.unwrap_or_else(|| syntax.default_name.as_str().into());
-    let mut draft = Draft { range, name, ..Draft::default() };
+    let Some(object) = json::read_object(text) else {
+        let start = String::from_utf8_lossy(text).trim().chars().take(100).collect::<String>();
+        return Err(Defect::new(Reason::InvalidJson, name, range).about(start));
+    };
+    let mut draft = Draft::new(name, range);
     let mut bad = None;
     for (member, value) in object {
         let kind = syntax.members.get(&member).copied();
@@ -288,8 +288,7 @@ pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft>
     }
     let text = std::str::from_utf8(shown).ok()?;
     let range = (line.start, line.seen_end());
-    let mut fields = Fields::new();
-    fields.insert("legacy".to_owned(), true.into());
+    let fields = || Fields::from_iter([("legacy".to_owned(), true.into())]);
     for banner in &legacy.banners {
         let Some(rest) = text.strip_prefix(banner.text.as_str()) else { continue };
         let words = rest.strip_prefix(" - ").or_else(|| rest.strip_prefix(':')).map(str::trim);
@@ -298,17 +297,19 @@ pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft>
         }
         let payload = words.filter(|words| !words.is_empty()).map(str::to_owned);
         let name = banner.signal.as_str().into();
+        let mut fields = fields();
         if banner.signal == legacy.flag.signal {
             fields.insert(legacy.flag.member.clone(), true.into());
         }
-        return Some(Draft { name, range, payload, fields, ..Draft::default() });
+        return Some(Draft { payload, fields, ..Draft::new(name, range) });
     }
     let (key, value) = text.split_once(':')?;
     let value = value.trim();
     if key == legacy.flag.key && value == "true" {
+        let mut fields = fields();
         fields.insert(legacy.flag.member.clone(), true.into());
         let name = legacy.flag.signal.as_str().into();
-        return Some(Draft { name, range, fields, ..Draft::default() });
+        return Some(Draft { fields, ..Draft::new(name, range) });
     }
     let (from, to) = value.split_once('→').or_else(|| value.split_once("->"))?;
     let (from, to) = (from.trim(), to.trim());
@@ -316,8 +317,9 @@ pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft>
     if key != legacy.transition.key || !word(from) || !word(to) {
         return None;
     }
+    let mut fields = fields();
     fields.insert("from".to_owned(), from.to_uppercase().into());
     fields.insert(legacy.transition.member.clone(), to.to_uppercase().into());
     let name = legacy.transition.signal.as_str().into();
-    Some(Draft { name, range, fields, ..Draft::default() })
+    Some(Draft { fields, ..Draft::new(name, range) })
 }

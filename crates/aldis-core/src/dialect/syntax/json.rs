@@ -11,6 +11,10 @@ const DEPTH_MAX: usize = 32;
 /// Reads one JSON object and nothing else. Duplicate keys, depth beyond 32, numbers beyond a double,
 /// lone surrogates and invalid UTF-8 are errors.
 pub(crate) fn read_object(text: &[u8]) -> Option<Map<String, Value>> {
+    // Most of what is no object does not look like one.
+    if !text.trim_ascii_start().starts_with(b"{") {
+        return None;
+    }
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let value = Strict { depth: 0 }.deserialize(&mut deserializer).ok()?;
     deserializer.end().ok()?;

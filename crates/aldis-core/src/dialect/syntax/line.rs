@@ -50,6 +50,9 @@ fn colon() -> String {
     ":".to_owned()
 }
 
+/// The subject of a line, if there is one, and what is odd about it.
+type Subject<'a> = (Option<&'a [u8]>, Option<Warning>);
+
 /// What a line that starts with a name is.
 #[derive(Debug)]
 pub(crate) enum Head {
@@ -62,29 +65,38 @@ pub(crate) enum Head {
 
 /// The signals of a dialect by the first byte of their names: most words start with another.
 #[derive(Debug)]
-pub(crate) struct Begins(Box<[u64; 256]>);
+pub(crate) struct Begins {
+    sets: Box<[u64; 256]>,
+    /// The length of the shortest name.
+    shortest: usize,
+}
 
 impl Begins {
     /// The last bit stands for all that have no bit of their own.
     const LAST: usize = 63;
 
     pub(crate) fn new(dialect: &Dialect) -> Self {
-        let mut begins = Box::new([0; 256]);
+        let mut sets = Box::new([0; 256]);
         for (index, def) in dialect.signals.iter().enumerate() {
             for first in def.name.bytes().take(1) {
-                begins[usize::from(first)] |= 1 << index.min(Self::LAST);
+                sets[usize::from(first)] |= 1 << index.min(Self::LAST);
             }
         }
-        Self(begins)
+        let shortest = dialect.signals.iter().map(|def| def.name.len()).min();
+        Self { sets, shortest: shortest.unwrap_or(usize::MAX) }
     }
 
     fn has(&self, byte: u8) -> bool {
-        self.0[usize::from(byte)] != 0
+        self.sets[usize::from(byte)] != 0
     }
 
     /// Returns the signals whose names may start with `byte`, and maybe others.
-    fn of<'d>(&self, dialect: &'d Dialect, byte: u8) -> impl Iterator<Item = &'d SignalDef> {
-        let set = self.0[usize::from(byte)];
+    pub(crate) fn of<'d>(
+        &self,
+        dialect: &'d Dialect,
+        byte: u8,
+    ) -> impl Iterator<Item = &'d SignalDef> {
+        let set = self.sets[usize::from(byte)];
         let more = dialect.signals.iter().skip(Self::LAST).filter(move |_| set >> Self::LAST == 1);
         let mut own = set & !(1 << Self::LAST);
         let own = std::iter::from_fn(move || {
@@ -108,10 +120,14 @@ impl Syntax {
             .max_by_key(|def| def.name.len());
         let Some(def) = found else { return Head::Other };
         let range = (line.start, line.start + text.len() as u64);
-        let rest = &text[def.name.len()..];
-        let mut draft = Draft { name: def.name.clone(), range, ..Draft::default() };
-        match self.subject(def, rest, &mut draft) {
-            Ok(()) => Head::Signal(draft),
+        match self.subject(def, &text[def.name.len()..]) {
+            Ok((subject, warning)) => {
+                let mut draft = Draft::new(def.name.clone(), range);
+                draft.subject =
+                    subject.map(|subject| String::from_utf8_lossy(subject).into_owned());
+                draft.warnings.extend(warning);
+                Head::Signal(draft)
+            }
             Err(reason) => Head::Defect(Defect::new(reason, def.name.clone(), range)),
         }
     }
@@ -124,7 +140,7 @@ impl Syntax {
         begins: &Begins,
         text: &[u8],
     ) -> Option<(&'d SignalDef, usize)> {
-        let starts = (0..text.len()).filter(|at| {
+        let starts = (0..(text.len() + 1).saturating_sub(begins.shortest)).filter(|at| {
             begins.has(text[*at])
                 && text[*at].is_ascii_alphanumeric()
                 && (*at == 0
@@ -150,10 +166,11 @@ impl Syntax {
         }
     }
 
-    fn subject(&self, def: &SignalDef, rest: &[u8], draft: &mut Draft) -> Result<(), Reason> {
+    /// Reads what stands behind the name: the subject, and what is odd about it.
+    fn subject<'a>(&self, def: &SignalDef, rest: &'a [u8]) -> Result<Subject<'a>, Reason> {
         if def.subject == Presence::None {
             return if rest.is_empty() {
-                Ok(())
+                Ok((None, None))
             } else if is_deceptive_text(rest) {
                 Err(Reason::Hidden)
             } else {
@@ -161,11 +178,10 @@ impl Syntax {
             };
         }
         let Some(value) = rest.strip_prefix(self.separator.as_bytes()) else {
-            return self.without_separator(def, rest);
+            return self.without_separator(def, rest).map(|()| (None, None));
         };
-        if value.first().is_some_and(|byte| !is_blank(*byte)) {
-            draft.warnings.push(Warning::MissingSpace);
-        }
+        let spaced = value.first().is_none_or(|byte| is_blank(*byte));
+        let warning = (!spaced).then_some(Warning::MissingSpace);
         let mut subject = trim_closing(trim_blanks(value));
         if def.subject_form == SubjectForm::Path {
             // `./a` and `a` are one file, and must be one subject.
@@ -173,14 +189,13 @@ impl Syntax {
         }
         if subject.is_empty() {
             return if def.subject == Presence::Optional {
-                Ok(())
+                Ok((None, warning))
             } else {
                 Err(Reason::MissingSubject)
             };
         }
         check_subject(def.subject_form, subject)?;
-        draft.subject = Some(String::from_utf8_lossy(subject).into_owned());
-        Ok(())
+        Ok((Some(subject), warning))
     }
 
     fn without_separator(&self, def: &SignalDef, rest: &[u8]) -> Result<(), Reason> {

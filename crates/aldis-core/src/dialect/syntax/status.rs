@@ -1,5 +1,7 @@
 //! Keyed lines between an opening and a closing line of their own.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -52,8 +54,8 @@ impl Syntax {
     /// Reads the block whose opening line is `opening`.
     pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Status {
         let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
-        let mut draft =
-            Draft { name, range: (opening.start, opening.seen_end()), ..Draft::default() };
+        let draft = Draft::new(name, (opening.start, opening.seen_end()));
+        let mut lines = Lines { draft, first: None };
         let mut next = opening.next;
         let reason = loop {
             let line = match window.line(next) {
@@ -69,22 +71,25 @@ impl Syntax {
             if self.opens(line) || FenceLine::read(line).is_some() {
                 break Some((Reason::Unclosed, None));
             }
-            draft.range.1 = line.seen_end();
+            lines.draft.range.1 = line.seen_end();
             next = line.next;
             if text == self.close.as_bytes() {
                 break None;
             }
-            if let Err(defect) = take_line(&mut draft, text) {
+            if let Err(defect) = lines.take(text) {
                 break Some(defect);
             }
         };
         let result = match reason {
             None => {
+                lines.fill();
+                let mut draft = lines.draft;
                 dialect.signals.iter().for_each(|def| draft.check_expected(def));
                 Ok(draft)
             }
             Some((reason, about)) => {
-                let mut defect = Defect::new(reason, draft.name, draft.range);
+                let Draft { name, range, .. } = lines.draft;
+                let mut defect = Defect::new(reason, name, range);
                 defect.about = about;
                 // What follows a broken block is read on its own.
                 next = opening.next;
@@ -95,24 +100,52 @@ impl Syntax {
     }
 }
 
-/// Takes one line between the delimiters. Lines that are not `KEY: value` are tolerated.
-fn take_line(draft: &mut Draft, text: &[u8]) -> Result<(), (Reason, Option<String>)> {
-    let line = String::from_utf8_lossy(text);
-    let Some((key, value)) = line.split_once(':') else { return Ok(()) };
-    if is_deceptive_text(key.as_bytes()) {
-        return Err((Reason::Hidden, Some(key.to_owned())));
+/// The fields between the delimiters. The first one is made when another follows or the block is
+/// whole: many blocks are not.
+struct Lines<'w> {
+    draft: Draft,
+    first: Option<(Cow<'w, str>, usize)>,
+}
+
+impl<'w> Lines<'w> {
+    /// Takes one line. Lines that are not `KEY: value` are tolerated.
+    fn take(&mut self, text: &'w [u8]) -> Result<(), (Reason, Option<String>)> {
+        let line = String::from_utf8_lossy(text);
+        let Some((key, value)) = line.split_once(':') else { return Ok(()) };
+        let refuse = |reason| Err((reason, Some(key.to_owned())));
+        if is_deceptive_text(key.as_bytes()) {
+            return refuse(Reason::Hidden);
+        }
+        if is_placeholder(value.trim()) {
+            return refuse(Reason::Placeholder);
+        }
+        if self.first.is_none() && self.draft.fields.is_empty() {
+            let colon = key.len();
+            self.first = Some((line, colon));
+            return Ok(());
+        }
+        self.fill();
+        match insert(&mut self.draft, key, value) {
+            true => Ok(()),
+            false => refuse(Reason::DuplicateField),
+        }
     }
-    let value = value.trim();
-    if is_placeholder(value) {
-        return Err((Reason::Placeholder, Some(key.to_owned())));
+
+    fn fill(&mut self) {
+        if let Some((line, colon)) = self.first.take() {
+            insert(&mut self.draft, &line[..colon], &line[colon + 1..]);
+        }
     }
-    let member = snake_case(key);
+}
+
+/// Returns whether the key is new.
+fn insert(draft: &mut Draft, key: &str, value: &str) -> bool {
+    let (member, value) = (snake_case(key), value.trim());
     if member == "token" {
         draft.token = Some(value.to_owned());
-    } else if draft.fields.insert(member, value.into()).is_some() {
-        return Err((Reason::DuplicateField, Some(key.to_owned())));
+        return true;
     }
-    Ok(())
+    draft.fields.insert(member, value.into()).is_none()
 }
 
 impl Ruled {
@@ -123,11 +156,8 @@ impl Ruled {
             LineAt::Wait => return Some(Status::Wait),
             LineAt::Line(_) | LineAt::Nothing | LineAt::TooLong => return None,
         };
-        let mut draft = Draft {
-            name: self.signal.as_str().into(),
-            range: (heading.start, heading.seen_end()),
-            ..Draft::default()
-        };
+        let range = (heading.start, heading.seen_end());
+        let mut draft = Draft::new(self.signal.as_str().into(), range);
         draft.fields.insert("legacy".to_owned(), true.into());
         loop {
             let line = match window.line(next) {

@@ -67,7 +67,7 @@ fn read_typed(dialect: &Dialect, text: &str, range: (u64, u64)) -> Result<Draft,
         None if rest.starts_with([' ', '\t']) => return defect(Reason::MissingSeparator),
         None => return defect(Reason::UnknownName),
     };
-    let mut draft = Draft { name: def.name.clone(), range, ..Draft::default() };
+    let mut draft = Draft::new(def.name.clone(), range);
     let payload = take_token(&mut draft, payload);
     if is_sample(dialect, payload) {
         return Err(Defect::new(Reason::Placeholder, draft.name, range).about(payload.to_owned()));
@@ -89,7 +89,7 @@ fn read_agreed(
     range: (u64, u64),
 ) -> Result<Draft, Defect> {
     let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
-    let mut draft = Draft { name, range, ..Draft::default() };
+    let mut draft = Draft::new(name, range);
     let words = take_token(&mut draft, text);
     if words == agreed {
         draft.payload = Some(words.to_owned());
@@ -137,8 +137,8 @@ fn read_attribute(
     if subject.is_empty() || subject.len() > 128 || !plain {
         return defect(Reason::BadSubject);
     }
-    let mut draft =
-        Draft { name: name.clone(), range, subject: Some(subject.to_owned()), ..Draft::default() };
+    let mut draft = Draft::new(name.clone(), range);
+    draft.subject = Some(subject.to_owned());
     let payload = take_token(&mut draft, payload.trim());
     draft.payload = (!payload.is_empty()).then(|| payload.to_owned());
     Ok(draft)

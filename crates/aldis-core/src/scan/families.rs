@@ -1,0 +1,121 @@
+//! The dialects of a set by what their signals are looked for with, and what tells at a glance that a
+//! place is none of theirs.
+
+use std::sync::Arc;
+
+use memchr::memmem::Finder;
+
+use crate::dialect::{Dialect, Syntax};
+
+/// The indices of dialects by what their signals are looked for with.
+#[derive(Debug, Default)]
+pub(crate) struct Families {
+    /// Those whose signals own their lines.
+    pub(super) lines: Vec<LineWords>,
+    /// Lines that open a block, and whose.
+    pub(super) openers: Vec<(Box<[u8]>, usize)>,
+    /// Lines that are nothing unless a certain byte follows.
+    pub(super) rules: Vec<Rule>,
+    /// Those with lines around a prompt for another agent.
+    pub(super) delegating: Vec<usize>,
+    pub(crate) fences: Vec<usize>,
+    pub(super) tags: Vec<TagWords>,
+    pub(crate) trailers: Vec<usize>,
+}
+
+/// What is known of the lines of a dialect.
+#[derive(Debug)]
+pub(super) struct LineWords {
+    /// Index of the dialect.
+    pub(super) dialect: usize,
+    /// No line that is shorter can be a signal, or look like one.
+    pub(super) shortest: usize,
+}
+
+/// The words of a tag dialect, ready to be looked for: preparing that takes longer than most searches.
+#[derive(Debug)]
+pub(super) struct TagWords {
+    /// Index of the dialect.
+    pub(super) dialect: usize,
+    pub(super) open: Finder<'static>,
+    pub(super) close: Finder<'static>,
+}
+
+impl Families {
+    pub(super) fn new(dialects: &[Arc<Dialect>]) -> Self {
+        let mut families = Self::default();
+        for (index, dialect) in dialects.iter().enumerate() {
+            families.add(index, dialect);
+        }
+        families.rules = rules(dialects, &families);
+        families
+    }
+
+    fn add(&mut self, index: usize, dialect: &Dialect) {
+        let mut opener = |line: &String| self.openers.push((line.as_bytes().into(), index));
+        match &dialect.syntax {
+            Syntax::Block(block) => opener(&block.delimiter),
+            Syntax::Status(status) => opener(&status.open),
+            Syntax::Fence(fence) => {
+                fence.legacy.iter().for_each(|legacy| opener(&legacy.status.heading));
+                self.fences.push(index);
+            }
+            Syntax::Line(line) => self.delegating.extend(line.delegation.iter().map(|_| index)),
+            Syntax::Tag(tag) => {
+                let finder = |word: &String| Finder::new(word.as_bytes()).into_owned();
+                let (open, close) = (finder(&tag.open), finder(&tag.close));
+                self.tags.push(TagWords { dialect: index, open, close });
+            }
+            Syntax::Trailer(_) => self.trailers.push(index),
+        }
+        let shortest = shortest_line(dialect);
+        self.lines.extend(shortest.map(|shortest| LineWords { dialect: index, shortest }));
+    }
+}
+
+/// Returns the length of the shortest line that matters to a dialect whose signals own their lines.
+fn shortest_line(dialect: &Dialect) -> Option<usize> {
+    match &dialect.syntax {
+        // The key, its colon, and something behind it.
+        Syntax::Block(block) => Some(block.key.len() + 2),
+        Syntax::Line(_) => dialect.signals.iter().map(|def| def.name.len()).min(),
+        Syntax::Status(status) => Some(status.open.len()),
+        Syntax::Fence(fence) => {
+            let legacy = fence.legacy.iter().flat_map(|legacy| {
+                let banners = legacy.banners.iter().map(|banner| &banner.text);
+                banners.chain([&legacy.transition.key, &legacy.flag.key])
+            });
+            fence.bare.iter().chain(legacy).map(String::len).min()
+        }
+        Syntax::Tag(_) | Syntax::Trailer(_) => None,
+    }
+}
+
+/// A delimiter line, and what the line behind it starts with if it opens a block, in upper case.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) line: Box<[u8]>,
+    pub(super) then: Vec<u8>,
+}
+
+/// Returns the lines that open blocks and nothing else.
+fn rules(dialects: &[Arc<Dialect>], families: &Families) -> Vec<Rule> {
+    let is_marker = |line: &[u8]| {
+        dialects.iter().any(|dialect| match &dialect.syntax {
+            Syntax::Line(syntax) => {
+                syntax.delegation.as_ref().is_some_and(|lines| lines.start.as_bytes() == line)
+            }
+            _ => false,
+        })
+    };
+    let rule = |line: &[u8]| {
+        let openers = families.openers.iter().filter(|(opener, _)| **opener == *line);
+        let then = openers.map(|(_, index)| match &dialects[*index].syntax {
+            Syntax::Block(block) => block.key.bytes().next().map(|byte| byte.to_ascii_uppercase()),
+            _ => None,
+        });
+        Some(Rule { line: line.into(), then: then.collect::<Option<_>>()? })
+    };
+    let lines = families.openers.iter().map(|(line, _)| &**line);
+    lines.filter(|line| !is_marker(line)).filter_map(rule).collect()
+}
