@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::text::sgr_conceals;
+use super::text::{lossy, sgr_conceals};
 use crate::signal::Span;
 
 /// A colour sequence longer than this is not one.
@@ -175,7 +175,7 @@ impl Removals {
     pub(crate) fn restore(&self, start: u64, text: &[u8]) -> String {
         let end = start + text.len() as u64;
         if self.list.is_empty() {
-            return String::from_utf8_lossy(text).into_owned();
+            return lossy(text).into_owned();
         }
         let mut out = Vec::with_capacity(text.len());
         let mut from = 0;
@@ -186,7 +186,7 @@ impl Removals {
             from = to;
         }
         out.extend_from_slice(&text[from..]);
-        String::from_utf8_lossy(&out).into_owned()
+        lossy(&out).into_owned()
     }
 
     fn total(&self) -> u64 {

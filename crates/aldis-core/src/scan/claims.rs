@@ -205,6 +205,7 @@ impl Engine<'_> {
     pub(crate) fn signal(&self, dialect: usize, draft: Draft, place: Place, raw: String) -> Signal {
         let dialect = &self.rules.dialects()[dialect];
         let (meaning, handler) = draft.meaning(dialect);
+        let handler = handler.cloned();
         Signal {
             dialect: dialect.name.clone(),
             trusted: self.is_trusted(draft.token.as_deref()),

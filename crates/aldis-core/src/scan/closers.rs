@@ -3,7 +3,7 @@
 use memchr::memmem::Finder;
 
 use super::families::TagWords;
-use super::text::SIGNAL_MAX;
+use super::text::{SIGNAL_MAX, lossy};
 use super::verdict::LEAD_IN_MAX;
 use super::window::Window;
 use crate::dialect::syntax::tag::Syntax as Tag;
@@ -12,7 +12,8 @@ use crate::signal::Reason;
 /// How far closing tags of a dialect have been looked for. Never starts over.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Closer {
-    searched: u64,
+    /// No closing tag that counts starts before, apart from the one that was found.
+    pub(super) searched: u64,
     found: Option<u64>,
 }
 
@@ -75,7 +76,7 @@ pub(super) fn words_until(
     // Any other tag of the dialect restarts there.
     match words.open.find(text) {
         Some(at) if text[at..].starts_with(closing.as_bytes()) => {
-            let words = String::from_utf8_lossy(&text[..at]).trim().to_owned();
+            let words = lossy(&text[..at]).trim().to_owned();
             Words::Closed(words, end + (at + closing.len()) as u64)
         }
         Some(at) if text.len() - at >= closing.len() => Words::Unclosed(Reason::Unclosed),

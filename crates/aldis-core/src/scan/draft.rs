@@ -58,15 +58,15 @@ impl Draft {
     }
 
     /// Returns what the signal says, given what it was said with.
-    pub(crate) fn meaning(&self, dialect: &Dialect) -> (Meaning, Option<Arc<str>>) {
+    pub(crate) fn meaning<'d>(&self, dialect: &'d Dialect) -> (Meaning, Option<&'d Arc<str>>) {
         let Some(def) = dialect.signal(&self.name) else { return (Meaning::Info, None) };
         let applies = def
             .when
             .iter()
             .find(|when| when.conditions.iter().all(|(member, value)| self.holds(member, value)));
         match applies {
-            Some(when) => (when.meaning, when.handler.clone().or_else(|| def.handler.clone())),
-            None => (def.meaning, def.handler.clone()),
+            Some(when) => (when.meaning, when.handler.as_ref().or(def.handler.as_ref())),
+            None => (def.meaning, def.handler.as_ref()),
         }
     }
 

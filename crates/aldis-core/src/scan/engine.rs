@@ -87,6 +87,8 @@ pub(crate) struct Engine<'r> {
     /// How many tag dialects have read the current place while another waits, and where they ended.
     pub(crate) tags_read: (usize, u64),
     pub(crate) closers: Vec<Closer>,
+    /// No open tag is closed before this place.
+    pub(super) unclosed_to: u64,
     /// How far the end of an open comment has been looked for, and whether it is there.
     comment_searched: u64,
     comment_found: bool,
@@ -135,6 +137,7 @@ impl<'r> Engine<'r> {
             open_tags: 0,
             tags_read: (0, 0),
             closers: vec![Closer::default(); rules.dialects().len()],
+            unclosed_to: 0,
             comment_searched: 0,
             comment_found: false,
             last_tag_end: 0,

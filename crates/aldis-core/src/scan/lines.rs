@@ -10,7 +10,7 @@ use super::engine::{Engine, Flow, Mask};
 use super::families::LineWords;
 use super::fuzzy::meant;
 use super::terminals::Terminal;
-use super::text::{is_blank, is_deceptive_text, is_placeholder};
+use super::text::{is_blank, is_deceptive_text, is_placeholder, lossy};
 use super::verdict::{LEAD_IN_MAX, Surroundings};
 use super::window::{Line, Window};
 use crate::dialect::syntax::line::Delegation;
@@ -198,7 +198,7 @@ impl Engine<'_> {
                 self.bare_terminal(window, removals, index, block, draft);
             }
             (Some(value), None) if !value.is_empty() => {
-                let text = String::from_utf8_lossy(value);
+                let text = lossy(value);
                 if let Some((name, reason)) = meant(dialect, &text) {
                     let defect = Defect::new(reason, name, range);
                     return self.report_line(window, removals, index, defect);
@@ -209,7 +209,7 @@ impl Engine<'_> {
                     () if text.contains(' ') => return,
                     () => Reason::UnknownName,
                 };
-                let defect = Defect::new(reason, String::from_utf8_lossy(name), range);
+                let defect = Defect::new(reason, lossy(name), range);
                 self.report_line(window, removals, index, defect);
             }
             (_, Some(def)) => {
@@ -386,7 +386,7 @@ impl Engine<'_> {
         if self.silence.covers(window, before.from, to) {
             return None;
         }
-        let rest = String::from_utf8_lossy(rest);
+        let rest = lossy(rest);
         Some(Surroundings { rest, ..before.shown(window) })
     }
 }
@@ -431,7 +431,7 @@ pub(crate) struct LeadIn {
 impl LeadIn {
     /// Returns the text, with nothing behind the claim.
     pub(crate) fn shown<'w>(&self, window: &Window<'w>) -> Surroundings<'w> {
-        let lead_in = String::from_utf8_lossy(window.slice(self.from, self.to));
+        let lead_in = lossy(window.slice(self.from, self.to));
         Surroundings { lead_in, adjacent: self.adjacent, ..Surroundings::default() }
     }
 }
@@ -479,7 +479,7 @@ fn misplaced(prefix: &[u8]) -> Reason {
 
 /// Returns what follows `KEY: NAME` or `NAME:` on its line.
 fn after_name(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(text);
+    let text = lossy(text);
     let words = text.split_once(": ").map_or("", |(_, words)| words);
     words.split_once(' ').map_or_else(String::new, |(_, rest)| rest.to_owned())
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::claims::Pending;
 use super::engine::{Engine, Flow, Mask};
-use super::text::trim_line_end;
+use super::text::{lossy, trim_line_end};
 use super::verdict::{LEAD_IN_MAX, RETRACTION_REACH, Words, lower_case};
 use super::window::Window;
 
@@ -34,7 +34,7 @@ impl Engine<'_> {
             let gap = |end: u64| window.slice(end, start).iter().all(u8::is_ascii_whitespace);
             self.pending.iter().any(|pending| near(pending.end) && gap(pending.end))
         };
-        let sentence = String::from_utf8_lossy(window.slice(start, at + after.len() as u64));
+        let sentence = lossy(window.slice(start, at + after.len() as u64));
         let line_starts = start <= self.line_start;
         let in_body = self.body.is_some();
         // A line that begins with a small letter mostly goes on with the one above.

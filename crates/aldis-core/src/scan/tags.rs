@@ -12,7 +12,7 @@ use super::draft::{Defect, Draft, Range};
 use super::engine::{Engine, Flow, STRIDE};
 use super::families::TagWords;
 use super::lines::lead_in;
-use super::text::{SIGNAL_MAX, hides_text};
+use super::text::{SIGNAL_MAX, hides_text, lossy};
 use super::verdict::{LEAD_IN_MAX, is_mid_sentence};
 use super::window::Window;
 use crate::dialect::syntax::tag::Syntax as Tag;
@@ -114,10 +114,12 @@ impl Engine<'_> {
 
     /// Returns the next closing tag of a dialect in which one is awaited.
     pub(crate) fn next_close(&mut self, window: &Window<'_>) -> Option<(u64, usize)> {
-        let mut first: Option<(u64, usize)> = None;
-        if self.open_tags == 0 {
-            return first;
+        let to = self.at + STRIDE;
+        if self.open_tags == 0 || self.unclosed_to >= to {
+            return None;
         }
+        self.unclosed_to = u64::MAX;
+        let mut first: Option<(u64, usize)> = None;
         for words in &self.rules.families.tags {
             let index = words.dialect;
             let (from, start) = match &self.tags[index] {
@@ -126,7 +128,8 @@ impl Engine<'_> {
                 TagState::Held { outer, .. } => (self.at, outer.start),
             };
             let closer = &mut self.closers[index];
-            let found = closer.find(window, &words.close, (from, self.at + STRIDE), start);
+            let found = closer.find(window, &words.close, (from, to), start);
+            self.unclosed_to = self.unclosed_to.min(closer.searched);
             first = first.into_iter().chain(found.map(|at| (at, index))).min();
         }
         first
@@ -163,15 +166,21 @@ impl Engine<'_> {
             };
         }
         let opening = self.opening(window, removals, tag, (start, end));
-        let around = match self.take_tag(index) {
-            TagState::Idle => None,
-            TagState::Open { opening: mut left, around } => {
-                self.release(index, around);
-                left.name = self.name_after(window, index, (left.content, start));
-                Some((left, Vec::new()))
+        if let TagState::Open { opening: left, around } = &mut self.tags[index] {
+            let mut left = std::mem::replace(left, opening);
+            let around = around.take();
+            self.release(index, around);
+            left.name = self.name_after(window, index, (left.content, start));
+            if let TagState::Open { around, .. } = &mut self.tags[index] {
+                *around = Some((left, Vec::new()));
             }
+            return Flow::On(end);
+        }
+        let around = match self.take_tag(index) {
             TagState::Held { inner, outer } => Some((outer, inner)),
+            TagState::Idle | TagState::Open { .. } => None,
         };
+        self.unclosed_to = 0;
         self.set_tag(index, TagState::Open { opening, around });
         Flow::On(end)
     }
@@ -328,7 +337,7 @@ impl Engine<'_> {
         }
         let start = opening.start;
         let from = opening.last_tag_end.max(opening.near()).min(start);
-        if is_mid_sentence(&String::from_utf8_lossy(window.slice(from, start))) {
+        if is_mid_sentence(&lossy(window.slice(from, start))) {
             return true;
         }
         let before = lead_in(window, opening.line_start, start);
@@ -336,7 +345,7 @@ impl Engine<'_> {
             return false;
         }
         let mut around = before.shown(window);
-        around.rest = String::from_utf8_lossy(rest);
+        around.rest = lossy(rest);
         around.mention()
     }
 

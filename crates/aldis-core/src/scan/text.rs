@@ -1,11 +1,19 @@
 //! Small questions about bytes that several parts of the scanner ask.
 
+use std::borrow::Cow;
+
 /// No signal is longer, and no line that is longer holds a signal that must start it.
 pub(crate) const SIGNAL_MAX: u64 = 64 * 1024;
 
 /// Returns whether `byte` separates words on a line.
 pub(crate) fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
+}
+
+/// Returns a text with what is not UTF-8 replaced. Hardly any holds such bytes, and asking that first
+/// takes much less than replacing them.
+pub(crate) fn lossy(text: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
 }
 
 /// Removes what may stand unseen at the end of a line: blanks, the CR of a CRLF, and characters of
@@ -59,7 +67,7 @@ fn is_deceptive(c: char) -> bool {
 
 /// Returns whether a name, key or id holds something a human would not see as it is.
 pub(crate) fn is_deceptive_text(text: &[u8]) -> bool {
-    !text.is_ascii() && String::from_utf8_lossy(text).chars().any(is_deceptive)
+    !text.is_ascii() && lossy(text).chars().any(is_deceptive)
         || text.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t' && *byte != b'\n')
 }
 
@@ -124,6 +132,9 @@ pub(crate) fn sgr_conceals(parameters: &[u8]) -> bool {
 /// `<reason>`.
 pub(crate) fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
+    if !text.starts_with(['[', '{', '<']) {
+        return false;
+    }
     let inner = [('[', ']'), ('{', '}'), ('<', '>')].iter().find_map(|(open, close)| {
         text.strip_prefix(*open).and_then(|rest| rest.strip_suffix(*close))
     });

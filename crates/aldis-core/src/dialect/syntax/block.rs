@@ -10,7 +10,7 @@ use crate::dialect::Dialect;
 use crate::scan::draft::{Defect, Draft};
 use crate::scan::fuzzy::meant;
 use crate::scan::text::{
-    SIGNAL_MAX, is_deceptive_text, is_placeholder, trim_blanks, trim_line_end,
+    SIGNAL_MAX, is_deceptive_text, is_placeholder, lossy, trim_blanks, trim_line_end,
 };
 use crate::scan::window::{Line, LineAt, Window};
 use crate::signal::{Reason, Warning};
@@ -117,7 +117,7 @@ impl<'a> Reading<'a> {
         first: Line<'_>,
         name: &[u8],
     ) -> Self {
-        let written = String::from_utf8_lossy(name).into_owned();
+        let written = lossy(name).into_owned();
         let mut draft = Draft { range: (opening.start, first.seen_end()), ..Draft::default() };
         let known = dialect.signals.iter().find(|def| def.name.eq_ignore_ascii_case(&written));
         let mut defect = None;
@@ -186,7 +186,7 @@ impl<'a> Reading<'a> {
     /// Takes one field line; returns whether the block can go on.
     fn field(&mut self, line: Line<'_>) -> bool {
         let Some((key, value)) = self.syntax.key_line(line.text) else {
-            let text = String::from_utf8_lossy(line.seen).into_owned();
+            let text = lossy(line.seen).into_owned();
             let looks_like_key =
                 text.split_once(':').is_some_and(|(key, _)| !key.is_empty() && !key.contains(' '));
             let hidden = is_deceptive_text(line.seen);
@@ -199,7 +199,7 @@ impl<'a> Reading<'a> {
             return looks_like_key && self.step(line);
         };
         let member = key.to_ascii_lowercase();
-        let text = String::from_utf8_lossy(value).into_owned();
+        let text = lossy(value).into_owned();
         if key == self.syntax.key || self.draft.fields.contains_key(&member) {
             self.fail(Reason::DuplicateField, Some(key.to_owned()));
         } else if is_placeholder(&text) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::line::{Delegation, Syntax};
-use crate::scan::text::{snake_case, trim_line_end};
+use crate::scan::text::{lossy, snake_case, trim_line_end};
 use crate::signal::{Fields, Warning};
 
 /// What a body holds.
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
                     let prompt = self.prompt.take().unwrap_or_default();
                     self.body.fields.insert(delegation.field.clone(), prompt.trim().into());
                 } else {
-                    prompt.push_str(&String::from_utf8_lossy(line));
+                    prompt.push_str(&lossy(line));
                     prompt.push('\n');
                 }
                 return;
@@ -140,7 +140,7 @@ fn value_of(lines: &[&[u8]]) -> Value {
     let mut items: Vec<String> = Vec::new();
     let mut gap = false;
     for line in lines {
-        let line = String::from_utf8_lossy(line);
+        let line = lossy(line);
         let blank = line.trim().is_empty();
         match (item(&line), items.last_mut()) {
             _ if blank => {}
@@ -152,7 +152,7 @@ fn value_of(lines: &[&[u8]]) -> Value {
             (None, Some(_)) => break,
             (None, None) => {
                 let text = lines.join(&b'\n');
-                return String::from_utf8_lossy(&text).trim().into();
+                return lossy(&text).trim().into();
             }
         }
         gap = blank;

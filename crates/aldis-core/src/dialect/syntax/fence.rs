@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{json, status};
 use crate::dialect::Dialect;
 use crate::scan::draft::{Defect, Draft};
-use crate::scan::text::leading_percent;
+use crate::scan::text::{leading_percent, lossy};
 use crate::scan::window::Line;
 use crate::signal::{Fields, Meaning, Reason, Warning};
 
@@ -131,7 +131,7 @@ pub(crate) fn read(
     let name = dialect.signal(&syntax.default_name).map(|def| def.name.clone());
     let name = name.unwrap_or_else(|| syntax.default_name.as_str().into());
     let Some(object) = json::read_object(text) else {
-        let start = String::from_utf8_lossy(text).trim().chars().take(100).collect::<String>();
+        let start = lossy(text).trim().chars().take(100).collect::<String>();
         return Err(Defect::new(Reason::InvalidJson, name, range).about(start));
     };
     let mut draft = Draft::new(name, range);
@@ -215,18 +215,13 @@ fn take_member(
 /// Adds the members that have a default.
 fn fill_in(syntax: &Syntax, draft: &mut Draft) {
     for (member, kind) in &syntax.members {
-        if draft.fields.contains_key(member) {
+        let has_default = matches!(kind, Member::Version | Member::Name);
+        if !has_default || draft.fields.contains_key(member) {
             continue;
         }
         let default: Value = match kind {
             Member::Version => syntax.version.into(),
-            Member::Name => syntax.default_name.to_lowercase().into(),
-            Member::Boolean
-            | Member::Flags
-            | Member::Integer
-            | Member::Percent
-            | Member::Text
-            | Member::Upper => continue,
+            _ => syntax.default_name.to_lowercase().into(),
         };
         draft.fields.insert(member.clone(), default);
     }
@@ -281,9 +276,11 @@ fn percent(value: &Value, warnings: &mut Vec<Warning>) -> Option<u8> {
 /// Reads a line of an old form that stands alone.
 pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft> {
     let shown = line.seen;
-    let starts = [&legacy.transition.key, &legacy.flag.key];
-    let starts = starts.into_iter().chain(legacy.banners.iter().map(|banner| &banner.text));
-    if !starts.into_iter().any(|start| shown.starts_with(start.as_bytes())) {
+    let first = shown.first();
+    let starts =
+        |start: &String| start.as_bytes().first() == first && shown.starts_with(start.as_bytes());
+    let keyed = starts(&legacy.transition.key) || starts(&legacy.flag.key);
+    if !keyed && !legacy.banners.iter().any(|banner| starts(&banner.text)) {
         return None;
     }
     let text = std::str::from_utf8(shown).ok()?;

@@ -1,5 +1,6 @@
 //! A name at the start of a line, its subject behind a separator, its body below.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -9,7 +10,7 @@ use crate::dialect::{Dialect, Presence, SignalDef, SubjectForm};
 use crate::scan::context::is_quoting_prefix;
 use crate::scan::draft::{Defect, Draft};
 use crate::scan::text::{
-    is_blank, is_deceptive_text, is_id, is_inner_path, is_placeholder, trim_blanks,
+    is_blank, is_deceptive_text, is_id, is_inner_path, is_placeholder, lossy, trim_blanks,
 };
 use crate::scan::window::Line;
 use crate::signal::{Reason, Warning};
@@ -63,31 +64,23 @@ pub(crate) enum Head {
     Other,
 }
 
-/// The signals of a dialect by the first byte of their names: most words start with another.
+/// The signals of a dialect by the first and by the last byte of their names: most words have others.
 #[derive(Debug)]
 pub(crate) struct Begins {
-    sets: Box<[u64; 256]>,
+    first: Sets,
+    last: Sets,
     /// The length of the shortest name.
     shortest: usize,
 }
 
 impl Begins {
-    /// The last bit stands for all that have no bit of their own.
-    const LAST: usize = 63;
-
     pub(crate) fn new(dialect: &Dialect) -> Self {
-        let mut sets = Box::new([0; 256]);
-        for (index, def) in dialect.signals.iter().enumerate() {
-            for first in def.name.bytes().take(1) {
-                sets[usize::from(first)] |= 1 << index.min(Self::LAST);
-            }
-        }
         let shortest = dialect.signals.iter().map(|def| def.name.len()).min();
-        Self { sets, shortest: shortest.unwrap_or(usize::MAX) }
-    }
-
-    fn has(&self, byte: u8) -> bool {
-        self.sets[usize::from(byte)] != 0
+        Self {
+            first: Sets::new(dialect, |name| name.first()),
+            last: Sets::new(dialect, |name| name.last()),
+            shortest: shortest.unwrap_or(usize::MAX),
+        }
     }
 
     /// Returns the signals whose names may start with `byte`, and maybe others.
@@ -96,7 +89,30 @@ impl Begins {
         dialect: &'d Dialect,
         byte: u8,
     ) -> impl Iterator<Item = &'d SignalDef> {
-        let set = self.sets[usize::from(byte)];
+        self.first.of(dialect, byte)
+    }
+}
+
+/// The numbers of signals by a byte of their names.
+#[derive(Debug)]
+struct Sets(Box<[u64; 256]>);
+
+impl Sets {
+    /// The last bit stands for all that have no bit of their own.
+    const LAST: usize = 63;
+
+    fn new(dialect: &Dialect, key: fn(&[u8]) -> Option<&u8>) -> Self {
+        let mut sets = Box::new([0; 256]);
+        for (index, def) in dialect.signals.iter().enumerate() {
+            if let Some(byte) = key(def.name.as_bytes()) {
+                sets[usize::from(*byte)] |= 1 << index.min(Self::LAST);
+            }
+        }
+        Self(sets)
+    }
+
+    fn of<'d>(&self, dialect: &'d Dialect, byte: u8) -> impl Iterator<Item = &'d SignalDef> {
+        let set = self.0[usize::from(byte)];
         let more = dialect.signals.iter().skip(Self::LAST).filter(move |_| set >> Self::LAST == 1);
         let mut own = set & !(1 << Self::LAST);
         let own = std::iter::from_fn(move || {
@@ -107,6 +123,11 @@ impl Begins {
         own.chain(more)
     }
 }
+
+/// What may stand between a name and its separator.
+const MARKS: &[u8] = b"*_`";
+/// What may stand between a name without a subject and the end of the line.
+const CLOSING: &[u8] = b"*_`\"'. \t";
 
 impl Syntax {
     /// Reads a line that may start with a name.
@@ -123,8 +144,7 @@ impl Syntax {
         match self.subject(def, &text[def.name.len()..]) {
             Ok((subject, warning)) => {
                 let mut draft = Draft::new(def.name.clone(), range);
-                draft.subject =
-                    subject.map(|subject| String::from_utf8_lossy(subject).into_owned());
+                draft.subject = subject.map(|subject| lossy(subject).into_owned());
                 draft.warnings.extend(warning);
                 Head::Signal(draft)
             }
@@ -132,38 +152,28 @@ impl Syntax {
         }
     }
 
-    /// Finds a name that stands somewhere in a line, where a signal could be meant: followed by the
-    /// separator, or by nothing where it takes no subject.
+    /// Finds the first name that stands somewhere in a line, where a signal could be meant: followed by
+    /// the separator, or by nothing where it takes no subject.
     pub(crate) fn mention<'d>(
         &self,
         dialect: &'d Dialect,
         begins: &Begins,
         text: &[u8],
     ) -> Option<(&'d SignalDef, usize)> {
-        let starts = (0..(text.len() + 1).saturating_sub(begins.shortest)).filter(|at| {
-            begins.has(text[*at])
-                && text[*at].is_ascii_alphanumeric()
-                && (*at == 0
-                    || !continues_name(text[*at - 1])
-                    || text[*at - 1] == b'-' && is_quoting_prefix(&text[..*at]))
-        });
-        starts
-            .filter_map(|at| {
-                let here = begins.of(dialect, text[at]).filter(|def| self.is_meant(def, text, at));
-                here.max_by_key(|def| def.name.len()).map(|def| (def, at))
-            })
-            .next()
-    }
-
-    fn is_meant(&self, def: &SignalDef, text: &[u8], at: usize) -> bool {
-        let Some(rest) = text[at..].strip_prefix(def.name.as_bytes()) else { return false };
-        match def.subject {
-            Presence::None => rest.iter().all(|byte| b"*_`\"'. \t".contains(byte)),
-            Presence::Optional | Presence::Required => {
-                let marks = rest.iter().take_while(|byte| b"*_`".contains(byte)).count();
-                rest[marks..].starts_with(self.separator.as_bytes())
+        if text.len() < begins.shortest {
+            return None;
+        }
+        let mut names = Names { dialect, begins, text, first: None };
+        let separator = self.separator.as_bytes();
+        if let Some(first) = separator.first().filter(|first| !MARKS.contains(first)) {
+            for at in memchr::memchr_iter(*first, text) {
+                if separator.len() == 1 || text[at..].starts_with(separator) {
+                    names.look_before(at, MARKS, |def| def.subject != Presence::None);
+                }
             }
         }
+        names.look_before(text.len(), CLOSING, |def| def.subject == Presence::None);
+        names.first
     }
 
     /// Reads what stands behind the name: the subject, and what is odd about it.
@@ -214,6 +224,52 @@ impl Syntax {
     }
 }
 
+/// The search for names in a line.
+struct Names<'t, 'd> {
+    dialect: &'d Dialect,
+    begins: &'t Begins,
+    text: &'t [u8],
+    /// The first that was found, and the longest of those that start there.
+    first: Option<(&'d SignalDef, usize)>,
+}
+
+impl<'d> Names<'_, 'd> {
+    /// Looks for names that end at `end`, with nothing but marks in between.
+    fn look_before(&mut self, end: usize, marks: &[u8], is_wanted: fn(&SignalDef) -> bool) {
+        let mut end = end;
+        while let Some(last) = end.checked_sub(1).map(|last| self.text[last]) {
+            for def in self.begins.last.of(self.dialect, last).filter(|def| is_wanted(def)) {
+                self.look_at(def, end);
+            }
+            if !marks.contains(&last) {
+                return;
+            }
+            end -= 1;
+        }
+    }
+
+    fn look_at(&mut self, def: &'d SignalDef, end: usize) {
+        let Some(at) = end.checked_sub(def.name.len()) else { return };
+        let better = |(other, first): (&SignalDef, usize)| {
+            (at, Reverse(def.name.len())) < (first, Reverse(other.name.len()))
+        };
+        if self.text[at..end] == *def.name.as_bytes()
+            && starts_name(self.text, at)
+            && self.first.is_none_or(better)
+        {
+            self.first = Some((def, at));
+        }
+    }
+}
+
+/// Returns whether a name can start at a place: not within a longer one.
+fn starts_name(text: &[u8], at: usize) -> bool {
+    text[at].is_ascii_alphanumeric()
+        && (at == 0
+            || !continues_name(text[at - 1])
+            || text[at - 1] == b'-' && is_quoting_prefix(&text[..at]))
+}
+
 /// Returns whether a name that is followed by `byte` is part of a longer one.
 pub(crate) fn continues_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-' || !byte.is_ascii()
@@ -234,7 +290,7 @@ fn check_subject(form: SubjectForm, subject: &[u8]) -> Result<(), Reason> {
     if is_deceptive_text(subject) {
         return Err(Reason::Hidden);
     }
-    let text = String::from_utf8_lossy(subject);
+    let text = lossy(subject);
     if is_placeholder(&text) {
         return Err(Reason::Placeholder);
     }

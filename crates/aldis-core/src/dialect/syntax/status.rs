@@ -9,7 +9,8 @@ use crate::dialect::Dialect;
 use crate::scan::context::FenceLine;
 use crate::scan::draft::{Defect, Draft};
 use crate::scan::text::{
-    SIGNAL_MAX, is_deceptive_text, is_placeholder, leading_percent, snake_case, trim_line_end,
+    SIGNAL_MAX, is_deceptive_text, is_placeholder, leading_percent, lossy, snake_case,
+    trim_line_end,
 };
 use crate::scan::window::{Line, LineAt, Window};
 use crate::signal::{Reason, Warning};
@@ -110,7 +111,7 @@ struct Lines<'w> {
 impl<'w> Lines<'w> {
     /// Takes one line. Lines that are not `KEY: value` are tolerated.
     fn take(&mut self, text: &'w [u8]) -> Result<(), (Reason, Option<String>)> {
-        let line = String::from_utf8_lossy(text);
+        let line = lossy(text);
         let Some((key, value)) = line.split_once(':') else { return Ok(()) };
         let refuse = |reason| Err((reason, Some(key.to_owned())));
         if is_deceptive_text(key.as_bytes()) {
@@ -173,7 +174,7 @@ impl Ruled {
             if self.is_rule(line.text) {
                 return Some(Status::Found { result: Ok(draft), next });
             }
-            take_ruled_line(&mut draft, &String::from_utf8_lossy(line.text));
+            take_ruled_line(&mut draft, &lossy(line.text));
         }
     }
 

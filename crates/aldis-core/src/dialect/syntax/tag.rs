@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use crate::dialect::{Dialect, Payload};
 use crate::scan::draft::{Defect, Draft, is_sample};
 use crate::scan::fuzzy::meant;
-use crate::scan::text::{is_deceptive_text, is_placeholder, leading_percent};
+use crate::scan::text::{is_deceptive_text, is_placeholder, leading_percent, lossy};
 use crate::signal::{Reason, Warning};
 
 /// How a tag dialect is written.
@@ -43,7 +43,7 @@ impl Syntax {
         content: &[u8],
         range: (u64, u64),
     ) -> Result<Draft, Defect> {
-        let text = String::from_utf8_lossy(content);
+        let text = lossy(content);
         match (&self.text, &self.attribute) {
             (Some(agreed), _) => read_agreed(dialect, agreed, &text, range),
             (None, Some(attribute)) => read_attribute(dialect, attribute, &text, range),
