@@ -24,10 +24,12 @@ const WINDOW: usize = STEP + WIDTH - 1;
 /// Literals, arranged for the search.
 #[derive(Clone, Debug)]
 pub(crate) struct Vectors {
-    /// The buckets that a byte of ASCII belongs to, for each of the first bytes of a literal.
-    tables: [[u8; 128]; WIDTH],
+    /// The buckets that a byte belongs to, for each of the first bytes of a literal. All are ASCII.
+    tables: [[u8; 256]; WIDTH],
     halves: [Halves; WIDTH],
     buckets: [Vec<Needle>; BUCKETS],
+    /// The literals by their numbers.
+    texts: Vec<Vec<u8>>,
     /// Whether the processor has the widest vectors.
     wide: bool,
 }
@@ -49,26 +51,19 @@ struct Step {
 }
 
 /// One literal.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Needle {
-    number: usize,
-    text: Vec<u8>,
     /// Its first eight bytes, and which of them it has.
     head: u64,
     mask: u64,
+    number: usize,
+    length: usize,
 }
 
 impl Needle {
     fn new(number: usize, text: &[u8]) -> Self {
         let mask = u64::MAX >> (64 - 8 * text.len().clamp(1, 8));
-        Self { number, text: text.to_vec(), head: head_of(text), mask }
-    }
-
-    /// Returns whether `text`, whose first bytes are `head`, starts with it.
-    fn starts(&self, text: &[u8], head: u64) -> bool {
-        head & self.mask == self.head
-            && text.len() >= self.text.len()
-            && (self.text.len() <= 8 || text.starts_with(&self.text))
+        Self { head: head_of(text), mask, number, length: text.len() }
     }
 }
 
@@ -113,14 +108,14 @@ impl Vectors {
             return None;
         }
         let mut vectors = Self {
-            tables: [[0; 128]; WIDTH],
+            tables: [[0; 256]; WIDTH],
             halves: Default::default(),
             buckets: Default::default(),
+            texts: literals.iter().map(|literal| literal.text.clone()).collect(),
             wide: avx512::is_supported(),
         };
         for (number, literal) in literals.iter().enumerate() {
-            let known = |needle: &Needle| needle.text == literal.text;
-            if vectors.buckets.iter().flatten().any(known) {
+            if vectors.texts[..number].contains(&literal.text) {
                 continue;
             }
             let bucket = number % BUCKETS;
@@ -212,15 +207,19 @@ impl Vectors {
     /// Returns the number of the literal that starts at `start`.
     fn at(&self, text: &[u8], start: usize) -> Option<usize> {
         let text = &text[start..];
-        let start = text.first_chunk::<WIDTH>()?;
-        let of = |(table, byte): (&[u8; 128], &u8)| table.get(usize::from(*byte)).copied();
-        let mut all = self.tables.iter().zip(start).map(of);
-        let mut buckets = all.try_fold(u8::MAX, |buckets, of| Some(buckets & of?))?;
         let head = head_of(text);
+        let [first, second, third, ..] = head.to_le_bytes().map(usize::from);
+        let [of_first, of_second, of_third] = &self.tables;
+        let mut buckets = of_first[first] & of_second[second] & of_third[third];
         let mut number = None;
         while buckets != 0 {
             let bucket = &self.buckets[buckets.trailing_zeros() as usize];
-            if let Some(needle) = bucket.iter().find(|needle| needle.starts(text, head)) {
+            let starts = |needle: &&Needle| {
+                head & needle.mask == needle.head
+                    && text.len() >= needle.length
+                    && (needle.length <= 8 || text.starts_with(&self.texts[needle.number]))
+            };
+            if let Some(needle) = bucket.iter().find(starts) {
                 let lowest = number.map_or(needle.number, |known: usize| known.min(needle.number));
                 number = Some(lowest);
             }

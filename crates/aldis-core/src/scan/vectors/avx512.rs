@@ -74,7 +74,7 @@ impl Tables {
     fn new(vectors: &Vectors) -> Self {
         let [first, second, third] = &vectors.tables;
         let [left, right] = [0, 64].map(|from| vector(first, from));
-        let folded = |table: &[u8; 128]| _mm512_or_si512(vector(table, 0), vector(table, 64));
+        let folded = |table: &[u8; 256]| _mm512_or_si512(vector(table, 0), vector(table, 64));
         Self { first: [left, right], second: folded(second), third: folded(third) }
     }
 
