@@ -45,7 +45,7 @@ fn raw(finding: &Finding) -> &str {
     }
 }
 
-fn sliced(text: &[u8], span: crate::signal::Span) -> &[u8] {
+fn sliced(text: &[u8], span: Span) -> &[u8] {
     &text[usize::try_from(span.start).unwrap()..usize::try_from(span.end).unwrap()]
 }
 
