@@ -375,6 +375,23 @@ mod tests {
             assert_eq!(String::from_utf8(clean).unwrap(), one_by_one);
         }
 
+        /// Where nothing is suspect, there is nothing to find.
+        #[test]
+        fn looking_for_marks_first_misses_no_shape(
+            parts in proptest::collection::vec((0..26_usize, 0..80_usize, "[ -~]{0,3}"), 0..8),
+        ) {
+            let mut secrets = secrets();
+            let x = "x".repeat(40);
+            let more = ["gho_", "ghr_", "ghs_", "ghu_", "sk_test_", "rk_live_"];
+            secrets.extend(more.map(|start| format!("{start}{x}")));
+            let piece = |(which, length, between): &(usize, usize, String)| {
+                let secret = &secrets[which % secrets.len()];
+                format!("{}{between}", &secret[..secret.len().min(*length)])
+            };
+            let text: String = parts.iter().map(piece).collect();
+            assert_eq!(redact(&text), without_shapes(&text, &Visible::of(&text)));
+        }
+
         #[test]
         fn nothing_is_added_or_lost_around_a_secret(before in "[a-z \n]{0,20}", after in "[ \n][a-z \n]{0,20}", which: proptest::sample::Index) {
             let secrets = secrets();

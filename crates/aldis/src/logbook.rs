@@ -13,7 +13,7 @@ const BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Shorter pieces end a burst: then nothing is held back any more.
 const BURST: usize = 32 * 1024;
 /// What is written at once, and where in the file: the system is quickest with whole blocks.
-const BLOCK: u64 = 64 * 1024;
+const BLOCK: u64 = 4 * 1024;
 /// How long a line may become before it is written in parts.
 const LINE_MAX: usize = 64 * 1024;
 /// How many files are kept, the one being written included.
@@ -145,6 +145,8 @@ impl Logbook {
             0 => self.directory.join(&self.name),
             _ => self.directory.join(format!("{}.{number}", self.name)),
         };
+        // A file that another takes the place of is first written to the disk by some systems.
+        let _gone = fs::remove_file(name(FILES_MAX - 1));
         for number in (0..FILES_MAX - 1).rev() {
             let _moved = fs::rename(name(number), name(number + 1));
         }

@@ -39,6 +39,8 @@ use crate::taking;
 
 /// How long to wait for something to happen, and how often others are looked for.
 const PAUSE: Duration = Duration::from_millis(200);
+/// How often it is looked whether we were asked to stop, at most, while an agent writes much.
+const ASKED: Duration = Duration::from_millis(5);
 /// How often the machine is told that time passes.
 const TICK: Duration = Duration::from_secs(1);
 /// How often the work tree is looked at while the agent works.
@@ -96,6 +98,7 @@ pub(crate) struct Supervisor<'p> {
 /// When what is done again and again was done last.
 #[derive(Debug, Default)]
 struct Rounds {
+    asked: Duration,
     others: Duration,
     tick: Duration,
     look: Duration,
@@ -334,6 +337,7 @@ impl<'p> Supervisor<'p> {
                 self.log.write(&bytes);
                 job.overhear(&bytes, now);
                 self.live.aside(&bytes);
+                job.agent.give_back(bytes);
             }
             Some(Output::Closed) => job.closed = true,
             Some(Output::Exited(exit)) => {
@@ -429,9 +433,11 @@ impl<'p> Supervisor<'p> {
     /// Minds the time, the user, the store and the lease.
     fn attend(&mut self) -> Result<(), CommandError> {
         let boot = clock::since_boot();
-        let asked = self.interrupts.take();
-        if asked.interrupt + asked.terminate > 0 {
-            self.interrupted()?;
+        if again(&mut self.rounds.asked, ASKED, boot) {
+            let asked = self.interrupts.take();
+            if asked.interrupt + asked.terminate > 0 {
+                self.interrupted()?;
+            }
         }
         if self.deadline.is_some_and(|deadline| boot >= deadline) {
             self.end_job(Duration::from_secs(1))?;

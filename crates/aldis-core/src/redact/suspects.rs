@@ -53,25 +53,15 @@ fn mark_from(text: &[u8], from: usize) -> Option<usize> {
 /// Whether what stands at a mark may have a shape: most marks stand in ordinary words and addresses.
 /// What is broken up by invisible characters need not be recognised: those are suspects themselves.
 fn may_be_secret(text: &[u8], at: usize) -> bool {
-    let rest = &text[at..];
-    if rest.starts_with(PRIVATE_KEY.as_bytes()) {
-        return true;
-    }
-    if let Some(address) = rest.strip_prefix(ADDRESS.as_bytes()) {
+    if let Some(address) = text[at..].strip_prefix(ADDRESS.as_bytes()) {
         return may_be_address(address);
     }
-    let word = WORDS.iter().find(|(mark, ..)| rest.starts_with(mark.as_bytes()));
-    if let Some((mark, least, begins)) = word {
-        let letters = rest[mark.len()..].iter().take(*least).take_while(|byte| is_letter(**byte));
-        let before = at.checked_sub(1).map_or(b' ', |before| text[before]);
-        let is_inside = before.is_ascii_alphanumeric() || before == b'_';
-        return letters.count() == *least && !(*begins && is_inside);
-    }
-    NAMES.iter().any(|(name, mark)| {
+    let is_name = |(name, mark): &(&str, usize)| {
         let from = at.saturating_sub(*mark);
         let word = text.get(from..from + name.len());
         word.is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()))
-    })
+    };
+    WORDS.iter().any(|word| word.stands(text, at)) || NAMES.iter().any(is_name)
 }
 
 /// Whether an address may hold a password, or be one of those that are as good as one.
@@ -120,33 +110,66 @@ fn is_unseen_at(text: &[u8], at: usize) -> bool {
 
 /// What the shapes begin with, or hold.
 static MARKS: LazyLock<Prefilter> = LazyLock::new(|| {
-    let words = WORDS.iter().map(|(mark, ..)| *mark).chain([ADDRESS, PRIVATE_KEY]);
+    let words = WORDS.iter().map(|word| &word.text[word.mark..]).chain([ADDRESS]);
     let names = NAMES.iter().flat_map(|(name, mark)| cases(&name[*mark..*mark + NAME_MARK]));
     let words = words.map(str::to_owned);
     Prefilter::new(words.chain(names).map(|mark| Literal::new(&mark, Kinds::LINE)).collect())
 });
 
-/// What secrets hold, how many letters follow at least, and whether they begin with it.
-const WORDS: [(&str, usize, bool); 19] = [
-    ("sk-", 19, true),
-    ("AIza", 35, true),
-    ("hf_", 30, true),
-    ("AKIA", 16, true),
-    ("ASIA", 16, true),
-    ("gho_", 36, true),
-    ("ghp_", 36, true),
-    ("ghr_", 36, true),
-    ("ghs_", 36, true),
-    ("ghu_", 36, true),
-    ("github_pat_", 22, true),
-    ("glpat-", 20, true),
-    ("npm_", 36, true),
-    ("pypi-", 50, true),
-    ("xox", 12, true),
-    ("k_live_", 16, false),
-    ("k_test_", 16, false),
-    ("whsec_", 24, true),
-    (".eyJ", 8, false),
+/// What a secret holds.
+#[derive(Debug)]
+struct Word {
+    text: &'static str,
+    /// Where the part of it begins that is looked for: one whose first three letters are rare, and so
+    /// are the mixtures of them with those of others, which the search takes for them.
+    mark: usize,
+    /// How many letters follow at least.
+    least: usize,
+    /// Whether a secret begins with it.
+    begins: bool,
+}
+
+impl Word {
+    const fn new(text: &'static str, mark: usize, least: usize) -> Self {
+        Self { text, mark, least, begins: true }
+    }
+
+    const fn inside(text: &'static str, mark: usize, least: usize) -> Self {
+        Self { text, mark, least, begins: false }
+    }
+
+    /// Whether a secret may stand where the mark was found.
+    fn stands(&self, text: &[u8], at: usize) -> bool {
+        let Some(start) = at.checked_sub(self.mark) else { return false };
+        let Some(rest) = text[start..].strip_prefix(self.text.as_bytes()) else { return false };
+        let letters = rest.iter().take(self.least).take_while(|byte| is_letter(**byte));
+        let before = start.checked_sub(1).map_or(b' ', |before| text[before]);
+        let is_inside = before.is_ascii_alphanumeric() || before == b'_';
+        letters.count() == self.least && !(self.begins && is_inside)
+    }
+}
+
+const WORDS: [Word; 20] = [
+    Word::new("sk-", 0, 19),
+    Word::new("AIza", 0, 35),
+    Word::new("hf_", 0, 30),
+    Word::new("AKIA", 1, 16),
+    Word::new("ASIA", 1, 16),
+    Word::new("gho_", 1, 36),
+    Word::new("ghp_", 0, 36),
+    Word::new("ghr_", 1, 36),
+    Word::new("ghs_", 1, 36),
+    Word::new("ghu_", 1, 36),
+    Word::new("github_pat_", 5, 22),
+    Word::new("glpat-", 0, 20),
+    Word::new("npm_", 1, 36),
+    Word::new("pypi-", 2, 50),
+    Word::new("xox", 0, 12),
+    Word::inside("k_live_", 0, 16),
+    Word::inside("k_test_", 1, 16),
+    Word::new("whsec_", 0, 24),
+    Word::inside(".eyJ", 1, 8),
+    Word::inside(PRIVATE_KEY, 2, 0),
 ];
 
 /// Words before a secret, whose letters may be capitals, and where the part of them is that is looked
@@ -193,6 +216,19 @@ mod tests {
     }
 
     #[test]
+    fn every_word_is_found_with_enough_letters_behind_it() {
+        for word in &WORDS {
+            let found = |letters: usize| {
+                let text = format!("see {}{} there", word.text, "x".repeat(letters));
+                Suspects::of(text.as_bytes()).next(0)
+            };
+            assert_eq!(found(word.least), Some(4 + word.mark), "{word:?}");
+            let fewer = word.least.checked_sub(1);
+            assert_eq!(fewer.and_then(found), None, "{word:?}");
+        }
+    }
+
+    #[test]
     fn places_come_in_order_and_each_kind_is_found() {
         let text = b"http://a.b ftp://u:pw@h PRIVATE KEY \x08 Aws_Session BEARER";
         let mut suspects = Suspects::of(text);
@@ -202,7 +238,7 @@ mod tests {
             found.push(at);
             from = at + 1;
         }
-        assert_eq!(found, [14, 24, 36, 39, 53]);
+        assert_eq!(found, [14, 26, 36, 39, 53]);
     }
 
     #[test]

@@ -221,25 +221,34 @@ struct ExecItem<'a> {
     tool: Option<Str<'a>>,
 }
 
-/// Returns the id and the kind of a line's item, if the line begins as the host writes it: most of
-/// what comes is the output of commands, which nobody need parse to know it as such.
-pub(super) fn glance(line: &[u8]) -> Option<(&str, &[u8])> {
+/// An item that is known by the beginning of its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Item<'a> {
+    /// A command, by its id.
+    Command(&'a str),
+    /// What the agent says.
+    Answer,
+}
+
+/// Returns the item of a line that begins as the host writes it: most of what comes is the output of
+/// commands, which nobody need parse to know it as such.
+pub(super) fn glance(line: &[u8]) -> Option<Item<'_>> {
     let rest = line.strip_prefix(br#"{"type":"item."#).filter(|_| line.ends_with(b"}"))?;
     let kinds: [&[u8]; 3] = [b"completed", b"started", b"updated"];
     let rest = kinds.iter().find_map(|kind| rest.strip_prefix(*kind))?;
     let rest = rest.strip_prefix(br#"","item":{"id":""#)?;
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte == b'-';
-    let word = |text: &[u8]| text.iter().position(|byte| !plain(byte)).unwrap_or(0);
-    let (id, rest) = rest.split_at(word(rest));
+    let (id, rest) = rest.split_at(rest.iter().position(|byte| !plain(byte))?);
     let kind = rest.strip_prefix(br#"","type":""#)?;
-    let (kind, rest) = kind.split_at(word(kind));
-    rest.starts_with(b"\",").then_some((std::str::from_utf8(id).ok()?, kind))
+    if kind.starts_with(br#"command_execution","#) {
+        return std::str::from_utf8(id).ok().map(Item::Command);
+    }
+    kind.starts_with(br#"agent_message","#).then_some(Item::Answer)
 }
 
 /// Reads what the agent says, if the line is laid out as the host does: its name and its words.
 fn answer(line: &[u8]) -> Option<(Option<Str<'_>>, Str<'_>)> {
-    let is_answer = line.starts_with(COMPLETED) && matches!(glance(line)?, (_, b"agent_message"));
-    let mut walk = is_answer.then(|| Walk::start(line))??;
+    let mut walk = line.starts_with(COMPLETED).then(|| Walk::start(line))??;
     let [mut kind, mut id, mut item_kind, mut text] = [Member::default(); 4];
     let mut items = 0;
     walk.members(|name, walk| match name {
@@ -265,12 +274,15 @@ const COMPLETED: &[u8] = br#"{"type":"item.completed""#;
 
 impl Host for Exec {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
-        if let Some((id, text)) = answer(line.bytes) {
+        let item = glance(line.bytes);
+        if item == Some(Item::Answer)
+            && let Some((id, text)) = answer(line.bytes)
+        {
             let id = id.map(|id| id.0.into_owned());
             out.speak(line.spot(), id, Origin::assistant(), text.0.into_owned());
             return Ok(());
         }
-        if out.signals_only && matches!(glance(line.bytes), Some((_, b"command_execution"))) {
+        if out.signals_only && matches!(item, Some(Item::Command(_))) {
             if line.bytes.starts_with(COMPLETED) {
                 out.utter();
             }

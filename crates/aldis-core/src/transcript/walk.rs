@@ -83,12 +83,13 @@ impl<'a> Walk<'a> {
 
     /// Walks over a string.
     fn string(&mut self) -> Option<Quoted<'a>> {
-        let start = self.at;
+        let (start, text) = (self.at, self.line.as_bytes());
         self.take(b'"')?;
         let mut has_escapes = false;
         loop {
-            self.at = end_or_escape(self.line.as_bytes(), self.at)?;
-            if self.take(b'"').is_some() {
+            self.at = end_or_escape(text, self.at)?;
+            if text[self.at] == b'"' {
+                self.at += 1;
                 let written = &self.line[start..self.at];
                 return Some(Quoted { written, has_escapes });
             }
@@ -177,24 +178,28 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns where the first quote or backslash is, from a place on. Eight bytes are looked at
+/// Returns where the first quote or backslash is, from a place on. At first eight bytes are looked at
 /// together: most strings are too short for more to pay.
-fn end_or_escape(text: &[u8], mut at: usize) -> Option<usize> {
+fn end_or_escape(text: &[u8], from: usize) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
+    let rest = text.get(from..)?;
+    let words = rest.as_chunks().0.get(..SHORT_WORDS).unwrap_or_default();
+    for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
         let [quote, escape] = [b'"', b'\\'].map(|byte| word ^ (ONES * u64::from(byte)));
         // Bytes that are zero now become the largest, and no other of ASCII does but behind those.
         let largest = quote.wrapping_sub(ONES) | escape.wrapping_sub(ONES);
         let found = largest & !word & (ONES << 7);
         if found != 0 {
-            return Some(at + (found.trailing_zeros() / 8) as usize);
+            return Some(from + index * 8 + (found.trailing_zeros() / 8) as usize);
         }
-        at += 8;
     }
-    let rest = text.get(at..)?;
-    rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).map(|found| at + found)
+    let at = words.len() * 8;
+    memchr::memchr2(b'"', b'\\', &rest[at..]).map(|found| from + at + found)
 }
+
+/// How many times eight bytes a short string has.
+const SHORT_WORDS: usize = 3;
 
 impl<'a> Quoted<'a> {
     fn inside(self) -> &'a str {

@@ -142,10 +142,12 @@ impl<'r> Worker<'r> {
                 self.log.write(&bytes);
                 let heard = &mut self.heard;
                 self.ear.push(&bytes, now, &mut |said| heard.take(said));
+                self.started.agent.give_back(bytes);
             }
             Output::Stderr(bytes) => {
                 self.log.write(&bytes);
                 self.errors.push(&bytes, now, &mut drop);
+                self.started.agent.give_back(bytes);
             }
             Output::Closed => self.closed = true,
             Output::Exited(exit) => {

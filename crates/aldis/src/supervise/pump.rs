@@ -20,12 +20,15 @@ use super::message::{Inbox, Report, is_passing};
 use super::{Exit, Output, Survivor};
 use crate::clock;
 
-/// The most that one piece of output has.
+/// The most that one piece of output has. Larger ones would take longer to come into the cache than
+/// fewer calls save.
 const CHUNK_BYTES: usize = 64 * 1024;
+/// How many full pieces are read from a stream before anything else is looked at.
+const FULL_MAX: usize = 16;
 /// How long a descendant may hold the output open after the agent has ended.
 pub(super) const LEAK_WINDOW: Duration = Duration::from_millis(100);
-/// After less than so much the pump rests, so that an agent that writes line by line does not wake
-/// it each time. Nothing is late that matters: the end of the agent ends the rest.
+/// After less than so much the pump rests for a short while, so that an agent that writes line by line
+/// does not wake it each time. Nothing is late that matters: the end of the agent ends the rest.
 const REST_BELOW: usize = 32 * 1024;
 /// How long, if the pipe holds what an agent writes meanwhile, or if it is as small as usual.
 const REST: Duration = Duration::from_millis(16);
@@ -107,6 +110,9 @@ pub(super) struct Pump {
     leak_until: Option<Duration>,
     /// When reading goes on.
     rest_until: Option<Duration>,
+    /// The stream that gave a full piece last, and how many were read without waiting.
+    full: Option<usize>,
+    full_read: usize,
     /// Memory for the next piece of output.
     buffer: Vec<u8>,
 }
@@ -130,6 +136,8 @@ impl Pump {
             closed: false,
             leak_until: None,
             rest_until: None,
+            full: None,
+            full_read: 0,
             buffer: Vec::new(),
         };
         // More than the first report may have arrived with it.
@@ -164,7 +172,7 @@ impl Pump {
 
     /// Waits until something can be done, and does it.
     fn turn(&mut self, until: Duration) {
-        let ready = self.wait(until);
+        let ready = self.more().unwrap_or_else(|| self.wait(until));
         if ready.control {
             self.hear();
         }
@@ -183,6 +191,15 @@ impl Pump {
             self.closed = true;
             self.items.push_back(Item::Output(Output::Closed));
         }
+    }
+
+    /// Returns the stream that gave a full piece, which has most likely more: asking costs as much as
+    /// trying. Not for ever: others want to be looked at, too.
+    fn more(&mut self) -> Option<Ready> {
+        let index = self.full.take().filter(|_| self.full_read < FULL_MAX);
+        self.full_read = if index.is_some() { self.full_read + 1 } else { 0 };
+        let index = index?;
+        Some(Ready { sources: [index == 0, index == 1], ..Ready::default() })
     }
 
     /// Sleeps until something can be done, but not for longer than `until`.
@@ -257,9 +274,13 @@ impl Pump {
             Ok(length) if length > 0 => {
                 source.owed = source.owed.saturating_sub(length as u64);
                 source.burst += length;
-                if length < REST_BELOW && !self.exited {
+                // Less than was asked for is all that there was.
+                if length < CHUNK_BYTES && !self.exited {
                     let now = clock::since_boot();
                     self.rest_until = Some(now + source.rest(now));
+                }
+                if length == CHUNK_BYTES {
+                    self.full = Some(index);
                 }
                 // What is little is not worth so much memory, should it wait somewhere.
                 let is_much = length >= CHUNK_BYTES / 4;
@@ -367,6 +388,24 @@ mod tests {
         assert_eq!(rest(&mut source, 1_600_000, 16), REST_SMALL);
         source.terminal = true;
         assert_eq!(rest(&mut source, 100, 1), Duration::ZERO);
+    }
+
+    #[test]
+    fn full_pieces_are_not_read_for_ever() {
+        let (control, _keeper) = UnixStream::pair().unwrap();
+        let (output, _write) = rustix::pipe::pipe().unwrap();
+        let streams = Streams { output: output.into(), errors: None, input: None };
+        let mut pump = Pump::new(control, Inbox::default(), streams);
+        let mut more = |full: Option<usize>| {
+            pump.full = full;
+            pump.more().map(|ready| ready.sources)
+        };
+        for _ in 0..FULL_MAX {
+            assert_eq!(more(Some(0)), Some([true, false]));
+        }
+        assert_eq!(more(Some(0)), None, "others are looked at");
+        assert_eq!(more(Some(1)), Some([false, true]));
+        assert_eq!(more(None), None);
     }
 
     fn source(read: OwnedFd) -> Source {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Source;
 use super::out::{Cost, Out, text};
-use crate::transcript::codex::glance;
+use crate::transcript::codex::{Item, glance};
 
 /// Facts of one stream.
 #[derive(Debug)]
@@ -43,9 +43,9 @@ impl Source for Codex {
     /// Commands and what the agent says.
     fn glance(&mut self, line: &[u8], out: &mut Out<'_>) -> bool {
         match glance(line) {
-            Some((id, b"command_execution")) => out.tool(Some(id), "command_execution"),
-            Some((_, b"agent_message")) => out.worked(),
-            _ => return false,
+            Some(Item::Command(id)) => out.tool(Some(id), "command_execution"),
+            Some(Item::Answer) => out.worked(),
+            None => return false,
         }
         true
     }
