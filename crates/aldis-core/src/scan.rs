@@ -14,6 +14,7 @@
 //! * It cannot fail: what is malformed becomes a near miss with its reason.
 
 mod ansi;
+mod around;
 mod claims;
 mod closers;
 pub(crate) mod context;

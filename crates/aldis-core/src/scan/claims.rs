@@ -135,6 +135,9 @@ impl Engine<'_> {
                 return self.miss(dialect, reason, &defect.name, defect.about, place, raw);
             }
         };
+        if legacy && self.legacy.len() == LEGACY_MAX && !self.makes_claim(dialect, &draft) {
+            return self.note(place.span);
+        }
         self.due = 0;
         let end = draft.range.1;
         let signal = self.signal(dialect, draft, place, raw);
@@ -182,9 +185,12 @@ impl Engine<'_> {
 
     /// Returns whether the words around something can make it a mention.
     pub(crate) fn is_claim(&self, dialect: usize, result: &Result<Draft, Defect>) -> bool {
+        result.as_ref().is_ok_and(|draft| self.makes_claim(dialect, draft))
+    }
+
+    fn makes_claim(&self, dialect: usize, draft: &Draft) -> bool {
         let dialect = &self.rules.dialects()[dialect];
-        let is_claim = |draft: &Draft| draft.meaning(dialect).0.is_claim();
-        dialect.verdict_words && result.as_ref().is_ok_and(is_claim)
+        dialect.verdict_words && draft.meaning(dialect).0.is_claim()
     }
 
     fn token_fits(&self, said: Option<&str>) -> bool {

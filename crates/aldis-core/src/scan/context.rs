@@ -4,6 +4,10 @@
 //! closed. Inline code ends with its paragraph and is only worked out where something asks for it,
 //! walking forward from the last place that did, so that the whole stays linear.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::text::{is_blank, trim_blanks, trim_blanks_end};
 use super::verdict::LEAD_IN_MAX;
 use super::window::{Line, Window};
@@ -81,6 +85,12 @@ impl Context {
         }
         self.inline.restart(line.next);
     }
+}
+
+/// Finds the end of a comment.
+pub(crate) fn find_comment_end(text: &[u8]) -> Option<usize> {
+    static END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("-->"));
+    END.find(text)
 }
 
 /// Follows back-quotes within a paragraph.

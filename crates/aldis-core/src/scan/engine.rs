@@ -5,14 +5,11 @@
 //! waits. That is why the result is the same for every way of cutting the message into chunks.
 
 use std::collections::VecDeque;
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
 
 use super::ansi::Removals;
 use super::claims::{Body, Pending};
 use super::closers::Closer;
-use super::context::{Context, FenceLine, is_list_mark};
+use super::context::{Context, FenceLine, find_comment_end, is_list_mark};
 use super::misses::Misses;
 use super::prefilter::Kinds;
 use super::rules::Rules;
@@ -33,9 +30,6 @@ pub(super) const STRIDE: u64 = 16 * 1024;
 const OVERLAP: u64 = 64;
 /// What is kept before the current line for lead-ins.
 const LOOK_BACK: u64 = 2 * LEAD_IN_MAX + 512;
-
-/// What ends a comment.
-static COMMENT_END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("-->"));
 
 /// Whether the engine could decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -259,7 +253,7 @@ impl<'r> Engine<'r> {
         let from = self.comment_searched.max(self.at);
         let text = window.from(from);
         self.comment_found = false;
-        match COMMENT_END.find(text) {
+        match find_comment_end(text) {
             Some(at) => {
                 self.comment_found = true;
                 self.comment_searched = from + at as u64;
@@ -369,6 +363,9 @@ impl<'r> Engine<'r> {
 
     /// Looks at the current place as each of the things it may be. What is done is not done again
     /// when the rest must wait for more text.
+    ///
+    /// What is done for each kind is a function of its own even when compiled: most hits turn out to
+    /// be nothing, and room for all that could be found would be made at each.
     fn on_hit(&mut self, window: &Window<'_>, removals: &Removals, kinds: Kinds, end: u64) -> Flow {
         let (mut left, mut next) = (kinds, end);
         while let Some((kind, then)) = left.split_first() {
@@ -413,6 +410,7 @@ impl<'r> Engine<'r> {
     }
 
     /// A run of fence characters: a fence line if nothing stands before it.
+    #[inline(never)]
     fn on_fence(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
         let after_run = || Flow::On(run_end(window, at + 1));
         // In a fence only what may close it matters.

@@ -41,15 +41,28 @@ impl Engine<'_> {
         fence: &fence::Syntax,
         line: Line<'_>,
     ) {
+        let starts = |bare: &String| line.seen.starts_with(bare.as_bytes());
+        let bare = line.seen.ends_with(b"}") && fence.bare.as_ref().is_some_and(starts);
+        if bare || fence.legacy.as_ref().is_some_and(|legacy| legacy.may_start(line.seen)) {
+            self.on_bare_line(window, removals, index, fence, (line, bare));
+        }
+    }
+
+    #[inline(never)]
+    fn on_bare_line(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        index: usize,
+        fence: &fence::Syntax,
+        (line, bare): (Line<'_>, bool),
+    ) {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
-        let text = line.seen;
-        let range = (line.start, line.seen_end());
-        let bare = fence.bare.as_deref().filter(|bare| text.starts_with(bare.as_bytes()));
-        let (result, legacy) = if bare.is_some() && text.ends_with(b"}") {
-            (fence::read(fence, dialect, text, range), false)
-        } else if let Some(draft) =
-            fence.legacy.as_ref().and_then(|legacy| fence::read_legacy_line(legacy, line))
+        let (result, legacy) = if bare {
+            (fence::read(fence, dialect, line.seen, (line.start, line.seen_end())), false)
+        } else if let Some(legacy) = &fence.legacy
+            && let Some(draft) = fence::read_legacy_line(legacy, line)
         {
             (Ok(draft), true)
         } else {

@@ -10,6 +10,7 @@ use super::window::Window;
 
 impl Engine<'_> {
     /// A word that may take claims back.
+    #[inline(never)]
     pub(crate) fn on_retraction(&mut self, window: &Window<'_>, at: u64) -> Flow {
         if self.context.fence.is_some() || self.context.comment || self.mask != Mask::None {
             return Flow::On(at);
@@ -67,15 +68,18 @@ fn sentence_around<'w>(
 ) -> Option<(&'w [u8], &'w [u8])> {
     let from = at.saturating_sub(LEAD_IN_MAX);
     let before = window.slice(from, at);
-    let ends = |pair: &[u8]| matches!(pair[0], b'.' | b'!' | b'?') && pair[1].is_ascii_whitespace();
-    let sentence = before.windows(2).rposition(ends).map_or(0, |index| index + 2);
+    let ends = |text: &[u8], at: usize| text.get(at + 1).is_some_and(u8::is_ascii_whitespace);
+    let mut stops = memchr::memrchr3_iter(b'.', b'!', b'?', before);
+    let sentence = stops.find(|at| ends(before, *at)).map_or(0, |index| index + 2);
     // Only a line that starts a paragraph or an item starts a sentence; a wrapped line goes on.
     let line = usize::try_from(line_start.saturating_sub(from)).unwrap_or(0).min(before.len());
     let start = sentence.max(if line_start >= from { line } else { 0 });
     let blanks = before[start..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let after = window.slice(at, at + LEAD_IN_MAX);
     let line_end = memchr::memchr(b'\n', after);
-    let stop = after.windows(2).position(ends).map(|index| index + 1);
+    let to = line_end.map_or(after.len(), |end| end + 1);
+    let mut stops = memchr::memchr3_iter(b'.', b'!', b'?', &after[..to]);
+    let stop = stops.find(|at| ends(&after[..to], *at)).map(|index| index + 1);
     let complete = after.len() as u64 == LEAD_IN_MAX || window.last;
     let end = match (line_end, stop) {
         (Some(line), Some(stop)) => line.min(stop),

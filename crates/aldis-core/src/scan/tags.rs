@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use super::ansi::Removals;
+use super::around::lead_in;
 use super::claims::Candidate;
 use super::closers::{Words, rest_of_line, words_until};
 use super::context::is_in_quotation_marks;
 use super::draft::{Defect, Draft, Range};
 use super::engine::{Engine, Flow, STRIDE};
 use super::families::TagWords;
-use super::lines::lead_in;
 use super::text::{SIGNAL_MAX, hides_text, lossy};
 use super::verdict::{LEAD_IN_MAX, is_mid_sentence};
 use super::window::Window;
@@ -74,6 +74,7 @@ pub(crate) struct Opening {
 
 impl Engine<'_> {
     /// An opening tag.
+    #[inline(never)]
     pub(crate) fn on_tag(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
         let rules = self.rules;
         let (read, mut next) = std::mem::take(&mut self.tags_read);
@@ -136,6 +137,7 @@ impl Engine<'_> {
     }
 
     /// A closing tag at `at`.
+    #[inline(never)]
     pub(crate) fn on_closing(
         &mut self,
         window: &Window<'_>,

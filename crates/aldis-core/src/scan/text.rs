@@ -74,9 +74,9 @@ pub(crate) fn is_deceptive_text(text: &[u8]) -> bool {
 /// Returns whether a terminal showing these lines would hide some of them: NUL, a bare CR, a
 /// backspace, cursor movement, erasing, concealed text.
 pub(crate) fn hides_text(lines: &[u8]) -> bool {
-    // Hardly any hold a control at all.
+    // Hardly any hold a control at all. Where they are short, that is seen before a search begins.
     let control = |byte: &u8| *byte < b' ' && *byte != b'\n' && *byte != b'\t';
-    if !lines.iter().fold(false, |any, byte| any | control(byte)) {
+    if lines.len() <= 64 && !lines.iter().fold(false, |any, byte| any | control(byte)) {
         return false;
     }
     let mut rest = lines;

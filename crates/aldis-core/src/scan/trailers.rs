@@ -14,6 +14,7 @@ use crate::signal::Reason;
 
 impl Engine<'_> {
     /// A keyword that may end the message.
+    #[inline(never)]
     pub(crate) fn on_trailer(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
         let rules = self.rules;
         let Some(keyword) = Keyword::at(rules, window.from(at)) else { return Flow::On(at + 1) };

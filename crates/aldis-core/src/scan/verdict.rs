@@ -5,9 +5,6 @@
 //! documented in `docs/near-misses.md` and scored on labelled examples.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
-
-use aho_corasick::AhoCorasick;
 
 use super::window::Window;
 
@@ -73,9 +70,34 @@ const STEM_MAX: u64 = 7;
 /// Returns whether a text holds the start of any word that makes a sentence be about the claim.
 /// Most texts do not, and need no closer look.
 fn may_mention(text: &[u8]) -> bool {
-    static FINDER: LazyLock<Option<AhoCorasick>> =
-        LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(STEMS).ok());
-    FINDER.as_ref().is_none_or(|stems| stems.is_match(text))
+    static LETTERS: [[u32; 256]; 3] = [stems_with(0), stems_with(1), stems_with(2)];
+    text.windows(3).enumerate().any(|(at, letters)| {
+        let stems = |index: usize| LETTERS[index][usize::from(letters[index])];
+        let stems = stems(0) & stems(1) & stems(2);
+        stems != 0 && starts_stem(stems, &text[at..])
+    })
+}
+
+/// Returns whether a text starts with one of the stems, which are given as bits.
+fn starts_stem(stems: u32, text: &[u8]) -> bool {
+    let mut stems = (0..STEMS.len()).filter(|index| stems >> index & 1 == 1);
+    stems.any(|index| {
+        let stem = STEMS[index].as_bytes();
+        text.get(..stem.len()).is_some_and(|start| start.eq_ignore_ascii_case(stem))
+    })
+}
+
+/// Returns the stems that have a letter at a place, in any case.
+const fn stems_with(place: usize) -> [u32; 256] {
+    let mut table = [0; 256];
+    let mut index = 0;
+    while index < STEMS.len() {
+        let letter = STEMS[index].as_bytes()[place];
+        table[letter as usize] |= 1 << index;
+        table[letter.to_ascii_uppercase() as usize] |= 1 << index;
+        index += 1;
+    }
+    table
 }
 
 /// A stretch of text that is known not to be about saying anything. It grows as claims follow each

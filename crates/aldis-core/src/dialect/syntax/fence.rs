@@ -273,17 +273,22 @@ fn percent(value: &Value, warnings: &mut Vec<Warning>) -> Option<u8> {
     leading_percent(&format!("{:.0}", number.trunc().clamp(0.0, 100.0)))
 }
 
+impl Legacy {
+    /// Returns whether a line starts like one of an old form that stands alone.
+    pub(crate) fn may_start(&self, line: &[u8]) -> bool {
+        let first = line.first();
+        let starts = |start: &String| {
+            start.as_bytes().first() == first && line.starts_with(start.as_bytes())
+        };
+        starts(&self.transition.key)
+            || starts(&self.flag.key)
+            || self.banners.iter().any(|banner| starts(&banner.text))
+    }
+}
+
 /// Reads a line of an old form that stands alone.
 pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft> {
-    let shown = line.seen;
-    let first = shown.first();
-    let starts =
-        |start: &String| start.as_bytes().first() == first && shown.starts_with(start.as_bytes());
-    let keyed = starts(&legacy.transition.key) || starts(&legacy.flag.key);
-    if !keyed && !legacy.banners.iter().any(|banner| starts(&banner.text)) {
-        return None;
-    }
-    let text = std::str::from_utf8(shown).ok()?;
+    let text = std::str::from_utf8(line.seen).ok()?;
     let range = (line.start, line.seen_end());
     let fields = || Fields::from_iter([("legacy".to_owned(), true.into())]);
     for banner in &legacy.banners {

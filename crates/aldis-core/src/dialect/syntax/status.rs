@@ -151,21 +151,28 @@ fn insert(draft: &mut Draft, key: &str, value: &str) -> bool {
 
 impl Ruled {
     /// Reads the block whose heading line is `heading`, or nothing if it is only a heading.
-    pub(crate) fn read(&self, window: &Window<'_>, heading: Line<'_>) -> Option<Status> {
+    pub(crate) fn read(
+        &self,
+        dialect: &Dialect,
+        window: &Window<'_>,
+        heading: Line<'_>,
+    ) -> Option<Status> {
         let mut next = match window.line(heading.next) {
             LineAt::Line(line) if self.is_rule(line.text) => line.next,
             LineAt::Wait => return Some(Status::Wait),
             LineAt::Line(_) | LineAt::Nothing | LineAt::TooLong => return None,
         };
         let range = (heading.start, heading.seen_end());
-        let mut draft = Draft::new(self.signal.as_str().into(), range);
+        let name = dialect.signal(&self.signal).map(|def| def.name.clone());
+        let name = name.unwrap_or_else(|| self.signal.as_str().into());
+        let mut draft = Draft::new(name, range);
         draft.fields.insert("legacy".to_owned(), true.into());
         loop {
             let line = match window.line(next) {
                 LineAt::Line(line) if line.next - heading.start <= SIGNAL_MAX => line,
                 LineAt::Wait => return Some(Status::Wait),
                 LineAt::Line(_) | LineAt::Nothing | LineAt::TooLong => {
-                    let defect = Defect::new(Reason::Unclosed, &*self.signal, draft.range);
+                    let defect = Defect::new(Reason::Unclosed, draft.name, draft.range);
                     return Some(Status::Found { result: Err(defect), next: heading.next });
                 }
             };
@@ -179,7 +186,12 @@ impl Ruled {
     }
 
     fn is_rule(&self, line: &[u8]) -> bool {
-        let Ok(line) = std::str::from_utf8(trim_line_end(line)) else { return false };
+        let line = trim_line_end(line);
+        if let Some(first @ 0..0x80) = line.first() {
+            let drawn = self.rules.as_bytes().contains(first);
+            return drawn && line.len() >= 3 && line.iter().all(|byte| byte == first);
+        }
+        let Ok(line) = std::str::from_utf8(line) else { return false };
         let first = line.chars().next();
         line.chars().count() >= 3
             && first.is_some_and(|first| self.rules.contains(first))
