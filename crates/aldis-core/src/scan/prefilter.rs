@@ -245,7 +245,7 @@ impl Group {
         let found = match &self.searcher {
             Engine::Vectors(vectors) => {
                 let mut first = None;
-                vectors.sweep(&text[..end], from, to, |number, start| {
+                vectors.sweep_and_see::<false>(&text[..end], from, to, |number, start| {
                     first = Some(self.literals[number].hit(start));
                     to
                 });

@@ -132,19 +132,8 @@ impl Vectors {
     }
 
     /// Tells of every literal that starts in `from..to` its number and where it starts. `found` says
-    /// from where on the next one counts.
-    pub(crate) fn sweep(
-        &self,
-        text: &[u8],
-        from: usize,
-        to: usize,
-        found: impl FnMut(usize, usize) -> usize,
-    ) {
-        self.sweep_and_see::<false>(text, from, to, found);
-    }
-
-    /// Does the same, and says what else was seen in `from..to` if that is wanted. Looking at bytes
-    /// that have to be read anyway costs little.
+    /// from where on the next one counts. Returns what else was seen in `from..to` if that is wanted:
+    /// looking at bytes that have to be read anyway costs little.
     pub(crate) fn sweep_and_see<const SEEN: bool>(
         &self,
         text: &[u8],
