@@ -198,7 +198,7 @@ fn scan_whole(mut engine: Engine<'_>, text: &[u8]) -> Vec<Finding> {
 /// Puts findings in text order. Mostly they are, but for a few that have waited for what follows. They
 /// are large, so that little is moved.
 fn put_in_order(findings: &mut [Finding]) {
-    const NEAR: usize = 16;
+    const NEAR: usize = 64;
     let span = |finding: &Finding| finding.place().span;
     for at in 1..findings.len() {
         let late = span(&findings[at]);

@@ -12,7 +12,7 @@ use crate::signal::Reason;
 /// How far closing tags of a dialect have been looked for. Never starts over.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Closer {
-    /// No closing tag that counts starts before, apart from the one that was found.
+    /// No closing tag that counts ends before, apart from the one that was found.
     pub(super) searched: u64,
     found: Option<u64>,
 }
@@ -35,13 +35,12 @@ impl Closer {
             return None;
         }
         let width = close.needle().len() as u64;
-        let begin = self.searched.max(from);
+        // One may have begun before that.
+        let begin = (self.searched + 1).saturating_sub(width).max(from);
         let text = window.slice(begin, start + SIGNAL_MAX + width);
         match close.find(text) {
             Some(at) => self.found = Some(begin + at as u64),
-            None => {
-                self.searched = (begin + text.len() as u64).saturating_sub(width - 1).max(begin);
-            }
+            None => self.searched = begin + text.len() as u64,
         }
         self.found
     }

@@ -53,6 +53,15 @@ impl<'a> FenceLine<'a> {
         (length >= 3).then(|| Self { marker, length, info: trim_blanks(&text[length..]) })
     }
 
+    /// Reads a line at whose start is a fence and nothing else: every second one is such.
+    pub(crate) fn bare(window: &Window<'a>, start: u64) -> Option<(Line<'a>, Self)> {
+        let text = window.from(start);
+        let marker = *text.first()?;
+        let length = text.iter().position(|byte| *byte != marker)?;
+        let is_bare = length >= 3 && matches!(marker, b'`' | b'~') && text[length] == b'\n';
+        is_bare.then(|| (Line::plain(start, &text[..length]), Self { marker, length, info: &[] }))
+    }
+
     /// Returns whether this line ends `fence`.
     pub(crate) fn closes(&self, fence: &Fence) -> bool {
         self.marker == fence.marker && self.length >= fence.length && self.info.is_empty()

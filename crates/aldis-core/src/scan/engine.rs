@@ -17,7 +17,7 @@ use super::search::{Ahead, run_end};
 use super::tags::TagState;
 use super::terminals::Terminal;
 use super::text::SIGNAL_MAX;
-use super::vectors::newlines;
+use super::vectors::{Counted, newlines};
 use super::verdict::{LEAD_IN_MAX, Silence};
 use super::window::{Line, LineAt, Window};
 use super::{Token, fuzzy};
@@ -71,6 +71,8 @@ pub(crate) struct Engine<'r> {
     lines: u64,
     /// How far lines have been counted.
     counted: u64,
+    /// How many there were where the search was when it found the current place.
+    nearby: Counted<u64>,
     /// Lines that start before have been read.
     pub(crate) read_to: u64,
     pub(crate) context: Context,
@@ -124,6 +126,7 @@ impl<'r> Engine<'r> {
             lined: 0,
             lines: 1,
             counted: 0,
+            nearby: Counted::default(),
             read_to: 0,
             context,
             mask: Mask::None,
@@ -204,6 +207,7 @@ impl<'r> Engine<'r> {
         }
         let flow = match self.next_found(window, end, limit) {
             Some(found) => {
+                self.nearby = found.counted;
                 self.advance(window, found.place);
                 self.find_line(window);
                 self.on_hit(window, removals, found.kinds, found.end)
@@ -347,17 +351,22 @@ impl<'r> Engine<'r> {
         self.lines - newlines(later)
     }
 
-    /// Counts on from the last place, or back from where the search is, which has counted them.
+    /// Counts from wherever the number is known, on or back: the last place, where the search was when
+    /// it found this one, or where it is now.
     fn count_lines(&mut self, window: &Window<'_>, to: u64) {
         if to <= self.counted {
             return;
         }
-        let searched = self.ahead.searched;
-        if to <= searched && searched - to < to - self.counted {
-            self.lines = 1 + self.ahead.seen.newlines - newlines(window.slice(to, searched));
-        } else {
-            self.lines += newlines(window.slice(self.counted, to));
-        }
+        let last = Counted { to: self.counted, newlines: self.lines - 1 };
+        let search = Counted { to: self.ahead.searched, newlines: self.ahead.seen.newlines };
+        let known = [last, search, self.nearby];
+        let Some(Counted { to: from, newlines: before }) =
+            known.into_iter().min_by_key(|known| known.to.abs_diff(to))
+        else {
+            return;
+        };
+        let between = newlines(window.slice(from.min(to), from.max(to)));
+        self.lines = 1 + if from <= to { before + between } else { before - between };
         self.counted = to;
     }
 

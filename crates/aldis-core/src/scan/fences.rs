@@ -94,11 +94,17 @@ impl Engine<'_> {
         if !starts_line || awaited || heard || at >= self.due {
             return false;
         }
-        let LineAt::Line(line) = window.line(at) else { return false };
-        let Some(read) = FenceLine::read(line) else { return false };
-        if self.context.fence.is_none() && signal_fence(self.rules, read).is_some() {
-            return false;
-        }
+        let (line, read) = match FenceLine::bare(window, at) {
+            Some(bare) => bare,
+            None => {
+                let LineAt::Line(line) = window.line(at) else { return false };
+                let Some(read) = FenceLine::read(line) else { return false };
+                if self.context.fence.is_none() && signal_fence(self.rules, read).is_some() {
+                    return false;
+                }
+                (line, read)
+            }
+        };
         self.context.on_fence_line(line, read);
         (self.line_start, self.lined) = (at, at);
         self.at = at + read.length as u64;

@@ -11,7 +11,7 @@ pub(super) mod buckets;
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 
-use super::vectors::{self, Seen, Vectors};
+use super::vectors::{self, Counted, Seen, Vectors};
 
 /// What a hit may be the start of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -184,28 +184,29 @@ impl Prefilter {
         text: &[u8],
         from: usize,
         to: usize,
-        found: impl FnMut(Hit) -> usize,
+        mut found: impl FnMut(Hit) -> usize,
     ) {
-        self.sweep_and_see::<false>(text, from, to, found);
+        self.sweep_and_see::<false>(text, from, to, |hit, _| found(hit));
     }
 
-    /// Does the same, and says what else was seen in `from..to` if that is wanted.
+    /// Does the same, and says what else was seen in `from..to` if that is wanted: with each hit how
+    /// many lines have been counted so far, and at the end all.
     pub(crate) fn sweep_and_see<const SEEN: bool>(
         &self,
         text: &[u8],
         from: usize,
         to: usize,
-        mut found: impl FnMut(Hit) -> usize,
+        mut found: impl FnMut(Hit, Counted) -> usize,
     ) -> Seen {
         if let [Group { searcher: Engine::Vectors(vectors), literals }] = self.groups.as_slice() {
-            return vectors.sweep_and_see::<SEEN>(text, from, to, |number, start| {
-                found(literals[number].hit(start))
+            return vectors.sweep_and_see::<SEEN>(text, from, to, |number, start, counted| {
+                found(literals[number].hit(start), counted)
             });
         }
         let seen = if SEEN { Seen::of(&text[from..to]) } else { Seen::default() };
         let mut from = from;
         while let Some(hit) = self.find(text, from, to) {
-            from = found(hit);
+            from = found(hit, Counted { to, newlines: seen.newlines });
         }
         seen
     }
@@ -245,7 +246,7 @@ impl Group {
         let found = match &self.searcher {
             Engine::Vectors(vectors) => {
                 let mut first = None;
-                vectors.sweep_and_see::<false>(&text[..end], from, to, |number, start| {
+                vectors.sweep_and_see::<false>(&text[..end], from, to, |number, start, _| {
                     first = Some(self.literals[number].hit(start));
                     to
                 });

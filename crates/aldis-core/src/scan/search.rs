@@ -6,7 +6,7 @@
 use super::engine::Engine;
 use super::prefilter::{Hit, Kinds, Prefilter};
 use super::rules::retractions;
-use super::vectors::Seen;
+use super::vectors::{Counted, Seen};
 use super::window::Window;
 
 /// A place worth a look, in offsets from the start of the message.
@@ -16,13 +16,15 @@ pub(super) struct Found {
     pub(super) place: u64,
     pub(super) end: u64,
     pub(super) kinds: Kinds,
+    /// How many lines were counted when it was found.
+    pub(super) counted: Counted<u64>,
 }
 
 impl Found {
-    fn new(hit: Hit, base: u64) -> Self {
+    fn new(hit: Hit, base: u64, counted: Counted<u64>) -> Self {
         let [start, place, end] =
             [hit.start, hit.place, hit.end].map(|offset| base + offset as u64);
-        Self { start, place, end, kinds: hit.kinds }
+        Self { start, place, end, kinds: hit.kinds, counted }
     }
 }
 
@@ -85,9 +87,12 @@ impl Engine<'_> {
         let (from, to) = ((self.ahead.searched - base) as usize, (limit - base) as usize);
         let at = self.at;
         let least = at - self.line_break(window);
+        let before = self.ahead.seen.newlines;
         let ahead = self.ahead.refill(limit);
-        let seen = self.rules.places.sweep_and_see::<true>(window.bytes(), from, to, |hit| {
-            let found = Found::new(hit, base);
+        let text = window.bytes();
+        let seen = self.rules.places.sweep_and_see::<true>(text, from, to, |hit, counted| {
+            let newlines = before + counted.newlines;
+            let found = Found::new(hit, base, Counted { to: base + counted.to as u64, newlines });
             if found.place < at {
                 return (if found.start < least { least } else { at } - base) as usize;
             }
@@ -156,5 +161,5 @@ fn find(filter: &Prefilter, window: &Window<'_>, from: u64, to: u64) -> Option<F
     }
     let base = window.base();
     let hit = filter.find(window.bytes(), (from - base) as usize, (to - base) as usize)?;
-    Some(Found::new(hit, base))
+    Some(Found::new(hit, base, Counted::default()))
 }

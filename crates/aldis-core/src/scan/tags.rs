@@ -115,7 +115,7 @@ impl Engine<'_> {
 
     /// Returns the next closing tag of a dialect in which one is awaited.
     pub(crate) fn next_close(&mut self, window: &Window<'_>) -> Option<(u64, usize)> {
-        let to = self.at + STRIDE;
+        let to = (self.at + STRIDE).min(window.end());
         if self.open_tags == 0 || self.unclosed_to >= to {
             return None;
         }

@@ -84,6 +84,13 @@ pub(crate) struct Seen {
     pub(crate) escape: bool,
 }
 
+/// How many line ends a text holds before `to`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted<Offset = usize> {
+    pub(crate) to: Offset,
+    pub(crate) newlines: u64,
+}
+
 impl Seen {
     pub(crate) fn of(text: &[u8]) -> Self {
         Self { newlines: newlines(text), escape: memchr::memchr(0x1B, text).is_some() }
@@ -131,15 +138,15 @@ impl Vectors {
         Some(vectors)
     }
 
-    /// Tells of every literal that starts in `from..to` its number and where it starts. `found` says
-    /// from where on the next one counts. Returns what else was seen in `from..to` if that is wanted:
-    /// looking at bytes that have to be read anyway costs little.
+    /// Tells of every literal that starts in `from..to` its number, where it starts, and how many lines
+    /// have been counted. `found` says from where on the next one counts. Returns what else was seen in
+    /// `from..to` if that is wanted: looking at bytes that have to be read anyway costs little.
     pub(crate) fn sweep_and_see<const SEEN: bool>(
         &self,
         text: &[u8],
         from: usize,
         to: usize,
-        mut found: impl FnMut(usize, usize) -> usize,
+        mut found: impl FnMut(usize, usize, Counted) -> usize,
     ) -> Seen {
         let mut seen = Seen::default();
         // What starts before `resume` is passed over.
@@ -154,7 +161,7 @@ impl Vectors {
                 if start >= resume
                     && let Some(number) = self.at(text, start)
                 {
-                    resume = found(number, start);
+                    resume = found(number, start, Counted { to: at, newlines: seen.newlines });
                 }
             }
         }

@@ -27,6 +27,11 @@ impl<'a> Line<'a> {
         Self { start, text, seen: trim_line_end(text), next }
     }
 
+    /// Returns a line that ends with what can be seen of it.
+    pub(crate) fn plain(start: u64, text: &'a [u8]) -> Self {
+        Self { start, text, seen: text, next: start + text.len() as u64 + 1 }
+    }
+
     /// Returns the same line with other words in its place.
     pub(crate) fn with_text(self, text: &'a [u8]) -> Self {
         Self::new(self.start, text, self.next)

@@ -39,17 +39,16 @@ proptest! {
         let (from, to) = (left.min(right), left.max(right));
         let numbered = buckets::arranged(&given, BUCKETS);
         let Some(vectors) = Vectors::new(&numbered) else { return Ok(()) };
-        let plain = &text[from..to];
-        let expected = Seen {
-            newlines: plain.iter().filter(|byte| **byte == b'\n').count() as u64,
-            escape: plain.contains(&0x1B),
-        };
+        let lines = |to: usize| count_newlines(&text[from..to]);
+        let expected = Seen { newlines: lines(to), escape: text[from..to].contains(&0x1B) };
         for vectors in [Vectors { wide: false, ..vectors.clone() }, vectors] {
-            let mut all = Vec::new();
-            let seen = vectors.sweep_and_see::<true>(text, from, to, |number, start| {
+            let (mut all, mut counts) = (Vec::new(), Vec::new());
+            let seen = vectors.sweep_and_see::<true>(text, from, to, |number, start, counted| {
                 all.push((number, start));
+                counts.push((counted.newlines, lines(counted.to)));
                 start + numbered[number].text.len()
             });
+            prop_assert!(counts.iter().all(|(counted, lines)| counted == lines), "{:?}", counts);
             prop_assert_eq!(all, slowly(&numbered, text, from, to));
             prop_assert_eq!(seen, expected);
         }
