@@ -10,7 +10,7 @@ pub mod syntax;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 pub use self::check::DialectError;
 use self::syntax::{block, fence, line, status, tag, trailer};
@@ -98,9 +98,9 @@ pub struct SignalDef {
     /// What the delivery loop does with it.
     #[serde(default)]
     pub handler: Option<Arc<str>>,
-    /// Members whose absence is a warning.
-    #[serde(default)]
-    pub fields: Vec<String>,
+    /// Members whose absence is a warning, in lower case.
+    #[serde(default, deserialize_with = "lower_case")]
+    pub fields: Vec<Arc<str>>,
     /// Members without which it does not count.
     #[serde(default)]
     pub require: Vec<String>,
@@ -114,6 +114,11 @@ pub struct SignalDef {
 
 fn default_priority() -> u8 {
     5
+}
+
+fn lower_case<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<Arc<str>>, D::Error> {
+    let names = Vec::<String>::deserialize(source)?;
+    Ok(names.iter().map(|name| name.to_ascii_lowercase().into()).collect())
 }
 
 /// Whether something must, may or must not be there.
@@ -190,7 +195,10 @@ impl Dialect {
 
     /// Returns the definition of a signal by its canonical name.
     pub fn signal(&self, name: &str) -> Option<&SignalDef> {
-        self.signals.iter().find(|signal| &*signal.name == name)
+        // Mostly the name is the definition's own, and need not be read.
+        let same = |signal: &&SignalDef| std::ptr::eq(&*signal.name, name);
+        let own = self.signals.iter().find(same);
+        own.or_else(|| self.signals.iter().find(|signal| &*signal.name == name))
     }
 
     /// Returns a copy whose promise text, keyword or similar free word is `word`.

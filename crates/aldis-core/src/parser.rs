@@ -22,8 +22,8 @@ use std::sync::Arc;
 use crate::dialect::syntax::trailer;
 use crate::dialect::{Dialect, Syntax};
 use crate::message::Origin;
-use crate::scan::{Rules, scan};
-use crate::signal::{Finding, Meaning, Signal};
+use crate::scan::{Rules, Token, signals};
+use crate::signal::{Meaning, Signal};
 
 /// Answers questions about whole messages in one dialect.
 #[derive(Debug)]
@@ -161,11 +161,7 @@ impl Parser {
     }
 
     fn signals(&self, message: &str) -> impl Iterator<Item = Signal> {
-        let findings = scan(&self.rules, message.as_bytes(), &Origin::assistant());
-        findings.into_iter().filter_map(|finding| match finding {
-            Finding::Signal(signal) => Some(signal),
-            Finding::NearMiss(_) => None,
-        })
+        signals(&self.rules, message.as_bytes(), &Origin::assistant(), Token::Off).into_iter()
     }
 }
 

@@ -139,7 +139,7 @@ pub struct NearMiss {
     /// That dialect itself, for the hint.
     pub(crate) definition: Arc<Dialect>,
     /// The signal it resembles, canonical where it is known, as written otherwise.
-    pub name: String,
+    pub name: Arc<str>,
     /// Why it does not count.
     pub reason: Reason,
     /// What exactly is wrong, where that can be said in a word: a key, a value.
@@ -176,13 +176,25 @@ impl PartialEq for NearMiss {
     }
 }
 
-/// What the scanner reports, in the order it becomes certain.
+/// What the scanner reports, in the order it becomes certain. Both are large and passed on often.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
     /// It counts.
-    Signal(Signal),
+    Signal(Box<Signal>),
     /// It does not, and this is why.
-    NearMiss(NearMiss),
+    NearMiss(Box<NearMiss>),
+}
+
+impl From<Signal> for Finding {
+    fn from(signal: Signal) -> Self {
+        Self::Signal(Box::new(signal))
+    }
+}
+
+impl From<NearMiss> for Finding {
+    fn from(miss: NearMiss) -> Self {
+        Self::NearMiss(Box::new(miss))
+    }
 }
 
 impl Finding {
@@ -306,7 +318,7 @@ pub enum Warning {
     /// It stands alone, without the lines around it.
     MissingDelimiters,
     /// An expected field is missing.
-    MissingField(String),
+    MissingField(Arc<str>),
     /// A type that needs words came without.
     MissingPayload,
     /// No blank after the colon.

@@ -55,7 +55,7 @@ pub fn accepted(matching: Matching, dialect: &str, text: &[u8], role: Role) -> V
         Matching::Careful => {
             let findings = scan(rules, text, &origin).into_iter();
             let signals = findings.filter_map(|finding| match finding {
-                Finding::Signal(signal) => Some(signal),
+                Finding::Signal(signal) => Some(*signal),
                 Finding::NearMiss(_) => None,
             });
             signals.collect()
@@ -69,7 +69,7 @@ pub fn refused(dialect: &str, text: &[u8], role: Role) -> Vec<(String, Reason)> 
     let findings = scan(&Rules::new([Arc::clone(dialect)]), text, &Origin::new(role)).into_iter();
     let misses = findings.filter_map(|finding| match finding {
         Finding::Signal(_) => None,
-        Finding::NearMiss(miss) => Some((miss.name, miss.reason)),
+        Finding::NearMiss(miss) => Some((miss.name.to_string(), miss.reason)),
     });
     misses.collect()
 }

@@ -208,7 +208,7 @@ impl Hearing<'_> {
                 reference::scan(rules.dialects(), &String::from_utf8_lossy(text), origin)
             }
         };
-        signals.into_iter().map(Finding::Signal).collect()
+        signals.into_iter().map(Finding::from).collect()
     }
 
     fn scanner(&self, origin: Origin) -> Scanner<'_> {

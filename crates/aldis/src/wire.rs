@@ -333,7 +333,7 @@ impl NearMissLine {
             v: VERSION,
             kind: NearMissKind::NearMiss,
             dialect: miss.dialect.to_string(),
-            name: miss.name.clone(),
+            name: miss.name.to_string(),
             reason: miss.reason.to_string(),
             hint: miss.hint(),
             origin: OriginForm::new(&miss.origin),

@@ -31,13 +31,13 @@ impl Miss {
     /// Takes over what is known of a near miss, with at most `most` letters of its words.
     pub(crate) fn new(miss: &NearMiss, most: usize, token: &Token) -> Self {
         Self {
-            name: miss.name.clone(),
+            name: miss.name.to_string(),
             reason: miss.reason.as_str().to_owned(),
             hint: miss.hint(),
             line: miss.place.line,
             // A code that is not the expected one may be somebody else's: it is not repeated.
             quote: match miss.reason {
-                Reason::WrongToken => miss.name.clone(),
+                Reason::WrongToken => miss.name.to_string(),
                 _ => beginning(&miss.raw, most, token),
             },
         }

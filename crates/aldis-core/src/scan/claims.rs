@@ -1,5 +1,7 @@
 //! From what a grammar read to a finding: who said it, where, and whether it was taken back.
 
+use std::sync::Arc;
+
 use super::Token;
 use super::ansi::Removals;
 use super::draft::{Defect, Draft};
@@ -35,7 +37,7 @@ pub(crate) struct Candidate {
 /// A signal that is not certain yet.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    signal: Signal,
+    signal: Box<Signal>,
     dialect: usize,
     /// Where its own text ends, in scanned offsets.
     pub(super) end: u64,
@@ -128,11 +130,11 @@ impl Engine<'_> {
             (None, Ok(draft)) => draft,
             (Some(reason), Ok(draft)) => {
                 let about = matches!(reason, Reason::WrongToken).then(String::new);
-                return self.miss(dialect, reason, &draft.name, about, place, raw);
+                return self.miss(dialect, reason, draft.name, about, place, raw);
             }
             (_, Err(defect)) => {
                 let reason = verdict.unwrap_or(defect.reason);
-                return self.miss(dialect, reason, &defect.name, defect.about, place, raw);
+                return self.miss(dialect, reason, defect.name, defect.about, place, raw);
             }
         };
         if legacy && self.legacy.len() == LEGACY_MAX && !self.makes_claim(dialect, &draft) {
@@ -208,11 +210,11 @@ impl Engine<'_> {
         }
     }
 
-    pub(crate) fn signal(&self, dialect: usize, draft: Draft, place: Place, raw: String) -> Signal {
+    fn signal(&self, dialect: usize, draft: Draft, place: Place, raw: String) -> Box<Signal> {
         let dialect = &self.rules.dialects()[dialect];
         let (meaning, handler) = draft.meaning(dialect);
         let handler = handler.cloned();
-        Signal {
+        Box::new(Signal {
             dialect: dialect.name.clone(),
             trusted: self.is_trusted(draft.token.as_deref()),
             name: draft.name,
@@ -227,14 +229,14 @@ impl Engine<'_> {
             place,
             body_end: None,
             raw,
-        }
+        })
     }
 
     pub(crate) fn miss(
         &mut self,
         dialect: usize,
         reason: Reason,
-        name: &str,
+        name: Arc<str>,
         about: Option<String>,
         place: Place,
         raw: String,
@@ -247,17 +249,17 @@ impl Engine<'_> {
             return;
         }
         let definition = &self.rules.dialects()[dialect];
-        let miss = NearMiss {
+        let miss = Box::new(NearMiss {
             dialect: definition.name.clone(),
             definition: definition.clone(),
-            name: name.to_owned(),
+            name,
             reason,
             about: about.filter(|about| !about.is_empty()),
             origin: self.origin.clone(),
             place,
             raw,
             more: 0,
-        };
+        });
         let told = self.misses.tell(dialect, miss);
         self.out.extend(told.map(Finding::NearMiss));
     }
@@ -282,7 +284,7 @@ impl Engine<'_> {
         }
         let place = self.place(window, removals, start, end);
         let raw = removals.restore(start, window.slice(start, end));
-        self.miss(dialect, reason, &defect.name, defect.about, place, raw);
+        self.miss(dialect, reason, defect.name, defect.about, place, raw);
     }
 
     /// Returns why something does not count: from others nothing does.
@@ -327,8 +329,8 @@ impl Engine<'_> {
         let refused = missing.or_else(|| (!fits).then_some((Reason::WrongToken, None)));
         if let Some((reason, about)) = refused {
             if let Some(pending) = self.remove_pending(index) {
-                let Signal { name, place, raw, .. } = pending.signal;
-                self.miss(pending.dialect, reason, &name, about, place, raw);
+                let Signal { name, place, raw, .. } = *pending.signal;
+                self.miss(pending.dialect, reason, name, about, place, raw);
             }
             if reason != Reason::WrongToken {
                 self.mask = Mask::All;
@@ -427,8 +429,8 @@ impl Engine<'_> {
     fn settle(&mut self, pending: Pending) {
         let Pending { signal, dialect, retracted, legacy, .. } = pending;
         if retracted {
-            let Signal { name, place, raw, .. } = signal;
-            self.miss(dialect, Reason::Retracted, &name, None, place, raw);
+            let Signal { name, place, raw, .. } = *signal;
+            self.miss(dialect, Reason::Retracted, name, None, place, raw);
         } else if legacy {
             // An endless stream of old forms must not fill the memory.
             if self.legacy.len() < LEGACY_MAX {

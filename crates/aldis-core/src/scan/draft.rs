@@ -72,16 +72,14 @@ impl Draft {
 
     /// Adds warnings for members the definition expects.
     pub(crate) fn check_expected(&mut self, def: &SignalDef) {
-        // Members are lower-case, and there are few.
-        let get =
-            |field: &str| self.fields.iter().find(|(member, _)| field.eq_ignore_ascii_case(member));
-        for field in &def.fields {
-            if get(field).is_none() {
-                self.warnings.push(Warning::MissingField(field.to_ascii_lowercase()));
-            }
-        }
+        // Members are in lower case, and there are few.
+        let members = &self.fields;
+        let missing = def.fields.iter().filter(|field| !members.contains_key(&***field));
+        self.warnings.extend(missing.cloned().map(Warning::MissingField));
         let mismatch = def.expect.iter().any(|(field, value)| {
-            get(field)
+            let mut members = members.iter();
+            members
+                .find(|(member, _)| field.eq_ignore_ascii_case(member))
                 .and_then(|(_, said)| said.as_str())
                 .is_some_and(|said| !said.eq_ignore_ascii_case(value))
         });

@@ -98,7 +98,7 @@ pub(crate) struct Engine<'r> {
     pub(crate) unsettled: usize,
     pub(crate) watched: u64,
     /// Old forms, which count only if no new form does; and the dialects that said a new one.
-    pub(crate) legacy: Vec<(usize, Signal)>,
+    pub(crate) legacy: Vec<(usize, Box<Signal>)>,
     pub(crate) modern: Vec<usize>,
     /// What was reported last, so that it is not reported again as misspelled.
     pub(crate) reported: VecDeque<Span>,
@@ -347,6 +347,10 @@ impl<'r> Engine<'r> {
     /// asked for. Lines are counted in one go, when someone asks.
     pub(crate) fn line_number(&mut self, window: &Window<'_>, start: u64) -> u64 {
         self.count_lines(window, start);
+        // The current line has no end before the current place.
+        if start == self.line_start && self.counted <= self.lined {
+            return self.lines;
+        }
         let later = window.slice(start, self.counted);
         self.lines - newlines(later)
     }

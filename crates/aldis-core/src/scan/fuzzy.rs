@@ -4,6 +4,8 @@
 //! the known names letter by letter, which would cost too much everywhere. What others than the agent
 //! say is not looked at: nobody is to be corrected there.
 
+use std::sync::Arc;
+
 use super::ansi::Removals;
 use super::engine::Engine;
 use super::rules::Rules;
@@ -75,12 +77,12 @@ fn look_at_line(
         let span = removals.span(start, start + shown.len() as u64);
         let column = span.start - removals.original_end(start) + 1;
         let place = Place { span, line: engine.line_number(window, start), column };
-        return engine.miss(index, reason, &name, None, place, raw);
+        return engine.miss(index, reason, name, None, place, raw);
     }
 }
 
 /// Returns the name that a line was meant to hold.
-fn misspelled(dialect: &Dialect, text: &str) -> Option<(String, Reason)> {
+fn misspelled(dialect: &Dialect, text: &str) -> Option<(Arc<str>, Reason)> {
     let head = match &dialect.syntax {
         Syntax::Line(syntax) => {
             // Preparing a search for so short a text would cost more than the search.
@@ -109,23 +111,23 @@ fn named(
     dialect: &Dialect,
     head: &str,
     is_wanted: fn(&SignalDef) -> bool,
-) -> Option<(String, Reason)> {
+) -> Option<(Arc<str>, Reason)> {
     // Longer heads are sentences.
     if head.len() > 2 * NAME_MAX {
         return None;
     }
     let head = head.trim_matches(|c: char| c.is_whitespace() || "*_#`>-.".contains(c));
     let mut signals = dialect.signals.iter().filter(|def| is_wanted(def));
-    signals.find_map(|def| resembles(head, &def.name).map(|how| (def.name.to_string(), how)))
+    signals.find_map(|def| resembles(head, &def.name).map(|how| (def.name.clone(), how)))
 }
 
 /// A tag that is right but for its case.
-fn wrong_case_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(String, Reason)> {
+fn wrong_case_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(Arc<str>, Reason)> {
     let at = wrong_case(tag, text.as_bytes())?;
     let content = text.get(at + tag.open.len()..).unwrap_or("");
     let word = content.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
     let known = dialect.signals.iter().find(|def| def.name.eq_ignore_ascii_case(word));
-    let name = known.map_or_else(|| word.to_owned(), |def| def.name.to_string());
+    let name = known.map_or_else(|| word.into(), |def| def.name.clone());
     Some((name, Reason::WrongCase))
 }
 

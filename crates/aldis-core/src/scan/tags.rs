@@ -370,7 +370,7 @@ impl Engine<'_> {
             Syntax::Tag(tag) => tag.open.clone(),
             _ => String::new(),
         });
-        self.miss(index, reason, &name, None, opening.place, raw);
+        self.miss(index, reason, name, None, opening.place, raw);
     }
 
     fn nested(&mut self, index: usize, inner: Vec<Candidate>, outer: Opening) {

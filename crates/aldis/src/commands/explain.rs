@@ -153,7 +153,7 @@ impl Telling {
         let out = &mut io.stdout;
         let meaning = signal.meaning;
         writeln!(out, "{} {}  ({meaning})", paint.good("signal:"), paint.strong(name))?;
-        let finding = Finding::Signal(signal.clone());
+        let finding = Finding::from(signal.clone());
         let place = place_words(file, heard, &finding, &signal.origin);
         writeln!(out, "  {} {place}", paint.place("-->"))?;
         let gutter = self.tell_source(io, heard, &finding, &said_by(&signal.origin))?;
@@ -175,7 +175,7 @@ impl Telling {
         miss: &NearMiss,
     ) -> Result<(), CommandError> {
         let paint = self.paint;
-        let finding = Finding::NearMiss(miss.clone());
+        let finding = Finding::from(miss.clone());
         writeln!(io.stdout, "{}", self.miss_header(miss))?;
         let place = place_words(file, heard, &finding, &miss.origin);
         writeln!(io.stdout, "  {} {place}", paint.place("-->"))?;

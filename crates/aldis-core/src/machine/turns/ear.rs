@@ -81,7 +81,7 @@ impl Ear {
                 Finding::NearMiss(miss) if heard.missed.len() < MISSES_MAX => {
                     heard.missed.push(Evidence {
                         what: "near_miss".to_owned(),
-                        name: Some(miss.name),
+                        name: Some(miss.name.to_string()),
                         reason: Some(miss.reason.as_str().to_owned()),
                         quote: miss.raw.chars().take(QUOTE_MAX).collect(),
                         line: Some(miss.place.line),

@@ -243,7 +243,7 @@ fn delivery(heard: &Heard, key: &str, want: &Value) -> Option<Value> {
         "also" => all.iter().skip(1).map(|signal| Value::from(delivery_name(signal))).collect(),
         "warnings" => heard.codes(want),
         "near_miss" => {
-            heard.misses().first().map_or(Value::Null, |miss| Value::from(miss.name.as_str()))
+            heard.misses().first().map_or(Value::Null, |miss| Value::from(&*miss.name))
         }
         "malformed" => {
             heard.misses().first().map_or(Value::Null, |miss| miss.reason.as_str().into())
@@ -284,7 +284,7 @@ fn chorus(heard: &Heard, key: &str, want: &Value) -> Option<Value> {
         }
         "quoted" => {
             let quoted = |miss: &&&NearMiss| miss.reason == Reason::Quoted;
-            heard.misses().iter().filter(quoted).map(|miss| miss.name.as_str()).collect()
+            heard.misses().iter().filter(quoted).map(|miss| &*miss.name).collect()
         }
         "parse_twice_same" => {
             assert!(want.is_boolean());

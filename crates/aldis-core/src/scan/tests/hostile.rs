@@ -30,7 +30,7 @@ fn highest_priority(rules: &Rules, findings: &[Finding]) -> Vec<String> {
     let best = signals(findings)
         .into_iter()
         .min_by_key(|signal| rules.dialects()[0].signal(&signal.name).map(|def| def.priority));
-    let best: Vec<Finding> = best.into_iter().cloned().map(Finding::Signal).collect();
+    let best: Vec<Finding> = best.into_iter().cloned().map(Finding::from).collect();
     accepted(&best)
 }
 

@@ -85,7 +85,7 @@ proptest! {
         let all = scan(Rules::builtin(), &text, &Origin::assistant()).into_iter();
         let wanted: Vec<Finding> = all.filter(|finding| finding.signal().is_some()).collect();
         let alone = crate::scan::signals(Rules::builtin(), &text, &Origin::assistant(), Token::Off).into_iter();
-        prop_assert_eq!(alone.map(Finding::Signal).collect::<Vec<_>>(), wanted);
+        prop_assert_eq!(alone.map(Finding::from).collect::<Vec<_>>(), wanted);
     }
 
     #[test]
