@@ -53,13 +53,16 @@ impl<'a> FenceLine<'a> {
         (length >= 3).then(|| Self { marker, length, info: trim_blanks(&text[length..]) })
     }
 
-    /// Reads a line at whose start is a fence and nothing else: every second one is such.
-    pub(crate) fn bare(window: &Window<'a>, start: u64) -> Option<(Line<'a>, Self)> {
+    /// Reads a line that is a fence, followed by one short word or nothing. Most fence lines are such.
+    pub(crate) fn plain(window: &Window<'a>, start: u64) -> Option<(Line<'a>, Self)> {
         let text = window.from(start);
         let marker = *text.first()?;
         let length = text.iter().position(|byte| *byte != marker)?;
-        let is_bare = length >= 3 && matches!(marker, b'`' | b'~') && text[length] == b'\n';
-        is_bare.then(|| (Line::plain(start, &text[..length]), Self { marker, length, info: &[] }))
+        let behind = &text[length..text.len().min(length + SHORT)];
+        let word = behind.iter().position(|byte| !byte.is_ascii_alphanumeric())?;
+        let is_plain = length >= 3 && matches!(marker, b'`' | b'~') && behind[word] == b'\n';
+        let read = Self { marker, length, info: &behind[..word] };
+        is_plain.then(|| (Line::plain(start, &text[..length + word]), read))
     }
 
     /// Returns whether this line ends `fence`.
@@ -101,6 +104,9 @@ pub(crate) fn find_comment_end(text: &[u8]) -> Option<usize> {
     static END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("-->"));
     END.find(text)
 }
+
+/// A text of this length or less is short.
+const SHORT: usize = 24;
 
 /// Follows back-quotes within a paragraph.
 #[derive(Debug, Default)]
@@ -158,9 +164,12 @@ impl Inline {
     /// Walks over a text that holds no back-quotes, where none is open: nothing matters but how it
     /// ends. Most texts are such.
     fn passes(&mut self, text: &[u8]) -> bool {
-        let Some(last) = text.last().filter(|_| memchr::memchr(b'`', text).is_none()) else {
-            return false;
+        // For a short text, preparing the search takes longer than the search.
+        let quotes = match text.len() {
+            0..=SHORT => text.contains(&b'`'),
+            _ => memchr::memchr(b'`', text).is_some(),
         };
+        let Some(last) = text.last().filter(|_| !quotes) else { return false };
         self.end_run();
         if self.open != 0 {
             return false;

@@ -94,17 +94,17 @@ impl Engine<'_> {
         if !starts_line || awaited || heard || at >= self.due {
             return false;
         }
-        let (line, read) = match FenceLine::bare(window, at) {
-            Some(bare) => bare,
+        let (line, read) = match FenceLine::plain(window, at) {
+            Some(plain) => plain,
             None => {
                 let LineAt::Line(line) = window.line(at) else { return false };
                 let Some(read) = FenceLine::read(line) else { return false };
-                if self.context.fence.is_none() && signal_fence(self.rules, read).is_some() {
-                    return false;
-                }
                 (line, read)
             }
         };
+        if self.context.fence.is_none() && signal_fence(self.rules, read).is_some() {
+            return false;
+        }
         self.context.on_fence_line(line, read);
         (self.line_start, self.lined) = (at, at);
         self.at = at + read.length as u64;
@@ -182,7 +182,11 @@ fn signal_fence<'r, 'l>(
     if read.info.is_empty() || read.marker != b'`' || read.length != 3 {
         return None;
     }
-    rules.families.fences.iter().find_map(|index| {
+    rules.families.fences.iter().find_map(|(first, index)| {
+        // Most differ in the first byte.
+        if read.info.first() != first.as_ref() {
+            return None;
+        }
         let Syntax::Fence(syntax) = &rules.dialects()[*index].syntax else { return None };
         let json = read.info.strip_prefix(syntax.info.as_bytes())?;
         let own = json.first().is_none_or(|byte| is_blank(*byte) || *byte == b'{');

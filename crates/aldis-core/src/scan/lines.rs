@@ -35,7 +35,7 @@ impl Engine<'_> {
         removals: &Removals,
         whole: bool,
     ) -> Flow {
-        if !whole && self.is_rule(window) {
+        if !whole && self.opens_nothing(window) {
             return Flow::On(self.at);
         }
         let line = match self.current_line(window) {
@@ -86,18 +86,13 @@ impl Engine<'_> {
         Flow::On(next)
     }
 
-    /// Returns whether the current line is a delimiter that no block follows. Most are: people draw
-    /// lines with them.
-    fn is_rule(&self, window: &Window<'_>) -> bool {
+    /// Returns whether the current line is seen at a glance to open nothing.
+    fn opens_nothing(&self, window: &Window<'_>) -> bool {
         if self.mask == Mask::Prompt || self.at != self.line_start {
             return false;
         }
         let text = window.from(self.at);
-        let mut rules = self.rules.families.rules.iter();
-        rules.any(|rule| {
-            matches!(text.strip_prefix(&*rule.line), Some([b'\n', next, ..])
-                if !rule.then.contains(&next.to_ascii_uppercase()))
-        })
+        !self.rules.families.block_lines.iter().any(|line| line.may_start(text))
     }
 
     #[inline(never)]

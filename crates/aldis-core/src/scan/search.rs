@@ -97,8 +97,9 @@ impl Engine<'_> {
                 return (if found.start < least { least } else { at } - base) as usize;
             }
             ahead.push(found);
-            let fence = found.kinds == Kinds::FENCE;
-            if fence { (run_end(window, found.end) - base) as usize } else { hit.end }
+            // A long fence is one place, not one for every three of its characters.
+            let goes_on = hit.kinds == Kinds::FENCE && text.get(hit.end) == Some(&text[hit.start]);
+            if goes_on { (run_end(window, found.end) - base) as usize } else { hit.end }
         });
         self.ahead.seen += seen;
     }
@@ -146,8 +147,7 @@ impl Ahead {
     }
 }
 
-/// Returns where the run of equal bytes ends that the byte before `at` belongs to: a long fence is
-/// one place, not one for every three of its characters.
+/// Returns where the run of equal bytes ends that the byte before `at` belongs to.
 pub(super) fn run_end(window: &Window<'_>, at: u64) -> u64 {
     let marker = window.byte(at - 1);
     let run = window.from(at).iter().take_while(|byte| Some(**byte) == marker);

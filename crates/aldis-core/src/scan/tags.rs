@@ -81,7 +81,9 @@ impl Engine<'_> {
         next = next.max(at + 1);
         let text = window.from(at);
         for (position, words) in rules.families.tags.iter().enumerate().skip(read) {
-            if !text.starts_with(words.open.needle()) {
+            let open = words.open.needle();
+            // Most differ in the second byte.
+            if text.get(1) != open.get(1) || !text.starts_with(open) {
                 continue;
             }
             let Syntax::Tag(tag) = &rules.dialects()[words.dialect].syntax else { continue };

@@ -166,6 +166,11 @@ pub(crate) fn is_inner_path(text: &str) -> bool {
 
 /// Returns `NAME: value` keys as members: `Files Modified` is `files_modified`.
 pub(crate) fn snake_case(key: &str) -> String {
+    // Most keys are so but for their case.
+    let is_snake = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if key.bytes().all(is_snake) && !key.as_bytes().windows(2).any(|pair| pair == b"__") {
+        return key.to_ascii_lowercase();
+    }
     let mut out = String::with_capacity(key.len());
     for c in key.trim().chars() {
         match c {

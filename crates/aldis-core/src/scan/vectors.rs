@@ -15,17 +15,20 @@ use super::prefilter::Literal;
 
 /// How many bytes of a literal are compared at first.
 const WIDTH: usize = 3;
+/// How many are compared before any literal is read.
+const NARROWED: usize = WIDTH + 1;
 pub(crate) const BUCKETS: usize = 8;
 /// How many places are looked at in one step.
 const STEP: usize = 64;
 /// How many bytes that takes.
-const WINDOW: usize = STEP + WIDTH - 1;
+const WINDOW: usize = STEP + NARROWED - 1;
 
 /// Literals, arranged for the search.
 #[derive(Clone, Debug)]
 pub(crate) struct Vectors {
-    /// The buckets that a byte belongs to, for each of the first bytes of a literal. All are ASCII.
-    tables: [[u8; 256]; WIDTH],
+    /// The buckets that a byte belongs to, for each of the first bytes of a literal. Those of the first
+    /// three are ASCII.
+    tables: [[u8; 256]; NARROWED],
     halves: [Halves; WIDTH],
     buckets: [Vec<Needle>; BUCKETS],
     /// The literals by their numbers.
@@ -115,7 +118,7 @@ impl Vectors {
             return None;
         }
         let mut vectors = Self {
-            tables: [[0; 256]; WIDTH],
+            tables: [[0; 256]; NARROWED],
             halves: Default::default(),
             buckets: Default::default(),
             texts: literals.iter().map(|literal| literal.text.clone()).collect(),
@@ -128,6 +131,10 @@ impl Vectors {
             let bucket = number % BUCKETS;
             for (table, byte) in vectors.tables.iter_mut().zip(&literal.text) {
                 table[usize::from(*byte)] |= 1 << bucket;
+            }
+            // Behind a shorter one anything may stand.
+            for table in vectors.tables.iter_mut().skip(literal.text.len()) {
+                table.iter_mut().for_each(|buckets| *buckets |= 1 << bucket);
             }
             for (halves, byte) in vectors.halves.iter_mut().zip(&literal.text) {
                 halves.left[usize::from(byte >> 4)] |= 1 << bucket;
@@ -204,9 +211,8 @@ impl Vectors {
     fn at(&self, text: &[u8], start: usize) -> Option<usize> {
         let text = &text[start..];
         let head = head_of(text);
-        let [first, second, third, ..] = head.to_le_bytes().map(usize::from);
-        let [of_first, of_second, of_third] = &self.tables;
-        let mut buckets = of_first[first] & of_second[second] & of_third[third];
+        let buckets_of = |at: usize| self.tables[at][usize::from(head.to_le_bytes()[at])];
+        let mut buckets = (0..NARROWED).map(buckets_of).fold(u8::MAX, |all, some| all & some);
         let mut number = None;
         while buckets != 0 {
             let bucket = &self.buckets[buckets.trailing_zeros() as usize];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::line::{Delegation, Syntax};
-use crate::scan::text::{lossy, snake_case, trim_line_end};
+use crate::scan::text::{is_blank, lossy, snake_case, trim_line_end};
 use crate::signal::{Fields, Warning};
 
 /// What a body holds.
@@ -124,14 +124,17 @@ fn key_value(line: &[u8]) -> Option<(String, &str)> {
         return None;
     }
     let colon = memchr::memchr(b':', &line[..line.len().min(KEY_MAX)])?;
-    let key = std::str::from_utf8(&line[..colon]).ok()?;
-    let value = std::str::from_utf8(&line[colon + 1..]).ok()?;
-    if !value.is_empty() && !value.starts_with([' ', '\t']) {
+    let (key, value) = (&line[..colon], &line[colon + 1..]);
+    if !value.first().is_none_or(|byte| is_blank(*byte)) {
         return None;
     }
+    let key = std::str::from_utf8(key).ok()?;
     let key = key.split_once('(').map_or(key, |(key, _)| key).trim();
-    let plain = key.chars().all(|c| c.is_ascii_alphanumeric() || " -_/".contains(c));
-    (plain && key.split_whitespace().count() <= 5).then(|| (snake_case(key), value.trim()))
+    let plain = key.bytes().all(|b| b.is_ascii_alphanumeric() || b" -_/".contains(&b));
+    if !plain || key.split_ascii_whitespace().count() > 5 {
+        return None;
+    }
+    Some((snake_case(key), std::str::from_utf8(value).ok()?.trim()))
 }
 
 /// Returns a list if the first line is an item of one, else the text. A paragraph behind a list is

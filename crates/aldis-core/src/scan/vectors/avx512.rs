@@ -49,7 +49,12 @@ fn search<const SEEN: bool>(
             newlines += _mm512_cmpeq_epi8_mask(first, _mm512_set1_epi8(0x0A)).count_ones();
             escapes |= _mm512_cmpeq_epi8_mask(first, _mm512_set1_epi8(0x1B));
         }
-        places = tables.places(first, vector(window, 1), vector(window, 2));
+        let mut behind = tables.behind(vector(window, 1), vector(window, 2));
+        // Where whole texts are read, memory is too slow for a fourth byte to be of use.
+        if !SEEN {
+            behind = _mm512_and_si512(behind, tables.fourth(vector(window, 3)));
+        }
+        places = tables.places(first, behind);
         if places != 0 {
             break;
         }
@@ -67,26 +72,45 @@ struct Tables {
     first: [__m512i; 2],
     second: __m512i,
     third: __m512i,
+    fourth: __m512i,
 }
 
 impl Tables {
     #[target_feature(enable = "avx512bw,avx512vbmi")]
     fn new(vectors: &Vectors) -> Self {
-        let [first, second, third] = &vectors.tables;
+        let [first, second, third, fourth] = &vectors.tables;
         let [left, right] = [0, 64].map(|from| vector(first, from));
-        let folded = |table: &[u8; 256]| _mm512_or_si512(vector(table, 0), vector(table, 64));
-        Self { first: [left, right], second: folded(second), third: folded(third) }
+        let folded = |table: &[u8; 256], from: usize| {
+            _mm512_or_si512(vector(table, from), vector(table, from + 64))
+        };
+        Self {
+            first: [left, right],
+            second: folded(second, 0),
+            third: folded(third, 0),
+            fourth: _mm512_or_si512(folded(fourth, 0), folded(fourth, 128)),
+        }
+    }
+
+    /// Returns the buckets that the second and the third byte may belong to.
+    #[target_feature(enable = "avx512bw,avx512vbmi")]
+    fn behind(self, second: __m512i, third: __m512i) -> __m512i {
+        _mm512_and_si512(
+            _mm512_permutexvar_epi8(second, self.second),
+            _mm512_permutexvar_epi8(third, self.third),
+        )
     }
 
     #[target_feature(enable = "avx512bw,avx512vbmi")]
-    fn places(self, first: __m512i, second: __m512i, third: __m512i) -> u64 {
+    fn fourth(self, fourth: __m512i) -> __m512i {
+        _mm512_permutexvar_epi8(fourth, self.fourth)
+    }
+
+    /// Returns where the first byte and those behind it may belong to the same bucket, as bits.
+    #[target_feature(enable = "avx512bw,avx512vbmi")]
+    fn places(self, first: __m512i, behind: __m512i) -> u64 {
         let [left, right] = self.first;
-        let buckets = _mm512_and_si512(
-            _mm512_permutexvar_epi8(second, self.second),
-            _mm512_permutexvar_epi8(third, self.third),
-        );
         let of_first = _mm512_permutex2var_epi8(left, first, right);
-        _mm512_test_epi8_mask(buckets, of_first) & !_mm512_movepi8_mask(first)
+        _mm512_test_epi8_mask(behind, of_first) & !_mm512_movepi8_mask(first)
     }
 }
 
