@@ -21,7 +21,7 @@ pub(crate) const BUCKETS: usize = 8;
 /// How many places are looked at in one step.
 const STEP: usize = 64;
 /// How many bytes that takes.
-const WINDOW: usize = STEP + NARROWED - 1;
+const WINDOW: usize = STEP + WIDTH - 1;
 
 /// Literals, arranged for the search.
 #[derive(Clone, Debug)]

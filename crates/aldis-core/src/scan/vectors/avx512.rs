@@ -51,8 +51,8 @@ fn search<const SEEN: bool>(
         }
         let mut behind = tables.behind(vector(window, 1), vector(window, 2));
         // Where whole texts are read, memory is too slow for a fourth byte to be of use.
-        if !SEEN {
-            behind = _mm512_and_si512(behind, tables.fourth(vector(window, 3)));
+        if !SEEN && let Some(fourth) = text.get(start + 3..).and_then(<[u8]>::first_chunk::<STEP>) {
+            behind = _mm512_and_si512(behind, tables.fourth(vector(fourth, 0)));
         }
         places = tables.places(first, behind);
         if places != 0 {

@@ -9,7 +9,7 @@ use super::*;
 const LETTERS: &str = "[abC\n`~< \u{1b}é]{0,400}";
 
 fn literals() -> impl Strategy<Value = Vec<Literal>> {
-    let text = prop::collection::vec("[abC\n`~<]{3,12}", 1..20);
+    let text = prop::collection::vec("[abC\n`~<]{3,5}|[abC\n`~<]{6,12}", 1..20);
     text.prop_map(|texts| texts.iter().map(|text| Literal::new(text, Kinds::LINE)).collect())
 }
 
@@ -34,7 +34,9 @@ proptest! {
     fn every_literal_is_found_where_it_starts(
         given in literals(), text in LETTERS, cut in any::<(prop::sample::Index, prop::sample::Index)>(),
     ) {
-        let text = text.as_bytes();
+        // What stands at the very end is found as well.
+        let text = [text.as_bytes(), &given[0].text].concat();
+        let text = text.as_slice();
         let (left, right) = (cut.0.index(text.len() + 1), cut.1.index(text.len() + 1));
         let (from, to) = (left.min(right), left.max(right));
         let numbered = buckets::arranged(&given, BUCKETS);
@@ -49,8 +51,14 @@ proptest! {
                 start + numbered[number].text.len()
             });
             prop_assert!(counts.iter().all(|(counted, lines)| counted == lines), "{:?}", counts);
-            prop_assert_eq!(all, slowly(&numbered, text, from, to));
+            prop_assert_eq!(&all, &slowly(&numbered, text, from, to));
             prop_assert_eq!(seen, expected);
+            all.clear();
+            vectors.sweep_and_see::<false>(text, from, text.len(), |number, start, _| {
+                all.push((number, start));
+                start + numbered[number].text.len()
+            });
+            prop_assert_eq!(&all, &slowly(&numbered, text, from, text.len()));
         }
     }
 
