@@ -137,9 +137,6 @@ impl Engine<'_> {
                 return self.miss(dialect, reason, defect.name, defect.about, place, raw);
             }
         };
-        if legacy && self.legacy.len() == LEGACY_MAX && !self.makes_claim(dialect, &draft) {
-            return self.note(place.span);
-        }
         self.due = 0;
         let end = draft.range.1;
         let signal = self.signal(dialect, draft, place, raw);
@@ -163,6 +160,27 @@ impl Engine<'_> {
             let limit = if needs_prompt { SIGNAL_MAX } else { FIELDS_MAX };
             self.body = Some(Body { limit, number, dialect, start, read: None });
         }
+    }
+
+    /// Passes a signal of an old form that says little, if more of them were said than are kept.
+    pub(crate) fn passes_legacy(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        dialect: usize,
+        draft: &Draft,
+    ) -> bool {
+        let (start, end) = draft.range;
+        let surplus = self.legacy.len() == LEGACY_MAX
+            && !self.makes_claim(dialect, draft)
+            && self.origin.may_signal()
+            && self.token_fits(draft.token.as_deref())
+            && !self.is_quoted(window, start, None)
+            && !hides_text(self.lines_around(window, start, end));
+        if surplus {
+            self.note(removals.span(start, end));
+        }
+        surplus
     }
 
     /// Returns why a candidate does not count, beside its own defects.
@@ -374,6 +392,7 @@ impl Engine<'_> {
     }
 
     /// Lets go of what cannot change any more at the current place.
+    #[inline(never)]
     pub(crate) fn expire(&mut self, window: &Window<'_>) {
         if let Some(body) = &mut self.body
             && body.read.is_none()

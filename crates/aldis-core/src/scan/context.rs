@@ -106,7 +106,7 @@ pub(crate) fn find_comment_end(text: &[u8]) -> Option<usize> {
 }
 
 /// A text of this length or less is short.
-const SHORT: usize = 24;
+const SHORT: usize = 48;
 
 /// Follows back-quotes within a paragraph.
 #[derive(Debug, Default)]

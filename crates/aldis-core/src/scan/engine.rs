@@ -207,10 +207,10 @@ impl<'r> Engine<'r> {
         }
         let flow = match self.next_found(window, end, limit) {
             Some(found) => {
-                self.nearby = found.counted;
-                self.advance(window, found.place);
+                self.nearby = found.counted().unwrap_or(self.nearby);
+                self.advance(window, found.place());
                 self.find_line(window);
-                self.on_hit(window, removals, found.kinds, found.end)
+                self.on_hit(window, removals, found.kinds, found.end())
             }
             None => Flow::On(end),
         };
@@ -321,6 +321,7 @@ impl<'r> Engine<'r> {
     }
 
     /// Moves to `to`; gives up what has waited too long.
+    #[inline]
     fn advance(&mut self, window: &Window<'_>, to: u64) {
         self.at = self.at.max(to);
         if self.at >= self.due {

@@ -77,6 +77,9 @@ impl Engine<'_> {
             Err(_) if quoted => return,
             Err(defect) => return self.report(window, removals, index, defect, false),
         };
+        if legacy && self.passes_legacy(window, removals, index, &draft) {
+            return;
+        }
         let mut candidate = self.candidate(window, removals, index, Ok(draft));
         candidate.quoted = quoted;
         candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
@@ -87,6 +90,7 @@ impl Engine<'_> {
 
     /// Passes the fence line that starts at `at`, unless it means more than the start or end of some
     /// code. What is said here is what would be found by looking at the place with care.
+    #[inline(never)]
     pub(super) fn passes_fence(&mut self, window: &Window<'_>, at: u64) -> bool {
         let starts_line = at == 0 || window.byte(at - 1) == Some(b'\n');
         let awaited = self.context.comment || self.open_tags > 0 || !self.terminals.is_empty();

@@ -51,31 +51,44 @@ impl Engine<'_> {
             self.on_masked_line(line);
             return Flow::On(self.at);
         }
+        let rules = self.rules;
+        if rules.families.openers.iter().any(|(opener, _)| **opener == *line.seen)
+            && let Some(flow) = self.on_opener(window, removals, line)
+        {
+            return flow;
+        }
+        if whole {
+            self.read_to = line.next;
+            let long = |words: &&LineWords| line.seen.len() >= words.shortest;
+            for LineWords { dialect, .. } in rules.families.lines.iter().filter(long) {
+                self.read_line(window, removals, *dialect, &rules.dialects()[*dialect], line);
+            }
+        } else {
+            self.on_marker(window, line);
+        }
+        Flow::On(self.at)
+    }
+
+    /// A line that may open blocks. Returns `None` if it does not.
+    #[inline(never)]
+    fn on_opener(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        line: Line<'_>,
+    ) -> Option<Flow> {
         // What may need more text comes first: nothing has been changed when it waits.
         let rules = self.rules;
-        let mut blocks = Vec::new();
-        for (opener, index) in &rules.families.openers {
-            if **opener != *line.seen {
-                continue;
-            }
+        let (mut first, mut more) = (None, Vec::new());
+        for (_, index) in rules.families.openers.iter().filter(|(line_of, _)| **line_of == *line.seen)
+        {
             match read_block(window, *index, &rules.dialects()[*index], line) {
-                Ok(Some(found)) => blocks.push(found),
-                Ok(None) => {}
-                Err(wait) => return wait,
+                Ok(Some(found)) if first.is_none() => first = Some(found),
+                Ok(found) => more.extend(found),
+                Err(wait) => return Some(wait),
             }
         }
-        if blocks.is_empty() {
-            if whole {
-                self.read_to = line.next;
-                let long = |words: &&LineWords| line.seen.len() >= words.shortest;
-                for LineWords { dialect, .. } in rules.families.lines.iter().filter(long) {
-                    self.read_line(window, removals, *dialect, &rules.dialects()[*dialect], line);
-                }
-            } else {
-                self.on_marker(window, line);
-            }
-            return Flow::On(self.at);
-        }
+        let blocks = std::iter::once(first?).chain(more);
         self.read_to = line.next;
         let mut next = self.at;
         for found in blocks {
@@ -83,7 +96,7 @@ impl Engine<'_> {
             self.on_block(window, removals, line, found);
         }
         self.read_to = self.read_to.max(next);
-        Flow::On(next)
+        Some(Flow::On(next))
     }
 
     /// Returns whether the current line is seen at a glance to open nothing.
@@ -110,6 +123,9 @@ impl Engine<'_> {
                 return self.report(window, removals, index, defect, quoted);
             }
         };
+        if legacy && self.passes_legacy(window, removals, index, &draft) {
+            return;
+        }
         let mut candidate = self.candidate(window, removals, index, Ok(draft));
         candidate.legacy = legacy;
         let inside = self.context.fence.filter(|fence| {

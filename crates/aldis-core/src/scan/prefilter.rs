@@ -51,6 +51,11 @@ impl Kinds {
         self.0 & other.0 != 0
     }
 
+    /// Returns whether there is nothing in `other` that is not in this.
+    pub(crate) fn covers(self, other: Self) -> bool {
+        other.0 & !self.0 == 0
+    }
+
     pub(crate) fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

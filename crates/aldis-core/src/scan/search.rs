@@ -9,22 +9,46 @@ use super::rules::retractions;
 use super::vectors::{Counted, Seen};
 use super::window::Window;
 
-/// A place worth a look, in offsets from the start of the message.
+/// A place worth a look, in offsets from the start of the message. Small, because most are passed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     start: u64,
-    pub(super) place: u64,
-    pub(super) end: u64,
+    /// How many line ends there are before `counted`.
+    newlines: u64,
+    /// What follows is counted from the start; this is 0 if no lines were counted.
+    counted: u32,
+    end: u32,
+    place: u16,
     pub(super) kinds: Kinds,
-    /// How many lines were counted when it was found.
-    pub(super) counted: Counted<u64>,
 }
 
 impl Found {
-    fn new(hit: Hit, base: u64, counted: Counted<u64>) -> Self {
-        let [start, place, end] =
-            [hit.start, hit.place, hit.end].map(|offset| base + offset as u64);
-        Self { start, place, end, kinds: hit.kinds, counted }
+    fn new(hit: Hit, base: u64, counted: Option<Counted>) -> Self {
+        let from_start = |offset: usize| offset - hit.start;
+        Self {
+            start: base + hit.start as u64,
+            newlines: counted.map_or(0, |counted| counted.newlines),
+            counted: counted.map_or(0, |counted| from_start(counted.to) as u32),
+            end: from_start(hit.end) as u32,
+            place: from_start(hit.place) as u16,
+            kinds: hit.kinds,
+        }
+    }
+
+    /// Returns the place itself.
+    pub(super) fn place(&self) -> u64 {
+        self.start + u64::from(self.place)
+    }
+
+    /// Returns where the literal ends.
+    pub(super) fn end(&self) -> u64 {
+        self.start + u64::from(self.end)
+    }
+
+    /// Returns how many lines were counted when it was found.
+    pub(super) fn counted(&self) -> Option<Counted<u64>> {
+        let to = self.start + u64::from(self.counted);
+        (self.counted > 0).then_some(Counted { to, newlines: self.newlines })
     }
 }
 
@@ -68,20 +92,30 @@ impl Engine<'_> {
     fn next_ahead(&mut self, window: &Window<'_>, limit: u64) -> Option<Found> {
         while let Some(found) = self.ahead.next() {
             let mut hidden = None;
-            if found.place >= self.at {
-                if found.kinds != Kinds::FENCE || !self.passes_fence(window, found.place) {
+            if found.place() >= self.at {
+                if !self.passes(window, found) {
                     return Some(found);
                 }
-            } else if found.end > self.at {
+            } else if found.end() > self.at {
                 // It was passed, but may have hidden another that was not.
-                hidden = find(&self.rules.places, window, self.at, found.end.min(limit));
+                hidden = find(&self.rules.places, window, self.at, found.end().min(limit));
             }
             self.ahead.pass(hidden);
         }
         None
     }
 
-    /// Searches on, from where the last search ended: every byte is seen once.
+    /// Passes a place that is nothing but a plain fence line, or one in a line that has been read.
+    fn passes(&mut self, window: &Window<'_>, found: Found) -> bool {
+        match found.kinds {
+            Kinds::FENCE => self.passes_fence(window, found.place()),
+            kinds => Kinds::LINE_OR_BLOCK.covers(kinds) && found.place() < self.read_to,
+        }
+    }
+
+    /// Searches on, from where the last search ended: every byte is seen once. By itself, so that what
+    /// it needs is not made ready for every place.
+    #[inline(never)]
     fn search_ahead(&mut self, window: &Window<'_>, limit: u64) {
         let base = window.base();
         let (from, to) = ((self.ahead.searched - base) as usize, (limit - base) as usize);
@@ -92,14 +126,14 @@ impl Engine<'_> {
         let text = window.bytes();
         let seen = self.rules.places.sweep_and_see::<true>(text, from, to, |hit, counted| {
             let newlines = before + counted.newlines;
-            let found = Found::new(hit, base, Counted { to: base + counted.to as u64, newlines });
-            if found.place < at {
+            let found = Found::new(hit, base, Some(Counted { newlines, ..counted }));
+            if found.place() < at {
                 return (if found.start < least { least } else { at } - base) as usize;
             }
             ahead.push(found);
             // A long fence is one place, not one for every three of its characters.
             let goes_on = hit.kinds == Kinds::FENCE && text.get(hit.end) == Some(&text[hit.start]);
-            if goes_on { (run_end(window, found.end) - base) as usize } else { hit.end }
+            if goes_on { (run_end(window, found.end()) - base) as usize } else { hit.end }
         });
         self.ahead.seen += seen;
     }
@@ -161,5 +195,5 @@ fn find(filter: &Prefilter, window: &Window<'_>, from: u64, to: u64) -> Option<F
     }
     let base = window.base();
     let hit = filter.find(window.bytes(), (from - base) as usize, (to - base) as usize)?;
-    Some(Found::new(hit, base, Counted::default()))
+    Some(Found::new(hit, base, None))
 }

@@ -258,23 +258,23 @@ impl Engine<'_> {
         if Some(window.slice(start, whole.1)) == tag.end.as_deref().map(str::as_bytes) {
             return Flow::On(whole.1);
         }
-        let mut result = tag.read(dialect, &rest[..length], whole);
         let name = std::str::from_utf8(&rest[..length]).unwrap_or_default();
         let def = dialect.signal(name).filter(|def| def.payload == Payload::Text);
-        if let (Ok(draft), Some(def)) = (&mut result, def) {
-            match words_until(window, words, tag, whole) {
-                Words::Closed(said, after) => {
-                    whole.1 = after;
-                    draft.range = whole;
+        let result = match def.map(|def| (def, words_until(window, words, tag, whole))) {
+            None => tag.read(dialect, &rest[..length], whole),
+            Some((_, Words::Closed(said, after))) => {
+                whole.1 = after;
+                tag.read(dialect, &rest[..length], whole).map(|mut draft| {
                     draft.payload = (!said.is_empty()).then_some(said);
                     draft.warnings.retain(|w| *w != crate::signal::Warning::MissingPayload);
-                }
-                Words::Unclosed(reason) => {
-                    result = Err(Defect::new(reason, def.name.clone(), whole));
-                }
-                Words::Wait => return Flow::Wait,
+                    draft
+                })
             }
-        }
+            Some((def, Words::Unclosed(reason))) => {
+                Err(Defect::new(reason, def.name.clone(), whole))
+            }
+            Some((_, Words::Wait)) => return Flow::Wait,
+        };
         let Some(rest) = rest_of_line(window, whole.1) else { return Flow::Wait };
         let quoted = self.is_quoted(window, start, Some(whole.1));
         match result {

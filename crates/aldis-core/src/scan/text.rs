@@ -67,6 +67,9 @@ fn is_deceptive(c: char) -> bool {
 
 /// Returns whether a name, key or id holds something a human would not see as it is.
 pub(crate) fn is_deceptive_text(text: &[u8]) -> bool {
+    if text.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+        return false;
+    }
     !text.is_ascii() && lossy(text).chars().any(is_deceptive)
         || text.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t' && *byte != b'\n')
 }
@@ -143,6 +146,13 @@ pub(crate) fn is_placeholder(text: &str) -> bool {
             && !inner.contains(['[', ']', '{', '}', '<', '>'])
             && inner.chars().any(char::is_alphabetic)
     })
+}
+
+/// Returns the same of bytes. Hardly any begin like a template.
+pub(crate) fn is_placeholder_text(text: &[u8]) -> bool {
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+    let may_be = first.is_some_and(|byte| b"[{<".contains(byte) || !byte.is_ascii());
+    may_be && is_placeholder(&lossy(text))
 }
 
 /// Returns whether `text` is an id: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.

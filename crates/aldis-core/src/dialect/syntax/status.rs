@@ -1,7 +1,5 @@
 //! Keyed lines between an opening and a closing line of their own.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -9,11 +7,11 @@ use crate::dialect::Dialect;
 use crate::scan::context::FenceLine;
 use crate::scan::draft::{Defect, Draft};
 use crate::scan::text::{
-    SIGNAL_MAX, is_deceptive_text, is_placeholder, leading_percent, lossy, snake_case,
+    SIGNAL_MAX, is_deceptive_text, is_placeholder_text, leading_percent, lossy, snake_case,
     trim_line_end,
 };
 use crate::scan::window::{Line, LineAt, Window};
-use crate::signal::{Reason, Warning};
+use crate::signal::{Fields, Reason, Warning};
 
 /// How a status dialect is written.
 #[derive(Clone, Debug, Deserialize)]
@@ -55,8 +53,8 @@ impl Syntax {
     /// Reads the block whose opening line is `opening`.
     pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Status {
         let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
-        let draft = Draft::new(name, (opening.start, opening.seen_end()));
-        let mut lines = Lines { draft, first: None };
+        let mut range = (opening.start, opening.seen_end());
+        let mut lines = Lines::default();
         let mut next = opening.next;
         let reason = loop {
             let line = match window.line(next) {
@@ -72,7 +70,7 @@ impl Syntax {
             if self.opens(line) || FenceLine::read(line).is_some() {
                 break Some((Reason::Unclosed, None));
             }
-            lines.draft.range.1 = line.seen_end();
+            range.1 = line.seen_end();
             next = line.next;
             if text == self.close.as_bytes() {
                 break None;
@@ -84,12 +82,12 @@ impl Syntax {
         let result = match reason {
             None => {
                 lines.fill();
-                let mut draft = lines.draft;
+                let Lines { fields, token, .. } = lines;
+                let mut draft = Draft { fields, token, ..Draft::new(name, range) };
                 dialect.signals.iter().for_each(|def| draft.check_expected(def));
                 Ok(draft)
             }
             Some((reason, about)) => {
-                let Draft { name, range, .. } = lines.draft;
                 let mut defect = Defect::new(reason, name, range);
                 defect.about = about;
                 // What follows a broken block is read on its own.
@@ -103,50 +101,59 @@ impl Syntax {
 
 /// The fields between the delimiters. The first one is made when another follows or the block is
 /// whole: many blocks are not.
+#[derive(Default)]
 struct Lines<'w> {
-    draft: Draft,
-    first: Option<(Cow<'w, str>, usize)>,
+    first: Option<KeyValue<'w>>,
+    fields: Fields,
+    token: Option<String>,
+}
+
+/// What stands before and behind a colon.
+#[derive(Clone, Copy)]
+struct KeyValue<'w> {
+    key: &'w [u8],
+    value: &'w [u8],
 }
 
 impl<'w> Lines<'w> {
     /// Takes one line. Lines that are not `KEY: value` are tolerated.
     fn take(&mut self, text: &'w [u8]) -> Result<(), (Reason, Option<String>)> {
-        let line = lossy(text);
-        let Some((key, value)) = line.split_once(':') else { return Ok(()) };
-        let refuse = |reason| Err((reason, Some(key.to_owned())));
-        if is_deceptive_text(key.as_bytes()) {
+        let Some(colon) = text.iter().position(|byte| *byte == b':') else { return Ok(()) };
+        let said = KeyValue { key: &text[..colon], value: &text[colon + 1..] };
+        let refuse = |reason| Err((reason, Some(lossy(said.key).into_owned())));
+        if is_deceptive_text(said.key) {
             return refuse(Reason::Hidden);
         }
-        if is_placeholder(value.trim()) {
+        if is_placeholder_text(said.value) {
             return refuse(Reason::Placeholder);
         }
-        if self.first.is_none() && self.draft.fields.is_empty() {
-            let colon = key.len();
-            self.first = Some((line, colon));
+        if self.first.is_none() && self.fields.is_empty() {
+            self.first = Some(said);
             return Ok(());
         }
         self.fill();
-        match insert(&mut self.draft, key, value) {
+        match self.insert(said) {
             true => Ok(()),
             false => refuse(Reason::DuplicateField),
         }
     }
 
     fn fill(&mut self) {
-        if let Some((line, colon)) = self.first.take() {
-            insert(&mut self.draft, &line[..colon], &line[colon + 1..]);
+        if let Some(said) = self.first.take() {
+            self.insert(said);
         }
     }
-}
 
-/// Returns whether the key is new.
-fn insert(draft: &mut Draft, key: &str, value: &str) -> bool {
-    let (member, value) = (snake_case(key), value.trim());
-    if member == "token" {
-        draft.token = Some(value.to_owned());
-        return true;
+    /// Returns whether the key is new.
+    fn insert(&mut self, said: KeyValue<'_>) -> bool {
+        let (key, value) = (lossy(said.key), lossy(said.value));
+        let (member, value) = (snake_case(&key), value.trim());
+        if member == "token" {
+            self.token = Some(value.to_owned());
+            return true;
+        }
+        self.fields.insert(member, value.into()).is_none()
     }
-    draft.fields.insert(member, value.into()).is_none()
 }
 
 impl Ruled {
