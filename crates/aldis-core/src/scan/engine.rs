@@ -27,7 +27,7 @@ use crate::signal::{Finding, Signal, Span};
 /// How much is searched at a time: it is still in the first-level cache when its lines are counted.
 pub(super) const STRIDE: u64 = 16 * 1024;
 /// No delimiter that is looked for is longer.
-const OVERLAP: u64 = 64;
+pub(super) const OVERLAP: u64 = 64;
 /// What is kept before the current line for lead-ins.
 const LOOK_BACK: u64 = 2 * LEAD_IN_MAX + 512;
 
@@ -75,6 +75,9 @@ pub(crate) struct Engine<'r> {
     nearby: Counted<u64>,
     /// Lines that start before have been read.
     pub(crate) read_to: u64,
+    /// Start of the last line that shows anything before `shown_to`.
+    shown: u64,
+    shown_to: u64,
     pub(crate) context: Context,
     pub(crate) mask: Mask,
     pub(crate) tags: Vec<TagState>,
@@ -128,6 +131,8 @@ impl<'r> Engine<'r> {
             counted: 0,
             nearby: Counted::default(),
             read_to: 0,
+            shown: 0,
+            shown_to: 0,
             context,
             mask: Mask::None,
             tags: rules.dialects().iter().map(|_| TagState::Idle).collect(),
@@ -314,10 +319,10 @@ impl<'r> Engine<'r> {
         if start < self.read_to || text.is_empty() || window.end() - start > SIGNAL_MAX {
             return;
         }
-        let end = (self.at, self.line_start);
-        (self.at, self.line_start) = (start, start);
+        let end = (self.at, self.line_start, self.lined);
+        (self.at, self.line_start, self.lined) = (start, start, start);
         self.on_line(window, removals, true);
-        (self.at, self.line_start) = end;
+        (self.at, self.line_start, self.lined) = end;
     }
 
     /// Moves to `to`; gives up what has waited too long.
@@ -476,12 +481,28 @@ impl<'r> Engine<'r> {
         }
     }
 
+    /// Returns the start of the last line that shows anything, if it may be a signal: that is looked at
+    /// when the message ends.
+    fn last_shown(&mut self, window: &Window<'_>) -> Option<u64> {
+        let text = window.slice(self.shown_to, self.at);
+        if let Some(last) = text.iter().rposition(|byte| !byte.is_ascii_whitespace()) {
+            let at = self.shown_to + last as u64;
+            let before = window.slice(self.shown, at);
+            let line = memchr::memrchr(b'\n', before)
+                .map_or(self.shown, |end| at - before.len() as u64 + end as u64 + 1);
+            self.shown = if at >= self.line_start { self.line_start } else { line };
+        }
+        self.shown_to = self.at;
+        (self.at - self.shown <= SIGNAL_MAX).then_some(self.shown)
+    }
+
     /// Returns the offset before which nothing is needed any more, having taken note of the rest.
     fn keep_from(&mut self, window: &Window<'_>) -> u64 {
         self.find_line(window);
         let line = self.line_start.max(self.at.saturating_sub(SIGNAL_MAX));
         let mut keep = line.saturating_sub(LOOK_BACK);
         keep = keep.min(self.at.saturating_sub(fuzzy::TAIL_MAX));
+        keep = keep.min(self.last_shown(window).unwrap_or(keep));
         for tag in &self.tags {
             keep = keep.min(tag.start().map_or(keep, |start| start.saturating_sub(LOOK_BACK)));
         }

@@ -80,7 +80,8 @@ impl Engine<'_> {
         // What may need more text comes first: nothing has been changed when it waits.
         let rules = self.rules;
         let (mut first, mut more) = (None, Vec::new());
-        for (_, index) in rules.families.openers.iter().filter(|(line_of, _)| **line_of == *line.seen)
+        for (_, index) in
+            rules.families.openers.iter().filter(|(line_of, _)| **line_of == *line.seen)
         {
             match read_block(window, *index, &rules.dialects()[*index], line) {
                 Ok(Some(found)) if first.is_none() => first = Some(found),

@@ -10,7 +10,7 @@ use super::claims::Candidate;
 use super::closers::{Words, rest_of_line, words_until};
 use super::context::is_in_quotation_marks;
 use super::draft::{Defect, Draft, Range};
-use super::engine::{Engine, Flow, STRIDE};
+use super::engine::{Engine, Flow, OVERLAP, STRIDE};
 use super::families::TagWords;
 use super::text::{SIGNAL_MAX, hides_text, lossy};
 use super::verdict::{LEAD_IN_MAX, is_mid_sentence};
@@ -117,7 +117,8 @@ impl Engine<'_> {
 
     /// Returns the next closing tag of a dialect in which one is awaited.
     pub(crate) fn next_close(&mut self, window: &Window<'_>) -> Option<(u64, usize)> {
-        let to = (self.at + STRIDE).min(window.end());
+        // All that start in the next stride must end before.
+        let to = (self.at + STRIDE + OVERLAP).min(window.end());
         if self.open_tags == 0 || self.unclosed_to >= to {
             return None;
         }

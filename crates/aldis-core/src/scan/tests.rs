@@ -74,7 +74,8 @@ fn misses(findings: &[Finding]) -> Vec<&NearMiss> {
 
 #[test]
 fn findings_come_in_text_order_whenever_they_became_certain() {
-    let text = b"READY_FOR_REVIEW: task-1\n\n> SIGNAL: QA_COMPLETE\n\n<chorus>BLOCKED: keys</chorus>\n";
+    let text =
+        b"READY_FOR_REVIEW: task-1\n\n> SIGNAL: QA_COMPLETE\n\n<chorus>BLOCKED: keys</chorus>\n";
     let mut certain = Vec::new();
     let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
     scanner.push(text, &mut |finding| certain.push(finding));

@@ -242,9 +242,7 @@ fn delivery(heard: &Heard, key: &str, want: &Value) -> Option<Value> {
         "can_wait" => (best.unwrap().fields["can_wait"] == "YES").into(),
         "also" => all.iter().skip(1).map(|signal| Value::from(delivery_name(signal))).collect(),
         "warnings" => heard.codes(want),
-        "near_miss" => {
-            heard.misses().first().map_or(Value::Null, |miss| Value::from(&*miss.name))
-        }
+        "near_miss" => heard.misses().first().map_or(Value::Null, |miss| Value::from(&*miss.name)),
         "malformed" => {
             heard.misses().first().map_or(Value::Null, |miss| miss.reason.as_str().into())
         }

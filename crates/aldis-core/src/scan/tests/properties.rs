@@ -202,6 +202,25 @@ fn the_last_line_of_a_long_message_is_counted_right() {
     let found = scan(Rules::builtin(), text.as_bytes(), &Origin::assistant());
     let place = signals(&found)[0].place;
     assert_eq!((place.line, place.column), (2, 1));
+    let text = format!("Done.\nsignal: qa_complete{}", "\n".repeat(9_000));
+    for chunk in [1_000, 4_096, usize::MAX] {
+        let found = findings(Rules::builtin(), text.as_bytes(), chunk);
+        assert_eq!(found[0].place().line, 2, "in chunks of {chunk}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_tag_is_closed_wherever_a_search_ended() {
+    let opening = "<chorus>BLOCKED: <chorus>PROGRESS: 5</chorus>";
+    // What is searched at a time ends somewhere in or beside the closing tag.
+    for length in 16_384 - 120..16_384 + 20 {
+        let text = format!("{opening}{}</chorus> Going on.\n", "x".repeat(length));
+        for chunk in [4_096, usize::MAX] {
+            let found = findings(Rules::builtin(), text.as_bytes(), chunk);
+            let nested = misses(&found).iter().all(|miss| miss.reason == Reason::Nested);
+            assert!(nested && found.len() == 2, "{length} in chunks of {chunk}: {found:#?}");
+        }
+    }
 }
 
 #[test]

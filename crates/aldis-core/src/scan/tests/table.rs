@@ -127,7 +127,8 @@ fn matches_one(found: &Finding, want: &str) -> bool {
         }
         (Finding::NearMiss(miss), Some(want)) => {
             let (reason, name) = want.split_once(' ').unwrap();
-            (reason == "*" || reason == miss.reason.as_str()) && (name == "*" || name == &*miss.name)
+            (reason == "*" || reason == miss.reason.as_str())
+                && (name == "*" || name == &*miss.name)
         }
         (Finding::Signal(_), Some(_)) | (Finding::NearMiss(_), None) => false,
     }

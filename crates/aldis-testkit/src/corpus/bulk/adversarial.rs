@@ -9,12 +9,21 @@ pub struct Adversarial {
     head: &'static str,
     unit: &'static str,
     tail: &'static str,
+    /// Whether every unit is a genuine signal: what it takes is what telling them takes.
+    pub genuine: bool,
+}
+
+impl Adversarial {
+    /// Returns how often its unit stands in a text of about `bytes` bytes.
+    pub fn units(&self, bytes: usize) -> usize {
+        bytes.div_ceil(self.unit.len().max(1))
+    }
 }
 
 /// Makes a hostile text of about `bytes` bytes.
 pub fn adversarial(kind: &Adversarial, bytes: usize) -> String {
     let Adversarial { head, unit, tail, .. } = *kind;
-    let count = bytes.div_ceil(unit.len().max(1));
+    let count = kind.units(bytes);
     let mut text = String::with_capacity(head.len() + count * unit.len() + tail.len());
     text.push_str(head);
     text.extend(std::iter::repeat_n(unit, count));
@@ -23,11 +32,24 @@ pub fn adversarial(kind: &Adversarial, bytes: usize) -> String {
 }
 
 const fn repeated(name: &'static str, unit: &'static str) -> Adversarial {
-    Adversarial { name, head: "", unit, tail: "" }
+    Adversarial { name, head: "", unit, tail: "", genuine: false }
+}
+
+const fn genuine(name: &'static str, unit: &'static str) -> Adversarial {
+    Adversarial { name, head: "", unit, tail: "", genuine: true }
 }
 
 const fn behind(name: &'static str, head: &'static str, unit: &'static str) -> Adversarial {
-    Adversarial { name, head, unit, tail: "" }
+    Adversarial { name, head, unit, tail: "", genuine: false }
+}
+
+const fn between(
+    name: &'static str,
+    head: &'static str,
+    unit: &'static str,
+    tail: &'static str,
+) -> Adversarial {
+    Adversarial { name, head, unit, tail, genuine: false }
 }
 
 const BLANKS: &str = "<chorus>A:                                                      ";
@@ -44,7 +66,7 @@ pub const ADVERSARIAL: &[Adversarial] = &[
     repeated("blank_lines", " \n"),
     repeated("newlines", "\n"),
     repeated("turn_blanks", "TURN_COMPLETE   "),
-    Adversarial { name: "turn_then_blanks", head: "TURN_COMPLETE", unit: " ", tail: "x" },
+    between("turn_then_blanks", "TURN_COMPLETE", " ", "x"),
     repeated("turn_lines", "TURN_COMPLETE\n"),
     behind("signal_one_blanks", "SIGNAL:", " "),
     repeated("signal_blanks", "SIGNAL:        "),
@@ -57,19 +79,19 @@ pub const ADVERSARIAL: &[Adversarial] = &[
     repeated("backticks", "`"),
     repeated("backtick_runs", "` `` ``` "),
     repeated("rules", "---\n"),
-    repeated("caw_blocks_open", "---\nSIGNAL: QA_COMPLETE\n"),
+    genuine("caw_blocks_open", "---\nSIGNAL: QA_COMPLETE\n"),
     repeated("caw_fields", "PHASE: qa\nSTATUS: complete\n"),
     repeated("comments_open", "<!--"),
     repeated("comments_closed", "<!-- -->"),
     repeated("delivery_empty", "READY_FOR_REVIEW:\n"),
-    repeated("delivery_signals", "READY_FOR_REVIEW: t\n"),
+    genuine("delivery_signals", "READY_FOR_REVIEW: t\n"),
     behind("delivery_endless_body", "READY_FOR_REVIEW: t\n", "Key: value\n- item\n"),
     repeated("delivery_delegations", "EXPERT_REQUEST\n---DELEGATION PROMPT START---\n"),
     repeated("escapes", "\x1b["),
     repeated("escape_colours", "\x1b[31m"),
     behind("escape_endless", "\x1b]52;c;", "A"),
     repeated("json_lines", "{\"v\":\n"),
-    repeated("json_objects", "{\"v\":2}\n"),
+    genuine("json_objects", "{\"v\":2}\n"),
     behind("json_deep", "{\"v\":2,\"a\":", "["),
     repeated("tags_nested", "<chorus>BLOCKED: "),
     repeated("tags_closers", "</chorus>"),
@@ -83,8 +105,8 @@ pub const ADVERSARIAL: &[Adversarial] = &[
     behind("retractions", CLAIM, "Wait, "),
     behind("negations", CLAIM, "not "),
     behind("sentences", CLAIM, "It is not. "),
-    repeated("claims_taken_back", "<chorus>COMPLETE</chorus>\nWait, no.\n"),
-    repeated("claims_in_a_line", "<chorus>COMPLETE</chorus> "),
+    genuine("claims_taken_back", "<chorus>COMPLETE</chorus>\nWait, no.\n"),
+    genuine("claims_in_a_line", "<chorus>COMPLETE</chorus> "),
     repeated("quotes", "> "),
     repeated("tables", "| "),
     repeated("quotation_marks", "\""),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use aldis_core::{Finding, Origin, Reason, Rules, scan};
 use serde_json::Value;
 
 use super::*;
@@ -40,5 +41,20 @@ fn adversarial_texts_have_their_size() {
     for kind in ADVERSARIAL {
         let text = adversarial(kind, 100_000);
         assert!((100_000..100_200).contains(&text.len()), "{}: {}", kind.name, text.len());
+    }
+}
+
+#[test]
+fn genuine_kinds_are_made_of_signals() {
+    for kind in ADVERSARIAL.iter().filter(|kind| kind.genuine) {
+        let found =
+            scan(Rules::builtin(), adversarial(kind, 2_000).as_bytes(), &Origin::assistant());
+        let said = |finding: &&Finding| match finding {
+            Finding::Signal(_) => true,
+            Finding::NearMiss(miss) => miss.reason == Reason::Retracted,
+        };
+        // Of blocks that are left open every second one is the delimiter of the one before.
+        let said = found.iter().filter(said).count();
+        assert!(said * 2 >= kind.units(2_000), "{}: {said}", kind.name);
     }
 }
