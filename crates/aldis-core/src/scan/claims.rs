@@ -267,7 +267,7 @@ impl Engine<'_> {
             return;
         }
         let definition = &self.rules.dialects()[dialect];
-        let miss = Box::new(NearMiss {
+        let miss = NearMiss {
             dialect: definition.name.clone(),
             definition: definition.clone(),
             name,
@@ -277,9 +277,9 @@ impl Engine<'_> {
             place,
             raw,
             more: 0,
-        });
+        };
         let told = self.misses.tell(dialect, miss);
-        self.out.extend(told.map(Finding::NearMiss));
+        self.out.extend(told.map(Finding::from));
     }
 
     /// Reports something malformed.
