@@ -26,6 +26,7 @@ pub(crate) mod fuzzy;
 pub(crate) mod hints;
 mod lines;
 mod misses;
+mod position;
 pub(crate) mod prefilter;
 mod quoting;
 mod retraction;

@@ -17,7 +17,7 @@ use super::search::{Ahead, run_end};
 use super::tags::TagState;
 use super::terminals::Terminal;
 use super::text::SIGNAL_MAX;
-use super::vectors::{Counted, newlines};
+use super::vectors::Counted;
 use super::verdict::{LEAD_IN_MAX, Silence};
 use super::window::{Line, LineAt, Window};
 use super::{Token, fuzzy};
@@ -68,16 +68,16 @@ pub(crate) struct Engine<'r> {
     pub(crate) line_start: u64,
     pub(super) lined: u64,
     /// Number of the line of `counted`, from 1.
-    lines: u64,
+    pub(super) lines: u64,
     /// How far lines have been counted.
-    counted: u64,
+    pub(super) counted: u64,
     /// How many there were where the search was when it found the current place.
-    nearby: Counted<u64>,
+    pub(super) nearby: Counted<u64>,
     /// Lines that start before have been read.
     pub(crate) read_to: u64,
     /// Start of the last line that shows anything before `shown_to`.
-    shown: u64,
-    shown_to: u64,
+    pub(super) shown: u64,
+    pub(super) shown_to: u64,
     pub(crate) context: Context,
     pub(crate) mask: Mask,
     pub(crate) tags: Vec<TagState>,
@@ -334,52 +334,6 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// Finds the start of the current line.
-    fn find_line(&mut self, window: &Window<'_>) {
-        let (from, to) = (self.lined, self.at);
-        if to <= from {
-            return;
-        }
-        self.lined = to;
-        // Most places that are worth a look start their line.
-        if window.byte(to - 1) == Some(b'\n') {
-            self.line_start = to;
-        } else if let Some(last) = last_newline(window.slice(from, to)) {
-            self.line_start = from + last as u64 + 1;
-        }
-    }
-
-    /// Returns the number of the line that starts at `start`, which may lie before the last one
-    /// asked for. Lines are counted in one go, when someone asks.
-    pub(crate) fn line_number(&mut self, window: &Window<'_>, start: u64) -> u64 {
-        self.count_lines(window, start);
-        // The current line has no end before the current place.
-        if start == self.line_start && self.counted <= self.lined {
-            return self.lines;
-        }
-        let later = window.slice(start, self.counted);
-        self.lines - newlines(later)
-    }
-
-    /// Counts from wherever the number is known, on or back: the last place, where the search was when
-    /// it found this one, or where it is now.
-    fn count_lines(&mut self, window: &Window<'_>, to: u64) {
-        if to <= self.counted {
-            return;
-        }
-        let last = Counted { to: self.counted, newlines: self.lines - 1 };
-        let search = Counted { to: self.ahead.searched, newlines: self.ahead.seen.newlines };
-        let known = [last, search, self.nearby];
-        let Some(Counted { to: from, newlines: before }) =
-            known.into_iter().min_by_key(|known| known.to.abs_diff(to))
-        else {
-            return;
-        };
-        let between = newlines(window.slice(from.min(to), from.max(to)));
-        self.lines = 1 + if from <= to { before + between } else { before - between };
-        self.counted = to;
-    }
-
     /// Looks at the current place as each of the things it may be. What is done is not done again
     /// when the rest must wait for more text.
     ///
@@ -481,21 +435,6 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// Returns the start of the last line that shows anything, if it may be a signal: that is looked at
-    /// when the message ends.
-    fn last_shown(&mut self, window: &Window<'_>) -> Option<u64> {
-        let text = window.slice(self.shown_to, self.at);
-        if let Some(last) = text.iter().rposition(|byte| !byte.is_ascii_whitespace()) {
-            let at = self.shown_to + last as u64;
-            let before = window.slice(self.shown, at);
-            let line = memchr::memrchr(b'\n', before)
-                .map_or(self.shown, |end| at - before.len() as u64 + end as u64 + 1);
-            self.shown = if at >= self.line_start { self.line_start } else { line };
-        }
-        self.shown_to = self.at;
-        (self.at - self.shown <= SIGNAL_MAX).then_some(self.shown)
-    }
-
     /// Returns the offset before which nothing is needed any more, having taken note of the rest.
     fn keep_from(&mut self, window: &Window<'_>) -> u64 {
         self.find_line(window);
@@ -518,12 +457,4 @@ impl<'r> Engine<'r> {
         self.ahead.see_to(window, keep);
         keep
     }
-}
-
-/// Returns where the last line end of a text is. Most steps are short.
-fn last_newline(text: &[u8]) -> Option<usize> {
-    if text.len() <= 16 {
-        return text.iter().rposition(|byte| *byte == b'\n');
-    }
-    memchr::memrchr(b'\n', text)
 }
