@@ -151,7 +151,7 @@ pub(crate) fn is_placeholder(text: &str) -> bool {
 /// Returns the same of bytes. Hardly any begin like a template.
 pub(crate) fn is_placeholder_text(text: &[u8]) -> bool {
     let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
-    let may_be = first.is_some_and(|byte| b"[{<".contains(byte) || !byte.is_ascii());
+    let may_be = first.is_some_and(|byte| b"[{<".contains(byte) || !byte.is_ascii_graphic());
     may_be && is_placeholder(&lossy(text))
 }
 
