@@ -53,16 +53,17 @@ impl<'a> FenceLine<'a> {
         (length >= 3).then(|| Self { marker, length, info: trim_blanks(&text[length..]) })
     }
 
-    /// Reads a line that is a fence, followed by one short word or nothing. Most fence lines are such.
+    /// Reads a line of three fence characters, followed by one short word or nothing. Most fence lines
+    /// are such.
     pub(crate) fn plain(window: &Window<'a>, start: u64) -> Option<(Line<'a>, Self)> {
         let text = window.from(start);
-        let marker = *text.first()?;
-        let length = text.iter().position(|byte| *byte != marker)?;
-        let behind = &text[length..text.len().min(length + SHORT)];
-        let word = behind.iter().position(|byte| !byte.is_ascii_alphanumeric())?;
-        let is_plain = length >= 3 && matches!(marker, b'`' | b'~') && behind[word] == b'\n';
-        let read = Self { marker, length, info: &behind[..word] };
-        is_plain.then(|| (Line::plain(start, &text[..length + word]), read))
+        let (marks, behind) =
+            text.split_first_chunk().filter(|(m, _)| [b"```", b"~~~"].contains(m))?;
+        let behind = &behind[..behind.len().min(SHORT)];
+        let word = behind.iter().position(|byte| !byte.is_ascii_graphic() || *byte == b'`')?;
+        let (line, behind) = text.split_at(marks.len() + word);
+        let read = Self { marker: marks[0], length: marks.len(), info: &line[marks.len()..] };
+        behind.starts_with(b"\n").then(|| (Line::plain(start, line), read))
     }
 
     /// Returns whether this line ends `fence`.

@@ -94,8 +94,7 @@ impl Engine<'_> {
     pub(super) fn passes_fence(&mut self, window: &Window<'_>, at: u64) -> bool {
         let starts_line = at == 0 || window.byte(at - 1) == Some(b'\n');
         let awaited = self.context.comment || self.open_tags > 0 || !self.terminals.is_empty();
-        let heard = self.unsettled > 0 && self.context.fence.is_none();
-        if !starts_line || awaited || heard || at >= self.due {
+        if !starts_line || awaited || at >= self.due {
             return false;
         }
         let (line, read) = match FenceLine::plain(window, at) {

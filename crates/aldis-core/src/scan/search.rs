@@ -60,13 +60,30 @@ impl Engine<'_> {
         end: u64,
         limit: u64,
     ) -> Option<Found> {
-        let place = self.next_place(window, limit).filter(|place| place.start < end);
-        // What stands in a fence takes nothing back.
-        if self.unsettled == 0 || self.context.fence.is_some() {
-            return place;
+        loop {
+            let place = self.next_place(window, limit).filter(|place| place.start < end);
+            if !self.hears_retractions() {
+                return place;
+            }
+            let to = place.map_or(end, |place| place.start).min(self.watched + 1);
+            let from = self.at - self.line_break(window);
+            if let Some(word) = find(retractions(), window, from, to) {
+                return Some(word);
+            }
+            match place {
+                Some(fence)
+                    if fence.kinds == Kinds::FENCE && self.passes_fence(window, fence.place()) =>
+                {
+                    self.ahead.pass(None);
+                }
+                _ => return place,
+            }
         }
-        let end = place.map_or(end, |place| place.start).min(self.watched + 1);
-        find(retractions(), window, self.at - self.line_break(window), end).or(place)
+    }
+
+    /// Returns whether words may take something back here: what stands in a fence does not.
+    fn hears_retractions(&self) -> bool {
+        self.unsettled > 0 && self.context.fence.is_none()
     }
 
     /// Returns the length of the line end directly before the current place: literals may begin with
@@ -108,6 +125,8 @@ impl Engine<'_> {
     /// Passes a place that is nothing but a plain fence line, or one in a line that has been read.
     fn passes(&mut self, window: &Window<'_>, found: Found) -> bool {
         match found.kinds {
+            // What stands before it has not been listened to yet.
+            Kinds::FENCE if self.hears_retractions() => false,
             Kinds::FENCE => self.passes_fence(window, found.place()),
             kinds => Kinds::LINE_OR_BLOCK.covers(kinds) && found.place() < self.read_to,
         }

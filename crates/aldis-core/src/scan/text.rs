@@ -177,8 +177,12 @@ pub(crate) fn is_inner_path(text: &str) -> bool {
 /// Returns `NAME: value` keys as members: `Files Modified` is `files_modified`.
 pub(crate) fn snake_case(key: &str) -> String {
     // Most keys are so but for their case.
-    let is_snake = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    if key.bytes().all(is_snake) && !key.as_bytes().windows(2).any(|pair| pair == b"__") {
+    let mut last = 0;
+    let is_snake = |byte: u8| {
+        let before = std::mem::replace(&mut last, byte);
+        byte.is_ascii_alphanumeric() || byte == b'_' && before != b'_'
+    };
+    if key.bytes().all(is_snake) {
         return key.to_ascii_lowercase();
     }
     let mut out = String::with_capacity(key.len());

@@ -267,6 +267,31 @@ fn count_newlines(text: &[u8]) -> u64 {
     count as u64
 }
 
+/// Tells of every line of a text, without its end. Searching for one end after the other would take
+/// longer than short lines are worth.
+#[inline]
+pub(crate) fn each_line<'t>(text: &'t [u8], mut found: impl FnMut(&'t [u8])) {
+    let mut start = 0;
+    for (number, block) in text.chunks(64).enumerate() {
+        let mut ends = match block.first_chunk() {
+            Some(block) => avx2::line_ends(block).unwrap_or_else(|| line_end_bits(block)),
+            None => line_end_bits(block),
+        };
+        while ends != 0 {
+            let end = 64 * number + ends.trailing_zeros() as usize;
+            ends &= ends - 1;
+            found(&text[start..end]);
+            start = end + 1;
+        }
+    }
+    found(&text[start..]);
+}
+
+/// Returns which bytes are line ends, as bits.
+fn line_end_bits(block: &[u8]) -> u64 {
+    block.iter().rev().fold(0, |bits, byte| bits << 1 | u64::from(*byte == b'\n'))
+}
+
 /// How many bytes are looked at together where nothing but plain text is expected.
 pub(crate) const BLOCK: usize = 128;
 
@@ -308,6 +333,10 @@ mod none {
     }
 
     pub(super) fn newlines(_: &[u8]) -> Option<u64> {
+        None
+    }
+
+    pub(super) fn line_ends(_: &[u8; 64]) -> Option<u64> {
         None
     }
 

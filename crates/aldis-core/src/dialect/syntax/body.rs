@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::line::{Delegation, Syntax};
 use crate::scan::text::{is_blank, lossy, snake_case, trim_line_end};
+use crate::scan::vectors::each_line;
 use crate::signal::{Fields, Warning};
 
 /// What a body holds.
@@ -22,11 +23,7 @@ impl Syntax {
     /// Reads a body.
     pub(crate) fn read_body(&self, body: &[u8]) -> Body {
         let mut reader = Reader { delegation: self.delegation.as_ref(), ..Reader::default() };
-        let mut lines = memchr::memchr_iter(b'\n', body).chain(std::iter::once(body.len()));
-        let mut start = 0;
-        for end in &mut lines {
-            let line = &body[start..end];
-            start = end + 1;
+        each_line(body, |line| {
             // Most lines of a long body are neither a key nor part of a field.
             let matters = line.first().is_some_and(|byte| {
                 byte.is_ascii_uppercase() || matches!(byte, b'-' | b'`' | b'~')
@@ -34,7 +31,7 @@ impl Syntax {
             if matters || reader.open.is_some() || reader.prompt.is_some() {
                 reader.line(trim_line_end(line));
             }
-        }
+        });
         reader.end_field();
         let mut out = reader.body;
         out.unclosed = reader.prompt.is_some();
@@ -72,6 +69,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// By itself: most lines are not read.
+    #[inline(never)]
     fn line(&mut self, line: &'a [u8]) {
         if let Some(delegation) = self.delegation {
             if let Some(prompt) = &mut self.prompt {

@@ -33,6 +33,18 @@ fn newlines_wide(text: &[u8]) -> u64 {
     count_newlines(text)
 }
 
+/// Returns which bytes are line ends, as bits, if the processor can.
+pub(super) fn line_ends(block: &[u8; 64]) -> Option<u64> {
+    // SAFETY: the processor has the instructions.
+    is_supported().then(|| unsafe { line_ends_wide(block) })
+}
+
+#[target_feature(enable = "avx2")]
+fn line_ends_wide(block: &[u8; 64]) -> u64 {
+    let [low, high] = [0, 32].map(|from| equal(vector(block, from), b'\n'));
+    u64::from(low) | u64::from(high) << 32
+}
+
 /// Counts the blocks before the first that holds anything but plain text, if the processor can.
 pub(super) fn plain_blocks(blocks: &[[u8; BLOCK]]) -> Option<usize> {
     // SAFETY: the processor has the instructions.
@@ -96,8 +108,14 @@ fn search<const SEEN: bool>(
 
 #[target_feature(enable = "avx2,popcnt")]
 fn count(bytes: __m256i, byte: u8) -> u32 {
+    equal(bytes, byte).count_ones()
+}
+
+/// Returns which bytes are equal to `byte`, as bits.
+#[target_feature(enable = "avx2")]
+fn equal(bytes: __m256i, byte: u8) -> u32 {
     let equal = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte.cast_signed()));
-    _mm256_movemask_epi8(equal).cast_unsigned().count_ones()
+    _mm256_movemask_epi8(equal).cast_unsigned()
 }
 
 /// The tables of one byte of the literals, once for each half of a vector.
@@ -151,7 +169,7 @@ fn buckets(tables: &[Tables; WIDTH], window: &[u8; WINDOW], from: usize) -> __m2
 
 /// Returns half a step of a window.
 #[target_feature(enable = "avx2")]
-fn vector(window: &[u8; WINDOW], from: usize) -> __m256i {
+fn vector<const LENGTH: usize>(window: &[u8; LENGTH], from: usize) -> __m256i {
     match window[from..].first_chunk::<32>() {
         // SAFETY: the thirty-two bytes are there.
         Some(bytes) => unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) },

@@ -93,6 +93,16 @@ fn newlines_are_counted_in_texts_of_any_length() {
 
 proptest! {
     #[test]
+    fn lines_are_what_stands_between_line_ends(text in "[ab\n]{0,40}|[abé \n]{50,400}") {
+        let text = text.as_bytes();
+        let mut lines = Vec::new();
+        each_line(text, |line| lines.push(line));
+        prop_assert_eq!(&lines, &text.split(|byte| *byte == b'\n').collect::<Vec<_>>());
+        let bits = |block: &[u8; 64]| avx2::line_ends(block).unwrap_or_else(|| line_end_bits(block));
+        prop_assert!(text.as_chunks().0.iter().all(|block| bits(block) == line_end_bits(block)));
+    }
+
+    #[test]
     fn plain_text_is_what_consists_of_plain_bytes(
         text in "[a~ \n\t]{300,600}", odd in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
     ) {
