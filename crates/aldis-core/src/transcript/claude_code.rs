@@ -53,7 +53,7 @@ struct Group {
 enum Part {
     /// Its number and bytes: it says nothing of interest, but others of its message may.
     Line(u64, Vec<u8>),
-    Said(Words),
+    Said(Box<Words>),
 }
 
 /// What one line says.
@@ -136,7 +136,7 @@ impl ClaudeCode {
                 let id = key(known.message_id);
                 let group = self.group(id, known.sidechain, node, out);
                 match &known.call {
-                    Some(call) => self.calls.note_path(call.id, call.name, call.path),
+                    Some(call) => call.note(&mut self.calls, out.signals_only),
                     None => group.parts.push(Part::Line(line.number, line.bytes.to_vec())),
                 }
             }
@@ -175,7 +175,7 @@ impl ClaudeCode {
         let entry = record.entry(false, shape::print(line.bytes, true), self.chain.is_empty());
         if let Some(node) = self.chain.add(&entry) {
             let spoken = blocks::read_words(&content, &mut self.calls);
-            let part = Part::Said(Words::new(line.number, &record, &said, spoken));
+            let part = Part::Said(Box::new(Words::new(line.number, &record, &said, spoken)));
             self.add_part(&entry, node, &said, (part, true), out);
         }
         Some(())
@@ -197,7 +197,10 @@ impl ClaudeCode {
         let Some(node) = self.chain.add(&entry) else { return };
         if record.is_assistant() {
             let part = match matters || out.following {
-                true => Part::Said(Words::read(line.number, record, said, &mut self.calls, out)),
+                true => {
+                    let words = Words::read(line.number, record, said, &mut self.calls, out);
+                    Part::Said(Box::new(words))
+                }
                 false => {
                     record.spoken(said, &mut self.calls, &|_| false);
                     Part::Line(line.number, line.bytes.to_vec())
@@ -298,7 +301,7 @@ impl ClaudeCode {
         let mut speech: Option<(Spot, Option<String>, Origin)> = None;
         for part in parts {
             let words = match part {
-                Part::Said(words) => words,
+                Part::Said(words) => *words,
                 Part::Line(number, bytes) => {
                     // Such a line was well formed or only looked so, and then it says nothing.
                     let Ok((record, said)) = Record::read(&bytes) else { continue };
@@ -333,7 +336,7 @@ impl ClaudeCode {
 
     /// Whether a line that says nothing may still decide which branch is live.
     fn may_branch(&mut self, known: &Known<'_>) -> bool {
-        known.kind == Kind::Other && self.chain.may_branch(key(known.parent))
+        known.kind == Kind::Other && self.chain.may_branch(known.parent)
     }
 
     fn give(&mut self, node: Option<u32>, message: Message, out: &mut Out<'_>) {

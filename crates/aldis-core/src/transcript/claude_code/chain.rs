@@ -74,9 +74,12 @@ impl Chain {
 
     /// Returns whether an entry with this parent may begin a branch of its own: then it matters
     /// who wrote it.
-    pub(super) fn may_branch(&mut self, parent: u128) -> bool {
-        let follows = self.nodes.last().is_some_and(|node| node.key == parent);
-        if !self.late || follows {
+    pub(super) fn may_branch(&mut self, parent: &[u8]) -> bool {
+        if !self.late {
+            return false;
+        }
+        let parent = key(parent);
+        if self.nodes.last().is_some_and(|node| node.key == parent) {
             return false;
         }
         self.index();

@@ -1,6 +1,8 @@
 //! One line of a Claude Code transcript and what it says about who spoke.
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -203,7 +205,9 @@ impl<'a> Record<'a, Whole<'a>> {
         line: &'a [u8],
         words_only: bool,
     ) -> Option<(Self, Whole<'a>, Vec<Block<'a>>)> {
-        memmem::find(&line[..line.len().min(ROLE_WITHIN)], br#""role":"assistant""#)?;
+        static ROLE: LazyLock<Finder<'static>> =
+            LazyLock::new(|| Finder::new(br#""role":"assistant""#));
+        ROLE.find(&line[..line.len().min(ROLE_WITHIN)])?;
         let mut record: Self = serde_json::from_str(std::str::from_utf8(line).ok()?).ok()?;
         let mut said = record.message.take().filter(|_| record.is_assistant())?;
         let content = said.content.take().filter(|_| said.role.as_deref() != Some("user"))?;

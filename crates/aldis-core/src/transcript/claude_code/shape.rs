@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 use memchr::memmem;
 use serde_json::value::RawValue;
 
-use super::chain;
 use super::entry::{Record, Said};
+use crate::transcript::blocks::{Calls, is_agent};
 use crate::transcript::json::Str;
 
 /// What an entry is.
@@ -62,9 +62,20 @@ pub(super) struct Known<'a> {
 /// The tool call a line consists of.
 #[derive(Debug)]
 pub(super) struct KnownCall<'a> {
-    pub(super) id: &'a str,
-    pub(super) name: &'a str,
-    pub(super) path: &'a str,
+    id: &'a [u8],
+    name: &'a [u8],
+    path: &'a [u8],
+}
+
+impl KnownCall<'_> {
+    /// Remembers the call, or only that of an agent. What cannot be read is not asked for either.
+    pub(super) fn note(&self, calls: &mut Calls, agents_only: bool) {
+        let text = |bytes| std::str::from_utf8(bytes).unwrap_or_default();
+        let name = text(self.name);
+        if !agents_only || is_agent(name) {
+            calls.note_path(text(self.id), name, text(self.path));
+        }
+    }
 }
 
 impl Shapes {
@@ -85,7 +96,9 @@ impl Shapes {
         let (at, known) =
             shapes.find_map(|(at, shape)| Some((at, self.fits(shape, parent, rest)?)))?;
         // Common layouts rise to the front.
-        self.known.swap(at, at / 2);
+        if at > 0 {
+            self.known.swap(at, at / 2);
+        }
         is_plain(parent).then_some(known)
     }
 
@@ -137,7 +150,7 @@ impl Shapes {
         let (id, rest) = plain_until_quote(rest)?;
         let (name, rest) = plain_until_quote(rest.strip_prefix(br#"","name":""#)?)?;
         let path = rest.strip_prefix(br#"","input":{"file_path":""#);
-        let path = path.and_then(plain_until_quote).map_or("", |(path, _)| path);
+        let path = path.and_then(plain_until_quote).map_or(&[][..], |(path, _)| path);
         Some(Some(KnownCall { id, name, path }))
     }
 }
@@ -200,8 +213,7 @@ pub(super) fn is_metadata(line: &[u8]) -> bool {
     let Some((kind, _)) = line.strip_prefix(br#"{"type":""#).and_then(plain_until_quote) else {
         return false;
     };
-    line.ends_with(b"}")
-        && !["user", "assistant", "system", "attachment", "progress", "tool_result"].contains(&kind)
+    line.ends_with(b"}") && !ENTRIES.iter().any(|entry| entry.as_bytes() == kind)
 }
 
 /// How much of each end of a line is looked at.
@@ -209,13 +221,30 @@ const ENDS: usize = 64;
 
 /// Tells copies of an entry from different entries that share an id.
 pub(super) fn print(line: &[u8], matters: bool) -> u32 {
-    if matters {
-        return (chain::key(line) >> 32) as u32 | 1 << 31;
-    }
-    // Such a line is only counted: its length and its ends, where the ids are, will do.
-    let ends = [&line[..line.len().min(ENDS)], &line[line.len().saturating_sub(ENDS)..]];
-    let [head, tail] = ends.map(|end| (chain::key(end) >> 64) as u32);
-    (line.len() as u32 ^ head ^ tail.rotate_left(7)) & !(1 << 31)
+    let print = match line.first_chunk::<ENDS>().zip(line.last_chunk::<ENDS>()) {
+        // Such a line is only counted: its length and its ends, where the ids are, will do.
+        Some((head, tail)) if !matters => mixed(head) ^ mixed(tail).rotate_left(7),
+        _ => mixed(line),
+    };
+    let print = (print >> 32) as u32 ^ line.len() as u32;
+    print & !(1 << 31) | u32::from(matters) << 31
+}
+
+/// Mixes all bytes, in four strands that need not wait for each other.
+fn mixed(bytes: &[u8]) -> u64 {
+    const ODD: u64 = 0xff51_afd7_ed55_8ccd;
+    let mut strands = [1, 2, 3, 4];
+    let mut mix = |block: &[u8; 32]| {
+        for (strand, word) in strands.iter_mut().zip(block.as_chunks().0) {
+            *strand = (*strand ^ u64::from_le_bytes(*word)).wrapping_mul(ODD).rotate_left(29);
+        }
+    };
+    let (blocks, rest) = bytes.as_chunks::<32>();
+    blocks.iter().for_each(&mut mix);
+    let mut last = [0; 32];
+    last[..rest.len()].copy_from_slice(rest);
+    mix(&last);
+    strands.iter().fold(0, |mixed: u64, strand| (mixed ^ strand).wrapping_mul(ODD).rotate_left(29))
 }
 
 /// Returns whether a line ends in the id of the call it answers: nothing else is said of a result.
@@ -228,12 +257,21 @@ fn is_result(body: &[u8]) -> bool {
 /// Returns whether a string has neither escapes nor an end in it. Ids are short: looking at all of
 /// one without a branch is quicker than a search.
 fn is_plain(bytes: &[u8]) -> bool {
-    !bytes.iter().fold(false, |found, byte| found | (*byte == b'"') | (*byte == b'\\'))
+    let ends = |bytes: &[u8]| {
+        bytes.iter().fold(false, |found, byte| found | (*byte == b'"') | (*byte == b'\\'))
+    };
+    // Vectors do not end where an id does: the last one overlaps.
+    match bytes.last_chunk::<16>() {
+        Some(last) => {
+            !bytes.as_chunks::<16>().0.iter().fold(ends(last), |any, part| any | ends(part))
+        }
+        None => !ends(bytes),
+    }
 }
 
-fn plain_until_quote(bytes: &[u8]) -> Option<(&str, &[u8])> {
+fn plain_until_quote(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = memchr::memchr2(b'"', b'\\', bytes).filter(|end| bytes[*end] == b'"')?;
-    Some((std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end..]))
+    Some(bytes.split_at(end))
 }
 
 /// Returns where in its line a string stands; `None` if it had escapes and is a copy.
@@ -251,6 +289,7 @@ fn address(line: &[u8], text: &str) -> Option<usize> {
     (at + text.len() <= line.len()).then_some(at)
 }
 
+const ENTRIES: [&str; 6] = ["user", "assistant", "system", "attachment", "progress", "tool_result"];
 const PARENT: &[u8] = br#"{"parentUuid":""#;
 const UUID: &[u8] = br#","uuid":""#;
 const STAMP: &[u8] = br#"","timestamp":""#;
