@@ -280,7 +280,9 @@ impl Legacy {
         let starts = |start: &String| {
             start.as_bytes().first() == first && line.starts_with(start.as_bytes())
         };
-        starts(&self.transition.key)
+        // `->` and `→` end in bytes that few lines hold.
+        let has_arrow = || memchr::memchr2(b'>', "→".as_bytes()[2], line).is_some();
+        starts(&self.transition.key) && has_arrow()
             || starts(&self.flag.key)
             || self.banners.iter().any(|banner| starts(&banner.text))
     }
