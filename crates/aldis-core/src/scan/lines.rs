@@ -77,27 +77,30 @@ impl Engine<'_> {
         removals: &Removals,
         line: Line<'_>,
     ) -> Option<Flow> {
-        // What may need more text comes first: nothing has been changed when it waits.
         let rules = self.rules;
-        let (mut first, mut more) = (None, Vec::new());
-        for (_, index) in
-            rules.families.openers.iter().filter(|(line_of, _)| **line_of == *line.seen)
-        {
-            match read_block(window, *index, &rules.dialects()[*index], line) {
-                Ok(Some(found)) if first.is_none() => first = Some(found),
-                Ok(found) => more.extend(found),
+        let opened = || {
+            let openers = rules.families.openers.iter();
+            openers.filter(|(opener, _)| **opener == *line.seen).map(|(_, index)| *index)
+        };
+        let read = |index: usize| read_block(window, index, &rules.dialects()[index], line);
+        // Nothing may have been changed when one waits. Hardly ever do two open with the same line.
+        if let Some(wait) = opened().skip(1).find_map(|index| read(index).err()) {
+            return Some(wait);
+        }
+        let mut next = None;
+        for index in opened() {
+            match read(index) {
+                Ok(None) => {}
+                Ok(Some(found)) => {
+                    self.read_to = self.read_to.max(line.next);
+                    next = next.max(Some(found.next.max(self.at)));
+                    self.on_block(window, removals, line, found);
+                }
                 Err(wait) => return Some(wait),
             }
         }
-        let blocks = std::iter::once(first?).chain(more);
-        self.read_to = line.next;
-        let mut next = self.at;
-        for found in blocks {
-            next = next.max(found.next);
-            self.on_block(window, removals, line, found);
-        }
-        self.read_to = self.read_to.max(next);
-        Some(Flow::On(next))
+        self.read_to = self.read_to.max(next?);
+        next.map(Flow::On)
     }
 
     /// Returns whether the current line is seen at a glance to open nothing.
