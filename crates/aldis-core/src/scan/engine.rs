@@ -24,8 +24,8 @@ use super::{Token, fuzzy};
 use crate::message::Origin;
 use crate::signal::{Finding, Signal, Span};
 
-/// How much is searched at a time: it is still in the first-level cache when its lines are counted.
-pub(super) const STRIDE: u64 = 16 * 1024;
+/// How much is searched at a time: it is still in a cache that is near when its places are looked at.
+pub(super) const STRIDE: u64 = 32 * 1024;
 /// No delimiter that is looked for is longer.
 pub(super) const OVERLAP: u64 = 64;
 /// What is kept before the current line for lead-ins.
