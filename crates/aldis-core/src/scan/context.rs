@@ -60,7 +60,8 @@ impl<'a> FenceLine<'a> {
         let (marks, behind) =
             text.split_first_chunk().filter(|(m, _)| [b"```", b"~~~"].contains(m))?;
         let behind = &behind[..behind.len().min(SHORT)];
-        let word = behind.iter().position(|byte| !byte.is_ascii_graphic() || *byte == b'`')?;
+        let word =
+            behind.iter().position(|byte| !byte.is_ascii_graphic() || b"`~".contains(byte))?;
         let (line, behind) = text.split_at(marks.len() + word);
         let read = Self { marker: marks[0], length: marks.len(), info: &line[marks.len()..] };
         behind.starts_with(b"\n").then(|| (Line::plain(start, line), read))
