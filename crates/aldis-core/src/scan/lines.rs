@@ -96,6 +96,7 @@ impl Engine<'_> {
                     next = next.max(Some(found.next.max(self.at)));
                     self.on_block(window, removals, line, found);
                 }
+                // Only the first can, before anything is changed.
                 Err(wait) => return Some(wait),
             }
         }

@@ -10,6 +10,7 @@ use proptest::sample::Index;
 use self::messages::{SIGNALS, Text, message, piece};
 use super::*;
 use crate::scan::context::FenceLine;
+use crate::scan::engine::STRIDE;
 use crate::scan::window::{LineAt, Window};
 
 mod messages;
@@ -215,7 +216,8 @@ fn the_last_line_of_a_long_message_is_counted_right() {
 fn a_tag_is_closed_wherever_a_search_ended() {
     let opening = "<chorus>BLOCKED: <chorus>PROGRESS: 5</chorus>";
     // What is searched at a time ends somewhere in or beside the closing tag.
-    for length in 16_384 - 120..16_384 + 20 {
+    let stride = STRIDE as usize;
+    for length in stride - 120..stride + 20 {
         let text = format!("{opening}{}</chorus> Going on.\n", "x".repeat(length));
         for chunk in [4_096, usize::MAX] {
             let found = findings(Rules::builtin(), text.as_bytes(), chunk);

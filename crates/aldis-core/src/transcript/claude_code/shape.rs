@@ -68,7 +68,7 @@ pub(super) struct KnownCall<'a> {
 }
 
 impl KnownCall<'_> {
-    /// Remembers the call, or only that of an agent. What cannot be read is not asked for either.
+    /// Remembers the call, or only that of an agent.
     pub(super) fn note(&self, calls: &mut Calls, agents_only: bool) {
         let text = |bytes| std::str::from_utf8(bytes).unwrap_or_default();
         let name = text(self.name);
@@ -269,9 +269,12 @@ fn is_plain(bytes: &[u8]) -> bool {
     }
 }
 
+/// Returns a string without escapes and what follows it. What is no text is left to the parser.
 fn plain_until_quote(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = memchr::memchr2(b'"', b'\\', bytes).filter(|end| bytes[*end] == b'"')?;
-    Some(bytes.split_at(end))
+    let (string, rest) = bytes.split_at(end);
+    let is_text = string.is_ascii() || std::str::from_utf8(string).is_ok();
+    is_text.then_some((string, rest))
 }
 
 /// Returns where in its line a string stands; `None` if it had escapes and is a copy.
