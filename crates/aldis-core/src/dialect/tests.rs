@@ -253,11 +253,16 @@ fn tags_that_start_alike_are_read_once() {
     );
     let rules = Rules::new(builtins().iter().cloned().chain([dialect]));
     let text = "It is done. <promise><<<LONG:READY>>> and on it goes for a while.\n\nThe end.\n";
-    let whole = scan(&rules, text.as_bytes(), &Origin::assistant());
-    assert_eq!(whole.len(), 2, "{whole:#?}");
+    reads_the_same_in_chunks(&rules, text, 2);
+}
+
+#[track_caller]
+fn reads_the_same_in_chunks(rules: &Rules, text: &str, findings: usize) {
+    let whole = scan(rules, text.as_bytes(), &Origin::assistant());
+    assert_eq!(whole.len(), findings, "{whole:#?}");
     for size in 1..text.len() {
         let mut found = Vec::new();
-        let mut scanner = crate::Scanner::new(&rules, Origin::assistant());
+        let mut scanner = crate::Scanner::new(rules, Origin::assistant());
         for chunk in text.as_bytes().chunks(size) {
             scanner.push(chunk, &mut |finding| found.push(finding));
         }
@@ -265,6 +270,21 @@ fn tags_that_start_alike_are_read_once() {
         found.sort_by_key(|finding| finding.place().span);
         assert_eq!(found, whole, "in chunks of {size}");
     }
+}
+
+/// One sees that its block is broken while another still waits for the end of its own.
+#[test]
+fn blocks_that_start_alike_are_read_once() {
+    let dialect = |name: &str, keys: &str| {
+        load(&format!(
+            "v = 1\nname = \"{name}\"\nabout = \"x\"\n[syntax]\nfamily = \"block\"\n\
+             delimiter = \"===\"\nkey = \"SAYS\"\nkeys = [{keys}]\n\
+             [[signals]]\nname = \"READY\"\nmeaning = \"done\"\n"
+        ))
+    };
+    let rules = Rules::new([dialect("short", ""), dialect("long", "\"TWO WORDS\"")]);
+    let text = "Here it is.\n\n===\nSAYS: READY\nTWO WORDS: yes\n===\n\nThe end.\n";
+    reads_the_same_in_chunks(&rules, text, 2);
 }
 
 #[test]

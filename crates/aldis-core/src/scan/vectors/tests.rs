@@ -118,3 +118,19 @@ proptest! {
         prop_assert_eq!(count_plain_blocks(blocks), expected);
     }
 }
+
+#[test]
+fn an_escape_is_seen_wherever_it_stands() {
+    let literals = [Literal::new("never", Kinds::LINE)];
+    let Some(vectors) = Vectors::new(&literals) else { return };
+    for vectors in [Vectors { wide: false, ..vectors.clone() }, vectors] {
+        for at in 0..300 {
+            let mut text = [b'x'; 300];
+            text[at] = 0x1B;
+            assert!(
+                vectors.sweep_and_see::<true>(&text, 0, 300, |_, start, _| start).escape,
+                "{at}"
+            );
+        }
+    }
+}

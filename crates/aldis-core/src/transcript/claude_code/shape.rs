@@ -302,3 +302,6 @@ const ID_LEN: usize = 36;
 const HEAD_MAX: usize = 1024;
 const FLAGS_WINDOW: usize = 512;
 const SHAPES_MAX: usize = 16;
+
+#[cfg(test)]
+mod tests;

@@ -133,8 +133,14 @@ fn claude_branches() {
         entry("assistant", "b", "d", "SIGNAL old", ""),
         entry("assistant", "d", "b", "SIGNAL new", ""),
     ];
+    let same_id = [
+        entry("user", "a", "", "go", ""),
+        entry("assistant", "b", "a", "SIGNAL old", ""),
+        entry("assistant", "b", "a", "SIGNAL new", ""),
+    ];
     for (name, lines, want) in [
         ("rewound", &rewound[..], "SIGNAL new"),
+        ("another entry under the same id", &same_id, "SIGNAL new"),
         ("cleared", &cleared, "SIGNAL new"),
         ("compacted", &compacted, "SIGNAL old,SIGNAL new"),
         ("feedback at the end", &feedback, "SIGNAL new"),
@@ -169,6 +175,40 @@ fn result_of_a_sub_agent_is_its_word() {
     let result2 = result.replace("t1", "t2").replace("\"b\"", "\"b2\"").replace("\"a\"", "\"a2\"");
     let file = [call, &second, result, &result2, answer].join("\n");
     assert_eq!(claims(file.as_bytes()), ["SIGNAL x", "SIGNAL x"]);
+}
+
+/// Where only signals are wanted, a call in a known layout is not parsed; that of an agent is
+/// remembered all the same.
+#[test]
+fn an_agent_called_in_a_known_layout_is_heard() {
+    let id = |number: u32| format!("00000000-0000-4000-8000-{number:012}");
+    let line = |number: u32, kind: &str, message: &str| {
+        format!(
+            r#"{{"parentUuid":"{}","isSidechain":false,"sessionId":"s","type":"{kind}","message":{message},"uuid":"{}","timestamp":"2026-11-15T15:30:00.000Z"}}"#,
+            id(number - 1),
+            id(number),
+        )
+    };
+    let call = |number: u32, tool: &str| {
+        let message = format!(
+            r#"{{"model":"m","id":"msg_{number}","role":"assistant","content":[{{"type":"tool_use","id":"t{number}","name":"{tool}","input":{{"command":"ls"}}}}]}}"#
+        );
+        line(number, "assistant", &message)
+    };
+    let result = line(
+        4,
+        "user",
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t3","content":"SIGNAL x"}]}"#,
+    );
+    for (tool, want) in [("Task", &["SIGNAL x"][..]), ("Bash", &[])] {
+        let file = [call(1, "Bash"), call(2, "Bash"), call(3, tool), result.clone()].join("\n");
+        let mut heard = Vec::new();
+        let mut reader = Reader::new(Format::ClaudeCode, &marked).signals_only();
+        reader.push(file.as_bytes(), &mut |message| heard.push(message));
+        reader.finish(&mut |message| heard.push(message));
+        let words: Vec<_> = signalling(&heard).iter().map(|message| message.text.clone()).collect();
+        assert_eq!(words, want, "{tool}");
+    }
 }
 
 #[test]
