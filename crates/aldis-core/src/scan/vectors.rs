@@ -267,30 +267,28 @@ fn count_newlines(text: &[u8]) -> u64 {
     count as u64
 }
 
-/// Tells of every line of a text, without its end. Searching for one end after the other would take
-/// longer than short lines are worth.
-#[inline]
-pub(crate) fn each_line<'t>(text: &'t [u8], mut found: impl FnMut(&'t [u8])) {
-    let mut start = 0;
-    for (number, block) in text.chunks(64).enumerate() {
-        let mut ends = match block.first_chunk() {
-            Some(block) => avx2::line_ends(block).unwrap_or_else(|| line_end_bits(block)),
-            None => line_end_bits(block),
-        };
-        while ends != 0 {
-            let end = 64 * number + ends.trailing_zeros() as usize;
-            ends &= ends - 1;
-            found(&text[start..end]);
-            start = end + 1;
-        }
-    }
-    found(&text[start..]);
+/// Returns where the first line starts, behind any line end of a text, that may be `Key: value` or that
+/// starts with one of `marks`: one with a capital letter in front and a colon. Looking at one line after
+/// the other would take longer than most lines are worth.
+pub(crate) fn find_key_line(text: &[u8], marks: [u8; MARKS]) -> Option<usize> {
+    avx2::find_key_line(text, marks).unwrap_or_else(|| look_for_key_line(text, marks))
 }
 
-/// Returns which bytes are line ends, as bits.
-fn line_end_bits(block: &[u8]) -> u64 {
-    block.iter().rev().fold(0, |bits, byte| bits << 1 | u64::from(*byte == b'\n'))
+fn look_for_key_line(text: &[u8], marks: [u8; MARKS]) -> Option<usize> {
+    let has_colon = |line: &[u8]| {
+        let first = line.iter().find(|byte| matches!(byte, b':' | b'\n'));
+        first == Some(&b':')
+    };
+    let mut starts = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
+    starts.find(|start| match text.get(*start) {
+        Some(byte) if byte.is_ascii_uppercase() => has_colon(&text[*start..]),
+        Some(byte) => marks.contains(byte),
+        None => false,
+    })
 }
+
+/// How many bytes there are that make a line be looked at.
+pub(crate) const MARKS: usize = 3;
 
 /// How many bytes are looked at together where nothing but plain text is expected.
 pub(crate) const BLOCK: usize = 128;
@@ -336,7 +334,7 @@ mod none {
         None
     }
 
-    pub(super) fn line_ends(_: &[u8; 64]) -> Option<u64> {
+    pub(super) fn find_key_line(_: &[u8], _: [u8; super::MARKS]) -> Option<Option<usize>> {
         None
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::line::{Delegation, Syntax};
 use crate::scan::text::{is_blank, lossy, snake_case, trim_line_end};
-use crate::scan::vectors::each_line;
+use crate::scan::vectors::find_key_line;
 use crate::signal::{Fields, Warning};
 
 /// What a body holds.
@@ -23,15 +23,18 @@ impl Syntax {
     /// Reads a body.
     pub(crate) fn read_body(&self, body: &[u8]) -> Body {
         let mut reader = Reader { delegation: self.delegation.as_ref(), ..Reader::default() };
-        each_line(body, |line| {
+        let prompt =
+            self.delegation.as_ref().and_then(|delegation| delegation.start.bytes().next());
+        let marks = [b'`', b'~', prompt.unwrap_or(b'`')];
+        let mut rest = Some(body);
+        while let Some(text) = rest {
+            let end = memchr::memchr(b'\n', text).unwrap_or(text.len());
+            reader.line(trim_line_end(&text[..end]));
+            let behind = &text[end..];
             // Most lines of a long body are neither a key nor part of a field.
-            let matters = line.first().is_some_and(|byte| {
-                byte.is_ascii_uppercase() || matches!(byte, b'-' | b'`' | b'~')
-            });
-            if matters || reader.open.is_some() || reader.prompt.is_some() {
-                reader.line(trim_line_end(line));
-            }
-        });
+            let next = if reader.takes_all() { Some(1) } else { find_key_line(behind, marks) };
+            rest = next.and_then(|next| behind.get(next..));
+        }
         reader.end_field();
         let mut out = reader.body;
         out.unclosed = reader.prompt.is_some();
@@ -69,8 +72,11 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// By itself: most lines are not read.
-    #[inline(never)]
+    /// Returns whether every line counts now.
+    fn takes_all(&self) -> bool {
+        self.open.is_some() || self.prompt.is_some()
+    }
+
     fn line(&mut self, line: &'a [u8]) {
         if let Some(delegation) = self.delegation {
             if let Some(prompt) = &mut self.prompt {

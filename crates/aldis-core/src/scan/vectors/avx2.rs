@@ -4,13 +4,13 @@
 
 use std::arch::x86_64::{
     __m256i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm256_and_si256,
-    _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8,
-    _mm256_or_si256, _mm256_set1_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8,
-    _mm256_srli_epi16, _mm256_testz_si256,
+    _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8,
+    _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_setzero_si256,
+    _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_sub_epi8, _mm256_testz_si256,
 };
 
 use super::{
-    BLOCK, Halves, STEP, Seen, Vectors, WIDTH, WINDOW, count_newlines, count_plain_blocks,
+    BLOCK, Halves, MARKS, STEP, Seen, Vectors, WIDTH, WINDOW, count_newlines, count_plain_blocks,
 };
 
 /// How far ahead memory is asked for: into the next page, where the processor does not look by
@@ -33,16 +33,63 @@ fn newlines_wide(text: &[u8]) -> u64 {
     count_newlines(text)
 }
 
-/// Returns which bytes are line ends, as bits, if the processor can.
-pub(super) fn line_ends(block: &[u8; 64]) -> Option<u64> {
+/// Returns where the first key line starts, behind any line end, if the processor can tell.
+pub(super) fn find_key_line(text: &[u8], marks: [u8; MARKS]) -> Option<Option<usize>> {
     // SAFETY: the processor has the instructions.
-    is_supported().then(|| unsafe { line_ends_wide(block) })
+    is_supported().then(|| unsafe { find_key_line_wide(text, marks) })
 }
 
+/// Does not branch for a line, of which most blocks have one or two: guessing wrong takes longer.
 #[target_feature(enable = "avx2")]
-fn line_ends_wide(block: &[u8; 64]) -> u64 {
-    let [low, high] = [0, 32].map(|from| equal(vector(block, from), b'\n'));
-    u64::from(low) | u64::from(high) << 32
+fn find_key_line_wide(text: &[u8], marks: [u8; MARKS]) -> Option<usize> {
+    // Whether a line that began with a capital letter goes on, and has shown no colon yet.
+    let mut goes_on = 0;
+    let (mut from, mut padded) = (0, [b'\n'; STEP + 1]);
+    while from < text.len() {
+        let rest = &text[from..];
+        let window = rest.first_chunk().unwrap_or_else(|| {
+            padded[..rest.len()].copy_from_slice(rest);
+            &padded
+        });
+        let ends = bits(window, 0, |bytes| equal(bytes, b'\n'));
+        let colons = bits(window, 0, |bytes| equal(bytes, b':'));
+        let capitals = ends & bits(window, 1, |bytes| capital(bytes));
+        let marked = ends & bits(window, 1, |bytes| any_of(bytes, marks));
+        // Added to the bits of everything else, the start of a line moves on to its colon or its end.
+        let (moved, carried) = (!(ends | colons)).overflowing_add(capitals << 1 | goes_on);
+        goes_on = u64::from(carried) | capitals >> 63;
+        let found = moved & colons | marked;
+        if found != 0 {
+            let at = from + found.trailing_zeros() as usize;
+            return memchr::memrchr(b'\n', &text[..=at]).map(|end| end + 1);
+        }
+        from += STEP;
+    }
+    None
+}
+
+/// Returns sixty-four of the bytes of a window as bits.
+#[target_feature(enable = "avx2")]
+fn bits(window: &[u8; STEP + 1], from: usize, bits: impl Fn(__m256i) -> u32) -> u64 {
+    let [low, high] = [from, from + STEP / 2].map(|from| u64::from(bits(vector(window, from))));
+    low | high << 32
+}
+
+/// Returns which bytes are capital letters, as bits.
+#[target_feature(enable = "avx2")]
+fn capital(bytes: __m256i) -> u32 {
+    let letters = _mm256_sub_epi8(bytes, _mm256_set1_epi8(0x41));
+    let capital = _mm256_cmpeq_epi8(_mm256_min_epu8(letters, _mm256_set1_epi8(25)), letters);
+    _mm256_movemask_epi8(capital).cast_unsigned()
+}
+
+/// Returns which bytes are one of `marks`, as bits.
+#[target_feature(enable = "avx2")]
+fn any_of(bytes: __m256i, marks: [u8; MARKS]) -> u32 {
+    let [first, second, third] =
+        marks.map(|mark| _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(mark.cast_signed())));
+    let any = _mm256_or_si256(_mm256_or_si256(first, second), third);
+    _mm256_movemask_epi8(any).cast_unsigned()
 }
 
 /// Counts the blocks before the first that holds anything but plain text, if the processor can.

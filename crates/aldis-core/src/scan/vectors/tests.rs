@@ -93,13 +93,14 @@ fn newlines_are_counted_in_texts_of_any_length() {
 
 proptest! {
     #[test]
-    fn lines_are_what_stands_between_line_ends(text in "[ab\n]{0,40}|[abé \n]{50,400}") {
-        let text = text.as_bytes();
-        let mut lines = Vec::new();
-        each_line(text, |line| lines.push(line));
-        prop_assert_eq!(&lines, &text.split(|byte| *byte == b'\n').collect::<Vec<_>>());
-        let bits = |block: &[u8; 64]| avx2::line_ends(block).unwrap_or_else(|| line_end_bits(block));
-        prop_assert!(text.as_chunks().0.iter().all(|block| bits(block) == line_end_bits(block)));
+    fn key_lines_are_found_at_any_place(
+        text in "([AZ@a`é: \n]|\n|aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa){0,150}", marks in "[`~-]{3}",
+    ) {
+        let (text, marks) = (text.as_bytes(), [0, 1, 2].map(|at| marks.as_bytes()[at]));
+        for from in 0..=text.len() {
+            let text = &text[from..];
+            prop_assert_eq!(find_key_line(text, marks), look_for_key_line(text, marks));
+        }
     }
 
     #[test]
