@@ -267,7 +267,7 @@ impl Engine<'_> {
             return;
         }
         let definition = &self.rules.dialects()[dialect];
-        let miss = NearMiss {
+        let miss = Box::new(NearMiss {
             dialect: definition.name.clone(),
             definition: definition.clone(),
             name,
@@ -277,9 +277,10 @@ impl Engine<'_> {
             place,
             raw,
             more: 0,
-        };
-        let told = self.misses.tell(dialect, miss);
-        self.out.extend(told.map(Finding::from));
+        });
+        if let Some(told) = self.misses.tell(dialect, miss) {
+            self.out.push(Finding::NearMiss(told));
+        }
     }
 
     /// Reports something malformed.

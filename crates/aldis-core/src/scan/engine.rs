@@ -308,7 +308,7 @@ impl<'r> Engine<'r> {
             fuzzy::look_at_tail(self, window, removals);
         }
         let standing = self.misses.end();
-        self.out.extend(standing.into_iter().map(Finding::from));
+        self.out.extend(standing.into_iter().map(Finding::NearMiss));
     }
 
     /// The last line that shows anything may be a signal in any case, which no literal finds.

@@ -35,7 +35,8 @@ impl Engine<'_> {
         removals: &Removals,
         whole: bool,
     ) -> Flow {
-        if !whole && self.opens_nothing(window) {
+        let starts_line = self.at == self.line_start;
+        if !whole && starts_line && self.opens_nothing(window, self.at) {
             return Flow::On(self.at);
         }
         let line = match self.current_line(window) {
@@ -104,12 +105,12 @@ impl Engine<'_> {
         next.map(Flow::On)
     }
 
-    /// Returns whether the current line is seen at a glance to open nothing.
-    fn opens_nothing(&self, window: &Window<'_>) -> bool {
-        if self.mask == Mask::Prompt || self.at != self.line_start {
+    /// Returns whether the line that starts at `start` is seen at a glance to open nothing.
+    pub(super) fn opens_nothing(&self, window: &Window<'_>, start: u64) -> bool {
+        if self.mask == Mask::Prompt {
             return false;
         }
-        let text = window.from(self.at);
+        let text = window.from(start);
         !self.rules.families.block_lines.iter().any(|line| line.may_start(text))
     }
 

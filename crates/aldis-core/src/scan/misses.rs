@@ -17,7 +17,7 @@ pub(crate) struct Misses {
     /// By dialect and reason; empty as long as there are none.
     tallies: Vec<Tally>,
     /// Those that stand for others.
-    standing: Vec<NearMiss>,
+    standing: Vec<Box<NearMiss>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +43,7 @@ impl Misses {
     }
 
     /// Takes note of a near miss; returns it if it is told now.
-    pub(crate) fn tell(&mut self, dialect: usize, miss: NearMiss) -> Option<NearMiss> {
+    pub(crate) fn tell(&mut self, dialect: usize, miss: Box<NearMiss>) -> Option<Box<NearMiss>> {
         if self.counts(dialect, miss.reason) {
             return None;
         }
@@ -62,7 +62,7 @@ impl Misses {
     }
 
     /// Returns those that stand for others, at the end of the message.
-    pub(crate) fn end(&mut self) -> Vec<NearMiss> {
+    pub(crate) fn end(&mut self) -> Vec<Box<NearMiss>> {
         self.tallies.clear();
         std::mem::take(&mut self.standing)
     }

@@ -122,12 +122,14 @@ impl Engine<'_> {
         None
     }
 
-    /// Passes a place that is nothing but a plain fence line, or one in a line that has been read.
+    /// Passes a place that is nothing but a plain fence line, one in a line that has been read, or one
+    /// that is seen at a glance to open nothing.
     fn passes(&mut self, window: &Window<'_>, found: Found) -> bool {
         match found.kinds {
             // What stands before it has not been listened to yet.
             Kinds::FENCE if self.hears_retractions() => false,
             Kinds::FENCE => self.passes_fence(window, found.place()),
+            Kinds::BLOCK if self.opens_nothing(window, found.place()) => true,
             kinds => Kinds::LINE_OR_BLOCK.covers(kinds) && found.place() < self.read_to,
         }
     }

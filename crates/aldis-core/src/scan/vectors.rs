@@ -11,11 +11,12 @@
 
 use std::ops::AddAssign;
 
+use self::needles::Needles;
 use super::prefilter::Literal;
 
 /// How many bytes of a literal are compared at first.
 const WIDTH: usize = 3;
-/// How many are compared before any literal is read.
+/// How many are compared where that is worth it.
 const NARROWED: usize = WIDTH + 1;
 pub(crate) const BUCKETS: usize = 8;
 /// How many places are looked at in one step.
@@ -26,16 +27,12 @@ const WINDOW: usize = STEP + WIDTH - 1;
 /// Literals, arranged for the search.
 #[derive(Clone, Debug)]
 pub(crate) struct Vectors {
-    /// The buckets that a byte belongs to, for each of the first bytes of a literal. Those of the first
-    /// three are ASCII.
-    tables: [[u8; 256]; NARROWED],
-    /// The same by six bits of the byte: of the first one without its last bit, so that a blank is no
-    /// back-quote; of the others the last six.
+    /// The buckets that a byte may belong to, for each of the first bytes of a literal, by six bits of
+    /// it: of the first one without its last bit, so that a blank is no back-quote; of the others the
+    /// last six.
     folded: [[u8; 64]; NARROWED],
     halves: [Halves; WIDTH],
-    buckets: [Vec<Needle>; BUCKETS],
-    /// The literals by their numbers.
-    texts: Vec<Vec<u8>>,
+    needles: Needles,
     /// Whether the processor has the widest vectors.
     wide: bool,
 }
@@ -54,31 +51,6 @@ struct Step {
     places: u64,
     /// Where the next step starts.
     next: usize,
-}
-
-/// One literal.
-#[derive(Clone, Copy, Debug)]
-struct Needle {
-    /// Its first eight bytes, and which of them it has.
-    head: u64,
-    mask: u64,
-    number: usize,
-    length: usize,
-}
-
-impl Needle {
-    fn new(number: usize, text: &[u8]) -> Self {
-        let mask = u64::MAX >> (64 - 8 * text.len().clamp(1, 8));
-        Self { head: head_of(text), mask, number, length: text.len() }
-    }
-}
-
-/// Returns the first eight bytes as a number; those that are not there are 0.
-fn head_of(text: &[u8]) -> u64 {
-    match text.first_chunk() {
-        Some(head) => u64::from_le_bytes(*head),
-        None => text.iter().rev().fold(0, |head, byte| head << 8 | u64::from(*byte)),
-    }
 }
 
 /// What was seen of a text beside literals.
@@ -121,35 +93,23 @@ impl Vectors {
             return None;
         }
         let mut vectors = Self {
-            tables: [[0; 256]; NARROWED],
             folded: [[0; 64]; NARROWED],
             halves: Default::default(),
-            buckets: Default::default(),
-            texts: literals.iter().map(|literal| literal.text.clone()).collect(),
+            needles: Needles::new(literals),
             wide: avx512::is_supported(),
         };
         for (number, literal) in literals.iter().enumerate() {
-            if vectors.texts[..number].contains(&literal.text) {
-                continue;
-            }
-            let bucket = number % BUCKETS;
-            for (table, byte) in vectors.tables.iter_mut().zip(&literal.text) {
-                table[usize::from(*byte)] |= 1 << bucket;
-            }
-            // Behind a shorter one anything may stand.
-            for table in vectors.tables.iter_mut().skip(literal.text.len()) {
-                table.iter_mut().for_each(|buckets| *buckets |= 1 << bucket);
+            let bucket = 1 << (number % BUCKETS);
+            for (position, table) in vectors.folded.iter_mut().enumerate() {
+                match literal.text.get(position) {
+                    Some(byte) => table[six_bits(*byte, position)] |= bucket,
+                    // Behind a shorter one anything may stand.
+                    None => table.iter_mut().for_each(|buckets| *buckets |= bucket),
+                }
             }
             for (halves, byte) in vectors.halves.iter_mut().zip(&literal.text) {
-                halves.left[usize::from(byte >> 4)] |= 1 << bucket;
-                halves.right[usize::from(byte & 15)] |= 1 << bucket;
-            }
-            vectors.buckets[bucket].push(Needle::new(number, &literal.text));
-        }
-        for (position, table) in vectors.tables.iter().enumerate() {
-            for (byte, buckets) in table.iter().enumerate() {
-                let six_bits = if position == 0 { byte >> 1 } else { byte } % 64;
-                vectors.folded[position][six_bits] |= buckets;
+                halves.left[usize::from(byte >> 4)] |= bucket;
+                halves.right[usize::from(byte & 15)] |= bucket;
             }
         }
         Some(vectors)
@@ -176,7 +136,7 @@ impl Vectors {
                 let start = step.start + places.trailing_zeros() as usize;
                 places &= places - 1;
                 if start >= resume
-                    && let Some(number) = self.at(text, start)
+                    && let Some(number) = self.needles.number_at(&text[start..])
                 {
                     resume = found(number, start, Counted { to: at, newlines: seen.newlines });
                 }
@@ -216,29 +176,11 @@ impl Vectors {
         };
         Step { start, places: places & left, next: to }
     }
+}
 
-    /// Returns the number of the literal that starts at `start`.
-    fn at(&self, text: &[u8], start: usize) -> Option<usize> {
-        let text = &text[start..];
-        let head = head_of(text);
-        let buckets_of = |at: usize| self.tables[at][usize::from(head.to_le_bytes()[at])];
-        let mut buckets = (0..NARROWED).map(buckets_of).fold(u8::MAX, |all, some| all & some);
-        let mut number = None;
-        while buckets != 0 {
-            let bucket = &self.buckets[buckets.trailing_zeros() as usize];
-            let starts = |needle: &&Needle| {
-                head & needle.mask == needle.head
-                    && text.len() >= needle.length
-                    && (needle.length <= 8 || text.starts_with(&self.texts[needle.number]))
-            };
-            if let Some(needle) = bucket.iter().find(starts) {
-                let lowest = number.map_or(needle.number, |known: usize| known.min(needle.number));
-                number = Some(lowest);
-            }
-            buckets &= buckets - 1;
-        }
-        number
-    }
+/// Returns the bits by which a byte is looked up.
+fn six_bits(byte: u8, position: usize) -> usize {
+    usize::from(if position == 0 { byte >> 1 } else { byte } % 64)
 }
 
 /// Returns whether the processor suits the search.
@@ -311,6 +253,8 @@ fn plain(byte: u8) -> bool {
     // As a signed number one more than a visible character is more than a blank; nothing else is.
     (byte.wrapping_add(1).cast_signed() > 0x20) | (byte == b'\n') | (byte == b'\t')
 }
+
+mod needles;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
