@@ -6,7 +6,7 @@
 use super::engine::Engine;
 use super::prefilter::{Hit, Kinds, Prefilter};
 use super::rules::retractions;
-use super::vectors::{Counted, Seen};
+use super::vectors::{Counted, STEP, Seen};
 use super::window::Window;
 
 /// A place worth a look, in offsets from the start of the message. Small, because most are passed.
@@ -179,6 +179,11 @@ impl Ahead {
             self.seen += Seen::of(window.slice(self.searched, to));
             self.searched = to;
         }
+    }
+
+    /// Returns how far the search gets before `to` in whole steps: a part of one takes longer.
+    pub(super) fn whole_steps(&self, to: u64) -> u64 {
+        to - to.saturating_sub(self.searched) % STEP as u64
     }
 
     fn next(&self) -> Option<Found> {

@@ -20,7 +20,7 @@ const WIDTH: usize = 3;
 const NARROWED: usize = WIDTH + 1;
 pub(crate) const BUCKETS: usize = 8;
 /// How many places are looked at in one step.
-const STEP: usize = 64;
+pub(crate) const STEP: usize = 64;
 /// How many bytes that takes.
 const WINDOW: usize = STEP + WIDTH - 1;
 
@@ -161,18 +161,21 @@ impl Vectors {
         if places != 0 {
             return Step { start, places, next: start + STEP };
         }
+        if start == to {
+            return Step { start, places, next: to };
+        }
         if SEEN {
             *seen += Seen::of(&text[start..to]);
         }
         // What is left is less than a step, or the end of the text.
-        let left = u64::MAX.checked_shr(64_u32.saturating_sub((to - start) as u32)).unwrap_or(0);
+        let left = u64::MAX >> 64_u32.saturating_sub((to - start) as u32);
         let places = match text.len().checked_sub(WINDOW) {
-            Some(last) if start < to => {
+            Some(last) => {
                 let earlier = start.min(last);
                 let (_, places) = search(self, text, earlier, earlier + STEP, &mut Seen::default());
                 places.checked_shr((start - earlier) as u32).unwrap_or(0)
             }
-            _ => u64::MAX,
+            None => u64::MAX,
         };
         Step { start, places: places & left, next: to }
     }
