@@ -11,6 +11,7 @@
 
 use std::ops::AddAssign;
 
+pub(crate) use self::keys::find_key_line;
 use self::needles::Needles;
 use super::prefilter::Literal;
 
@@ -212,29 +213,6 @@ fn count_newlines(text: &[u8]) -> u64 {
     count as u64
 }
 
-/// Returns where the first line starts, behind any line end of a text, that may be `Key: value` or that
-/// starts with one of `marks`: one with a capital letter in front and a colon. Looking at one line after
-/// the other would take longer than most lines are worth.
-pub(crate) fn find_key_line(text: &[u8], marks: [u8; MARKS]) -> Option<usize> {
-    avx2::find_key_line(text, marks).unwrap_or_else(|| look_for_key_line(text, marks))
-}
-
-fn look_for_key_line(text: &[u8], marks: [u8; MARKS]) -> Option<usize> {
-    let has_colon = |line: &[u8]| {
-        let first = line.iter().find(|byte| matches!(byte, b':' | b'\n'));
-        first == Some(&b':')
-    };
-    let mut starts = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
-    starts.find(|start| match text.get(*start) {
-        Some(byte) if byte.is_ascii_uppercase() => has_colon(&text[*start..]),
-        Some(byte) => marks.contains(byte),
-        None => false,
-    })
-}
-
-/// How many bytes there are that make a line be looked at.
-pub(crate) const MARKS: usize = 3;
-
 /// How many bytes are looked at together where nothing but plain text is expected.
 pub(crate) const BLOCK: usize = 128;
 
@@ -257,6 +235,7 @@ fn plain(byte: u8) -> bool {
     (byte.wrapping_add(1).cast_signed() > 0x20) | (byte == b'\n') | (byte == b'\t')
 }
 
+mod keys;
 mod needles;
 
 #[cfg(target_arch = "x86_64")]
@@ -281,7 +260,7 @@ mod none {
         None
     }
 
-    pub(super) fn find_key_line(_: &[u8], _: [u8; super::MARKS]) -> Option<Option<usize>> {
+    pub(super) fn find_key_line(_: &[u8], _: [u8; super::keys::MARKS]) -> Option<usize> {
         None
     }
 

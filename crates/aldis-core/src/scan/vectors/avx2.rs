@@ -9,8 +9,9 @@ use std::arch::x86_64::{
     _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_sub_epi8, _mm256_testz_si256,
 };
 
+use super::keys::{self, MARKS};
 use super::{
-    BLOCK, Halves, MARKS, STEP, Seen, Vectors, WIDTH, WINDOW, count_newlines, count_plain_blocks,
+    BLOCK, Halves, STEP, Seen, Vectors, WIDTH, WINDOW, count_newlines, count_plain_blocks,
 };
 
 /// How far ahead memory is asked for: into the next page, where the processor does not look by
@@ -41,44 +42,24 @@ fn newlines_wide(text: &[u8]) -> u64 {
     }
 }
 
-/// Returns where the first key line starts, behind any line end, if the processor can tell.
-pub(super) fn find_key_line(text: &[u8], marks: [u8; MARKS]) -> Option<Option<usize>> {
-    // SAFETY: the processor has the instructions.
-    is_supported().then(|| unsafe { find_key_line_wide(text, marks) })
+pub(super) fn find_key_line(text: &[u8], marks: [u8; MARKS]) -> Option<usize> {
+    // SAFETY: only called where the processor has the instructions.
+    unsafe { find_key_line_wide(text, marks) }
 }
 
-/// Does not branch for a line, of which most blocks have one or two: guessing wrong takes longer.
 #[target_feature(enable = "avx2")]
 fn find_key_line_wide(text: &[u8], marks: [u8; MARKS]) -> Option<usize> {
-    // Whether a line that began with a capital letter goes on, and has shown no colon yet.
-    let mut goes_on = 0;
-    let (mut from, mut padded) = (0, [b'\n'; STEP + 1]);
-    while from < text.len() {
-        let rest = &text[from..];
-        let window = rest.first_chunk().unwrap_or_else(|| {
-            padded[..rest.len()].copy_from_slice(rest);
-            &padded
-        });
-        let ends = bits(window, 0, |bytes| equal(bytes, b'\n'));
-        let colons = bits(window, 0, |bytes| equal(bytes, b':'));
-        let capitals = ends & bits(window, 1, |bytes| capital(bytes));
-        let marked = ends & bits(window, 1, |bytes| any_of(bytes, marks));
-        // Added to the bits of everything else, the start of a line moves on to its colon or its end.
-        let (moved, carried) = (!(ends | colons)).overflowing_add(capitals << 1 | goes_on);
-        goes_on = u64::from(carried) | capitals >> 63;
-        let found = moved & colons | marked;
-        if found != 0 {
-            let at = from + found.trailing_zeros() as usize;
-            return memchr::memrchr(b'\n', &text[..=at]).map(|end| end + 1);
-        }
-        from += STEP;
-    }
-    None
+    keys::find_with(text, |window| keys::Bits {
+        ends: bits(window, 0, |bytes| equal(bytes, b'\n')),
+        colons: bits(window, 0, |bytes| equal(bytes, b':')),
+        capitals: bits(window, 1, |bytes| capital(bytes)),
+        marks: bits(window, 1, |bytes| any_of(bytes, marks)),
+    })
 }
 
 /// Returns sixty-four of the bytes of a window as bits.
 #[target_feature(enable = "avx2")]
-fn bits(window: &[u8; STEP + 1], from: usize, bits: impl Fn(__m256i) -> u32) -> u64 {
+fn bits(window: &keys::Window, from: usize, bits: impl Fn(__m256i) -> u32) -> u64 {
     let [low, high] = [from, from + STEP / 2].map(|from| u64::from(bits(vector(window, from))));
     low | high << 32
 }

@@ -2,12 +2,13 @@
 #![expect(unsafe_code, reason = "vector instructions, which safe code cannot choose at run time")]
 
 use std::arch::x86_64::{
-    __m512i, _mm512_and_si512, _mm512_cmpeq_epi8_mask, _mm512_loadu_si512, _mm512_min_epu8,
-    _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_srli_epi16, _mm512_test_epi8_mask,
-    _mm512_testn_epi8_mask, _mm512_xor_si512,
+    __m512i, _mm512_and_si512, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_loadu_si512,
+    _mm512_min_epu8, _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_srli_epi16, _mm512_sub_epi8,
+    _mm512_test_epi8_mask, _mm512_testn_epi8_mask, _mm512_xor_si512,
 };
 
 use super::avx2::{AHEAD, ask_for};
+use super::keys::{self, MARKS};
 use super::{STEP, Seen, Vectors, WINDOW};
 
 pub(super) fn is_supported() -> bool {
@@ -72,6 +73,27 @@ fn search<const SEEN: bool>(
         *seen += Seen { newlines: u64::from(newlines), escape };
     }
     (start, places)
+}
+
+pub(super) fn find_key_line(text: &[u8], marks: [u8; MARKS]) -> Option<usize> {
+    // SAFETY: only called where the processor has the instructions.
+    unsafe { find_key_line_wide(text, marks) }
+}
+
+#[target_feature(enable = "avx512bw")]
+fn find_key_line_wide(text: &[u8], marks: [u8; MARKS]) -> Option<usize> {
+    keys::find_with(text, |window| {
+        let (bytes, next) = (vector(window, 0), vector(window, 1));
+        let equal =
+            |bytes, byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte.cast_signed()));
+        let letters = _mm512_sub_epi8(next, _mm512_set1_epi8(0x41));
+        keys::Bits {
+            ends: equal(bytes, b'\n'),
+            colons: equal(bytes, b':'),
+            capitals: _mm512_cmplt_epu8_mask(letters, _mm512_set1_epi8(26)),
+            marks: marks.iter().fold(0, |marked, mark| marked | equal(next, *mark)),
+        }
+    })
 }
 
 /// Returns the buckets that each byte may belong to, by its last six bits.

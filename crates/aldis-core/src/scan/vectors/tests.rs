@@ -99,7 +99,11 @@ proptest! {
         let (text, marks) = (text.as_bytes(), [0, 1, 2].map(|at| marks.as_bytes()[at]));
         for from in 0..=text.len() {
             let text = &text[from..];
-            prop_assert_eq!(find_key_line(text, marks), look_for_key_line(text, marks));
+            let expected = keys::look_for_key_line(text, marks);
+            prop_assert_eq!(find_key_line(text, marks), expected);
+            if is_supported() {
+                prop_assert_eq!(avx2::find_key_line(text, marks), expected);
+            }
         }
     }
 
