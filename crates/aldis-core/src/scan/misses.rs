@@ -17,6 +17,7 @@ pub(crate) struct Misses {
     /// By dialect and reason; empty as long as there are none.
     tallies: Vec<Tally>,
     /// Those that stand for others.
+    #[expect(clippy::vec_box, reason = "they are findings, which are boxed")]
     standing: Vec<Box<NearMiss>>,
 }
 
@@ -62,6 +63,7 @@ impl Misses {
     }
 
     /// Returns those that stand for others, at the end of the message.
+    #[expect(clippy::vec_box, reason = "they are findings, which are boxed")]
     pub(crate) fn end(&mut self) -> Vec<Box<NearMiss>> {
         self.tallies.clear();
         std::mem::take(&mut self.standing)
