@@ -35,10 +35,6 @@ impl Engine<'_> {
         removals: &Removals,
         whole: bool,
     ) -> Flow {
-        let starts_line = self.at == self.line_start;
-        if !whole && starts_line && self.opens_nothing(window, self.at) {
-            return Flow::On(self.at);
-        }
         let line = match self.current_line(window) {
             Ok(Some(line)) => line,
             Ok(None) => {

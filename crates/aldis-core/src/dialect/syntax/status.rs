@@ -52,7 +52,6 @@ impl Syntax {
 
     /// Reads the block whose opening line is `opening`.
     pub(crate) fn read(&self, dialect: &Dialect, window: &Window<'_>, opening: Line<'_>) -> Status {
-        let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
         let mut range = (opening.start, opening.seen_end());
         let mut lines = Lines::default();
         let mut next = opening.next;
@@ -79,6 +78,7 @@ impl Syntax {
                 break Some(defect);
             }
         };
+        let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
         let result = match reason {
             None => {
                 lines.fill();
