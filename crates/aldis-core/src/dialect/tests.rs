@@ -289,6 +289,21 @@ fn blocks_that_start_alike_are_read_once() {
 }
 
 #[test]
+fn any_line_may_start_a_prompt() {
+    for start in ["PROMPT STARTS", "<prompt>", "=== prompt: ==="] {
+        let rules = Rules::new([load(&format!(
+            "v = 1\nname = \"own\"\nabout = \"x\"\n[syntax]\nfamily = \"line\"\nbody = true\n\
+             [syntax.delegation]\nstart = \"{start}\"\nend = \"PROMPT ENDS\"\nfield = \"prompt\"\n\
+             [[signals]]\nname = \"ASK\"\nmeaning = \"info\"\n"
+        ))]);
+        let text = format!("ASK\nSome words.\n{start}\nASK\nWhich?\nPROMPT ENDS\n");
+        let found = scan(&rules, text.as_bytes(), &Origin::assistant());
+        let [Finding::Signal(signal)] = found.as_slice() else { panic!("{start}: {found:#?}") };
+        assert_eq!(signal.fields["prompt"], "ASK\nWhich?", "{start}");
+    }
+}
+
+#[test]
 fn users_write_dialects_of_every_family() {
     for (family, keys, genuine, signal_keys) in FAMILIES {
         let dialect = load(&family_file(family, keys, signal_keys, true));

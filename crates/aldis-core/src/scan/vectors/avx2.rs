@@ -31,14 +31,14 @@ pub(super) fn newlines(text: &[u8]) -> Option<u64> {
 #[target_feature(enable = "avx2,popcnt")]
 fn newlines_wide(text: &[u8]) -> u64 {
     let (halves, rest) = text.as_chunks::<{ STEP / 2 }>();
-    let counted = halves.iter().map(|half| count(vector(half, 0), b'\n')).sum::<u32>();
+    let counted: u64 = halves.iter().map(|half| u64::from(count(vector(half, 0), b'\n'))).sum();
     // Most texts are short. What is left is looked at once more with what stands before it.
     match text.last_chunk::<{ STEP / 2 }>() {
         Some(last) if !rest.is_empty() => {
             let uncounted = equal(vector(last, 0), b'\n') >> (STEP / 2 - rest.len());
-            u64::from(counted + uncounted.count_ones())
+            counted + u64::from(uncounted.count_ones())
         }
-        _ => u64::from(counted) + count_newlines(rest),
+        _ => counted + count_newlines(rest),
     }
 }
 

@@ -67,9 +67,10 @@ pub(super) fn look_for_key_line(text: &[u8], marks: [u8; MARKS]) -> Option<usize
         first == Some(&b':')
     };
     let mut starts = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
-    starts.find(|start| match text.get(*start) {
-        Some(byte) if byte.is_ascii_uppercase() => has_colon(&text[*start..]),
-        Some(byte) => marks.contains(byte),
-        None => false,
+    starts.find(|start| {
+        let line = &text[*start..];
+        line.first().is_some_and(|byte| {
+            marks.contains(byte) || byte.is_ascii_uppercase() && has_colon(line)
+        })
     })
 }
