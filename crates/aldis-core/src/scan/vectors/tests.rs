@@ -139,3 +139,21 @@ fn an_escape_is_seen_wherever_it_stands() {
         }
     }
 }
+
+#[test]
+fn a_long_literal_is_compared_to_its_end() {
+    let literals =
+        ["a long one", "a long way", "a lot"].map(|text| Literal::new(text, Kinds::LINE));
+    let needles = Needles::new(&literals);
+    for (text, number) in [
+        ("a long one, two", Some(0)),
+        ("a long way", Some(1)),
+        ("a long wa", None),
+        ("a long win", None),
+        ("a lot", Some(2)),
+        ("a lo", None),
+        ("", None),
+    ] {
+        assert_eq!(needles.number_at(text.as_bytes()), number, "{text}");
+    }
+}
