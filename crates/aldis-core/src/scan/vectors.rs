@@ -1,9 +1,10 @@
-//! What is done with every single byte: the search for literals, and counting lines.
+//! What is done with every single byte: the search for literals, counting lines, and the search for
+//! keys (`keys`).
 //!
 //! On processors with AVX2 the search takes sixty-four bytes at a time. Every literal belongs to one
 //! of eight buckets. For each of its first three bytes two tables say which buckets have a byte with
 //! such a left half and such a right half there. Six lookups for thirty-two places at once leave few
-//! places, and only those are compared. With AVX-512 three lookups of six bits each do for sixty-four.
+//! places, and only those are compared (`needles`). With AVX-512 three lookups of six bits each do for sixty-four.
 //!
 //! Searchers of that kind exist. Two things make this one worth its own lines: it asks for memory
 //! well ahead, without which a third of the time goes into waiting, and it tells all places of a

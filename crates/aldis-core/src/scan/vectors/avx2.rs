@@ -9,7 +9,7 @@ use std::arch::x86_64::{
     _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_sub_epi8, _mm256_testz_si256,
 };
 
-use super::keys::{self, MARKS};
+use super::keys::{MARKS, blocks};
 use super::{
     BLOCK, Halves, STEP, Seen, Vectors, WIDTH, WINDOW, count_newlines, count_plain_blocks,
 };
@@ -49,7 +49,7 @@ pub(super) fn find_key_line(text: &[u8], marks: [u8; MARKS]) -> Option<usize> {
 
 #[target_feature(enable = "avx2")]
 fn find_key_line_wide(text: &[u8], marks: [u8; MARKS]) -> Option<usize> {
-    keys::find_with(text, |window| keys::Bits {
+    blocks::find_with(text, |window| blocks::Bits {
         ends: bits(window, 0, |bytes| equal(bytes, b'\n')),
         colons: bits(window, 0, |bytes| equal(bytes, b':')),
         capitals: bits(window, 1, |bytes| capital(bytes)),
@@ -59,7 +59,7 @@ fn find_key_line_wide(text: &[u8], marks: [u8; MARKS]) -> Option<usize> {
 
 /// Returns sixty-four of the bytes of a window as bits.
 #[target_feature(enable = "avx2")]
-fn bits(window: &keys::Window, from: usize, bits: impl Fn(__m256i) -> u32) -> u64 {
+fn bits(window: &blocks::Window, from: usize, bits: impl Fn(__m256i) -> u32) -> u64 {
     let [low, high] = [from, from + STEP / 2].map(|from| u64::from(bits(vector(window, from))));
     low | high << 32
 }

@@ -8,7 +8,7 @@ use std::arch::x86_64::{
 };
 
 use super::avx2::{AHEAD, ask_for};
-use super::keys::{self, MARKS};
+use super::keys::{MARKS, blocks};
 use super::{STEP, Seen, Vectors, WINDOW};
 
 pub(super) fn is_supported() -> bool {
@@ -82,12 +82,12 @@ pub(super) fn find_key_line(text: &[u8], marks: [u8; MARKS]) -> Option<usize> {
 
 #[target_feature(enable = "avx512bw")]
 fn find_key_line_wide(text: &[u8], marks: [u8; MARKS]) -> Option<usize> {
-    keys::find_with(text, |window| {
+    blocks::find_with(text, |window| {
         let (bytes, next) = (vector(window, 0), vector(window, 1));
         let equal =
             |bytes, byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte.cast_signed()));
         let letters = _mm512_sub_epi8(next, _mm512_set1_epi8(0x41));
-        keys::Bits {
+        blocks::Bits {
             ends: equal(bytes, b'\n'),
             colons: equal(bytes, b':'),
             capitals: _mm512_cmplt_epu8_mask(letters, _mm512_set1_epi8(26)),
