@@ -32,6 +32,7 @@ mod quoting;
 mod retraction;
 mod rules;
 mod search;
+mod settled;
 mod tags;
 mod terminals;
 pub(crate) mod text;
@@ -86,6 +87,8 @@ pub struct Scanner<'r> {
     /// Text that is still needed; `base` is the offset of its first byte.
     text: Vec<u8>,
     base: u64,
+    /// Text before this offset is not needed any more.
+    needed: u64,
 }
 
 impl fmt::Debug for Scanner<'_> {
@@ -102,7 +105,7 @@ impl<'r> Scanner<'r> {
     }
 
     fn with(engine: Engine<'r>) -> Self {
-        Self { engine, stripper: Stripper::default(), text: Vec::new(), base: 0 }
+        Self { engine, stripper: Stripper::default(), text: Vec::new(), base: 0, needed: 0 }
     }
 
     /// Says which run token is expected.
@@ -133,6 +136,13 @@ impl<'r> Scanner<'r> {
         self.engine.out.drain(..).for_each(sink);
     }
 
+    /// Returns the offset before which nothing starts that is still to be told, so that what was told
+    /// can be put in text order and passed on up to here. Only a near miss that stands for others
+    /// comes later: at the end of the message, when their number is known.
+    pub fn settled(&self) -> u64 {
+        self.needed.min(self.engine.waits_from())
+    }
+
     /// Returns how many bytes of the message are kept in memory.
     pub fn kept(&self) -> usize {
         self.text.len()
@@ -145,6 +155,7 @@ impl<'r> Scanner<'r> {
             return self.engine.finish(&window, removals);
         }
         let keep = self.engine.run(&window, removals);
+        self.needed = keep;
         let unneeded = usize::try_from(keep - self.base).unwrap_or(0).min(self.text.len());
         // Moving the rest to the front costs time: do it when it pays.
         if unneeded > self.text.len() / 2 {

@@ -245,6 +245,8 @@ enum Ear<'a> {
 struct TextEar<'a> {
     scanner: Option<Scanner<'a>>,
     findings: Vec<Finding>,
+    /// Nothing that is still to be found starts before.
+    settled: u64,
     /// Where the current message starts.
     base: Position,
     here: Position,
@@ -261,10 +263,27 @@ impl<'a> TextEar<'a> {
         let findings = &mut self.findings;
         scanner.push(bytes, &mut |finding| hearing.keep(findings, finding));
         if !hearing.follow {
-            return Ok(());
+            let settled = scanner.settled();
+            return self.settle(settled, sink);
         }
         self.here.advance(bytes);
-        self.show(sink)
+        let findings = std::mem::take(&mut self.findings);
+        self.show(findings, sink)
+    }
+
+    /// Shows what can be put in text order already, so that a long text takes no more memory than a
+    /// short one.
+    fn settle(&mut self, settled: u64, sink: &mut Sink<'_>) -> Result<(), CommandError> {
+        if settled == self.settled {
+            return Ok(());
+        }
+        self.settled = settled;
+        let start = |finding: &Finding| finding.place().span.start;
+        self.findings.sort_by_key(start);
+        let waiting = self.findings.partition_point(|finding| start(finding) < settled);
+        let waiting = self.findings.split_off(waiting);
+        let findings = std::mem::replace(&mut self.findings, waiting);
+        self.show(findings, sink)
     }
 
     /// Ends the message, if one has begun.
@@ -272,17 +291,16 @@ impl<'a> TextEar<'a> {
         let Some(scanner) = self.scanner.take() else { return Ok(()) };
         let findings = &mut self.findings;
         scanner.finish(&mut |finding| hearing.keep(findings, finding));
-        self.findings.sort_by_key(|finding| finding.place().span.start);
-        self.show(sink)?;
+        self.settle(u64::MAX, sink)?;
+        self.settled = 0;
         self.base = self.here;
         Ok(())
     }
 
-    fn show(&mut self, sink: &mut Sink<'_>) -> Result<(), CommandError> {
-        if self.findings.is_empty() {
+    fn show(&self, mut findings: Vec<Finding>, sink: &mut Sink<'_>) -> Result<(), CommandError> {
+        if findings.is_empty() {
             return Ok(());
         }
-        let mut findings = std::mem::take(&mut self.findings);
         findings.iter_mut().for_each(|finding| self.base.shift(finding));
         sink(Heard { message: 0, entry: None, text: &[], findings })
     }

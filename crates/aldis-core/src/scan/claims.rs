@@ -49,6 +49,12 @@ pub(crate) struct Pending {
     legacy: bool,
 }
 
+impl Pending {
+    pub(super) fn place(&self) -> Place {
+        self.signal.place
+    }
+}
+
 /// How much of a body is read for its fields; a prompt that is passed on may take up the whole
 /// signal.
 const FIELDS_MAX: u64 = 8 * 1024;

@@ -88,6 +88,26 @@ fn findings_come_in_text_order_whenever_they_became_certain() {
 }
 
 #[test]
+fn what_is_told_settles() {
+    let text = "READY_FOR_REVIEW: t\n{\"v\":2}\n<chorus>COMPLETE</chorus>\n".repeat(2_000);
+    let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+    scanner.push(text.as_bytes(), &mut |_| {});
+    let waits = text.len() as u64 - scanner.settled();
+    assert!((4 * 1024..16 * 1024).contains(&waits), "{waits}");
+}
+
+#[test]
+fn what_waits_for_the_end_does_not_settle() {
+    let text = format!("TURN_COMPLETE{}", "\n".repeat(200 * 1024));
+    let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+    let mut told = Vec::new();
+    scanner.push(text.as_bytes(), &mut |finding| told.push(finding));
+    assert_eq!((scanner.settled(), told.len()), (0, 0));
+    scanner.finish(&mut |finding| told.push(finding));
+    assert_eq!(signals(&told).len(), 1, "{told:?}");
+}
+
+#[test]
 fn findings_are_put_in_order_wherever_they_come_from() {
     let template = scan(Rules::builtin(), b"<chorus>COMPLETE</chorus>", &Origin::assistant());
     let made = |starts: &[u64]| -> Vec<Finding> {

@@ -1,9 +1,11 @@
 //! `aldis scan`: forms, exit codes, inputs.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 
 use serde_json::{Value, json};
 
@@ -114,6 +116,39 @@ fn findings_come_in_text_order() {
     let starts: Vec<u64> =
         done.json().iter().map(|line| line["source"]["start"].as_u64().unwrap()).collect();
     assert!(starts.len() >= 5 && starts.is_sorted(), "{starts:?}");
+}
+
+#[test]
+fn a_long_text_is_told_in_order_while_it_comes() {
+    let sandbox = Sandbox::new();
+    let unit = "REVIEW_PASSED: a\n\n<chorus>PROGRESS: 90</chorus>\nGoing on.\n";
+    let mut child = Command::new(ALDIS)
+        .env_clear()
+        .current_dir(sandbox.path())
+        .args(["scan", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let (told, first_told) = mpsc::channel();
+    // The input ends only when something of it has been told.
+    let writing = thread::spawn(move || {
+        input.write_all(unit.repeat(20_000).as_bytes()).unwrap();
+        first_told.recv().unwrap();
+    });
+    let first = lines.next().unwrap().unwrap();
+    told.send(()).unwrap();
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    writing.join().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let starts = std::iter::once(&first).chain(&rest).map(|line| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        line["source"]["start"].as_u64().unwrap()
+    });
+    let unit_start = |number: u64| [number * unit.len() as u64, number * unit.len() as u64 + 18];
+    assert!(starts.eq((0..20_000).flat_map(unit_start)));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::Index;
+use proptest::sample::{Index, select};
 
 use self::messages::{SIGNALS, Text, message, piece};
 use super::*;
@@ -81,6 +81,24 @@ proptest! {
             let chunk = if text.len() <= BYTEWISE_MAX { 1 } else { 997 };
             prop_assert_eq!(&findings(rules, &text, chunk), &whole, "{:?}: {}", rules, chunk);
         }
+    }
+
+    #[test]
+    fn nothing_is_told_late(
+        parts in vec(message(), 1..20), gap in select(&["Nothing to tell.", ""]), chunk in 1..9000_usize,
+    ) {
+        let parts: Vec<&[u8]> = parts.iter().map(|part| &part[..]).collect();
+        let text = parts.join(format!("{gap:16}\n").repeat(200).as_bytes());
+        let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+        let (mut out, mut settled) = (Vec::new(), 0);
+        for piece in text.chunks(chunk) {
+            scanner.push(piece, &mut |finding| out.push((settled, finding)));
+            prop_assert!(scanner.settled() >= settled);
+            settled = scanner.settled();
+        }
+        scanner.finish(&mut |finding| out.push((settled, finding)));
+        let late = out.iter().find(|(settled, finding)| finding.place().span.start < *settled);
+        prop_assert!(late.is_none(), "{:?}", late);
     }
 
     #[test]
