@@ -37,16 +37,19 @@ impl Engine<'_> {
         };
         let sentence = lossy(window.slice(start, at + after.len() as u64));
         let line_starts = start <= self.line_start;
-        let in_body = self.body.is_some();
         // A line that begins with a small letter mostly goes on with the one above.
-        let begins = |sentence: &str| {
-            begins_retraction(sentence)
-                && (!sentence.starts_with(char::is_lowercase)
-                    || line_starts && (above(window, start).is_empty() || follows_claim(start)))
+        let begins = |words: &str| {
+            begins_retraction(words)
+                && (!words.starts_with(char::is_lowercase)
+                    || line_starts && above(window, start).is_empty()
+                    || follows_claim(start))
         };
-        let taken_back = match in_body {
-            true => line_starts && begins(&sentence) && !above(window, start).ends_with(b":"),
-            false => begins(strip_bullet(&sentence)) || says_unfinished(&sentence),
+        let words = strip_marks(&sentence);
+        let taken_back = match self.body.is_some() {
+            true => {
+                line_starts && !is_item(&sentence) && begins(words) && !is_in_value(window, start)
+            }
+            false => begins(words) || says_unfinished(&sentence),
         };
         if taken_back && !self.is_quoted(window, at, None) {
             for pending in self.pending.iter_mut().filter(|pending| reach(pending)) {
@@ -68,9 +71,9 @@ fn sentence_around<'w>(
 ) -> Option<(&'w [u8], &'w [u8])> {
     let from = at.saturating_sub(LEAD_IN_MAX);
     let before = window.slice(from, at);
-    let ends = |text: &[u8], at: usize| text.get(at + 1).is_some_and(u8::is_ascii_whitespace);
     let mut stops = memchr::memrchr3_iter(b'.', b'!', b'?', before);
-    let sentence = stops.find(|at| ends(before, *at)).map_or(0, |index| index + 2);
+    let sentence = stops.find_map(|stop| sentence_end(before, stop)).unwrap_or(0);
+    let sentence = sentence.max(after_ellipsis(&before[sentence..]).map_or(0, |at| sentence + at));
     // Only a line that starts a paragraph or an item starts a sentence; a wrapped line goes on.
     let line = usize::try_from(line_start.saturating_sub(from)).unwrap_or(0).min(before.len());
     let start = sentence.max(if line_start >= from { line } else { 0 });
@@ -79,15 +82,29 @@ fn sentence_around<'w>(
     let line_end = memchr::memchr(b'\n', after);
     let to = line_end.map_or(after.len(), |end| end + 1);
     let mut stops = memchr::memchr3_iter(b'.', b'!', b'?', &after[..to]);
-    let stop = stops.find(|at| ends(&after[..to], *at)).map(|index| index + 1);
+    let stop = stops.find(|stop| sentence_end(&after[..to], *stop).is_some());
     let complete = after.len() as u64 == LEAD_IN_MAX || window.last;
-    let end = match (line_end, stop) {
+    let end = match (line_end, stop.map(|stop| stop + 1)) {
         (Some(line), Some(stop)) => line.min(stop),
         (Some(end), None) | (None, Some(end)) => end,
         (None, None) if complete => after.len(),
         (None, None) => return None,
     };
     Some((&before[start + blanks..], &after[..end]))
+}
+
+/// Returns where the text goes on behind the sentence that a `.`, `!` or `?` ends: with the blank
+/// behind it and what it closes.
+fn sentence_end(text: &[u8], stop: usize) -> Option<usize> {
+    let closed = text[stop + 1..].iter().take_while(|byte| b"*_)]\"'`".contains(byte)).count();
+    let blank = stop + 1 + closed;
+    text.get(blank).is_some_and(u8::is_ascii_whitespace).then_some(blank + 1)
+}
+
+/// Returns where the text goes on behind the last ellipsis that a blank follows.
+fn after_ellipsis(text: &[u8]) -> Option<usize> {
+    const ELLIPSIS: &str = "… ";
+    memchr::memmem::rfind(text, ELLIPSIS.as_bytes()).map(|at| at + ELLIPSIS.len())
 }
 
 /// Returns the line above the one that starts at `start`, without what cannot be seen at its end.
@@ -97,9 +114,24 @@ fn above<'w>(window: &Window<'w>, start: u64) -> &'w [u8] {
     trim_line_end(&before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..])
 }
 
-/// Removes a list mark.
-fn strip_bullet(sentence: &str) -> &str {
-    ["- ", "* ", "+ "].iter().find_map(|mark| sentence.strip_prefix(mark)).unwrap_or(sentence)
+/// Returns whether the line that starts at `start` belongs to a value that a line above it opens.
+fn is_in_value(window: &Window<'_>, start: u64) -> bool {
+    let before = window.slice(start.saturating_sub(LEAD_IN_MAX), start);
+    let before = before.strip_suffix(b"\n").unwrap_or(before);
+    let lines = before.rsplit(|byte| *byte == b'\n').map(trim_line_end);
+    lines.take_while(|line| !line.is_empty()).any(|line| line.ends_with(b":"))
+}
+
+/// Returns whether a sentence starts with a list mark.
+fn is_item(sentence: &str) -> bool {
+    ["- ", "* ", "+ ", "• "].iter().any(|mark| sentence.starts_with(mark))
+}
+
+/// Removes what does not belong to the words: list marks, emphasis, the marks of a heading, symbols
+/// that cry for attention. What stands in quotation marks is left as it is: somebody else says it.
+fn strip_marks(sentence: &str) -> &str {
+    let quotes = ['"', '\'', '`', '“', '‘', '«', '„', '>', '|'];
+    sentence.trim_start_matches(|c: char| !c.is_alphanumeric() && !quotes.contains(&c))
 }
 
 /// Words that, in any text after a claim, may take it back. A superset that a closer look decides.
@@ -115,7 +147,22 @@ pub(crate) const RETRACTION_LITERALS: &[&str] = &[
     "CORRECTION",
     "WAIT",
     "ACTUALLY",
+    "SORRY",
     "OOPS",
+    "SCRATCH THAT",
+    "Scratch That",
+    "ON SECOND",
+    "On Second",
+    "HOLD ON",
+    "Hold On",
+    " wait",
+    "(wait",
+    " actually,",
+    " sorry,",
+    " oops",
+    " correction:",
+    " scratch that",
+    " hold on",
     "\ncorrection",
     "\nwait",
     "\nactually",
@@ -127,15 +174,25 @@ pub(crate) const RETRACTION_LITERALS: &[&str] = &[
     "omplete",
     "OMPLETE",
     "done",
+    "Done",
     "DONE",
     "nished",
+    "NISHED",
     "too soon",
+    "Too Soon",
+    "TOO SOON",
     "emature",
+    "EMATURE",
     "fail",
+    "Fail",
     "FAIL",
     "roken",
+    "ROKEN",
     " red",
+    " Red",
+    " RED",
     "*red",
+    "*RED",
 ];
 
 const OPENERS: &[&str] = &[
@@ -149,35 +206,49 @@ const OPENERS: &[&str] = &[
     "hold on",
 ];
 
+/// What may be said before an opener.
+const SIGHS: &[&str] = &["oh", "no", "hmm", "hm", "ah"];
+
 /// Returns whether a sentence begins by taking something back: the opener, then punctuation or the
 /// end of the line.
-fn begins_retraction(sentence: &str) -> bool {
-    let text = sentence.trim_start_matches(['*', '_', ' ', '\t', '~']);
+fn begins_retraction(words: &str) -> bool {
+    let first = words.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    let sighs = SIGHS.iter().any(|sigh| sigh.eq_ignore_ascii_case(first));
+    let words = match sighs {
+        true => words[first.len()..].trim_start_matches([',', '.', '…', ' ']),
+        false => words,
+    };
     OPENERS.iter().any(|opener| {
-        let Some(head) = text.get(..opener.len()) else { return false };
-        let rest = text[opener.len()..].trim_start_matches(['*', '_']);
+        let Some(head) = words.get(..opener.len()) else { return false };
+        let rest = words[opener.len()..].trim_start_matches(['*', '_']);
         head.eq_ignore_ascii_case(opener) && (rest.is_empty() || ends_opener(rest))
     })
 }
 
+/// Returns whether punctuation follows. A hyphen only joins words: `Wait-free`.
 fn ends_opener(rest: &str) -> bool {
-    let dash = |text: &str| text.starts_with(['-', '–', '—']);
-    rest.starts_with([',', '.', ':', ';', '!', '?', '…', '\n', '\r'])
-        || dash(rest) && !rest.chars().nth(1).is_some_and(char::is_alphanumeric)
-        || dash(rest.trim_start_matches(' ')) && rest.starts_with(' ')
-        || rest.trim_end_matches([' ', '\t']).is_empty()
+    let joins = rest.starts_with('-') && rest[1..].starts_with(char::is_alphanumeric);
+    let rest = rest.trim_start_matches([' ', '\t']);
+    !joins && (rest.is_empty() || rest.starts_with(PUNCTUATION))
 }
+
+const PUNCTUATION: [char; 12] = [',', '.', ':', ';', '!', '?', '…', '-', '–', '—', '\n', '\r'];
 
 /// Returns whether a sentence says that the work is unfinished after all.
 fn says_unfinished(sentence: &str) -> bool {
     let lower = lower_case(sentence);
     let words = Words::new(&lower);
-    let excused = words.has(EXCUSED) || words.says(&[&["on", "main"], &["used", "to"]]);
-    words.takes_back_itself() || !excused && (words.is_unfinished() || words.has_failing_check())
+    let excused = words.has(EXCUSED) || words.says(EXCUSED_PHRASES);
+    // What is denied in one part of the sentence is not what another part says.
+    let mut parts = lower.split(';').map(Words::new);
+    words.takes_back_itself()
+        || !excused && (parts.any(|part| part.is_unfinished()) || words.has_failing_check())
 }
 
 const EXCUSED: &[&str] =
     &["unrelated", "pre-existing", "preexisting", "upstream", "previous", "was", "were"];
+const EXCUSED_PHRASES: &[&[&str]] =
+    &[&["on", "main"], &["on", "the", "main"], &["on", "master"], &["used", "to"]];
 const CHECKS: &[&str] = &[
     "test",
     "tests",
@@ -193,10 +264,12 @@ const CHECKS: &[&str] = &[
     "ci",
 ];
 const DENIALS: &[&str] =
-    &["no", "none", "nothing", "not", "never", "zero", "0", "without", "cannot"];
+    &["no", "none", "nothing", "not", "never", "zero", "0", "without", "cannot", "neither", "nor"];
 /// What is only possible is not said to be so.
 const SUPPOSED: &[&str] = &["would", "should", "could", "must", "may", "might"];
-const CONDITIONS: &[&str] = &["if", "when", "whenever", "unless", "until"];
+const CONDITIONS: &[&str] = &["if", "when", "whenever", "unless", "until", "case"];
+/// What a test that fails without it proves.
+const REMEDIES: &[&str] = &["fix", "change", "changes", "patch"];
 /// What stands between a check and the state it is in.
 const BEING: &[&str] =
     &["is", "are", "be", "remain", "remains", "stay", "stays", "keep", "keeps", "went", "turned"];
@@ -205,7 +278,8 @@ const ADVERBS: &[&str] = &["still", "now", "again", "also", "all", "both", "alwa
 impl Words<'_> {
     /// Words about the claim itself, for which it does not matter when it was made.
     fn takes_back_itself(&self) -> bool {
-        self.says(&[&["spoke", "too", "soon"], &["was", "premature"], &["were", "premature"]])
+        let soon: &[&[&str]] = &[&["spoke", "too", "soon"], &["spoken", "too", "soon"]];
+        self.says(soon) || self.says(&[&["was", "premature"], &["were", "premature"]])
     }
 
     fn is_unfinished(&self) -> bool {
@@ -215,12 +289,13 @@ impl Words<'_> {
                 && !self.0[..at].contains(&"if")
                 && reaches_finished(&self.0[at + 1..])
         });
-        let incomplete = |pair: &[&str]| {
+        let incomplete = |(at, pair): (usize, &[&str])| {
             let is = matches!(pair[0], "is" | "are" | "remains" | "remain" | "still");
-            (is || pair[0].ends_with("'s") || pair[0].ends_with("'re")) && pair[1] == "incomplete"
+            let is = is || pair[0].ends_with("'s") || pair[0].ends_with("'re");
+            is && pair[1] == "incomplete" && !self.any_of(&["if", "no", "none", "nothing"], 0..at)
         };
         negated
-            || self.0.windows(2).any(incomplete)
+            || self.0.windows(2).enumerate().any(incomplete)
             || self.says(&[&["still", "fails"], &["still", "fail"], &["still", "failing"]])
             || self.has(&["premature", "prematurely"])
     }
@@ -235,6 +310,7 @@ impl Words<'_> {
                 self.is_failing_at(at)
                     && !self.any_of(CONDITIONS, from..at)
                     && !self.denies(check, at)
+                    && !self.is_conditional(at)
             });
             let there_are = check > 0
                 && matches!(self.0[check - 1], "failing" | "broken" | "red")
@@ -258,6 +334,19 @@ impl Words<'_> {
         }
     }
 
+    /// Returns whether what fails at a place fails only where something is not so: "fails without the
+    /// fix", "will fail if"; or how often it fails is counted: "failing: 0".
+    fn is_conditional(&self, at: usize) -> bool {
+        match &self.0[at + 1..] {
+            ["if" | "unless" | "0" | "none" | "zero", ..] => true,
+            ["without", "it"] => true,
+            ["without" | "before", rest @ ..] => {
+                rest.iter().take(3).any(|word| REMEDIES.contains(word))
+            }
+            _ => self.0.first() == Some(&"should"),
+        }
+    }
+
     /// Returns whether what a check is said to do is denied, of it or in what is said.
     fn denies(&self, check: usize, to: usize) -> bool {
         let words = &self.0[check.saturating_sub(3)..to];
@@ -272,7 +361,9 @@ impl Words<'_> {
 
 /// Returns whether what is negated is being finished: nothing else is said in between.
 fn reaches_finished(words: &[&str]) -> bool {
-    let other = |word: &&&str| matches!(**word, "and" | "but" | "so" | "because" | "then");
+    let other = |word: &&&str| {
+        matches!(**word, "and" | "but" | "so" | "because" | "then" | "until" | "before")
+    };
     let near = words.iter().take(NEGATION_REACH).take_while(|word| !other(word));
     near.into_iter().any(|word| matches!(*word, "complete" | "done" | "finished"))
 }

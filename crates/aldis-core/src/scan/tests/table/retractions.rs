@@ -63,12 +63,56 @@ fn openers_in_small_letters_begin_a_paragraph() {
     ] {
         check_each("chorus", template, &lower, "!retracted COMPLETE");
     }
+    let own_line = ["wait, one", "hold on, one", "actually, one", "sorry, one", "(wait, one)"];
+    for template in ["<chorus>COMPLETE</chorus> {w}", "<chorus>COMPLETE</chorus> — {w}"] {
+        check_each("chorus", template, &own_line, "!retracted COMPLETE");
+    }
     let wrapped = "<chorus>COMPLETE</chorus>\n\nThe client will first\n{w}, then retry.";
     check_each("chorus", wrapped, &lower, "COMPLETE");
     check_each("caw", "{qa}\n{w}, one file is missing.", &lower, "!retracted QA_COMPLETE");
-    let shouted = ["CORRECTION", "WAIT", "ACTUALLY", "OOPS"];
+    let shouted: Vec<String> = OPENERS.iter().map(|opener| opener.to_uppercase()).collect();
+    let mut shouted: Vec<&str> = shouted.iter().map(String::as_str).collect();
+    shouted.extend(["Hold On", "Scratch That", "On Second Thought"]);
     let template = "<chorus>COMPLETE</chorus>\n\nHm. {w}, one file is missing.";
     check_each("chorus", template, &shouted, "!retracted COMPLETE");
+}
+
+#[test]
+fn openers_behind_marks() {
+    for template in [
+        "<chorus>COMPLETE</chorus>\n\n## {w}\n\nOne file is missing.",
+        "<chorus>COMPLETE</chorus>\n\n### {w}: one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\n⚠️ {w}, one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\n**🛑 {w}:** one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\n({w}, one file is missing.)",
+        "<chorus>COMPLETE</chorus>\n\n[{w}: one file is missing.]",
+        "<chorus>COMPLETE</chorus>\n\n• {w}, one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\n**All is fine.** {w}, one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\n(All is fine.) {w}, one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\nAll is fine… {w}, one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\nAll is fine. 😀 {w}, one file is missing.",
+        "<chorus>COMPLETE</chorus> — {w}, one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\n{w}—one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\n{w}–one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\n{w} - one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\n{w} : one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\nOh {w}, one file is missing.",
+        "<chorus>COMPLETE</chorus>\n\nHmm, {w}… one file is missing.",
+        "REVIEW_PASSED: t-1\n\n## {w}: one file is missing.",
+        "REVIEW_PASSED: t-1\n\nSummary: fine\n\n**{w}**—one file is missing.",
+    ] {
+        let (dialect, name) = match template.starts_with('<') {
+            true => ("chorus", "COMPLETE"),
+            false => ("delivery", "REVIEW_PASSED"),
+        };
+        check_each(dialect, template, OPENERS, &format!("!retracted {name}"));
+    }
+    for template in [
+        "<chorus>COMPLETE</chorus>\n\n\"{w}, one file is missing\" is what the old code printed.",
+        "<chorus>COMPLETE</chorus>\n\n{w}-free code is faster.",
+    ] {
+        check_each("chorus", template, OPENERS, "COMPLETE");
+    }
 }
 
 #[test]
@@ -77,6 +121,8 @@ fn openers_in_bodies() {
     check_each("delivery", body, OPENERS, "!retracted REVIEW_PASSED");
     for template in [
         "REVIEW_PASSED: t-1\n\nNotes:\n- {w}, one file is missing.",
+        "REVIEW_PASSED: t-1\n\nNotes:\n* limits\n* {w}, one file is missing.",
+        "REVIEW_PASSED: t-1\n\nNotes:\nRetries use jitter.\n{w}, staging needed it too.",
         "REVIEW_PASSED: t-1\n\nSummary: {w}, one file is missing.",
         "REVIEW_PASSED: t-1\n\nIt works. {w}, retry and abort are covered.",
         "REVIEW_PASSED: t-1\n\nNotes:\n{w}, retry and abort are covered.",
@@ -119,6 +165,13 @@ fn phrases_of_retractions() {
         "Not all of the acceptance criteria are done.",
         "That was premature.",
         "I spoke too soon, a case was missing.",
+        "I SPOKE TOO SOON.",
+        "I have spoken too soon.",
+        "CI IS RED.",
+        "This Is Premature.",
+        "THIS IS NOT FINISHED.",
+        "All is merged; it is not done.",
+        "The tests fail without network.",
     ];
     check_each("chorus", "<chorus>COMPLETE</chorus>\n\n{w}", &phrases, "!retracted COMPLETE");
     check_each("turn", "{w} TURN_COMPLETE", &phrases, "TURN_COMPLETE");
@@ -144,6 +197,18 @@ fn phrases_of_retractions() {
         "This is not only complete but documented.",
         "I did not change the API, so the task is complete.",
         "The build used to fail here.",
+        "I added a regression test that fails without the fix.",
+        "I verified that the new test fails before the change.",
+        "Should the build fail, run make clean.",
+        "In case CI fails, run it again.",
+        "The build will fail if Node is too old.",
+        "Neither the build nor the tests fail.",
+        "Tests failing: 0",
+        "CI is red on master, too.",
+        "I did not skip anything; all stories are done.",
+        "Do not merge until the review is done.",
+        "No stories are incomplete.",
+        "If the upload is incomplete, it is removed.",
     ];
     check_each("chorus", "<chorus>COMPLETE</chorus>\n\n{w}", &exempt, "COMPLETE");
 }
