@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::text::{lossy, sgr_conceals};
+use super::text::{lossy, sgr_conceals, sgr_reveals};
 use crate::signal::Span;
 
 /// A colour sequence longer than this is not one.
@@ -29,6 +29,8 @@ pub(crate) struct Removals {
     list: VecDeque<Removal>,
     /// Bytes taken out before the first of the list.
     forgotten: u64,
+    /// What a terminal would not show because of a sequence before it; the last may go on.
+    concealed: VecDeque<(u64, u64)>,
 }
 
 #[derive(Debug)]
@@ -57,7 +59,11 @@ impl Stripper {
                     chunk = &chunk[at + length..];
                     from = 0;
                 }
-                // It goes on together with the text around it.
+                // They go on together with the text around them.
+                Sequence::Conceal => {
+                    self.removals.conceal(self.passed + at as u64);
+                    from = at + 1;
+                }
                 Sequence::Other => from = at + 1,
                 Sequence::Partial => {
                     self.pass(&chunk[..at], pass);
@@ -98,6 +104,11 @@ impl Stripper {
                     let partial = std::mem::take(&mut self.partial);
                     self.remove(&partial);
                 }
+                Sequence::Conceal => {
+                    self.removals.conceal(self.passed);
+                    let partial = std::mem::take(&mut self.partial);
+                    self.pass(&partial, pass);
+                }
                 Sequence::Other => {
                     let mut partial = std::mem::take(&mut self.partial);
                     // The byte that broke it off may begin another.
@@ -133,6 +144,11 @@ impl Stripper {
 
     fn remove(&mut self, bytes: &[u8]) {
         self.removals.add(self.passed, bytes);
+        if let Some(parameters) = bytes.strip_prefix(b"\x1b[").and_then(|b| b.strip_suffix(b"m"))
+            && sgr_reveals(parameters)
+        {
+            self.removals.reveal(self.passed);
+        }
     }
 }
 
@@ -147,8 +163,30 @@ impl Removals {
         }
     }
 
+    /// What follows `at` is concealed.
+    fn conceal(&mut self, at: u64) {
+        if self.concealed.back().is_none_or(|(_, end)| *end != u64::MAX) {
+            self.concealed.push_back((at, u64::MAX));
+        }
+    }
+
+    /// What follows `at` is shown again.
+    fn reveal(&mut self, at: u64) {
+        if let Some((_, end)) = self.concealed.back_mut().filter(|(_, end)| *end == u64::MAX) {
+            *end = at;
+        }
+    }
+
+    /// Returns whether the byte at `position` is concealed.
+    pub(crate) fn conceals(&self, position: u64) -> bool {
+        self.concealed.iter().any(|(start, end)| (*start..*end).contains(&position))
+    }
+
     /// Forgets what was taken out before `position`; it is not asked for again.
     pub(crate) fn forget_before(&mut self, position: u64) {
+        while self.concealed.front().is_some_and(|(_, end)| *end <= position) {
+            self.concealed.pop_front();
+        }
         while self.list.front().is_some_and(|removal| removal.at < position) {
             if let Some(removal) = self.list.pop_front() {
                 self.forgotten = removal.before + removal.bytes.len() as u64;
@@ -211,6 +249,8 @@ impl Removals {
 enum Sequence {
     /// A colour of this many bytes.
     Colour(usize),
+    /// Switches visibility off.
+    Conceal,
     Other,
     /// Could become a colour.
     Partial,
@@ -226,7 +266,7 @@ fn sequence(text: &[u8]) -> Sequence {
     for (index, byte) in text.iter().enumerate().skip(2).take(SEQUENCE_MAX) {
         match byte {
             b'0'..=b'9' | b';' | b':' => {}
-            b'm' if sgr_conceals(&text[2..index]) => return Sequence::Other,
+            b'm' if sgr_conceals(&text[2..index]) => return Sequence::Conceal,
             b'm' => return Sequence::Colour(index + 1),
             _ => return Sequence::Other,
         }

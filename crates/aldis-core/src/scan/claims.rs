@@ -101,7 +101,7 @@ impl Engine<'_> {
             place,
             raw,
             quoted: false,
-            hidden: hides_text(lines),
+            hidden: hides_text(lines) || removals.conceals(start),
             mentioned: false,
             legacy: false,
         }
@@ -182,7 +182,8 @@ impl Engine<'_> {
             && self.origin.may_signal()
             && self.token_fits(draft.token.as_deref())
             && !self.is_quoted(window, start, None)
-            && !hides_text(self.lines_around(window, start, end));
+            && !hides_text(self.lines_around(window, start, end))
+            && !removals.conceals(start);
         if surplus {
             self.note(removals.span(start, end));
         }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-use super::text::{is_blank, trim_blanks, trim_blanks_end};
+use super::text::{is_blank, trim_blanks, trim_blanks_end, trim_blanks_start};
 use super::verdict::LEAD_IN_MAX;
 use super::window::{Line, Window};
 
@@ -47,7 +47,7 @@ pub(crate) struct FenceLine<'a> {
 impl<'a> FenceLine<'a> {
     /// Reads a line that may be indented.
     pub(crate) fn read(line: Line<'a>) -> Option<Self> {
-        let text = super::text::trim_blanks_start(line.seen);
+        let text = trim_blanks_start(line.seen);
         let marker = *text.first().filter(|byte| matches!(byte, b'`' | b'~'))?;
         let length = text.iter().take_while(|byte| **byte == marker).count();
         (length >= 3).then(|| Self { marker, length, info: trim_blanks(&text[length..]) })
@@ -144,11 +144,12 @@ impl Inline {
             return;
         }
         let text = window.slice(self.at, to);
+        let ahead = window.slice(self.at, to + MARK_MAX as u64);
         self.at = to;
         if self.passes(text) {
             return;
         }
-        let start = match last_paragraph(text, self.blank) {
+        let start = match last_paragraph(ahead, text.len(), self.blank) {
             Some(start) => {
                 self.open = 0;
                 self.run = 0;
@@ -216,11 +217,14 @@ impl Inline {
     }
 }
 
-/// Returns where the last paragraph of `text` starts, if one starts in it. `blank` says whether the
-/// line that `text` starts in shows nothing before it.
-fn last_paragraph(text: &[u8], blank: bool) -> Option<usize> {
-    let mut end = memchr::memrchr(b'\n', text)?;
+/// Returns where the last paragraph of the first `length` bytes of `text` starts, if one starts in
+/// them. `blank` says whether the line that `text` starts in shows nothing before it.
+fn last_paragraph(text: &[u8], length: usize, blank: bool) -> Option<usize> {
+    let mut end = memchr::memrchr(b'\n', &text[..length])?;
     loop {
+        if begins_paragraph(&text[end + 1..]) {
+            return Some(end + 1);
+        }
         let start = memchr::memrchr(b'\n', &text[..end]);
         let line = &text[start.map_or(0, |at| at + 1)..end];
         if is_blank_line(line) && (start.is_some() || blank) {
@@ -230,14 +234,36 @@ fn last_paragraph(text: &[u8], blank: bool) -> Option<usize> {
     }
 }
 
+/// Returns whether a line starts a paragraph by itself: a heading, an item of a list, a row of a
+/// table, a rule.
+fn begins_paragraph(line: &[u8]) -> bool {
+    let line = &line[..line.len().min(MARK_MAX)];
+    let shown = trim_blanks_start(line);
+    let mark = shown.iter().position(|byte| is_blank(*byte)).map_or(&[][..], |at| &shown[..=at]);
+    let heading = mark.strip_suffix(b" ").is_some_and(|mark| mark.iter().all(|byte| *byte == b'#'));
+    let rule = [b"---", b"***", b"___", b"==="].iter().any(|rule| shown.starts_with(*rule));
+    heading && mark.len() > 1 || rule || shown.starts_with(b"|") || is_list_mark(mark)
+}
+
+/// The mark that starts a paragraph, and the blanks before it, are no longer: so much of a line is at
+/// hand wherever the line has begun.
+const MARK_MAX: usize = 32;
+
 fn is_blank_line(line: &[u8]) -> bool {
     line.iter().all(|byte| is_blank(*byte) || *byte == b'\r')
 }
 
-/// Returns whether a line is a block quote or a table row.
+/// Returns whether a line is a block quote, by itself or in a list, or a table row.
 pub(crate) fn is_quoting_line(line: &[u8]) -> bool {
-    let first = line.iter().find(|byte| !is_blank(**byte));
-    matches!(first, Some(b'>' | b'|'))
+    let shown = trim_blanks_start(line);
+    match shown.first() {
+        Some(b'>' | b'|') => true,
+        Some(b'-' | b'*' | b'+' | b'0'..=b'9') => {
+            let Some(quote) = memchr::memchr(b'>', shown) else { return false };
+            is_list_mark(&shown[..quote])
+        }
+        _ => false,
+    }
 }
 
 /// Returns whether what stands before a place on its line is the mark of a list item.
@@ -289,5 +315,15 @@ pub(crate) fn is_in_quotation_marks(before: &[u8], after: &[u8]) -> bool {
         before.ends_with(open.as_bytes()) && after.starts_with(close.as_bytes())
     });
     let opened = || memchr::memchr_iter(b'"', before).count() % 2 == 1;
-    directly || memchr::memchr(b'"', after).is_some() && opened()
+    directly || memchr::memchr(b'"', after).is_some() && opened() || is_in_curly(before, after)
+}
+
+/// Returns whether a curly quotation mark is open before a place and closed behind it.
+fn is_in_curly(before: &[u8], after: &[u8]) -> bool {
+    // Hardly any line holds such a character.
+    if memchr::memchr(0xE2, after).is_none() {
+        return false;
+    }
+    let last = |mark: &str| memchr::memmem::rfind(before, mark.as_bytes());
+    last("“") > last("”") && memchr::memmem::find(after, "”".as_bytes()).is_some()
 }

@@ -310,11 +310,11 @@ impl Engine<'_> {
         }
     }
 
-    /// A line that may start a prompt for another agent.
+    /// A line that may start a prompt for another agent. The request before it may be malformed: the
+    /// prompt is still nothing that is said here.
     fn on_marker(&mut self, window: &Window<'_>, line: Line<'_>) {
         let opens = |delegation: &Delegation| line.seen == delegation.start.as_bytes();
-        if self.body.is_some() && self.delegates(opens) && !self.is_quoted(window, line.start, None)
-        {
+        if self.delegates(opens) && !self.is_quoted(window, line.start, None) {
             self.mask = Mask::Prompt;
         }
     }
@@ -323,6 +323,10 @@ impl Engine<'_> {
     fn on_masked_line(&mut self, line: Line<'_>) {
         if self.delegates(|delegation| line.seen == delegation.end.as_bytes()) {
             self.mask = Mask::None;
+            // What the prompt has left open ends with it.
+            self.context.fence = None;
+            self.context.comment = false;
+            self.context.inline.restart(line.next);
         }
     }
 

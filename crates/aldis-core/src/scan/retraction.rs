@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::claims::Pending;
+use super::closers::rest_of_line;
 use super::engine::{Engine, Flow, Mask};
+use super::tags::TagState;
 use super::text::{lossy, trim_line_end};
 use super::verdict::{LEAD_IN_MAX, RETRACTION_REACH, Words, lower_case};
 use super::window::Window;
@@ -23,6 +25,11 @@ impl Engine<'_> {
         };
         if !self.pending.iter().any(reach) {
             return Flow::On(at);
+        }
+        match self.is_in_tag(window, at) {
+            Some(false) => {}
+            Some(true) => return Flow::On(at),
+            None => return Flow::Wait,
         }
         let Some((before, after)) =
             sentence_around(window, self.line_start.max(self.last_tag_end.min(at)), at)
@@ -59,6 +66,22 @@ impl Engine<'_> {
             self.due = 0;
         }
         Flow::On(at)
+    }
+
+    /// Returns whether a place stands in a tag that is closed on the same line: that is a signal of its
+    /// own. `None` if more text is needed.
+    fn is_in_tag(&self, window: &Window<'_>, at: u64) -> Option<bool> {
+        if self.open_tags == 0 {
+            return Some(false);
+        }
+        let rest = rest_of_line(window, at)?;
+        let mut open = self
+            .rules
+            .families
+            .tags
+            .iter()
+            .filter(|words| matches!(self.tags[words.dialect], TagState::Open { .. }));
+        Some(open.any(|words| words.close.find(rest).is_some()))
     }
 }
 

@@ -210,14 +210,17 @@ impl Engine<'_> {
         let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
         let content = window.slice(opening.content, start);
         let dialect = &self.rules.dialects()[index];
-        let result = tag.read(dialect, content, (opening.start, end));
+        let mut result = tag.read(dialect, content, (opening.start, end));
+        if end - opening.start > SIGNAL_MAX {
+            let name = result.map_or_else(|defect| defect.name, |draft| draft.name);
+            result = Err(Defect::new(Reason::TooLong, name, (opening.start, end)));
+        }
         let state = self.take_tag(index);
         let TagState::Open { opening, around } = state else { return Flow::On(end) };
         let raw = removals.restore(opening.start, window.slice(opening.start, end));
         let mut place = opening.place;
         place.span.end = removals.original_end(end);
-        let line = window.slice(opening.near(), opening.start);
-        let lines = window.slice(opening.start, end + rest.len() as u64);
+        let lines = window.slice(opening.near(), end + rest.len() as u64);
         let before = window.slice(opening.start.saturating_sub(LEAD_IN_MAX), opening.start);
         let before = &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..];
         let mut candidate = Candidate {
@@ -226,7 +229,7 @@ impl Engine<'_> {
             place,
             raw,
             quoted: is_in_quotation_marks(before, rest),
-            hidden: hides_text(line) || hides_text(lines),
+            hidden: hides_text(lines) || removals.conceals(opening.start),
             mentioned: false,
             legacy: false,
         };

@@ -115,20 +115,29 @@ fn csi_hides(sequence: &[u8]) -> bool {
 
 /// Returns whether the parameters of a colour sequence switch visibility off.
 pub(crate) fn sgr_conceals(parameters: &[u8]) -> bool {
+    sgr_codes(parameters).any(|code| matches!(code, b"8" | b"08"))
+}
+
+/// Returns whether the parameters of a colour sequence switch visibility on again.
+pub(crate) fn sgr_reveals(parameters: &[u8]) -> bool {
+    sgr_codes(parameters).any(|code| matches!(code, b"" | b"0" | b"00" | b"28"))
+}
+
+/// Returns the codes of a colour sequence without the colours that 38, 48 and 58 take: `5;n` or
+/// `2;r;g;b`.
+fn sgr_codes(parameters: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut parts = parameters.split(|byte| *byte == b';' || *byte == b':');
-    while let Some(part) = parts.next() {
-        match part {
-            // 38 and 48 take a colour: `5;n` or `2;r;g;b`.
-            b"38" | b"48" | b"58" => match parts.next() {
+    std::iter::from_fn(move || {
+        let code = parts.next()?;
+        if matches!(code, b"38" | b"48" | b"58") {
+            match parts.next() {
                 Some(b"5") => drop(parts.next()),
                 Some(b"2") => drop(parts.by_ref().take(3).count()),
                 _ => {}
-            },
-            b"8" | b"08" => return true,
-            _ => {}
+            }
         }
-    }
-    false
+        Some(code)
+    })
 }
 
 /// Returns whether the whole text is a template that was not filled in: `[task_id]`, `{name}`,

@@ -17,6 +17,7 @@ use super::*;
 
 mod dialects;
 mod mentions;
+mod neighbours;
 mod origins;
 mod pilot;
 mod retractions;
@@ -136,7 +137,7 @@ fn matches_one(found: &Finding, want: &str) -> bool {
 
 /// Returns every row of every table.
 fn all_rows() -> impl Iterator<Item = &'static Row<'static>> {
-    [shared::ROWS, dialects::ROWS, pilot::ROWS, mentions::ROWS, retractions::ROWS]
+    [shared::ROWS, dialects::ROWS, pilot::ROWS, mentions::ROWS, neighbours::ROWS, retractions::ROWS]
         .into_iter()
         .flatten()
         .copied()
