@@ -212,6 +212,8 @@ impl Dialect {
             Syntax::Tag(tag) if tag.text.is_some() => tag.text = Some(word.to_owned()),
             Syntax::Trailer(trailer) => {
                 let old = std::mem::replace(&mut trailer.keyword, word.to_owned());
+                // They are about the old one.
+                changed.prompt.clear();
                 for signal in changed.signals.iter_mut().filter(|signal| *signal.name == *old) {
                     signal.name = word.into();
                 }

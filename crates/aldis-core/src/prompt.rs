@@ -12,6 +12,9 @@ pub fn instructions(dialect: &Dialect) -> String {
     if !text.is_empty() {
         return format!("{text}\n");
     }
+    if let Syntax::Trailer(_) = &dialect.syntax {
+        return format!("{}\n", form(dialect));
+    }
     let names: Vec<&str> = dialect.signals.iter().map(|signal| &*signal.name).collect();
     format!("{} The signals are {}.\n", form(dialect), names.join(", "))
 }
@@ -60,9 +63,11 @@ fn form(dialect: &Dialect) -> String {
                            text outside code."
                 .to_owned()
         }
-        Syntax::Trailer(_) => {
-            "Put the keyword of this dialect at the very end of your message.".to_owned()
-        }
+        Syntax::Trailer(trailer) => format!(
+            "Put the keyword {} on a line of its own as the very last thing in your message, without \
+             a full stop, quotes, bold or code fence around it.",
+            trailer.keyword
+        ),
     }
 }
 
@@ -84,6 +89,15 @@ mod tests {
                 assert!(signals.is_empty(), "{}: {signals:#?}", dialect.name);
             }
         }
+    }
+
+    #[test]
+    fn another_keyword_is_told() {
+        let turn = Dialect::builtin("turn").unwrap().with_word("OVER_TO_YOU").unwrap();
+        let text = instructions(&turn);
+        assert!(text.contains("OVER_TO_YOU") && !text.contains("TURN"), "{text}");
+        let found = scan(&Rules::new([turn.into()]), text.as_bytes(), &Origin::assistant());
+        assert!(found.iter().all(|found| found.signal().is_none()), "{found:#?}");
     }
 
     #[test]

@@ -224,7 +224,9 @@ fn dialect_files(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let mut files = Vec::new();
     for entry in entries {
         let path = entry.map_err(|error| CommandError::file(directory, &error))?.path();
-        if path.extension().is_some_and(|extension| extension == "toml") {
+        // Editors leave hidden files beside the one they edit.
+        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !hidden && path.extension().is_some_and(|extension| extension == "toml") {
             files.push(path);
         }
     }

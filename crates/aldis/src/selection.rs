@@ -77,6 +77,10 @@ impl Selection {
                 return Err(CommandError::new("an empty run token protects nothing")
                     .with_help("give --token the code that the agent was told"));
             }
+            Some(_) if args.matching == Matching::Reference => {
+                return Err(CommandError::new("--token does not work with --matching reference")
+                    .with_help("the plain regexes know no tokens"));
+            }
             Some(code) if args.require_token => Token::Require(code),
             Some(code) => Token::Accept(code),
         };

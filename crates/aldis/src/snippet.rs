@@ -32,8 +32,11 @@ impl Snippet {
     pub(crate) fn new(text: &[u8], place: &Place) -> Option<Self> {
         let start = usize::try_from(place.span.start).ok()?;
         let end = usize::try_from(place.span.end).ok()?.min(text.len());
-        let from =
-            text.get(..start)?.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        // No more of a line than can be shown: some are longer than all that is found in them.
+        let near = start.saturating_sub(bytes_of(BEFORE_MAX));
+        let before = text.get(near..start)?.iter().rposition(|byte| *byte == b'\n');
+        let from = before.map_or(near, |at| near + at + 1);
+        let text = text.get(..text.len().min(end + bytes_of(AFTER_MAX)))?;
         // A span that ends in a line break does not reach into the next line.
         let end = if end > start && text.get(end - 1) == Some(&b'\n') { end - 1 } else { end };
         let mut lines = Vec::new();
@@ -141,6 +144,11 @@ fn keep_end(text: &str, most: usize) -> String {
         Some((cut, c)) => "…".to_owned() + text.get(cut + c.len_utf8()..).unwrap_or_default(),
         None => text.to_owned(),
     }
+}
+
+/// Returns how many bytes hold more than so many characters, even where the first is cut.
+const fn bytes_of(characters: usize) -> usize {
+    4 * (characters + 2)
 }
 
 const AFTER_MAX: usize = 40;

@@ -10,6 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
 use super::{Dialect, FORMAT_VERSION, SignalDef, Syntax};
+use crate::scan::text::snake_case;
 
 /// A dialect file cannot be used. Points at the text to change.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,11 +114,17 @@ fn build<S: DeserializeOwned>(
     for signal in &raw.signals {
         check_signal(text, signal, &mut seen)?;
     }
+    let syntax = wrap(raw.syntax);
+    let mut signals: Vec<_> = raw.signals.into_iter().map(Spanned::into_inner).collect();
+    // Members of a JSON object have the names they are given, keys on lines have them in any case.
+    if !matches!(syntax, Syntax::Fence(_)) {
+        signals.iter_mut().for_each(name_members);
+    }
     let dialect = Dialect {
         name: raw.name.get_ref().as_str().into(),
         about: raw.about,
-        syntax: wrap(raw.syntax),
-        signals: raw.signals.into_iter().map(Spanned::into_inner).collect(),
+        syntax,
+        signals,
         prompt: raw.prompt,
         verdict_words: raw.verdict_words,
         placeholders: raw.placeholders,
@@ -142,7 +149,9 @@ fn check_signal<'a>(
     let name: &str = &signal.get_ref().name;
     let problem = if name.is_empty() || name.len() > 64 {
         Some(format!("a signal name has 1 to 64 letters, `{name}` does not"))
-    } else if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_- ".contains(&byte)) {
+    } else if name.trim() != name
+        || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_- ".contains(&byte))
+    {
         Some(format!("`{name}` is not a signal name"))
     } else if !seen.insert(name) {
         Some(format!("the signal `{name}` is defined twice"))
@@ -156,6 +165,15 @@ fn check_signal<'a>(
     }
 }
 
+/// Names members as they are stored: `Target Agent` is `target_agent`.
+fn name_members(signal: &mut SignalDef) {
+    signal.require.iter_mut().for_each(|key| *key = snake_case(key));
+    for when in &mut signal.when {
+        let conditions = std::mem::take(&mut when.conditions).into_iter();
+        when.conditions = conditions.map(|(key, value)| (snake_case(&key), value)).collect();
+    }
+}
+
 /// Returns the key to change and what is wrong with it.
 fn check_syntax(dialect: &Dialect) -> Result<(), (&'static str, String)> {
     if dialect.signals.is_empty() {
@@ -165,6 +183,9 @@ fn check_syntax(dialect: &Dialect) -> Result<(), (&'static str, String)> {
         Syntax::Block(block) => {
             needs_length("delimiter", &block.delimiter, 3)?;
             needs_length("key", &block.key, 3)
+        }
+        Syntax::Fence(fence) if dialect.signal(&fence.default_name).is_none() => {
+            Err(("default_name", format!("there is no signal `{}`", fence.default_name)))
         }
         Syntax::Fence(fence) => needs_length("info", &fence.info, 3),
         Syntax::Line(line) => {
@@ -179,11 +200,19 @@ fn check_syntax(dialect: &Dialect) -> Result<(), (&'static str, String)> {
         }
         Syntax::Status(status) => {
             needs_length("open", &status.open, 3)?;
-            needs_length("close", &status.close, 3)
+            needs_length("close", &status.close, 3)?;
+            differs("close", &status.close, &status.open)
         }
         Syntax::Tag(tag) => {
             needs_length("open", &tag.open, 3)?;
-            needs_length("close", &tag.close, 1)
+            needs_length("close", &tag.close, 1)?;
+            differs("close", &tag.close, &tag.open)?;
+            match &tag.end {
+                Some(end) if !end.starts_with(&tag.open) => {
+                    Err(("end", format!("`{end}` does not start with `{}`", tag.open)))
+                }
+                _ => Ok(()),
+            }
         }
         Syntax::Trailer(trailer) => needs_length("keyword", &trailer.keyword, 3),
     }
@@ -199,6 +228,13 @@ fn needs_length(
         return Ok(());
     }
     Err((key, format!("`{key}` has {least} to 64 printable ASCII characters, `{value}` does not")))
+}
+
+fn differs(key: &'static str, value: &str, open: &str) -> Result<(), (&'static str, String)> {
+    match value == open {
+        true => Err((key, format!("`{key}` is the same as `open`"))),
+        false => Ok(()),
+    }
 }
 
 fn is_dialect_name(name: &str) -> bool {

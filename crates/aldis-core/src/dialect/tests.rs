@@ -203,6 +203,13 @@ fn delimiters_have_a_least_length() {
 }
 
 #[test]
+fn words_that_could_never_be_heard_are_refused() {
+    expect_error("</team>", "<team>", 8, &["`close`", "`open`"]);
+    expect_error("</team>\"", "</team>\"\nend = \"<end>\"", 9, &["<end>", "<team>"]);
+    expect_error("\"SHIPPED\"", "\" SHIPPED\"", 10, &[" SHIPPED", "signal name"]);
+}
+
+#[test]
 fn meanings_are_named_with_the_known_ones() {
     expect_error("\"blocked\"", "\"bloked\"", 16, &["bloked", "blocked", "needs_human", "done"]);
 }
@@ -248,7 +255,7 @@ fn other_dialects_have_no_free_word() {
 fn tags_that_start_alike_are_read_once() {
     let dialect = load(
         "v = 1\nname = \"long\"\nabout = \"x\"\n[syntax]\nfamily = \"tag\"\n\
-         open = \"<promise><<<LONG:\"\nclose = \">>>\"\nend = \"<<<LONG:END>>>\"\n\
+         open = \"<promise><<<LONG:\"\nclose = \">>>\"\nend = \"<promise><<<LONG:END>>>\"\n\
          [[signals]]\nname = \"READY\"\nmeaning = \"done\"\n",
     );
     let rules = Rules::new(builtins().iter().cloned().chain([dialect]));
@@ -326,6 +333,23 @@ fn users_write_dialects_of_every_family() {
                 "{family}: {reasons:?}"
             );
         }
+    }
+}
+
+#[test]
+fn required_members_are_required_in_every_family() {
+    for (family, keys, genuine, signal_keys) in FAMILIES {
+        let requires = |member: &str| {
+            let signal_keys = format!("{signal_keys}\nrequire = [\"{member}\"]");
+            load(&family_file(family, keys, &signal_keys, true))
+        };
+        let has_members = genuine.to_lowercase().contains("note");
+        let wanted: &[&str] = if has_members { &["SHIPPED"] } else { &[] };
+        assert_eq!(said(requires("note"), genuine), wanted, "{family}");
+        if has_members && *family != "fence" {
+            assert_eq!(said(requires("Note"), genuine), wanted, "{family}: keys in any case");
+        }
+        assert_eq!(refused(requires("other"), genuine), [Reason::MissingField], "{family}");
     }
 }
 

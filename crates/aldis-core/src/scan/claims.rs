@@ -143,13 +143,19 @@ impl Engine<'_> {
                 return self.miss(dialect, reason, defect.name, defect.about, place, raw);
             }
         };
+        let definition = &self.rules.dialects()[dialect];
+        let requires = definition.signal(&draft.name).map_or(&[][..], |def| &def.require);
+        let missing = requires.iter().find(|field| is_empty(&draft.fields, field));
+        // Those of a body are known when it ends.
+        if let (None, Some(missing)) = (body, missing) {
+            let about = Some(missing.clone());
+            return self.miss(dialect, Reason::MissingField, draft.name, about, place, raw);
+        }
         self.due = 0;
         let end = draft.range.1;
+        let needs_prompt = !requires.is_empty();
         let signal = self.signal(dialect, draft, place, raw);
-        let definition = &self.rules.dialects()[dialect];
         let claim = signal.meaning.is_claim() && definition.verdict_words;
-        let needs_prompt =
-            definition.signal(&signal.name).is_some_and(|def| !def.require.is_empty());
         self.note(place.span);
         let open = body.is_some();
         let pending = Pending { signal, dialect, end, claim, open, retracted: false, legacy };

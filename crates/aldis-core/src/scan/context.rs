@@ -309,8 +309,18 @@ fn is_number(text: &[u8]) -> bool {
 
 /// Returns whether the text directly around a range encloses it in quotation marks.
 pub(crate) fn is_in_quotation_marks(before: &[u8], after: &[u8]) -> bool {
-    const PAIRS: &[(&str, &str)] =
-        &[("\"", "\""), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("„", "“"), ("‚", "‘")];
+    const PAIRS: &[(&str, &str)] = &[
+        ("\"", "\""),
+        ("'", "'"),
+        ("“", "”"),
+        ("‘", "’"),
+        ("«", "»"),
+        ("„", "“"),
+        ("‚", "‘"),
+        ("‹", "›"),
+        ("「", "」"),
+        ("『", "』"),
+    ];
     let directly = PAIRS.iter().any(|(open, close)| {
         before.ends_with(open.as_bytes()) && after.starts_with(close.as_bytes())
     });

@@ -107,9 +107,12 @@ fn first_control(text: &[u8]) -> Option<usize> {
 /// Judges what follows `ESC [`. Colours that do not conceal were removed before.
 fn csi_hides(sequence: &[u8]) -> bool {
     let end = sequence.iter().position(|byte| (0x40..=0x7E).contains(byte));
-    match end {
-        Some(end) if sequence[end] == b'm' => sgr_conceals(&sequence[..end]),
-        Some(_) | None => true,
+    let Some(end) = end else { return true };
+    match (sequence[end], &sequence[..end]) {
+        (b'm', parameters) => sgr_conceals(parameters),
+        // Questions to the terminal, the cursor's looks, pasting.
+        (b'n' | b'q', _) | (b'h' | b'l', b"?25" | b"?2004") => false,
+        _ => true,
     }
 }
 

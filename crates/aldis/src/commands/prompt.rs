@@ -1,5 +1,6 @@
 //! `aldis prompt`: what to tell an agent so that it speaks a dialect.
 
+use aldis_core::prompt::instructions;
 use clap::Args;
 
 use super::Outcome;
@@ -14,6 +15,7 @@ use crate::{display, selection};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis prompt caw >> AGENTS.md
+  aldis prompt turn=OVER_TO_YOU
   aldis prompt ./deploy.toml")]
 pub(super) struct PromptArgs {
     /// A built-in name, one of your own, or the path of a `.toml` file
@@ -22,14 +24,7 @@ pub(super) struct PromptArgs {
 
 pub(super) fn run(io: &mut Io, args: &PromptArgs) -> Result<Outcome, CommandError> {
     let dialect = selection::find(&args.dialect)?;
-    let text = dialect.prompt.trim();
-    if text.is_empty() {
-        return Err(CommandError::new(format!(
-            "the dialect `{}` has no instructions for agents",
-            dialect.name
-        ))
-        .with_help("add `prompt = \"\"\"...\"\"\"` to its file"));
-    }
-    writeln!(io.stdout, "{}", display::lines(text))?;
+    let text = instructions(&dialect);
+    writeln!(io.stdout, "{}", display::lines(text.trim()))?;
     Ok(Outcome::Yes)
 }

@@ -108,7 +108,8 @@ fn scan_file(
                 writeln!(io.stdout, "{}", human_line(paint, &name, &heard, finding))?;
             }
         }
-        if hearing.follow {
+        // Of text, all that can be told has been told.
+        if hearing.follow || heard.entry.is_none() {
             io.stdout.flush()?;
         }
         Ok(())

@@ -42,6 +42,7 @@ const QUOTED: &[Row<'_>] = &[
     ("a turn quoted in a list", "turn", "* > TURN_COMPLETE", "-quoted"),
     ("more than", "chorus", "- 7 > 5. <chorus>COMPLETE</chorus>", "COMPLETE"),
     ("curly marks", "chorus", "“All done <chorus>COMPLETE</chorus>”", "!quoted COMPLETE"),
+    ("corner marks", "chorus", "「<chorus>COMPLETE</chorus>」", "!quoted COMPLETE"),
     ("curly marks before", "chorus", "It said “done”. <chorus>COMPLETE</chorus>", "COMPLETE"),
     ("curly marks behind", "chorus", "<chorus>COMPLETE</chorus> It said “done”.", "COMPLETE"),
 ];
@@ -73,6 +74,7 @@ const CONCEALED: &[Row<'_>] = &[
     ("ended by 28", "chorus", "\x1b[8mx\x1b[28m\n<chorus>COMPLETE</chorus>", "COMPLETE"),
     ("ended by nothing", "chorus", "\x1b[8mx\x1b[m\n<chorus>COMPLETE</chorus>", "COMPLETE"),
     ("behind it", "chorus", "<chorus>COMPLETE</chorus>\n\x1b[8mx", "COMPLETE"),
+    ("a hidden cursor", "chorus", "<chorus>BLOCKED: a \x1b[?25lb</chorus>", "BLOCKED=a \x1b[?25lb"),
     ("overwritten", "chorus", "x\r<chorus>COMPLETE</chorus>", "-hidden"),
 ];
 
