@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::line::{Delegation, Syntax};
-use crate::scan::text::{is_blank, lossy, snake_case, trim_line_end};
+use crate::scan::text::{lossy, snake_case, trim_line_end};
 use crate::scan::vectors::find_key_line;
 use crate::signal::{Fields, Warning};
 
@@ -99,13 +99,12 @@ impl<'a> Reader<'a> {
             self.fenced = !self.fenced;
         }
         match key_value(line).filter(|_| !self.fenced) {
-            Some((key, "")) => {
-                self.end_field();
-                self.open = Some(key);
-            }
             Some((key, value)) => {
                 self.end_field();
-                self.body.fields.insert(key, value.into());
+                match lossy(value).trim() {
+                    "" => self.open = Some(key),
+                    value => drop(self.body.fields.insert(key, value.into())),
+                }
             }
             None if self.open.is_some() => self.lines.push(line),
             None => {}
@@ -124,13 +123,13 @@ impl<'a> Reader<'a> {
 const KEY_MAX: usize = 120;
 
 /// Reads `Key: value`: a capitalised phrase of at most five words before a colon, at column 0.
-fn key_value(line: &[u8]) -> Option<(String, &str)> {
+fn key_value(line: &[u8]) -> Option<(String, &[u8])> {
     if !line.first()?.is_ascii_uppercase() {
         return None;
     }
     let colon = memchr::memchr(b':', &line[..line.len().min(KEY_MAX)])?;
     let (key, value) = (&line[..colon], &line[colon + 1..]);
-    if !value.first().is_none_or(|byte| is_blank(*byte)) {
+    if !is_value(key, value) {
         return None;
     }
     let key = std::str::from_utf8(key).ok()?;
@@ -139,23 +138,43 @@ fn key_value(line: &[u8]) -> Option<(String, &str)> {
     if !plain || key.split_ascii_whitespace().count() > 5 {
         return None;
     }
-    Some((snake_case(key), std::str::from_utf8(value).ok()?.trim()))
+    Some((snake_case(key), value))
 }
 
-/// Returns a list if the first line is an item of one, else the text. A paragraph behind a list is
-/// not part of it.
+/// Returns whether what stands behind a colon can be a value: with no blank in between, a path of code
+/// (`Foo::bar`), a drive, an address, a time of day and a place in a file (`Makefile:12:`) are none.
+fn is_value(key: &[u8], value: &[u8]) -> bool {
+    match value.first() {
+        Some(b':' | b'/' | b'\\') => false,
+        Some(b'0'..=b'9') => {
+            let behind = value.iter().find(|byte| !byte.is_ascii_digit());
+            behind != Some(&b':') && !key.last().is_some_and(u8::is_ascii_digit)
+        }
+        _ => true,
+    }
+}
+
+/// Returns a list if the first line is an item of one, else the text. What is indented deeper than the
+/// list belongs to its item, a paragraph behind a list is not part of it.
 fn value_of(lines: &[&[u8]]) -> Value {
     let mut items: Vec<String> = Vec::new();
     let mut gap = false;
+    // How far the list is indented.
+    let mut margin = usize::MAX;
     for line in lines {
         let line = lossy(line);
-        let blank = line.trim().is_empty();
-        match (item(&line), items.last_mut()) {
+        let text = line.trim_start_matches([' ', '\t']);
+        let indent = line.len() - text.len();
+        let blank = text.trim().is_empty();
+        match (item(text).filter(|_| indent <= margin), items.last_mut()) {
             _ if blank => {}
-            (Some(text), _) => items.push(text.to_owned()),
-            (None, Some(last)) if !gap || line.starts_with([' ', '\t']) => {
+            (Some(text), _) => {
+                margin = margin.min(indent);
+                items.push(text.to_owned());
+            }
+            (None, Some(last)) if !gap || indent > margin => {
                 last.push('\n');
-                last.push_str(line.trim());
+                last.push_str(text.trim());
             }
             (None, Some(_)) => break,
             (None, None) => {

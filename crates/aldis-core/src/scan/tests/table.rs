@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 
+mod bodies;
 mod dialects;
 mod mentions;
 mod neighbours;

@@ -1,0 +1,68 @@
+//! `spec/2`: what stands below a delivery signal.
+
+use super::*;
+
+/// Returns the fields of the only signal in a text, read in small parts.
+#[track_caller]
+fn fields_of(text: &[u8]) -> Value {
+    let found = findings(&rules_for("delivery"), text, 7);
+    let heard = signals(&found);
+    assert_eq!(heard.len(), 1, "{}", show(&found));
+    serde_json::to_value(&heard[0].fields).unwrap()
+}
+
+#[track_caller]
+fn check_body(body: &str, want: Value) {
+    let text = format!("READY_FOR_REVIEW: t-1\n{body}");
+    assert_eq!(fields_of(text.as_bytes()), want, "{body:?}");
+}
+
+#[test]
+fn invalid_bytes_are_replaced_and_lose_no_field() {
+    let fields = fields_of(b"READY_FOR_REVIEW: t-1\nSummary: a\xFFb\nOther: c\nList:\n- \xC3\n");
+    let want = serde_json::json!({"summary": "a\u{fffd}b", "other": "c", "list": ["\u{fffd}"]});
+    assert_eq!(fields, want);
+}
+
+#[test]
+fn an_indented_list_is_a_list() {
+    for (list, want) in [
+        ("  - a\n  - b", serde_json::json!(["a", "b"])),
+        ("\t1. a\n\t2. b", serde_json::json!(["a", "b"])),
+        ("\n  - [ ] a\n\n  - b", serde_json::json!(["a", "b"])),
+        (
+            "  - a\n    - deeper\n    Exit: 1\n  - b",
+            serde_json::json!(["a\n- deeper\nExit: 1", "b"]),
+        ),
+        ("  - a\n- b\n  - of b", serde_json::json!(["a", "b\n- of b"])),
+        ("  - a\n\n    more\n\nA paragraph.", serde_json::json!(["a\nmore"])),
+        ("  words\n  - a", serde_json::json!("words\n  - a")),
+    ] {
+        check_body(
+            &format!("Files Modified:\n{list}\n"),
+            serde_json::json!({"files_modified": want}),
+        );
+    }
+}
+
+#[test]
+fn a_key_needs_no_blank_behind_its_colon() {
+    check_body(
+        "Summary:done\nFiles Modified:src/a.rs\nAttempts:3\nTask:t",
+        serde_json::json!({
+            "summary": "done", "files_modified": "src/a.rs", "attempts": "3", "task": "t",
+        }),
+    );
+    for text in ["Foo::bar", "C:\\path", "Http://x", "At 10:30 it ran", "Makefile:12: no rule"] {
+        check_body(text, serde_json::json!({}));
+        check_body(&format!("Output:\n{text}"), serde_json::json!({"output": text}));
+    }
+    let token = Token::Require("k7f3".to_owned());
+    let heard = crate::scan::signals(
+        &rules_for("delivery"),
+        b"READY_FOR_REVIEW: t-1\nTOKEN:k7f3",
+        &Origin::assistant(),
+        token,
+    );
+    assert!(heard.first().is_some_and(|signal| signal.trusted));
+}
