@@ -22,6 +22,8 @@ use std::sync::Arc;
 use crate::dialect::syntax::trailer;
 use crate::dialect::{Dialect, Syntax};
 use crate::message::Origin;
+use crate::scan::context::is_quoting_line;
+use crate::scan::text::is_zero_width;
 use crate::scan::{Rules, Token, signals};
 use crate::signal::{Meaning, Signal};
 
@@ -129,34 +131,25 @@ impl Parser {
             let start = usize::try_from(signal.place.span.start).unwrap_or(usize::MAX);
             let end = usize::try_from(signal.place.span.end).unwrap_or(usize::MAX);
             let Some(before) = message.get(from..start) else { continue };
-            shown.push_str(before);
-            self.trim_repeats(&mut shown);
+            shown.push_str(self.without_repeats(before));
             from = end;
         }
         let rest = message.get(from..).unwrap_or("");
         if signals.is_empty() {
             return message.to_owned();
         }
-        let ends = rest.chars().all(|c| c.is_whitespace() || crate::scan::text::is_zero_width(c));
-        if !ends {
+        if !without_unseen(rest).is_empty() {
             shown.push_str(rest);
         }
         shown
     }
 
-    /// Removes white space and, for a keyword at the end, the keywords said before.
-    fn trim_repeats(&self, shown: &mut String) {
-        loop {
-            let trimmed = shown.trim_end();
-            let length = trimmed.len();
-            let rest = match self.rules.dialects().first().map(|dialect| &dialect.syntax) {
-                Some(Syntax::Trailer(trailer)) => without_keyword(trimmed, trailer),
-                _ => None,
-            };
-            match rest {
-                Some(rest) => shown.truncate(rest),
-                None => return shown.truncate(length),
-            }
+    /// Returns what stands before a signal without the white space at its end and, for a keyword that
+    /// ends the message, without the keywords said before.
+    fn without_repeats<'t>(&self, before: &'t str) -> &'t str {
+        match self.rules.dialects().first().map(|dialect| &dialect.syntax) {
+            Some(Syntax::Trailer(trailer)) => without_keywords(before, trailer),
+            _ => before.trim_end(),
         }
     }
 
@@ -165,14 +158,66 @@ impl Parser {
     }
 }
 
-/// Returns the length of what stands before a whole keyword at the end of a text.
-fn without_keyword(text: &str, trailer: &trailer::Syntax) -> Option<usize> {
+/// Returns a text without the keywords at its end. One that is quoted was not said.
+fn without_keywords<'t>(text: &'t str, trailer: &trailer::Syntax) -> &'t str {
+    let mut left = without_unseen(text);
+    // Line by line: looking for the start of a line at each of its keywords could take long.
+    loop {
+        let start = left.rfind('\n').map_or(0, |end| end + 1);
+        let (above, line) = left.split_at(start);
+        let mut kept = line;
+        if !is_quoting_line(line.as_bytes()) {
+            while let Some(rest) = without_keyword(kept, trailer) {
+                kept = without_unseen(rest);
+            }
+        }
+        let only_keywords = kept.is_empty() && !line.is_empty();
+        if !only_keywords {
+            return with_resets(text, start + kept.len());
+        }
+        left = without_unseen(above);
+    }
+}
+
+/// Returns the start of a text up to `end` and the sequences directly behind that end its colours.
+fn with_resets(text: &str, end: usize) -> &str {
+    let mut rest = &text[end..];
+    while let Some(behind) = ["\x1b[0m", "\x1b[m"].iter().find_map(|reset| rest.strip_prefix(reset))
+    {
+        rest = behind;
+    }
+    if end == 0 { "" } else { &text[..text.len() - rest.len()] }
+}
+
+/// Returns a text without what cannot be seen at its end: white space, characters of no width, colours.
+fn without_unseen(mut text: &str) -> &str {
+    loop {
+        text = text.trim_end_matches(|c: char| c.is_whitespace() || is_zero_width(c));
+        match without_colour(text) {
+            Some(rest) => text = rest,
+            None => return text,
+        }
+    }
+}
+
+/// Returns what stands before a colour sequence at the end of a text.
+fn without_colour(text: &str) -> Option<&str> {
+    let parameter = |c: char| c.is_ascii_digit() || c == ';' || c == ':';
+    text.strip_suffix('m')?.trim_end_matches(parameter).strip_suffix("\x1b[")
+}
+
+/// Returns what stands before a whole keyword at the end of a text.
+fn without_keyword<'t>(text: &'t str, trailer: &trailer::Syntax) -> Option<&'t str> {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     trailer.alternative_signals.iter().chain([&trailer.keyword]).find_map(|keyword| {
         let (rest, end) = text.split_at_checked(text.len().checked_sub(keyword.len())?)?;
         let same =
             if trailer.case_sensitive { end == keyword } else { end.eq_ignore_ascii_case(keyword) };
-        (same && !rest.ends_with(word)).then_some(rest.len())
+        let mut seen = rest;
+        while let Some(before) = without_colour(seen) {
+            seen = before;
+        }
+        (same && !seen.ends_with(word)).then_some(rest)
     })
 }
 

@@ -41,6 +41,19 @@ fn strip_removes_trailing_keywords_and_nothing_else() {
     check_strip("turn", "TURN_COMPLETE and one more thought", "TURN_COMPLETE and one more thought");
     check_strip("turn", "   \n  ", "   \n  ");
     check_strip("turn", "NOT_TURN_COMPLETE\nTURN_COMPLETE", "NOT_TURN_COMPLETE");
+    check_strip("turn", "Done.\nTURN_COMPLETE\u{200b}\nTURN_COMPLETE", "Done.");
+    check_strip("turn", "Done.\u{feff}\n TURN_COMPLETE TURN_COMPLETE\nTURN_COMPLETE", "Done.");
+    check_strip("turn", "> TURN_COMPLETE\n\nTURN_COMPLETE", "> TURN_COMPLETE");
+}
+
+#[test]
+fn strip_removes_the_colours_of_keywords() {
+    let keyword = "\x1b[32mTURN_COMPLETE\x1b[0m";
+    check_strip("turn", keyword, "");
+    check_strip("turn", &format!("Done.\n{keyword}\n"), "Done.");
+    check_strip("turn", &format!("Done.\n{keyword}\n{keyword}\nTURN_COMPLETE"), "Done.");
+    // What was said before keeps the end of its own colours.
+    check_strip("turn", "\x1b[1mDone.\x1b[0m\nTURN_COMPLETE", "\x1b[1mDone.\x1b[0m");
 }
 
 #[test]
