@@ -286,6 +286,12 @@ fn trim_closing(mut text: &[u8]) -> &[u8] {
     text
 }
 
+/// Returns whether a text that should be ASCII holds letters or digits that are not: they may look as
+/// if they were.
+pub(super) fn has_foreign_letter(text: &str) -> bool {
+    !text.is_ascii() && text.chars().any(|c| !c.is_ascii() && c.is_alphanumeric())
+}
+
 fn check_subject(form: SubjectForm, subject: &[u8]) -> Result<(), Reason> {
     if is_deceptive_text(subject) {
         return Err(Reason::Hidden);
@@ -298,6 +304,7 @@ fn check_subject(form: SubjectForm, subject: &[u8]) -> Result<(), Reason> {
         SubjectForm::Id if subject.iter().any(|byte| is_blank(*byte)) => {
             return Err(Reason::NotWholeLine);
         }
+        SubjectForm::Id if has_foreign_letter(&text) => return Err(Reason::Hidden),
         SubjectForm::Id => is_id(subject),
         SubjectForm::Path => is_inner_path(&text),
         SubjectForm::Text => subject.len() <= 1024,

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::line::has_foreign_letter;
 use crate::dialect::{Dialect, Payload};
 use crate::scan::draft::{Defect, Draft, is_sample};
 use crate::scan::fuzzy::meant;
@@ -130,7 +131,8 @@ fn read_attribute(
     if is_placeholder(subject) {
         return defect(Reason::Placeholder);
     }
-    if is_deceptive_text(subject.as_bytes()) || is_deceptive_text(attributes.as_bytes()) {
+    let deceptive = [subject, attributes].iter().any(|text| is_deceptive_text(text.as_bytes()));
+    if deceptive || has_foreign_letter(subject) {
         return defect(Reason::Hidden);
     }
     let plain = subject.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-:/*".contains(&b));
