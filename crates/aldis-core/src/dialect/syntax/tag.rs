@@ -75,11 +75,25 @@ fn read_typed(dialect: &Dialect, text: &str, range: (u64, u64)) -> Result<Draft,
     }
     draft.payload = (!payload.is_empty()).then(|| payload.to_owned());
     match def.payload {
-        Payload::Percent => draft.progress = leading_percent(payload),
+        Payload::Percent => {
+            draft.progress = leading_percent(payload);
+            if draft.progress.is_some() && is_off_scale(payload) {
+                draft.warnings.push(Warning::Clamped);
+            }
+        }
         Payload::Text if payload.is_empty() => draft.warnings.push(Warning::MissingPayload),
         Payload::Json | Payload::None | Payload::Text => {}
     }
     Ok(draft)
+}
+
+/// Returns whether the number a payload starts with lies outside 0 to 100.
+fn is_off_scale(payload: &str) -> bool {
+    let digits = payload.trim_start_matches(['-', '+']).trim_start_matches('0');
+    let length = digits.bytes().take_while(u8::is_ascii_digit).count();
+    // Numbers of three digits have the order of their texts.
+    let above = length > 3 || length == 3 && &digits[..3] > "100";
+    above || length > 0 && payload.starts_with('-')
 }
 
 /// The agreed words and nothing else.

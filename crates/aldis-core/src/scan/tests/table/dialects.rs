@@ -311,8 +311,9 @@ const CHORUS: &[Row<'_>] = &[
     ),
     ("percent", "chorus", "<chorus>PROGRESS: 62%</chorus>", "PROGRESS=62%@62~*"),
     ("a fraction", "chorus", "<chorus>PROGRESS: 99.9</chorus>", "PROGRESS=99.9@99~*"),
-    ("below", "chorus", "<chorus>PROGRESS: -7</chorus>", "PROGRESS=-7@0~*"),
-    ("above", "chorus", "<chorus>PROGRESS: 150</chorus>", "PROGRESS=150@100~*"),
+    ("all of it", "chorus", "<chorus>PROGRESS: 0100.5%</chorus>", "PROGRESS=0100.5%@100"),
+    ("below", "chorus", "<chorus>PROGRESS: -7</chorus>", "PROGRESS=-7@0~clamped"),
+    ("above", "chorus", "<chorus>PROGRESS: 150</chorus>", "PROGRESS=150@100~clamped"),
     (
         "far above",
         "chorus",
