@@ -7,7 +7,7 @@ use super::line::has_foreign_letter;
 use crate::dialect::{Dialect, Payload};
 use crate::scan::draft::{Defect, Draft, is_sample};
 use crate::scan::fuzzy::meant;
-use crate::scan::text::{is_deceptive_text, is_placeholder, leading_percent, lossy};
+use crate::scan::text::{SIGNAL_MAX, is_deceptive_text, is_placeholder, leading_percent, lossy};
 use crate::signal::{Reason, Warning};
 
 /// How a tag dialect is written.
@@ -45,11 +45,17 @@ impl Syntax {
         range: (u64, u64),
     ) -> Result<Draft, Defect> {
         let text = lossy(content);
-        match (&self.text, &self.attribute) {
+        let read = match (&self.text, &self.attribute) {
             (Some(agreed), _) => read_agreed(dialect, agreed, &text, range),
             (None, Some(attribute)) => read_attribute(dialect, attribute, &text, range),
             (None, None) => read_typed(dialect, &text, range),
+        };
+        // A closing tag that begins in time may end too late.
+        if range.1 - range.0 > SIGNAL_MAX {
+            let name = read.map_or_else(|defect| defect.name, |draft| draft.name);
+            return Err(Defect::new(Reason::TooLong, name, range));
         }
+        read
     }
 }
 

@@ -331,6 +331,20 @@ const CHORUS: &[Row<'_>] = &[
     ),
 ];
 
+#[test]
+fn a_signal_with_its_tags_is_at_most_64_kib() {
+    let tags = "<chorus>BLOCKED: </chorus>".len();
+    for (length, want) in [(64 * 1024, true), (64 * 1024 + 1, false), (64 * 1024 + 9, false)] {
+        let words = "x".repeat(length - tags);
+        let text = format!("<chorus>BLOCKED: {words}</chorus>");
+        let whole = findings(&rules_for("chorus"), text.as_bytes(), usize::MAX);
+        assert_eq!(signals(&whole).len(), usize::from(want), "{length}");
+        let reasons: Vec<_> = misses(&whole).iter().map(|miss| miss.reason).collect();
+        assert_eq!(reasons.contains(&Reason::TooLong), !want, "{length}: {reasons:?}");
+        assert_eq!(findings(&rules_for("chorus"), text.as_bytes(), 4099), whole, "{length}");
+    }
+}
+
 const TURN: &[Row<'_>] = &[
     ("alone", "turn", "TURN_COMPLETE", "TURN_COMPLETE"),
     ("after a sentence", "turn", "Over to you. TURN_COMPLETE", "TURN_COMPLETE"),
