@@ -144,20 +144,35 @@ fn sgr_codes(parameters: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Returns whether the whole text is a template that was not filled in: `[task_id]`, `{name}`,
-/// `<reason>`.
+/// `<reason>`, `{{reason}}`, `[0-100]`, `[...]`. A list of numbers or an object of JSON is none.
 pub(crate) fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     if !text.starts_with(['[', '{', '<']) {
         return false;
     }
-    let inner = [('[', ']'), ('{', '}'), ('<', '>')].iter().find_map(|(open, close)| {
-        text.strip_prefix(*open).and_then(|rest| rest.strip_suffix(*close))
+    let inner = [('[', ']'), ('{', '}'), ('<', '>')].into_iter().find_map(|pair| {
+        let once = between(text, pair)?;
+        Some(between(once, pair).unwrap_or(once))
     });
     inner.is_some_and(|inner| {
-        !inner.trim().is_empty()
-            && !inner.contains(['[', ']', '{', '}', '<', '>'])
-            && inner.chars().any(char::is_alphabetic)
+        !inner.contains(['[', ']', '{', '}', '<', '>', '"'])
+            && (inner.chars().any(char::is_alphabetic) || is_range(inner) || is_ellipsis(inner))
     })
+}
+
+fn between(text: &str, (open, close): (char, char)) -> Option<&str> {
+    text.strip_prefix(open)?.strip_suffix(close)
+}
+
+/// Returns whether a text is two numbers with a hyphen or a dash in between.
+fn is_range(text: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let ends = text.split_once(['-', '\u{2013}']);
+    ends.is_some_and(|(low, high)| is_number(low.trim()) && is_number(high.trim()))
+}
+
+fn is_ellipsis(text: &str) -> bool {
+    matches!(text.trim(), "..." | "\u{2026}")
 }
 
 /// Returns the same of bytes. Hardly any begin like a template.

@@ -162,6 +162,9 @@ fn read_attribute(
     let mut draft = Draft::new(name.clone(), range);
     draft.subject = Some(subject.to_owned());
     let payload = take_token(&mut draft, payload.trim());
+    if is_sample(dialect, payload) {
+        return Err(Defect::new(Reason::Placeholder, name, range).about(payload.to_owned()));
+    }
     draft.payload = (!payload.is_empty()).then(|| payload.to_owned());
     Ok(draft)
 }
