@@ -156,8 +156,10 @@ impl<'a> Reading<'a> {
                 }
             };
             if self.syntax.is_delimiter(line) {
-                self.end = line.seen_end();
-                self.next = line.next;
+                self.step(line);
+                if self.end - self.draft.range.0 > SIGNAL_MAX {
+                    self.fail(Reason::TooLong, None);
+                }
                 return self.found();
             }
             if line.next - self.draft.range.0 > SIGNAL_MAX {
@@ -187,9 +189,11 @@ impl<'a> Reading<'a> {
     fn field(&mut self, line: Line<'_>) -> bool {
         let Some((key, value)) = self.syntax.key_line(line.text) else {
             let text = lossy(line.seen).into_owned();
-            let looks_like_key =
-                text.split_once(':').is_some_and(|(key, _)| !key.is_empty() && !key.contains(' '));
-            let hidden = is_deceptive_text(line.seen);
+            let key = text.split_once(':').map(|(key, _)| key);
+            let key = key.filter(|key| !key.is_empty() && !key.contains(' '));
+            let looks_like_key = key.is_some();
+            // A key with other letters may look like a known one.
+            let hidden = is_deceptive_text(line.seen) || key.is_some_and(|key| !key.is_ascii());
             let reason = match (hidden, looks_like_key) {
                 (true, _) => Reason::Hidden,
                 (_, true) => Reason::UnknownField,

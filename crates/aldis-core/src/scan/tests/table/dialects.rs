@@ -95,7 +95,28 @@ const CAW: &[Row<'_>] = &[
     ("four hyphens", "caw", "----\nSIGNAL: QA_COMPLETE\n----\nx", "-*"),
     ("a token", "caw", "---\nSIGNAL: QA_COMPLETE\nTOKEN: k7f3\n---", "QA_COMPLETE~*"),
     ("an unknown name alone", "caw", "SIGNAL: DEPLOY_COMPLETE", "-unknown_name"),
+    (
+        "a look-alike key",
+        "caw",
+        "---\nSIGNAL: QA_COMPLETE\nST\u{410}TUS: error\n---",
+        "!hidden QA_COMPLETE",
+    ),
+    (
+        "an unknown key",
+        "caw",
+        "---\nSIGNAL: QA_COMPLETE\nSTATE: error\n---",
+        "!unknown_field QA_COMPLETE",
+    ),
 ];
+
+#[test]
+fn caw_length() {
+    for (length, want) in [(65_536, "PHASE_ERROR~*"), (65_537, "!too_long PHASE_ERROR")] {
+        let [start, end] = ["---\nSIGNAL: PHASE_ERROR\nERROR: ", "\n---"];
+        let words = "x".repeat(length - start.len() - end.len());
+        check(&[("length", "caw", &format!("{start}{words}{end}\n\nx"), want)]);
+    }
+}
 
 #[test]
 fn caw_names() {
