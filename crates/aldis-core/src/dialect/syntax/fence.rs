@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{json, status};
 use crate::dialect::Dialect;
-use crate::scan::draft::{Defect, Draft};
-use crate::scan::text::{leading_percent, lossy};
+use crate::scan::draft::{Defect, Draft, is_sample};
+use crate::scan::text::{is_deceptive_text, is_placeholder, leading_percent, lossy};
 use crate::scan::window::Line;
 use crate::signal::{Fields, Meaning, Reason, Warning};
 
@@ -138,19 +138,19 @@ pub(crate) fn read(
     let mut bad = None;
     for (member, value) in object {
         let kind = syntax.members.get(&member).copied();
-        if !take_member(syntax, dialect, &mut draft, kind, &member, value) {
-            bad.get_or_insert(member);
+        if let Err(reason) = take_member(syntax, dialect, &mut draft, kind, &member, value) {
+            bad.get_or_insert((reason, member));
         }
     }
-    if let Some(member) = bad {
-        return Err(Defect::new(Reason::BadValue, &*draft.name, range).about(member));
+    if let Some((reason, member)) = bad {
+        return Err(Defect::new(reason, &*draft.name, range).about(member));
     }
     fill_in(syntax, &mut draft);
     drop_unsupported(syntax, dialect, &mut draft);
     Ok(draft)
 }
 
-/// Takes one member; returns whether its value fits.
+/// Takes one member, or says why it cannot be taken.
 fn take_member(
     syntax: &Syntax,
     dialect: &Dialect,
@@ -158,8 +158,13 @@ fn take_member(
     kind: Option<Member>,
     member: &str,
     value: Value,
-) -> bool {
+) -> Result<(), Reason> {
     let value = match (kind, value) {
+        (Some(Member::Name | Member::Text | Member::Upper), Value::String(text))
+            if is_placeholder(&text) =>
+        {
+            return Err(Reason::Placeholder);
+        }
         (Some(Member::Boolean), value @ Value::Bool(_)) => value,
         (Some(Member::Flags), Value::Object(flags)) => {
             let (kept, dropped): (Vec<_>, Vec<_>) =
@@ -171,13 +176,15 @@ fn take_member(
         }
         (Some(Member::Integer), Value::Number(number)) => match whole(&number) {
             Some(number) => number.into(),
-            None => return false,
+            None => return Err(Reason::BadValue),
         },
         (Some(Member::Name), Value::String(name)) => {
-            draft.name = name.to_ascii_uppercase().as_str().into();
-            if dialect.signal(&draft.name).is_none() {
+            let upper = name.to_ascii_uppercase();
+            if dialect.signal(&upper).is_none() {
+                refuse_lookalike(&name)?;
                 draft.warnings.push(Warning::UnknownType);
             }
+            draft.name = upper.as_str().into();
             name.into()
         }
         (Some(Member::Percent), value) => match percent(&value, &mut draft.warnings) {
@@ -185,31 +192,50 @@ fn take_member(
                 draft.progress = Some(progress);
                 progress.into()
             }
-            None => return false,
+            None => return Err(Reason::BadValue),
         },
         (Some(Member::Text), Value::String(text)) => {
             if member == "token" {
                 draft.token = Some(text);
-                return true;
+                return Ok(());
+            }
+            if is_sample(dialect, &text) {
+                return Err(Reason::Placeholder);
             }
             text.into()
         }
-        (Some(Member::Upper), Value::String(word)) => {
-            let word = word.trim().to_uppercase();
-            let alias = syntax.aliases.get(member).and_then(|aliases| aliases.get(&word));
-            alias.cloned().unwrap_or(word).into()
-        }
+        (Some(Member::Upper), Value::String(word)) => syntax.upper(member, &word).into(),
         (Some(Member::Version), Value::Number(number)) => {
-            if number.as_u64() != Some(syntax.version) {
+            if whole(&number) != Some(syntax.version) {
                 draft.warnings.push(Warning::UnknownVersion);
             }
             Value::Number(number)
         }
-        (None, value) => value,
-        (Some(_), _) => return false,
+        (None, value) => {
+            refuse_lookalike(member)?;
+            value
+        }
+        (Some(_), _) => return Err(Reason::BadValue),
     };
     draft.fields.insert(member.to_owned(), value);
-    true
+    Ok(())
+}
+
+/// Refuses a name that is not known and may look like one that is.
+fn refuse_lookalike(name: &str) -> Result<(), Reason> {
+    match name.is_ascii() && !is_deceptive_text(name.as_bytes()) {
+        true => Ok(()),
+        false => Err(Reason::Hidden),
+    }
+}
+
+impl Syntax {
+    /// Returns a word of a member in upper case, or what it is another spelling of.
+    pub(super) fn upper(&self, member: &str, word: &str) -> String {
+        let word = word.trim().to_uppercase();
+        let alias = self.aliases.get(member).and_then(|aliases| aliases.get(&word));
+        alias.cloned().unwrap_or(word)
+    }
 }
 
 /// Adds the members that have a default.

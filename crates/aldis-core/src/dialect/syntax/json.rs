@@ -5,12 +5,28 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use crate::scan::text::trim_line_end;
+
 /// Deeper objects are refused.
 const DEPTH_MAX: usize = 32;
 
 /// Reads one JSON object and nothing else. Duplicate keys, depth beyond 32, numbers beyond a double,
-/// lone surrogates and invalid UTF-8 are errors.
+/// lone surrogates and invalid UTF-8 are errors. What cannot be seen at the ends of its lines makes no
+/// difference.
 pub(crate) fn read_object(text: &[u8]) -> Option<Map<String, Value>> {
+    // No string goes on over a line's end, so nothing that was said is lost with what is trimmed.
+    parse(text).or_else(|| match text.is_ascii() {
+        true => None,
+        false => parse(&trim_line_ends(text)),
+    })
+}
+
+fn trim_line_ends(text: &[u8]) -> Vec<u8> {
+    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').map(trim_line_end).collect();
+    lines.join(&b'\n')
+}
+
+fn parse(text: &[u8]) -> Option<Map<String, Value>> {
     // Most of what is no object does not look like one.
     if !text.trim_ascii_start().starts_with(b"{") {
         return None;

@@ -2,11 +2,16 @@
 
 use super::*;
 
-pub(super) const ROWS: &[&[Row<'_>]] = &[PILOT, LEGACY];
+pub(super) const ROWS: &[&[Row<'_>]] = &[PILOT, LETTERS, LEGACY];
 
 #[test]
 fn spec_5_pilot() {
     check(PILOT);
+}
+
+#[test]
+fn spec_0_letters_and_samples_of_pilot() {
+    check(LETTERS);
 }
 
 #[test]
@@ -124,6 +129,85 @@ const PILOT: &[Row<'_>] = &[
         "-invalid_json",
     ),
     ("another fence name", "pilot", "```pilot-signals\n{\"v\":2}\n```", "-"),
+    ("the same version", "pilot", "{\"v\":2.0,\"progress\":1}", "STATUS@1"),
+    ("nearly the same version", "pilot", "{\"v\":2.5,\"progress\":1}", "STATUS@1~unknown_version"),
+];
+
+/// `spec/0`, rules 4, 5 and 9: what cannot be seen as it is, and what was not filled in.
+const LETTERS: &[Row<'_>] = &[
+    (
+        "zero-width behind the JSON",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"progress\":1}\u{200b}\n```",
+        "STATUS@1",
+    ),
+    (
+        "zero-width behind the info string",
+        "pilot",
+        "```pilot-signal\u{200b}\n{\"v\":2,\"progress\":1}\n```",
+        "STATUS@1",
+    ),
+    (
+        "zero-width behind lines of JSON",
+        "pilot",
+        "```pilot-signal\u{feff}\n{ \u{200d}\r\n\"v\": 2,\u{200b}\u{2060} \r\n\"progress\": 4\n}\u{200b}\n```",
+        "STATUS@4",
+    ),
+    ("zero-width behind a bare line", "pilot", "{\"v\":2,\"progress\":1}\u{200b}", "STATUS@1"),
+    (
+        "zero-width between members",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\u{200b}\"progress\":1}\n```",
+        "!invalid_json STATUS",
+    ),
+    (
+        "zero-width behind what is broken",
+        "pilot",
+        "```pilot-signal\n{\"v\":2,\"reason\":\"a\u{200b}\n\"}\n```",
+        "!invalid_json STATUS",
+    ),
+    (
+        "zero-width in a reason is kept",
+        "pilot",
+        "{\"v\":2,\"reason\":\"a\u{200b}b\",\"progress\":1}",
+        "STATUS@1",
+    ),
+    ("a look-alike type", "pilot", "{\"v\":2,\"type\":\"\u{435}xit\"}", "!hidden STATUS"),
+    ("a bidirectional type", "pilot", "{\"v\":2,\"type\":\"\u{202e}exit\"}", "!hidden STATUS"),
+    (
+        "an escaped control in a type",
+        "pilot",
+        "{\"v\":2,\"type\":\"ex\\u0000it\"}",
+        "!hidden STATUS",
+    ),
+    ("a zero-width key", "pilot", "{\"v\":2,\"ty\u{200b}pe\":\"exit\"}", "!hidden STATUS"),
+    ("an escaped zero-width key", "pilot", "{\"v\":2,\"ty\\u200bpe\":\"exit\"}", "!hidden STATUS"),
+    (
+        "a look-alike key",
+        "pilot",
+        "{\"v\":2,\"type\":\"exit\",\"suc\u{441}ess\":false}",
+        "!hidden EXIT",
+    ),
+    ("an unknown key", "pilot", "{\"v\":2,\"sucess\":false,\"progress\":1}", "STATUS@1"),
+    (
+        "other letters deeper inside",
+        "pilot",
+        "{\"v\":2,\"indicators\":{\"gr\u{fc}n\":true},\"x\":{\"\u{435}\":1},\"progress\":1}",
+        "STATUS@1",
+    ),
+    ("[reason]", "pilot", "{\"v\":2,\"reason\":\"[reason]\"}", "!placeholder STATUS"),
+    ("reason", "pilot", "{\"v\":2,\"reason\":\"reason\"}", "!placeholder STATUS"),
+    ("a reason", "pilot", "{\"v\":2,\"reason\":\"the reason\",\"progress\":1}", "STATUS@1"),
+    ("{message}", "pilot", "{\"v\":2,\"message\":\"{message}\"}", "!placeholder STATUS"),
+    ("[phase]", "pilot", "{\"v\":2,\"phase\":\"[phase]\"}", "!placeholder STATUS"),
+    ("{type}", "pilot", "{\"v\":2,\"type\":\"{type}\"}", "!placeholder STATUS"),
+    ("[token]", "pilot", "{\"v\":2,\"token\":\"[token]\"}", "!placeholder STATUS"),
+    (
+        "brackets in a message",
+        "pilot",
+        "{\"v\":2,\"message\":\"[a] b\",\"progress\":1}",
+        "STATUS@1",
+    ),
 ];
 
 #[test]
