@@ -370,3 +370,13 @@ fn verdict_words_can_be_switched_off() {
         assert_eq!(said(off, &retracted), ["SHIPPED"], "{family}");
     }
 }
+
+#[test]
+fn phases_of_old_blocks_are_spelled_as_those_of_today() {
+    for (said, phase) in [("Implementation", "IMPL"), ("COMPLETED", "COMPLETE"), ("x", "X")] {
+        let text = format!("NAVIGATOR_STATUS\n===\nPhase: {said}\u{200b}\n===\n");
+        let found = found(Dialect::builtin("pilot").unwrap().clone(), &text);
+        let signal = found.first().and_then(Finding::signal).unwrap();
+        assert_eq!(signal.fields["phase"], phase, "{said}");
+    }
+}

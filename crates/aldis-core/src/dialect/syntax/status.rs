@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::dialect::Dialect;
+use crate::dialect::{self, Dialect};
 use crate::scan::context::FenceLine;
 use crate::scan::draft::{Defect, Draft};
 use crate::scan::text::{
-    SIGNAL_MAX, is_deceptive_text, is_placeholder_text, leading_percent, lossy, snake_case,
-    trim_line_end,
+    SIGNAL_MAX, is_deceptive_text, is_placeholder, is_placeholder_text, leading_percent, lossy,
+    snake_case, trim_blanks, trim_line_end,
 };
 use crate::scan::window::{Line, LineAt, Window};
 use crate::signal::{Fields, Reason, Warning};
@@ -121,7 +121,7 @@ impl<'w> Lines<'w> {
         let Some(colon) = text.iter().position(|byte| *byte == b':') else { return Ok(()) };
         let said = KeyValue { key: &text[..colon], value: &text[colon + 1..] };
         let refuse = |reason| Err((reason, Some(lossy(said.key).into_owned())));
-        if is_deceptive_text(said.key) {
+        if is_deceptive_text(said.key) || is_foreign_word(said.key) {
             return refuse(Reason::Hidden);
         }
         if is_placeholder_text(said.value) {
@@ -156,6 +156,12 @@ impl<'w> Lines<'w> {
     }
 }
 
+/// Returns whether a key is one word with letters that may look like those of a known key. Lines with
+/// more words are sentences in any language.
+fn is_foreign_word(key: &[u8]) -> bool {
+    !key.is_ascii() && !trim_blanks(key).contains(&b' ')
+}
+
 impl Ruled {
     /// Reads the block whose heading line is `heading`, or nothing if it is only a heading.
     pub(crate) fn read(
@@ -174,6 +180,7 @@ impl Ruled {
         let name = name.unwrap_or_else(|| self.signal.as_str().into());
         let mut draft = Draft::new(name, range);
         draft.fields.insert("legacy".to_owned(), true.into());
+        let mut unfilled = None;
         loop {
             let line = match window.line(next) {
                 LineAt::Line(line) if line.next - heading.start <= SIGNAL_MAX => line,
@@ -186,9 +193,20 @@ impl Ruled {
             next = line.next;
             draft.range.1 = line.seen_end();
             if self.is_rule(line.text) {
-                return Some(Status::Found { result: Ok(draft), next });
+                let result = match unfilled {
+                    None => Ok(draft),
+                    Some(key) => {
+                        Err(Defect::new(Reason::Placeholder, draft.name, draft.range).about(key))
+                    }
+                };
+                return Some(Status::Found { result, next });
             }
-            take_ruled_line(&mut draft, &lossy(line.text));
+            let text = lossy(line.seen);
+            let Some((key, value)) = text.split_once(':') else { continue };
+            let (key, value) = (key.trim(), value.trim());
+            if !take_ruled_line(dialect, &mut draft, key, value) {
+                unfilled.get_or_insert_with(|| key.to_owned());
+            }
         }
     }
 
@@ -207,12 +225,20 @@ impl Ruled {
 }
 
 /// Takes `Phase:`, `Iteration:`, `Progress:` or `EXIT_SIGNAL:`; what cannot be read is a warning.
-fn take_ruled_line(draft: &mut Draft, line: &str) {
-    let Some((key, value)) = line.split_once(':') else { return };
-    let value = value.trim();
-    match key.trim() {
+/// Returns whether the value is no template.
+fn take_ruled_line(dialect: &Dialect, draft: &mut Draft, key: &str, value: &str) -> bool {
+    let known = matches!(key, "Phase" | "Iteration" | "Progress" | "EXIT_SIGNAL");
+    if known && is_placeholder(value) {
+        return false;
+    }
+    match key {
+        "Phase" if value.is_empty() => draft.warnings.push(Warning::LegacyInvalid("phase")),
         "Phase" => {
-            draft.fields.insert("phase".to_owned(), value.to_uppercase().into());
+            let phase = match &dialect.syntax {
+                dialect::Syntax::Fence(fence) => fence.upper("phase", value),
+                _ => value.to_uppercase(),
+            };
+            draft.fields.insert("phase".to_owned(), phase.into());
         }
         "Iteration" => {
             let counts = value.split_once('/').and_then(|(n, m)| {
@@ -226,9 +252,8 @@ fn take_ruled_line(draft: &mut Draft, line: &str) {
                 None => draft.warnings.push(Warning::LegacyInvalid("iteration")),
             }
         }
-        "Progress" => match leading_percent(value) {
-            Some(progress) => {
-                let said: f64 = value.trim_end_matches('%').trim().parse().unwrap_or(0.0);
+        "Progress" => match ruled_percent(value) {
+            Some((progress, said)) => {
                 if !(0.0..=100.0).contains(&said) {
                     draft.warnings.push(Warning::Clamped);
                 }
@@ -245,4 +270,14 @@ fn take_ruled_line(draft: &mut Draft, line: &str) {
         },
         _ => {}
     }
+    true
+}
+
+/// Reads `45%` or `45` and nothing more: the progress, and what was said before it was clamped.
+fn ruled_percent(value: &str) -> Option<(u8, f64)> {
+    let number = value.strip_suffix('%').unwrap_or(value).trim_end();
+    // `1e3`, `inf` and `nan` are numbers to a parser only.
+    let plain = number.bytes().all(|byte| byte.is_ascii_digit() || b"+-.".contains(&byte));
+    let said = number.parse().ok().filter(|_| plain)?;
+    Some((leading_percent(number)?, said))
 }

@@ -395,6 +395,18 @@ const OTHERS: &[Row<'_>] = &[
         "RALPH_STATUS",
     ),
     (
+        "a look-alike key in a status block",
+        "ralph-status",
+        "---RALPH_STATUS---\nEXIT_S\u{406}GNAL: false\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---",
+        "!hidden RALPH_STATUS",
+    ),
+    (
+        "a sentence in a status block",
+        "ralph-status",
+        "---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\nSchritt f\u{fc}r Schritt: fertig\n---END_RALPH_STATUS---",
+        "RALPH_STATUS",
+    ),
+    (
         "a status block left open",
         "ralph-status",
         "---RALPH_STATUS---\nSTATUS: COMPLETE\n",
