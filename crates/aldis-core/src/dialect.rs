@@ -166,8 +166,8 @@ pub enum Payload {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct When {
-    /// What must all hold: fields by name, or `subject`, or `payload`, and their values in any
-    /// case. `true` and `false` also match booleans.
+    /// What must all hold: `subject` exactly, fields by name or `payload` in any case. `true` and
+    /// `false` also match booleans.
     #[serde(rename = "if")]
     pub conditions: BTreeMap<String, String>,
     /// What the signal then says.

@@ -7,7 +7,7 @@ use super::ansi::Removals;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Mask};
 use super::tags::TagState;
-use super::text::{SIGNAL_MAX, hides_text, is_id};
+use super::text::{SIGNAL_MAX, hides_text, is_id, is_placeholder};
 use super::verdict::{LEAD_IN_MAX, RETRACTION_REACH};
 use super::window::Window;
 use crate::dialect::Syntax;
@@ -360,11 +360,13 @@ impl Engine<'_> {
         let missing = self.missing_fields(body.dialect, index, read.unclosed);
         let refused = missing.or_else(|| (!fits).then_some((Reason::WrongToken, None)));
         if let Some((reason, about)) = refused {
+            // Only where a prompt was to follow is the rest not the agent's own words.
+            let masks = reason != Reason::WrongToken && body.limit == SIGNAL_MAX;
             if let Some(pending) = self.remove_pending(index) {
                 let Signal { name, place, raw, .. } = *pending.signal;
                 self.miss(pending.dialect, reason, name, about, place, raw);
             }
-            if reason != Reason::WrongToken {
+            if masks {
                 self.mask = Mask::All;
             }
         } else if self.pending.get(index).is_some_and(|pending| !pending.claim)
@@ -374,7 +376,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Returns the first required member that a signal does not have.
+    /// Returns the first required member that a signal does not have, or that was not filled in.
     fn missing_fields(
         &self,
         dialect: usize,
@@ -384,9 +386,16 @@ impl Engine<'_> {
         let signal = &self.pending.get(index)?.signal;
         let def = self.rules.dialects()[dialect].signal(&signal.name)?;
         let lacks = |field: &&String| is_empty(&signal.fields, field);
-        let missing = def.require.iter().find(lacks)?;
-        let reason = if unclosed { Reason::Unclosed } else { Reason::MissingField };
-        Some((reason, Some(missing.clone())))
+        if let Some(missing) = def.require.iter().find(lacks) {
+            let reason = if unclosed { Reason::Unclosed } else { Reason::MissingField };
+            return Some((reason, Some(missing.clone())));
+        }
+        let is_template = |field: &&String| {
+            let said = signal.fields.get(*field).and_then(|value| value.as_str());
+            said.is_some_and(is_placeholder)
+        };
+        let template = def.require.iter().chain(&def.subject_from).find(is_template)?;
+        Some((Reason::Placeholder, Some(template.clone())))
     }
 
     /// Takes a pending signal out of the queue. The numbers of those before it stay.

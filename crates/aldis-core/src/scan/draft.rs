@@ -90,7 +90,8 @@ impl Draft {
 
     fn holds(&self, member: &str, value: &str) -> bool {
         let said = match member {
-            "subject" => self.subject.as_deref(),
+            // Ids and verdicts are said exactly.
+            "subject" => return self.subject.as_deref() == Some(value),
             "payload" => self.payload.as_deref(),
             _ => match self.fields.get(member) {
                 Some(serde_json::Value::Bool(flag)) => Some(if *flag { "true" } else { "false" }),

@@ -9,7 +9,7 @@ use super::around::lead_in;
 use super::claims::Candidate;
 use super::closers::{Words, rest_of_line, words_until};
 use super::context::is_in_quotation_marks;
-use super::draft::{Defect, Draft, Range};
+use super::draft::{Defect, Draft, Range, is_sample};
 use super::engine::{Engine, Flow, OVERLAP, STRIDE};
 use super::families::TagWords;
 use super::text::{SIGNAL_MAX, hides_text, lossy};
@@ -210,11 +210,7 @@ impl Engine<'_> {
         let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
         let content = window.slice(opening.content, start);
         let dialect = &self.rules.dialects()[index];
-        let mut result = tag.read(dialect, content, (opening.start, end));
-        if end - opening.start > SIGNAL_MAX {
-            let name = result.map_or_else(|defect| defect.name, |draft| draft.name);
-            result = Err(Defect::new(Reason::TooLong, name, (opening.start, end)));
-        }
+        let result = tag.read(dialect, content, (opening.start, end));
         let state = self.take_tag(index);
         let TagState::Open { opening, around } = state else { return Flow::On(end) };
         let raw = removals.restore(opening.start, window.slice(opening.start, end));
@@ -268,10 +264,13 @@ impl Engine<'_> {
             None => tag.read(dialect, &rest[..length], whole),
             Some((_, Words::Closed(said, after))) => {
                 whole.1 = after;
-                tag.read(dialect, &rest[..length], whole).map(|mut draft| {
+                tag.read(dialect, &rest[..length], whole).and_then(|mut draft| {
+                    if is_sample(dialect, &said) {
+                        return Err(Defect::new(Reason::Placeholder, draft.name, whole).about(said));
+                    }
                     draft.payload = (!said.is_empty()).then_some(said);
                     draft.warnings.retain(|w| *w != crate::signal::Warning::MissingPayload);
-                    draft
+                    Ok(draft)
                 })
             }
             Some((def, Words::Unclosed(reason))) => {
