@@ -372,11 +372,14 @@ fn verdict_words_can_be_switched_off() {
 }
 
 #[test]
-fn phases_of_old_blocks_are_spelled_as_those_of_today() {
+fn phases_of_old_forms_are_spelled_as_those_of_today() {
     for (said, phase) in [("Implementation", "IMPL"), ("COMPLETED", "COMPLETE"), ("x", "X")] {
-        let text = format!("NAVIGATOR_STATUS\n===\nPhase: {said}\u{200b}\n===\n");
-        let found = found(Dialect::builtin("pilot").unwrap().clone(), &text);
-        let signal = found.first().and_then(Finding::signal).unwrap();
-        assert_eq!(signal.fields["phase"], phase, "{said}");
+        let block = format!("NAVIGATOR_STATUS\n===\nPhase: {said}\u{200b}\n===\n");
+        for text in [block, format!("PHASE: Verification → {said}\u{200b}")] {
+            let found = found(Dialect::builtin("pilot").unwrap().clone(), &text);
+            let signal = found.first().and_then(Finding::signal).unwrap();
+            assert_eq!(signal.fields["phase"], phase, "{text}");
+            assert!(signal.fields.get("from").is_none_or(|from| from == "VERIFY"), "{text}");
+        }
     }
 }

@@ -61,10 +61,8 @@ impl Engine<'_> {
         let dialect = &rules.dialects()[index];
         let (result, legacy) = if bare {
             (fence::read(fence, dialect, line.seen, (line.start, line.seen_end())), false)
-        } else if let Some(legacy) = &fence.legacy
-            && let Some(draft) = fence::read_legacy_line(legacy, line)
-        {
-            (Ok(draft), true)
+        } else if let Some(result) = fence::read_legacy_line(fence, dialect, line) {
+            (result, true)
         } else {
             return;
         };

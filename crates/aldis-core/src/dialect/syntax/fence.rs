@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{json, status};
 use crate::dialect::Dialect;
-use crate::scan::draft::{Defect, Draft, is_sample};
+use crate::scan::draft::{Defect, Draft, Range, is_sample};
 use crate::scan::text::{is_deceptive_text, is_placeholder, leading_percent, lossy};
 use crate::scan::window::Line;
 use crate::signal::{Fields, Meaning, Reason, Warning};
@@ -314,42 +314,91 @@ impl Legacy {
     }
 }
 
-/// Reads a line of an old form that stands alone.
-pub(crate) fn read_legacy_line(legacy: &Legacy, line: Line<'_>) -> Option<Draft> {
+/// Reads a line of an old form that stands alone, or says what is wrong with one.
+pub(crate) fn read_legacy_line(
+    syntax: &Syntax,
+    dialect: &Dialect,
+    line: Line<'_>,
+) -> Option<Result<Draft, Defect>> {
+    let legacy = syntax.legacy.as_ref()?;
     let text = std::str::from_utf8(line.seen).ok()?;
     let range = (line.start, line.seen_end());
-    let fields = || Fields::from_iter([("legacy".to_owned(), true.into())]);
     for banner in &legacy.banners {
         let Some(rest) = text.strip_prefix(banner.text.as_str()) else { continue };
         let words = rest.strip_prefix(" - ").or_else(|| rest.strip_prefix(':')).map(str::trim);
         if !(rest.is_empty() || banner.words_follow && words.is_some()) {
             continue;
         }
-        let payload = words.filter(|words| !words.is_empty()).map(str::to_owned);
-        let name = banner.signal.as_str().into();
-        let mut fields = fields();
+        let name = banner.signal.as_str();
+        let words = words.filter(|words| !words.is_empty());
+        if let Some(sample) = words.filter(|words| is_sample(dialect, words)) {
+            return Some(Err(Defect::new(Reason::Placeholder, name, range).about(sample)));
+        }
+        let mut fields = legacy_fields();
         if banner.signal == legacy.flag.signal {
             fields.insert(legacy.flag.member.clone(), true.into());
         }
-        return Some(Draft { payload, fields, ..Draft::new(name, range) });
+        let payload = words.map(str::to_owned);
+        return Some(Ok(Draft { payload, fields, ..Draft::new(name.into(), range) }));
     }
     let (key, value) = text.split_once(':')?;
     let value = value.trim();
-    if key == legacy.flag.key && value == "true" {
-        let mut fields = fields();
-        fields.insert(legacy.flag.member.clone(), true.into());
-        let name = legacy.flag.signal.as_str().into();
-        return Some(Draft { fields, ..Draft::new(name, range) });
+    if key == legacy.flag.key {
+        return legacy.flag.read(value, range);
     }
-    let (from, to) = value.split_once('→').or_else(|| value.split_once("->"))?;
-    let (from, to) = (from.trim(), to.trim());
-    let word = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
-    if key != legacy.transition.key || !word(from) || !word(to) {
-        return None;
+    let own = key == legacy.transition.key;
+    own.then(|| legacy.transition.read(syntax, value, range)).flatten()
+}
+
+fn legacy_fields() -> Fields {
+    Fields::from_iter([("legacy".to_owned(), true.into())])
+}
+
+/// Returns whether a value is at most one word. With more, its line is a sentence.
+fn is_word(value: &str) -> bool {
+    !value.contains(char::is_whitespace)
+}
+
+impl Flag {
+    /// Reads what stands behind the colon. `false` is well-formed and says nothing.
+    fn read(&self, value: &str, range: Range) -> Option<Result<Draft, Defect>> {
+        let name = self.signal.as_str();
+        let reason = match value {
+            "true" => {
+                let mut fields = legacy_fields();
+                fields.insert(self.member.clone(), true.into());
+                return Some(Ok(Draft { fields, ..Draft::new(name.into(), range) }));
+            }
+            "" => Reason::MissingField,
+            _ if is_placeholder(value) => Reason::Placeholder,
+            _ if value != "false" && is_word(value) => Reason::BadValue,
+            _ => return None,
+        };
+        Some(Err(Defect::new(reason, name, range).about(self.key.as_str())))
     }
-    let mut fields = fields();
-    fields.insert("from".to_owned(), from.to_uppercase().into());
-    fields.insert(legacy.transition.member.clone(), to.to_uppercase().into());
-    let name = legacy.transition.signal.as_str().into();
-    Some(Draft { fields, ..Draft::new(name, range) })
+}
+
+impl Transition {
+    /// Reads what stands behind the colon: `A → B`.
+    fn read(&self, syntax: &Syntax, value: &str, range: Range) -> Option<Result<Draft, Defect>> {
+        let (from, to) = value.split_once('→').or_else(|| value.split_once("->"))?;
+        let (from, to) = (from.trim(), to.trim());
+        let name = self.signal.as_str();
+        let refuse = |reason, about: &str| Some(Err(Defect::new(reason, name, range).about(about)));
+        if let Some(sample) = [from, to].into_iter().find(|phase| is_placeholder(phase)) {
+            return refuse(Reason::Placeholder, sample);
+        }
+        if !is_word(from) || !is_word(to) {
+            return None;
+        }
+        for (member, phase) in [("from", from), (self.member.as_str(), to)] {
+            if phase.is_empty() {
+                return refuse(Reason::MissingField, member);
+            }
+        }
+        let mut fields = legacy_fields();
+        fields.insert("from".to_owned(), syntax.upper(&self.member, from).into());
+        fields.insert(self.member.clone(), syntax.upper(&self.member, to).into());
+        Some(Ok(Draft { fields, ..Draft::new(name.into(), range) }))
+    }
 }
