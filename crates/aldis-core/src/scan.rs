@@ -36,6 +36,7 @@ mod settled;
 mod tags;
 mod terminals;
 pub(crate) mod text;
+mod tokens;
 mod trailers;
 pub(crate) mod vectors;
 mod verdict;

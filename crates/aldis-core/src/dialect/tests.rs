@@ -354,6 +354,21 @@ fn required_members_are_required_in_every_family() {
 }
 
 #[test]
+fn tags_may_hold_json() {
+    let keys = "open = \"<team>\"\nclose = \"</team>\"";
+    let dialect = load(&family_file("tag", keys, "payload = \"json\"", true));
+    let found = found(dialect.clone(), "<team>SHIPPED: {\"to\": [1, 2]}</team>");
+    let signal = found.first().and_then(Finding::signal).unwrap();
+    assert_eq!(signal.fields["to"], serde_json::json!([1, 2]));
+    for text in
+        ["<team>SHIPPED: {to}</team>", "<team>SHIPPED: {\"to\"}</team>", "<team>SHIPPED</team>"]
+    {
+        assert!(said(dialect.clone(), text).is_empty(), "{text}");
+        assert_eq!(refused(dialect.clone(), text).len(), 1, "{text}");
+    }
+}
+
+#[test]
 fn verdict_words_can_be_switched_off() {
     for (family, keys, genuine, signal_keys) in FAMILIES {
         let on = load(&family_file(family, keys, signal_keys, true));

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::Token;
 use super::ansi::Removals;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Mask};
@@ -226,21 +225,6 @@ impl Engine<'_> {
         dialect.verdict_words && draft.meaning(dialect).0.is_claim()
     }
 
-    fn token_fits(&self, said: Option<&str>) -> bool {
-        match (&self.token, said) {
-            (Token::Off, _) | (Token::Accept(_), None) => true,
-            (Token::Accept(expected) | Token::Require(expected), Some(said)) => expected == said,
-            (Token::Require(_), None) => false,
-        }
-    }
-
-    pub(crate) fn is_trusted(&self, said: Option<&str>) -> bool {
-        match &self.token {
-            Token::Off => false,
-            Token::Accept(expected) | Token::Require(expected) => said == Some(expected),
-        }
-    }
-
     fn signal(&self, dialect: usize, draft: Draft, place: Place, raw: String) -> Box<Signal> {
         let dialect = &self.rules.dialects()[dialect];
         let (meaning, handler) = draft.meaning(dialect);
@@ -358,7 +342,9 @@ impl Engine<'_> {
             pending.signal.subject = said.filter(|said| is_id(said.as_bytes())).map(str::to_owned);
         }
         let missing = self.missing_fields(body.dialect, index, read.unclosed);
-        let refused = missing.or_else(|| (!fits).then_some((Reason::WrongToken, None)));
+        let refused = missing
+            .or_else(|| read.hidden.then_some((Reason::Hidden, None)))
+            .or_else(|| (!fits).then_some((Reason::WrongToken, None)));
         if let Some((reason, about)) = refused {
             // Only where a prompt was to follow is the rest not the agent's own words.
             let masks = reason != Reason::WrongToken && body.limit == SIGNAL_MAX;

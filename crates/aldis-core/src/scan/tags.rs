@@ -210,7 +210,7 @@ impl Engine<'_> {
         let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
         let content = window.slice(opening.content, start);
         let dialect = &self.rules.dialects()[index];
-        let result = tag.read(dialect, content, (opening.start, end));
+        let result = tag.read(dialect, content, (opening.start, end), self.has_token());
         let state = self.take_tag(index);
         let TagState::Open { opening, around } = state else { return Flow::On(end) };
         let raw = removals.restore(opening.start, window.slice(opening.start, end));
@@ -261,10 +261,10 @@ impl Engine<'_> {
         let name = std::str::from_utf8(&rest[..length]).unwrap_or_default();
         let def = dialect.signal(name).filter(|def| def.payload == Payload::Text);
         let result = match def.map(|def| (def, words_until(window, words, tag, whole))) {
-            None => tag.read(dialect, &rest[..length], whole),
+            None => tag.read(dialect, &rest[..length], whole, self.has_token()),
             Some((_, Words::Closed(said, after))) => {
                 whole.1 = after;
-                tag.read(dialect, &rest[..length], whole).and_then(|mut draft| {
+                tag.read(dialect, &rest[..length], whole, self.has_token()).and_then(|mut draft| {
                     if is_sample(dialect, &said) {
                         return Err(Defect::new(Reason::Placeholder, draft.name, whole).about(said));
                     }
@@ -309,7 +309,7 @@ impl Engine<'_> {
         let index = words.dialect;
         let after = end + (length + tag.close.len()) as u64;
         let dialect = &self.rules.dialects()[index];
-        let read = tag.read(dialect, &rest[..length], (start, after));
+        let read = tag.read(dialect, &rest[..length], (start, after), self.has_token());
         let quoted = |draft: Draft| Defect::new(Reason::Quoted, draft.name, draft.range);
         let defect = read.map_or_else(|defect| defect, quoted);
         self.report(window, removals, index, defect, true);

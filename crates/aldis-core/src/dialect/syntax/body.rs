@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::line::{Delegation, Syntax};
-use crate::scan::text::{lossy, snake_case, trim_line_end};
+use crate::scan::text::{hides_text, lossy, snake_case, trim_line_end};
 use crate::scan::vectors::find_key_line;
 use crate::signal::{Fields, Warning};
 
@@ -17,6 +17,8 @@ pub(crate) struct Body {
     pub(crate) token: Option<String>,
     /// Whether a prompt was opened and not closed.
     pub(crate) unclosed: bool,
+    /// Whether a terminal would not show some of it.
+    pub(crate) hidden: bool,
 }
 
 impl Syntax {
@@ -38,6 +40,7 @@ impl Syntax {
         reader.end_field();
         let mut out = reader.body;
         out.unclosed = reader.prompt.is_some();
+        out.hidden = hides_text(body);
         check_values(&self.values, &mut out);
         if let Some(Value::String(token)) = out.fields.remove("token") {
             out.token = Some(token);

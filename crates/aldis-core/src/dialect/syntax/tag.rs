@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::json::read_object;
 use super::line::has_foreign_letter;
 use crate::dialect::{Dialect, Payload};
 use crate::scan::draft::{Defect, Draft, is_sample};
@@ -33,7 +34,8 @@ pub struct Syntax {
 }
 
 impl Syntax {
-    /// Reads what stands between an opening and a closing tag.
+    /// Reads what stands between an opening and a closing tag. Words that begin with a run token do
+    /// so only where there are `tokens`.
     ///
     /// # Errors
     ///
@@ -43,24 +45,37 @@ impl Syntax {
         dialect: &Dialect,
         content: &[u8],
         range: (u64, u64),
+        tokens: bool,
     ) -> Result<Draft, Defect> {
         let text = lossy(content);
+        let mut token = Token { on: tokens, said: None };
         let read = match (&self.text, &self.attribute) {
-            (Some(agreed), _) => read_agreed(dialect, agreed, &text, range),
-            (None, Some(attribute)) => read_attribute(dialect, attribute, &text, range),
-            (None, None) => read_typed(dialect, &text, range),
+            (Some(agreed), _) => read_agreed(dialect, agreed, &text, range, &mut token),
+            (None, Some(attribute)) => read_attribute(dialect, attribute, &text, range, &mut token),
+            (None, None) => read_typed(dialect, &text, range, &mut token),
         };
         // A closing tag that begins in time may end too late.
         if range.1 - range.0 > SIGNAL_MAX {
             let name = read.map_or_else(|defect| defect.name, |draft| draft.name);
             return Err(Defect::new(Reason::TooLong, name, range));
         }
-        read
+        read.map(|draft| Draft { token: token.said, ..draft })
     }
 }
 
+/// The run token that words may begin with.
+struct Token {
+    on: bool,
+    said: Option<String>,
+}
+
 /// `TYPE` or `TYPE: words`.
-fn read_typed(dialect: &Dialect, text: &str, range: (u64, u64)) -> Result<Draft, Defect> {
+fn read_typed(
+    dialect: &Dialect,
+    text: &str,
+    range: (u64, u64),
+    token: &mut Token,
+) -> Result<Draft, Defect> {
     let length = text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
     let (name, rest) = text.split_at(length);
     let Some(def) = dialect.signal(name) else { return Err(unknown(dialect, text, range)) };
@@ -75,12 +90,16 @@ fn read_typed(dialect: &Dialect, text: &str, range: (u64, u64)) -> Result<Draft,
         None => return defect(Reason::UnknownName),
     };
     let mut draft = Draft::new(def.name.clone(), range);
-    let payload = take_token(&mut draft, payload);
+    let payload = token.take_from(payload);
     if is_sample(dialect, payload) {
         return Err(Defect::new(Reason::Placeholder, draft.name, range).about(payload.to_owned()));
     }
     draft.payload = (!payload.is_empty()).then(|| payload.to_owned());
     match def.payload {
+        Payload::Json => match read_object(payload.as_bytes()) {
+            Some(members) => draft.fields = members,
+            None => return defect(Reason::InvalidJson),
+        },
         Payload::Percent => {
             draft.progress = leading_percent(payload);
             if draft.progress.is_some() && is_off_scale(payload) {
@@ -88,7 +107,7 @@ fn read_typed(dialect: &Dialect, text: &str, range: (u64, u64)) -> Result<Draft,
             }
         }
         Payload::Text if payload.is_empty() => draft.warnings.push(Warning::MissingPayload),
-        Payload::Json | Payload::None | Payload::Text => {}
+        Payload::None | Payload::Text => {}
     }
     Ok(draft)
 }
@@ -108,10 +127,11 @@ fn read_agreed(
     agreed: &str,
     text: &str,
     range: (u64, u64),
+    token: &mut Token,
 ) -> Result<Draft, Defect> {
     let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
     let mut draft = Draft::new(name, range);
-    let words = take_token(&mut draft, text);
+    let words = token.take_from(text);
     if words == agreed {
         draft.payload = Some(words.to_owned());
         return Ok(draft);
@@ -136,6 +156,7 @@ fn read_attribute(
     attribute: &str,
     text: &str,
     range: (u64, u64),
+    token: &mut Token,
 ) -> Result<Draft, Defect> {
     let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
     let defect = |reason| Err(Defect::new(reason, name.clone(), range).about(attribute.to_owned()));
@@ -161,7 +182,7 @@ fn read_attribute(
     }
     let mut draft = Draft::new(name.clone(), range);
     draft.subject = Some(subject.to_owned());
-    let payload = take_token(&mut draft, payload.trim());
+    let payload = token.take_from(payload.trim());
     if is_sample(dialect, payload) {
         return Err(Defect::new(Reason::Placeholder, name, range).about(payload.to_owned()));
     }
@@ -169,16 +190,18 @@ fn read_attribute(
     Ok(draft)
 }
 
-/// Takes `#code` from the front of a payload.
-fn take_token<'t>(draft: &mut Draft, payload: &'t str) -> &'t str {
-    let Some(rest) = payload.strip_prefix('#') else { return payload };
-    let length = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'-').count();
-    let (code, rest) = rest.split_at(length);
-    if code.is_empty() || rest.starts_with(|c: char| !c.is_whitespace()) {
-        return payload;
+impl Token {
+    /// Takes `#code` from the front of a payload. Without tokens that is a word like others: `#42`.
+    fn take_from<'t>(&mut self, payload: &'t str) -> &'t str {
+        let Some(rest) = payload.strip_prefix('#').filter(|_| self.on) else { return payload };
+        let length = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'-').count();
+        let (code, rest) = rest.split_at(length);
+        if code.is_empty() || rest.starts_with(|c: char| !c.is_whitespace()) {
+            return payload;
+        }
+        self.said = Some(code.to_owned());
+        rest.trim_start()
     }
-    draft.token = Some(code.to_owned());
-    rest.trim_start()
 }
 
 fn unknown(dialect: &Dialect, text: &str, range: (u64, u64)) -> Defect {

@@ -439,6 +439,9 @@ const OTHERS: &[Row<'_>] = &[
         "!placeholder QUESTION",
     ),
     ("a question left open", "ralphex", "<<<RALPHEX:QUESTION>>>\nWhich one?", "-unclosed"),
+    ("a number sign", "chorus", "<chorus>BLOCKED: #42 is open</chorus>", "BLOCKED=#42 is open"),
+    ("a number alone", "chorus", "<chorus>BLOCKED: #42</chorus>", "BLOCKED=#42"),
+    ("another promise", "promise", "<promise>#42 COMPLETE</promise>", "!unknown_name PROMISE"),
     ("an unknown marker", "ralphex", "<<<RALPHEX:SHIPPED>>>", "!unknown_name SHIPPED"),
     ("an event", "event", "<event topic=\"build.done\">ok</event>", "EVENT:build.done=ok"),
     (

@@ -74,6 +74,15 @@ const CONCEALED: &[Row<'_>] = &[
     ("ended by 28", "chorus", "\x1b[8mx\x1b[28m\n<chorus>COMPLETE</chorus>", "COMPLETE"),
     ("ended by nothing", "chorus", "\x1b[8mx\x1b[m\n<chorus>COMPLETE</chorus>", "COMPLETE"),
     ("behind it", "chorus", "<chorus>COMPLETE</chorus>\n\x1b[8mx", "COMPLETE"),
+    ("in a body", "delivery", "AUDIT_PASSED: t-1\n\nSummary: a \x1b[8mb\x1b[0m", "-hidden"),
+    ("erased in a body", "delivery", "AUDIT_PASSED: t-1\nSummary: a\x1b[2Kb", "-hidden"),
+    ("a bare CR in a body", "delivery", "AUDIT_PASSED: t-1\nSummary: a\rb", "-hidden"),
+    (
+        "a colour in a body",
+        "delivery",
+        "AUDIT_PASSED: t-1\r\nSummary: \x1b[1mb\x1b[0m\r\n",
+        "AUDIT_PASSED:t-1",
+    ),
     ("a hidden cursor", "chorus", "<chorus>BLOCKED: a \x1b[?25lb</chorus>", "BLOCKED=a \x1b[?25lb"),
     ("overwritten", "chorus", "x\r<chorus>COMPLETE</chorus>", "-hidden"),
 ];
