@@ -30,6 +30,8 @@ pub(crate) struct Amount {
     pub(crate) bytes: u64,
     /// Only counted where [`Hearing::keep_text`] is set.
     pub(crate) lines: u64,
+    /// Whether the last line has no end.
+    pub(crate) open: bool,
     /// Lines of a transcript that could not be read.
     pub(crate) skipped: u64,
 }
@@ -225,8 +227,9 @@ impl Hearing<'_> {
 impl Amount {
     fn add(&mut self, bytes: &[u8], count_lines: bool) {
         self.bytes += bytes.len() as u64;
-        if count_lines {
+        if let (true, Some(last)) = (count_lines, bytes.last()) {
             self.lines += newlines(bytes);
+            self.open = *last != b'\n';
         }
     }
 }

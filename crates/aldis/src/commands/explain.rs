@@ -101,7 +101,7 @@ impl Telling {
             Ok(())
         })?;
         self.amount.bytes += amount.bytes;
-        self.amount.lines += amount.lines;
+        self.amount.lines += amount.lines + u64::from(amount.open);
         self.amount.skipped += amount.skipped;
         self.tell_foreign(io, first_foreign).map_err(Stopped::Showing)
     }
@@ -239,7 +239,7 @@ impl Telling {
     }
 
     fn summary(&self, watch: &Stopwatch) -> String {
-        let Amount { bytes, lines, skipped } = self.amount;
+        let Amount { bytes, lines, skipped, .. } = self.amount;
         let plural = |count: u64, one: &str, many: &str| {
             format!("{count} {}", if count == 1 { one } else { many })
         };
