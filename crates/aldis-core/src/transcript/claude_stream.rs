@@ -178,17 +178,22 @@ impl ClaudeStream {
         let same = |open: &&mut Message| open.id == id && has_name;
         if self.open.get_mut(&agent).filter(same).is_none() {
             self.flush(&agent, out);
-            let origin = place(agent.as_deref(), origin);
-            let new = message(out.utter(), line.spot(), id.clone(), origin, String::new());
+            let new =
+                message(out.utter(), line.spot(), id.clone(), Origin::assistant(), String::new());
             self.open.insert(agent.clone(), new);
         }
         let mut index = 0;
         if let Some(open) = self.open.get_mut(&agent) {
             index = open.index;
+            // A message that is cut off or written by the host is so as a whole.
+            if open.origin.live && open.origin.role == Role::Assistant {
+                open.origin = place(agent.as_deref(), origin);
+            }
             if !spoken.text.is_empty() {
                 append(&mut open.text, spoken.text);
                 move_to(open, line);
-                self.spoke |= open.origin.role == Role::Assistant && agent.is_none();
+                // Whoever wrote it, the final result only repeats it.
+                self.spoke |= agent.is_none();
             }
         }
         for (origin, text) in spoken.asides {
