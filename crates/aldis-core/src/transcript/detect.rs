@@ -67,7 +67,7 @@ fn of_line(members: &Members<'_>) -> Option<Format> {
         "user" | "gemini" | "info" | "error" | "warning" if has("id") && has("content") => {
             Some(Format::GeminiSession)
         }
-        "reasoning" | "tool_call" | "tool_result" | "completion"
+        "reasoning" | "tool_call" | "tool_result" | "completion" | "error"
             if has("session_id") && !has("subtype") =>
         {
             Some(Format::DroidStream)
@@ -136,7 +136,9 @@ fn of_claude_like(kind: &str, members: &Members<'_>) -> Option<Format> {
         "user" | "assistant" if has("message") && !has("session_id") => Some(Format::ClaudeCode),
         "thinking" | "tool_call" if has("subtype") => Some(Format::CursorStream),
         "result" if has("request_id") => Some(Format::CursorStream),
-        _ => has("session_id").then_some(Format::ClaudeStream),
+        // Other hosts' lines name their session like this too.
+        _ if CLAUDE_KINDS.contains(&kind) => has("session_id").then_some(Format::ClaudeStream),
+        _ => None,
     }
 }
 
@@ -162,6 +164,21 @@ fn of_start(line: &[u8]) -> Option<Format> {
     (rest.starts_with(br#"type":"system","#) && has(br#""mcp_servers":["#))
         .then_some(Format::ClaudeStream)
 }
+
+/// The types of lines in Claude's stream that are told by their session alone.
+const CLAUDE_KINDS: [&str; 11] = [
+    "active_goal",
+    "assistant",
+    "control_request",
+    "control_response",
+    "keep_alive",
+    "rate_limit_event",
+    "result",
+    "system",
+    "tool_progress",
+    "tool_use_summary",
+    "user",
+];
 
 /// How much may come before a line that decides: hosts print notices first.
 pub(super) const NOISE_MAX: usize = 40;

@@ -158,7 +158,8 @@ fn host_forms(host: &str) -> Option<&'static [Format]> {
         "claude" | "claude-code" => &[Format::ClaudeCode, Format::ClaudeStream],
         "cline" => &[Format::Cline],
         "codex" => &[Format::CodexRollout, Format::CodexExec],
-        "copilot" => &[Format::Copilot],
+        // With some models its stream is said to be flat, as Gemini's is.
+        "copilot" => &[Format::Copilot, Format::GeminiStream],
         "cursor" => &[Format::CursorStream, Format::CursorTranscript],
         // `droid exec -o json` prints one result like Claude's.
         "droid" => &[Format::Droid, Format::DroidStream, Format::ClaudeStream],

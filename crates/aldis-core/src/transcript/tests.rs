@@ -218,6 +218,15 @@ fn names_and_detection() {
     {
         assert_eq!(detect(text.as_bytes()), Format::Text, "{text:?}");
     }
+    let flat = br#"{"type":"message","role":"assistant","content":"a"}"#;
+    assert_eq!(Input::from_name("copilot").unwrap().resolve(flat), Format::GeminiStream);
+    for (path, format) in SAMPLES {
+        let bytes = [br#"{"type":"zork","session_id":"s"}"#, &b"\n"[..], &sample(path)].concat();
+        // One document is not a line of a stream.
+        if !path.ends_with(".json") {
+            assert_eq!(detect(&bytes), format, "{path} after an unknown line");
+        }
+    }
     let noise =
         [b"\0\0\xef\xbb\xbf\nwarning: x\n".to_vec(), sample("copilot/stream.jsonl")].concat();
     assert_eq!(detect(&noise), Format::Copilot);
