@@ -217,6 +217,9 @@ impl Stream {
     }
 }
 
+/// The types of lines that come between two messages.
+const KINDS: [&str; 6] = ["error", "init", "message", "result", "tool_result", "tool_use"];
+
 impl Host for Stream {
     fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         let event: Event<'_> = parse(line.bytes)?;
@@ -225,7 +228,10 @@ impl Host for Stream {
             self.assistant(line, &event, out);
             return Ok(());
         }
-        self.flush(out);
+        // What a later release may add says nothing about where words end.
+        if KINDS.contains(&&*event.kind) {
+            self.flush(out);
+        }
         let matters = (out.may_matter)(line.bytes);
         let name = event.tool_name.as_deref().unwrap_or("a tool");
         let id = event.tool_id.as_deref().unwrap_or_default();
