@@ -99,9 +99,9 @@ pub(super) fn read_words(content: &[Block<'_>], calls: &mut Calls) -> Spoken {
     spoken
 }
 
-/// Returns whether a block of this type is words.
+/// Returns whether a block of this type is words. Codex writes the names of its own types too.
 pub(super) fn is_text(kind: &str) -> bool {
-    matches!(kind, "text" | "output_text" | "input_text")
+    matches!(kind, "text" | "output_text" | "input_text" | "Text")
 }
 
 /// Returns whether a block of this type calls a tool.

@@ -19,7 +19,7 @@ use crate::message::{Origin, Role};
 #[derive(Debug, Default)]
 pub(super) struct Rollout {
     calls: Calls,
-    /// What items of this turn said.
+    /// What items of this turn said, without the blanks at its end: copies lose them.
     said: HashSet<String>,
     /// What events of this turn said and no item yet: line and text.
     unconfirmed: Vec<(Spot, String)>,
@@ -91,8 +91,8 @@ impl Rollout {
     }
 
     fn answer(&mut self, line: Line<'_>, id: Option<String>, text: String, out: &mut Out<'_>) {
-        self.unconfirmed.retain(|(_, other)| *other != text);
-        self.said.insert(text.clone());
+        self.unconfirmed.retain(|(_, other)| other.trim_end() != text.trim_end());
+        self.said.insert(text.trim_end().to_owned());
         out.speak(line.spot(), id, Origin::assistant(), text);
     }
 
@@ -151,8 +151,8 @@ impl Rollout {
     fn claim(&mut self, line: Line<'_>, text: Option<String>) {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return };
         let known = self.mid_turn
-            || self.said.contains(&text)
-            || self.unconfirmed.iter().any(|(_, t)| *t == text);
+            || self.said.contains(text.trim_end())
+            || self.unconfirmed.iter().any(|(_, other)| other.trim_end() == text.trim_end());
         if !known {
             self.unconfirmed.push((line.spot(), text));
         }
@@ -161,7 +161,7 @@ impl Rollout {
     /// Takes events at their word where no item came.
     fn confirm(&mut self, out: &mut Out<'_>) {
         for (spot, text) in std::mem::take(&mut self.unconfirmed) {
-            self.said.insert(text.clone());
+            self.said.insert(text.trim_end().to_owned());
             out.speak(spot, None, Origin::assistant(), text);
         }
     }

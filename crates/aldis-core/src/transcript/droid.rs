@@ -88,6 +88,7 @@ impl Host for Transcript {
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     calls: Calls,
+    /// What was said, without the blanks at its end: the last line repeats it without them.
     said: HashSet<String>,
 }
 
@@ -123,14 +124,14 @@ impl Host for Stream {
         let text = event.text.map(|text| text.to_owned()).unwrap_or_default();
         match (&*event.kind, event.role.as_deref()) {
             ("message", Some("assistant")) => {
-                self.said.insert(text.clone());
+                self.said.insert(text.trim_end().to_owned());
                 out.speak(line.spot(), id, Origin::assistant(), text);
             }
             ("message", _) => aside(line, blocks::user(&text), text, matters, out),
             ("reasoning", _) => aside(line, tool("thinking"), text, matters, out),
             ("completion", _) => {
                 let text = event.final_text.map(|text| text.to_owned()).unwrap_or_default();
-                if self.said.insert(text.clone()) {
+                if self.said.insert(text.trim_end().to_owned()) {
                     out.speak(line.spot(), id, Origin::assistant(), text);
                 }
             }

@@ -34,6 +34,21 @@ fn gemini_sessions_are_journals() {
 }
 
 #[test]
+fn gemini_streams_are_joined_across_what_is_not_known() {
+    let delta = |text: &str| {
+        format!(r#"{{"type":"message","role":"assistant","content":"{text}","delta":true}}"#)
+    };
+    let (a, b) = (delta("a"), delta("b"));
+    let format = Format::GeminiStream;
+    check("unknown", format, &[&a, r#"{"type":"zork"}"#, &b], "!host:zork assistant:ab");
+    for kind in ["tool_use", "error"] {
+        let line = format!(r#"{{"type":"{kind}","message":"x"}}"#);
+        let words = render(format, &[&a, &line, &b]);
+        assert!(words.starts_with("assistant:a !") && words.ends_with(" assistant:b"), "{words}");
+    }
+}
+
+#[test]
 fn claude_streams() {
     let line = |id: &str, text: &str, more: &str| {
         format!(
@@ -54,6 +69,8 @@ fn claude_streams() {
     let think = x.replace("text_delta", "thinking_delta");
     let cut = line("1", "a", ",\"aborted\":true");
     let error = line("1", "a", ",\"error\":\"overloaded\"");
+    let synthetic = line("1", "b", main).replace("\"role\"", "\"model\":\"<synthetic>\",\"role\"");
+    let cut_call = r#"{"type":"assistant","aborted":true,"message":{"id":"1","content":[{"type":"tool_use","id":"t","name":"Bash"}]}}"#;
     for (name, lines, want) in [
         ("joined by id", vec![&*a, &b, result], "assistant:a/b"),
         ("around a sub-agent", vec![&*a, &side, &b], "assistant:a/b !assistant:s"),
@@ -64,6 +81,10 @@ fn claude_streams() {
         ("thoughts", vec![start, &think], ""),
         ("aborted", vec![&*cut], "!assistant:a"),
         ("API error", vec![&*error], "!host:a"),
+        ("aborted half-way", vec![&*b, &cut], "!assistant:b/a"),
+        ("aborted in a call", vec![&*b, cut_call], "!assistant:b"),
+        ("error half-way", vec![&*b, &error], "!host:b/a"),
+        ("host's words as the result", vec![&*synthetic, result], "!host:b"),
     ] {
         check(name, Format::ClaudeStream, &lines, want);
     }
@@ -123,6 +144,11 @@ fn small_hosts() {
         r#"{"type":"message.part.updated","properties":{"part":{"id":"2","sessionID":"s","messageID":"n","type":"text","text":"b"}}}"#,
     ];
     check("opencode bus", Format::OpenCode, &bus, "assistant:a !user:b");
+    let droid = [
+        r#"{"type":"message","role":"assistant","id":"m","text":"a\n"}"#,
+        r#"{"type":"completion","finalText":"a"}"#,
+    ];
+    check("droid's end", Format::DroidStream, &droid, "assistant:a/");
     let text = "  as it is\n\n";
     check("text", Format::Text, &[text], "assistant:  as it is//");
     let qwen = [
@@ -146,5 +172,10 @@ fn codex_events_count_where_no_item_came() {
     check("item first", format, &[item, &a, done], "assistant:a");
     check("event first", format, &[&a, item, done], "assistant:a");
     check("event alone", format, &[started, &b, done], "assistant:b assistant:a");
+    let blank = event("a\\n");
+    check("blanks at the end", format, &[&blank, done], "assistant:a/");
+    check("blanks at the end of an event", format, &[item, &blank, done], "assistant:a");
+    let completed = r#"{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"AgentMessage","id":"i","content":[{"type":"Text","text":"a"}]}}}"#;
+    check("completed item", format, &[started, completed, done], "assistant:a");
     check("said again", format, &[item, done, started, item, done], "assistant:a assistant:a");
 }
