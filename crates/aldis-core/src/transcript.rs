@@ -9,6 +9,7 @@
 
 mod acp;
 mod blocks;
+mod chain;
 mod claude_code;
 mod claude_stream;
 mod cline;

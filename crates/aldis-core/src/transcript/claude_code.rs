@@ -4,20 +4,21 @@
 //! rewound stay in the file. What is live is known only at the end, so messages are held back until
 //! then; of lines that hold nothing of interest only their place in the chain is kept.
 
-mod chain;
 mod entry;
+mod group;
 mod shape;
 
 use std::collections::VecDeque;
 
-use chain::{Chain, Entry, Live, Parent, key};
 use entry::{Record, Said};
+use group::{Group, Part, Ready, Words};
 use shape::{Kind, Known, Shapes};
 
-use super::blocks::{self, Calls, Spoken};
+use super::blocks::{self, Calls};
+use super::chain::{Chain, Entry, Live, Parent, key, print};
 use super::json::{Malformed, member_strings};
-use super::out::{Host, Line, Out, Spot, join, message};
-use crate::message::{Message, Origin, Role};
+use super::out::{Host, Line, Out, message};
+use crate::message::Message;
 
 /// Reader of one transcript file.
 #[derive(Debug)]
@@ -29,72 +30,11 @@ pub(super) struct ClaudeCode {
     open: Vec<Group>,
     /// The agent's last messages that hold nothing of interest.
     recent: VecDeque<Group>,
+    /// Its messages that are complete: which of their lines are live is known at the end.
+    complete: Vec<Group>,
     ready: Vec<Ready>,
     /// The id of the entry before, as it is and hashed: it is the next one's parent.
     last: (Vec<u8>, u128),
-}
-
-/// The lines of one assistant message.
-#[derive(Debug)]
-struct Group {
-    /// The message's id, hashed; 0 if it has none.
-    key: u128,
-    sidechain: bool,
-    index: u64,
-    /// Its first entry: a message is live if it began on the live branch.
-    node: u32,
-    matters: bool,
-    /// Its lines that may hold text.
-    parts: Vec<Part>,
-}
-
-/// What is kept of a line until its message is complete.
-#[derive(Debug)]
-enum Part {
-    /// Its number and bytes: it says nothing of interest, but others of its message may.
-    Line(u64, Vec<u8>),
-    Said(Box<Words>),
-}
-
-/// What one line says.
-#[derive(Debug)]
-struct Words {
-    spot: Spot,
-    id: Option<String>,
-    origin: Origin,
-    text: String,
-    asides: Vec<(Origin, String)>,
-}
-
-impl Words {
-    fn read(
-        number: u64,
-        record: &Record<'_>,
-        said: &Said<'_>,
-        calls: &mut Calls,
-        out: &Out<'_>,
-    ) -> Self {
-        let spoken = record.spoken(said, calls, out.may_matter);
-        Self::new(number, record, said, spoken)
-    }
-
-    fn new<M, C>(number: u64, record: &Record<'_, M>, said: &Said<'_, C>, spoken: Spoken) -> Self {
-        let place = |(origin, aside)| (record.place(origin), aside);
-        Self {
-            spot: record.spot(number),
-            id: said.id.as_ref().or(record.uuid.as_ref()).map(|id| id.to_owned()),
-            origin: record.place(record.speaker(said)),
-            text: spoken.text,
-            asides: spoken.asides.into_iter().map(place).collect(),
-        }
-    }
-}
-
-/// A message that waits for the end of the file.
-#[derive(Debug)]
-struct Ready {
-    node: Option<u32>,
-    message: Message,
 }
 
 impl ClaudeCode {
@@ -105,6 +45,7 @@ impl ClaudeCode {
             calls: Calls::default(),
             open: Vec::new(),
             recent: VecDeque::new(),
+            complete: Vec::new(),
             ready: Vec::new(),
             last: (Vec::new(), 0),
         }
@@ -120,7 +61,7 @@ impl ClaudeCode {
             } else {
                 key(known.parent)
             }),
-            print: shape::print(line.bytes, false),
+            print: unheard(known.kind == Kind::Assistant),
             session: known.session,
             sidechain: known.sidechain,
             meta: false,
@@ -134,10 +75,10 @@ impl ClaudeCode {
         match known.kind {
             Kind::Assistant => {
                 let id = key(known.message_id);
-                let group = self.group(id, known.sidechain, node, out);
+                let group = self.group(id, known.sidechain, out);
                 match &known.call {
                     Some(call) => call.note(&mut self.calls, out.signals_only),
-                    None => group.parts.push(Part::Line(line.number, line.bytes.to_vec())),
+                    None => group.parts.push(Part::Line(node, line.number, line.bytes.to_vec())),
                 }
             }
             Kind::Other => {
@@ -163,7 +104,12 @@ impl ClaudeCode {
             if !matters {
                 self.shapes.learn(line.bytes, &record, &said);
             }
-        } else if matters {
+            return Ok(());
+        }
+        if record.uuid.is_some() {
+            self.chain.add(&record.entry(false, unheard(false), self.chain.is_empty()));
+        }
+        if matters {
             self.metadata(line, &record, out);
         }
         Ok(())
@@ -172,11 +118,12 @@ impl ClaudeCode {
     /// Takes a line of the agent's that matters, if it can be read in one go.
     fn at_once(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Option<()> {
         let (record, said, content) = Record::read_at_once(line.bytes, out.signals_only)?;
-        let entry = record.entry(false, shape::print(line.bytes, true), self.chain.is_empty());
+        let spoken = blocks::read_words(&content, &mut self.calls);
+        let print = print(spoken.text.as_bytes());
+        let entry = record.entry(false, print, self.chain.is_empty());
         if let Some(node) = self.chain.add(&entry) {
-            let spoken = blocks::read_words(&content, &mut self.calls);
-            let part = Part::Said(Box::new(Words::new(line.number, &record, &said, spoken)));
-            self.add_part(&entry, node, &said, (part, true), out);
+            let words = Words::new((node, line.number), &record, &said, spoken);
+            self.add_part(&entry, &said, (Part::Said(Box::new(words)), true), out);
         }
         Some(())
     }
@@ -190,25 +137,15 @@ impl ClaudeCode {
         matters: bool,
         out: &mut Out<'_>,
     ) {
-        // The same line has the same print, also where results begin to matter half-way.
-        let whole = matters && (record.is_assistant() || !out.signals_only);
-        let print = shape::print(line.bytes, whole);
-        let entry = record.entry(record.is_typed(said), print, self.chain.is_empty());
-        let Some(node) = self.chain.add(&entry) else { return };
         if record.is_assistant() {
-            let part = match matters || out.following {
-                true => {
-                    let words = Words::read(line.number, record, said, &mut self.calls, out);
-                    Part::Said(Box::new(words))
-                }
-                false => {
-                    record.spoken(said, &mut self.calls, &|_| false);
-                    Part::Line(line.number, line.bytes.to_vec())
-                }
-            };
-            self.add_part(&entry, node, said, (part, matters), out);
+            self.assistant(line, record, said, matters, out);
             return;
         }
+        // The same line has the same print, also where results begin to matter half-way.
+        let words = record.message.filter(|_| matters && !out.signals_only);
+        let print = words.map_or(unheard(false), |words| print(words.get().as_bytes()));
+        let entry = record.entry(record.is_typed(said), print, self.chain.is_empty());
+        let Some(node) = self.chain.add(&entry) else { return };
         if out.following {
             self.close_all(|group| group.sidechain == entry.sidechain, out);
         }
@@ -231,17 +168,38 @@ impl ClaudeCode {
         }
     }
 
+    /// Takes a line of the agent's.
+    fn assistant(
+        &mut self,
+        line: Line<'_>,
+        record: &Record<'_>,
+        said: &Said<'_>,
+        matters: bool,
+        out: &mut Out<'_>,
+    ) {
+        let kept = matters || out.following;
+        let wanted = |raw: &[u8]| kept && (out.may_matter)(raw);
+        let spoken = record.spoken(said, &mut self.calls, &wanted);
+        let print = if matters { print(spoken.text.as_bytes()) } else { unheard(true) };
+        let entry = record.entry(false, print, self.chain.is_empty());
+        let Some(node) = self.chain.add(&entry) else { return };
+        let part = match kept {
+            true => Part::Said(Box::new(Words::new((node, line.number), record, said, spoken))),
+            false => Part::Line(node, line.number, line.bytes.to_vec()),
+        };
+        self.add_part(&entry, said, (part, matters), out);
+    }
+
     /// Adds a line of the agent's to its message.
     fn add_part<C>(
         &mut self,
         entry: &Entry,
-        node: u32,
         said: &Said<'_, C>,
         (part, matters): (Part, bool),
         out: &mut Out<'_>,
     ) {
         let id = said.id.as_ref().map_or(0, |id| key(id.as_bytes()));
-        let group = self.group(id, entry.sidechain, node, out);
+        let group = self.group(id, entry.sidechain, out);
         group.matters |= matters;
         group.parts.push(part);
         if out.following && said.stop_reason.is_some() {
@@ -258,7 +216,7 @@ impl ClaudeCode {
     }
 
     /// Returns the group a line belongs to. A new message of the agent ends the one before it.
-    fn group(&mut self, key: u128, sidechain: bool, node: u32, out: &mut Out<'_>) -> &mut Group {
+    fn group(&mut self, key: u128, sidechain: bool, out: &mut Out<'_>) -> &mut Group {
         let same = |group: &Group| group.key == key && key != 0 && group.sidechain == sidechain;
         let at = self.open.iter().position(same).unwrap_or_else(|| {
             let old = |group: &Group| group.sidechain == sidechain;
@@ -267,7 +225,7 @@ impl ClaudeCode {
             }
             let index = out.utter();
             let parts = Vec::new();
-            self.open.push(Group { key, sidechain, index, node, matters: false, parts });
+            self.open.push(Group { key, sidechain, index, matters: false, parts });
             self.open.len() - 1
         });
         &mut self.open[at]
@@ -281,57 +239,18 @@ impl ClaudeCode {
     }
 
     fn close(&mut self, group: Group, out: &mut Out<'_>) {
-        if group.matters || out.following {
-            for ready in self.messages(group, out) {
-                self.give(ready.node, ready.message, out);
+        if out.following {
+            for ready in group.messages(&mut self.calls, out, None) {
+                out.say(ready.message);
             }
+        } else if group.matters {
+            self.complete.push(group.read(&mut self.calls, out));
         } else if !group.sidechain && !group.parts.is_empty() {
             if self.recent.len() >= RECENT_MAX {
                 self.recent.pop_front();
             }
             self.recent.push_back(group);
         }
-    }
-
-    /// Puts a group's lines together: its text as one message, and what else is in it.
-    fn messages(&mut self, group: Group, out: &Out<'_>) -> Vec<Ready> {
-        let Group { index, node, parts, .. } = group;
-        let mut ready = Vec::new();
-        let mut text = String::new();
-        let mut speech: Option<(Spot, Option<String>, Origin)> = None;
-        for part in parts {
-            let words = match part {
-                Part::Said(words) => *words,
-                Part::Line(number, bytes) => {
-                    // Such a line was well formed or only looked so, and then it says nothing.
-                    let Ok((record, said)) = Record::read(&bytes) else { continue };
-                    Words::read(number, &record, &said, &mut self.calls, out)
-                }
-            };
-            let Words { spot, id, origin, text: spoken, asides } = words;
-            for (origin, aside) in asides {
-                let message = message(index, spot, id.clone(), origin, aside);
-                ready.push(Ready { node: Some(node), message });
-            }
-            if spoken.is_empty() {
-                continue;
-            }
-            match text.is_empty() {
-                true => text = spoken,
-                false => join(&mut text, &spoken),
-            }
-            // A message that was cut off or written by the host is so as a whole.
-            let origin = match speech.take() {
-                Some((_, _, before)) if !before.may_signal() && !before.sidechain => before,
-                _ => origin,
-            };
-            speech = Some((spot, id, origin));
-        }
-        if let Some((spot, id, origin)) = speech {
-            let message = message(index, spot, id, origin, text);
-            ready.push(Ready { node: Some(node), message });
-        }
-        ready
     }
 
     /// Whether a line that says nothing may still decide which branch is live.
@@ -357,7 +276,7 @@ impl ClaudeCode {
             if last.is_some_and(|last| group.index < last) {
                 return;
             }
-            let found = self.messages(group, out).into_iter();
+            let found = group.messages(&mut self.calls, out, Some(live)).into_iter();
             if let Some(found) = found.filter(is_speech).find(|ready| ready.is_live(live)) {
                 self.ready.push(found);
                 return;
@@ -405,38 +324,25 @@ impl Host for ClaudeCode {
     fn finish(&mut self, out: &mut Out<'_>) {
         self.close_all(|_| true, out);
         let live = std::mem::take(&mut self.chain).live();
+        for group in std::mem::take(&mut self.complete) {
+            self.ready.extend(group.messages(&mut self.calls, out, Some(&live)));
+        }
         self.add_last(&live, out);
         let mut ready = std::mem::take(&mut self.ready);
         ready.sort_by_key(|ready| (ready.message.index, ready.message.entry));
-        for mut ready in ready {
-            if let Some(why) = ready.dead(&live) {
-                let origin = &mut ready.message.origin;
-                origin.live = false;
-                if origin.role == Role::Assistant && origin.detail.is_none() {
-                    origin.detail = Some(why.into());
-                }
+        for Ready { node, mut message } in ready {
+            if let Some(node) = node {
+                live.settle(node, &mut message);
             }
-            out.say(ready.message);
+            out.say(message);
         }
     }
 }
 
-impl Ready {
-    fn is_assistant(&self) -> bool {
-        self.message.origin.role == Role::Assistant
-    }
-
-    fn is_live(&self, live: &Live) -> bool {
-        self.dead(live).is_none()
-    }
-
-    fn dead(&self, live: &Live) -> Option<&'static str> {
-        let node = self.node?;
-        match self.message.origin.role {
-            Role::Subagent | Role::Tool => live.result_dead(node),
-            Role::Assistant | Role::Host | Role::System | Role::User => live.dead(node),
-        }
-    }
+/// The print of a line that says nothing of interest: what one id says twice there need not be told
+/// apart, only who says it.
+fn unheard(by_agent: bool) -> u32 {
+    u32::from(by_agent)
 }
 
 /// Sub-agents that talk at the same time.

@@ -84,6 +84,10 @@ struct Envelope<'a> {
     is_api_error_message: Option<bool>,
     is_aborted_mid_stream: Option<bool>,
     #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    api_error_status: Option<&'a RawValue>,
+    #[serde(borrow)]
     origin: Option<&'a RawValue>,
     #[serde(borrow)]
     tool_use_result: Option<&'a RawValue>,
@@ -186,7 +190,9 @@ fn of_claude_code(line: &Envelope<'_>, session: Option<&str>) -> Result<Vec<Mark
     let content = inner.content.or(inner.parts);
     match &*line.kind {
         "assistant" => {
-            let by_host = inner.model.as_deref() == Some("<synthetic>");
+            let by_host = inner.model.as_deref() == Some("<synthetic>")
+                || line.error.is_some()
+                || line.api_error_status.is_some();
             let unsaid = by_host || flags.contains(&Some(true)) || &*inner.role == "user";
             Ok(if unsaid { Vec::new() } else { of_content(content, true) })
         }

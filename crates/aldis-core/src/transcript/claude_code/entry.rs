@@ -6,9 +6,9 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::chain::{Entry, Parent, key};
 use crate::message::{Origin, Role};
 use crate::transcript::blocks::{self, Block, Calls, Spoken, host, system};
+use crate::transcript::chain::{Entry, Parent, key};
 use crate::transcript::json::{Malformed, Str, lenient, parse, present, strings};
 use crate::transcript::out::Spot;
 
@@ -39,6 +39,12 @@ pub(super) struct Record<'a, M = &'a RawValue> {
     is_compact_summary: Option<bool>,
     is_api_error_message: Option<bool>,
     is_aborted_mid_stream: Option<bool>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    api_error_status: Option<&'a RawValue>,
+    #[serde(borrow)]
+    api_block_index: Option<&'a RawValue>,
     #[serde(borrow)]
     origin: Option<&'a RawValue>,
     pub(super) message: Option<M>,
@@ -224,7 +230,8 @@ impl<'a, M> Record<'a, M> {
             print,
             session: self.session_key(),
             sidechain: self.is_sidechain.unwrap_or_default(),
-            meta: self.is_meta.unwrap_or_default(),
+            // What is not known may be a parent, but does not say which branch is live.
+            meta: self.is_meta.unwrap_or_default() || !self.is_entry(),
             team: self.team_name.is_some(),
             typed,
         }
@@ -243,7 +250,12 @@ impl<'a, M> Record<'a, M> {
 
     /// Returns whether this line is part of the conversation and not a record beside it.
     pub(super) fn is_entry(&self) -> bool {
-        self.uuid.is_some() || self.message.is_some()
+        ENTRIES.contains(&&*self.kind) && (self.uuid.is_some() || self.message.is_some())
+    }
+
+    /// Returns the place of this line's block in its message, if it is named.
+    pub(super) fn block(&self) -> Option<u64> {
+        self.api_block_index.and_then(|raw| raw.get().parse().ok())
     }
 
     /// Returns whether the agent's words are in this line.
@@ -258,12 +270,17 @@ impl<'a, M> Record<'a, M> {
             .chain([self.is_aborted_mid_stream])
             .any(|flag| flag == Some(true))
             || self.team_name.is_some()
+            || self.is_error()
             || said.model.as_deref() == Some(SYNTHETIC)
+    }
+
+    fn is_error(&self) -> bool {
+        self.error.is_some() || self.api_error_status.is_some()
     }
 
     /// Returns who speaks in an assistant's line.
     pub(super) fn speaker<C>(&self, said: &Said<'_, C>) -> Origin {
-        if self.is_api_error_message == Some(true) {
+        if self.is_api_error_message == Some(true) || self.is_error() {
             host("API error")
         } else if said.model.as_deref() == Some(SYNTHETIC) {
             host("synthetic message")
@@ -295,6 +312,10 @@ impl<'a, M> Record<'a, M> {
         if !first && typed { Parent::None } else { Parent::Before }
     }
 }
+
+/// The types of lines that are part of the conversation; Qwen has the last one.
+pub(super) const ENTRIES: [&str; 6] =
+    ["user", "assistant", "system", "attachment", "progress", "tool_result"];
 
 /// Returns a session's id as the chain compares it.
 pub(super) fn session_key(id: &str) -> u32 {

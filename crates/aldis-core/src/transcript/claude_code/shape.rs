@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use memchr::memmem;
 use serde_json::value::RawValue;
 
-use super::entry::{Record, Said};
+use super::entry::{ENTRIES, Record, Said};
 use crate::transcript::blocks::{Calls, is_agent};
 use crate::transcript::json::Str;
 
@@ -213,38 +213,11 @@ pub(super) fn is_metadata(line: &[u8]) -> bool {
     let Some((kind, _)) = line.strip_prefix(br#"{"type":""#).and_then(plain_until_quote) else {
         return false;
     };
-    line.ends_with(b"}") && !ENTRIES.iter().any(|entry| entry.as_bytes() == kind)
-}
-
-/// How much of each end of a line is looked at.
-const ENDS: usize = 64;
-
-/// Tells copies of an entry from different entries that share an id.
-pub(super) fn print(line: &[u8], matters: bool) -> u32 {
-    let print = match line.first_chunk::<ENDS>().zip(line.last_chunk::<ENDS>()) {
-        // Such a line is only counted: its length and its ends, where the ids are, will do.
-        Some((head, tail)) if !matters => mixed(head) ^ mixed(tail).rotate_left(7),
-        _ => mixed(line),
-    };
-    let print = (print >> 32) as u32 ^ line.len() as u32;
-    print & !(1 << 31) | u32::from(matters) << 31
-}
-
-/// Mixes all bytes, in four strands that need not wait for each other.
-fn mixed(bytes: &[u8]) -> u64 {
-    const ODD: u64 = 0xff51_afd7_ed55_8ccd;
-    let mut strands = [1, 2, 3, 4];
-    let mut mix = |block: &[u8; 32]| {
-        for (strand, word) in strands.iter_mut().zip(block.as_chunks().0) {
-            *strand = (*strand ^ u64::from_le_bytes(*word)).wrapping_mul(ODD).rotate_left(29);
-        }
-    };
-    let (blocks, rest) = bytes.as_chunks::<32>();
-    blocks.iter().for_each(&mut mix);
-    let mut last = [0; 32];
-    last[..rest.len()].copy_from_slice(rest);
-    mix(&last);
-    strands.iter().fold(0, |mixed: u64, strand| (mixed ^ strand).wrapping_mul(ODD).rotate_left(29))
+    // A line of an unknown type may still be some entry's parent.
+    let start = &line[..line.len().min(IDS_WITHIN)];
+    line.ends_with(b"}")
+        && !ENTRIES.iter().any(|entry| entry.as_bytes() == kind)
+        && memmem::find(start, b"\"parentUuid\"").is_none()
 }
 
 /// Returns whether a line ends in the id of the call it answers: nothing else is said of a result.
@@ -292,13 +265,14 @@ fn address(line: &[u8], text: &str) -> Option<usize> {
     (at + text.len() <= line.len()).then_some(at)
 }
 
-const ENTRIES: [&str; 6] = ["user", "assistant", "system", "attachment", "progress", "tool_result"];
 const PARENT: &[u8] = br#"{"parentUuid":""#;
 const UUID: &[u8] = br#","uuid":""#;
 const STAMP: &[u8] = br#"","timestamp":""#;
 const BLOCK: &[u8] = br#"[{"type":""#;
 const SOURCE: &[u8] = br#","sourceToolAssistantUUID":""#;
 const ID_LEN: usize = 36;
+/// How far into a line that begins with its type its ids stand.
+const IDS_WITHIN: usize = 160;
 const HEAD_MAX: usize = 1024;
 const FLAGS_WINDOW: usize = 512;
 const SHAPES_MAX: usize = 16;

@@ -138,8 +138,45 @@ fn claude_branches() {
         entry("assistant", "b", "a", "SIGNAL old", ""),
         entry("assistant", "b", "a", "SIGNAL new", ""),
     ];
+    let version = |uuid: &str, parent: &str, number: u32| {
+        let more = format!(",\"version\":\"{number}\"");
+        entry("assistant", uuid, parent, &format!("SIGNAL {uuid}"), &more)
+    };
+    let copied = [
+        entry("user", "a", "", "go", ""),
+        version("b", "a", 1),
+        version("c", "b", 1),
+        version("b", "a", 2),
+        version("c", "b", 2),
+    ];
+    let first_copied =
+        [version("b", "", 1), version("c", "b", 1), version("d", "c", 1), version("b", "", 2)];
+    let elsewhere = [
+        version("b", "", 1).replace("\"version\"", "\"sessionId\""),
+        version("b", "", 2).replace("\"version\"", "\"sessionId\""),
+    ];
+    let type_first = |line: &str| {
+        line.replace("{\"parent", "{\"type\":\"zork\",\"parent").replacen(
+            ",\"type\":\"zork\",\"m",
+            ",\"m",
+            1,
+        )
+    };
+    let zork = entry("zork", "c", "a", "beside", "");
+    let unknown = [entry("user", "a", "", "go", ""), version("b", "a", 1), zork.clone()];
+    let unknown_first = [unknown[0].clone(), unknown[1].clone(), type_first(&zork)];
+    let new = [entry("assistant", "d", "c", "SIGNAL new", "")];
+    let between = [&unknown[..], &new].concat();
+    let between_first = [&unknown_first[..], &new].concat();
     for (name, lines, want) in [
         ("rewound", &rewound[..], "SIGNAL new"),
+        ("copied by another version", &copied, "SIGNAL b,SIGNAL c"),
+        ("first one copied", &first_copied, "SIGNAL b,SIGNAL c,SIGNAL d"),
+        ("copied to another session", &elsewhere, "SIGNAL b"),
+        ("unknown at the end", &unknown, "SIGNAL b"),
+        ("unknown at the end, its type first", &unknown_first, "SIGNAL b"),
+        ("unknown between", &between, "SIGNAL new"),
+        ("unknown between, its type first", &between_first, "SIGNAL new"),
         ("another entry under the same id", &same_id, "SIGNAL new"),
         ("cleared", &cleared, "SIGNAL new"),
         ("compacted", &compacted, "SIGNAL old,SIGNAL new"),
@@ -149,6 +186,71 @@ fn claude_branches() {
     ] {
         assert_eq!(claims(lines.concat().as_bytes()).join(","), want, "{name}");
     }
+}
+
+#[test]
+fn prints_tell_words_apart() {
+    for length in [0, 1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 500] {
+        let words: Vec<u8> = (0..length).map(|n: u32| (n * 7) as u8).collect();
+        let own = chain::print(&words);
+        assert_eq!(own, chain::print(&words.clone()));
+        assert_ne!(own, chain::print(&[&words[..], b"\0"].concat()), "{length} and one more");
+        for at in 0..words.len() {
+            let mut other = words.clone();
+            other[at] ^= 1;
+            assert_ne!(own, chain::print(&other), "{at} of {length}");
+        }
+    }
+}
+
+/// One line of a message that is written block by block.
+fn block(uuid: &str, parent: &str, content: &str, more: &str) -> String {
+    format!(
+        "{{\"parentUuid\":\"{parent}\",\"type\":\"assistant\",\"sessionId\":\"s\",\"message\":{{\"id\":\"m\",\
+         \"role\":\"assistant\",\"content\":[{content}]}},\"uuid\":\"{uuid}\"{more}}}\n"
+    )
+}
+
+#[test]
+fn claude_messages_of_many_lines() {
+    let text = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    let call = r#"{"type":"tool_use","id":"t","name":"Bash","input":{}}"#;
+    let go = entry("user", "a", "", "go", "");
+    let aborted = ",\"isAbortedMidStream\":true";
+    let first = block("b", "a", &text("one"), "");
+    let signal = block("c", "b", &text("SIGNAL"), "");
+    let back = entry("user", "d", "b", "no", "");
+    for (name, lines, want) in [
+        ("two lines", vec![&*first, &signal], "one/SIGNAL"),
+        ("taken back half-way", vec![&*first, &signal, &back], ""),
+        ("aborted", vec![&*first, &block("c", "b", &text("SIGNAL"), aborted)], ""),
+        ("aborted first", vec![&*block("b", "a", &text("one"), aborted), &signal], ""),
+        ("aborted in a call", vec![&*first, &signal, &block("e", "c", call, aborted)], ""),
+        ("call", vec![&*first, &signal, &block("e", "c", call, "")], "one/SIGNAL"),
+        ("an error", vec![&*first, &block("c", "b", &text("SIGNAL"), ",\"error\":\"x\"")], ""),
+        ("a status", vec![&*block("b", "a", &text("SIGNAL"), ",\"apiErrorStatus\":529")], ""),
+        ("no error", vec![&*block("b", "a", &text("SIGNAL"), ",\"error\":null")], "SIGNAL"),
+        (
+            "order",
+            vec![
+                &*block("b", "a", &text("SIGNAL"), ",\"apiBlockIndex\":1"),
+                &block("c", "b", &text("one"), ",\"apiBlockIndex\":0"),
+            ],
+            "one/SIGNAL",
+        ),
+    ] {
+        let file = [&[&*go], &lines[..]].concat().concat();
+        assert_eq!(claims(file.as_bytes()).join(",").replace('\n', "/"), want, "{name}");
+    }
+    // What was said before the rewind stands.
+    let messages = read_chunks(
+        Format::ClaudeCode,
+        [[&*go, &first, &signal, &back].concat().as_bytes()],
+        &|_| true,
+    )
+    .0;
+    let said: Vec<_> = signalling(&messages).into_iter().map(|message| &*message.text).collect();
+    assert_eq!(said, ["one"]);
 }
 
 #[test]

@@ -129,6 +129,7 @@ fn single_lines_are_understood() {
         (claude(&agent(call_block)), vec![Speech, call("t", "Bash")]),
         (claude(&agent(r#"[{"type":"thinking","thinking":"hm"}]"#)), vec![]),
         (claude(&format!(r#""isApiErrorMessage":true,{}"#, agent("\"x\""))), vec![]),
+        (claude(&format!(r#""error":"overloaded",{}"#, agent("\"x\""))), vec![]),
         (claude(&agent("\"x\"")).replace("\"role\"", "\"model\":\"<synthetic>\",\"role\""), vec![]),
         (claude(r#""type":"system","content":"x""#), vec![]),
         ("{\"type\":\"mode\"}".to_owned(), vec![]),

@@ -1,4 +1,4 @@
-//! Which entries of a transcript belong to the conversation as it stands.
+//! Which entries of a file belong to the conversation as it stands.
 //!
 //! Entries name their parent. A rewound conversation leaves its old branch in the file, so only the
 //! way from the last leaf up to the root is live. A gigabyte of transcript has a million entries,
@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::message::{Message, Role};
 
 /// What an entry says about its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +27,8 @@ pub(super) struct Entry {
     /// The id, hashed; 0 if it has none.
     pub(super) key: u128,
     pub(super) parent: Parent,
-    /// Tells entries with the same id apart.
+    /// Tells entries with the same id apart, by what they say: the host writes an entry again with
+    /// another version or session in it.
     pub(super) print: u32,
     /// The session, hashed; 0 if unknown.
     pub(super) session: u32,
@@ -146,7 +149,14 @@ impl Chain {
         }
         self.index();
         let earlier = self.by_key.get(&entry.key).map(|number| &self.nodes[*number as usize]);
-        earlier.is_some_and(|node| node.print == entry.print && node.session == entry.session)
+        // Where one session is asked for, its own entry counts.
+        let same = |node: &Node| self.session == 0 || node.session == entry.session;
+        earlier.is_some_and(|node| node.print == entry.print && same(node))
+    }
+
+    /// Returns whether an entry is of another session than the one that counts.
+    fn is_foreign(&self, session: u32) -> bool {
+        self.session != 0 && ![0, self.session].contains(&session)
     }
 
     fn parent(&mut self, entry: &Entry, number: u32, follows: bool) -> u32 {
@@ -200,7 +210,7 @@ impl Chain {
             if best.is_some_and(|best| number <= best) {
                 break;
             }
-            let foreign = self.session != 0 && ![0, self.session].contains(&node.session);
+            let foreign = self.is_foreign(node.session);
             if is_parent[number] || foreign || node.flags & (SIDECHAIN | TEAM) != 0 {
                 continue;
             }
@@ -218,7 +228,7 @@ impl Chain {
             }
             number = self.up(number)?;
         }
-        None
+        Some(number)
     }
 }
 
@@ -241,9 +251,23 @@ impl Live {
         (!on_branch).then_some("rewound branch")
     }
 
+    /// Marks a message that an entry says if it is not part of the conversation.
+    pub(super) fn settle(&self, number: u32, message: &mut Message) {
+        let origin = &mut message.origin;
+        let why = match origin.role {
+            Role::Subagent | Role::Tool => self.result_dead(number),
+            Role::Assistant | Role::Host | Role::System | Role::User => self.dead(number),
+        };
+        let Some(why) = why else { return };
+        origin.live = false;
+        if origin.role == Role::Assistant && origin.detail.is_none() {
+            origin.detail = Some(why.into());
+        }
+    }
+
     /// As [`dead`](Self::dead) for a tool result. Results of calls that ran side by side hang on
     /// their calls, and only one of them is on the way up: the call decides.
-    pub(super) fn result_dead(&self, number: u32) -> Option<&'static str> {
+    fn result_dead(&self, number: u32) -> Option<&'static str> {
         let node = self.nodes.get(number as usize)?;
         self.dead(number).filter(|_| node.parent == NONE || self.dead(node.parent).is_some())
     }
@@ -260,6 +284,29 @@ pub(super) fn key(id: &[u8]) -> u128 {
     words.iter().for_each(|word| mix(u64::from_le_bytes(*word)));
     mix(rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
     (u128::from(a ^ (b >> 32)) << 64 | u128::from(b ^ (a >> 29))) | 1
+}
+
+/// Tells what one entry says from what others with the same id say.
+pub(super) fn print(words: &[u8]) -> u32 {
+    let print = (mixed(words) >> 32) as u32 ^ words.len() as u32;
+    print | 1 << 31
+}
+
+/// Mixes all bytes, in four strands that need not wait for each other.
+fn mixed(bytes: &[u8]) -> u64 {
+    const ODD: u64 = 0xff51_afd7_ed55_8ccd;
+    let mut strands = [1, 2, 3, 4];
+    let mut mix = |block: &[u8; 32]| {
+        for (strand, word) in strands.iter_mut().zip(block.as_chunks().0) {
+            *strand = (*strand ^ u64::from_le_bytes(*word)).wrapping_mul(ODD).rotate_left(29);
+        }
+    };
+    let (blocks, rest) = bytes.as_chunks::<32>();
+    blocks.iter().for_each(&mut mix);
+    let mut last = [0; 32];
+    last[..rest.len()].copy_from_slice(rest);
+    mix(&last);
+    strands.iter().fold(0, |mixed: u64, strand| (mixed ^ strand).wrapping_mul(ODD).rotate_left(29))
 }
 
 /// Keys are hashes already: the table takes them as they are.
@@ -284,5 +331,5 @@ const NONE: u32 = u32::MAX;
 const SIDECHAIN: u8 = 1;
 const META: u8 = 2;
 const TEAM: u8 = 4;
-/// The host writes a few lines at a time, never more than this in a row.
+/// The host writes a few lines at a time; the branch is known also if there are more.
 const META_RUN_MAX: usize = 64;
