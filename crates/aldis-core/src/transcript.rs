@@ -9,6 +9,7 @@
 
 mod acp;
 mod blocks;
+mod branches;
 mod chain;
 mod claude_code;
 mod claude_stream;

@@ -1,12 +1,14 @@
 //! Copilot CLI: `events.jsonl` and `copilot -p --output-format json`, which share their events.
 //!
 //! Messages of sub-agents name their agent. Deltas are copies of a message that follows; they count
-//! only if the process died before it came.
+//! only if the process died before it came. Events name the one before them, and a conversation that
+//! was taken back leaves its events in the file.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::blocks::{self, Calls, host, tool};
+use super::branches::{Branches, Link, heard};
 use super::codex::aside;
 use super::json::{self, Malformed, Str, lenient, member_strings, parse, strings};
 use super::out::{Host, Line, Out, message, move_to};
@@ -17,6 +19,7 @@ use crate::message::{Message, Origin};
 pub(super) struct Copilot {
     calls: Calls,
     partial: Vec<Message>,
+    branches: Branches,
 }
 
 #[derive(Debug, Deserialize)]
@@ -28,6 +31,9 @@ struct Event<'a> {
     kind: Str<'a>,
     #[serde(borrow)]
     id: Option<Str<'a>>,
+    #[serde(borrow)]
+    parent_id: Option<Str<'a>>,
+    ephemeral: Option<bool>,
     #[serde(borrow)]
     agent_id: Option<Str<'a>>,
     #[serde(borrow)]
@@ -124,8 +130,8 @@ impl Copilot {
     }
 }
 
-impl Host for Copilot {
-    fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+impl Copilot {
+    fn read(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         let event: Event<'_> = parse(line.bytes)?;
         let line = line.dated(event.timestamp);
         let data: Data<'_> = match event.data {
@@ -134,6 +140,11 @@ impl Host for Copilot {
         };
         let agent = event.agent_id.as_deref().or(data.parent_tool_call_id.as_deref());
         let matters = (out.may_matter)(line.bytes);
+        // What does not stay in the file has no place in it.
+        let stays = event.ephemeral != Some(true);
+        if stays && !self.branches.enter(line, event.link(agent)) {
+            return Ok(());
+        }
         match &*event.kind {
             "assistant.message" => self.said(line, &data, agent, out),
             "assistant.message_delta" => self.delta(line, &data, agent),
@@ -161,9 +172,35 @@ impl Host for Copilot {
         }
         Ok(())
     }
+}
+
+impl Host for Copilot {
+    fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+        let (read, messages) = heard(out, |out| self.read(line, out));
+        self.branches.hold(messages, out);
+        read
+    }
+
+    fn begin_late(&mut self, _: Option<&str>) {
+        self.branches.begin_late();
+    }
 
     fn finish(&mut self, out: &mut Out<'_>) {
-        self.flush(out);
+        let ((), messages) = heard(out, |out| self.flush(out));
+        self.branches.hold(messages, out);
+        self.branches.finish(out);
+    }
+}
+
+impl Event<'_> {
+    fn link(&self, agent: Option<&str>) -> Link<'_> {
+        let talk = ["assistant.", "tool.", "user."].iter().any(|kind| self.kind.starts_with(kind));
+        Link {
+            id: self.id.as_deref(),
+            parent: self.parent_id.as_deref(),
+            typed: &*self.kind == "user.message",
+            beside: !talk || agent.is_some(),
+        }
     }
 }
 

@@ -6,16 +6,18 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::blocks::{self, Calls, host, tool};
+use super::branches::{Branches, Link, heard};
 use super::codex::aside;
 use super::json::{Malformed, Str, member_strings, parse, strings};
 use super::out::{Host, Line, Out, message};
-use crate::message::Origin;
+use crate::message::{Origin, Role};
 
 /// Reader of a transcript file: Claude's blocks in an envelope of its own.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     calls: Calls,
     cwd: String,
+    branches: Branches,
 }
 
 #[derive(Debug, Deserialize)]
@@ -26,6 +28,8 @@ struct Record<'a> {
     kind: Str<'a>,
     #[serde(borrow)]
     id: Option<Str<'a>>,
+    #[serde(borrow, rename = "parentId")]
+    parent_id: Option<Str<'a>>,
     #[serde(borrow)]
     cwd: Option<Str<'a>>,
     #[serde(borrow)]
@@ -40,8 +44,8 @@ struct Said<'a> {
     content: Option<&'a RawValue>,
 }
 
-impl Host for Transcript {
-    fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+impl Transcript {
+    fn read(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
         let record: Record<'_> = parse(line.bytes)?;
         let line = line.dated(record.timestamp);
         let matters = (out.may_matter)(line.bytes);
@@ -57,9 +61,19 @@ impl Host for Transcript {
             return Ok(());
         };
         let said: Said<'_> = serde_json::from_str(raw.get())?;
+        let spoken = blocks::read(said.content, &mut self.calls, &self.cwd, out.may_matter);
+        let by_user = &*said.role == "user" && !spoken.text.is_empty();
+        let link = Link {
+            id: record.id.as_deref(),
+            parent: record.parent_id.as_deref(),
+            typed: by_user && blocks::user(&spoken.text).role == Role::User,
+            beside: false,
+        };
+        if !self.branches.enter(line, link) {
+            return Ok(());
+        }
         let index = out.utter();
         let id = record.id.map(|id| id.to_owned());
-        let spoken = blocks::read(said.content, &mut self.calls, &self.cwd, out.may_matter);
         for (origin, text) in spoken.asides {
             out.say(message(index, line.spot(), id.clone(), origin, text));
         }
@@ -80,8 +94,22 @@ impl Host for Transcript {
         }
         Ok(())
     }
+}
 
-    fn finish(&mut self, _: &mut Out<'_>) {}
+impl Host for Transcript {
+    fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+        let (read, messages) = heard(out, |out| self.read(line, out));
+        self.branches.hold(messages, out);
+        read
+    }
+
+    fn begin_late(&mut self, _: Option<&str>) {
+        self.branches.begin_late();
+    }
+
+    fn finish(&mut self, out: &mut Out<'_>) {
+        self.branches.finish(out);
+    }
 }
 
 /// Reader of a stream.

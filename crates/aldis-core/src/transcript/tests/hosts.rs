@@ -159,6 +159,53 @@ fn small_hosts() {
 }
 
 #[test]
+fn what_hangs_on_another_entry_is_dead() {
+    let droid = |id: &str, parent: &str, role: &str, text: &str| {
+        format!(
+            r#"{{"type":"message","id":"{id}"{parent},"message":{{"role":"{role}","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let copilot = |id: &str, parent: &str, role: &str, text: &str| {
+        format!(
+            r#"{{"id":"{id}"{parent},"type":"{role}.message","data":{{"messageId":"{id}","content":"{text}"}}}}"#
+        )
+    };
+    let on = |id: &str| format!(r#","parentId":"{id}""#);
+    for (format, line) in [
+        (Format::Droid, &droid as &dyn Fn(&str, &str, &str, &str) -> String),
+        (Format::Copilot, &copilot),
+    ] {
+        let go = line("1", "", "user", "go");
+        let old = line("2", &on("1"), "assistant", "old");
+        let no = line("3", &on("1"), "user", "no");
+        let new = line("4", &on("3"), "assistant", "new");
+        let rewound = "!user:go !assistant:old !user:no assistant:new";
+        check("rewound", format, &[&go, &old, &no, &new], rewound);
+        // Without a parent an entry follows the one before it, whichever that is.
+        let after = line("5", "", "assistant", "after");
+        let want = "!user:go !assistant:old assistant:new assistant:after";
+        check(
+            "no parent",
+            format,
+            &[&go, &old, &line("4", &on("1"), "assistant", "new"), &after],
+            want,
+        );
+        let lost = line("5", &on("x"), "assistant", "after");
+        check("lost parent", format, &[&go, &old, &lost], "!user:go assistant:old assistant:after");
+        check("copied", format, &[&go, &old, &go, &old], "!user:go assistant:old");
+    }
+    // Hooks and sub-agents write beside the conversation.
+    let go = copilot("1", "", "user", "go");
+    let old = copilot("2", &on("1"), "assistant", "old");
+    let new = copilot("3", &on("1"), "assistant", "new");
+    let hook = format!(r#"{{"id":"4"{},"type":"hook.end","data":{{}}}}"#, on("2"));
+    let side = copilot("5", &on("2"), "assistant", "side")
+        .replace("\"data\"", "\"agentId\":\"a\",\"data\"");
+    let words = render(Format::Copilot, &[&go, &old, &new, &hook, &side]);
+    assert!(words.contains("!assistant:old assistant:new"), "{words}");
+}
+
+#[test]
 fn codex_events_count_where_no_item_came() {
     let event = |text: &str| {
         format!(r#"{{"type":"event_msg","payload":{{"type":"agent_message","message":"{text}"}}}}"#)
