@@ -61,7 +61,10 @@ impl ClaudeCode {
             } else {
                 key(known.parent)
             }),
-            print: unheard(known.kind == Kind::Assistant),
+            print: match known.kind {
+                Kind::Assistant => UNHEARD_AGENT,
+                Kind::Other => UNHEARD,
+            },
             session: known.session,
             sidechain: known.sidechain,
             meta: false,
@@ -107,7 +110,7 @@ impl ClaudeCode {
             return Ok(());
         }
         if record.uuid.is_some() {
-            self.chain.add(&record.entry(false, unheard(false), self.chain.is_empty()));
+            self.chain.add(&record.entry(false, UNHEARD, self.chain.is_empty()));
         }
         if matters {
             self.metadata(line, &record, out);
@@ -143,7 +146,7 @@ impl ClaudeCode {
         }
         // The same line has the same print, also where results begin to matter half-way.
         let words = record.message.filter(|_| matters && !out.signals_only);
-        let print = words.map_or(unheard(false), |words| print(words.get().as_bytes()));
+        let print = words.map_or(UNHEARD, |words| print(words.get().as_bytes()));
         let entry = record.entry(record.is_typed(said), print, self.chain.is_empty());
         let Some(node) = self.chain.add(&entry) else { return };
         if out.following {
@@ -180,7 +183,7 @@ impl ClaudeCode {
         let kept = matters || out.following;
         let wanted = |raw: &[u8]| kept && (out.may_matter)(raw);
         let spoken = record.spoken(said, &mut self.calls, &wanted);
-        let print = if matters { print(spoken.text.as_bytes()) } else { unheard(true) };
+        let print = if matters { print(spoken.text.as_bytes()) } else { UNHEARD_AGENT };
         let entry = record.entry(false, print, self.chain.is_empty());
         let Some(node) = self.chain.add(&entry) else { return };
         let part = match kept {
@@ -339,12 +342,10 @@ impl Host for ClaudeCode {
     }
 }
 
-/// The print of a line that says nothing of interest: what one id says twice there need not be told
+/// The prints of lines that say nothing of interest: what one id says twice there need not be told
 /// apart, only who says it.
-fn unheard(by_agent: bool) -> u32 {
-    u32::from(by_agent)
-}
-
+const UNHEARD: u32 = 0;
+const UNHEARD_AGENT: u32 = 1;
 /// Sub-agents that talk at the same time.
 const OPEN_MAX: usize = 8;
 /// The last messages may turn out to be dead, so a few more than one are kept.

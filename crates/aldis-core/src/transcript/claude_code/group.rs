@@ -67,14 +67,14 @@ impl Words {
 }
 
 impl Part {
-    fn read(self, calls: &mut Calls, out: &Out<'_>) -> Option<Box<Words>> {
+    fn read(self, calls: &mut Calls, out: &Out<'_>) -> Option<Words> {
         match self {
-            Self::Said(words) => Some(words),
+            Self::Said(words) => Some(*words),
             Self::Line(node, number, bytes) => {
                 // Such a line was well formed or only looked so, and then it says nothing.
                 let (record, said) = Record::read(&bytes).ok()?;
                 let spoken = record.spoken(&said, calls, out.may_matter);
-                Some(Box::new(Words::new((node, number), &record, &said, spoken)))
+                Some(Words::new((node, number), &record, &said, spoken))
             }
         }
     }
@@ -84,7 +84,7 @@ impl Group {
     /// Reads the lines that were only kept.
     pub(super) fn read(mut self, calls: &mut Calls, out: &Out<'_>) -> Self {
         let words = self.parts.into_iter().filter_map(|part| part.read(calls, out));
-        self.parts = words.map(Part::Said).collect();
+        self.parts = words.map(|words| Part::Said(Box::new(words))).collect();
         self
     }
 
@@ -97,12 +97,12 @@ impl Group {
         live: Option<&Live>,
     ) -> Vec<Ready> {
         let words = self.parts.into_iter().filter_map(|part| part.read(calls, out));
-        let mut words: Vec<Box<Words>> = words.collect();
+        let mut words: Vec<Words> = words.collect();
         // Blocks may be written in another order than they were said in.
         if words.iter().all(|words| words.block.is_some()) {
             words.sort_by_key(|words| words.block);
         }
-        let is_live = |words: &Box<Words>| live.is_none_or(|live| live.dead(words.node).is_none());
+        let is_live = |words: &Words| live.is_none_or(|live| live.dead(words.node).is_none());
         let (kept, cut): (Vec<_>, Vec<_>) = words.into_iter().partition(is_live);
         let mut ready = Vec::new();
         put_together(self.index, kept, &mut ready);
@@ -111,11 +111,11 @@ impl Group {
     }
 }
 
-fn put_together(index: u64, words: Vec<Box<Words>>, ready: &mut Vec<Ready>) {
+fn put_together(index: u64, words: Vec<Words>, ready: &mut Vec<Ready>) {
     let mut whole: Option<Ready> = None;
     let mut speaker = Origin::assistant();
     for words in words {
-        let Words { node, spot, id, origin, text, asides, .. } = *words;
+        let Words { node, spot, id, origin, text, asides, .. } = words;
         for (origin, aside) in asides {
             let message = message(index, spot, id.clone(), origin, aside);
             ready.push(Ready { node: Some(node), message });

@@ -133,6 +133,20 @@ fn claude_branches() {
         entry("assistant", "b", "d", "SIGNAL old", ""),
         entry("assistant", "d", "b", "SIGNAL new", ""),
     ];
+    for (name, lines, want) in [
+        ("rewound", &rewound[..], "SIGNAL new"),
+        ("cleared", &cleared, "SIGNAL new"),
+        ("compacted", &compacted, "SIGNAL old,SIGNAL new"),
+        ("feedback at the end", &feedback, "SIGNAL new"),
+        ("lost parent", &lost_parent, "SIGNAL old,SIGNAL new"),
+        ("cycle", &cycle, "SIGNAL old,SIGNAL new"),
+    ] {
+        assert_eq!(claims(lines.concat().as_bytes()).join(","), want, "{name}");
+    }
+}
+
+#[test]
+fn claude_entries_that_come_again_or_are_not_known() {
     let same_id = [
         entry("user", "a", "", "go", ""),
         entry("assistant", "b", "a", "SIGNAL old", ""),
@@ -169,8 +183,7 @@ fn claude_branches() {
     let between = [&unknown[..], &new].concat();
     let between_first = [&unknown_first[..], &new].concat();
     for (name, lines, want) in [
-        ("rewound", &rewound[..], "SIGNAL new"),
-        ("copied by another version", &copied, "SIGNAL b,SIGNAL c"),
+        ("copied by another version", &copied[..], "SIGNAL b,SIGNAL c"),
         ("first one copied", &first_copied, "SIGNAL b,SIGNAL c,SIGNAL d"),
         ("copied to another session", &elsewhere, "SIGNAL b"),
         ("unknown at the end", &unknown, "SIGNAL b"),
@@ -178,11 +191,6 @@ fn claude_branches() {
         ("unknown between", &between, "SIGNAL new"),
         ("unknown between, its type first", &between_first, "SIGNAL new"),
         ("another entry under the same id", &same_id, "SIGNAL new"),
-        ("cleared", &cleared, "SIGNAL new"),
-        ("compacted", &compacted, "SIGNAL old,SIGNAL new"),
-        ("feedback at the end", &feedback, "SIGNAL new"),
-        ("lost parent", &lost_parent, "SIGNAL old,SIGNAL new"),
-        ("cycle", &cycle, "SIGNAL old,SIGNAL new"),
     ] {
         assert_eq!(claims(lines.concat().as_bytes()).join(","), want, "{name}");
     }
