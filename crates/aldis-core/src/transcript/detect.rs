@@ -22,7 +22,7 @@ pub fn detect(head: &[u8]) -> Format {
             break;
         }
     }
-    of_document(head).unwrap_or(Format::Text)
+    of_document(head).or_else(|| of_cut(trim(head))).unwrap_or(Format::Text)
 }
 
 /// Returns the format that a trimmed line shows, else how much noise it is.
@@ -30,7 +30,7 @@ pub(super) fn judge(line: &[u8]) -> Result<Format, usize> {
     match parse::<Members<'_>>(line) {
         Ok(members) => of_line(&members).ok_or(1),
         // Prose before JSON is more likely an answer that shows some.
-        Err(_) => of_list(line).or_else(|| of_start(line)).ok_or(5),
+        Err(_) => of_list(line).or_else(|| of_cut(line)).ok_or(5),
     }
 }
 
@@ -78,7 +78,7 @@ fn of_line(members: &Members<'_>) -> Option<Format> {
     }
 }
 
-/// Lines without a type: Gemini's session file and Cursor's transcript.
+/// Lines without a type, or with none before they are cut: Gemini's session file and Cursor's transcript.
 fn of_untyped(members: &Members<'_>) -> Option<Format> {
     let has = |name| members.has(name);
     if has("$set")
@@ -86,6 +86,10 @@ fn of_untyped(members: &Members<'_>) -> Option<Format> {
         || has("sessionId") && (has("projectHash") || has("messages"))
     {
         return Some(Format::GeminiSession);
+    }
+    // The type of a long line may come last.
+    if has("parentUuid") {
+        return Some(Format::ClaudeCode);
     }
     (has("role") && has("message")).then_some(Format::CursorTranscript)
 }
@@ -148,22 +152,28 @@ fn of_list(line: &[u8]) -> Option<Format> {
     elements.iter().find_map(of_line)
 }
 
-/// Lines longer than what is known of the input, by how they start.
-fn of_start(line: &[u8]) -> Option<Format> {
-    let rest = line.strip_prefix(b"{\"")?;
-    if rest.starts_with(b"parentUuid\":") {
-        return Some(Format::ClaudeCode);
+/// Lines and documents longer than what is known of the input, by the members before the cut.
+fn of_cut(bytes: &[u8]) -> Option<Format> {
+    let members = Members::before_cut(bytes);
+    let has = |name: &&str| members.has(name);
+    match members.text("type").as_deref() {
+        // Such lines are told apart by what they lack, and that may come behind the cut.
+        Some("assistant" | "system" | "user") if !TELLING.iter().any(has) => None,
+        Some("result") if has(&"is_error") => Some(Format::ClaudeStream),
+        _ => of_line(&members),
     }
-    if rest.starts_with(b"jsonrpc\":") {
-        return Some(Format::Acp);
-    }
-    let has = |part: &[u8]| memchr::memmem::find(rest, part).is_some();
-    if rest.starts_with(b"timestamp\":") && has(br#","payload":{"#) {
-        return Some(Format::CodexRollout);
-    }
-    (rest.starts_with(br#"type":"system","#) && has(br#""mcp_servers":["#))
-        .then_some(Format::ClaudeStream)
 }
+
+/// The members that tell whose a line is without the rest of it.
+const TELLING: [&str; 7] = [
+    "isSidechain",
+    "leafUuid",
+    "mcp_servers",
+    "parentUuid",
+    "parent_tool_use_id",
+    "reasoning_effort",
+    "sessionId",
+];
 
 /// The types of lines in Claude's stream that are told by their session alone.
 const CLAUDE_KINDS: [&str; 11] = [

@@ -137,6 +137,34 @@ pub(super) struct Members<'a>(pub(super) Vec<Member<'a>>);
 pub(super) type Member<'a> = (Str<'a>, &'a RawValue);
 
 impl<'a> Members<'a> {
+    /// Reads an object of which the end may be missing: the last member may have no value then.
+    pub(super) fn before_cut(bytes: &'a [u8]) -> Self {
+        struct Collect<'m, 'a>(&'m mut Vec<Member<'a>>);
+        impl<'de> Visitor<'de> for Collect<'_, 'de> {
+            type Value = ();
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+                while let Some(name) = map.next_key()? {
+                    self.0.push((name, RawValue::NULL));
+                    let value = map.next_value()?;
+                    if let Some(member) = self.0.last_mut() {
+                        member.1 = value;
+                    }
+                }
+                Ok(())
+            }
+        }
+        let mut members = Vec::new();
+        let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+        // It ends with an error where the object is cut.
+        let _cut = deserializer.deserialize_map(Collect(&mut members));
+        Self(members)
+    }
+
     /// Returns the value of a member.
     pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|member| &*member.0 == name).map(|member| member.1)

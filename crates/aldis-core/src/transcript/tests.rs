@@ -233,6 +233,20 @@ fn names_and_detection() {
     let long = sample("claude_code/transcript.jsonl");
     let from_entry = long.split(|byte| *byte == b'\n').nth(4).unwrap();
     assert_eq!(detect(&from_entry[..200]), Format::ClaudeCode);
+    for (cut, format) in [
+        (r#"{"sessionId": "s", "projectHash": "h", "messages": [{"id""#, Format::GeminiSession),
+        ("{\n  \"sessionId\": \"s\",\n  \"messages\": [\n", Format::GeminiSession),
+        (r#"{"timestamp":"t","type":"session_meta","payload":{"id"#, Format::CodexRollout),
+        (r#"{"type":"message","id":"m","message":{"role"#, Format::Droid),
+        (r#"{"type":"user.message","data":{"content":"a"#, Format::Copilot),
+        (r#"{"type":"message","role":"user","content":"a"#, Format::GeminiStream),
+        (r#"{"type":"result","is_error":false,"result":"a"#, Format::ClaudeStream),
+        (r#"{"type":"user","sessionId":"s","message":{"#, Format::ClaudeCode),
+        (r#"{"type":"system","session_id":"s","tools":["#, Format::Text),
+        (r#"{"type":"assistant","message":{"content"#, Format::Text),
+    ] {
+        assert_eq!(detect(cut.as_bytes()), format, "{cut}");
+    }
 }
 
 #[test]
