@@ -75,12 +75,14 @@ impl Hearing<'_> {
             Matching::Reference => true,
         };
         let mut buffer = vec![0; CHUNK];
+        // How much of the buffer came before the format could be told.
+        let mut held = 0;
         let mut amount = Amount::default();
         let mut ear: Option<Ear<'_>> = None;
         loop {
             let room = match &mut ear {
                 Some(Ear::Transcript(reader)) => reader.room(),
-                _ => &mut buffer,
+                _ => buffer.get_mut(held..).unwrap_or_default(),
             };
             match source.next(room).map_err(Stopped::Reading)? {
                 Next::Bytes(count) => {
@@ -89,7 +91,12 @@ impl Hearing<'_> {
                         self.filled(reader, count, sink)?;
                         continue;
                     }
-                    let bytes = buffer.get(..count).unwrap_or_default();
+                    held += count;
+                    let bytes = buffer.get(..held).unwrap_or_default();
+                    if ear.is_none() && may_be_cut(bytes) {
+                        continue;
+                    }
+                    held = 0;
                     let ear = ear.get_or_insert_with(|| self.ear(bytes, &may_matter));
                     self.push(ear, bytes, source, sink)?;
                 }
@@ -98,10 +105,16 @@ impl Hearing<'_> {
                         text.end(self, sink).map_err(Stopped::Showing)?;
                     }
                 }
-                Next::Restart => self.finish(ear.take(), &mut amount, sink)?,
-                Next::End => {
-                    self.finish(ear, &mut amount, sink)?;
-                    return Ok(amount);
+                next @ (Next::Restart | Next::End) => {
+                    let bytes = buffer.get(..std::mem::take(&mut held)).unwrap_or_default();
+                    if !bytes.is_empty() {
+                        let ear = ear.get_or_insert_with(|| self.ear(bytes, &may_matter));
+                        self.push(ear, bytes, source, sink)?;
+                    }
+                    self.finish(ear.take(), &mut amount, sink)?;
+                    if matches!(next, Next::End) {
+                        return Ok(amount);
+                    }
                 }
             }
         }
@@ -350,9 +363,18 @@ impl Position {
     }
 }
 
+/// Returns whether these may be the beginning of a transcript's first line: its rest may tell what it
+/// is. Text can be told at once.
+fn may_be_cut(head: &[u8]) -> bool {
+    let begins = head.trim_ascii_start().first().is_some_and(|byte| matches!(byte, b'{' | b'['));
+    begins && head.len() < HEAD_MAX && !head.contains(&b'\n')
+}
+
 fn newlines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
+/// How much of a first line is waited for; the rest of the buffer is room for what comes next.
+const HEAD_MAX: usize = CHUNK / 2;
 /// The longest text that is kept whole; transcripts are kept message by message.
 const TEXT_BYTES_MAX: usize = 64 << 20;
