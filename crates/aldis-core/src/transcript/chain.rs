@@ -98,7 +98,11 @@ impl Chain {
             Parent::Before | Parent::None => false,
         };
         // An entry whose parent is the new entry before it cannot have been here earlier.
-        if (!follows || self.after_copy) && self.is_copy(entry) {
+        if (!follows || self.after_copy)
+            && let Some(earlier) = self.original(entry)
+        {
+            // A session that goes on in another one's file writes down what it took over.
+            self.nodes[earlier].session = entry.session;
             self.after_copy = true;
             return None;
         }
@@ -143,15 +147,17 @@ impl Chain {
         Live { on_branch, nodes: self.nodes, session }
     }
 
-    fn is_copy(&mut self, entry: &Entry) -> bool {
+    /// Returns the entry that this one is a copy of.
+    fn original(&mut self, entry: &Entry) -> Option<usize> {
         if entry.key == 0 {
-            return false;
+            return None;
         }
         self.index();
-        let earlier = self.by_key.get(&entry.key).map(|number| &self.nodes[*number as usize]);
+        let earlier = *self.by_key.get(&entry.key)? as usize;
+        let node = &self.nodes[earlier];
         // Where one session is asked for, its own entry counts.
-        let same = |node: &Node| self.session == 0 || node.session == entry.session;
-        earlier.is_some_and(|node| node.print == entry.print && same(node))
+        let same = self.session == 0 || node.session == entry.session;
+        (node.print == entry.print && same).then_some(earlier)
     }
 
     /// Returns whether an entry is of another session than the one that counts.

@@ -165,9 +165,13 @@ fn claude_entries_that_come_again_or_are_not_known() {
     ];
     let first_copied =
         [version("b", "", 1), version("c", "b", 1), version("d", "c", 1), version("b", "", 2)];
-    let elsewhere = [
-        version("b", "", 1).replace("\"version\"", "\"sessionId\""),
-        version("b", "", 2).replace("\"version\"", "\"sessionId\""),
+    let in_session = |line: &str, session: u32| {
+        line.replace("\"version\":\"1\"", &format!("\"sessionId\":\"{session}\""))
+    };
+    let taken_over = [
+        in_session(&version("b", "", 1), 1),
+        in_session(&version("b", "", 1), 2),
+        in_session(&version("c", "b", 1), 2),
     ];
     let type_first = |line: &str| {
         line.replace("{\"parent", "{\"type\":\"zork\",\"parent").replacen(
@@ -185,7 +189,8 @@ fn claude_entries_that_come_again_or_are_not_known() {
     for (name, lines, want) in [
         ("copied by another version", &copied[..], "SIGNAL b,SIGNAL c"),
         ("first one copied", &first_copied, "SIGNAL b,SIGNAL c,SIGNAL d"),
-        ("copied to another session", &elsewhere, "SIGNAL b"),
+        ("copied to another session", &taken_over[..2], "SIGNAL b"),
+        ("taken over by another session", &taken_over, "SIGNAL b,SIGNAL c"),
         ("unknown at the end", &unknown, "SIGNAL b"),
         ("unknown at the end, its type first", &unknown_first, "SIGNAL b"),
         ("unknown between", &between, "SIGNAL new"),
