@@ -49,6 +49,8 @@ struct Payload<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
     name: Option<Str<'a>>,
     #[serde(borrow)]
     call_id: Option<Str<'a>>,
@@ -125,7 +127,8 @@ impl Rollout {
             "item_completed" => {
                 let item: Payload<'_> = lenient(payload.item);
                 if matches!(&*item.kind, "AgentMessage" | "agent_message") {
-                    let spoken = blocks::read(item.content, &mut self.calls, "", &|_| false);
+                    let words = item.content.or(item.text);
+                    let spoken = blocks::read(words, &mut self.calls, "", &|_| false);
                     self.claim(line, Some(spoken.text));
                 } else {
                     record(line, &payload.kind, raw, out);

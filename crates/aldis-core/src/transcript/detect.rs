@@ -156,9 +156,10 @@ fn of_list(line: &[u8]) -> Option<Format> {
 fn of_cut(bytes: &[u8]) -> Option<Format> {
     let members = Members::before_cut(bytes);
     let has = |name: &&str| members.has(name);
+    let telling = TELLING.iter().any(has) || has(&"uuid") && has(&"session_id");
     match members.text("type").as_deref() {
         // Such lines are told apart by what they lack, and that may come behind the cut.
-        Some("assistant" | "system" | "user") if !TELLING.iter().any(has) => None,
+        Some("assistant" | "system" | "user") if !telling => None,
         Some("result") if has(&"is_error") => Some(Format::ClaudeStream),
         _ => of_line(&members),
     }

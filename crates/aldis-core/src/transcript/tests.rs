@@ -242,6 +242,7 @@ fn names_and_detection() {
         (r#"{"type":"message","role":"user","content":"a"#, Format::GeminiStream),
         (r#"{"type":"result","is_error":false,"result":"a"#, Format::ClaudeStream),
         (r#"{"type":"user","sessionId":"s","message":{"#, Format::ClaudeCode),
+        (r#"{"type":"system","uuid":"u","session_id":"s","tools":["#, Format::ClaudeStream),
         (r#"{"type":"system","session_id":"s","tools":["#, Format::Text),
         (r#"{"type":"assistant","message":{"content"#, Format::Text),
     ] {

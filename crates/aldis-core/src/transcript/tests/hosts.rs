@@ -224,5 +224,7 @@ fn codex_events_count_where_no_item_came() {
     check("blanks at the end of an event", format, &[item, &blank, done], "assistant:a");
     let completed = r#"{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"AgentMessage","id":"i","content":[{"type":"Text","text":"a"}]}}}"#;
     check("completed item", format, &[started, completed, done], "assistant:a");
+    let plain = r#"{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"agent_message","text":"a"}}}"#;
+    check("completed item with its text", format, &[started, plain], "assistant:a");
     check("said again", format, &[item, done, started, item, done], "assistant:a assistant:a");
 }
