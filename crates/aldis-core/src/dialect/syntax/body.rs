@@ -17,7 +17,7 @@ pub(crate) struct Body {
     pub(crate) token: Option<String>,
     /// Whether a prompt was opened and not closed.
     pub(crate) unclosed: bool,
-    /// Whether a terminal would not show some of it.
+    /// Whether a terminal would not show some of its fields.
     pub(crate) hidden: bool,
 }
 
@@ -40,7 +40,6 @@ impl Syntax {
         reader.end_field();
         let mut out = reader.body;
         out.unclosed = reader.prompt.is_some();
-        out.hidden = hides_text(body);
         check_values(&self.values, &mut out);
         if let Some(Value::String(token)) = out.fields.remove("token") {
             out.token = Some(token);
@@ -81,6 +80,7 @@ impl<'a> Reader<'a> {
     }
 
     fn line(&mut self, line: &'a [u8]) {
+        self.body.hidden |= hides_text(line);
         if let Some(delegation) = self.delegation {
             if let Some(prompt) = &mut self.prompt {
                 if line == delegation.end.as_bytes() {
