@@ -179,7 +179,9 @@ impl Removals {
 
     /// Returns whether the byte at `position` is concealed.
     pub(crate) fn conceals(&self, position: u64) -> bool {
-        self.concealed.iter().any(|(start, end)| (*start..*end).contains(&position))
+        let before = self.concealed.partition_point(|(start, _)| *start <= position);
+        let last = before.checked_sub(1).and_then(|last| self.concealed.get(last));
+        last.is_some_and(|(_, end)| position < *end)
     }
 
     /// Forgets what was taken out before `position`; it is not asked for again.
@@ -217,7 +219,8 @@ impl Removals {
         }
         let mut out = Vec::with_capacity(text.len());
         let mut from = 0;
-        for removal in self.list.iter().filter(|removal| removal.at > start && removal.at < end) {
+        let first = self.list.partition_point(|removal| removal.at <= start);
+        for removal in self.list.range(first..).take_while(|removal| removal.at < end) {
             let to = usize::try_from(removal.at - start).unwrap_or(usize::MAX).min(text.len());
             out.extend_from_slice(&text[from..to]);
             out.extend_from_slice(&removal.bytes);
