@@ -174,6 +174,10 @@ fn phrases_of_retractions() {
     check_each("chorus", "<chorus>COMPLETE</chorus>\n\n{w}", &phrases, "!retracted COMPLETE");
     check_each("turn", "{w} TURN_COMPLETE", &phrases, "TURN_COMPLETE");
     check_each("delivery", "REVIEW_PASSED: t-1\n\n{w}", &phrases, "REVIEW_PASSED:t-1");
+}
+
+#[test]
+fn phrases_that_take_nothing_back() {
     let exempt = [
         "One unrelated test fails.",
         "A pre-existing test fails.",
