@@ -231,7 +231,7 @@ impl<'a, M> Record<'a, M> {
             session: self.session_key(),
             sidechain: self.is_sidechain.unwrap_or_default(),
             // What is not known may be a parent, but does not say which branch is live.
-            meta: self.is_meta.unwrap_or_default() || !self.is_entry(),
+            meta: self.is_meta.unwrap_or_default() || !ENTRIES.contains(&&*self.kind),
             team: self.team_name.is_some(),
             typed,
         }

@@ -358,3 +358,19 @@ fn layout_makes_no_difference() {
     let spaced = file.replace("{\"parentUuid\":", "{ \"parentUuid\":");
     assert_eq!(read(&file), read(&spaced));
 }
+
+#[test]
+fn words_without_ids_are_live() {
+    let line = |id: &str, text: &str| {
+        format!(
+            "{{\"type\":\"assistant\",\"message\":{{\"id\":\"{id}\",\"role\":\"assistant\",\
+             \"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]}}}}\n"
+        )
+    };
+    let text = line("m1", "Looking.") + &line("m2", "<chorus>COMPLETE</chorus>");
+    let mut reader = Reader::new(Format::ClaudeCode, &|_| true);
+    let mut live = Vec::new();
+    reader.push(text.as_bytes(), &mut |message| live.push(message.origin.live));
+    reader.finish(&mut |message| live.push(message.origin.live));
+    assert_eq!(live, [true, true]);
+}
