@@ -1,8 +1,50 @@
 //! Messages of files whose entries name their parents, held back until the live branch is known.
 
+use std::fmt;
+
 use super::chain::{Chain, Entry, Parent, key, print};
-use super::out::{Line, Out};
+use super::json::Malformed;
+use super::out::{Host, Line, Out};
 use crate::message::Message;
+
+/// Reads the lines of a file whose entries name their parents.
+pub(super) trait Entries: fmt::Debug {
+    /// Reads one line, like [`Host::line`]; an entry is made known to `branches`.
+    fn read(
+        &mut self,
+        line: Line<'_>,
+        branches: &mut Branches,
+        out: &mut Out<'_>,
+    ) -> Result<(), Malformed>;
+
+    /// Says what has waited for a line that did not come.
+    fn flush(&mut self, _out: &mut Out<'_>) {}
+}
+
+/// Reader of such a file.
+#[derive(Debug, Default)]
+pub(super) struct Branching<R> {
+    reader: R,
+    branches: Branches,
+}
+
+impl<R: Entries> Host for Branching<R> {
+    fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+        let (read, messages) = heard(out, |out| self.reader.read(line, &mut self.branches, out));
+        self.branches.hold(messages, out);
+        read
+    }
+
+    fn begin_late(&mut self, _session: Option<&str>) {
+        self.branches.chain.begin_late(0);
+    }
+
+    fn finish(&mut self, out: &mut Out<'_>) {
+        let ((), messages) = heard(out, |out| self.reader.flush(out));
+        self.branches.hold(messages, out);
+        self.branches.finish(out);
+    }
+}
 
 /// The entries of a file, and what they said.
 #[derive(Debug, Default)]
@@ -25,11 +67,6 @@ pub(super) struct Link<'a> {
 }
 
 impl Branches {
-    /// Says that the entries to come are the last ones of a file.
-    pub(super) fn begin_late(&mut self) {
-        self.chain.begin_late(0);
-    }
-
     /// Adds an entry; returns whether it is new. What lines say that are no entries goes with the
     /// entry before them.
     pub(super) fn enter(&mut self, line: Line<'_>, link: Link<'_>) -> bool {
@@ -52,7 +89,7 @@ impl Branches {
     }
 
     /// Holds messages back, unless they are wanted as they come.
-    pub(super) fn hold(&mut self, messages: Vec<Message>, out: &mut Out<'_>) {
+    fn hold(&mut self, messages: Vec<Message>, out: &mut Out<'_>) {
         if out.following {
             messages.into_iter().for_each(|message| out.say(message));
         } else {
@@ -61,7 +98,7 @@ impl Branches {
     }
 
     /// Gives out what was held back.
-    pub(super) fn finish(&mut self, out: &mut Out<'_>) {
+    fn finish(&mut self, out: &mut Out<'_>) {
         let live = std::mem::take(&mut self.chain).live();
         for mut message in std::mem::take(&mut self.held) {
             let before = self.lines.partition_point(|line| Some(*line) <= message.entry);
@@ -75,10 +112,7 @@ impl Branches {
 }
 
 /// Reads a line and returns what it says instead of giving it out.
-pub(super) fn heard<R>(
-    out: &mut Out<'_>,
-    read: impl FnOnce(&mut Out<'_>) -> R,
-) -> (R, Vec<Message>) {
+fn heard<R>(out: &mut Out<'_>, read: impl FnOnce(&mut Out<'_>) -> R) -> (R, Vec<Message>) {
     let mut messages = Vec::new();
     let mut sink = |message| messages.push(message);
     let mut inner = Out { sink: &mut sink, utterances: &mut *out.utterances, ..*out };

@@ -8,18 +8,20 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::blocks::{self, Calls, host, tool};
-use super::branches::{Branches, Link, heard};
+use super::branches::{Branches, Branching, Entries, Link};
 use super::codex::aside;
 use super::json::{self, Malformed, Str, lenient, member_strings, parse, strings};
-use super::out::{Host, Line, Out, message, move_to};
+use super::out::{Line, Out, message, move_to};
 use crate::message::{Message, Origin};
 
-/// Reader of events.
+/// Reader of a file or a stream.
+pub(super) type Copilot = Branching<Events>;
+
+/// What events say.
 #[derive(Debug, Default)]
-pub(super) struct Copilot {
+pub(super) struct Events {
     calls: Calls,
     partial: Vec<Message>,
-    branches: Branches,
 }
 
 #[derive(Debug, Deserialize)]
@@ -80,7 +82,7 @@ struct Outcome<'a> {
     content: Option<&'a RawValue>,
 }
 
-impl Copilot {
+impl Events {
     fn said(&mut self, line: Line<'_>, data: &Data<'_>, agent: Option<&str>, out: &mut Out<'_>) {
         let id = data.message_id.as_ref().map(|id| id.to_owned());
         self.partial.retain(|partial| partial.id != id);
@@ -121,17 +123,15 @@ impl Copilot {
         let origin = place(self.calls.result(id, ""), agent);
         out.say(message(index, line.spot(), Some(id.into()), origin, text));
     }
-
-    fn flush(&mut self, out: &mut Out<'_>) {
-        for mut partial in std::mem::take(&mut self.partial) {
-            partial.index = out.utter();
-            out.say(partial);
-        }
-    }
 }
 
-impl Copilot {
-    fn read(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+impl Entries for Events {
+    fn read(
+        &mut self,
+        line: Line<'_>,
+        branches: &mut Branches,
+        out: &mut Out<'_>,
+    ) -> Result<(), Malformed> {
         let event: Event<'_> = parse(line.bytes)?;
         let line = line.dated(event.timestamp);
         let data: Data<'_> = match event.data {
@@ -142,7 +142,7 @@ impl Copilot {
         let matters = (out.may_matter)(line.bytes);
         // What does not stay in the file has no place in it.
         let stays = event.ephemeral != Some(true);
-        if stays && !self.branches.enter(line, event.link(agent)) {
+        if stays && !branches.enter(line, event.link(agent)) {
             return Ok(());
         }
         match &*event.kind {
@@ -172,23 +172,12 @@ impl Copilot {
         }
         Ok(())
     }
-}
 
-impl Host for Copilot {
-    fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
-        let (read, messages) = heard(out, |out| self.read(line, out));
-        self.branches.hold(messages, out);
-        read
-    }
-
-    fn begin_late(&mut self, _: Option<&str>) {
-        self.branches.begin_late();
-    }
-
-    fn finish(&mut self, out: &mut Out<'_>) {
-        let ((), messages) = heard(out, |out| self.flush(out));
-        self.branches.hold(messages, out);
-        self.branches.finish(out);
+    fn flush(&mut self, out: &mut Out<'_>) {
+        for mut partial in std::mem::take(&mut self.partial) {
+            partial.index = out.utter();
+            out.say(partial);
+        }
     }
 }
 

@@ -6,18 +6,20 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::blocks::{self, Calls, host, tool};
-use super::branches::{Branches, Link, heard};
+use super::branches::{Branches, Branching, Entries, Link};
 use super::codex::aside;
 use super::json::{Malformed, Str, member_strings, parse, strings};
 use super::out::{Host, Line, Out, message};
 use crate::message::{Origin, Role};
 
-/// Reader of a transcript file: Claude's blocks in an envelope of its own.
+/// Reader of a transcript file.
+pub(super) type Transcript = Branching<Records>;
+
+/// Claude's blocks in an envelope of its own.
 #[derive(Debug, Default)]
-pub(super) struct Transcript {
+pub(super) struct Records {
     calls: Calls,
     cwd: String,
-    branches: Branches,
 }
 
 #[derive(Debug, Deserialize)]
@@ -44,8 +46,13 @@ struct Said<'a> {
     content: Option<&'a RawValue>,
 }
 
-impl Transcript {
-    fn read(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
+impl Entries for Records {
+    fn read(
+        &mut self,
+        line: Line<'_>,
+        branches: &mut Branches,
+        out: &mut Out<'_>,
+    ) -> Result<(), Malformed> {
         let record: Record<'_> = parse(line.bytes)?;
         let line = line.dated(record.timestamp);
         let matters = (out.may_matter)(line.bytes);
@@ -69,7 +76,7 @@ impl Transcript {
             typed: by_user && blocks::user(&spoken.text).role == Role::User,
             beside: false,
         };
-        if !self.branches.enter(line, link) {
+        if !branches.enter(line, link) {
             return Ok(());
         }
         let index = out.utter();
@@ -93,22 +100,6 @@ impl Transcript {
             _ => {}
         }
         Ok(())
-    }
-}
-
-impl Host for Transcript {
-    fn line(&mut self, line: Line<'_>, out: &mut Out<'_>) -> Result<(), Malformed> {
-        let (read, messages) = heard(out, |out| self.read(line, out));
-        self.branches.hold(messages, out);
-        read
-    }
-
-    fn begin_late(&mut self, _: Option<&str>) {
-        self.branches.begin_late();
-    }
-
-    fn finish(&mut self, out: &mut Out<'_>) {
-        self.branches.finish(out);
     }
 }
 
