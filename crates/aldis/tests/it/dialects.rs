@@ -60,6 +60,8 @@ fn an_unknown_family_names_the_known_ones() {
 fn user_dialects_are_found_upwards() {
     let sandbox = Sandbox::new();
     sandbox.write(".aldis/dialects/deploy.toml", DEPLOY);
+    // What an editor leaves beside it is none.
+    sandbox.write(".aldis/dialects/.#deploy.toml", "half a");
     sandbox.write("src/deep/keep", "");
     let mut command = assert_cmd::Command::new(crate::sandbox::ALDIS);
     let output = command

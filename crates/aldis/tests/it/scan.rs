@@ -3,9 +3,10 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -122,23 +123,12 @@ fn findings_come_in_text_order() {
 fn a_long_text_is_told_in_order_while_it_comes() {
     let sandbox = Sandbox::new();
     let unit = "REVIEW_PASSED: a\n\n<chorus>PROGRESS: 90</chorus>\nGoing on.\n";
-    let mut child = Command::new(ALDIS)
-        .env_clear()
-        .current_dir(sandbox.path())
-        .args(["scan", "--json"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
+    let (told, next) = mpsc::channel();
+    let pieces = vec![unit.repeat(20_000)];
+    let (mut child, writing) = scan_pieces(&sandbox, &["scan", "--json"], pieces, next);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let (told, first_told) = mpsc::channel();
-    // The input ends only when something of it has been told.
-    let writing = thread::spawn(move || {
-        input.write_all(unit.repeat(20_000).as_bytes()).unwrap();
-        first_told.recv().unwrap();
-    });
     let first = lines.next().unwrap().unwrap();
+    // The input ends only when something of it has been told.
     told.send(()).unwrap();
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
     writing.join().unwrap();
@@ -149,6 +139,67 @@ fn a_long_text_is_told_in_order_while_it_comes() {
     });
     let unit_start = |number: u64| [number * unit.len() as u64, number * unit.len() as u64 + 18];
     assert!(starts.eq((0..20_000).flat_map(unit_start)));
+}
+
+/// Starts `aldis` with a standard input that is written in pieces, each when `next` allows it.
+fn scan_pieces(
+    sandbox: &Sandbox,
+    args: &[&str],
+    pieces: Vec<String>,
+    next: mpsc::Receiver<()>,
+) -> (Child, JoinHandle<()>) {
+    let mut child = Command::new(ALDIS)
+        .env_clear()
+        .current_dir(sandbox.path())
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let writing = thread::spawn(move || {
+        for piece in pieces {
+            input.write_all(piece.as_bytes()).unwrap();
+            next.recv().unwrap();
+        }
+    });
+    (child, writing)
+}
+
+#[test]
+fn one_signal_is_told_while_much_text_follows() {
+    let sandbox = Sandbox::new();
+    let text = "<chorus>PROGRESS: 90</chorus>\n".to_owned() + &"Going on.\n".repeat(100_000);
+    let (told, next) = mpsc::channel();
+    let (mut child, writing) = scan_pieces(&sandbox, &["scan"], vec![text], next);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    assert!(first.contains("PROGRESS"), "{first}");
+    // Only now the input ends.
+    told.send(()).unwrap();
+    writing.join().unwrap();
+    assert_eq!(lines.count(), 0);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_first_line_may_come_in_pieces() {
+    let sandbox = Sandbox::new();
+    let lines = "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n\
+                 {\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\
+                 \"type\":\"agent_message\",\"text\":\"<chorus>COMPLETE</chorus>\"}}\n";
+    let (start, rest) = lines.split_at(18);
+    let (written, next) = mpsc::channel();
+    let pieces = vec![start.to_owned(), rest.to_owned()];
+    let (child, writing) = scan_pieces(&sandbox, &["scan", "--json"], pieces, next);
+    // Time for the first piece to be read by itself; if it is not, both are read together.
+    thread::sleep(Duration::from_millis(300));
+    written.send(()).unwrap();
+    written.send(()).unwrap();
+    writing.join().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let line: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(line["name"], "COMPLETE");
 }
 
 #[test]
@@ -253,6 +304,9 @@ fn reference_matching_takes_what_a_regex_takes() {
     let run = |how| sandbox.run_with(&["scan", "-d", "chorus", "--matching", how], text.as_bytes());
     assert_eq!(run("careful").code, 1);
     assert_eq!(run("reference").code, 0);
+    let tokens = ["scan", "--matching", "reference", "--token", "k3y9", "--require-token"];
+    let done = sandbox.run_with(&tokens, b"<chorus>COMPLETE</chorus>\n");
+    assert_eq!((done.code, done.stdout.as_str()), (2, ""), "{}", done.text());
 }
 
 #[test]
