@@ -39,6 +39,7 @@ use text::Tail;
 
 use super::claude_stream::ordinary::Ordinary;
 use super::detect::{NOISE_MAX, judge, of_document};
+use super::json::mended;
 use super::lines::{Lines, trim};
 use super::{Format, Input};
 use crate::time::Timestamp;
@@ -320,7 +321,8 @@ impl Facts {
         }
         // Broken text inside a sound line is no reason to lose the line.
         let text = String::from_utf8_lossy(bytes);
-        let Ok(value) = serde_json::from_str::<Value>(&text) else { return };
+        let read = |text: &str| serde_json::from_str::<Value>(text).ok();
+        let Some(value) = read(&text).or_else(|| read(&mended(&text)?)) else { return };
         match &value {
             Value::Array(elements) => {
                 elements.iter().for_each(|element| source.line(element, &mut out));

@@ -35,7 +35,8 @@ pub(super) fn lenient<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue
     object.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
-/// A string that borrows from its line unless it has escapes, also inside an `Option`.
+/// A string that borrows from its line unless it has escapes, also inside an `Option`. What is no
+/// text in it is replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Str<'a>(pub(super) Cow<'a, str>);
 
@@ -71,9 +72,32 @@ impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Str<'de>, E> {
                 Ok(Str(Cow::Owned(text.into())))
             }
+
+            fn visit_borrowed_bytes<E: de::Error>(self, text: &'de [u8]) -> Result<Str<'de>, E> {
+                Ok(Str(lossy(text)))
+            }
+
+            fn visit_bytes<E: de::Error>(self, text: &[u8]) -> Result<Str<'de>, E> {
+                Ok(Str(Cow::Owned(lossy(text).into_owned())))
+            }
         }
-        deserializer.deserialize_str(Borrow)
+        // As a string, one with half a character would be an error.
+        deserializer.deserialize_bytes(Borrow)
     }
+}
+
+/// Replaces what is no text. Half of a character comes as three bytes.
+fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = bytes.to_vec();
+    for at in 0..bytes.len().saturating_sub(2) {
+        if let half @ [0xED, 0xA0..=0xBF, _] = &mut bytes[at..at + 3] {
+            half.copy_from_slice("\u{fffd}".as_bytes());
+        }
+    }
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// For `deserialize_with`: tells a member that is `null` from one that is missing.
@@ -106,12 +130,46 @@ pub(super) fn blocks(raw: &RawValue) -> Vec<&RawValue> {
 
 /// Joins all strings inside a value, without the names of members, by line breaks.
 pub(super) fn strings(raw: &RawValue) -> String {
-    let mut all = String::new();
-    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
-    // A value that was read as raw has been checked, so this cannot fail half-way except for
-    // nesting, and then what was found so far is still worth showing.
-    let _nesting = Strings(&mut all).deserialize(&mut deserializer);
-    all
+    let read = |json: &str| {
+        let mut all = String::new();
+        let read = Strings(&mut all).deserialize(&mut serde_json::Deserializer::from_str(json));
+        (all, read)
+    };
+    match read(raw.get()) {
+        (all, Ok(())) => all,
+        // A value that was read as raw has been checked, so this cannot fail half-way except for
+        // half a character, or for nesting, and then what was found so far is still worth showing.
+        (all, Err(_)) => mended(raw.get()).map_or(all, |json| read(&json).0),
+    }
+}
+
+/// Replaces escapes of half a character, which hosts leave behind where they cut a text. Returns
+/// `None` if there are none.
+pub(super) fn mended(json: &str) -> Option<String> {
+    let mut mended = String::new();
+    let (mut kept, mut at) = (0, 0);
+    while let Some(backslash) = memchr::memchr(b'\\', json.get(at..)?.as_bytes()) {
+        let escape = at + backslash;
+        let (length, whole) = match (escaped_unit(json, escape), escaped_unit(json, escape + 6)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (12, true),
+            (Some(0xD800..=0xDFFF), _) => (6, false),
+            _ => (2, true),
+        };
+        at = escape + length;
+        if !whole {
+            mended += json.get(kept..escape)?;
+            mended += "\\ufffd";
+            kept = at;
+        }
+    }
+    mended += json.get(kept..)?;
+    (kept > 0).then_some(mended)
+}
+
+/// Returns the number in `\uXXXX`, if that stands at `at`.
+fn escaped_unit(json: &str, at: usize) -> Option<u16> {
+    let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+    u16::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))
 }
 
 /// Joins the strings of those top-level members that matter: the rest of a host's record (working
@@ -260,5 +318,33 @@ impl<'de> Visitor<'de> for Strings<'_> {
             map.next_value_seed(Strings(&mut *self.0))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_character_is_replaced() {
+        for (json, expected) in [
+            (r#""plain \n \ud83d\ude00""#, None),
+            (r#""\ud83d""#, Some(r#""\ufffd""#)),
+            (r#""\uDE00\ud83d\ude00 b""#, Some(r#""\ufffd\ud83d\ude00 b""#)),
+            (r#""\ud83d\ud83d\ude00""#, Some(r#""\ufffd\ud83d\ude00""#)),
+            (r#""\\ud83d""#, None),
+            (r#""\\\ud83dé""#, Some(r#""\\\ufffdé""#)),
+            (r#""\u+d83""#, None),
+            (r#""\ud83"#, None),
+            (r#""\"#, None),
+        ] {
+            assert_eq!(mended(json).as_deref(), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn strings_are_joined_despite_half_a_character() {
+        let raw: &RawValue = serde_json::from_str(r#"[{"a":"x\udc00"},["y"],1]"#).unwrap();
+        assert_eq!(strings(raw), "x\u{fffd}\ny");
     }
 }

@@ -272,6 +272,17 @@ fn broken_text_is_mended() {
 }
 
 #[test]
+fn half_a_character_costs_no_words() {
+    for (path, _) in SAMPLES {
+        let sound = String::from_utf8(sample(path)).unwrap();
+        let cut = sound.replace("retry port is complete", r"retry port \ud83d is complete");
+        let said = claims(cut.as_bytes()).pop().unwrap_or_default();
+        assert_eq!(said.replace("\u{fffd} ", ""), FINAL, "{path}");
+        assert_eq!(said == FINAL, cut == sound, "{path}: {said}");
+    }
+}
+
+#[test]
 fn streams_count_each_text_once() {
     let complete = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"SIGNAL a b"}]},"session_id":"s"}"#;
     let piece = |text: &str| {
