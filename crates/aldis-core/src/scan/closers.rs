@@ -1,12 +1,16 @@
 //! What closes tags: the search for it, and what stands before it.
 
+use std::sync::Arc;
+
 use memchr::memmem::Finder;
 
+use super::draft::Range;
 use super::families::TagWords;
 use super::text::{SIGNAL_MAX, lossy};
 use super::verdict::LEAD_IN_MAX;
 use super::window::Window;
 use crate::dialect::syntax::tag::Syntax as Tag;
+use crate::dialect::{Dialect, Payload, Syntax};
 use crate::signal::Reason;
 
 /// How far closing tags of a dialect have been looked for. Never starts over.
@@ -58,29 +62,61 @@ pub(crate) fn rest_of_line<'w>(window: &Window<'w>, from: u64) -> Option<&'w [u8
 }
 
 pub(super) enum Words {
-    Closed(String, u64),
+    Closed(Said),
     Unclosed(Reason),
     Wait,
+}
+
+/// Words that were closed.
+pub(super) struct Said {
+    pub(super) words: String,
+    /// Where what closes them ends.
+    pub(super) end: u64,
+    /// Tags among them that need no closing, with their signals: they are words like others.
+    pub(super) nested: Vec<(Arc<str>, Range)>,
 }
 
 /// Returns the words between a named tag and the tag that ends them.
 pub(super) fn words_until(
     window: &Window<'_>,
-    words: &TagWords,
-    tag: &Tag,
-    (start, end): (u64, u64),
+    tags: &TagWords,
+    dialect: &Dialect,
+    (start, end): Range,
+    quoted: bool,
 ) -> Words {
-    let Some(closing) = &tag.end else { return Words::Unclosed(Reason::Unclosed) };
+    let Syntax::Tag(Tag { end: Some(closing), close, .. }) = &dialect.syntax else {
+        return Words::Unclosed(Reason::Unclosed);
+    };
     let text = window.slice(end, start + SIGNAL_MAX);
-    // Any other tag of the dialect restarts there.
-    match words.open.find(text) {
-        Some(at) if text[at..].starts_with(closing.as_bytes()) => {
+    let mut nested = Vec::new();
+    for at in tags.open.find_iter(text) {
+        let tag = &text[at..];
+        if tag.starts_with(closing.as_bytes()) {
             let words = lossy(&text[..at]).trim().to_owned();
-            Words::Closed(words, end + (at + closing.len()) as u64)
+            return Words::Closed(Said { words, end: end + (at + closing.len()) as u64, nested });
         }
-        Some(at) if text.len() - at >= closing.len() => Words::Unclosed(Reason::Unclosed),
-        _ if window.end() >= start + SIGNAL_MAX => Words::Unclosed(Reason::TooLong),
-        _ if window.last => Words::Unclosed(Reason::Unclosed),
-        _ => Words::Wait,
+        if tag.len() < closing.len() {
+            break;
+        }
+        let opened = dialect.signals.iter().find(|def| {
+            let name = tag[tags.open.needle().len()..].strip_prefix(def.name.as_bytes());
+            name.is_some_and(|rest| rest.starts_with(close.as_bytes()))
+        });
+        match opened {
+            // A tag that takes words of its own restarts there; so does any other if this one is quoted.
+            Some(def) if def.payload == Payload::Text => return Words::Unclosed(Reason::Unclosed),
+            _ if quoted => return Words::Unclosed(Reason::Unclosed),
+            Some(def) => {
+                let length = tags.open.needle().len() + def.name.len() + close.len();
+                let from = end + at as u64;
+                nested.push((def.name.clone(), (from, from + length as u64)));
+            }
+            None => {}
+        }
+    }
+    match () {
+        () if window.end() >= start + SIGNAL_MAX => Words::Unclosed(Reason::TooLong),
+        () if window.last => Words::Unclosed(Reason::Unclosed),
+        () => Words::Wait,
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::ansi::Removals;
 use super::around::lead_in;
 use super::claims::Candidate;
-use super::closers::{Words, rest_of_line, words_until};
+use super::closers::{Said, Words, rest_of_line, words_until};
 use super::context::is_in_quotation_marks;
 use super::draft::{Defect, Draft, Range, is_sample};
 use super::engine::{Engine, Flow, OVERLAP, STRIDE};
@@ -260,10 +260,14 @@ impl Engine<'_> {
         }
         let name = std::str::from_utf8(&rest[..length]).unwrap_or_default();
         let def = dialect.signal(name).filter(|def| def.payload == Payload::Text);
-        let result = match def.map(|def| (def, words_until(window, words, tag, whole))) {
+        let quoted = self.is_quoted(window, start, None);
+        let mut nested = Vec::new();
+        let until = |def| (def, words_until(window, words, dialect, whole, quoted));
+        let result = match def.map(until) {
             None => tag.read(dialect, &rest[..length], whole, self.has_token()),
-            Some((_, Words::Closed(said, after))) => {
-                whole.1 = after;
+            Some((_, Words::Closed(Said { words: said, end, nested: inner }))) => {
+                whole.1 = end;
+                nested = inner;
                 tag.read(dialect, &rest[..length], whole, self.has_token()).and_then(|mut draft| {
                     if is_sample(dialect, &said) {
                         return Err(Defect::new(Reason::Placeholder, draft.name, whole).about(said));
@@ -290,6 +294,10 @@ impl Engine<'_> {
                 self.submit(candidate, None);
             }
             Err(defect) => self.report(window, removals, index, defect, quoted),
+        }
+        for (name, range) in nested {
+            let defect = Defect::new(Reason::Nested, name, range);
+            self.report(window, removals, index, defect, quoted);
         }
         self.last_tag_end = whole.1;
         Flow::On(whole.1)
