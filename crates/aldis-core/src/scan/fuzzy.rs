@@ -97,7 +97,15 @@ fn misspelled(dialect: &Dialect, text: &str) -> Option<(Arc<str>, Reason)> {
         }
         Syntax::Block(block) => {
             let (key, name) = text.split_once(':')?;
-            (resembles(key.trim(), &block.key).is_some() || key == block.key).then_some(name)?
+            let plain = undecorated(key);
+            let is_key = plain.eq_ignore_ascii_case(&block.key);
+            if is_key && plain != key {
+                let known = |def: &&SignalDef| def.name.eq_ignore_ascii_case(undecorated(name));
+                if let Some(def) = dialect.signals.iter().find(known) {
+                    return Some((def.name.clone(), Reason::Decorated));
+                }
+            }
+            (is_key || resembles(plain, &block.key).is_some()).then_some(name)?
         }
         Syntax::Trailer(_) => text.rsplit([' ', '\t']).next()?,
         Syntax::Tag(tag) => return wrong_case_tag(dialect, tag, text),
@@ -116,9 +124,14 @@ fn named(
     if head.len() > 2 * NAME_MAX {
         return None;
     }
-    let head = head.trim_matches(|c: char| c.is_whitespace() || "*_#`>-.".contains(c));
+    let head = undecorated(head);
     let mut signals = dialect.signals.iter().filter(|def| is_wanted(def));
     signals.find_map(|def| resembles(head, &def.name).map(|how| (def.name.clone(), how)))
+}
+
+/// Returns words without what stands around them for the eye.
+fn undecorated(words: &str) -> &str {
+    words.trim_matches(|c: char| c.is_whitespace() || "*_#`>-.".contains(c))
 }
 
 /// A tag that is right but for its case.
@@ -142,6 +155,13 @@ fn wrong_case(tag: &tag::Syntax, text: &[u8]) -> Option<usize> {
 
 /// Finds the signal that a word was meant to be, and says how it differs.
 pub(crate) fn meant<'d>(dialect: &'d Dialect, word: &str) -> Option<(&'d str, Reason)> {
+    let plain = word.trim_matches(['*', '`', '"', '\'']);
+    let is_plain = |def: &&SignalDef| def.name.eq_ignore_ascii_case(plain);
+    if plain.len() < word.len()
+        && let Some(def) = dialect.signals.iter().find(is_plain)
+    {
+        return Some((&def.name, Reason::Decorated));
+    }
     dialect.signals.iter().find_map(|def| Some((&*def.name, resembles(word, &def.name)?)))
 }
 

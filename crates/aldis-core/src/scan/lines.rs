@@ -10,12 +10,12 @@ use super::engine::{Engine, Flow, Mask};
 use super::families::LineWords;
 use super::fuzzy::meant;
 use super::terminals::Terminal;
-use super::text::{is_blank, is_deceptive_text, is_placeholder, lossy};
+use super::text::{SIGNAL_MAX, is_blank, is_deceptive_text, is_placeholder, lossy};
 use super::verdict::{LEAD_IN_MAX, Surroundings};
 use super::window::{Line, Window};
 use crate::dialect::syntax::line::Delegation;
 use crate::dialect::syntax::{block, line, status};
-use crate::dialect::{Dialect, Syntax};
+use crate::dialect::{Dialect, SignalDef, Syntax};
 use crate::signal::{Meaning, Reason, Warning};
 
 /// A block of lines that was read, with the index of its dialect.
@@ -39,6 +39,9 @@ impl Engine<'_> {
             Ok(Some(line)) => line,
             Ok(None) => {
                 self.read_to = self.line_start + 1;
+                if whole {
+                    self.on_long_line(window, removals);
+                }
                 return Flow::On(self.at);
             }
             Err(wait) => return wait,
@@ -64,6 +67,23 @@ impl Engine<'_> {
             self.on_marker(window, line);
         }
         Flow::On(self.at)
+    }
+
+    /// A line longer than any signal, which may have begun as one.
+    #[inline(never)]
+    fn on_long_line(&mut self, window: &Window<'_>, removals: &Removals) {
+        let (rules, start) = (self.rules, self.line_start);
+        if self.at - start > SIGNAL_MAX || self.mask == Mask::Prompt {
+            return;
+        }
+        let line = Line::plain(start, window.slice(start, start + SIGNAL_MAX));
+        for LineWords { dialect: index, .. } in &rules.families.lines {
+            if let Some((name, end)) = begun(&rules.dialects()[*index], &rules.begins[*index], line)
+            {
+                let defect = Defect::new(Reason::TooLong, name, (start, start + end as u64));
+                self.report_line(window, removals, *index, defect);
+            }
+        }
     }
 
     /// A line that may open blocks. Returns `None` if it does not.
@@ -196,15 +216,12 @@ impl Engine<'_> {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
         let text = line.seen;
-        let known = |name: &[u8]| {
-            dialect.signals.iter().find(|def| def.name.as_bytes().eq_ignore_ascii_case(name))
-        };
         let mut keys = find_keys(&block.key, text);
         let Some(first) = keys.next() else { return };
         let said = std::iter::once(first)
             .chain(keys)
-            .find_map(|(at, name)| known(name).map(|def| (at, name, Some(def))));
-        let (at, name, known) = said.unwrap_or((first.0, first.1, None));
+            .find_map(|(at, name, end)| known(dialect, name).map(|def| (at, name, end, Some(def))));
+        let (at, name, end, known) = said.unwrap_or((first.0, first.1, first.2, None));
         let range = (line.start, line.seen_end());
         match (block.value(text).filter(|_| at == 0), known) {
             (Some(value), Some(def)) if value.len() == name.len() => {
@@ -224,13 +241,11 @@ impl Engine<'_> {
                     () if text.contains(' ') => return,
                     () => Reason::UnknownName,
                 };
-                let defect = Defect::new(reason, lossy(name), range);
+                let shown = if name.is_empty() { value } else { name };
+                let defect = Defect::new(reason, lossy(shown), range);
                 self.report_line(window, removals, index, defect);
             }
             (_, Some(def)) => {
-                let behind = &text[at + block.key.len() + 1..];
-                let blanks = behind.len() - super::text::trim_blanks_start(behind).len();
-                let end = text.len() - behind.len() + blanks + name.len();
                 self.out_of_place(window, removals, index, &def.name, line, (at, end));
             }
             (_, None) => {}
@@ -410,6 +425,36 @@ fn read_block(
     }
 }
 
+/// Returns the signal with which a line begins, and where its name ends there.
+fn begun(dialect: &Dialect, begins: &line::Begins, line: Line<'_>) -> Option<(Arc<str>, usize)> {
+    match &dialect.syntax {
+        Syntax::Line(syntax) => {
+            let name = match syntax.read(dialect, begins, line) {
+                line::Head::Signal(draft) => draft.name,
+                line::Head::Defect(defect) => defect.name,
+                line::Head::Other => return None,
+            };
+            let end = name.len();
+            Some((name, end))
+        }
+        Syntax::Block(block) => {
+            let (_, name, end) =
+                find_keys(&block.key, line.seen).next().filter(|key| key.0 == 0)?;
+            Some((known(dialect, name)?.name.clone(), end))
+        }
+        Syntax::Fence(fence) => {
+            let bare = fence.bare.as_ref().filter(|bare| line.seen.starts_with(bare.as_bytes()))?;
+            Some((dialect.signals.first()?.name.clone(), bare.len()))
+        }
+        Syntax::Status(_) | Syntax::Tag(_) | Syntax::Trailer(_) => None,
+    }
+}
+
+/// Returns the signal that has a name in any case.
+fn known<'d>(dialect: &'d Dialect, name: &[u8]) -> Option<&'d SignalDef> {
+    dialect.signals.iter().find(|def| def.name.as_bytes().eq_ignore_ascii_case(name))
+}
+
 /// Says what is wrong with a name that does not start its line.
 fn misplaced(prefix: &[u8]) -> Reason {
     let decoration = b" \t#*_>-+`\"'.)([]~0123456789";
@@ -431,17 +476,21 @@ fn after_name(text: &[u8]) -> String {
     words.split_once(' ').map_or_else(String::new, |(_, rest)| rest.to_owned())
 }
 
-/// Finds every `KEY:` in any case, and the word behind it.
-fn find_keys<'t>(key: &str, text: &'t [u8]) -> impl Iterator<Item = (usize, &'t [u8])> {
+/// Finds every `KEY:` in any case, the word behind it, and where that ends.
+fn find_keys<'t>(key: &str, text: &'t [u8]) -> impl Iterator<Item = (usize, &'t [u8], usize)> {
     memchr::memchr_iter(b':', text).filter_map(move |colon| {
         let at = colon.checked_sub(key.len())?;
         let whole = at == 0 || !(text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'_');
         if !whole || !text[at..colon].eq_ignore_ascii_case(key.as_bytes()) {
             return None;
         }
-        let rest = super::text::trim_blanks_start(&text[colon + 1..]);
-        let end = rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
-        Some((at, &rest[..end.unwrap_or(rest.len())]))
+        // What makes the key bold ends behind its colon.
+        let skipped = |byte: &u8| is_blank(*byte) || at > 0 && matches!(byte, b'*' | b'`');
+        let start = text[colon + 1..].iter().position(|byte| !skipped(byte));
+        let rest = &text[start.map_or(text.len(), |start| colon + 1 + start)..];
+        let length = rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
+        let name = &rest[..length.unwrap_or(rest.len())];
+        Some((at, name, text.len() - rest.len() + name.len()))
     })
 }
 

@@ -2,7 +2,8 @@
 
 use super::*;
 
-pub(super) const ROWS: &[&[Row<'_>]] = &[QUOTED, PARAGRAPHS, CONCEALED, PROMPTS];
+pub(super) const ROWS: &[&[Row<'_>]] =
+    &[QUOTED, PARAGRAPHS, CONCEALED, PROMPTS, LONG, DECORATED, NESTED];
 
 #[test]
 fn quotation_in_lists_and_marks() {
@@ -25,16 +26,101 @@ fn prompts_for_other_agents() {
 }
 
 #[test]
-fn a_signal_takes_64_kib_with_its_delimiters() {
-    let tag = |length: usize| format!("<chorus>BLOCKED: {}</chorus>", "x".repeat(length));
-    let fits = 64 * 1024 - tag(0).len();
-    let rules = rules_for("chorus");
-    for (length, taken) in [(fits, 1), (fits + 1, 0), (fits + 9, 0)] {
-        let found = findings(&rules, tag(length).as_bytes(), usize::MAX);
-        assert_eq!(signals(&found).len(), taken, "{length}");
-        assert!(misses(&found).iter().all(|miss| miss.reason == Reason::TooLong), "{length}");
-    }
+fn lines_longer_than_any_signal() {
+    check(LONG);
 }
+
+#[test]
+fn names_and_keys_in_decoration() {
+    check(DECORATED);
+}
+
+#[test]
+fn markers_among_words_that_are_closed() {
+    check(NESTED);
+}
+
+const LONG: &[Row<'_>] = &[
+    ("a subject", "delivery", "READY_FOR_REVIEW: {70k}", "!too_long READY_FOR_REVIEW"),
+    (
+        "a subject, then a signal",
+        "delivery",
+        "Done.\nREADY_FOR_REVIEW: {70k}\nREADY_FOR_REVIEW: t-1\n",
+        "!too_long READY_FOR_REVIEW, READY_FOR_REVIEW:t-1",
+    ),
+    ("a text", "delivery", "EXPERT_ADVICE: {70k}", "!too_long EXPERT_ADVICE"),
+    ("in a fence", "delivery", "```\nREADY_FOR_REVIEW: {70k}\n```", "!quoted READY_FOR_REVIEW"),
+    ("inside", "delivery", "{70k} READY_FOR_REVIEW: t-1", "-"),
+    ("another name", "delivery", "READY_FOR_REVIEWS: {70k}", "-"),
+    ("words behind a name", "caw", "SIGNAL: QA_COMPLETE {70k}", "!too_long QA_COMPLETE"),
+    ("no name", "caw", "SIGNAL: {70k}", "-"),
+    ("bare JSON", "pilot", "{\"v\":2,\"message\":\"{70k}\"}", "!too_long STATUS"),
+];
+
+const DECORATED: &[Row<'_>] = &[
+    (
+        "a bold line",
+        "caw",
+        "---\n**SIGNAL: QA_COMPLETE**\nPHASE: qa\n---",
+        "!decorated QA_COMPLETE",
+    ),
+    ("a bold key", "caw", "---\n**SIGNAL:** QA_COMPLETE\n---", "!decorated QA_COMPLETE"),
+    ("bold up to the colon", "caw", "---\n**SIGNAL**: QA_COMPLETE\n---", "!decorated QA_COMPLETE"),
+    ("an item", "caw", "---\n- **Signal**: qa_complete\n---", "!decorated QA_COMPLETE"),
+    ("a bold name", "caw", "---\nSIGNAL: **QA_COMPLETE**\n---", "!decorated QA_COMPLETE"),
+    ("a bold name alone", "caw", "SIGNAL: **QA_COMPLETE**", "!decorated QA_COMPLETE"),
+    ("a name as code", "caw", "---\nSIGNAL: `QA_COMPLETE`\n---", "!decorated QA_COMPLETE"),
+    ("a name in quotes", "caw", "---\nSIGNAL: \"QA_COMPLETE\"\n---", "!decorated QA_COMPLETE"),
+    ("a bold type", "chorus", "<chorus>**COMPLETE**</chorus>", "!decorated COMPLETE"),
+    ("only marks", "caw", "SIGNAL: ***", "!unknown_name ***"),
+    ("an unknown bold name", "caw", "**SIGNAL:** SHIPPED", "-"),
+];
+
+const NESTED: &[Row<'_>] = &[
+    (
+        "a marker in a draft",
+        "ralphex",
+        "<<<RALPHEX:PLAN_DRAFT>>>\n1. Print <<<RALPHEX:REVIEW_DONE>>>\n<<<RALPHEX:END>>>",
+        "PLAN_DRAFT=1. Print <<<RALPHEX:REVIEW_DONE>>>, !nested REVIEW_DONE",
+    ),
+    (
+        "a marker behind a draft",
+        "ralphex",
+        "<<<RALPHEX:PLAN_DRAFT>>>\none\n<<<RALPHEX:END>>>\n\n<<<RALPHEX:REVIEW_DONE>>>",
+        "PLAN_DRAFT=one, REVIEW_DONE",
+    ),
+    (
+        "a marker behind a draft left open",
+        "ralphex",
+        "<<<RALPHEX:PLAN_DRAFT>>>\none\n\n<<<RALPHEX:REVIEW_DONE>>>",
+        "!unclosed PLAN_DRAFT, REVIEW_DONE",
+    ),
+    (
+        "a marker between a draft left open and a question",
+        "ralphex",
+        "<<<RALPHEX:PLAN_DRAFT>>>\none\n\n<<<RALPHEX:REVIEW_DONE>>>\n\n\
+         <<<RALPHEX:QUESTION>>>\nwhich?\n<<<RALPHEX:END>>>",
+        "!unclosed PLAN_DRAFT, REVIEW_DONE, QUESTION=which?",
+    ),
+    (
+        "an unknown marker in a question",
+        "ralphex",
+        "<<<RALPHEX:QUESTION>>>\nis <<<RALPHEX:X>>> right?\n<<<RALPHEX:END>>>",
+        "QUESTION=is <<<RALPHEX:X>>> right?",
+    ),
+    (
+        "a quoted draft opens nothing",
+        "ralphex",
+        "`<<<RALPHEX:PLAN_DRAFT>>>` is next.\n\n<<<RALPHEX:REVIEW_DONE>>>\n\n`<<<RALPHEX:END>>>`",
+        "!* PLAN_DRAFT, REVIEW_DONE",
+    ),
+    (
+        "a draft in a fence",
+        "ralphex",
+        "```\n<<<RALPHEX:PLAN_DRAFT>>>\none\n<<<RALPHEX:REVIEW_DONE>>>\n<<<RALPHEX:END>>>\n```",
+        "!quoted PLAN_DRAFT, !quoted REVIEW_DONE",
+    ),
+];
 
 const QUOTED: &[Row<'_>] = &[
     ("a quote in a list", "chorus", "- > <chorus>COMPLETE</chorus>", "!quoted COMPLETE"),
