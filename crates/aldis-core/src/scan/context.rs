@@ -296,11 +296,18 @@ pub(crate) fn is_quoting_prefix(prefix: &[u8]) -> bool {
     [b':', b'-'].iter().any(|mark| {
         let Some(head) = prefix.strip_suffix(&[*mark]) else { return false };
         let Some(at) = head.iter().rposition(|byte| byte == mark) else { return false };
-        let (path, number) = (&head[..at], &head[at + 1..]);
-        // `10:30:` is a time.
-        let named = path.iter().any(|byte| !byte.is_ascii_digit() && *byte != *mark);
-        is_number(number) && named && !path.iter().any(|byte| is_blank(*byte))
+        is_number(&head[at + 1..]) && ends_with_path(&head[..at], *mark)
     })
+}
+
+/// Returns whether a text is the path of a search hit, or ends with one.
+fn ends_with_path(text: &[u8], mark: u8) -> bool {
+    let start = text.iter().rposition(|byte| is_blank(*byte)).map_or(0, |at| at + 1);
+    let path = &text[start..];
+    // `10:30:` is a time.
+    let named = path.iter().any(|byte| !byte.is_ascii_digit() && *byte != mark);
+    // Behind other words, only what looks like a path is one.
+    named && (start == 0 || path.iter().any(|byte| matches!(byte, b'.' | b'/')))
 }
 
 fn is_number(text: &[u8]) -> bool {

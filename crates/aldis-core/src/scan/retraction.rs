@@ -6,7 +6,7 @@ use super::claims::Pending;
 use super::closers::rest_of_line;
 use super::engine::{Engine, Flow, Mask};
 use super::tags::TagState;
-use super::text::{lossy, trim_line_end};
+use super::text::{is_blank, lossy, trim_line_end};
 use super::verdict::{LEAD_IN_MAX, RETRACTION_REACH, Words, lower_case};
 use super::window::Window;
 
@@ -31,8 +31,10 @@ impl Engine<'_> {
             Some(true) => return Flow::On(at),
             None => return Flow::Wait,
         }
-        let Some((before, after)) =
-            sentence_around(window, self.line_start.max(self.last_tag_end.min(at)), at)
+        // What stands before the last claim is not about it.
+        let ends = self.pending.iter().map(|pending| pending.end).chain([self.last_tag_end]);
+        let floor = ends.filter(|end| *end <= at).max().unwrap_or(0);
+        let Some((before, after)) = sentence_around(window, self.line_start.max(floor), floor, at)
         else {
             return Flow::Wait;
         };
@@ -86,34 +88,62 @@ impl Engine<'_> {
 }
 
 /// Returns the sentence around a place, in the part before and the part after it, or `None` if more
-/// text is needed. A sentence ends with `.`, `!` or `?` and a blank, or with its paragraph.
+/// text is needed. A sentence ends with `.`, `!` or `?` and a blank, or with its line, unless that
+/// goes on in the next.
 fn sentence_around<'w>(
     window: &Window<'w>,
     line_start: u64,
+    floor: u64,
     at: u64,
 ) -> Option<(&'w [u8], &'w [u8])> {
-    let from = at.saturating_sub(LEAD_IN_MAX);
-    let before = window.slice(from, at);
+    let from = at.saturating_sub(LEAD_IN_MAX).max(floor);
+    let mut line = line_start.max(from);
+    while line > from && goes_on(window.slice(from, line - 1), window.slice(line, at + 1)) {
+        let above = window.slice(from, line - 1);
+        line = from + memchr::memrchr(b'\n', above).map_or(0, |at| at as u64 + 1);
+    }
+    let before = window.slice(line, at);
     let mut stops = memchr::memrchr3_iter(b'.', b'!', b'?', before);
     let sentence = stops.find_map(|stop| sentence_end(before, stop)).unwrap_or(0);
-    let sentence = sentence.max(after_ellipsis(&before[sentence..]).map_or(0, |at| sentence + at));
-    // Only a line that starts a paragraph or an item starts a sentence; a wrapped line goes on.
-    let line = usize::try_from(line_start.saturating_sub(from)).unwrap_or(0).min(before.len());
-    let start = sentence.max(if line_start >= from { line } else { 0 });
+    let start = sentence.max(after_ellipsis(&before[sentence..]).map_or(0, |at| sentence + at));
     let blanks = before[start..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let end = end_of_sentence(window, line, at)?;
+    Some((&before[start + blanks..], window.slice(at, at + end)))
+}
+
+/// Returns how far the sentence goes on behind a place in a line, or `None` if that is not known yet.
+fn end_of_sentence(window: &Window<'_>, line: u64, at: u64) -> Option<u64> {
     let after = window.slice(at, at + LEAD_IN_MAX);
-    let line_end = memchr::memchr(b'\n', after);
-    let to = line_end.map_or(after.len(), |end| end + 1);
-    let mut stops = memchr::memchr3_iter(b'.', b'!', b'?', &after[..to]);
-    let stop = stops.find(|stop| sentence_end(&after[..to], *stop).is_some());
     let complete = after.len() as u64 == LEAD_IN_MAX || window.last;
-    let end = match (line_end, stop.map(|stop| stop + 1)) {
-        (Some(line), Some(stop)) => line.min(stop),
-        (Some(end), None) | (None, Some(end)) => end,
-        (None, None) if complete => after.len(),
-        (None, None) => return None,
-    };
-    Some((&before[start + blanks..], &after[..end]))
+    let mut from = 0;
+    loop {
+        let newline = memchr::memchr(b'\n', &after[from..]).map(|end| from + end);
+        let seen = &after[..newline.map_or(after.len(), |end| end + 1)];
+        let mut stops = memchr::memchr3_iter(b'.', b'!', b'?', &seen[from..]);
+        if let Some(stop) = stops.find(|stop| sentence_end(seen, from + stop).is_some()) {
+            return Some((from + stop) as u64 + 1);
+        }
+        let Some(end) = newline else { return complete.then_some(after.len() as u64) };
+        from = end + 1;
+        let below = &after[from..];
+        if !complete && below.iter().all(|byte| is_blank(*byte)) {
+            return None;
+        }
+        if !goes_on(window.slice(line, at + end as u64), below) {
+            return Some(end as u64);
+        }
+    }
+}
+
+/// Returns whether the last line of a text goes on below: nothing ends it, and what follows starts
+/// with a small letter.
+fn goes_on(text: &[u8], below: &[u8]) -> bool {
+    let starts_small =
+        below.iter().find(|byte| !is_blank(**byte)).is_some_and(u8::is_ascii_lowercase);
+    let line = trim_line_end(&text[memchr::memrchr(b'\n', text).map_or(0, |at| at + 1)..]);
+    let is_prose = !line.starts_with(b"#") && !line.starts_with(b">") && !line.starts_with(b"|");
+    let ends = line.last().is_none_or(|last| b".!?:;|-=`>".contains(last));
+    starts_small && is_prose && !ends
 }
 
 /// Returns where the text goes on behind the sentence that a `.`, `!` or `?` ends: with the blank
@@ -178,6 +208,7 @@ pub(crate) const RETRACTION_LITERALS: &[&str] = &[
     "ON SECOND",
     "HOLD ON",
     "wait,",
+    ", wait",
     "\ncorrection",
     "\nwait",
     "\nactually",
@@ -196,10 +227,13 @@ pub(crate) const RETRACTION_LITERALS: &[&str] = &[
     "emature",
     "fail",
     "FAIL",
+    "Failing",
     "roken",
     " red",
     " RED",
     "*red",
+    "ot pass",
+    "n't pass",
 ];
 
 const OPENERS: &[&str] = &[
@@ -282,6 +316,8 @@ const REMEDIES: &[&str] = &["fix", "change", "changes", "patch"];
 /// What stands between a check and the state it is in.
 const BEING: &[&str] =
     &["is", "are", "be", "remain", "remains", "stay", "stays", "keep", "keeps", "went", "turned"];
+/// What is passed on, rather than passed.
+const OBJECTS: &[&str] = &["a", "an", "the", "its", "any", "this", "that", "it", "them", "through"];
 const ADVERBS: &[&str] = &["still", "now", "again", "also", "all", "both", "always"];
 
 impl Words<'_> {
@@ -293,7 +329,7 @@ impl Words<'_> {
 
     fn is_unfinished(&self) -> bool {
         let negated = self.0.iter().enumerate().any(|(at, word)| {
-            (*word == "not" || word.ends_with("n't"))
+            is_negation(word)
                 && !matches!(self.0.get(at + 1), Some(&("only" | "just")))
                 && !self.0[..at].contains(&"if")
                 && reaches_finished(&self.0[at + 1..])
@@ -316,28 +352,47 @@ impl Words<'_> {
         checks.any(|check| {
             let from = check.saturating_sub(2);
             let fails = (check + 1..self.0.len()).any(|at| {
+                // What does not pass is denied to pass, and nothing more.
+                let said = if self.0[at].starts_with("pass") { check } else { at };
                 self.is_failing_at(at)
                     && !self.any_of(CONDITIONS, from..at)
-                    && !self.denies(check, at)
+                    && !self.denies(check, said)
                     && !self.is_conditional(at)
             });
             let there_are = check > 0
                 && matches!(self.0[check - 1], "failing" | "broken" | "red")
-                && self.any_of(&["there", "have", "has"], 0..check)
+                && (self.any_of(&["there", "have", "has"], 0..check) || self.remains(check))
                 && !self.denies(check, check);
             (fails || there_are) && !self.any_of(&["if"], 0..check)
         })
     }
 
+    /// Returns whether the failing checks at a place are left over or counted: "two failing tests
+    /// remain", "failing tests: 3".
+    fn remains(&self, check: usize) -> bool {
+        match self.0.get(check + 1) {
+            Some(&("remain" | "remains" | "left")) => true,
+            Some(next) => check == 1 && is_count(next),
+            None => false,
+        }
+    }
+
     /// Returns whether the word at a place says that what stands before it fails.
     fn is_failing_at(&self, at: usize) -> bool {
         let adverb = |word: &&&str| ADVERBS.contains(*word) || word.ends_with("ly");
-        let before = self.0[..at].iter().rev().find(|word| !adverb(word)).copied().unwrap_or("");
+        let mut said = self.0[..at].iter().rev().filter(|word| !adverb(word)).copied();
+        let (before, earlier) = (said.next().unwrap_or(""), said.next().unwrap_or(""));
         match self.0[at] {
             "fail" | "fails" => !SUPPOSED.contains(&before),
             "failing" | "broken" | "red" => {
                 let is = before.ends_with("'s") || before.ends_with("'re");
-                is || BEING.contains(&before) || is_check(before)
+                let has_been = before == "been" && earlier != "had";
+                let counted = is_count(before) && earlier != "from";
+                is || has_been || counted || BEING.contains(&before) || is_check(before)
+            }
+            "pass" | "passing" => {
+                let is_object = |next: &&str| OBJECTS.contains(next);
+                is_negation(before) && !self.0.get(at + 1).is_some_and(is_object)
             }
             _ => false,
         }
@@ -373,8 +428,22 @@ fn reaches_finished(words: &[&str]) -> bool {
     let other = |word: &&&str| {
         matches!(**word, "and" | "but" | "so" | "because" | "then" | "until" | "before")
     };
-    let near = words.iter().take(NEGATION_REACH).take_while(|word| !other(word));
-    near.into_iter().any(|word| matches!(*word, "complete" | "done" | "finished"))
+    let mut near = words.iter().take(NEGATION_REACH).take_while(|word| !other(word)).enumerate();
+    near.any(|(at, word)| match *word {
+        "complete" | "done" | "finished" => true,
+        // Further away it is mostly said of something that has been.
+        "completed" => at < 3,
+        _ => false,
+    })
+}
+
+fn is_negation(word: &str) -> bool {
+    word == "not" || word.ends_with("n't")
+}
+
+/// Returns whether a word is a number other than nought.
+fn is_count(word: &str) -> bool {
+    !matches!(word, "" | "0") && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// How many words after a negation it is still about.

@@ -50,12 +50,19 @@ impl Surroundings<'_> {
         };
         let open = !last.is_empty() && !ends_sentence(last) && (self.adjacent || ends_colon(last));
         let opened = match (open, continuation) {
-            (true, Some(more)) => mentions(&format!("{last} {more}"), true),
-            (true, None) => mentions(last, true),
-            (false, Some(more)) => mentions(more, true) || mentions(last, false),
-            (false, None) => mentions(last, false),
+            (true, Some(more)) => mention(&format!("{last} {more}"), true),
+            (true, None) => mention(last, true),
+            (false, Some(more)) => mention(more, true).or_else(|| mention(last, false)),
+            (false, None) => mention(last, false),
         };
-        opened || finished.iter().any(|sentence| mentions(sentence, false))
+        // "I was told to print it when all is done. Here it is:"
+        let is_due = || Words::new(&lower_case(last)).excuses();
+        opened.is_some()
+            || finished.iter().any(|sentence| match mention(sentence, false) {
+                Some(Mention::Planned) => !is_due(),
+                Some(Mention::Other) => true,
+                None => false,
+            })
     }
 }
 
@@ -125,15 +132,27 @@ impl Silence {
     }
 }
 
-/// Returns whether a sentence is about saying the claim, and not saying it now.
-fn mentions(sentence: &str, open: bool) -> bool {
+/// How a sentence is about saying the claim, and not saying it now.
+enum Mention {
+    /// As a sample, or to deny it.
+    Other,
+    /// In the future, or on a condition.
+    Planned,
+}
+
+/// Returns how a sentence is about saying the claim, if it is.
+fn mention(sentence: &str, open: bool) -> Option<Mention> {
     let lower = lower_case(sentence);
     let words = Words::new(&lower);
     let about = match open {
         true => words.utters() || words.has_noun(true),
         false => words.has_noun(false) && words.utters(),
     };
-    about && (words.is_sample() || words.negates() || words.is_future() && !words.excuses())
+    match about {
+        true if words.is_sample() || words.negates() => Some(Mention::Other),
+        true if words.is_future() && !words.excuses() => Some(Mention::Planned),
+        _ => None,
+    }
 }
 
 /// Four or more words on a line before a tag, since the last tag, ending in a word or a comma.
@@ -185,9 +204,10 @@ pub(super) struct Words<'s>(pub(super) Vec<&'s str>);
 
 impl<'s> Words<'s> {
     pub(super) fn new(lower: &'s str) -> Self {
+        // `main.yml` is one word: the name of a file.
         let words = lower
-            .split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '-'))
-            .map(|word| word.trim_matches(['\'', '-']))
+            .split(|c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '-' | '.')))
+            .map(|word| word.trim_matches(['\'', '-', '.']))
             .filter(|word| !word.is_empty());
         Self(words.collect())
     }

@@ -176,6 +176,30 @@ fn excuses() {
 
 const LEAD_IN: &[Row<'_>] = &[
     (
+        "planned, and now said",
+        "chorus",
+        "I was told to emit the signal when finished. Here it is: <chorus>COMPLETE</chorus>",
+        "COMPLETE",
+    ),
+    (
+        "planned, and now done",
+        "chorus",
+        "I said I would output the tag when done. Now it is done.\n\n<chorus>COMPLETE</chorus>",
+        "COMPLETE",
+    ),
+    (
+        "denied, and now something else",
+        "chorus",
+        "I will not write the tag. Now I wait:\n\n<chorus>COMPLETE</chorus>",
+        "!mentioned COMPLETE",
+    ),
+    (
+        "the name of a file",
+        "chorus",
+        "I will write src/signal.rs anew once it is merged.\n\n<chorus>COMPLETE</chorus>",
+        "COMPLETE",
+    ),
+    (
         "finished, both",
         "chorus",
         "I will not write the tag.\n\n<chorus>COMPLETE</chorus>",

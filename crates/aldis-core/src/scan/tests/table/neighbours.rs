@@ -123,6 +123,11 @@ const NESTED: &[Row<'_>] = &[
 ];
 
 const QUOTED: &[Row<'_>] = &[
+    ("an indented hit", "turn", "  chat.log:5:TURN_COMPLETE", "!quoted TURN_COMPLETE"),
+    ("a hit in a list", "chorus", "- prompt.md:3:<chorus>COMPLETE</chorus>", "!quoted COMPLETE"),
+    ("a hit in a sentence", "chorus", "At docs/a:4:<chorus>COMPLETE</chorus>", "!quoted COMPLETE"),
+    ("a line beside a hit", "chorus", "  a.md-3-<chorus>COMPLETE</chorus>", "!quoted COMPLETE"),
+    ("words and numbers", "chorus", "Tests passed:61: <chorus>COMPLETE</chorus>", "COMPLETE"),
     ("a quote in a list", "chorus", "- > <chorus>COMPLETE</chorus>", "!quoted COMPLETE"),
     ("a quote in a numbered list", "promise", "1. > <promise>COMPLETE</promise>", "-quoted"),
     ("a turn quoted in a list", "turn", "* > TURN_COMPLETE", "-quoted"),

@@ -63,7 +63,7 @@ fn openers_in_small_letters_begin_a_paragraph() {
     ] {
         check_each("chorus", template, &lower, "!retracted COMPLETE");
     }
-    let own_line = ["wait, one", "(wait, one)", "no, wait, one"];
+    let own_line = ["wait, one", "(wait, one)", "no, wait, one", "No, wait. One"];
     for template in ["<chorus>COMPLETE</chorus> {w}", "<chorus>COMPLETE</chorus> — {w}"] {
         check_each("chorus", template, &own_line, "!retracted COMPLETE");
     }
@@ -170,6 +170,22 @@ fn phrases_of_retractions() {
         "This Is Premature.",
         "All is merged; it is not done.",
         "The tests fail without network.",
+        "The task is not\ncomplete.",
+        "The feature remains\r\nincomplete.",
+        "The two API tests still\n  fail.",
+        "I have run everything, and two of the integration tests\nare failing.",
+        "- The build for Windows\n  is broken",
+        "CI is failing on main.yml.",
+        "CI is failing on `main.rs`",
+        "The build has been broken since noon.",
+        "The tests have been failing.",
+        "2 failing tests remain.",
+        "Failing tests: 3",
+        "Tests: 40 passed, 2 failing.",
+        "The integration tests do not pass yet.",
+        "CI isn't passing.",
+        "I have not completed story 5.",
+        "The work hasn't been completed.",
     ];
     check_each("chorus", "<chorus>COMPLETE</chorus>\n\n{w}", &phrases, "!retracted COMPLETE");
     check_each("turn", "{w} TURN_COMPLETE", &phrases, "TURN_COMPLETE");
@@ -211,6 +227,20 @@ fn phrases_that_take_nothing_back() {
         "Do not merge until the review is done.",
         "No stories are incomplete.",
         "If the upload is incomplete, it is removed.",
+        "The `test_tls` check fails,\nbut this is unrelated.",
+        "The lint job is red,\nas it is on main.",
+        "- Not in scope\n- Complete rewrite",
+        "What the plan does not cover:\ndone elsewhere",
+        "The cache is not warm.\ndone in 3 s",
+        "Not touched\n\ncomplete list below",
+        "| not run |\ncomplete",
+        "The tests had been failing for weeks.",
+        "Fixed 2 failing tests.",
+        "Failing tests: 0",
+        "The tests went from 2 failing to none.",
+        "The check does not pass the flag on.",
+        "Nothing that does not pass the tests is merged.",
+        "I did not touch any of the completed stories.",
     ];
     check_each("chorus", "<chorus>COMPLETE</chorus>\n\n{w}", &exempt, "COMPLETE");
 }
