@@ -296,6 +296,8 @@ impl Engine<'_> {
             Err(defect) => self.report(window, removals, index, defect, quoted),
         }
         for (name, range) in nested {
+            let before = window.slice(self.line_start, range.0);
+            self.line_start += memchr::memrchr(b'\n', before).map_or(0, |at| at as u64 + 1);
             let defect = Defect::new(Reason::Nested, name, range);
             self.report(window, removals, index, defect, quoted);
         }

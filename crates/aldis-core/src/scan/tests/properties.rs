@@ -53,7 +53,7 @@ fn sliced(text: &[u8], span: Span) -> &[u8] {
 }
 
 /// Returns line and column of an offset, counted the slow way.
-fn naive_place(text: &[u8], offset: u64) -> (u64, u64) {
+pub(super) fn naive_place(text: &[u8], offset: u64) -> (u64, u64) {
     let (mut line, mut column) = (1, 1);
     for byte in &text[..usize::try_from(offset).unwrap()] {
         if *byte == b'\n' {

@@ -13,6 +13,7 @@
 
 use std::collections::BTreeSet;
 
+use super::properties::naive_place;
 use super::*;
 
 mod bodies;
@@ -57,6 +58,12 @@ fn check(rows: &[Row<'_>]) {
                 "{name} ({dialect})\n  {text:?}\n  want {want}\n  got  {}",
                 show(&whole)
             ));
+        }
+        for place in whole.iter().map(Finding::place) {
+            let counted = naive_place(text.as_bytes(), place.span.start);
+            if (place.line, place.column) != counted {
+                wrong.push(format!("{name} ({dialect})\n  {place:?} is at {counted:?}"));
+            }
         }
         if text.len() < 10_000 {
             let bytes = findings(&rules, text.as_bytes(), 1);
