@@ -6,14 +6,20 @@
 
 use std::collections::VecDeque;
 
-use super::text::{lossy, sgr_conceals, sgr_reveals};
+use super::escape::{sgr_conceals, sgr_reveals};
+use super::text::lossy;
 use crate::signal::Span;
 
 /// A colour sequence longer than this is not one.
 const SEQUENCE_MAX: usize = 64;
 
+/// How many bytes of colours may come without any text, and with each byte of text: what is taken out is
+/// remembered, and nothing that people look at holds more.
+const COLOURS_MAX: u64 = 256 * 1024;
+const COLOURS_PER_BYTE: u64 = 32;
+
 /// Removes colours from a stream and remembers where they were.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Stripper {
     /// An escape sequence that may go on in the next chunk.
     partial: Vec<u8>,
@@ -21,6 +27,20 @@ pub(crate) struct Stripper {
     passed: u64,
     removals: Removals,
     started: bool,
+    /// How many bytes may still be taken out before text comes.
+    allowance: u64,
+}
+
+impl Default for Stripper {
+    fn default() -> Self {
+        Self {
+            partial: Vec::new(),
+            passed: 0,
+            removals: Removals::default(),
+            started: false,
+            allowance: COLOURS_MAX,
+        }
+    }
 }
 
 /// Where bytes were taken out, in offsets of what is left.
@@ -55,7 +75,7 @@ impl Stripper {
             match sequence(&chunk[at..]) {
                 Sequence::Colour(length) => {
                     self.pass(&chunk[..at], pass);
-                    self.remove(&chunk[at..at + length]);
+                    self.remove(&chunk[at..at + length], pass);
                     chunk = &chunk[at + length..];
                     from = 0;
                 }
@@ -102,7 +122,7 @@ impl Stripper {
                 Sequence::Partial => {}
                 Sequence::Colour(_) => {
                     let partial = std::mem::take(&mut self.partial);
-                    self.remove(&partial);
+                    self.remove(&partial, pass);
                 }
                 Sequence::Conceal => {
                     self.removals.conceal(self.passed);
@@ -128,7 +148,7 @@ impl Stripper {
         if self.partial == MARK {
             self.started = true;
             self.partial.clear();
-            self.remove(MARK);
+            self.remove(MARK, pass);
         } else if !MARK.starts_with(&self.partial) {
             self.started = true;
             self.finish(pass);
@@ -138,11 +158,18 @@ impl Stripper {
     fn pass(&mut self, text: &[u8], pass: &mut dyn FnMut(&[u8])) {
         if !text.is_empty() {
             self.passed += text.len() as u64;
+            let earned = (text.len() as u64).saturating_mul(COLOURS_PER_BYTE);
+            self.allowance = self.allowance.saturating_add(earned).min(COLOURS_MAX);
             pass(text);
         }
     }
 
-    fn remove(&mut self, bytes: &[u8]) {
+    /// Takes bytes out, or gives them to `pass` if there were too many already.
+    fn remove(&mut self, bytes: &[u8], pass: &mut dyn FnMut(&[u8])) {
+        let Some(left) = self.allowance.checked_sub(bytes.len() as u64) else {
+            return self.pass(bytes, pass);
+        };
+        self.allowance = left;
         self.removals.add(self.passed, bytes);
         if let Some(parameters) = bytes.strip_prefix(b"\x1b[").and_then(|b| b.strip_suffix(b"m"))
             && sgr_reveals(parameters)
@@ -230,6 +257,12 @@ impl Removals {
         lossy(&out).into_owned()
     }
 
+    /// Returns how many bytes are remembered.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.list.iter().map(|removal| removal.bytes.len()).sum()
+    }
+
     fn total(&self) -> u64 {
         self.list
             .back()
@@ -266,7 +299,7 @@ fn sequence(text: &[u8]) -> Sequence {
         Some(b'[') => {}
         Some(_) => return Sequence::Other,
     }
-    for (index, byte) in text.iter().enumerate().skip(2).take(SEQUENCE_MAX) {
+    for (index, byte) in text.iter().enumerate().take(SEQUENCE_MAX).skip(2) {
         match byte {
             b'0'..=b'9' | b';' | b':' => {}
             b'm' if sgr_conceals(&text[2..index]) => return Sequence::Conceal,
@@ -274,5 +307,5 @@ fn sequence(text: &[u8]) -> Sequence {
             _ => return Sequence::Other,
         }
     }
-    if text.len() > SEQUENCE_MAX { Sequence::Other } else { Sequence::Partial }
+    if text.len() >= SEQUENCE_MAX { Sequence::Other } else { Sequence::Partial }
 }

@@ -3,20 +3,18 @@
 use std::sync::Arc;
 
 use super::ansi::Removals;
-use super::draft::{Defect, Draft};
+use super::draft::{Defect, Draft, Range};
 use super::engine::{Engine, Mask};
+use super::escape::{hides_text, is_swallowed_after};
 use super::tags::TagState;
-use super::text::{SIGNAL_MAX, hides_text, is_id, is_placeholder};
+use super::text::{SIGNAL_MAX, is_id, is_placeholder};
 use super::verdict::{LEAD_IN_MAX, RETRACTION_REACH};
 use super::window::Window;
 use crate::dialect::Syntax;
 use crate::signal::{Fields, Finding, NearMiss, Place, Reason, Signal, Span};
 
-/// How many findings near the end are remembered.
-const REPORTED_MAX: usize = 64;
-/// How many signals of old forms one message can hold.
-const LEGACY_MAX: usize = 16 * 1024;
-
+/// How many findings near the end are remembered: more do not fit into what is looked at there.
+const REPORTED_MAX: usize = 2048;
 /// Something read from the text, ready to be judged.
 #[derive(Debug)]
 pub(crate) struct Candidate {
@@ -93,14 +91,13 @@ impl Engine<'_> {
         };
         let place = self.place(window, removals, start, end);
         let raw = removals.restore(start, window.slice(start, end));
-        let lines = self.lines_around(window, start, end);
         Candidate {
             dialect,
             result,
             place,
             raw,
             quoted: false,
-            hidden: hides_text(lines) || removals.conceals(start),
+            hidden: self.is_hidden(window, removals, (start, end)),
             mentioned: false,
             legacy: false,
         }
@@ -119,12 +116,20 @@ impl Engine<'_> {
         Place { span, line: self.line_number(window, self.line_start), column }
     }
 
-    /// Returns the lines that a range touches, and what is at hand of the next.
-    fn lines_around<'w>(&self, window: &Window<'w>, start: u64, end: u64) -> &'w [u8] {
-        let start = self.line_start.max(start.saturating_sub(LEAD_IN_MAX)).min(start);
+    /// Returns whether a terminal would not show a range, or hides anything of the lines that it touches
+    /// and of what is at hand of the next.
+    pub(super) fn is_hidden(
+        &self,
+        window: &Window<'_>,
+        removals: &Removals,
+        (start, end): Range,
+    ) -> bool {
+        let from = self.line_start.max(start.saturating_sub(LEAD_IN_MAX)).min(start);
         let after = window.slice(end, end + LEAD_IN_MAX);
-        let end = end + memchr::memchr(b'\n', after).unwrap_or(after.len()) as u64;
-        window.slice(start, end)
+        let to = end + memchr::memchr(b'\n', after).unwrap_or(after.len()) as u64;
+        hides_text(window.slice(from, to))
+            || is_swallowed_after(window.slice(from, start))
+            || removals.conceals(start)
     }
 
     /// Judges a candidate and reports it, or keeps it until it is certain.
@@ -173,28 +178,6 @@ impl Engine<'_> {
         }
     }
 
-    /// Passes a signal of an old form that says little, if more of them were said than are kept.
-    pub(crate) fn passes_legacy(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        dialect: usize,
-        draft: &Draft,
-    ) -> bool {
-        let (start, end) = draft.range;
-        let surplus = self.legacy.len() == LEGACY_MAX
-            && !self.makes_claim(dialect, draft)
-            && self.origin.may_signal()
-            && self.token_fits(draft.token.as_deref())
-            && !self.is_quoted(window, start, None)
-            && !hides_text(self.lines_around(window, start, end))
-            && !removals.conceals(start);
-        if surplus {
-            self.note(removals.span(start, end));
-        }
-        surplus
-    }
-
     /// Returns why a candidate does not count, beside its own defects.
     pub(crate) fn verdict(&self, candidate: &Candidate) -> Option<Reason> {
         if !self.origin.may_signal() {
@@ -220,7 +203,7 @@ impl Engine<'_> {
         result.as_ref().is_ok_and(|draft| self.makes_claim(dialect, draft))
     }
 
-    fn makes_claim(&self, dialect: usize, draft: &Draft) -> bool {
+    pub(super) fn makes_claim(&self, dialect: usize, draft: &Draft) -> bool {
         let dialect = &self.rules.dialects()[dialect];
         dialect.verdict_words && draft.meaning(dialect).0.is_claim()
     }
@@ -341,7 +324,11 @@ impl Engine<'_> {
             let said = pending.signal.fields.get(field).and_then(|value| value.as_str());
             pending.signal.subject = said.filter(|said| is_id(said.as_bytes())).map(str::to_owned);
         }
-        let missing = self.missing_fields(body.dialect, index, read.unclosed);
+        let end_missing = read.unclosed.then_some(match end - body.start > body.limit {
+            true => Reason::TooLong,
+            false => Reason::Unclosed,
+        });
+        let missing = self.missing_fields(body.dialect, index, end_missing);
         let refused = missing
             .or_else(|| read.hidden.then_some((Reason::Hidden, None)))
             .or_else(|| (!fits).then_some((Reason::WrongToken, None)));
@@ -367,13 +354,13 @@ impl Engine<'_> {
         &self,
         dialect: usize,
         index: usize,
-        unclosed: bool,
+        end_missing: Option<Reason>,
     ) -> Option<(Reason, Option<String>)> {
         let signal = &self.pending.get(index)?.signal;
         let def = self.rules.dialects()[dialect].signal(&signal.name)?;
         let lacks = |field: &&String| is_empty(&signal.fields, field);
         if let Some(missing) = def.require.iter().find(lacks) {
-            let reason = if unclosed { Reason::Unclosed } else { Reason::MissingField };
+            let reason = end_missing.unwrap_or(Reason::MissingField);
             return Some((reason, Some(missing.clone())));
         }
         let is_template = |field: &&String| {
@@ -460,10 +447,7 @@ impl Engine<'_> {
             let Signal { name, place, raw, .. } = *signal;
             self.miss(dialect, Reason::Retracted, name, None, place, raw);
         } else if legacy {
-            // An endless stream of old forms must not fill the memory.
-            if self.legacy.len() < LEGACY_MAX {
-                self.legacy.push((dialect, signal));
-            }
+            self.keep_legacy(dialect, signal);
         } else {
             self.out.push(Finding::Signal(signal));
         }
@@ -472,14 +456,6 @@ impl Engine<'_> {
     pub(crate) fn end_pending(&mut self) {
         while let Some(pending) = self.remove_pending(0) {
             self.settle(pending);
-        }
-    }
-
-    pub(crate) fn end_legacy(&mut self) {
-        for (dialect, signal) in std::mem::take(&mut self.legacy) {
-            if !self.modern.contains(&dialect) {
-                self.out.push(Finding::Signal(signal));
-            }
         }
     }
 }

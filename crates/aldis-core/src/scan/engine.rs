@@ -12,6 +12,7 @@ use super::closers::Closer;
 use super::context::{Context, FenceLine, find_comment_end, is_list_mark};
 use super::misses::Misses;
 use super::prefilter::Kinds;
+use super::retraction::Harmless;
 use super::rules::Rules;
 use super::search::{Ahead, run_end};
 use super::tags::TagState;
@@ -60,6 +61,9 @@ pub(crate) struct Engine<'r> {
     started: bool,
     /// What the current place may still be, once more text has come, and where to go on then.
     waiting: Option<(Kinds, u64)>,
+    /// How far the text went when it was looked at last, and what was needed of it then.
+    looked_to: u64,
+    kept_from: u64,
     /// The places that come next.
     pub(super) ahead: Ahead,
     /// Everything before has been searched.
@@ -100,9 +104,13 @@ pub(crate) struct Engine<'r> {
     /// How many pending claims have not been taken back, and how far the last can be.
     pub(crate) unsettled: usize,
     pub(crate) watched: u64,
+    /// What was judged last and takes nothing back.
+    pub(crate) harmless: Harmless,
     /// Old forms, which count only if no new form does; and the dialects that said a new one.
     pub(crate) legacy: Vec<(usize, Box<Signal>)>,
     pub(crate) modern: Vec<usize>,
+    /// How much text the old forms have.
+    pub(crate) legacy_text: usize,
     /// What was reported last, so that it is not reported again as misspelled.
     pub(crate) reported: VecDeque<Span>,
     /// Nothing expires before this place.
@@ -123,6 +131,8 @@ impl<'r> Engine<'r> {
             near_misses: true,
             started: false,
             waiting: None,
+            looked_to: 0,
+            kept_from: 0,
             ahead: Ahead::default(),
             at: 0,
             line_start: 0,
@@ -149,8 +159,10 @@ impl<'r> Engine<'r> {
             pending_first: 0,
             unsettled: 0,
             watched: 0,
+            harmless: Harmless::default(),
             legacy: Vec::new(),
             modern: Vec::new(),
+            legacy_text: 0,
             reported: VecDeque::new(),
             due: 0,
             misses: Misses::default(),
@@ -164,8 +176,22 @@ impl<'r> Engine<'r> {
         if !self.started && self.on_start(window, removals) == Flow::Wait {
             return window.base();
         }
+        if self.waiting.is_some() && !self.may_go_on(window) {
+            return self.kept_from;
+        }
         while self.step(window, removals) {}
-        if window.last { window.base() } else { self.keep_from(window) }
+        self.looked_to = window.end();
+        self.kept_from = if window.last { window.base() } else { self.keep_from(window) };
+        self.kept_from
+    }
+
+    /// Returns whether enough has come to look at the current place again. What it waits for mostly ends
+    /// with a line, and reading all of it again for every few bytes would take long.
+    fn may_go_on(&self, window: &Window<'_>) -> bool {
+        let new = window.from(self.looked_to);
+        window.last
+            || memchr::memchr(b'\n', new).is_some()
+            || 8 * new.len() as u64 >= self.looked_to - self.at
     }
 
     /// Literals that need a line end before them do not find the first line.

@@ -31,6 +31,8 @@ pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removal
     if dialects.is_empty() {
         return;
     }
+    // What is found here is reported, too.
+    let reported = std::mem::take(&mut engine.reported);
     let mut at = 0;
     for line_end in memchr::memchr_iter(b'\n', tail).chain([tail.len()]) {
         let from = start + at as u64;
@@ -42,8 +44,8 @@ pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removal
         }
         let end = from + shown.len() as u64;
         let span = removals.span(from, end);
-        let reported = |other: &Span| span.start < other.end && other.start < span.end;
-        if !engine.reported.iter().any(reported) {
+        let overlaps = |other: &Span| span.start < other.end && other.start < span.end;
+        if !reported.iter().any(overlaps) {
             look_at_line(engine, &dialects, window, removals, (from, shown));
         }
     }
@@ -54,8 +56,7 @@ pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removal
 fn possible(rules: &Rules, text: &[u8]) -> impl Iterator<Item = usize> {
     let is_possible = move |dialect: &Dialect| match &dialect.syntax {
         Syntax::Tag(tag) => wrong_case(tag, text).is_some(),
-        Syntax::Block(_) => memchr::memchr(b':', text).is_some(),
-        Syntax::Line(_) | Syntax::Trailer(_) => true,
+        Syntax::Block(_) | Syntax::Line(_) | Syntax::Trailer(_) => true,
         Syntax::Fence(_) | Syntax::Status(_) => false,
     };
     let dialects = rules.dialects().iter().enumerate();
@@ -95,19 +96,27 @@ fn misspelled(dialect: &Dialect, text: &str) -> Option<(Arc<str>, Reason)> {
                 None => return named(dialect, text, |def| def.subject == Presence::None),
             }
         }
-        Syntax::Block(block) => {
-            let (key, name) = text.split_once(':')?;
-            let plain = undecorated(key);
-            let is_key = plain.eq_ignore_ascii_case(&block.key);
-            if is_key && plain != key {
-                let known = |def: &&SignalDef| def.name.eq_ignore_ascii_case(undecorated(name));
-                if let Some(def) = dialect.signals.iter().find(known) {
-                    return Some((def.name.clone(), Reason::Decorated));
+        Syntax::Block(block) => match text.split_once(':') {
+            Some((key, name)) => {
+                let plain = undecorated(key);
+                let is_key = plain.eq_ignore_ascii_case(&block.key);
+                if let Some(def) = known(dialect, undecorated(name).as_bytes()).filter(|_| is_key) {
+                    let reason = if plain == key { Reason::NotAtEnd } else { Reason::Decorated };
+                    return Some((def.name.clone(), reason));
                 }
+                (is_key || resembles(plain, &block.key).is_some()).then_some(name)?
             }
-            (is_key || resembles(plain, &block.key).is_some()).then_some(name)?
+            None => {
+                let (key, name) = undecorated(text).split_once([' ', '\t'])?;
+                let def = known(dialect, name.trim().as_bytes()).filter(|_| key == block.key)?;
+                return Some((def.name.clone(), Reason::MissingSeparator));
+            }
+        },
+        Syntax::Trailer(trailer) => {
+            let all = trailer.keyword.matches('_').count() + 1;
+            let mut heads = [1, all].into_iter().map(|count| last_words(text, count));
+            return heads.find_map(|head| named(dialect, head?, |_| true));
         }
-        Syntax::Trailer(_) => text.rsplit([' ', '\t']).next()?,
         Syntax::Tag(tag) => return wrong_case_tag(dialect, tag, text),
         Syntax::Fence(_) | Syntax::Status(_) => return None,
     };
@@ -129,6 +138,20 @@ fn named(
     signals.find_map(|def| resembles(head, &def.name).map(|how| (def.name.clone(), how)))
 }
 
+/// Returns the signal that has a name in any case.
+pub(crate) fn known<'d>(dialect: &'d Dialect, name: &[u8]) -> Option<&'d SignalDef> {
+    dialect.signals.iter().find(|def| def.name.as_bytes().eq_ignore_ascii_case(name))
+}
+
+/// Returns the last words of a text, unless they are several, in small letters and not all there is.
+fn last_words(text: &str, count: usize) -> Option<&str> {
+    let mut blanks = text.rmatch_indices([' ', '\t']);
+    let start = blanks.nth(count - 1).map_or(0, |(at, blank)| at + blank.len());
+    let words = &text[start..];
+    let plain = count == 1 || start == 0 || !words.chars().any(char::is_lowercase);
+    plain.then_some(words)
+}
+
 /// Returns words without what stands around them for the eye.
 fn undecorated(words: &str) -> &str {
     words.trim_matches(|c: char| c.is_whitespace() || "*_#`>-.".contains(c))
@@ -137,6 +160,10 @@ fn undecorated(words: &str) -> &str {
 /// A tag that is right but for its case.
 fn wrong_case_tag(dialect: &Dialect, tag: &tag::Syntax, text: &str) -> Option<(Arc<str>, Reason)> {
     let at = wrong_case(tag, text.as_bytes())?;
+    let sole = tag.text.is_some() || tag.attribute.is_some();
+    if let Some(def) = dialect.signals.first().filter(|_| sole) {
+        return Some((def.name.clone(), Reason::WrongCase));
+    }
     let content = text.get(at + tag.open.len()..).unwrap_or("");
     let word = content.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
     let known = dialect.signals.iter().find(|def| def.name.eq_ignore_ascii_case(word));
@@ -156,9 +183,8 @@ fn wrong_case(tag: &tag::Syntax, text: &[u8]) -> Option<usize> {
 /// Finds the signal that a word was meant to be, and says how it differs.
 pub(crate) fn meant<'d>(dialect: &'d Dialect, word: &str) -> Option<(&'d str, Reason)> {
     let plain = word.trim_matches(['*', '`', '"', '\'']);
-    let is_plain = |def: &&SignalDef| def.name.eq_ignore_ascii_case(plain);
     if plain.len() < word.len()
-        && let Some(def) = dialect.signals.iter().find(is_plain)
+        && let Some(def) = known(dialect, plain.as_bytes())
     {
         return Some((&def.name, Reason::Decorated));
     }

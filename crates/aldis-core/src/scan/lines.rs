@@ -7,16 +7,18 @@ use super::around::lead_in;
 use super::context::{is_quoting_line, is_quoting_prefix};
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow, Mask};
+use super::escape::without_sequences;
 use super::families::LineWords;
-use super::fuzzy::meant;
+use super::fuzzy::known;
+use super::keys::find_keys;
 use super::terminals::Terminal;
-use super::text::{SIGNAL_MAX, is_blank, is_deceptive_text, is_placeholder, lossy};
+use super::text::{SIGNAL_MAX, is_blank, lossy};
 use super::verdict::{LEAD_IN_MAX, Surroundings};
 use super::window::{Line, Window};
 use crate::dialect::syntax::line::Delegation;
 use crate::dialect::syntax::{block, line, status};
-use crate::dialect::{Dialect, SignalDef, Syntax};
-use crate::signal::{Meaning, Reason, Warning};
+use crate::dialect::{Dialect, Syntax};
+use crate::signal::{Meaning, Reason};
 
 /// A block of lines that was read, with the index of its dialect.
 struct Found {
@@ -203,83 +205,6 @@ impl Engine<'_> {
         }
     }
 
-    /// `KEY: NAME` outside a block: the last line of the message, or a near miss.
-    #[inline(never)]
-    fn on_key_line(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        index: usize,
-        block: &block::Syntax,
-        line: Line<'_>,
-    ) {
-        let rules = self.rules;
-        let dialect = &rules.dialects()[index];
-        let text = line.seen;
-        let mut keys = find_keys(&block.key, text);
-        let Some(first) = keys.next() else { return };
-        let said = std::iter::once(first)
-            .chain(keys)
-            .find_map(|(at, name, end)| known(dialect, name).map(|def| (at, name, end, Some(def))));
-        let (at, name, end, known) = said.unwrap_or((first.0, first.1, first.2, None));
-        let range = (line.start, line.seen_end());
-        match (block.value(text).filter(|_| at == 0), known) {
-            (Some(value), Some(def)) if value.len() == name.len() => {
-                let mut draft = Draft::new(def.name.clone(), range);
-                draft.warnings.push(Warning::MissingDelimiters);
-                self.bare_terminal(window, removals, index, block, draft);
-            }
-            (Some(value), None) if !value.is_empty() => {
-                let text = lossy(value);
-                if let Some((name, reason)) = meant(dialect, &text) {
-                    let defect = Defect::new(reason, name, range);
-                    return self.report_line(window, removals, index, defect);
-                }
-                let reason = match () {
-                    () if is_deceptive_text(value) || !value.is_ascii() => Reason::Hidden,
-                    () if is_placeholder(&text) => Reason::Placeholder,
-                    () if text.contains(' ') => return,
-                    () => Reason::UnknownName,
-                };
-                let shown = if name.is_empty() { value } else { name };
-                let defect = Defect::new(reason, lossy(shown), range);
-                self.report_line(window, removals, index, defect);
-            }
-            (_, Some(def)) => {
-                self.out_of_place(window, removals, index, &def.name, line, (at, end));
-            }
-            (_, None) => {}
-        }
-    }
-
-    fn bare_terminal(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        index: usize,
-        block: &block::Syntax,
-        draft: Draft,
-    ) {
-        let (start, end) = draft.range;
-        let mut candidate = self.candidate(window, removals, index, Ok(draft));
-        candidate.quoted = self.is_quoted(window, start, None);
-        let around = self.around(window, &candidate, start, (start, &[]));
-        let terminal = Terminal {
-            dialect: index,
-            around: around.map(Surroundings::into_owned),
-            candidate,
-            otherwise: Reason::NotAtEnd,
-            checked: end,
-            fenced: false,
-            repeats: false,
-        };
-        if block.bare_terminal && !terminal.candidate.quoted {
-            self.await_end(terminal);
-        } else {
-            self.refuse(terminal);
-        }
-    }
-
     /// A line that may start with the name of a line signal.
     #[inline(never)]
     fn on_head(
@@ -366,7 +291,7 @@ impl Engine<'_> {
     }
 
     /// Reports a name that stands at `at` in its line where it should start it.
-    fn out_of_place(
+    pub(super) fn out_of_place(
         &mut self,
         window: &Window<'_>,
         removals: &Removals,
@@ -450,11 +375,6 @@ fn begun(dialect: &Dialect, begins: &line::Begins, line: Line<'_>) -> Option<(Ar
     }
 }
 
-/// Returns the signal that has a name in any case.
-fn known<'d>(dialect: &'d Dialect, name: &[u8]) -> Option<&'d SignalDef> {
-    dialect.signals.iter().find(|def| def.name.as_bytes().eq_ignore_ascii_case(name))
-}
-
 /// Says what is wrong with a name that does not start its line.
 fn misplaced(prefix: &[u8]) -> Reason {
     let decoration = b" \t#*_>-+`\"'.)([]~0123456789";
@@ -474,36 +394,4 @@ fn after_name(text: &[u8]) -> String {
     let text = lossy(text);
     let words = text.split_once(": ").map_or("", |(_, words)| words);
     words.split_once(' ').map_or_else(String::new, |(_, rest)| rest.to_owned())
-}
-
-/// Finds every `KEY:` in any case, the word behind it, and where that ends.
-fn find_keys<'t>(key: &str, text: &'t [u8]) -> impl Iterator<Item = (usize, &'t [u8], usize)> {
-    memchr::memchr_iter(b':', text).filter_map(move |colon| {
-        let at = colon.checked_sub(key.len())?;
-        let whole = at == 0 || !(text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'_');
-        if !whole || !text[at..colon].eq_ignore_ascii_case(key.as_bytes()) {
-            return None;
-        }
-        // What makes the key bold ends behind its colon.
-        let skipped = |byte: &u8| is_blank(*byte) || at > 0 && matches!(byte, b'*' | b'`');
-        let start = text[colon + 1..].iter().position(|byte| !skipped(byte));
-        let rest = &text[start.map_or(text.len(), |start| colon + 1 + start)..];
-        let length = rest.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
-        let name = &rest[..length.unwrap_or(rest.len())];
-        Some((at, name, text.len() - rest.len() + name.len()))
-    })
-}
-
-/// Returns a line without terminal sequences.
-fn without_sequences(line: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(at) = memchr::memchr(0x1B, rest) {
-        out.extend_from_slice(&rest[..at]);
-        let sequence = rest[at + 1..].strip_prefix(b"[").unwrap_or(&[]);
-        let end = sequence.iter().position(|byte| (0x40..=0x7E).contains(byte));
-        rest = end.map_or(&[][..], |end| &sequence[end + 1..]);
-    }
-    out.extend_from_slice(rest);
-    out
 }

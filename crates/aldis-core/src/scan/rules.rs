@@ -164,7 +164,9 @@ fn starts_of(dialect: &Dialect) -> Vec<Literal> {
             let cased = |word: &String| {
                 let mut cases = vec![word.clone()];
                 if !trailer.case_sensitive {
+                    let parts: Vec<_> = word.split('_').map(capitalised).collect();
                     cases.extend([word.to_lowercase(), word.to_uppercase(), capitalised(word)]);
+                    cases.push(parts.join("_"));
                 }
                 cases
             };

@@ -9,10 +9,11 @@ use super::around::lead_in;
 use super::claims::Candidate;
 use super::closers::{Said, Words, rest_of_line, words_until};
 use super::context::is_in_quotation_marks;
-use super::draft::{Defect, Draft, Range, is_sample};
+use super::draft::{Defect, Draft, Range};
 use super::engine::{Engine, Flow, OVERLAP, STRIDE};
+use super::escape::{hides_text, is_swallowed_after};
 use super::families::TagWords;
-use super::text::{SIGNAL_MAX, hides_text, lossy};
+use super::text::{SIGNAL_MAX, lossy};
 use super::verdict::{LEAD_IN_MAX, is_mid_sentence};
 use super::window::Window;
 use crate::dialect::syntax::tag::Syntax as Tag;
@@ -225,7 +226,9 @@ impl Engine<'_> {
             place,
             raw,
             quoted: is_in_quotation_marks(before, rest),
-            hidden: hides_text(lines) || removals.conceals(opening.start),
+            hidden: hides_text(lines)
+                || is_swallowed_after(before)
+                || removals.conceals(opening.start),
             mentioned: false,
             legacy: false,
         };
@@ -251,9 +254,15 @@ impl Engine<'_> {
         (start, end): (u64, u64),
     ) -> Flow {
         let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
-        let Some(length) = words.close.find(rest) else { return Flow::On(end) };
         let index = words.dialect;
         let dialect = &self.rules.dialects()[index];
+        let Some(length) = words.close.find(rest) else {
+            if let Some(name) = self.name_after(window, index, (end, u64::MAX)) {
+                let defect = Defect::new(Reason::Unclosed, name, (start, end));
+                self.report_line(window, removals, index, defect);
+            }
+            return Flow::On(end);
+        };
         let mut whole = (start, end + (length + tag.close.len()) as u64);
         if Some(window.slice(start, whole.1)) == tag.end.as_deref().map(str::as_bytes) {
             return Flow::On(whole.1);
@@ -268,14 +277,8 @@ impl Engine<'_> {
             Some((_, Words::Closed(Said { words: said, end, nested: inner }))) => {
                 whole.1 = end;
                 nested = inner;
-                tag.read(dialect, &rest[..length], whole, self.has_token()).and_then(|mut draft| {
-                    if is_sample(dialect, &said) {
-                        return Err(Defect::new(Reason::Placeholder, draft.name, whole).about(said));
-                    }
-                    draft.payload = (!said.is_empty()).then_some(said);
-                    draft.warnings.retain(|w| *w != crate::signal::Warning::MissingPayload);
-                    Ok(draft)
-                })
+                let content = format!("{name}: {said}");
+                tag.read(dialect, content.as_bytes(), whole, self.has_token())
             }
             Some((def, Words::Unclosed(reason))) => {
                 Err(Defect::new(reason, def.name.clone(), whole))

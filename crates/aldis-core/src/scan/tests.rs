@@ -13,6 +13,7 @@ use crate::signal::{Meaning, NearMiss, Reason, Signal, Span, Warning};
 
 mod cases;
 mod endings;
+mod floods;
 mod hostile;
 mod oracle;
 mod properties;

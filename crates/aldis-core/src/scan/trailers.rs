@@ -4,6 +4,7 @@ use super::ansi::Removals;
 use super::closers::rest_of_line;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow};
+use super::escape::ends_with_sequence;
 use super::rules::Rules;
 use super::terminals::{Terminal, first_visible};
 use super::verdict::{LEAD_IN_MAX, Surroundings};
@@ -23,7 +24,7 @@ impl Engine<'_> {
         let end = at + length as u64;
         let Some(rest) = rest_of_line(window, end) else { return Flow::Wait };
         let name = || dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
-        let before = window.slice(at.saturating_sub(4), at);
+        let before = window.slice(at.saturating_sub(16), at);
         let wrong = match (continues_word(before, rest), exact) {
             (true, _) => Some(Reason::Misspelled),
             (false, false) => Some(Reason::WrongCase),
@@ -92,7 +93,7 @@ fn is_repeated(rules: &Rules, window: &Window<'_>, end: u64, keyword: Keyword) -
     let next = window.from(at);
     let Some(after) = next.get(keyword.length..).filter(|_| seen) else { return false };
     let known = after.len() >= 4 || window.last;
-    let before = window.slice(at.saturating_sub(4), at);
+    let before = window.slice(at.saturating_sub(16), at);
     known && Keyword::at(rules, next) == Some(keyword) && !continues_word(before, after)
 }
 
@@ -123,6 +124,8 @@ fn keyword_at(trailer: &trailer::Syntax, text: &[u8]) -> Option<(usize, bool)> {
 /// Returns whether a keyword between these is part of a longer word.
 fn continues_word(before: &[u8], after: &[u8]) -> bool {
     let word = |c: char| c.is_alphanumeric() || c == '_';
+    // The last letter of a sequence is not shown.
+    let before = if ends_with_sequence(before) { &[] } else { before };
     if let (Some(left @ 0..0x80), Some(right @ 0..0x80)) = (before.last(), after.first()) {
         return word(char::from(*left)) || word(char::from(*right));
     }

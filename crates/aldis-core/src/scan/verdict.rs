@@ -222,8 +222,12 @@ impl<'s> Words<'s> {
     }
 
     fn utters(&self) -> bool {
-        let ends_with = |pair: &[&str]| ENDING.contains(&pair[0]) && pair[1] == "with";
-        self.has(UTTERING) || self.0.windows(2).any(ends_with)
+        // "End with", "end my message with".
+        let ends_with = |at: usize| {
+            let next = self.0[at + 1..].iter().take(4);
+            ENDING.contains(&self.0[at]) && next.into_iter().any(|word| *word == "with")
+        };
+        self.has(UTTERING) || (0..self.0.len()).any(ends_with)
     }
 
     fn has_noun(&self, open: bool) -> bool {

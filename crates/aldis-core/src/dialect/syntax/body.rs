@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::line::{Delegation, Syntax};
-use crate::scan::text::{hides_text, lossy, snake_case, trim_line_end};
+use crate::scan::escape::hides_text;
+use crate::scan::text::{lossy, snake_case, trim_line_end};
 use crate::scan::vectors::find_key_line;
 use crate::signal::{Fields, Warning};
 

@@ -124,6 +124,8 @@ impl Sets {
     }
 }
 
+/// A longer text is no subject.
+const TEXT_MAX: usize = 1024;
 /// What may stand between a name and its separator.
 const MARKS: &[u8] = b"*_`";
 /// What may stand between a name without a subject and the end of the line.
@@ -277,10 +279,13 @@ pub(crate) fn continues_name(byte: u8) -> bool {
 
 /// Removes quotes in front, and quotes and closing punctuation behind.
 fn trim_closing(mut text: &[u8]) -> &[u8] {
-    while let [b'`' | b'"' | b'\'', rest @ ..] = text {
+    // Curly quotes: E2 80 98 to 9F.
+    while let [b'`' | b'"' | b'\'', rest @ ..] | [0xE2, 0x80, 0x98..=0x9F, rest @ ..] = text {
         text = rest;
     }
-    while let [rest @ .., b'.' | b',' | b';' | b':' | b'!' | b'?' | b'`' | b'"' | b'\''] = text {
+    while let [rest @ .., b'.' | b',' | b';' | b':' | b'!' | b'?' | b'`' | b'"' | b'\'']
+    | [rest @ .., 0xE2, 0x80, 0x98..=0x9F] = text
+    {
         text = rest;
     }
     text
@@ -307,7 +312,8 @@ fn check_subject(form: SubjectForm, subject: &[u8]) -> Result<(), Reason> {
         SubjectForm::Id if has_foreign_letter(&text) => return Err(Reason::Hidden),
         SubjectForm::Id => is_id(subject),
         SubjectForm::Path => is_inner_path(&text),
-        SubjectForm::Text => subject.len() <= 1024,
+        SubjectForm::Text if subject.len() > TEXT_MAX => return Err(Reason::TooLong),
+        SubjectForm::Text => true,
     };
     if fits { Ok(()) } else { Err(Reason::BadSubject) }
 }

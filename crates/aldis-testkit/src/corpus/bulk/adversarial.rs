@@ -107,6 +107,15 @@ pub const ADVERSARIAL: &[Adversarial] = &[
     behind("sentences", CLAIM, "It is not. "),
     genuine("claims_taken_back", "<chorus>COMPLETE</chorus>\nWait, no.\n"),
     genuine("claims_in_a_line", "<chorus>COMPLETE</chorus> "),
+    genuine(
+        "claims_and_failing_words",
+        "<chorus>COMPLETE</chorus>\n\n\
+         ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 \
+         ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 \
+         ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 \
+         \n\n",
+    ),
+    repeated("colours", "\x1b[0m"),
     repeated("quotes", "> "),
     repeated("tables", "| "),
     repeated("quotation_marks", "\""),

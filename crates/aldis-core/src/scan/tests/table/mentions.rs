@@ -193,6 +193,7 @@ const LEAD_IN: &[Row<'_>] = &[
         "I will not write the tag. Now I wait:\n\n<chorus>COMPLETE</chorus>",
         "!mentioned COMPLETE",
     ),
+    ("end with", "turn", "I will end my message with TURN_COMPLETE", "!mentioned TURN_COMPLETE"),
     (
         "the name of a file",
         "chorus",

@@ -54,6 +54,14 @@ const LONG: &[Row<'_>] = &[
     ("another name", "delivery", "READY_FOR_REVIEWS: {70k}", "-"),
     ("words behind a name", "caw", "SIGNAL: QA_COMPLETE {70k}", "!too_long QA_COMPLETE"),
     ("no name", "caw", "SIGNAL: {70k}", "-"),
+    ("a long text", "delivery", "EXPERT_ADVICE: {310}{310}{310}{310}", "!too_long EXPERT_ADVICE"),
+    (
+        "a long prompt",
+        "delivery",
+        "EXPERT_REQUEST\nTarget Agent: dba\nContext Snapshot: a\n\n---DELEGATION PROMPT START---\n\
+         {70k}\n---DELEGATION PROMPT END---\n",
+        "!too_long EXPERT_REQUEST",
+    ),
     ("bare JSON", "pilot", "{\"v\":2,\"message\":\"{70k}\"}", "!too_long STATUS"),
 ];
 
@@ -72,6 +80,14 @@ const DECORATED: &[Row<'_>] = &[
     ("a name as code", "caw", "---\nSIGNAL: `QA_COMPLETE`\n---", "!decorated QA_COMPLETE"),
     ("a name in quotes", "caw", "---\nSIGNAL: \"QA_COMPLETE\"\n---", "!decorated QA_COMPLETE"),
     ("a bold type", "chorus", "<chorus>**COMPLETE**</chorus>", "!decorated COMPLETE"),
+    ("curly quotes", "delivery", "READY_FOR_REVIEW: “t-1”", "READY_FOR_REVIEW:t-1"),
+    ("another case, not last", "caw", "Signal: QA_COMPLETE\nMore.", "!not_at_end QA_COMPLETE"),
+    ("no colon", "caw", "---\nSIGNAL QA_COMPLETE\n---", "!missing_separator QA_COMPLETE"),
+    ("no underscore", "turn", "Over. TURN COMPLETE", "!misspelled TURN_COMPLETE"),
+    ("no underscore, alone", "turn", "x\n\nTurn complete", "!misspelled TURN_COMPLETE"),
+    ("prose", "turn", "My turn is over and my turn complete", "-"),
+    ("a marker cut off", "ralphex", "<<<RALPHEX:REVIEW_DONE>>", "!unclosed REVIEW_DONE"),
+    ("a tag in another case", "promise", "<Promise>COMPLETE</Promise>", "!wrong_case PROMISE"),
     ("only marks", "caw", "SIGNAL: ***", "!unknown_name ***"),
     ("an unknown bold name", "caw", "**SIGNAL:** SHIPPED", "-"),
 ];
@@ -101,6 +117,12 @@ const NESTED: &[Row<'_>] = &[
         "<<<RALPHEX:PLAN_DRAFT>>>\none\n\n<<<RALPHEX:REVIEW_DONE>>>\n\n\
          <<<RALPHEX:QUESTION>>>\nwhich?\n<<<RALPHEX:END>>>",
         "!unclosed PLAN_DRAFT, REVIEW_DONE, QUESTION=which?",
+    ),
+    (
+        "an empty question",
+        "ralphex",
+        "<<<RALPHEX:QUESTION>>>\n<<<RALPHEX:END>>>",
+        "QUESTION~missing_payload",
     ),
     (
         "an unknown marker in a question",
@@ -151,6 +173,23 @@ const PARAGRAPHS: &[Row<'_>] = &[
 ];
 
 const CONCEALED: &[Row<'_>] = &[
+    ("a title", "chorus", "\x1b]0;<chorus>COMPLETE</chorus>\x07", "!hidden COMPLETE"),
+    ("a title before", "chorus", "\x1b]0;x\x07<chorus>COMPLETE</chorus>", "COMPLETE"),
+    ("a link", "chorus", "\x1b]8;;u\x1b\\<chorus>COMPLETE</chorus>\x1b]8;;\x1b\\", "COMPLETE"),
+    ("data for the terminal", "turn", "\x1bP TURN_COMPLETE", "!hidden TURN_COMPLETE"),
+    ("a reset", "chorus", "<chorus>COMPLETE</chorus>\x1bc", "!hidden COMPLETE"),
+    ("a charset", "delivery", "\x1b(BREADY_FOR_REVIEW: t-1", "!hidden READY_FOR_REVIEW"),
+    ("noughts", "delivery", "\x1b[008mREADY_FOR_REVIEW: t-1", "!hidden READY_FOR_REVIEW"),
+    ("a shade reveals nothing", "delivery", "\x1b[8m\n\x1b[4:0m\nREADY_FOR_REVIEW: t-1", "-hidden"),
+    (
+        "a shade conceals nothing",
+        "delivery",
+        "\x1b[38:2::1:2:8mREADY_FOR_REVIEW: t-1",
+        "READY_FOR_REVIEW:t-1",
+    ),
+    ("a concealed key", "caw", "---\n\x1b[8mSIGNAL: QA_COMPLETE\n---", "!hidden QA_COMPLETE"),
+    ("an erased key", "caw", "\x1b[2KSIGNAL: QA_COMPLETE", "!hidden QA_COMPLETE"),
+    ("a concealed keyword", "turn", "x\n\x1b[8mTURN_COMPLETE\x1b[0m", "!hidden TURN_COMPLETE"),
     ("on the line above", "chorus", "\x1b[8m\n<chorus>COMPLETE</chorus>\n\x1b[0m", "-hidden"),
     ("before a block", "caw", "x\x1b[8m\n{qa}\n\x1b[0m", "-hidden"),
     ("before a line", "delivery", "\x1b[8mx\n\nREADY_FOR_REVIEW: t-1", "-hidden"),

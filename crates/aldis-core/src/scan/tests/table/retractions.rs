@@ -185,9 +185,17 @@ fn phrases_of_retractions() {
         "The integration tests do not pass yet.",
         "CI isn't passing.",
         "I have not completed story 5.",
+        "It is not Done.",
+        "CI Fails.",
+        "CI is Red.",
+        "I Spoke Too Soon.",
         "The work hasn't been completed.",
     ];
     check_each("chorus", "<chorus>COMPLETE</chorus>\n\n{w}", &phrases, "!retracted COMPLETE");
+    let lines = phrases.iter().filter(|phrase| !phrase.contains('\n'));
+    let shouted: Vec<String> = lines.map(|phrase| phrase.to_uppercase()).collect();
+    let shouted: Vec<&str> = shouted.iter().map(String::as_str).collect();
+    check_each("chorus", "<chorus>COMPLETE</chorus>\n\n{w}", &shouted, "!retracted COMPLETE");
     check_each("turn", "{w} TURN_COMPLETE", &phrases, "TURN_COMPLETE");
     check_each("delivery", "REVIEW_PASSED: t-1\n\n{w}", &phrases, "REVIEW_PASSED:t-1");
 }
