@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 pub use self::check::DialectError;
 use self::syntax::{block, fence, line, status, tag, trailer};
-use crate::signal::Meaning;
+use crate::signal::{Fields, Meaning};
 
 /// The format version of dialect files.
 pub const FORMAT_VERSION: u32 = 1;
@@ -119,6 +120,34 @@ fn default_priority() -> u8 {
 fn lower_case<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<Arc<str>>, D::Error> {
     let names = Vec::<String>::deserialize(source)?;
     Ok(names.iter().map(|name| name.to_ascii_lowercase().into()).collect())
+}
+
+impl SignalDef {
+    /// Returns what the signal says and what is done with it, given what it was said with.
+    pub(crate) fn meaning_with(
+        &self,
+        subject: Option<&str>,
+        payload: Option<&str>,
+        fields: &Fields,
+    ) -> (Meaning, Option<&Arc<str>>) {
+        let holds = |(member, value): (&String, &String)| {
+            let said = match member.as_str() {
+                // Ids and verdicts are said exactly.
+                "subject" => return subject == Some(value),
+                "payload" => payload,
+                _ => match fields.get(member) {
+                    Some(Value::Bool(flag)) => Some(if *flag { "true" } else { "false" }),
+                    Some(Value::String(text)) => Some(text.as_str()),
+                    _ => None,
+                },
+            };
+            said.is_some_and(|said| said.eq_ignore_ascii_case(value))
+        };
+        match self.when.iter().find(|when| when.conditions.iter().all(holds)) {
+            Some(when) => (when.meaning, when.handler.as_ref().or(self.handler.as_ref())),
+            None => (self.meaning, self.handler.as_ref()),
+        }
+    }
 }
 
 /// Whether something must, may or must not be there.
