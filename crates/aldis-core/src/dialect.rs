@@ -232,10 +232,13 @@ impl Dialect {
 
     /// Returns a copy whose promise text, keyword or similar free word is `word`.
     ///
-    /// Only dialects that are about one configurable word have one: `promise` (its text) and
-    /// trailers (their keyword).
-    #[must_use]
-    pub fn with_word(&self, word: &str) -> Option<Self> {
+    /// Only dialects that are about one configurable word have one: tags with an agreed text, such
+    /// as `promise`, and trailers (their keyword).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the dialect has no such word, or if a file with this one would be refused.
+    pub fn with_word(&self, word: &str) -> Result<Self, DialectError> {
         let mut changed = self.clone();
         match &mut changed.syntax {
             Syntax::Tag(tag) if tag.text.is_some() => tag.text = Some(word.to_owned()),
@@ -251,9 +254,12 @@ impl Dialect {
             | Syntax::Fence(_)
             | Syntax::Line(_)
             | Syntax::Status(_)
-            | Syntax::Tag(_) => return None,
+            | Syntax::Tag(_) => return Err(DialectError::wordless(&self.name)),
         }
-        Some(changed)
+        match check::check_syntax(&changed) {
+            Ok(()) => Ok(changed),
+            Err(fault) => Err(fault.without_place()),
+        }
     }
 }
 
