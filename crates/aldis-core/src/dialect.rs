@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 pub use self::check::DialectError;
 use self::syntax::{block, fence, line, status, tag, trailer};
-use crate::signal::Meaning;
+use crate::signal::{Fields, Meaning};
 
 /// The format version of dialect files.
 pub const FORMAT_VERSION: u32 = 1;
@@ -121,6 +122,34 @@ fn lower_case<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<Arc<str>>, D::
     Ok(names.iter().map(|name| name.to_ascii_lowercase().into()).collect())
 }
 
+impl SignalDef {
+    /// Returns what the signal says and what is done with it, given what it was said with.
+    pub(crate) fn meaning_with(
+        &self,
+        subject: Option<&str>,
+        payload: Option<&str>,
+        fields: &Fields,
+    ) -> (Meaning, Option<&Arc<str>>) {
+        let holds = |(member, value): (&String, &String)| {
+            let said = match member.as_str() {
+                // Ids and verdicts are said exactly.
+                "subject" => return subject == Some(value),
+                "payload" => payload,
+                _ => match fields.get(member) {
+                    Some(Value::Bool(flag)) => Some(if *flag { "true" } else { "false" }),
+                    Some(Value::String(text)) => Some(text.as_str()),
+                    _ => None,
+                },
+            };
+            said.is_some_and(|said| said.eq_ignore_ascii_case(value))
+        };
+        match self.when.iter().find(|when| when.conditions.iter().all(holds)) {
+            Some(when) => (when.meaning, when.handler.as_ref().or(self.handler.as_ref())),
+            None => (self.meaning, self.handler.as_ref()),
+        }
+    }
+}
+
 /// Whether something must, may or must not be there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -203,10 +232,13 @@ impl Dialect {
 
     /// Returns a copy whose promise text, keyword or similar free word is `word`.
     ///
-    /// Only dialects that are about one configurable word have one: `promise` (its text) and
-    /// trailers (their keyword).
-    #[must_use]
-    pub fn with_word(&self, word: &str) -> Option<Self> {
+    /// Only dialects that are about one configurable word have one: tags with an agreed text, such
+    /// as `promise`, and trailers (their keyword).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the dialect has no such word, or if a file with this one would be refused.
+    pub fn with_word(&self, word: &str) -> Result<Self, DialectError> {
         let mut changed = self.clone();
         match &mut changed.syntax {
             Syntax::Tag(tag) if tag.text.is_some() => tag.text = Some(word.to_owned()),
@@ -222,9 +254,12 @@ impl Dialect {
             | Syntax::Fence(_)
             | Syntax::Line(_)
             | Syntax::Status(_)
-            | Syntax::Tag(_) => return None,
+            | Syntax::Tag(_) => return Err(DialectError::wordless(&self.name)),
         }
-        Some(changed)
+        match check::check_syntax(&changed) {
+            Ok(()) => Ok(changed),
+            Err(fault) => Err(fault.without_place()),
+        }
     }
 }
 

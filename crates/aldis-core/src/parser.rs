@@ -209,7 +209,9 @@ fn without_colour(text: &str) -> Option<&str> {
 /// Returns what stands before a whole keyword at the end of a text.
 fn without_keyword<'t>(text: &'t str, trailer: &trailer::Syntax) -> Option<&'t str> {
     let word = |c: char| c.is_alphanumeric() || c == '_';
-    trailer.alternative_signals.iter().chain([&trailer.keyword]).find_map(|keyword| {
+    let keywords = trailer.alternative_signals.iter().chain([&trailer.keyword]);
+    // One without letters would be found for ever.
+    keywords.filter(|keyword| !keyword.is_empty()).find_map(|keyword| {
         let (rest, end) = text.split_at_checked(text.len().checked_sub(keyword.len())?)?;
         let same =
             if trailer.case_sensitive { end == keyword } else { end.eq_ignore_ascii_case(keyword) };

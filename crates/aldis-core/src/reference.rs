@@ -26,14 +26,11 @@ mod python;
 mod tags;
 mod trailer;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-use serde_json::Value;
 
 use self::place::Places;
 pub use self::trailer::strip_turn;
-use crate::dialect::{Dialect, SignalDef};
+use crate::dialect::Dialect;
 use crate::message::Origin;
 use crate::signal::{Fields, Meaning, Signal, Span};
 
@@ -97,8 +94,10 @@ impl Hit {
     fn into_signal(self, dialect: &Dialect, text: &str, origin: &Origin) -> Signal {
         let Self { name, start, end, subject, payload, fields } = self;
         let definition = dialect.signal(&name);
-        let (meaning, handler) = definition
-            .map_or((Meaning::Info, None), |found| decide(found, subject.as_deref(), &fields));
+        let (meaning, handler) = definition.map_or((Meaning::Info, None), |found| {
+            found.meaning_with(subject.as_deref(), payload.as_deref(), &fields)
+        });
+        let handler = handler.cloned();
         // The patterns know no percentages; the number is what their callers read from the payload.
         let progress = (name == "PROGRESS").then(|| payload.as_deref().and_then(percent)).flatten();
         Signal {
@@ -124,28 +123,6 @@ impl Hit {
 fn percent(payload: &str) -> Option<u8> {
     let digits = payload.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
     digits.parse::<u64>().ok().map(|number| u8::try_from(number.min(100)).unwrap_or(100))
-}
-
-/// Returns the meaning and handler of a signal, given what was said with it.
-fn decide(
-    definition: &SignalDef,
-    subject: Option<&str>,
-    fields: &Fields,
-) -> (Meaning, Option<Arc<str>>) {
-    let special = definition.when.iter().find(|when| applies(&when.conditions, subject, fields));
-    match special {
-        Some(when) => (when.meaning, when.handler.clone().or_else(|| definition.handler.clone())),
-        None => (definition.meaning, definition.handler.clone()),
-    }
-}
-
-fn applies(conditions: &BTreeMap<String, String>, subject: Option<&str>, fields: &Fields) -> bool {
-    conditions.iter().all(|(key, want)| match (key.as_str(), fields.get(key)) {
-        ("subject", _) => subject.is_some_and(|found| found.eq_ignore_ascii_case(want)),
-        (_, Some(Value::String(found))) => found.eq_ignore_ascii_case(want),
-        (_, Some(Value::Bool(found))) => want == if *found { "true" } else { "false" },
-        _ => false,
-    })
 }
 
 #[cfg(test)]

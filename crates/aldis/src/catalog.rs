@@ -12,8 +12,10 @@ use std::sync::Arc;
 
 use aldis_core::dialect::{FORMAT_VERSION, builtin_source, builtins};
 use aldis_core::{Dialect, DialectError};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
-use crate::config::{self, Document, Kind, Node};
+use crate::config::{self, Document, Kind, Node, Origin};
 use crate::error::CommandError;
 
 /// A dialect and where it comes from.
@@ -130,12 +132,28 @@ pub(crate) fn load_file(path: &Path) -> Result<Entry, CommandError> {
                 message.push('\n');
                 message.push_str(excerpt);
             }
-            let failed = CommandError::new(message);
-            Err(match problem.help {
-                Some(help) => failed.with_help(help),
-                None => failed,
-            })
+            Err(refused(message, problem.help))
         }
+    }
+}
+
+/// Reads one dialect file and refuses what could not be used beside the built-in dialects.
+///
+/// # Errors
+///
+/// As [`load_file`], and if its name is taken.
+pub(crate) fn check_file(path: &Path) -> Result<Entry, CommandError> {
+    let entry = load_file(path)?;
+    Catalog::builtin().add(entry.clone())?;
+    Ok(entry)
+}
+
+/// Makes an error of what is wrong and what would be right, if that can be said.
+pub(crate) fn refused(message: String, help: Option<String>) -> CommandError {
+    let failed = CommandError::new(message);
+    match help {
+        Some(help) => failed.with_help(help),
+        None => failed,
     }
 }
 
@@ -157,13 +175,9 @@ impl Problem {
             (Some(line), Some(span)) => underlined(source, line, span),
             _ => None,
         };
-        Self {
-            file: path.display().to_string(),
-            line: error.line,
-            what: error.message,
-            excerpt,
-            help: error.help,
-        }
+        let help = help(source, &error);
+        let (file, line) = (path.display().to_string(), error.line);
+        Self { file, line, what: error.message, excerpt, help }
     }
 
     /// Says what is wrong and where.
@@ -173,6 +187,30 @@ impl Problem {
             Some(line) => format!("{} line {line}: {what}", self.file),
             None => format!("{}: {what}", self.file),
         }
+    }
+}
+
+/// Returns what would be right: what the error says, or the key that was meant.
+fn help(source: &str, error: &DialectError) -> Option<String> {
+    error.help.clone().or_else(|| {
+        let mut names = error.message.split('`').skip(1).step_by(2);
+        let key = names.next()?;
+        if error.message.starts_with("missing field") {
+            let table = source.parse().ok()?;
+            let mut keys = Vec::new();
+            collect_keys(&table, &mut keys);
+            let written = config::nearest(key, &keys).filter(|written| *written != key)?;
+            return Some(format!("did you mean `{key}` where `{written}` stands?"));
+        }
+        let known: Vec<&str> = names.filter(|_| error.message.starts_with("unknown ")).collect();
+        config::nearest(key, &known).map(|known| format!("did you mean `{known}`?"))
+    })
+}
+
+fn collect_keys<'t>(table: &'t toml::Table, keys: &mut Vec<&'t str>) {
+    for (key, value) in table {
+        keys.push(key);
+        value.as_table().into_iter().for_each(|inner| collect_keys(inner, keys));
     }
 }
 
@@ -260,14 +298,41 @@ fn load_table(path: &Path, name: &str, node: &Node) -> Result<Entry, CommandErro
         Ok(dialect) => {
             Ok(Entry { dialect: Arc::new(dialect), file: Some(path.to_owned()), source })
         }
-        // Lines would be those of the text written here, not of the user's file.
         Err(error) => {
-            let failed = CommandError::new(format!("{place}: {}", error.message));
-            Err(match error.help {
-                Some(help) => failed.with_help(help),
-                None => failed,
+            // Lines are those of the text written here; the user's file has them elsewhere.
+            let found = error.span.as_ref().and_then(|span| {
+                let written = DeTable::parse(&source).ok()?.into_inner();
+                node_at(node, &DeValue::Table(written), span.start)
+            });
+            let place = match &found.unwrap_or(node).origin {
+                Origin::File { line, .. } => {
+                    format!("`{}` line {line}: [dialects.{name}]", path.display())
+                }
+                Origin::Default | Origin::Environment(_) | Origin::Flag(_) => place,
+            };
+            let what = crate::display::lines(&error.message);
+            Err(refused(format!("{place}: {what}"), help(&source, &error)))
+        }
+    }
+}
+
+/// Returns the part of a tree that stands at `at` where the tree is written as `value`.
+fn node_at<'n>(node: &'n Node, value: &DeValue<'_>, at: usize) -> Option<&'n Node> {
+    let inside = |member: &'n Node, value: &Spanned<DeValue<'_>>| {
+        let own = value.span().contains(&at).then_some(member);
+        node_at(member, value.get_ref(), at).or(own)
+    };
+    match (&node.kind, value) {
+        (Kind::Table(members), DeValue::Table(table)) => {
+            members.iter().find_map(|(key, member)| {
+                let (written, value) = table.get_key_value(key.as_str())?;
+                inside(member, value).or_else(|| written.span().contains(&at).then_some(member))
             })
         }
+        (Kind::List(items), DeValue::Array(values)) => {
+            items.iter().zip(values.iter()).find_map(|(item, value)| inside(item, value))
+        }
+        _ => None,
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use aldis_core::Dialect;
 use aldis_core::machine::phases::{self, Pipeline};
 
-pub(crate) use self::decode::decode;
+pub(crate) use self::decode::{decode, nearest};
 pub(crate) use self::deliver::{Delivering, RoleTable};
 pub(crate) use self::read::{Document, NAMES, file_in};
 use self::sections::PipelineTable;
@@ -226,7 +226,7 @@ fn environment(defaults: &Node) -> Result<Option<Node>, CommandError> {
         let Some((_, path)) = known.iter().find(|(known, _)| known == name) else {
             let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
             let failed = CommandError::new(format!("{name}: there is no such setting"));
-            return Err(match decode::nearest(name, &names) {
+            return Err(match nearest(name, &names) {
                 Some(near) => failed.with_help(format!("did you mean {near}?")),
                 None => failed.with_help("aldis config show lists the settings"),
             });

@@ -9,7 +9,8 @@ use aldis_core::transcript::{Format, HOSTS, Input};
 use aldis_core::{Dialect, Rules, Token};
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::catalog::{Catalog, load_file};
+use crate::catalog::{Catalog, load_file, refused};
+use crate::display;
 use crate::error::CommandError;
 
 /// The shared options as people write them.
@@ -86,6 +87,13 @@ impl Selection {
         };
         let files = if args.files.is_empty() { vec![PathBuf::from("-")] } else { args.files };
         let rules = Rules::new(chosen(&args.dialect)?);
+        let keyword = |dialect: &Arc<Dialect>| matches!(dialect.syntax, Syntax::Trailer(_));
+        if token != Token::Off && rules.dialects().iter().all(keyword) {
+            return Err(CommandError::new(
+                "--token does not work with keywords that end a message",
+            )
+            .with_help("they have no place for a token; leave it out or add another dialect"));
+        }
         Ok(Self { files, rules, input: args.input, matching: args.matching, token })
     }
 }
@@ -119,30 +127,11 @@ pub(crate) fn find(choice: &str) -> Result<Arc<Dialect>, CommandError> {
     };
     match word {
         None => Ok(dialect),
-        Some(word) => with_word(&dialect, word).map(Arc::new),
+        Some(word) => match dialect.with_word(word) {
+            Ok(changed) => Ok(Arc::new(changed)),
+            Err(error) => Err(refused(display::lines(&error.message), error.help)),
+        },
     }
-}
-
-fn with_word(dialect: &Dialect, word: &str) -> Result<Dialect, CommandError> {
-    let changed = dialect.with_word(word).ok_or_else(|| {
-        CommandError::new(format!("the dialect `{}` has no word to set", dialect.name))
-            .with_help("only promise=TEXT, turn=KEYWORD and dialects like them have one")
-    })?;
-    let shown = crate::display::excerpt(word, 40);
-    let keyword = matches!(dialect.syntax, Syntax::Trailer(_));
-    let (least, most) = if keyword { (3, 64) } else { (1, 1024) };
-    let printable =
-        word.bytes().all(|byte| if keyword { byte.is_ascii_graphic() } else { byte >= b' ' });
-    if (least..=most).contains(&word.len()) && printable && word.trim() == word {
-        return Ok(changed);
-    }
-    let help = if keyword {
-        "a keyword has 3 to 64 printable ASCII characters and no blanks"
-    } else {
-        "a text has 1 to 1024 bytes on one line, without blanks at its ends"
-    };
-    Err(CommandError::new(format!("`{shown}` cannot be the word of `{}`", dialect.name))
-        .with_help(help))
 }
 
 fn chosen(choices: &[String]) -> Result<Vec<Arc<Dialect>>, CommandError> {

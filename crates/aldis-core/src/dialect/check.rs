@@ -1,5 +1,7 @@
 //! Loading dialect files: what people write, checked, with errors that point at the line.
 
+mod forms;
+
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
@@ -7,8 +9,9 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
-use toml::de::{DeTable, Deserializer};
+use toml::de::{DeTable, DeValue, Deserializer};
 
+pub(super) use self::forms::check_syntax;
 use super::{Dialect, FORMAT_VERSION, SignalDef, Syntax};
 use crate::scan::text::snake_case;
 
@@ -129,15 +132,7 @@ fn build<S: DeserializeOwned>(
         verdict_words: raw.verdict_words,
         placeholders: raw.placeholders,
     };
-    check_syntax(&dialect).map_err(|(key, message)| {
-        let span = find_key(text, key);
-        DialectError {
-            line: span.clone().map(|s| line_of(text, s.start)),
-            span,
-            message,
-            help: None,
-        }
-    })?;
+    check_syntax(&dialect).map_err(|fault| fault.in_file(text))?;
     Ok(dialect)
 }
 
@@ -174,69 +169,6 @@ fn name_members(signal: &mut SignalDef) {
     }
 }
 
-/// Returns the key to change and what is wrong with it.
-fn check_syntax(dialect: &Dialect) -> Result<(), (&'static str, String)> {
-    if dialect.signals.is_empty() {
-        return Err(("signals", "a dialect needs at least one signal".to_owned()));
-    }
-    match &dialect.syntax {
-        Syntax::Block(block) => {
-            needs_length("delimiter", &block.delimiter, 3)?;
-            needs_length("key", &block.key, 3)
-        }
-        Syntax::Fence(fence) if dialect.signal(&fence.default_name).is_none() => {
-            Err(("default_name", format!("there is no signal `{}`", fence.default_name)))
-        }
-        Syntax::Fence(fence) => needs_length("info", &fence.info, 3),
-        Syntax::Line(line) => {
-            let short = dialect.signals.iter().find(|signal| signal.name.len() < 3);
-            match short {
-                Some(signal) => Err((
-                    "name",
-                    format!("`{}` is too short to stand at the start of a line", signal.name),
-                )),
-                None => needs_length("separator", &line.separator, 1),
-            }
-        }
-        Syntax::Status(status) => {
-            needs_length("open", &status.open, 3)?;
-            needs_length("close", &status.close, 3)?;
-            differs("close", &status.close, &status.open)
-        }
-        Syntax::Tag(tag) => {
-            needs_length("open", &tag.open, 3)?;
-            needs_length("close", &tag.close, 1)?;
-            differs("close", &tag.close, &tag.open)?;
-            match &tag.end {
-                Some(end) if !end.starts_with(&tag.open) => {
-                    Err(("end", format!("`{end}` does not start with `{}`", tag.open)))
-                }
-                _ => Ok(()),
-            }
-        }
-        Syntax::Trailer(trailer) => needs_length("keyword", &trailer.keyword, 3),
-    }
-}
-
-fn needs_length(
-    key: &'static str,
-    value: &str,
-    least: usize,
-) -> Result<(), (&'static str, String)> {
-    let printable = value.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    if value.len() >= least && value.len() <= 64 && printable && value.trim() == value {
-        return Ok(());
-    }
-    Err((key, format!("`{key}` has {least} to 64 printable ASCII characters, `{value}` does not")))
-}
-
-fn differs(key: &'static str, value: &str, open: &str) -> Result<(), (&'static str, String)> {
-    match value == open {
-        true => Err((key, format!("`{key}` is the same as `open`"))),
-        false => Ok(()),
-    }
-}
-
 fn is_dialect_name(name: &str) -> bool {
     name.len() <= 32
         && name.starts_with(|first: char| first.is_ascii_lowercase())
@@ -263,6 +195,13 @@ fn at(text: &str, span: Range<usize>, message: String) -> DialectError {
 }
 
 impl DialectError {
+    /// There is no word that could be set.
+    pub(super) fn wordless(name: &str) -> Self {
+        let message = format!("the dialect `{name}` has no word to set");
+        let help = "only promise=TEXT, turn=KEYWORD and dialects like them have one".to_owned();
+        Self { message, help: Some(help), span: None, line: None }
+    }
+
     fn with_help(mut self, help: &str) -> Self {
         self.help = Some(help.to_owned());
         self
@@ -274,15 +213,19 @@ fn line_of(text: &str, offset: usize) -> usize {
     1 + memchr::memchr_iter(b'\n', before).count()
 }
 
-/// Finds the line that sets `key`, for errors about a value whose span was not kept.
-fn find_key(text: &str, key: &str) -> Option<Range<usize>> {
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let trimmed = line.trim_start();
-        if trimmed.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('=')) {
-            return Some(start..start + line.trim_end().len());
-        }
-        start += line.len();
+/// Returns where the value is that a path leads to, or what is nearest to it.
+fn span_of(text: &str, path: &str) -> Option<Range<usize>> {
+    let table = DeTable::parse(text).ok()?;
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    let mut value = table.get_ref().get(first)?;
+    for step in rest.split('.') {
+        let inner = match value.get_ref() {
+            DeValue::Table(table) => table.get(step),
+            DeValue::Array(items) => step.parse().ok().and_then(|index: usize| items.get(index)),
+            _ => None,
+        };
+        let Some(inner) = inner else { break };
+        value = inner;
     }
-    None
+    Some(value.span())
 }

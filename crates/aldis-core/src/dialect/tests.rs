@@ -1,5 +1,7 @@
 //! Tests of loading dialects: the built-in ones, what is refused and how that is said, and users' own.
 
+mod faults;
+
 use std::collections::HashSet;
 
 use super::*;
@@ -245,7 +247,29 @@ fn a_turn_may_have_another_keyword() {
 #[test]
 fn other_dialects_have_no_free_word() {
     for dialect in builtins().iter().filter(|d| !["promise", "turn"].contains(&&*d.name)) {
-        assert!(dialect.with_word("WORD").is_none(), "{}", dialect.name);
+        let error = dialect.with_word("WORD").unwrap_err();
+        assert!(error.message.contains("has no word to set"), "{}: {error}", dialect.name);
+    }
+}
+
+/// A word that is set follows the rule of one that is written.
+#[test]
+fn free_words_are_checked_like_written_ones() {
+    let turn = Dialect::builtin("turn").unwrap();
+    let promise = Dialect::builtin("promise").unwrap();
+    let long = "x".repeat(1025);
+    for word in ["", "AB", "A B C", "OVER ", "\u{dc}BER", &long] {
+        let error = turn.with_word(word).unwrap_err();
+        assert!(error.to_string().contains("3 to 64"), "{error}");
+        assert!(error.line.is_none() && error.message.len() < 100, "{error}");
+    }
+    for word in ["", " DONE", "A\nB", "a</promise>", "<promise>", &long] {
+        let error = promise.with_word(word).unwrap_err();
+        assert!(error.to_string().contains("cannot be the agreed text"), "{error}");
+        assert!(error.message.len() < 100, "{error}");
+    }
+    for word in ["ALL DONE", "\u{dc}ber alles", "x"] {
+        assert!(promise.with_word(word).is_ok(), "{word}");
     }
 }
 

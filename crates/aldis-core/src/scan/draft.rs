@@ -60,14 +60,7 @@ impl Draft {
     /// Returns what the signal says, given what it was said with.
     pub(crate) fn meaning<'d>(&self, dialect: &'d Dialect) -> (Meaning, Option<&'d Arc<str>>) {
         let Some(def) = dialect.signal(&self.name) else { return (Meaning::Info, None) };
-        let applies = def
-            .when
-            .iter()
-            .find(|when| when.conditions.iter().all(|(member, value)| self.holds(member, value)));
-        match applies {
-            Some(when) => (when.meaning, when.handler.as_ref().or(def.handler.as_ref())),
-            None => (def.meaning, def.handler.as_ref()),
-        }
+        def.meaning_with(self.subject.as_deref(), self.payload.as_deref(), &self.fields)
     }
 
     /// Adds warnings for members the definition expects.
@@ -86,20 +79,6 @@ impl Draft {
         if mismatch {
             self.warnings.push(Warning::PhaseMismatch);
         }
-    }
-
-    fn holds(&self, member: &str, value: &str) -> bool {
-        let said = match member {
-            // Ids and verdicts are said exactly.
-            "subject" => return self.subject.as_deref() == Some(value),
-            "payload" => self.payload.as_deref(),
-            _ => match self.fields.get(member) {
-                Some(serde_json::Value::Bool(flag)) => Some(if *flag { "true" } else { "false" }),
-                Some(serde_json::Value::String(text)) => Some(text.as_str()),
-                _ => None,
-            },
-        };
-        said.is_some_and(|said| said.eq_ignore_ascii_case(value))
     }
 }
 

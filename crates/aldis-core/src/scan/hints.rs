@@ -3,7 +3,8 @@
 //! A hint is itself no signal: names stand in back-quotes inside a sentence, values in angle
 //! brackets.
 
-use crate::dialect::{Dialect, Payload, Presence, SubjectForm, Syntax};
+use crate::dialect::syntax::tag;
+use crate::dialect::{Dialect, Payload, Presence, SignalDef, SubjectForm, Syntax};
 use crate::signal::Reason;
 
 /// Says how a near miss becomes a signal.
@@ -20,7 +21,7 @@ pub(crate) fn hint(dialect: &Dialect, reason: Reason, name: &str, about: Option<
         },
         Reason::Decorated => format!("remove what stands around it; write {form}"),
         Reason::DuplicateField => {
-            format!("`{}` is given twice; give it once", shown(about.unwrap_or("a key")))
+            format!("{} is given twice; give it once", named(about, "a key"))
         }
         Reason::Hidden => format!(
             "it holds look-alike letters or controls that hide text; write {form} in plain ASCII"
@@ -33,7 +34,7 @@ pub(crate) fn hint(dialect: &Dialect, reason: Reason, name: &str, about: Option<
             "the text around only talks about it; when it is so, write {form} without announcing it"
         ),
         Reason::MissingField => {
-            format!("`{}` is missing; add it", shown(about.unwrap_or("a field")))
+            format!("{} is missing; add it", named(about, "a field"))
         }
         Reason::MissingSeparator => format!("a colon is missing; write {form}"),
         Reason::MissingSubject => format!("it does not say what it is about; write {form}"),
@@ -43,21 +44,21 @@ pub(crate) fn hint(dialect: &Dialect, reason: Reason, name: &str, about: Option<
         Reason::NotWholeLine => format!("other words stand on its line; write {form}"),
         Reason::Padded => format!("remove the blanks inside the tag; write {form}"),
         Reason::Placeholder => format!(
-            "`{}` was not filled in; replace it with the real value",
-            shown(about.unwrap_or("a placeholder"))
+            "{} was not filled in; replace it with the real value",
+            named(about, "a placeholder")
         ),
         Reason::Quoted => format!("it is quoted; when it is so, write {form} as plain text"),
         Reason::Retracted => {
             format!("the text after it takes it back; when it is so, write {form} once more")
         }
         Reason::StatusNotComplete => format!(
-            "`{}` contradicts the completion; use it only when the work is complete",
-            shown(about.unwrap_or("STATUS"))
+            "{} contradicts the completion; use it only when the work is complete",
+            named(about, "a field")
         ),
         Reason::TooLong => "it is longer than 64 KiB; shorten it".to_owned(),
         Reason::Unclosed => format!("its end is missing; write {form}"),
         Reason::UnknownField => {
-            format!("`{}` is not a key of this block; remove it", shown(about.unwrap_or("a line")))
+            format!("{} is not a key of this block; remove it", named(about, "a line"))
         }
         Reason::UnknownName => match &dialect.syntax {
             Syntax::Tag(tag) if tag.text.is_some() => {
@@ -85,34 +86,55 @@ fn form(dialect: &Dialect, name: &str) -> String {
         ),
         Syntax::Fence(fence) => format!("one JSON object in a fence named `{}`", fence.info),
         Syntax::Line(line) => {
-            let subject = def.filter(|def| def.subject != Presence::None).map(|def| {
-                let what = match def.subject_form {
-                    SubjectForm::Id => "<id>",
-                    SubjectForm::Path => "<path>",
-                    SubjectForm::Text => "<subject>",
-                };
-                format!("{} {what}", line.separator)
-            });
+            let subject = def
+                .filter(|def| def.subject != Presence::None)
+                .map(|def| format!("{} <{}>", line.separator, subject(def)));
             format!("`{name}{}` alone at the start of a line", subject.unwrap_or_default())
         }
         Syntax::Status(status) => {
             format!("the keys between `{}` and `{}` lines", status.open, status.close)
         }
-        Syntax::Tag(tag) => {
-            let words = match (def.map(|def| def.payload), &tag.text) {
-                (_, Some(_)) => return "the agreed words between the tags".to_owned(),
-                (Some(Payload::Text), _) => ": <words>",
-                (Some(Payload::Percent), _) => ": <0 to 100>",
-                _ => "",
-            };
-            match (&tag.attribute, def) {
-                (Some(attribute), _) => format!("`{} {attribute}=\"<name>\"`", tag.open),
-                (None, Some(_)) => format!("`{}{name}{words}{}`", tag.open, tag.close),
-                (None, None) => format!("`{}<NAME>{}`", tag.open, tag.close),
-            }
-        }
+        Syntax::Tag(tag) => tag_form(tag, def),
         Syntax::Trailer(trailer) => format!("`{}` as the very last word", trailer.keyword),
     }
+}
+
+fn tag_form(tag: &tag::Syntax, def: Option<&SignalDef>) -> String {
+    let tag::Syntax { open, close, .. } = tag;
+    if tag.text.is_some() {
+        return "the agreed words between the tags".to_owned();
+    }
+    let payload = def.map(|def| def.payload);
+    if let Some(attribute) = &tag.attribute {
+        let words = if payload == Some(Payload::Text) { "<words>" } else { "" };
+        return format!("`{open} {attribute}=\"<name>\">{words}{close}`");
+    }
+    let Some(def) = def else { return format!("`{open}<NAME>{close}`") };
+    let name = &def.name;
+    match (def.payload, &tag.end) {
+        (Payload::Text, Some(end)) => format!("`{open}{name}{close}`, the words, and `{end}`"),
+        (Payload::Text, None) => format!("`{open}{name}: <words>{close}`"),
+        (Payload::Percent, _) => format!("`{open}{name}: <0 to 100>{close}`"),
+        (Payload::Json | Payload::None, _) => format!("`{open}{name}{close}`"),
+    }
+}
+
+/// Says what may stand for a subject: those that have a meaning of their own, or what it looks like.
+fn subject(def: &SignalDef) -> String {
+    let own = def.when.iter().filter_map(|when| when.conditions.get("subject"));
+    let own: Vec<String> = own.map(|subject| shown(subject)).collect();
+    match (own.as_slice(), def.subject_form) {
+        ([], SubjectForm::Id) => "id".to_owned(),
+        ([], SubjectForm::Path) => "path".to_owned(),
+        ([], SubjectForm::Text) => "subject".to_owned(),
+        ([only], _) => format!("{only} or another"),
+        (several, _) => several.join(" or "),
+    }
+}
+
+/// Returns what a sentence is about in back-quotes, or what it is called in general.
+fn named(about: Option<&str>, otherwise: &str) -> String {
+    about.map_or_else(|| otherwise.to_owned(), |about| format!("`{}`", shown(about)))
 }
 
 fn names(dialect: &Dialect) -> String {
@@ -121,7 +143,42 @@ fn names(dialect: &Dialect) -> String {
 }
 
 /// Returns agent text for use inside a sentence: one short line without back-quotes.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() || c == '`' { ' ' } else { c };
     text.chars().take(60).map(plain).collect::<String>().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    //! Each hint shows the whole form.
+
+    use crate::message::Origin;
+    use crate::scan::{Rules, scan};
+    use crate::signal::Finding;
+
+    /// A text with one near miss, and the words of its hint.
+    const HINTS: &[(&str, &str)] = &[
+        (
+            "<<<RALPHEX:QUESTION>>>\nWhich?",
+            "write `<<<RALPHEX:QUESTION>>>`, the words, and `<<<RALPHEX:END>>>`",
+        ),
+        ("<<<RALPHEX:TASK_FAILD>>>", "write `<<<RALPHEX:TASK_FAILED>>>`"),
+        ("<event topic=\"a b\">x</event>", "write `<event topic=\"<name>\"><words></event>`"),
+        ("<chorus>BLOCKED no net</chorus>", "write `<chorus>BLOCKED: <words></chorus>`"),
+        ("HEALTH_AUDIT:", "write `HEALTH_AUDIT: <HEALTHY or UNHEALTHY>` alone"),
+        ("REVIEW_PASSED:", "write `REVIEW_PASSED: <id>` alone"),
+        ("REVIEW_PASSED: [task_id]", "a placeholder was not filled in; replace"),
+    ];
+
+    #[test]
+    fn hints_show_the_whole_form() {
+        for (text, words) in HINTS {
+            let found = scan(Rules::builtin(), text.as_bytes(), &Origin::assistant());
+            let [Finding::NearMiss(miss)] = found.as_slice() else { panic!("{text}: {found:#?}") };
+            let hint = miss.hint();
+            assert!(hint.contains(words), "{text}: {hint}");
+            let said = scan(Rules::builtin(), hint.as_bytes(), &Origin::assistant());
+            assert!(said.iter().all(|said| said.signal().is_none()), "{hint}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use aldis_core::dialect::builtin_source;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::{Outcome, report};
-use crate::catalog::load_file;
+use crate::catalog::check_file;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::paint::Paint;
@@ -71,7 +71,7 @@ fn check(io: &mut Io, args: &CheckArgs) -> Result<Outcome, CommandError> {
             outcome = Outcome::Error;
             continue;
         }
-        match load_file(file) {
+        match check_file(file) {
             Ok(entry) => {
                 let (name, count) = (&entry.dialect.name, entry.dialect.signals.len());
                 let signals = if count == 1 { "signal" } else { "signals" };

@@ -13,12 +13,16 @@ fn built_in_dialects_can_be_shown_and_checked() {
         let name = line["name"].as_str().unwrap();
         let shown = sandbox.run(&["dialects", "show", name]);
         let file = format!("{name}.toml");
-        sandbox.write(&file, &shown.stdout);
+        // Only the name is in its way.
+        let own = format!("my-{name}");
+        let text =
+            shown.stdout.replacen(&format!("name = \"{name}\""), &format!("name = \"{own}\""), 1);
+        sandbox.write(&file, text);
         let checked = sandbox.run(&["dialects", "check", &file]);
         assert_eq!(checked.code, 0, "{}", checked.text());
         let count = line["signals"].as_array().unwrap().len();
         let signals = if count == 1 { "signal" } else { "signals" };
-        assert_eq!(checked.stdout, format!("{file}: ok, `{name}`, {count} {signals}\n"));
+        assert_eq!(checked.stdout, format!("{file}: ok, `{own}`, {count} {signals}\n"));
     }
 }
 
@@ -36,6 +40,49 @@ fn mistakes_are_shown_where_they_are() {
     assert!(lines[0].contains("unknown field `meanign`"), "{}", done.stderr);
     assert!(lines[2].contains("| meanign = \"failed\""), "{}", done.stderr);
     assert!(lines[3].ends_with("| ^^^^^^^"), "{}", done.stderr);
+    assert_eq!(lines[4].trim(), "help: did you mean `meaning`?", "{}", done.stderr);
+    sandbox.write("wrong.toml", DEPLOY.replace("family =", "famly ="));
+    let done = sandbox.run(&["dialects", "check", "wrong.toml"]);
+    let help = "help: did you mean `family` where `famly` stands?";
+    assert!(done.stderr.contains(help), "{}", done.stderr);
+}
+
+#[test]
+fn a_dialect_that_could_hang_is_refused() {
+    let sandbox = Sandbox::new();
+    let text = "v = 1\nname = \"mine\"\nabout = \"x\"\n[syntax]\nfamily = \"trailer\"\n\
+        keyword = \"OVER\"\nalternative_signals = [\"\"]\n\
+        [[signals]]\nname = \"OVER\"\nmeaning = \"handoff\"\n";
+    sandbox.write("mine.toml", text);
+    let done = sandbox.run(&["dialects", "check", "mine.toml"]);
+    assert_eq!(done.code, 1);
+    assert!(done.stderr.contains("mine.toml line 7: `` cannot be a keyword"), "{}", done.stderr);
+}
+
+#[test]
+fn prompts_say_what_was_agreed_and_say_nothing() {
+    let sandbox = Sandbox::new();
+    for (dialect, words) in [
+        ("promise", "\"COMPLETE\""),
+        ("promise=ALL DONE", "\"ALL DONE\""),
+        ("turn=OVER_TO_YOU", "OVER, TO and YOU"),
+    ] {
+        let prompt = sandbox.run(&["prompt", dialect]).stdout;
+        assert!(prompt.contains(words), "{prompt}");
+        let args = ["scan", "--near-misses", "-d", dialect];
+        let scanned = sandbox.run_with(&args, prompt.as_bytes());
+        assert_eq!((scanned.code, scanned.stdout.as_str()), (1, ""), "{}", scanned.text());
+    }
+}
+
+#[test]
+fn keywords_take_no_tokens() {
+    let sandbox = Sandbox::new();
+    let done = sandbox.run_with(&["scan", "-d", "turn", "--token", "k3y9"], b"TURN_COMPLETE");
+    assert_eq!(done.code, 2);
+    assert!(done.stderr.contains("--token does not work with keywords"), "{}", done.stderr);
+    let both = ["scan", "-d", "turn", "-d", "chorus", "--token", "k3y9"];
+    assert_eq!(sandbox.run_with(&both, b"TURN_COMPLETE").code, 0);
 }
 
 #[test]
@@ -93,8 +140,21 @@ fn user_dialects_are_read_from_the_configuration() {
     let broken = sandbox.run(&["dialects", "list"]);
     assert_eq!(broken.code, 2);
     assert!(
-        broken.stderr.contains("aldis.toml`: [dialects.ship]: there is no grammar family `knot`")
+        broken
+            .stderr
+            .contains("aldis.toml` line 8: [dialects.ship]: there is no grammar family `knot`"),
+        "{}",
+        broken.stderr
     );
+    for (from, to, words) in [
+        ("meaning =", "meanign =", "line 14: [dialects.ship]: unknown field `meanign`"),
+        ("\"<ship>\"", "\"<\"", "line 9: [dialects.ship]: `open` has 3"),
+        ("about = \"ships\"\n", "", "line 4: [dialects.ship]: missing field `about`"),
+    ] {
+        sandbox.write("aldis.toml", config.replace(from, to));
+        let broken = sandbox.run(&["dialects", "list"]);
+        assert!(broken.stderr.contains(words), "{}", broken.stderr);
+    }
 }
 
 #[test]
@@ -106,6 +166,10 @@ fn a_built_in_dialect_is_not_replaced() {
     assert_eq!(done.code, 2);
     assert!(done.stderr.contains("mine.toml`: `caw` is a built-in dialect"), "{}", done.stderr);
     assert!(done.stderr.contains("help: give yours another name"), "{}", done.stderr);
+    let checked = sandbox.run(&["dialects", "check", ".aldis/dialects/mine.toml"]);
+    assert_eq!((checked.code, checked.stdout.as_str()), (1, ""));
+    assert!(checked.stderr.contains("mine.toml`: `caw` is a built-in dialect"));
+    assert!(checked.stderr.contains("help: give yours another name"), "{}", checked.stderr);
 }
 
 #[test]

@@ -101,7 +101,7 @@ impl Ear {
 
 /// The built-in dialect with the channel's words.
 fn dialect(config: &Config) -> Option<Dialect> {
-    let mut dialect = Dialect::builtin("turn")?.with_word(&config.keyword)?;
+    let mut dialect = Dialect::builtin("turn")?.with_word(&config.keyword).ok()?;
     if let Syntax::Trailer(trailer) = &mut dialect.syntax {
         trailer.case_sensitive = config.case_sensitive;
         trailer.require_at_end = config.require_at_end;
