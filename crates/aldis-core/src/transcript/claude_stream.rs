@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use self::ordinary::{Block, Ordinary};
 use super::blocks::{self, Calls, Spoken, host, is_call, is_text};
-use super::json::{Malformed, Str, lenient, member_strings, parse, strings};
+use super::json::{self, Malformed, Str, lenient, member_strings, parse, strings};
 use super::out::{Host, Line, Out, Spot, append, join, message, move_to};
 use crate::message::{Message, Origin, Role};
 
@@ -71,6 +71,10 @@ impl<T> PerAgent<T> {
             None => self.main.get_or_insert_default(),
             Some(agent) => self.others.entry(agent).or_default(),
         }
+    }
+
+    fn has_others(&self) -> bool {
+        !self.others.is_empty()
     }
 
     fn agents(&self) -> impl Iterator<Item = Option<String>> {
@@ -145,6 +149,15 @@ struct Part {
     origin: Origin,
     /// Whether it is the last one.
     stops: bool,
+}
+
+/// A block of a user's line that answers a call.
+#[derive(Debug, Default, Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Str<'a>,
+    #[serde(borrow)]
+    tool_use_id: Option<Str<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -247,12 +260,7 @@ impl ClaudeStream {
     ) -> Result<(), Malformed> {
         let said = event.said()?;
         self.end_turn(&event.agent(), out);
-        // The result of a sub-agent's call is the end of what it says.
-        let named = |agent: &&String| memchr::memmem::find(line.bytes, agent.as_bytes()).is_some();
-        let ended = self.open.others.keys().find(named).cloned();
-        if ended.is_some() {
-            self.end_turn(&ended, out);
-        }
+        self.end_answered(said.content, out);
         let index = out.utter();
         if !(out.may_matter)(line.bytes) {
             return Ok(());
@@ -275,6 +283,26 @@ impl ClaudeStream {
             out.say(message(index, line.spot(), id.clone(), event.place(origin), text));
         }
         Ok(())
+    }
+
+    /// Ends what sub-agents say whose calls have their results here.
+    fn end_answered(&mut self, content: Option<&RawValue>, out: &mut Out<'_>) {
+        if !self.hears_others() {
+            return;
+        }
+        for raw in content.map(json::blocks).unwrap_or_default() {
+            let block: Answer<'_> = lenient(Some(raw));
+            if &*block.kind == "tool_result"
+                && let Some(id) = block.tool_use_id
+            {
+                self.end_turn(&Some(id.to_owned()), out);
+            }
+        }
+    }
+
+    /// Returns whether a sub-agent is heard that has not come to its end.
+    fn hears_others(&self) -> bool {
+        self.open.has_others() || self.partial.has_others()
     }
 
     fn delta(&mut self, line: Line<'_>, event: &Event<'_>, out: &mut Out<'_>) {
@@ -347,6 +375,7 @@ impl Host for ClaudeStream {
         // Without sub-agents a result ends what was said before it, and no more of it is wanted.
         if out.signals_only
             && !self.calls.has_agents()
+            && !self.hears_others()
             && line.bytes.starts_with(TOOL_RESULT)
             && line.bytes.ends_with(b"}")
         {
