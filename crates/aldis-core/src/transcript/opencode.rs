@@ -29,7 +29,9 @@ struct Open {
     index: u64,
     spot: Spot,
     origin: Origin,
-    parts: Vec<(String, String)>,
+    parts: Vec<String>,
+    /// Where the part of an id is.
+    by_id: HashMap<String, usize>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -132,12 +134,16 @@ impl OpenCode {
             spot: line.spot(),
             origin,
             parts: Vec::new(),
+            by_id: HashMap::new(),
         });
         open.spot = line.spot();
-        let (id, text) = (part.id.to_owned(), part.text.to_owned());
-        match open.parts.iter_mut().find(|(other, _)| *other == id && !id.is_empty()) {
-            Some((_, before)) => *before = text,
-            None => open.parts.push((id, text)),
+        let mut place = open.parts.len();
+        if !part.id.is_empty() {
+            place = *open.by_id.entry(part.id.to_owned()).or_insert(place);
+        }
+        match open.parts.get_mut(place) {
+            Some(before) => *before = part.text.to_owned(),
+            None => open.parts.push(part.text.to_owned()),
         }
     }
 
@@ -151,7 +157,7 @@ impl OpenCode {
     fn flush(&mut self, out: &mut Out<'_>) {
         let Some(open) = self.open.take() else { return };
         let mut text = String::new();
-        open.parts.iter().for_each(|(_, part)| join(&mut text, part));
+        open.parts.iter().for_each(|part| join(&mut text, part));
         if open.origin.role == Role::Assistant || out.matters(&text) {
             out.say(message(open.index, open.spot, Some(open.id), open.origin, text));
         }
