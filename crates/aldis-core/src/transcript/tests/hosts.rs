@@ -34,6 +34,45 @@ fn gemini_sessions_are_journals() {
 }
 
 #[test]
+fn gemini_sessions_are_told_once_while_they_grow() {
+    let record = |id: &str, text: &str, more: &str| {
+        format!(r#"{{"id":"{id}","type":"gemini","content":"SIGNAL {text}"{more}}}"#)
+    };
+    let told = |lines: &[&str]| {
+        let messages = follow(Format::GeminiSession, (lines.join("\n") + "\n").as_bytes());
+        let word = |(line, message): &(usize, Message)| {
+            format!("{line}:{}:{}", message.index, message.text.replace("SIGNAL ", ""))
+        };
+        messages.iter().map(word).collect::<Vec<_>>().join(" ")
+    };
+    let (one, two) = (record("1", "a", ""), record("2", "b", ""));
+    let again = record("2", "b", r#","tokens":{"total":3}"#);
+    let changed = record("2", "c", "");
+    let thought = record("2", "b", r#","thoughts":[{"description":"SIGNAL b"}]"#);
+    let set = format!(r#"{{"$set":{{"messages":[{one},{}]}}}}"#, record("3", "d", ""));
+    assert_eq!(told(&[&one, &two, &again]), "1:0:a 2:1:b");
+    assert_eq!(told(&[&one, &two, &again, &changed, &changed]), "1:0:a 2:1:b 4:1:c");
+    assert_eq!(told(&[&two, &thought, &again]), "1:0:b 2:0:b");
+    assert_eq!(told(&[&one, &two, &set]), "1:0:a 2:1:b 3:2:d");
+    let rewind = r#"{"$rewindTo":"2"}"#;
+    assert_eq!(told(&[&one, &two, rewind, &two, &one]), "1:0:a 2:1:b 4:2:b");
+}
+
+#[test]
+fn gemini_resets_and_rewinds_take_turns() {
+    let record = |id: &str| format!(r#"{{"id":"{id}","type":"gemini","content":"{id}"}}"#);
+    let (a, b, c) = (record("a"), record("b"), record("c"));
+    let set = format!(r#"{{"$set":{{"messages":[{b}]}}}}"#);
+    let rewind = |id: &str| format!(r#"{{"$rewindTo":"{id}"}}"#);
+    let format = Format::GeminiSession;
+    check("kept", format, &[&a, &b, &c, &set], "!assistant:a assistant:b !assistant:c");
+    let lines = [&*a, &b, &set, &c, &rewind("b"), &c];
+    check("rewound", format, &lines, "!assistant:a !assistant:b !assistant:c assistant:c");
+    let lines = [&*a, &b, &rewind("b"), &c, &rewind("b"), &rewind("a"), &b];
+    check("twice", format, &lines, "!assistant:a !assistant:b !assistant:c assistant:b");
+}
+
+#[test]
 fn gemini_streams_are_joined_across_what_is_not_known() {
     let delta = |text: &str| {
         format!(r#"{{"type":"message","role":"assistant","content":"{text}","delta":true}}"#)
@@ -88,6 +127,31 @@ fn claude_streams() {
     ] {
         check(name, Format::ClaudeStream, &lines, want);
     }
+}
+
+#[test]
+fn a_sub_agent_ends_with_the_result_of_its_call() {
+    let side = |text: &str| {
+        format!(
+            r#"{{"type":"assistant","parent_tool_use_id":"toolu_1","message":{{"id":"m","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let result = |id: &str, text: &str| {
+        format!(
+            r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"toolu_0","content":"x"}},{{"tool_use_id":"{id}","type":"tool_result","content":"{text}"}}]}}}}"#
+        )
+    };
+    let (a, b) = (side("a"), side("b"));
+    let quoted = result("toolu_2", "toolu_1");
+    check(
+        "quoted",
+        Format::ClaudeStream,
+        &[&a, &quoted, &b],
+        "!tool:x !tool:toolu_1 !assistant:a/b",
+    );
+    let ended = result("toolu_1", "y");
+    let want = "!assistant:a !tool:x !tool:y !assistant:b";
+    check("ended", Format::ClaudeStream, &[&a, &ended, &b], want);
 }
 
 #[test]
