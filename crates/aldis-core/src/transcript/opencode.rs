@@ -2,7 +2,7 @@
 //!
 //! A message comes as parts that name it, and a part may come again when it has changed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -20,6 +20,8 @@ pub(super) struct OpenCode {
     open: Option<Open>,
     /// Who says which message, where the bus tells.
     roles: HashMap<String, String>,
+    /// Messages that were cut off.
+    aborted: HashSet<String>,
 }
 
 /// A message and its text parts so far.
@@ -60,6 +62,14 @@ struct Info<'a> {
     id: Str<'a>,
     #[serde(borrow, default)]
     role: Str<'a>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Failure<'a> {
+    #[serde(borrow, default)]
+    name: Str<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -155,7 +165,10 @@ impl OpenCode {
     }
 
     fn flush(&mut self, out: &mut Out<'_>) {
-        let Some(open) = self.open.take() else { return };
+        let Some(mut open) = self.open.take() else { return };
+        if self.aborted.contains(&open.id) {
+            open.origin = open.origin.dead("aborted message");
+        }
         let mut text = String::new();
         open.parts.iter().for_each(|part| join(&mut text, part));
         if open.origin.role == Role::Assistant || out.matters(&text) {
@@ -181,6 +194,10 @@ impl Host for OpenCode {
         let info: Info<'_> = lenient(properties.info);
         if !info.id.is_empty() {
             self.roles.insert(info.id.to_owned(), info.role.to_owned());
+            let failure: Failure<'_> = lenient(info.error);
+            if &*failure.name == "MessageAbortedError" {
+                self.aborted.insert(info.id.to_owned());
+            }
         } else if (out.may_matter)(line.bytes) {
             let origin = host(format!("{} event", &*event.kind));
             let text = member_strings(line.bytes, out.may_matter)?;
