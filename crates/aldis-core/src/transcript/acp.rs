@@ -3,7 +3,7 @@
 //! Version 1 has no end of a message: chunks belong together until the agent does something else or
 //! answers the prompt. Version 2 sends whole messages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -19,10 +19,14 @@ use crate::message::{Message, Origin};
 pub(super) struct Acp {
     /// The message being said, per session.
     open: BTreeMap<String, Message>,
+    /// The session of each prompt that has no answer, by the id of the request.
+    prompts: HashMap<String, String>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Rpc<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
     #[serde(borrow)]
     method: Option<Str<'a>>,
     #[serde(borrow)]
@@ -55,12 +59,14 @@ struct Update<'a> {
     content: Option<&'a RawValue>,
     #[serde(borrow)]
     title: Option<Str<'a>>,
+    #[serde(borrow)]
+    stop_reason: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 struct Answer<'a> {
     #[serde(borrow, rename = "stopReason")]
-    stop_reason: Option<Str<'a>>,
+    stop_reason: Option<&'a RawValue>,
 }
 
 impl Acp {
@@ -78,7 +84,12 @@ impl Acp {
                 Some(title) => tool(format!("call of {}", &**title)),
                 None => tool("tool call"),
             },
-            "state_update" => host("state"),
+            "state_update" => {
+                if is_cancelled(update.stop_reason) {
+                    self.cut_off(Some(session));
+                }
+                host("state")
+            }
             // News about the session come in the midst of a message.
             kind => {
                 if matters {
@@ -123,6 +134,15 @@ impl Acp {
         }
     }
 
+    /// Takes the life of what is being said, in one session or in all.
+    fn cut_off(&mut self, session: Option<&str>) {
+        let dead = |open: &mut Message| open.origin = Origin::assistant().dead("aborted message");
+        match session {
+            Some(session) => self.open.get_mut(session).into_iter().for_each(dead),
+            None => self.open.values_mut().for_each(dead),
+        }
+    }
+
     fn flush_all(&mut self, out: &mut Out<'_>) {
         for (_, open) in std::mem::take(&mut self.open) {
             out.say(open);
@@ -162,9 +182,18 @@ impl Host for Acp {
                 self.update(line, &params.session_id, &update, out);
                 return Ok(());
             }
+            if method.0 == "session/prompt"
+                && let Some(id) = rpc.id
+            {
+                self.prompts.insert(id.get().into(), params.session_id.to_owned());
+            }
             return self.request(line, method, &params, out);
         }
         let answer: Answer<'_> = lenient(rpc.result);
+        let session = rpc.id.and_then(|id| self.prompts.remove(id.get()));
+        if is_cancelled(answer.stop_reason) {
+            self.cut_off(session.as_deref());
+        }
         if answer.stop_reason.is_some() || rpc.error.is_some() {
             self.flush_all(out);
         }
@@ -178,6 +207,11 @@ impl Host for Acp {
     fn finish(&mut self, out: &mut Out<'_>) {
         self.flush_all(out);
     }
+}
+
+/// Whether a turn ended because somebody wanted it to.
+fn is_cancelled(stop_reason: Option<&RawValue>) -> bool {
+    stop_reason.is_some_and(|reason| reason.get() == r#""cancelled""#)
 }
 
 /// The content of an update, as all the strings in it.

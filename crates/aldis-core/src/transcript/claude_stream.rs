@@ -4,6 +4,7 @@
 //! the final result. Complete lines are taken; the others only where there are none.
 
 pub(super) mod ordinary;
+mod per_agent;
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use self::ordinary::{Block, Ordinary};
+use self::per_agent::PerAgent;
 use super::blocks::{self, Calls, Spoken, host, is_call, is_text};
-use super::json::{Malformed, Str, lenient, member_strings, parse, strings};
+use super::json::{self, Malformed, Str, lenient, member_strings, parse, strings};
 use super::out::{Host, Line, Out, Spot, append, join, message, move_to};
 use crate::message::{Message, Origin, Role};
 
@@ -27,58 +29,6 @@ pub(super) struct ClaudeStream {
     spoke: bool,
 }
 
-/// Something of each agent. Mostly there is the main one alone, and it speaks often.
-#[derive(Debug)]
-struct PerAgent<T> {
-    main: Option<T>,
-    others: BTreeMap<String, T>,
-}
-
-impl<T> Default for PerAgent<T> {
-    fn default() -> Self {
-        Self { main: None, others: BTreeMap::new() }
-    }
-}
-
-impl<T> PerAgent<T> {
-    fn get_mut(&mut self, agent: &Option<String>) -> Option<&mut T> {
-        match agent {
-            None => self.main.as_mut(),
-            Some(agent) => self.others.get_mut(agent),
-        }
-    }
-
-    fn insert(&mut self, agent: Option<String>, new: T) {
-        match agent {
-            None => self.main = Some(new),
-            Some(agent) => drop(self.others.insert(agent, new)),
-        }
-    }
-
-    fn remove(&mut self, agent: &Option<String>) -> Option<T> {
-        match agent {
-            None => self.main.take(),
-            Some(agent) => self.others.remove(agent),
-        }
-    }
-
-    /// Returns it of this agent, made if it is not there.
-    fn get_or_default(&mut self, agent: Option<String>) -> &mut T
-    where
-        T: Default,
-    {
-        match agent {
-            None => self.main.get_or_insert_default(),
-            Some(agent) => self.others.entry(agent).or_default(),
-        }
-    }
-
-    fn agents(&self) -> impl Iterator<Item = Option<String>> {
-        let main = self.main.iter().map(|_| None);
-        main.chain(self.others.keys().cloned().map(Some))
-    }
-}
-
 /// Deltas of a message of which no complete line has come.
 #[derive(Debug, Default)]
 struct Partial {
@@ -88,6 +38,10 @@ struct Partial {
     spot: Spot,
     /// A complete line came: deltas are copies.
     complete: bool,
+    /// The message has begun and not come to its end.
+    is_unfinished: bool,
+    /// It never will.
+    is_cut: bool,
 }
 
 /// A line.
@@ -113,6 +67,8 @@ struct Event<'a> {
     tool_use_result: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    terminal_reason: Option<&'a RawValue>,
     is_error: Option<bool>,
     aborted: Option<bool>,
     #[serde(rename = "isSynthetic")]
@@ -147,6 +103,15 @@ struct Part {
     stops: bool,
 }
 
+/// A block of a user's line that answers a call.
+#[derive(Debug, Default, Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Str<'a>,
+    #[serde(borrow)]
+    tool_use_id: Option<Str<'a>>,
+}
+
 #[derive(Debug, Default, Deserialize)]
 struct Delta<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -175,6 +140,7 @@ impl ClaudeStream {
         let partial = self.partial.get_or_default(agent.clone());
         partial.complete = true;
         partial.blocks.clear();
+        partial.is_unfinished &= !stops;
         let same = |open: &&mut Message| open.id == id && has_name;
         if self.open.get_mut(&agent).filter(same).is_none() {
             self.flush(&agent, out);
@@ -247,12 +213,7 @@ impl ClaudeStream {
     ) -> Result<(), Malformed> {
         let said = event.said()?;
         self.end_turn(&event.agent(), out);
-        // The result of a sub-agent's call is the end of what it says.
-        let named = |agent: &&String| memchr::memmem::find(line.bytes, agent.as_bytes()).is_some();
-        let ended = self.open.others.keys().find(named).cloned();
-        if ended.is_some() {
-            self.end_turn(&ended, out);
-        }
+        self.end_answered(said.content, out);
         let index = out.utter();
         if !(out.may_matter)(line.bytes) {
             return Ok(());
@@ -277,6 +238,26 @@ impl ClaudeStream {
         Ok(())
     }
 
+    /// Ends what sub-agents say whose calls have their results here.
+    fn end_answered(&mut self, content: Option<&RawValue>, out: &mut Out<'_>) {
+        if !self.hears_others() {
+            return;
+        }
+        for raw in content.map(json::blocks).unwrap_or_default() {
+            let block: Answer<'_> = lenient(Some(raw));
+            if &*block.kind == "tool_result"
+                && let Some(id) = block.tool_use_id
+            {
+                self.end_turn(&Some(id.to_owned()), out);
+            }
+        }
+    }
+
+    /// Returns whether a sub-agent is heard that has not come to its end.
+    fn hears_others(&self) -> bool {
+        self.open.has_others() || self.partial.has_others()
+    }
+
     fn delta(&mut self, line: Line<'_>, event: &Event<'_>, out: &mut Out<'_>) {
         let agent = event.agent();
         let delta: Delta<'_> = lenient(event.event);
@@ -284,20 +265,27 @@ impl ClaudeStream {
             self.end_turn(&agent, out);
             let said: Said<'_> = lenient(delta.message);
             let id = said.id.map(|id| id.to_owned());
-            self.partial.insert(agent, Partial { id, ..Partial::default() });
+            let new = Partial { id, is_unfinished: true, ..Partial::default() };
+            self.partial.insert(agent, new);
             return;
         }
         let partial = self.partial.get_or_default(agent);
+        partial.is_unfinished &= &*delta.kind != "message_stop";
         let piece: Piece<'_> = lenient(delta.delta.or(delta.content_block));
         let Some(text) = piece.text.filter(|text| !text.is_empty()) else { return };
         if partial.complete || !matches!(&*piece.kind, "text" | "text_delta") {
             return;
         }
+        partial.is_unfinished = true;
         partial.spot = line.spot();
         partial.blocks.entry(delta.index).or_default().push_str(&text);
     }
 
     fn result(&mut self, line: Line<'_>, event: &Event<'_>, out: &mut Out<'_>) {
+        let is_cut = event.terminal_reason.is_some_and(|raw| raw.get() == CUT_OFF);
+        if is_cut {
+            self.cut_off();
+        }
         self.end_turns(out);
         let text = event.result.map(strings).unwrap_or_default();
         let id = event.uuid.as_ref().map(|uuid| uuid.to_owned());
@@ -306,7 +294,20 @@ impl ClaudeStream {
             out.mention(line.spot(), id, host("error result"), text);
         } else if !self.spoke && !text.is_empty() {
             self.spoke = true;
-            out.speak(line.spot(), id, Origin::assistant(), text);
+            let origin = Origin::assistant();
+            out.speak(line.spot(), id, if is_cut { origin.dead(ABORTED) } else { origin }, text);
+        }
+    }
+
+    /// Takes the life of messages in the midst of which the stream was aborted.
+    fn cut_off(&mut self) {
+        for agent in self.partial.agents().collect::<Vec<_>>() {
+            let partial = self.partial.get_mut(&agent).filter(|partial| partial.is_unfinished);
+            let Some(partial) = partial else { continue };
+            partial.is_cut = true;
+            if let Some(open) = self.open.get_mut(&agent).filter(|open| open.origin.live) {
+                open.origin = open.origin.clone().dead(ABORTED);
+            }
         }
     }
 
@@ -327,7 +328,10 @@ impl ClaudeStream {
             return;
         }
         self.spoke |= agent.is_none();
-        let origin = place(agent.as_deref(), Origin::assistant());
+        let mut origin = place(agent.as_deref(), Origin::assistant());
+        if partial.is_cut {
+            origin = origin.dead(ABORTED);
+        }
         out.speak(partial.spot, partial.id, origin, text);
     }
 
@@ -338,6 +342,12 @@ impl ClaudeStream {
     }
 }
 
+/// What is the matter with a message that was cut off.
+const ABORTED: &str = "aborted message";
+
+/// Why a turn ended whose message was cut off.
+const CUT_OFF: &str = r#""aborted_streaming""#;
+
 /// How the results of the main agent's tools begin, as the host writes them.
 const TOOL_RESULT: &[u8] =
     br#"{"type":"user","message":{"role":"user","content":[{"tool_use_id":""#;
@@ -347,6 +357,7 @@ impl Host for ClaudeStream {
         // Without sub-agents a result ends what was said before it, and no more of it is wanted.
         if out.signals_only
             && !self.calls.has_agents()
+            && !self.hears_others()
             && line.bytes.starts_with(TOOL_RESULT)
             && line.bytes.ends_with(b"}")
         {
@@ -416,7 +427,7 @@ impl Event<'_> {
         } else if said.model.as_deref() == Some("<synthetic>") {
             host("synthetic message")
         } else if self.aborted == Some(true) {
-            Origin::assistant().dead("aborted message")
+            Origin::assistant().dead(ABORTED)
         } else {
             Origin::assistant()
         }

@@ -34,6 +34,8 @@ struct Record<'a> {
     #[serde(borrow)]
     ask: Option<Str<'a>>,
     partial: Option<bool>,
+    #[serde(borrow, rename = "finishReason")]
+    finish_reason: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -89,11 +91,18 @@ impl Cline {
         Ok(())
     }
 
-    fn said(&mut self, line: Line<'_>, text: String, out: &mut Out<'_>) {
+    fn said(&mut self, line: Line<'_>, text: String, origin: Origin, out: &mut Out<'_>) {
         self.flush(out);
         if !text.is_empty() && self.last != text {
             self.last.clone_from(&text);
-            out.speak(line.spot(), None, Origin::assistant(), text);
+            out.speak(line.spot(), None, origin, text);
+        }
+    }
+
+    /// Takes the life of what is being said.
+    fn cut_off(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.origin = aborted();
         }
     }
 
@@ -116,11 +125,18 @@ impl Host for Cline {
                 let event: Event<'_> = lenient(record.event);
                 self.event(line, &event, out)?;
             }
-            ("run_result", _) => self.said(line, text, out),
+            ("run_result", _) => {
+                let mut origin = Origin::assistant();
+                if record.finish_reason.is_some_and(|reason| reason.get() == r#""aborted""#) {
+                    self.cut_off();
+                    origin = aborted();
+                }
+                self.said(line, text, origin, out);
+            }
             ("say" | "ask", _) if record.partial == Some(true) => {}
             ("say", Some("text" | "completion_result"))
             | ("ask", Some("followup" | "completion_result" | "plan_mode_respond")) => {
-                self.said(line, text, out);
+                self.said(line, text, Origin::assistant(), out);
             }
             ("say", Some("task" | "user_feedback")) => {
                 let origin = Origin::new(Role::User).with_detail("prompt");
@@ -131,6 +147,10 @@ impl Host for Cline {
                 aside(line, tool(format!("{kind} line")), text, matters, out);
             }
             (kind, _) => {
+                if kind == "run_aborted" {
+                    self.cut_off();
+                    self.flush(out);
+                }
                 if matters {
                     let origin = host(format!("{kind} line"));
                     let text = member_strings(line.bytes, out.may_matter)?;
@@ -144,4 +164,9 @@ impl Host for Cline {
     fn finish(&mut self, out: &mut Out<'_>) {
         self.flush(out);
     }
+}
+
+/// Who says what was cut off.
+fn aborted() -> Origin {
+    Origin::assistant().dead("aborted message")
 }

@@ -4,12 +4,14 @@
 //! in the event that ends the turn. The item is taken; an event only if no item of the turn says
 //! the same.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::blocks::{self, Calls, host, system, tool};
+use super::chain::key;
 use super::json::{Malformed, Str, lenient, member_strings, parse, strings};
 use super::out::{Host, Line, Out, Spot, message};
 use super::walk::{Member, Walk};
@@ -19,10 +21,10 @@ use crate::message::{Origin, Role};
 #[derive(Debug, Default)]
 pub(super) struct Rollout {
     calls: Calls,
-    /// What items of this turn said, without the blanks at its end: copies lose them.
-    said: HashSet<String>,
-    /// What events of this turn said and no item yet: line and text.
-    unconfirmed: Vec<(Spot, String)>,
+    /// What items of this turn said, hashed without the blanks at its end: copies lose them.
+    said: HashSet<u128>,
+    /// What events of this turn said and no item yet, hashed likewise: line and text.
+    unconfirmed: Waiting<u128, (Spot, String)>,
     /// The turn began before the lines that are read: its items may have come before them, so its
     /// events prove nothing.
     mid_turn: bool,
@@ -93,8 +95,9 @@ impl Rollout {
     }
 
     fn answer(&mut self, line: Line<'_>, id: Option<String>, text: String, out: &mut Out<'_>) {
-        self.unconfirmed.retain(|(_, other)| other.trim_end() != text.trim_end());
-        self.said.insert(text.trim_end().to_owned());
+        let words = key(text.trim_end().as_bytes());
+        self.unconfirmed.remove(&words);
+        self.said.insert(words);
         out.speak(line.spot(), id, Origin::assistant(), text);
     }
 
@@ -153,18 +156,16 @@ impl Rollout {
     /// Notes what an event says was said.
     fn claim(&mut self, line: Line<'_>, text: Option<String>) {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return };
-        let known = self.mid_turn
-            || self.said.contains(text.trim_end())
-            || self.unconfirmed.iter().any(|(_, other)| other.trim_end() == text.trim_end());
-        if !known {
-            self.unconfirmed.push((line.spot(), text));
+        let words = key(text.trim_end().as_bytes());
+        if !self.mid_turn && !self.said.contains(&words) {
+            self.unconfirmed.get_or_insert_with(words, || (line.spot(), text));
         }
     }
 
     /// Takes events at their word where no item came.
     fn confirm(&mut self, out: &mut Out<'_>) {
-        for (spot, text) in std::mem::take(&mut self.unconfirmed) {
-            self.said.insert(text.trim_end().to_owned());
+        for (spot, text) in self.unconfirmed.take() {
+            self.said.insert(key(text.trim_end().as_bytes()));
             out.speak(spot, None, Origin::assistant(), text);
         }
     }
@@ -197,6 +198,40 @@ impl Host for Rollout {
 
     fn finish(&mut self, out: &mut Out<'_>) {
         self.confirm(out);
+    }
+}
+
+/// What waits for a line that may not come: found by its key, taken in the order in which it came.
+#[derive(Debug)]
+pub(super) struct Waiting<K, T> {
+    items: BTreeMap<u64, T>,
+    places: HashMap<K, u64>,
+}
+
+impl<K, T> Default for Waiting<K, T> {
+    fn default() -> Self {
+        Self { items: BTreeMap::new(), places: HashMap::new() }
+    }
+}
+
+impl<K: Eq + Hash, T> Waiting<K, T> {
+    /// Returns what waits under a key, made if there is nothing.
+    pub(super) fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> T) -> &mut T {
+        let next = self.items.last_key_value().map_or(0, |(last, _)| last + 1);
+        let place = *self.places.entry(key).or_insert(next);
+        self.items.entry(place).or_insert_with(make)
+    }
+
+    /// Drops what waits under a key: its line has come.
+    pub(super) fn remove(&mut self, key: &K) {
+        if let Some(place) = self.places.remove(key) {
+            self.items.remove(&place);
+        }
+    }
+
+    /// Takes all that waits.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = T> + use<K, T> {
+        std::mem::take(self).items.into_values()
     }
 }
 

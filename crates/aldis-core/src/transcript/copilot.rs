@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::blocks::{self, Calls, host, tool};
 use super::branches::{Branches, Branching, Entries, Link};
-use super::codex::aside;
+use super::codex::{Waiting, aside};
 use super::json::{self, Malformed, Str, lenient, member_strings, parse, strings};
 use super::out::{Line, Out, message, move_to};
 use crate::message::{Message, Origin};
@@ -21,7 +21,8 @@ pub(super) type Copilot = Branching<Events>;
 #[derive(Debug, Default)]
 pub(super) struct Events {
     calls: Calls,
-    partial: Vec<Message>,
+    /// Deltas of messages that have not come, by the message's name.
+    partial: Waiting<Option<String>, Message>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -85,7 +86,7 @@ struct Outcome<'a> {
 impl Events {
     fn said(&mut self, line: Line<'_>, data: &Data<'_>, agent: Option<&str>, out: &mut Out<'_>) {
         let id = data.message_id.as_ref().map(|id| id.to_owned());
-        self.partial.retain(|partial| partial.id != id);
+        self.partial.remove(&id);
         let index = out.utter();
         for raw in data.tool_requests.map(json::blocks).unwrap_or_default() {
             let request: Request<'_> = lenient(Some(raw));
@@ -102,16 +103,12 @@ impl Events {
     fn delta(&mut self, line: Line<'_>, data: &Data<'_>, agent: Option<&str>) {
         let Some(text) = &data.delta_content else { return };
         let id = data.message_id.as_ref().map(|id| id.to_owned());
-        match self.partial.iter_mut().find(|partial| partial.id == id) {
-            Some(partial) => {
-                partial.text.push_str(text);
-                move_to(partial, line);
-            }
-            None => {
-                let origin = place(Origin::assistant(), agent);
-                self.partial.push(message(0, line.spot(), id, origin, text.to_owned()));
-            }
-        }
+        let partial = self.partial.get_or_insert_with(id.clone(), || {
+            let origin = place(Origin::assistant(), agent);
+            message(0, line.spot(), id, origin, String::new())
+        });
+        partial.text.push_str(text);
+        move_to(partial, line);
     }
 
     fn result(&self, line: Line<'_>, data: &Data<'_>, agent: Option<&str>, out: &mut Out<'_>) {
@@ -174,7 +171,7 @@ impl Entries for Events {
     }
 
     fn flush(&mut self, out: &mut Out<'_>) {
-        for mut partial in std::mem::take(&mut self.partial) {
+        for mut partial in self.partial.take() {
             partial.index = out.utter();
             out.say(partial);
         }

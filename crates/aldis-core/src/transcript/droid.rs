@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::blocks::{self, Calls, host, tool};
 use super::branches::{Branches, Branching, Entries, Link};
+use super::chain::key;
 use super::codex::aside;
 use super::json::{Malformed, Str, member_strings, parse, strings};
 use super::out::{Host, Line, Out, message};
@@ -107,8 +108,9 @@ impl Entries for Records {
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     calls: Calls,
-    /// What was said, without the blanks at its end: the last line repeats it without them.
-    said: HashSet<String>,
+    /// What was said, without the blanks at its end: the last line repeats it without them. Hashed,
+    /// because a live stream may go on for days.
+    said: HashSet<u128>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -143,14 +145,14 @@ impl Host for Stream {
         let text = event.text.map(|text| text.to_owned()).unwrap_or_default();
         match (&*event.kind, event.role.as_deref()) {
             ("message", Some("assistant")) => {
-                self.said.insert(text.trim_end().to_owned());
+                self.said.insert(key(text.trim_end().as_bytes()));
                 out.speak(line.spot(), id, Origin::assistant(), text);
             }
             ("message", _) => aside(line, blocks::user(&text), text, matters, out),
             ("reasoning", _) => aside(line, tool("thinking"), text, matters, out),
             ("completion", _) => {
                 let text = event.final_text.map(|text| text.to_owned()).unwrap_or_default();
-                if self.said.insert(text.trim_end().to_owned()) {
+                if self.said.insert(key(text.trim_end().as_bytes())) {
                     out.speak(line.spot(), id, Origin::assistant(), text);
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! A message comes as parts that name it, and a part may come again when it has changed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -20,6 +20,8 @@ pub(super) struct OpenCode {
     open: Option<Open>,
     /// Who says which message, where the bus tells.
     roles: HashMap<String, String>,
+    /// Messages that were cut off.
+    aborted: HashSet<String>,
 }
 
 /// A message and its text parts so far.
@@ -29,7 +31,9 @@ struct Open {
     index: u64,
     spot: Spot,
     origin: Origin,
-    parts: Vec<(String, String)>,
+    parts: Vec<String>,
+    /// Where the part of an id is.
+    by_id: HashMap<String, usize>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -58,6 +62,14 @@ struct Info<'a> {
     id: Str<'a>,
     #[serde(borrow, default)]
     role: Str<'a>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Failure<'a> {
+    #[serde(borrow, default)]
+    name: Str<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -132,12 +144,16 @@ impl OpenCode {
             spot: line.spot(),
             origin,
             parts: Vec::new(),
+            by_id: HashMap::new(),
         });
         open.spot = line.spot();
-        let (id, text) = (part.id.to_owned(), part.text.to_owned());
-        match open.parts.iter_mut().find(|(other, _)| *other == id && !id.is_empty()) {
-            Some((_, before)) => *before = text,
-            None => open.parts.push((id, text)),
+        let mut place = open.parts.len();
+        if !part.id.is_empty() {
+            place = *open.by_id.entry(part.id.to_owned()).or_insert(place);
+        }
+        match open.parts.get_mut(place) {
+            Some(before) => *before = part.text.to_owned(),
+            None => open.parts.push(part.text.to_owned()),
         }
     }
 
@@ -149,9 +165,12 @@ impl OpenCode {
     }
 
     fn flush(&mut self, out: &mut Out<'_>) {
-        let Some(open) = self.open.take() else { return };
+        let Some(mut open) = self.open.take() else { return };
+        if self.aborted.contains(&open.id) {
+            open.origin = open.origin.dead("aborted message");
+        }
         let mut text = String::new();
-        open.parts.iter().for_each(|(_, part)| join(&mut text, part));
+        open.parts.iter().for_each(|part| join(&mut text, part));
         if open.origin.role == Role::Assistant || out.matters(&text) {
             out.say(message(open.index, open.spot, Some(open.id), open.origin, text));
         }
@@ -175,6 +194,10 @@ impl Host for OpenCode {
         let info: Info<'_> = lenient(properties.info);
         if !info.id.is_empty() {
             self.roles.insert(info.id.to_owned(), info.role.to_owned());
+            let failure: Failure<'_> = lenient(info.error);
+            if &*failure.name == "MessageAbortedError" {
+                self.aborted.insert(info.id.to_owned());
+            }
         } else if (out.may_matter)(line.bytes) {
             let origin = host(format!("{} event", &*event.kind));
             let text = member_strings(line.bytes, out.may_matter)?;

@@ -3,6 +3,7 @@
 mod claude_code;
 mod hosts;
 mod late;
+mod long;
 
 use std::path::PathBuf;
 

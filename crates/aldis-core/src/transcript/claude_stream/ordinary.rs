@@ -57,7 +57,7 @@ impl<'a> Ordinary<'a> {
             }
             // These make a line unusual.
             "timestamp" | "subtype" | "event" | "result" | "tool_use_result" | "error"
-            | "is_error" | "aborted" | "isSynthetic" => None,
+            | "terminal_reason" | "is_error" | "aborted" | "isSynthetic" => None,
             _ => walk.skip(),
         })?;
         walk.finish()?;

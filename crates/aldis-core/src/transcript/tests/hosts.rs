@@ -34,6 +34,45 @@ fn gemini_sessions_are_journals() {
 }
 
 #[test]
+fn gemini_sessions_are_told_once_while_they_grow() {
+    let record = |id: &str, text: &str, more: &str| {
+        format!(r#"{{"id":"{id}","type":"gemini","content":"SIGNAL {text}"{more}}}"#)
+    };
+    let told = |lines: &[&str]| {
+        let messages = follow(Format::GeminiSession, (lines.join("\n") + "\n").as_bytes());
+        let word = |(line, message): &(usize, Message)| {
+            format!("{line}:{}:{}", message.index, message.text.replace("SIGNAL ", ""))
+        };
+        messages.iter().map(word).collect::<Vec<_>>().join(" ")
+    };
+    let (one, two) = (record("1", "a", ""), record("2", "b", ""));
+    let again = record("2", "b", r#","tokens":{"total":3}"#);
+    let changed = record("2", "c", "");
+    let thought = record("2", "b", r#","thoughts":[{"description":"SIGNAL b"}]"#);
+    let set = format!(r#"{{"$set":{{"messages":[{one},{}]}}}}"#, record("3", "d", ""));
+    assert_eq!(told(&[&one, &two, &again]), "1:0:a 2:1:b");
+    assert_eq!(told(&[&one, &two, &again, &changed, &changed]), "1:0:a 2:1:b 4:1:c");
+    assert_eq!(told(&[&two, &thought, &again]), "1:0:b 2:0:b");
+    assert_eq!(told(&[&one, &two, &set]), "1:0:a 2:1:b 3:2:d");
+    let rewind = r#"{"$rewindTo":"2"}"#;
+    assert_eq!(told(&[&one, &two, rewind, &two, &one]), "1:0:a 2:1:b 4:2:b");
+}
+
+#[test]
+fn gemini_resets_and_rewinds_take_turns() {
+    let record = |id: &str| format!(r#"{{"id":"{id}","type":"gemini","content":"{id}"}}"#);
+    let (a, b, c) = (record("a"), record("b"), record("c"));
+    let set = format!(r#"{{"$set":{{"messages":[{b}]}}}}"#);
+    let rewind = |id: &str| format!(r#"{{"$rewindTo":"{id}"}}"#);
+    let format = Format::GeminiSession;
+    check("kept", format, &[&a, &b, &c, &set], "!assistant:a assistant:b !assistant:c");
+    let lines = [&*a, &b, &set, &c, &rewind("b"), &c];
+    check("rewound", format, &lines, "!assistant:a !assistant:b !assistant:c assistant:c");
+    let lines = [&*a, &b, &rewind("b"), &c, &rewind("b"), &rewind("a"), &b];
+    check("twice", format, &lines, "!assistant:a !assistant:b !assistant:c assistant:b");
+}
+
+#[test]
 fn gemini_streams_are_joined_across_what_is_not_known() {
     let delta = |text: &str| {
         format!(r#"{{"type":"message","role":"assistant","content":"{text}","delta":true}}"#)
@@ -71,7 +110,21 @@ fn claude_streams() {
     let error = line("1", "a", ",\"error\":\"overloaded\"");
     let synthetic = line("1", "b", main).replace("\"role\"", "\"model\":\"<synthetic>\",\"role\"");
     let cut_call = r#"{"type":"assistant","aborted":true,"message":{"id":"1","content":[{"type":"tool_use","id":"t","name":"Bash"}]}}"#;
+    let stop = r#"{"type":"stream_event","event":{"type":"message_stop"}}"#;
+    let abort =
+        r#"{"type":"result","is_error":false,"terminal_reason":"aborted_streaming","result":"b"}"#;
     for (name, lines, want) in [
+        ("deltas cut off", vec![start, &*x, abort], "!assistant:x"),
+        ("deltas cut off without a start", vec![&*x, abort], "!assistant:x"),
+        ("aborted after the message", vec![start, &*x, stop, abort], "assistant:x"),
+        (
+            "the second message cut off",
+            vec![start, &*x, start, &y, abort],
+            "assistant:x !assistant:y",
+        ),
+        ("whole line of a message cut off", vec![start, &*x, &a, &y, abort], "!assistant:a"),
+        ("aborted later than the message", vec![start, &*x, &a, stop, abort], "assistant:a"),
+        ("result of what was cut off", vec![abort], "!assistant:b"),
         ("joined by id", vec![&*a, &b, result], "assistant:a/b"),
         ("around a sub-agent", vec![&*a, &side, &b], "assistant:a/b !assistant:s"),
         ("result alone", vec![result], "assistant:b"),
@@ -91,6 +144,31 @@ fn claude_streams() {
 }
 
 #[test]
+fn a_sub_agent_ends_with_the_result_of_its_call() {
+    let side = |text: &str| {
+        format!(
+            r#"{{"type":"assistant","parent_tool_use_id":"toolu_1","message":{{"id":"m","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let result = |id: &str, text: &str| {
+        format!(
+            r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"toolu_0","content":"x"}},{{"tool_use_id":"{id}","type":"tool_result","content":"{text}"}}]}}}}"#
+        )
+    };
+    let (a, b) = (side("a"), side("b"));
+    let quoted = result("toolu_2", "toolu_1");
+    check(
+        "quoted",
+        Format::ClaudeStream,
+        &[&a, &quoted, &b],
+        "!tool:x !tool:toolu_1 !assistant:a/b",
+    );
+    let ended = result("toolu_1", "y");
+    let want = "!assistant:a !tool:x !tool:y !assistant:b";
+    check("ended", Format::ClaudeStream, &[&a, &ended, &b], want);
+}
+
+#[test]
 fn acp_chunks_end_where_the_agent_does_something_else() {
     let update = |kind: &str, text: &str| {
         format!(
@@ -105,6 +183,58 @@ fn acp_chunks_end_where_the_agent_does_something_else() {
     assert_eq!(render(&[&a, usage, &b]), "assistant:ab");
     assert_eq!(render(&[&a, &tool, &b]), "assistant:a !tool:t assistant:b");
     assert_eq!(render(&[&a, end, &b]), "assistant:a !tool:2.0/end_turn assistant:b");
+}
+
+#[test]
+fn what_was_being_said_at_an_abort_is_dead() {
+    let chunk = |session: &str| {
+        format!(
+            r#"{{"method":"session/update","params":{{"sessionId":"{session}","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{session}"}}}}}}}}"#
+        )
+    };
+    let (s, t) = (chunk("s"), chunk("t"));
+    let call = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","title":"x"}}}"#;
+    let prompt = r#"{"id":7,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}"#;
+    let answer = r#"{"id":7,"result":{"stopReason":"cancelled"}}"#;
+    let idle = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"state_update","state":"idle","stopReason":"cancelled"}}}"#;
+    let text = r#"{"type":"agent_event","event":{"type":"content_start","contentType":"text","text":"s"}}"#;
+    let end =
+        r#"{"type":"agent_event","event":{"type":"content_end","contentType":"text","text":"s"}}"#;
+    let result = r#"{"type":"run_result","finishReason":"aborted","text":"s"}"#;
+    let aborted = r#"{"type":"run_aborted","reason":"x"}"#;
+    let part = r#"{"type":"message.part.updated","properties":{"part":{"id":"1","messageID":"m","type":"text","text":"s"}}}"#;
+    let info = r#"{"type":"message.updated","properties":{"info":{"id":"m","role":"assistant"}}}"#;
+    let failed = info.replace("}}}", r#","error":{"name":"MessageAbortedError"}}}}"#);
+    let other = info.replace("}}}", r#","error":{"name":"APIError"}}}}"#);
+    for (name, format, lines, want) in [
+        ("acp", Format::Acp, vec![&*s, answer], "!s"),
+        ("another session goes on", Format::Acp, vec![prompt, &s, &t, answer], "!s t"),
+        ("said before a call", Format::Acp, vec![&*s, call, answer], "s"),
+        ("second version", Format::Acp, vec![&*s, &t, idle], "!s t"),
+        ("cline", Format::Cline, vec![text, aborted], "!s"),
+        ("cline's result", Format::Cline, vec![text, result], "!s"),
+        ("cline's result alone", Format::Cline, vec![result], "!s"),
+        ("cline's whole text", Format::Cline, vec![text, end, result], "s"),
+        ("opencode", Format::OpenCode, vec![info, part, &failed], "!s"),
+        ("opencode's other errors", Format::OpenCode, vec![info, part, &other], "s"),
+    ] {
+        for following in [false, true] {
+            let mut words = Vec::new();
+            let mut hear = |message: Message| {
+                let mark = if message.origin.may_signal() { "" } else { "!" };
+                if message.origin.role == Role::Assistant {
+                    words.push(format!("{mark}{}", message.text));
+                }
+            };
+            let mut reader = Reader::new(format, &marked);
+            if following {
+                reader = reader.following();
+            }
+            reader.push(lines.join("\n").as_bytes(), &mut hear);
+            reader.finish(&mut hear);
+            assert_eq!(words.join(" "), want, "{name}");
+        }
+    }
 }
 
 #[test]
