@@ -2,27 +2,43 @@
 //!
 //! The hosts' forms share member names, so the order of the tests below matters: the most telling
 //! ones come first. A line that could be of several hosts decides nothing and the next is asked.
+//!
+//! Both mistakes cost. A transcript that is taken for text makes prompts and tool results the agent's
+//! own words; an answer that shows a host's line and is taken for a transcript is not heard at all.
 
+mod cut;
+mod opening;
+
+use self::cut::{guess, has_words_behind, of_cut, of_list};
+use self::opening::{Ask, decide};
 use super::Format;
 use super::json::{Members, parse};
 use super::lines::trim;
 
 /// Returns the format of an input, given its first bytes (64 KiB are plenty).
 ///
-/// The first line that is a JSON object of a known form decides. Anything else is text: an answer
-/// of an agent may well begin with JSON.
+/// The first line that is a JSON object of a known form decides. After lines that are none, it does
+/// so only where most of what follows is JSON too. Anything else is text: an answer of an agent may
+/// well show JSON.
 pub fn detect(head: &[u8]) -> Format {
-    let mut noise = 0;
-    for line in head.split(|byte| *byte == b'\n').map(trim).filter(|line| !line.is_empty()) {
-        match judge(line) {
-            Ok(format) => return format,
-            Err(more) => noise += more,
-        }
-        if noise > NOISE_MAX {
-            break;
-        }
+    let whole = trim(head);
+    let of_lines = || decide(head, Ask::AllThereIs).ok().map(|found| found.0);
+    let found = if opening::is_laid_out(whole) {
+        of_value(whole).or_else(of_lines)
+    } else {
+        of_lines().or_else(|| of_value(whole))
+    };
+    found.unwrap_or(Format::Text)
+}
+
+/// Returns the format of an input that still comes, once its first bytes tell, and how many of them
+/// are text whatever follows. A `silent` input is not waited for where a line has told enough.
+pub(super) fn so_far(head: &[u8], silent: bool) -> (Option<Format>, usize) {
+    let ask = if silent { Ask::WholeLines } else { Ask::MoreComes };
+    match decide(head, ask) {
+        Ok((format, start)) => (Some(format), start),
+        Err(text) => (None, text),
     }
-    of_document(head).or_else(|| of_cut(trim(head))).unwrap_or(Format::Text)
 }
 
 /// Returns the format that a trimmed line shows, else how much noise it is.
@@ -30,6 +46,7 @@ pub(super) fn judge(line: &[u8]) -> Result<Format, usize> {
     match parse::<Members<'_>>(line) {
         Ok(members) => of_line(&members).ok_or(1),
         // Prose before JSON is more likely an answer that shows some.
+        Err(_) if has_words_behind(line) => Err(5),
         Err(_) => of_list(line).or_else(|| of_cut(line)).ok_or(5),
     }
 }
@@ -37,6 +54,11 @@ pub(super) fn judge(line: &[u8]) -> Result<Format, usize> {
 /// Returns the format of one document that is laid out over lines.
 pub(super) fn of_document(bytes: &[u8]) -> Option<Format> {
     of_line(&parse::<Members<'_>>(trim(bytes)).ok()?)
+}
+
+/// Returns the format of one value, whose end may be missing.
+fn of_value(bytes: &[u8]) -> Option<Format> {
+    judge(bytes).ok().or_else(|| guess(bytes))
 }
 
 fn of_line(members: &Members<'_>) -> Option<Format> {
@@ -146,36 +168,6 @@ fn of_claude_like(kind: &str, members: &Members<'_>) -> Option<Format> {
     }
 }
 
-/// `--output-format json` with `--verbose` prints all messages as one list.
-fn of_list(line: &[u8]) -> Option<Format> {
-    let elements: Vec<Members<'_>> = parse(line).ok()?;
-    elements.iter().find_map(of_line)
-}
-
-/// Lines and documents longer than what is known of the input, by the members before the cut.
-fn of_cut(bytes: &[u8]) -> Option<Format> {
-    let members = Members::before_cut(bytes);
-    let has = |name: &&str| members.has(name);
-    let telling = TELLING.iter().any(has) || has(&"uuid") && has(&"session_id");
-    match members.text("type").as_deref() {
-        // Such lines are told apart by what they lack, and that may come behind the cut.
-        Some("assistant" | "system" | "user") if !telling => None,
-        Some("result") if has(&"is_error") => Some(Format::ClaudeStream),
-        _ => of_line(&members),
-    }
-}
-
-/// The members that tell whose a line is without the rest of it.
-const TELLING: [&str; 7] = [
-    "isSidechain",
-    "leafUuid",
-    "mcp_servers",
-    "parentUuid",
-    "parent_tool_use_id",
-    "reasoning_effort",
-    "sessionId",
-];
-
 /// The types of lines in Claude's stream that are told by their session alone.
 const CLAUDE_KINDS: [&str; 11] = [
     "active_goal",
@@ -191,5 +183,6 @@ const CLAUDE_KINDS: [&str; 11] = [
     "user",
 ];
 
-/// How much may come before a line that decides: hosts print notices first.
+/// How much may come before a line that decides about facts. Less than before one that decides about
+/// words: who reads facts line by line cannot see whether JSON follows.
 pub(super) const NOISE_MAX: usize = 40;

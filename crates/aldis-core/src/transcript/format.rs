@@ -133,6 +133,21 @@ impl Input {
             }
         }
     }
+
+    /// As [`resolve`](Self::resolve) for an input that still comes: returns the format once `head`,
+    /// all that came so far, tells it, and how many bytes of that are text whatever follows. A
+    /// transcript begins right behind them. `silent` says that nothing more is expected soon.
+    ///
+    /// A beginning that is only noise so far tells nothing: a transcript may follow. Whoever has
+    /// waited long enough calls [`resolve`](Self::resolve).
+    pub fn resolve_so_far(self, head: &[u8], silent: bool) -> (Option<Format>, usize) {
+        match self {
+            Self::Auto => detect::so_far(head, silent),
+            Self::Format(format) => (Some(format), 0),
+            // What a host writes is never text.
+            Self::Host(_) => (detect::so_far(head, silent).0.map(|_| self.resolve(head)), 0),
+        }
+    }
 }
 
 /// The names of hosts, for messages and completion.

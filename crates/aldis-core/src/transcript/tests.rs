@@ -1,6 +1,7 @@
 //! Samples of every host, hostile files, and properties of the reader.
 
 mod claude_code;
+mod detection;
 mod hosts;
 mod late;
 mod long;
@@ -244,8 +245,8 @@ fn names_and_detection() {
         (r#"{"type":"result","is_error":false,"result":"a"#, Format::ClaudeStream),
         (r#"{"type":"user","sessionId":"s","message":{"#, Format::ClaudeCode),
         (r#"{"type":"system","uuid":"u","session_id":"s","tools":["#, Format::ClaudeStream),
-        (r#"{"type":"system","session_id":"s","tools":["#, Format::Text),
-        (r#"{"type":"assistant","message":{"content"#, Format::Text),
+        (r#"{"type":"system","session_id":"s","tools":["#, Format::ClaudeStream),
+        (r#"{"type":"assistant","message":{"content"#, Format::ClaudeStream),
     ] {
         assert_eq!(detect(cut.as_bytes()), format, "{cut}");
     }
