@@ -28,6 +28,7 @@ mod json;
 mod lines;
 mod opencode;
 mod out;
+mod waiting;
 mod walk;
 
 use std::fmt;

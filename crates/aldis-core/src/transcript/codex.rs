@@ -4,8 +4,7 @@
 //! in the event that ends the turn. The item is taken; an event only if no item of the turn says
 //! the same.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::hash::Hash;
+use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,6 +13,7 @@ use super::blocks::{self, Calls, host, system, tool};
 use super::chain::key;
 use super::json::{Malformed, Str, lenient, member_strings, parse, strings};
 use super::out::{Host, Line, Out, Spot, message};
+use super::waiting::Waiting;
 use super::walk::{Member, Walk};
 use crate::message::{Origin, Role};
 
@@ -198,40 +198,6 @@ impl Host for Rollout {
 
     fn finish(&mut self, out: &mut Out<'_>) {
         self.confirm(out);
-    }
-}
-
-/// What waits for a line that may not come: found by its key, taken in the order in which it came.
-#[derive(Debug)]
-pub(super) struct Waiting<K, T> {
-    items: BTreeMap<u64, T>,
-    places: HashMap<K, u64>,
-}
-
-impl<K, T> Default for Waiting<K, T> {
-    fn default() -> Self {
-        Self { items: BTreeMap::new(), places: HashMap::new() }
-    }
-}
-
-impl<K: Eq + Hash, T> Waiting<K, T> {
-    /// Returns what waits under a key, made if there is nothing.
-    pub(super) fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> T) -> &mut T {
-        let next = self.items.last_key_value().map_or(0, |(last, _)| last + 1);
-        let place = *self.places.entry(key).or_insert(next);
-        self.items.entry(place).or_insert_with(make)
-    }
-
-    /// Drops what waits under a key: its line has come.
-    pub(super) fn remove(&mut self, key: &K) {
-        if let Some(place) = self.places.remove(key) {
-            self.items.remove(&place);
-        }
-    }
-
-    /// Takes all that waits.
-    pub(super) fn take(&mut self) -> impl Iterator<Item = T> + use<K, T> {
-        std::mem::take(self).items.into_values()
     }
 }
 

@@ -9,9 +9,10 @@ use serde_json::value::RawValue;
 
 use super::blocks::{self, Calls, host, tool};
 use super::branches::{Branches, Branching, Entries, Link};
-use super::codex::{Waiting, aside};
+use super::codex::aside;
 use super::json::{self, Malformed, Str, lenient, member_strings, parse, strings};
 use super::out::{Line, Out, message, move_to};
+use super::waiting::Waiting;
 use crate::message::{Message, Origin};
 
 /// Reader of a file or a stream.
