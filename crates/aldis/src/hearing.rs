@@ -128,6 +128,7 @@ impl Hearing<'_> {
         if !head.is_open {
             return Ok((Some(Format::Text), 0));
         }
+        source.check(head.bytes()).map_err(Stopped::Reading)?;
         let input = self.selection.input;
         if self.follow && head.held < HEAD_MAX {
             return Ok(input.resolve_so_far(head.bytes(), silent));

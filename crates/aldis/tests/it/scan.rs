@@ -300,6 +300,27 @@ fn long_prompts_are_not_the_agents_words() {
 }
 
 #[test]
+fn compressed_files_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("rollout.jsonl.zst", b"\x28\xb5\x2f\xfd\x04\x00");
+    sandbox.write("log.gz", b"\x1f\x8b\x08\x00");
+    sandbox.write("b.txt", QA_COMPLETE);
+    insta::assert_snapshot!(sandbox.run(&["scan", "rollout.jsonl.zst", "b.txt"]).text(), @r"
+    exit 2
+    -- stdout
+    b.txt:3:1: caw QA_COMPLETE                       done
+    -- stderr
+    error: `rollout.jsonl.zst` is compressed by zstd
+     help: decompress it: `zstd -dc FILE | aldis scan`
+    ");
+    for command in ["scan", "explain"] {
+        let done = sandbox.run(&[command, "log.gz"]);
+        assert_eq!((done.code, &*done.stdout), (2, ""), "{}", done.text());
+        assert!(done.stderr.contains("gzip -dc FILE | aldis scan"), "{}", done.text());
+    }
+}
+
+#[test]
 fn only_chosen_dialects_are_looked_for() {
     let sandbox = Sandbox::new();
     let text = format!("{READY}\n<promise>SHIPPED</promise>\n");
