@@ -2,7 +2,8 @@
 //!
 //! Plain text is one message and streams through the scanner. A transcript goes through its reader,
 //! and each message is scanned with its own origin. Nothing is read twice: the format is detected on
-//! the first piece, which is then the first piece of the message.
+//! the first piece, which is then the first piece of the message. While an input is followed, a first
+//! piece of notices is told as text, and may still be the beginning of a transcript.
 
 use aldis_core::transcript::{Format, Reader};
 use aldis_core::{Finding, Message, Origin, Place, Scanner, reference, scan};
@@ -74,15 +75,13 @@ impl Hearing<'_> {
             Matching::Careful => self.selection.rules.may_match_json(line),
             Matching::Reference => true,
         };
-        let mut buffer = vec![0; CHUNK];
-        // How much of the buffer came before the format could be told.
-        let mut held = 0;
+        let mut head = Head::default();
         let mut amount = Amount::default();
         let mut ear: Option<Ear<'_>> = None;
         loop {
             let room = match &mut ear {
                 Some(Ear::Transcript(reader)) => reader.room(),
-                _ => buffer.get_mut(held..).unwrap_or_default(),
+                _ => head.room(),
             };
             match source.next(room).map_err(Stopped::Reading)? {
                 Next::Bytes(count) => {
@@ -91,37 +90,92 @@ impl Hearing<'_> {
                         self.filled(reader, count, sink)?;
                         continue;
                     }
-                    held += count;
-                    let bytes = buffer.get(..held).unwrap_or_default();
-                    if ear.is_none() && may_be_cut(bytes) {
-                        continue;
-                    }
-                    held = 0;
-                    let ear = ear.get_or_insert_with(|| self.ear(bytes, &may_matter));
-                    self.push(ear, bytes, source, sink)?;
+                    head.held += count;
+                    let known = self.known(&head, source, false)?;
+                    self.hear_on(&mut head, &mut ear, known, &may_matter, source, sink)?;
                 }
                 Next::Pause => {
+                    if head.is_open && head.told < head.held {
+                        let known = self.known(&head, source, true)?;
+                        self.hear_on(&mut head, &mut ear, known, &may_matter, source, sink)?;
+                    }
                     if let Some(Ear::Text(text)) = &mut ear {
                         text.end(self, sink).map_err(Stopped::Showing)?;
                     }
                 }
                 next @ (Next::Restart | Next::End) => {
-                    let bytes = buffer.get(..std::mem::take(&mut held)).unwrap_or_default();
-                    if !bytes.is_empty() {
-                        let ear = ear.get_or_insert_with(|| self.ear(bytes, &may_matter));
-                        self.push(ear, bytes, source, sink)?;
+                    if head.told < head.held {
+                        let known = (Some(self.selection.input.resolve(head.bytes())), head.told);
+                        self.hear_on(&mut head, &mut ear, known, &may_matter, source, sink)?;
                     }
                     self.finish(ear.take(), &mut amount, sink)?;
                     if matches!(next, Next::End) {
                         return Ok(amount);
                     }
+                    head = Head::default();
                 }
             }
         }
     }
 
-    fn ear<'a>(&'a self, head: &[u8], may_matter: &'a dyn Fn(&[u8]) -> bool) -> Ear<'a> {
-        let format = self.selection.input.resolve(head);
+    /// Returns the format if the beginning tells it, and how much of that is text in any case.
+    fn known(
+        &self,
+        head: &Head,
+        source: &Source,
+        silent: bool,
+    ) -> Result<(Option<Format>, usize), Stopped> {
+        if !head.is_open {
+            return Ok((Some(Format::Text), 0));
+        }
+        source.check(head.bytes()).map_err(Stopped::Reading)?;
+        let input = self.selection.input;
+        if self.follow && head.held < HEAD_MAX {
+            return Ok(input.resolve_so_far(head.bytes(), silent));
+        }
+        // An input that is read once comes in pieces as large as the buffer.
+        Ok((Some(input.resolve(head.bytes())), head.told))
+    }
+
+    /// Passes on what is `known` of the beginning: its format, and where text ends in it.
+    fn hear_on<'a>(
+        &'a self,
+        head: &mut Head,
+        ear: &mut Option<Ear<'a>>,
+        (format, text): (Option<Format>, usize),
+        may_matter: &'a dyn Fn(&[u8]) -> bool,
+        source: &Source,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Stopped> {
+        let (before, behind) = match format {
+            None => head.split(text),
+            Some(Format::Text) => head.split(head.held),
+            // Noise that came together with the first line was not told, and is the reader's.
+            Some(_) if head.told == 0 => head.split(0),
+            Some(_) => head.split(text),
+        };
+        if !before.is_empty() {
+            let ear = ear.get_or_insert_with(|| self.ear(Format::Text, may_matter));
+            self.push(ear, before, source, sink)?;
+        }
+        match format {
+            None => head.told = head.told.max(text),
+            Some(Format::Text) => head.close(),
+            Some(format) => {
+                // What was told as text stays told; only its lines are counted by the reader.
+                let told = head.bytes().strip_suffix(behind).unwrap_or_default();
+                let lines: Vec<u8> = told.iter().copied().filter(|byte| *byte == b'\n').collect();
+                self.finish(ear.take(), &mut Amount::default(), sink)?;
+                let ear = ear.insert(self.ear(format, may_matter));
+                self.push(ear, &lines, source, sink)?;
+                self.push(ear, behind, source, sink)?;
+                head.close();
+            }
+        }
+        Ok(())
+    }
+
+    fn ear<'a>(&'a self, format: Format, may_matter: &'a dyn Fn(&[u8]) -> bool) -> Ear<'a> {
         let whole = self.keep_text || self.selection.matching == Matching::Reference;
         if format == Format::Text {
             return if whole { Ear::Whole(Vec::new()) } else { Ear::Text(Box::default()) };
@@ -247,6 +301,44 @@ impl Amount {
     }
 }
 
+/// What came first, as long as it may turn out to be a transcript; then the room for the next piece
+/// of text.
+struct Head {
+    buffer: Vec<u8>,
+    held: usize,
+    /// How much of that has been told as text.
+    told: usize,
+    /// Whether the format may still change.
+    is_open: bool,
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self { buffer: vec![0; CHUNK], held: 0, told: 0, is_open: true }
+    }
+}
+
+impl Head {
+    fn room(&mut self) -> &mut [u8] {
+        self.buffer.get_mut(self.held..).unwrap_or_default()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.buffer.get(..self.held).unwrap_or_default()
+    }
+
+    /// Splits what was not told yet.
+    fn split(&self, at: usize) -> (&[u8], &[u8]) {
+        let at = at.clamp(self.told, self.held);
+        let (before, behind) = self.bytes().split_at(at);
+        (before.get(self.told..).unwrap_or_default(), behind)
+    }
+
+    fn close(&mut self) {
+        (self.held, self.told, self.is_open) = (0, 0, false);
+    }
+}
+
 /// What is listening to the bytes of one input.
 enum Ear<'a> {
     Text(Box<TextEar<'a>>),
@@ -363,18 +455,11 @@ impl Position {
     }
 }
 
-/// Returns whether these may be the beginning of a transcript's first line: its rest may tell what it
-/// is. Text can be told at once.
-fn may_be_cut(head: &[u8]) -> bool {
-    let begins = head.trim_ascii_start().first().is_some_and(|byte| matches!(byte, b'{' | b'['));
-    begins && head.len() < HEAD_MAX && !head.contains(&b'\n')
-}
-
 fn newlines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// How much of a first line is waited for; the rest of the buffer is room for what comes next.
+/// How much of a beginning is waited for; the rest of the buffer is room for what comes next.
 const HEAD_MAX: usize = CHUNK / 2;
 /// The longest text that is kept whole; transcripts are kept message by message.
 const TEXT_BYTES_MAX: usize = 64 << 20;

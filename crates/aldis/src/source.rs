@@ -91,6 +91,20 @@ impl Source {
         };
         next.map_err(|error| CommandError::file(&self.path, &error))
     }
+
+    /// Checks the first bytes of the input: compressed ones would be searched in vain.
+    ///
+    /// # Errors
+    ///
+    /// Fails if they are those of a compressed file, such as Codex makes of old rollouts.
+    pub(crate) fn check(&self, head: &[u8]) -> Result<(), CommandError> {
+        let Some((_, tool)) = COMPRESSED.iter().find(|(magic, _)| head.starts_with(magic)) else {
+            return Ok(());
+        };
+        let error = format!("`{}` is compressed by {tool}", self.path.display());
+        let help = format!("decompress it: `{tool} -dc FILE | aldis scan`");
+        Err(CommandError::new(error).with_help(help))
+    }
 }
 
 impl Next {
@@ -214,6 +228,10 @@ fn next_chunk(
         Err(RecvTimeoutError::Disconnected) => Ok(Next::End),
     }
 }
+
+/// The first bytes of compressed files, and who reads them.
+const COMPRESSED: [(&[u8], &str); 2] =
+    [(&[0x28, 0xB5, 0x2F, 0xFD], "zstd"), (&[0x1F, 0x8B], "gzip")];
 
 /// How much is read at once.
 pub(crate) const CHUNK: usize = 256 * 1024;

@@ -202,6 +202,124 @@ fn a_first_line_may_come_in_pieces() {
     assert_eq!(line["name"], "COMPLETE");
 }
 
+/// Lines of Codex: a command that prints a claim, and a claim by the agent.
+const CODEX: &str = concat!(
+    "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n",
+    "{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":\"command_execution\",\
+     \"aggregated_output\":\"<chorus>BLOCKED: no</chorus>\"}}\n",
+    "{\"type\":\"item.completed\",\"item\":{\"id\":\"j\",\"type\":\"agent_message\",\
+     \"text\":\"<chorus>COMPLETE</chorus>\"}}\n",
+);
+
+#[test]
+fn notices_may_come_before_a_transcript_that_is_followed() {
+    let sandbox = Sandbox::new();
+    let (first, rest) = CODEX.split_at(18);
+    let all: [&[&str]; 4] = [
+        &["npm warn old\n", CODEX],
+        &["npm wa", "rn old\n\n", first, rest],
+        &["<chorus>PROGRESS: 1</chorus>\nnpm warn old\n", CODEX],
+        &["npm warn old\n{\"level\":30}\n", first, rest],
+    ];
+    for pieces in all {
+        let (written, next) = mpsc::channel();
+        let owned = pieces.iter().map(|piece| (*piece).to_owned()).collect();
+        let args = ["scan", "--follow", "--json", "--dialect", "chorus"];
+        let (child, writing) = scan_pieces(&sandbox, &args, owned, next);
+        for _ in pieces {
+            // Time for each piece to be read by itself.
+            thread::sleep(Duration::from_millis(200));
+            written.send(()).unwrap();
+        }
+        writing.join().unwrap();
+        let output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+        let lines: Vec<Value> =
+            output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let told: Vec<_> = lines.iter().filter(|line| line["name"] == "PROGRESS").collect();
+        assert_eq!(told.len(), pieces.concat().matches("PROGRESS").count(), "{output}");
+        let [said] = &lines[told.len()..] else { panic!("{output}") };
+        let before = pieces.concat().lines().count() - 3;
+        let name = (&said["name"], &said["source"]["entry"]);
+        assert_eq!(name, (&json!("COMPLETE"), &json!(before + 3)), "{output}");
+    }
+}
+
+#[test]
+fn a_lone_line_after_notices_is_told_when_nothing_follows() {
+    let sandbox = Sandbox::new();
+    let (told, next) = mpsc::channel();
+    let last = CODEX.lines().last().unwrap();
+    let pieces = vec![format!("npm warn old\n{last}\n")];
+    let args = ["scan", "--follow", "--json", "--near-misses", "--dialect", "chorus"];
+    let (mut child, writing) = scan_pieces(&sandbox, &args, pieces, next);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!((&line["name"], &line["source"]["entry"]), (&json!("COMPLETE"), &json!(2)));
+    told.send(()).unwrap();
+    writing.join().unwrap();
+    assert_eq!((lines.count(), child.wait().unwrap().code()), (0, Some(0)));
+}
+
+#[test]
+fn an_answer_that_shows_a_hosts_line_is_heard() {
+    let sandbox = Sandbox::new();
+    let shown = CODEX.lines().next().unwrap();
+    for text in [
+        format!("It starts with:\n```json\n{shown}\n```\nDone.\n\n<chorus>COMPLETE</chorus>\n"),
+        format!("It starts with:\n{shown}\nDone.\n\n<chorus>COMPLETE</chorus>\n"),
+    ] {
+        for follow in [&[][..], &["--follow"]] {
+            let args = [&["scan", "--dialect", "chorus"], follow].concat();
+            let done = sandbox.run_with(&args, text.as_bytes());
+            assert!(done.stdout.contains("chorus COMPLETE"), "{}", done.text());
+        }
+    }
+}
+
+/// A prompt may be longer than what is looked at to tell the format.
+#[test]
+fn long_prompts_are_not_the_agents_words() {
+    let sandbox = Sandbox::new();
+    let user = |start: &str| {
+        let text = "Say <chorus>COMPLETE</chorus>\\n<chorus>COMPLETE</chorus>\\n";
+        format!("{{{start}{text}{}{text}\"}}]}}}}", "z".repeat(300_000))
+    };
+    let message = r#""message":{"role":"user","content":[{"type":"text","text":""#;
+    let prompt = user(&format!("\"type\":\"user\",{message}"));
+    let says = r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"<chorus>PROGRESS: 5</chorus>"}]},"session_id":"s"}"#;
+    let lists = [format!("{prompt}\n{says}\n"), format!("[{prompt},{says}]\n")];
+    let noise = format!("{}{prompt}\n{says}\n", "npm warn old\n".repeat(20));
+    for text in lists.iter().chain([&noise]) {
+        for follow in [&[][..], &["--follow"]] {
+            let args = [&["scan", "--json", "--dialect", "chorus"], follow].concat();
+            let lines = sandbox.run_with(&args, text.as_bytes()).json();
+            let names: Vec<_> = lines.iter().map(|line| line["name"].as_str().unwrap()).collect();
+            assert_eq!(names, ["PROGRESS"], "{follow:?} {}", &text[..40]);
+        }
+    }
+}
+
+#[test]
+fn compressed_files_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("rollout.jsonl.zst", b"\x28\xb5\x2f\xfd\x04\x00");
+    sandbox.write("log.gz", b"\x1f\x8b\x08\x00");
+    sandbox.write("b.txt", QA_COMPLETE);
+    insta::assert_snapshot!(sandbox.run(&["scan", "rollout.jsonl.zst", "b.txt"]).text(), @r"
+    exit 2
+    -- stdout
+    b.txt:3:1: caw QA_COMPLETE                       done
+    -- stderr
+    error: `rollout.jsonl.zst` is compressed by zstd
+     help: decompress it: `zstd -dc FILE | aldis scan`
+    ");
+    for command in ["scan", "explain"] {
+        let done = sandbox.run(&[command, "log.gz"]);
+        assert_eq!((done.code, &*done.stdout), (2, ""), "{}", done.text());
+        assert!(done.stderr.contains("gzip -dc FILE | aldis scan"), "{}", done.text());
+    }
+}
+
 #[test]
 fn only_chosen_dialects_are_looked_for() {
     let sandbox = Sandbox::new();
