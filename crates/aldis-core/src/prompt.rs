@@ -21,7 +21,7 @@ pub fn instructions(dialect: &Dialect) -> String {
             Some(spelled) => format!("made of {spelled}"),
             None => format!("\"{agreed}\", without the quotation marks"),
         };
-        text.push_str(&format!("\nThe agreed text is {said}."));
+        text = format!("{text}\nThe agreed text is {said}.");
     }
     text.push('\n');
     text

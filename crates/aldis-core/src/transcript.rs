@@ -31,6 +31,7 @@ mod out;
 mod waiting;
 mod walk;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use claude_stream::ordinary::Ordinary;
@@ -313,8 +314,9 @@ impl<'f> Reader<'f> {
             return;
         }
         // Broken text inside a sound line is no reason to lose the line.
-        if std::str::from_utf8(line.bytes).is_err() {
-            let mended = String::from_utf8_lossy(line.bytes);
+        let text = String::from_utf8_lossy(line.bytes);
+        let mended = json::mended(&text).map(Cow::Owned);
+        if let Some(mended) = mended.or_else(|| matches!(text, Cow::Owned(_)).then_some(text)) {
             let line = Line::new(line.number, mended.as_bytes());
             if self.host.line(line, &mut out).is_ok() {
                 return;

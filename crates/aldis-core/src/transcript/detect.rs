@@ -12,7 +12,7 @@ mod opening;
 use self::cut::{guess, has_words_behind, of_cut, of_list};
 use self::opening::{Ask, decide};
 use super::Format;
-use super::json::{Members, parse};
+use super::json::{Members, parse_shape};
 use super::lines::trim;
 
 /// Returns the format of an input, given its first bytes (64 KiB are plenty).
@@ -43,7 +43,7 @@ pub(super) fn so_far(head: &[u8], silent: bool) -> (Option<Format>, usize) {
 
 /// Returns the format that a trimmed line shows, else how much noise it is.
 pub(super) fn judge(line: &[u8]) -> Result<Format, usize> {
-    match parse::<Members<'_>>(line) {
+    match parse_shape::<Members<'_>>(line) {
         Ok(members) => of_line(&members).ok_or(1),
         // Prose before JSON is more likely an answer that shows some.
         Err(_) if has_words_behind(line) => Err(5),
@@ -53,7 +53,7 @@ pub(super) fn judge(line: &[u8]) -> Result<Format, usize> {
 
 /// Returns the format of one document that is laid out over lines.
 pub(super) fn of_document(bytes: &[u8]) -> Option<Format> {
-    of_line(&parse::<Members<'_>>(trim(bytes)).ok()?)
+    of_line(&parse_shape::<Members<'_>>(trim(bytes)).ok()?)
 }
 
 /// Returns the format of one value, whose end may be missing.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Format;
-use super::json::{self, Malformed, Str, lenient, parse, time};
+use super::json::{self, Malformed, Str, lenient, parse_shape, time};
 use super::lines::trim;
 use crate::time::Timestamp;
 
@@ -160,7 +160,7 @@ struct Block<'a> {
 }
 
 fn look(format: Format, line: &[u8], session: Option<&str>) -> Result<Glance, Malformed> {
-    let line: Envelope<'_> = parse(line)?;
+    let line: Envelope<'_> = parse_shape(line)?;
     let marks = match format {
         Format::ClaudeCode => of_claude_code(&line, session)?,
         Format::CodexRollout => of_codex(&line)?,

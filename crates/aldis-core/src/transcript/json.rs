@@ -23,9 +23,24 @@ impl From<serde_json::Error> for Malformed {
     }
 }
 
-/// Reads one JSON value.
+/// Reads one JSON value for its words. One with half a character is malformed as a whole, so that no
+/// part of it is passed over silently: the reader mends it and tries again.
 pub(super) fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Malformed> {
+    match may_be_cut(bytes) && std::str::from_utf8(bytes).is_ok_and(|json| mended(json).is_some()) {
+        true => Err(Malformed),
+        false => parse_shape(bytes),
+    }
+}
+
+/// Reads one JSON value for what kind of value it is.
+pub(super) fn parse_shape<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Malformed> {
     Ok(serde_json::from_slice(bytes)?)
+}
+
+/// Returns whether there is an escape of half a character: maybe that of both halves.
+fn may_be_cut(json: &[u8]) -> bool {
+    let mut escapes = memchr::memmem::find_iter(json, b"\\u");
+    escapes.any(|at| matches!(json.get(at + 2), Some(b'd' | b'D')))
 }
 
 /// Reads a raw member as a struct whose members are all optional; anything else is its default.
@@ -35,8 +50,7 @@ pub(super) fn lenient<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue
     object.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
-/// A string that borrows from its line unless it has escapes, also inside an `Option`. What is no
-/// text in it is replaced.
+/// A string that borrows from its line unless it has escapes, also inside an `Option`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Str<'a>(pub(super) Cow<'a, str>);
 
@@ -72,32 +86,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Str<'de>, E> {
                 Ok(Str(Cow::Owned(text.into())))
             }
-
-            fn visit_borrowed_bytes<E: de::Error>(self, text: &'de [u8]) -> Result<Str<'de>, E> {
-                Ok(Str(lossy(text)))
-            }
-
-            fn visit_bytes<E: de::Error>(self, text: &[u8]) -> Result<Str<'de>, E> {
-                Ok(Str(Cow::Owned(lossy(text).into_owned())))
-            }
         }
-        // As a string, one with half a character would be an error.
-        deserializer.deserialize_bytes(Borrow)
+        deserializer.deserialize_str(Borrow)
     }
-}
-
-/// Replaces what is no text. Half of a character comes as three bytes.
-fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return Cow::Borrowed(text);
-    }
-    let mut bytes = bytes.to_vec();
-    for at in 0..bytes.len().saturating_sub(2) {
-        if let half @ [0xED, 0xA0..=0xBF, _] = &mut bytes[at..at + 3] {
-            half.copy_from_slice("\u{fffd}".as_bytes());
-        }
-    }
-    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// For `deserialize_with`: tells a member that is `null` from one that is missing.
@@ -130,17 +121,12 @@ pub(super) fn blocks(raw: &RawValue) -> Vec<&RawValue> {
 
 /// Joins all strings inside a value, without the names of members, by line breaks.
 pub(super) fn strings(raw: &RawValue) -> String {
-    let read = |json: &str| {
-        let mut all = String::new();
-        let read = Strings(&mut all).deserialize(&mut serde_json::Deserializer::from_str(json));
-        (all, read)
-    };
-    match read(raw.get()) {
-        (all, Ok(())) => all,
-        // A value that was read as raw has been checked, so this cannot fail half-way except for
-        // half a character, or for nesting, and then what was found so far is still worth showing.
-        (all, Err(_)) => mended(raw.get()).map_or(all, |json| read(&json).0),
-    }
+    let mut all = String::new();
+    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
+    // A value that was read as raw has been checked, so this cannot fail half-way except for
+    // nesting, and then what was found so far is still worth showing.
+    let _nesting = Strings(&mut all).deserialize(&mut deserializer);
+    all
 }
 
 /// Replaces escapes of half a character, which hosts leave behind where they cut a text. Returns
@@ -340,11 +326,5 @@ mod tests {
         ] {
             assert_eq!(mended(json).as_deref(), expected, "{json}");
         }
-    }
-
-    #[test]
-    fn strings_are_joined_despite_half_a_character() {
-        let raw: &RawValue = serde_json::from_str(r#"[{"a":"x\udc00"},["y"],1]"#).unwrap();
-        assert_eq!(strings(raw), "x\u{fffd}\ny");
     }
 }

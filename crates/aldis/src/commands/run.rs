@@ -118,12 +118,7 @@ fn begin(
     let trusted = Trusted::of_user(io.state_dir.as_deref())?;
     let settings = Layered::load(place, Some(args.flags.layer()))?.supervision(&trusted)?;
     let dialect = selection::find(&settings.run.dialect)?;
-    let mut instructions = prompt::instructions(&dialect);
-    // The dialect speaks of what was agreed on; quoted, so that the prompt itself does not say it.
-    if let Some((_, word)) = settings.run.dialect.split_once('=') {
-        instructions =
-            format!("{instructions}What was agreed on is `{word}`, without the back-quotes.\n");
-    }
+    let instructions = prompt::instructions(&dialect);
     let config = settings.limits();
     if (config.require_commit || config.require_clean) && Git::around(place.root()).is_none() {
         let what = if config.require_commit { "--require-commit" } else { "--require-clean" };

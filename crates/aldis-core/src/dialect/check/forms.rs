@@ -249,7 +249,7 @@ fn needs_length(path: &str, value: &str, least: usize) -> Result<(), Fault> {
         "`{}` has {least} to 64 printable ASCII characters, `{value}` does not",
         last_key(path)
     );
-    Err(Fault::new(path, message).with_help("blanks at its ends are not allowed"))
+    Err(Fault::new(path, message).with_help("use plain ASCII without blanks at the ends"))
 }
 
 /// What stands before a colon.

@@ -6,7 +6,7 @@
 
 use super::{guess, judge};
 use crate::transcript::Format;
-use crate::transcript::json::{Members, parse};
+use crate::transcript::json::{Members, parse_shape};
 use crate::transcript::lines::trim;
 
 /// Returns whether a value begins with a bracket alone on its line, as documents for people do.
@@ -129,7 +129,7 @@ impl Line<'_> {
     /// then its complaints, and a claim taken from those would end a run, while one that is missed
     /// in an answer that begins like a transcript is only asked for again.
     fn is_anonymous(&self) -> bool {
-        let members = parse::<Members<'_>>(self.text).ok();
+        let members = parse_shape::<Members<'_>>(self.text).ok();
         members.is_some_and(|members| !NAMING.iter().any(|name| members.has(name)))
     }
 }
