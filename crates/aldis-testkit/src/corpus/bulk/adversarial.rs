@@ -112,7 +112,6 @@ pub const ADVERSARIAL: &[Adversarial] = &[
         "<chorus>COMPLETE</chorus>\n\n\
          ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 \
          ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 \
-         ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 ci fail0 \
          \n\n",
     ),
     repeated("colours", "\x1b[0m"),
