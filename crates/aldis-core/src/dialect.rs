@@ -2,7 +2,8 @@
 //!
 //! A dialect names one of six grammar families with its delimiters, and lists its signals with what
 //! they mean. The built-in ones are TOML files in `dialect/builtin`; users write their own in the
-//! same form. Nothing else in the crate knows a dialect by name.
+//! same form. Nothing else in the crate knows a dialect by name but the plain regexes of `reference`
+//! and the turn machine, which speaks one of them.
 
 mod check;
 pub mod syntax;
