@@ -25,8 +25,9 @@ use super::{Token, fuzzy};
 use crate::message::Origin;
 use crate::signal::{Finding, Signal, Span};
 
-/// How much is searched at a time: it is still in a cache that is near when its places are looked at.
-pub(super) const STRIDE: u64 = 32 * 1024;
+/// How much is searched at a time: long enough for memory to be read at full speed, and still in a cache
+/// that is near when its places are looked at.
+pub(super) const STRIDE: u64 = 128 * 1024;
 /// No delimiter that is looked for is longer.
 pub(super) const OVERLAP: u64 = 64;
 /// What is kept before the current line for lead-ins.

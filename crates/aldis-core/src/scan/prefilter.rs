@@ -11,7 +11,7 @@ pub(super) mod buckets;
 use aho_corasick::packed::{Config, MatchKind, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 
-use super::vectors::{self, Counted, Seen, Vectors};
+use super::vectors::{self, Counted, Seen, Swept, Vectors};
 
 /// What a hit may be the start of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -191,29 +191,33 @@ impl Prefilter {
         to: usize,
         mut found: impl FnMut(Hit) -> usize,
     ) {
-        self.sweep_and_see::<false>(text, from, to, |hit, _| found(hit));
+        self.sweep_and_see::<false>(text, (from, to), usize::MAX, |hit, _| found(hit));
     }
 
-    /// Does the same, and says what else was seen in `from..to` if that is wanted: with each hit how
-    /// many lines have been counted so far, and at the end all.
+    /// Does the same, until it has told of `enough`, or a few more. Says what else was seen if that is
+    /// wanted: with each hit how many lines have been counted so far, and at the end all.
     pub(crate) fn sweep_and_see<const SEEN: bool>(
         &self,
         text: &[u8],
-        from: usize,
-        to: usize,
+        (from, to): (usize, usize),
+        enough: usize,
         mut found: impl FnMut(Hit, Counted) -> usize,
-    ) -> Seen {
+    ) -> Swept {
         if let [Group { searcher: Engine::Vectors(vectors), literals }] = self.groups.as_slice() {
-            return vectors.sweep_and_see::<SEEN>(text, from, to, |number, start, counted| {
-                found(literals[number].hit(start), counted)
-            });
+            let found = |number: usize, start, counted| found(literals[number].hit(start), counted);
+            return vectors.sweep_and_see::<SEEN>(text, (from, to), enough, found);
         }
-        let seen = if SEEN { Seen::of(&text[from..to]) } else { Seen::default() };
-        let mut from = from;
-        while let Some(hit) = self.find(text, from, to) {
-            from = found(hit, Counted { to, newlines: seen.newlines });
+        let seen_to = |to| if SEEN { Seen::of(&text[from..to]) } else { Seen::default() };
+        let seen = seen_to(to);
+        let (mut at, mut told) = (from, 0);
+        while let Some(hit) = self.find(text, at, to) {
+            at = found(hit, Counted { to, newlines: seen.newlines });
+            told += 1;
+            if told >= enough && at < to {
+                return Swept { to: at, seen: seen_to(at) };
+            }
         }
-        seen
+        Swept { to, seen }
     }
 }
 
@@ -251,7 +255,7 @@ impl Group {
         let found = match &self.searcher {
             Engine::Vectors(vectors) => {
                 let mut first = None;
-                vectors.sweep_and_see::<false>(&text[..end], from, to, |number, start, _| {
+                vectors.sweep_and_see::<false>(&text[..end], (from, to), 1, |number, start, _| {
                     first = Some(self.literals[number].hit(start));
                     to
                 });

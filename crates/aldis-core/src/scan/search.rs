@@ -9,6 +9,9 @@ use super::rules::retractions;
 use super::vectors::{Counted, STEP, Seen};
 use super::window::Window;
 
+/// How many places are looked for at a time, or a few more: dense text would fill the memory with them.
+const ENOUGH: usize = 4096;
+
 /// A place worth a look, in offsets from the start of the message. Small, because most are passed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
@@ -143,9 +146,9 @@ impl Engine<'_> {
         let at = self.at;
         let least = at - self.line_break(window);
         let before = self.ahead.seen.newlines;
-        let ahead = self.ahead.refill(limit);
-        let text = window.bytes();
-        let seen = self.rules.places.sweep_and_see::<true>(text, from, to, |hit, counted| {
+        let ahead = self.ahead.refill();
+        let (text, places) = (window.bytes(), &self.rules.places);
+        let swept = places.sweep_and_see::<true>(text, (from, to), ENOUGH, |hit, counted| {
             let newlines = before + counted.newlines;
             let found = Found::new(hit, base, Some(Counted { newlines, ..counted }));
             if found.place() < at {
@@ -156,7 +159,8 @@ impl Engine<'_> {
             let goes_on = hit.kinds == Kinds::FENCE && text.get(hit.end) == Some(&text[hit.start]);
             if goes_on { (run_end(window, found.end()) - base) as usize } else { hit.end }
         });
-        self.ahead.seen += seen;
+        self.ahead.searched = base + swept.to as u64;
+        self.ahead.seen += swept.seen;
     }
 }
 
@@ -198,9 +202,8 @@ impl Ahead {
         }
     }
 
-    /// Returns the room for places up to `limit`. All others are done with.
-    fn refill(&mut self, limit: u64) -> &mut Vec<Found> {
-        self.searched = limit;
+    /// Returns the room for more places. All others are done with.
+    fn refill(&mut self) -> &mut Vec<Found> {
         self.passed = 0;
         self.places.clear();
         &mut self.places

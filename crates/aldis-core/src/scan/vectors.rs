@@ -37,6 +37,8 @@ pub(crate) struct Vectors {
     needles: Needles,
     /// Whether the processor has the widest vectors.
     wide: bool,
+    /// How far ahead memory is asked for.
+    ahead: Option<usize>,
 }
 
 /// The buckets that a byte may belong to, by its left and by its right half.
@@ -53,6 +55,13 @@ struct Step {
     places: u64,
     /// Where the next step starts.
     next: usize,
+}
+
+/// How far a sweep got, and what it has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Swept {
+    pub(crate) to: usize,
+    pub(crate) seen: Seen,
 }
 
 /// What was seen of a text beside literals.
@@ -99,6 +108,7 @@ impl Vectors {
             halves: Default::default(),
             needles: Needles::new(literals),
             wide: avx512::is_supported(),
+            ahead: avx2::ahead(),
         };
         for (number, literal) in literals.iter().enumerate() {
             let bucket = 1 << (number % BUCKETS);
@@ -118,19 +128,23 @@ impl Vectors {
     }
 
     /// Tells of every literal that starts in `from..to` its number, where it starts, and how many lines
-    /// have been counted. `found` says from where on the next one counts. Returns what else was seen in
-    /// `from..to` if that is wanted: looking at bytes that have to be read anyway costs little.
+    /// have been counted. `found` says from where on the next one counts. With `enough` of them, and
+    /// those of one more step, it ends before `to`. Returns what else was seen if that is wanted: looking
+    /// at bytes that have to be read anyway costs little.
     pub(crate) fn sweep_and_see<const SEEN: bool>(
         &self,
         text: &[u8],
-        from: usize,
-        to: usize,
+        (from, to): (usize, usize),
+        enough: usize,
         mut found: impl FnMut(usize, usize, Counted) -> usize,
-    ) -> Seen {
+    ) -> Swept {
         let mut seen = Seen::default();
         // What starts before `resume` is passed over.
-        let (mut at, mut resume) = (from, from);
+        let (mut at, mut resume, mut told) = (from, from, 0);
         while at < to && resume < to {
+            if told >= enough {
+                return Swept { to: at, seen };
+            }
             let step = self.next_step::<SEEN>(text, at, to, &mut seen);
             at = step.next;
             let mut places = step.places;
@@ -141,13 +155,14 @@ impl Vectors {
                     && let Some(number) = self.needles.number_at(&text[start..])
                 {
                     resume = found(number, start, Counted { to: at, newlines: seen.newlines });
+                    told += 1;
                 }
             }
         }
         if SEEN && at < to {
             seen += Seen::of(&text[at..to]);
         }
-        seen
+        Swept { to, seen }
     }
 
     /// Returns the next places that are worth a closer look, or the end.
@@ -255,6 +270,10 @@ mod none {
 
     pub(super) fn is_supported() -> bool {
         false
+    }
+
+    pub(super) fn ahead() -> Option<usize> {
+        None
     }
 
     pub(super) fn newlines(_: &[u8]) -> Option<u64> {

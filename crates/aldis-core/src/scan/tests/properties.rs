@@ -10,7 +10,6 @@ use proptest::sample::{Index, select};
 use self::messages::{SIGNALS, Text, message, piece};
 use super::*;
 use crate::scan::context::FenceLine;
-use crate::scan::engine::STRIDE;
 use crate::scan::window::{LineAt, Window};
 
 mod messages;
@@ -233,11 +232,11 @@ fn the_last_line_of_a_long_message_is_counted_right() {
 #[test]
 fn a_tag_is_closed_wherever_a_search_ended() {
     let opening = "<chorus>BLOCKED: <chorus>PROGRESS: 5</chorus>";
-    // What is searched at a time ends somewhere in or beside the closing tag.
-    let stride = STRIDE as usize;
-    for length in stride - 120..stride + 20 {
+    // What is at hand ends somewhere in or beside the closing tag.
+    let at_hand = 32 * 1024;
+    for length in at_hand - 120..at_hand + 20 {
         let text = format!("{opening}{}</chorus> Going on.\n", "x".repeat(length));
-        for chunk in [4_096, usize::MAX] {
+        for chunk in [4_096, at_hand, usize::MAX] {
             let found = findings(Rules::builtin(), text.as_bytes(), chunk);
             let nested = misses(&found).iter().all(|miss| miss.reason == Reason::Nested);
             assert!(nested && found.len() == 2, "{length} in chunks of {chunk}: {found:#?}");

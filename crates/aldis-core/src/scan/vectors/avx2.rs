@@ -2,8 +2,10 @@
 //! cannot know that the processor has them, and asking for memory ahead takes an address.
 #![expect(unsafe_code, reason = "vector instructions, which safe code cannot choose at run time")]
 
+use std::sync::LazyLock;
+
 use std::arch::x86_64::{
-    __m256i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm256_and_si256,
+    __cpuid, __m256i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm256_and_si256,
     _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8,
     _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_setzero_si256,
     _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_sub_epi8, _mm256_testz_si256,
@@ -14,9 +16,18 @@ use super::{
     BLOCK, Halves, STEP, Seen, Vectors, WIDTH, WINDOW, count_newlines, count_plain_blocks,
 };
 
-/// How far ahead memory is asked for: into the next page, where the processor does not look by
-/// itself.
-pub(super) const AHEAD: usize = 6 * 1024;
+/// Into the next page, where most processors do not look by themselves.
+const AHEAD: usize = 6 * 1024;
+
+/// Returns how far ahead memory is asked for. Those of AMD do look there, and asking takes them longer
+/// than waiting.
+pub(super) fn ahead() -> Option<usize> {
+    static IS_AMD: LazyLock<bool> = LazyLock::new(|| {
+        let maker = __cpuid(0);
+        [maker.ebx, maker.edx, maker.ecx].map(u32::to_le_bytes).concat() == b"AuthenticAMD"
+    });
+    (!*IS_AMD).then_some(AHEAD)
+}
 
 pub(super) fn is_supported() -> bool {
     std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt")
@@ -122,7 +133,7 @@ fn search<const SEEN: bool>(
     while start + STEP <= to
         && let Some(window) = text.get(start..).and_then(<[u8]>::first_chunk)
     {
-        ask_for(text, start + AHEAD);
+        vectors.ahead.inspect(|ahead| ask_for(text, start + ahead));
         if SEEN {
             let halves = [vector(window, 0), vector(window, STEP / 2)];
             newlines += halves.map(|half| count(half, b'\n')).iter().sum::<u32>();

@@ -7,7 +7,7 @@ use std::arch::x86_64::{
     _mm512_test_epi8_mask, _mm512_testn_epi8_mask, _mm512_xor_si512,
 };
 
-use super::avx2::{AHEAD, ask_for};
+use super::avx2::ask_for;
 use super::keys::{MARKS, blocks};
 use super::{STEP, Seen, Vectors, WINDOW};
 
@@ -46,7 +46,7 @@ fn search<const SEEN: bool>(
     while start + STEP <= to
         && let Some(window) = text.get(start..).and_then(<[u8]>::first_chunk::<WINDOW>)
     {
-        ask_for(text, start + AHEAD);
+        vectors.ahead.inspect(|ahead| ask_for(text, start + ahead));
         let first = vector(window, 0);
         if SEEN {
             newlines += _mm512_cmpeq_epi8_mask(first, _mm512_set1_epi8(0x0A)).count_ones();

@@ -32,7 +32,8 @@ fn slowly(literals: &[Literal], text: &[u8], from: usize, to: usize) -> Vec<(usi
 proptest! {
     #[test]
     fn every_literal_is_found_where_it_starts(
-        given in literals(), text in LETTERS, cut in any::<(prop::sample::Index, prop::sample::Index)>(),
+        given in literals(), text in LETTERS, enough in 1..100_usize,
+        cut in any::<(prop::sample::Index, prop::sample::Index)>(),
     ) {
         // What stands at the very end is found as well.
         let text = [text.as_bytes(), &given[0].text].concat();
@@ -45,16 +46,24 @@ proptest! {
         let expected = Seen { newlines: lines(to), escape: text[from..to].contains(&0x1B) };
         for vectors in [Vectors { wide: false, ..vectors.clone() }, vectors] {
             let (mut all, mut counts) = (Vec::new(), Vec::new());
-            let seen = vectors.sweep_and_see::<true>(text, from, to, |number, start, counted| {
-                all.push((number, start));
-                counts.push((counted.newlines, lines(counted.to)));
-                start + numbered[number].text.len()
-            });
+            let (mut at, mut resume, mut seen) = (from, from, Seen::default());
+            while at < to {
+                let swept = vectors.sweep_and_see::<true>(text, (at, to), enough, |number, start, counted| {
+                    if start >= resume {
+                        all.push((number, start));
+                        counts.push((seen.newlines + counted.newlines, lines(counted.to)));
+                        resume = start + numbered[number].text.len();
+                    }
+                    resume
+                });
+                seen += swept.seen;
+                at = swept.to;
+            }
             prop_assert!(counts.iter().all(|(counted, lines)| counted == lines), "{:?}", counts);
             prop_assert_eq!(&all, &slowly(&numbered, text, from, to));
             prop_assert_eq!(seen, expected);
             all.clear();
-            vectors.sweep_and_see::<false>(text, from, text.len(), |number, start, _| {
+            vectors.sweep_and_see::<false>(text, (from, text.len()), usize::MAX, |number, start, _| {
                 all.push((number, start));
                 start + numbered[number].text.len()
             });
@@ -133,7 +142,10 @@ fn an_escape_is_seen_wherever_it_stands() {
             let mut text = [b'x'; 300];
             text[at] = 0x1B;
             assert!(
-                vectors.sweep_and_see::<true>(&text, 0, 300, |_, start, _| start).escape,
+                vectors
+                    .sweep_and_see::<true>(&text, (0, 300), usize::MAX, |_, start, _| start)
+                    .seen
+                    .escape,
                 "{at}"
             );
         }
