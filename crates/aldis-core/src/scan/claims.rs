@@ -263,6 +263,12 @@ impl Engine<'_> {
         }
     }
 
+    /// Returns whether nothing comes of looking any further at something: where only signals are wanted
+    /// and it is quoted.
+    pub(super) fn is_in_vain(&self, quoted: bool) -> bool {
+        quoted && !self.near_misses
+    }
+
     /// Reports something malformed.
     pub(crate) fn report(
         &mut self,
@@ -272,6 +278,9 @@ impl Engine<'_> {
         defect: Defect,
         quoted: bool,
     ) {
+        if !self.near_misses {
+            return;
+        }
         let reason = match quoted {
             true => Reason::Quoted,
             false => defect.reason,

@@ -94,8 +94,12 @@ impl Engine<'_> {
         draft: Draft,
     ) {
         let (start, end) = draft.range;
+        let quoted = self.is_quoted(window, start, None);
+        if self.is_in_vain(quoted) {
+            return;
+        }
         let mut candidate = self.candidate(window, removals, index, Ok(draft));
-        candidate.quoted = self.is_quoted(window, start, None);
+        candidate.quoted = quoted;
         let around = self.around(window, &candidate, start, (start, &[]));
         let terminal = Terminal {
             dialect: index,

@@ -61,6 +61,9 @@ impl Engine<'_> {
         }
         if whole {
             self.read_to = line.next;
+            if self.is_in_vain(self.is_enclosed()) {
+                return Flow::On(self.at);
+            }
             let long = |words: &&LineWords| line.seen.len() >= words.shortest;
             for LineWords { dialect, .. } in rules.families.lines.iter().filter(long) {
                 self.read_line(window, removals, *dialect, &rules.dialects()[*dialect], line);
@@ -150,16 +153,21 @@ impl Engine<'_> {
         if legacy && self.passes_legacy(window, removals, index, &draft) {
             return;
         }
-        let mut candidate = self.candidate(window, removals, index, Ok(draft));
-        candidate.legacy = legacy;
         let inside = self.context.fence.filter(|fence| {
             terminal
                 && fence.bare
                 && line.start - fence.content <= LEAD_IN_MAX
                 && window.slice(fence.content, line.start).iter().all(u8::is_ascii_whitespace)
                 && !self.context.comment
+                && self.mask == Mask::None
         });
-        if let (Some(fence), Mask::None) = (inside, self.mask) {
+        let quoted = inside.is_none() && self.is_quoted(window, line.start, None);
+        if self.is_in_vain(quoted) {
+            return;
+        }
+        let mut candidate = self.candidate(window, removals, index, Ok(draft));
+        candidate.legacy = legacy;
+        if let Some(fence) = inside {
             let around = self.around(window, &candidate, fence.start, (fence.start, &[]));
             self.await_end(Terminal {
                 dialect: index,
@@ -172,7 +180,7 @@ impl Engine<'_> {
             });
             return;
         }
-        candidate.quoted = self.is_quoted(window, line.start, None);
+        candidate.quoted = quoted;
         candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
         self.submit(candidate, None);
     }
@@ -220,8 +228,12 @@ impl Engine<'_> {
         let begins = &rules.begins[index];
         match syntax.read(dialect, begins, line) {
             line::Head::Signal(draft) => {
+                let quoted = self.is_quoted(window, line.start, None);
+                if self.is_in_vain(quoted) {
+                    return;
+                }
                 let mut candidate = self.candidate(window, removals, index, Ok(draft));
-                candidate.quoted = self.is_quoted(window, line.start, None);
+                candidate.quoted = quoted;
                 candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
                 if self.verdict(&candidate).is_none() {
                     self.close_body(window, removals, line.start);
@@ -231,6 +243,7 @@ impl Engine<'_> {
                 self.submit(candidate, syntax.body.then_some(line.next));
             }
             line::Head::Defect(defect) => self.report_line(window, removals, index, defect),
+            line::Head::Other if !self.near_misses => {}
             line::Head::Other if line.text.contains(&0x1B) => {
                 let seen = without_sequences(line.text);
                 if let line::Head::Signal(draft) =
@@ -286,7 +299,7 @@ impl Engine<'_> {
         index: usize,
         defect: Defect,
     ) {
-        let quoted = self.is_quoted(window, defect.range.0, None);
+        let quoted = self.near_misses && self.is_quoted(window, defect.range.0, None);
         self.report(window, removals, index, defect, quoted);
     }
 
@@ -300,6 +313,9 @@ impl Engine<'_> {
         line: Line<'_>,
         (at, end): (usize, usize),
     ) {
+        if !self.near_misses {
+            return;
+        }
         let start = line.start + at as u64;
         let prefix = &line.text[..at];
         let quoted = is_quoting_prefix(prefix)

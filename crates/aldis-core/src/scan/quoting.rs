@@ -7,9 +7,14 @@ use super::verdict::LEAD_IN_MAX;
 use super::window::Window;
 
 impl Engine<'_> {
+    /// Returns whether the current place is in something that quotes all it holds.
+    pub(super) fn is_enclosed(&self) -> bool {
+        self.mask != Mask::None || self.context.fence.is_some() || self.context.comment
+    }
+
     /// Returns whether the text at `start`, up to `end` if it is known, is quoted.
     pub(crate) fn is_quoted(&mut self, window: &Window<'_>, start: u64, end: Option<u64>) -> bool {
-        if self.mask != Mask::None || self.context.fence.is_some() || self.context.comment {
+        if self.is_enclosed() {
             return true;
         }
         let near = start.saturating_sub(LEAD_IN_MAX).max(self.line_start);

@@ -43,9 +43,13 @@ impl Engine<'_> {
                 return Flow::On(end);
             }
         }
+        let quoted = self.is_quoted(window, at, Some(end));
+        if self.is_in_vain(quoted) {
+            return Flow::On(end);
+        }
         let draft = Draft::new(name(), (at, end));
         let mut candidate = self.candidate(window, removals, index, Ok(draft));
-        candidate.quoted = self.is_quoted(window, at, Some(end));
+        candidate.quoted = quoted;
         let around = self.around(window, &candidate, at, (end, rest));
         if trailer.require_at_end {
             self.await_end(Terminal {
