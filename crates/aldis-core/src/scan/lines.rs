@@ -100,9 +100,12 @@ impl Engine<'_> {
         line: Line<'_>,
     ) -> Option<Flow> {
         let rules = self.rules;
+        let in_vain = self.opens_in_vain();
         let opened = || {
             let openers = rules.families.openers.iter();
-            openers.filter(|(opener, _)| **opener == *line.seen).map(|(_, index)| *index)
+            let opened =
+                openers.filter(|(opener, _)| **opener == *line.seen).map(|(_, index)| *index);
+            opened.filter(|index| !in_vain || may_end_fence(&rules.dialects()[*index]))
         };
         let read = |index: usize| read_block(window, index, &rules.dialects()[index], line);
         // Nothing may have been changed when one waits. Hardly ever do two open with the same line.
@@ -124,6 +127,14 @@ impl Engine<'_> {
         }
         self.read_to = self.read_to.max(next?);
         next.map(Flow::On)
+    }
+
+    /// Returns whether nothing comes of a block that is opened here: in a fence that no block fills, where
+    /// only signals are wanted and none is half said.
+    fn opens_in_vain(&self) -> bool {
+        let filled = self.context.fence.is_some_and(|fence| !fence.bare);
+        let only_fenced = self.mask == Mask::None && !self.context.comment;
+        self.is_in_vain(filled && only_fenced && self.open_tags == 0)
     }
 
     /// Returns whether the line that starts at `start` is seen at a glance to open nothing.
@@ -334,6 +345,11 @@ impl Engine<'_> {
         let defect = Defect::new(reason, name.clone(), (start, line.start + end as u64));
         self.report(window, removals, index, defect, quoted);
     }
+}
+
+/// Returns whether a block of a dialect may hold the line that ends the fence around it.
+fn may_end_fence(dialect: &Dialect) -> bool {
+    matches!(dialect.syntax, Syntax::Fence(_))
 }
 
 /// Reads the block that `line` opens in a dialect.

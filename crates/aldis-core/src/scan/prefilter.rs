@@ -73,6 +73,14 @@ pub(crate) struct Hit {
     pub(crate) kinds: Kinds,
 }
 
+impl Hit {
+    /// Returns the same in a text that starts `offset` bytes before.
+    pub(super) fn behind(self, offset: usize) -> Self {
+        let Self { start, place, end, kinds } = self;
+        Self { start: start + offset, place: place + offset, end: end + offset, kinds }
+    }
+}
+
 /// Something to look for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Literal {
@@ -95,7 +103,7 @@ impl Literal {
         literal
     }
 
-    fn hit(&self, start: usize) -> Hit {
+    pub(super) fn hit(&self, start: usize) -> Hit {
         let end = start + self.text.len();
         Hit { start, place: start + self.skip, end, kinds: self.kinds }
     }
@@ -203,8 +211,7 @@ impl Prefilter {
         enough: usize,
         mut found: impl FnMut(Hit, Counted) -> usize,
     ) -> Swept {
-        if let [Group { searcher: Engine::Vectors(vectors), literals }] = self.groups.as_slice() {
-            let found = |number: usize, start, counted| found(literals[number].hit(start), counted);
+        if let [Group { searcher: Engine::Vectors(vectors), .. }] = self.groups.as_slice() {
             return vectors.sweep_and_see::<SEEN>(text, (from, to), enough, found);
         }
         let seen_to = |to| if SEEN { Seen::of(&text[from..to]) } else { Seen::default() };
@@ -255,8 +262,8 @@ impl Group {
         let found = match &self.searcher {
             Engine::Vectors(vectors) => {
                 let mut first = None;
-                vectors.sweep_and_see::<false>(&text[..end], (from, to), 1, |number, start, _| {
-                    first = Some(self.literals[number].hit(start));
+                vectors.sweep_and_see::<false>(&text[..end], (from, to), 1, |hit, _| {
+                    first = Some(hit);
                     to
                 });
                 return first;

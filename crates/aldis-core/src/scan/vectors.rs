@@ -14,7 +14,7 @@ use std::ops::AddAssign;
 
 pub(crate) use self::keys::find_key_line;
 use self::needles::Needles;
-use super::prefilter::Literal;
+use super::prefilter::{Hit, Literal};
 
 /// How many bytes of a literal are compared at first.
 const WIDTH: usize = 3;
@@ -127,8 +127,7 @@ impl Vectors {
         Some(vectors)
     }
 
-    /// Tells of every literal that starts in `from..to` its number, where it starts, and how many lines
-    /// have been counted. `found` says from where on the next one counts. With `enough` of them, and
+    /// Tells of every literal that starts in `from..to`, and how many lines have been counted. `found` says from where on the next one counts. With `enough` of them, and
     /// those of one more step, it ends before `to`. Returns what else was seen if that is wanted: looking
     /// at bytes that have to be read anyway costs little.
     pub(crate) fn sweep_and_see<const SEEN: bool>(
@@ -136,7 +135,7 @@ impl Vectors {
         text: &[u8],
         (from, to): (usize, usize),
         enough: usize,
-        mut found: impl FnMut(usize, usize, Counted) -> usize,
+        mut found: impl FnMut(Hit, Counted) -> usize,
     ) -> Swept {
         let mut seen = Seen::default();
         // What starts before `resume` is passed over.
@@ -152,9 +151,9 @@ impl Vectors {
                 let start = step.start + places.trailing_zeros() as usize;
                 places &= places - 1;
                 if start >= resume
-                    && let Some(number) = self.needles.number_at(&text[start..])
+                    && let Some(hit) = self.needles.hit_at(text, start)
                 {
-                    resume = found(number, start, Counted { to: at, newlines: seen.newlines });
+                    resume = found(hit, Counted { to: at, newlines: seen.newlines });
                     told += 1;
                 }
             }

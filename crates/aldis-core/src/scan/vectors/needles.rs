@@ -1,7 +1,7 @@
 //! The literals themselves, found by their first three bytes.
 
 use super::WIDTH;
-use crate::scan::prefilter::Literal;
+use crate::scan::prefilter::{Hit, Literal};
 
 const SLOTS: usize = 256;
 
@@ -13,7 +13,7 @@ pub(super) struct Needles {
     /// By slot and number.
     needles: Vec<Needle>,
     /// The whole literals by their numbers.
-    texts: Vec<Vec<u8>>,
+    literals: Vec<Literal>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -21,40 +21,41 @@ struct Needle {
     /// Its first eight bytes, and which of them it has.
     head: u64,
     mask: u64,
-    number: u32,
-    length: u32,
+    /// What is found with it at the very start of a text.
+    hit: Hit,
+    number: usize,
 }
 
 impl Needle {
-    fn new(number: usize, text: &[u8]) -> Self {
-        let mask = u64::MAX >> (64 - 8 * text.len().clamp(1, 8));
-        Self { head: head_of(text), mask, number: number as u32, length: text.len() as u32 }
+    fn new(number: usize, literal: &Literal) -> Self {
+        let mask = u64::MAX >> (64 - 8 * literal.text.len().clamp(1, 8));
+        Self { head: head_of(&literal.text), mask, hit: literal.hit(0), number }
     }
 }
 
 impl Needles {
     pub(super) fn new(literals: &[Literal]) -> Self {
-        let texts: Vec<Vec<u8>> = literals.iter().map(|literal| literal.text.clone()).collect();
-        let numbered = texts.iter().enumerate();
+        let numbered = literals.iter().enumerate();
         let mut needles: Vec<Needle> =
-            numbered.map(|(number, text)| Needle::new(number, text)).collect();
+            numbered.map(|(number, literal)| Needle::new(number, literal)).collect();
         needles.sort_by_key(|needle| slot(needle.head));
         let start = |at: usize| needles.partition_point(|needle| slot(needle.head) < at) as u16;
-        Self { starts: std::array::from_fn(start), needles, texts }
+        Self { starts: std::array::from_fn(start), needles, literals: literals.to_vec() }
     }
 
-    /// Returns the number of the first literal that a text starts with.
+    /// Returns the first literal that a text has at `start`.
     #[inline]
-    pub(super) fn number_at(&self, text: &[u8]) -> Option<usize> {
+    pub(super) fn hit_at(&self, text: &[u8], start: usize) -> Option<Hit> {
+        let text = &text[start..];
         let head = head_of(text);
         let slot = slot(head);
         let range = usize::from(self.starts[slot])..usize::from(self.starts[slot + 1]);
         let starts = |needle: &&Needle| {
             head & needle.mask == needle.head
-                && text.len() >= needle.length as usize
-                && (needle.length <= 8 || text.starts_with(&self.texts[needle.number as usize]))
+                && text.len() >= needle.hit.end
+                && (needle.hit.end <= 8 || text.starts_with(&self.literals[needle.number].text))
         };
-        self.needles[range].iter().find(starts).map(|needle| needle.number as usize)
+        self.needles[range].iter().find(starts).map(|needle| needle.hit.behind(start))
     }
 }
 
