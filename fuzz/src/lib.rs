@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use aldis_core::scan::scan_with;
+use aldis_core::scan::{scan_with, signals};
 use aldis_core::{Finding, Origin, Rules, Scanner, Token};
 use arbitrary::{Arbitrary, Result, Unstructured};
 
@@ -124,6 +124,9 @@ pub fn check<'t>(
     token: Token,
 ) {
     let whole = scan_with(rules, text, origin, token.clone());
+    let alone = signals(rules, text, origin, token.clone());
+    let all = whole.iter().filter_map(Finding::signal);
+    assert!(alone.iter().eq(all), "other signals {alone:?} where nothing else is wanted: {whole:?}");
     let heard = hear(rules, chunks, origin, token);
     for (cut, whole) in heard.findings.iter().zip(&whole) {
         assert_eq!(cut, whole, "chunks (left) change what is found in the whole (right)");

@@ -77,27 +77,23 @@ impl Body {
 }
 
 impl Engine<'_> {
-    /// Returns what stands at a range, as it was received.
+    /// Returns what was read from a range, with what was received there.
     pub(crate) fn candidate(
         &mut self,
         window: &Window<'_>,
         removals: &Removals,
         dialect: usize,
-        result: Result<Draft, Defect>,
+        draft: Draft,
+        quoted: bool,
     ) -> Candidate {
-        let (start, end) = match &result {
-            Ok(draft) => draft.range,
-            Err(defect) => defect.range,
-        };
-        let place = self.place(window, removals, start, end);
-        let raw = removals.restore(start, window.slice(start, end));
+        let (start, end) = draft.range;
         Candidate {
             dialect,
-            result,
-            place,
-            raw,
-            quoted: false,
-            hidden: self.is_hidden(window, removals, (start, end)),
+            place: self.place(window, removals, start, end),
+            raw: removals.restore(start, window.slice(start, end)),
+            quoted,
+            hidden: !quoted && self.is_hidden(window, removals, draft.range),
+            result: Ok(draft),
             mentioned: false,
             legacy: false,
         }

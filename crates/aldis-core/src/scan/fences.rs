@@ -78,8 +78,7 @@ impl Engine<'_> {
         if legacy && self.passes_legacy(window, removals, index, &draft) {
             return;
         }
-        let mut candidate = self.candidate(window, removals, index, Ok(draft));
-        candidate.quoted = quoted;
+        let mut candidate = self.candidate(window, removals, index, draft, quoted);
         candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
         candidate.legacy = legacy;
         self.note_modern(&candidate);
@@ -148,8 +147,7 @@ impl Engine<'_> {
         match fence::read(syntax, dialect, text, (start, shown_end)) {
             Ok(mut draft) => {
                 draft.warnings.extend(warning);
-                let mut candidate = self.candidate(window, removals, index, Ok(draft));
-                candidate.quoted = quoted;
+                let mut candidate = self.candidate(window, removals, index, draft, quoted);
                 candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
                 self.note_modern(&candidate);
                 self.submit(candidate, None);

@@ -98,8 +98,7 @@ impl Engine<'_> {
         if self.is_in_vain(quoted) {
             return;
         }
-        let mut candidate = self.candidate(window, removals, index, Ok(draft));
-        candidate.quoted = quoted;
+        let candidate = self.candidate(window, removals, index, draft, quoted);
         let around = self.around(window, &candidate, start, (start, &[]));
         let terminal = Terminal {
             dialect: index,

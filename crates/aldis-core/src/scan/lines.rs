@@ -176,7 +176,7 @@ impl Engine<'_> {
         if self.is_in_vain(quoted) {
             return;
         }
-        let mut candidate = self.candidate(window, removals, index, Ok(draft));
+        let mut candidate = self.candidate(window, removals, index, draft, quoted);
         candidate.legacy = legacy;
         if let Some(fence) = inside {
             let around = self.around(window, &candidate, fence.start, (fence.start, &[]));
@@ -191,7 +191,6 @@ impl Engine<'_> {
             });
             return;
         }
-        candidate.quoted = quoted;
         candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
         self.submit(candidate, None);
     }
@@ -243,8 +242,7 @@ impl Engine<'_> {
                 if self.is_in_vain(quoted) {
                     return;
                 }
-                let mut candidate = self.candidate(window, removals, index, Ok(draft));
-                candidate.quoted = quoted;
+                let mut candidate = self.candidate(window, removals, index, draft, quoted);
                 candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
                 if self.verdict(&candidate).is_none() {
                     self.close_body(window, removals, line.start);

@@ -290,9 +290,8 @@ impl Engine<'_> {
         match result {
             Ok(_) if self.is_in_vain(quoted) => {}
             Ok(draft) => {
-                let mut candidate = self.candidate(window, removals, index, Ok(draft));
+                let mut candidate = self.candidate(window, removals, index, draft, quoted);
                 let opening = self.opening(window, removals, tag, (start, end));
-                candidate.quoted = quoted;
                 let rest = (whole.1, rest);
                 candidate.mentioned = self.is_tag_mentioned(window, &candidate, &opening, rest);
                 self.submit(candidate, None);

@@ -48,8 +48,7 @@ impl Engine<'_> {
             return Flow::On(end);
         }
         let draft = Draft::new(name(), (at, end));
-        let mut candidate = self.candidate(window, removals, index, Ok(draft));
-        candidate.quoted = quoted;
+        let mut candidate = self.candidate(window, removals, index, draft, quoted);
         let around = self.around(window, &candidate, at, (end, rest));
         if trailer.require_at_end {
             self.await_end(Terminal {
