@@ -111,7 +111,7 @@ pub(crate) fn find_comment_end(text: &[u8]) -> Option<usize> {
 const SHORT: usize = 48;
 
 /// Follows back-quotes within a paragraph.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Inline {
     /// How far the text was walked.
     at: u64,

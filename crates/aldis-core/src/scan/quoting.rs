@@ -31,7 +31,12 @@ impl Engine<'_> {
                 return true;
             }
         }
-        self.context.inline.is_code_at(window, start)
+        let inline = &mut self.context.inline;
+        match start > self.at {
+            // What stands in between will be asked about later.
+            true => inline.clone().is_code_at(window, start),
+            false => inline.is_code_at(window, start),
+        }
     }
 
     fn is_quoting_line(&self, window: &Window<'_>, start: u64) -> bool {

@@ -102,10 +102,9 @@ proptest! {
 
     #[test]
     fn signals_alone_are_the_same(text in message()) {
-        let all = scan(Rules::builtin(), &text, &Origin::assistant()).into_iter();
-        let wanted: Vec<Finding> = all.filter(|finding| finding.signal().is_some()).collect();
-        let alone = crate::scan::signals(Rules::builtin(), &text, &Origin::assistant(), Token::Off).into_iter();
-        prop_assert_eq!(alone.map(Finding::from).collect::<Vec<_>>(), wanted);
+        let all = scan(Rules::builtin(), &text, &Origin::assistant());
+        let wanted: Vec<Signal> = all.iter().filter_map(Finding::signal).cloned().collect();
+        prop_assert_eq!(alone(&text), wanted);
     }
 
     #[test]
@@ -214,6 +213,8 @@ const FOUND: &[&[u8]] = &[
     b"<promise>COMPLETE</promise>\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\n\x00",
     // A character that is cut off shows, however much of the text has come.
     b"TURN_COMPLETE\n\xe8\nTURN_COMPLETE\nx",
+    // A back-quote far behind on the line quotes nothing that stands before it.
+    b"<chorus>COMPLETE</chorus>\nThe EXPERT_X: I spoke too soon: see `x READY_FOR_REVIEW: t-2\n",
 ];
 
 #[test]
@@ -266,6 +267,9 @@ fn found_inputs_keep_the_promises() {
                 wrong.push(format!("{shown} in chunks of {chunk}"));
             }
         }
+        if !alone(text).iter().eq(whole.iter().filter_map(Finding::signal)) {
+            wrong.push(format!("{shown} where only signals are wanted"));
+        }
         for finding in &whole {
             let place = finding.place();
             let counted = naive_place(text, place.span.start);
@@ -275,6 +279,10 @@ fn found_inputs_keep_the_promises() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn alone(text: &[u8]) -> Vec<Signal> {
+    crate::scan::signals(Rules::builtin(), text, &Origin::assistant(), Token::Off)
 }
 
 /// Pushes at least 1 MiB of repeated text in chunks of 4 KiB and returns the most that was kept.

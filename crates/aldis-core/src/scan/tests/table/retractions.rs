@@ -262,6 +262,12 @@ const RETRACTED: &[Row<'_>] = &[
     ),
     ("no claim", "chorus", "<chorus>BLOCKED: no db</chorus>\n\nWait, no.", "BLOCKED=no db"),
     ("caw", "caw", "{qa}\n\nOops, one file is missing.", "!retracted QA_COMPLETE"),
+    (
+        "a back-quote further on in the line",
+        "caw",
+        "{qa}\n\nThe SIGNAL: I spoke too soon, as `x SIGNAL: QA_COMPLETE shows",
+        "!retracted QA_COMPLETE, !quoted QA_COMPLETE",
+    ),
     ("pilot", "pilot", "{exit}\n\nOops, one file is missing.", "!retracted EXIT"),
     (
         "ralph-status",
