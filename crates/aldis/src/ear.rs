@@ -5,8 +5,8 @@ use aldis_core::transcript::facts::{Fact, Facts, Zone};
 use aldis_core::transcript::{Format, Input, Reader, Told};
 use aldis_core::{Finding, Message, Origin, Rules, Scanner};
 
-/// How many bytes decide what kind of stream it is.
-const HEAD: usize = 4 * 1024;
+/// How many bytes decide at most what kind of stream it is.
+const HEAD: usize = 64 * 1024;
 
 /// How long a line may become before it is shown in parts.
 const LINE_MAX: usize = 64 * 1024;
@@ -48,16 +48,49 @@ pub(crate) struct Ear<'r> {
 
 enum Kind<'r> {
     /// Too little was said to know.
-    Undecided(Vec<u8>),
-    /// Plain text: the scanner, and the line that is not complete yet, for showing.
-    Text(Box<Scanner<'r>>, Vec<u8>),
+    Undecided(Beginning<'r>),
+    Text(Plain<'r>),
     Stream(Reader<'r>),
+}
+
+/// The first bytes. Whatever follows, some of them are text, as what a shell prints before its agent
+/// begins to: that is heard at once.
+#[derive(Default)]
+struct Beginning<'r> {
+    bytes: Vec<u8>,
+    /// How many of them were heard as text.
+    heard: usize,
+    text: Option<Plain<'r>>,
+}
+
+/// Plain text: the scanner, and the line that is not complete yet, for showing.
+struct Plain<'r> {
+    scanner: Box<Scanner<'r>>,
+    rest: Vec<u8>,
+}
+
+impl<'r> Plain<'r> {
+    fn new(rules: &'r Rules) -> Self {
+        Self { scanner: Box::new(Scanner::new(rules, Origin::assistant())), rest: Vec::new() }
+    }
+
+    fn push(&mut self, bytes: &[u8], is_shown: bool, sink: &mut dyn FnMut(Said)) {
+        if is_shown {
+            whole_lines(&mut self.rest, bytes, sink);
+        }
+        self.scanner.push(bytes, &mut |finding| sink(found(finding, 0)));
+    }
+
+    fn finish(self, sink: &mut dyn FnMut(Said)) {
+        sink(shown(&self.rest));
+        self.scanner.finish(&mut |finding| sink(found(finding, 0)));
+    }
 }
 
 impl<'r> Ear<'r> {
     /// `zone` is the one of clock times that name none; words are given out only if they are `shown`.
     pub(crate) fn new(rules: &'r Rules, input: Input, zone: Zone, shown: bool) -> Self {
-        let kind = Kind::Undecided(Vec::new());
+        let kind = Kind::Undecided(Beginning::default());
         Self { rules, input, kind, format: None, facts: Facts::new(input, zone), shown }
     }
 
@@ -67,30 +100,35 @@ impl<'r> Ear<'r> {
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Said)) {
-        if let Kind::Undecided(head) = &mut self.kind {
-            head.extend_from_slice(bytes);
-            if head.len() < HEAD && !head.contains(&b'\n') {
-                return;
+        match &mut self.kind {
+            Kind::Undecided(beginning) => {
+                beginning.bytes.extend_from_slice(bytes);
+                let known = match beginning.bytes.len() < HEAD {
+                    true => self.input.resolve_so_far(&beginning.bytes, false),
+                    false => self.known_at_last(),
+                };
+                self.go_on(known, now, sink);
             }
-            let head = std::mem::take(head);
-            self.settle(&head);
-            return self.feed(&head, now, sink);
+            Kind::Text(text) => {
+                self.facts.push(bytes, now, &mut |fact| sink(Said::Fact(fact)));
+                text.push(bytes, self.shown, sink);
+            }
+            Kind::Stream(reader) => {
+                let (rules, shown) = (self.rules, self.shown);
+                let hear = &mut |told| hear(rules, told, shown, sink);
+                reader.push_with(bytes, &mut self.facts, now, hear);
+            }
         }
-        self.feed(bytes, now, sink);
     }
 
     /// The agent has said all.
     pub(crate) fn finish(mut self, now: Timestamp, sink: &mut dyn FnMut(Said)) {
-        if let Kind::Undecided(head) = &mut self.kind {
-            let head = std::mem::take(head);
-            self.settle(&head);
-            self.feed(&head, now, sink);
-        }
+        let known = self.known_at_last();
+        self.go_on(known, now, sink);
         let (rules, is_shown) = (self.rules, self.shown);
         match self.kind {
-            Kind::Text(scanner, rest) => {
-                sink(shown(&rest));
-                scanner.finish(&mut |finding| sink(found(finding, 0)));
+            Kind::Text(text) => {
+                text.finish(sink);
                 self.facts.finish(now, &mut |fact| sink(Said::Fact(fact)));
             }
             Kind::Stream(reader) => {
@@ -100,37 +138,49 @@ impl<'r> Ear<'r> {
         }
     }
 
-    fn settle(&mut self, head: &[u8]) {
-        let format = self.input.resolve(head);
-        self.format = Some(format);
-        self.kind = match format {
-            Format::Text => {
-                let scanner = Scanner::new(self.rules, Origin::assistant());
-                Kind::Text(Box::new(scanner), Vec::new())
+    /// Returns what the beginning is, without waiting for more of it, and how much of it is text.
+    fn known_at_last(&self) -> (Option<Format>, usize) {
+        match &self.kind {
+            Kind::Undecided(beginning) => {
+                (Some(self.input.resolve(&beginning.bytes)), beginning.heard)
             }
-            format => {
-                let reader = Reader::new(format, &|_| true).following();
-                Kind::Stream(if self.shown { reader } else { reader.signals_only() })
-            }
-        };
+            Kind::Text(_) | Kind::Stream(_) => (None, 0),
+        }
     }
 
-    fn feed(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Said)) {
-        match &mut self.kind {
-            Kind::Text(scanner, rest) => {
-                self.facts.push(bytes, now, &mut |fact| sink(Said::Fact(fact)));
-                if self.shown {
-                    whole_lines(rest, bytes, sink);
-                }
-                scanner.push(bytes, &mut |finding| sink(found(finding, 0)));
-            }
-            Kind::Stream(reader) => {
-                let (rules, shown) = (self.rules, self.shown);
-                let hear = &mut |told| hear(rules, told, shown, sink);
-                reader.push_with(bytes, &mut self.facts, now, hear);
-            }
-            Kind::Undecided(_) => {}
+    /// Goes on with what is `known` of the beginning: its format, and how much of it is text.
+    fn go_on(
+        &mut self,
+        (format, text): (Option<Format>, usize),
+        now: Timestamp,
+        sink: &mut dyn FnMut(Said),
+    ) {
+        let Kind::Undecided(beginning) = &mut self.kind else { return };
+        let Beginning { bytes, heard, text: mut plain } = std::mem::take(beginning);
+        let text = match format {
+            Some(Format::Text) => bytes.len(),
+            // Noise that came together with the first line is the reader's.
+            Some(_) if heard == 0 => 0,
+            _ => text.max(heard),
+        };
+        if text > heard {
+            let plain = plain.get_or_insert_with(|| Plain::new(self.rules));
+            self.facts.push(&bytes[heard..text], now, &mut |fact| sink(Said::Fact(fact)));
+            plain.push(&bytes[heard..text], self.shown, sink);
         }
+        self.format = format;
+        self.kind = match format {
+            None => Kind::Undecided(Beginning { bytes, heard: text, text: plain }),
+            Some(Format::Text) => Kind::Text(plain.unwrap_or_else(|| Plain::new(self.rules))),
+            Some(format) => {
+                if let Some(plain) = plain {
+                    plain.finish(sink);
+                }
+                let reader = Reader::new(format, &|_| true).following();
+                self.kind = Kind::Stream(if self.shown { reader } else { reader.signals_only() });
+                return self.push(&bytes[text..], now, sink);
+            }
+        };
     }
 }
 
@@ -167,5 +217,87 @@ fn hear(rules: &Rules, told: Told, shown: bool, sink: &mut dyn FnMut(Said)) {
     }
     if shown {
         sink(Said::Text { origin, text, whole: true });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Streams with something before them, and text that only looks like one.
+
+    use super::*;
+
+    const STARTED: &str = r#"{"type":"system","subtype":"init","session_id":"s1","cwd":"/p"}"#;
+    const TOOL: &str = concat!(
+        r#"{"type":"user","session_id":"s1","message":{"role":"user","content":[{"type":"tool_result","#,
+        r#""tool_use_id":"t","content":"<event topic=\"tool.said\">x</event>"}]}}"#
+    );
+    const SAID: &str = concat!(
+        r#"{"type":"assistant","session_id":"s1","message":{"id":"m","role":"assistant","#,
+        r#""content":[{"type":"text","text":"<event topic=\"agent.said\">x</event>"}]}}"#
+    );
+
+    /// Hears a text in chunks. Returns all signals, those that were heard before the end, and the words
+    /// shown.
+    fn heard(text: &str, chunk: usize) -> (Vec<String>, Vec<String>, String) {
+        let mut ear = Ear::new(Rules::builtin(), Input::Auto, Zone::utc(), true);
+        let (mut signals, mut words, now) = (Vec::new(), String::new(), Timestamp::from_millis(0));
+        let mut sink = |said| match said {
+            Said::Finding { finding, .. } => {
+                signals.extend(finding.signal().map(|signal| signal.raw.clone()));
+            }
+            Said::Text { text, .. } => words += &text,
+            Said::Fact(_) => {}
+        };
+        for bytes in text.as_bytes().chunks(chunk) {
+            ear.push(bytes, now, &mut sink);
+        }
+        let mut late = Vec::new();
+        ear.finish(now, &mut |said| match said {
+            Said::Finding { finding, .. } => {
+                late.extend(finding.signal().map(|signal| signal.raw.clone()));
+            }
+            Said::Text { text, .. } => words += &text,
+            Said::Fact(_) => {}
+        });
+        let all = signals.iter().cloned().chain(late).collect();
+        (all, signals, words)
+    }
+
+    #[test]
+    fn what_a_shell_prints_first_does_not_make_a_stream_text() {
+        for noise in ["", "Starting.\n", "Starting.\n\nnpm warn x\n", "{\"level\":\"info\"}\n"] {
+            let text = format!("{noise}{STARTED}\n{TOOL}\n{SAID}\n");
+            for chunk in [1, 7, 64, usize::MAX] {
+                let (all, _, words) = heard(&text, chunk);
+                assert_eq!(all, ["<event topic=\"agent.said\">x</event>"], "{text} by {chunk}");
+                assert!(!words.contains("\"type\""), "{words} by {chunk}");
+                // What comes together with the stream is the reader's, who leaves it out.
+                assert!(words.contains(noise) || chunk > 7, "{words} by {chunk}");
+            }
+        }
+    }
+
+    #[test]
+    fn text_is_heard_as_it_comes() {
+        let event = "<event topic=\"agent.said\">x</event>";
+        let more = "And on.\n".repeat(40);
+        for text in [format!("{event} {more}"), format!("Working.\n{event}\n{more}")] {
+            for chunk in [1, 7, usize::MAX] {
+                let (all, at_once, words) = heard(&text, chunk);
+                assert_eq!((all.as_slice(), all.as_slice()), (&at_once[..], &[event.into()][..]));
+                assert_eq!(words, text, "by {chunk}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_may_show_a_line_of_a_stream() {
+        let event = "<event topic=\"agent.said\">x</event>";
+        let text = format!("It starts with:\n{STARTED}\nThat is all of it.\n{event}\n");
+        for chunk in [1, 7, usize::MAX] {
+            let (all, _, words) = heard(&text, chunk);
+            assert_eq!(all, [event], "by {chunk}");
+            assert_eq!(words, text, "by {chunk}");
+        }
     }
 }
