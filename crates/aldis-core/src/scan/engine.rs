@@ -15,7 +15,7 @@ use super::prefilter::Kinds;
 use super::retraction::Harmless;
 use super::rules::Rules;
 use super::search::{Ahead, run_end};
-use super::tags::TagState;
+use super::tags::{LOOK_OUT, TagState};
 use super::terminals::Terminal;
 use super::text::SIGNAL_MAX;
 use super::vectors::Counted;
@@ -27,7 +27,7 @@ use crate::signal::{Finding, Signal, Span};
 
 /// How much is searched at a time: long enough for memory to be read at full speed, and still in a cache
 /// that is near when its places are looked at.
-pub(super) const STRIDE: u64 = 128 * 1024;
+const STRIDE: u64 = 128 * 1024;
 /// No delimiter that is looked for is longer.
 pub(super) const OVERLAP: u64 = 64;
 /// What is kept before the current line for lead-ins.
@@ -236,7 +236,7 @@ impl<'r> Engine<'r> {
                 let flow = self.on_event(window, removals, close);
                 return self.go(window, flow);
             }
-            end = end.min(event.unwrap_or(end));
+            end = end.min(event.unwrap_or(self.at + LOOK_OUT));
         }
         let flow = match self.next_found(window, end, limit) {
             Some(found) => {

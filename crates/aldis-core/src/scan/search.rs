@@ -10,7 +10,7 @@ use super::vectors::{Counted, STEP, Seen};
 use super::window::Window;
 
 /// How many places are looked for at a time, or a few more: dense text would fill the memory with them.
-const ENOUGH: usize = 4096;
+const ENOUGH: usize = 1024;
 
 /// A place worth a look, in offsets from the start of the message. Small, because most are passed.
 #[derive(Clone, Copy, Debug)]

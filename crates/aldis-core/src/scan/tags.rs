@@ -10,7 +10,7 @@ use super::claims::Candidate;
 use super::closers::{Said, Words, rest_of_line, words_until};
 use super::context::is_in_quotation_marks;
 use super::draft::{Defect, Draft, Range};
-use super::engine::{Engine, Flow, OVERLAP, STRIDE};
+use super::engine::{Engine, Flow, OVERLAP};
 use super::escape::{hides_text, is_swallowed_after};
 use super::families::TagWords;
 use super::text::{SIGNAL_MAX, lossy};
@@ -19,6 +19,10 @@ use super::window::Window;
 use crate::dialect::syntax::tag::Syntax as Tag;
 use crate::dialect::{Dialect, Payload, Syntax};
 use crate::signal::{Place, Reason};
+
+/// How far ahead closing tags are looked for at a time: less than a signal is long, so that what has been
+/// seen of it is enough for many steps.
+pub(super) const LOOK_OUT: u64 = 32 * 1024;
 
 /// What is open in a tag dialect.
 #[derive(Debug)]
@@ -118,8 +122,8 @@ impl Engine<'_> {
 
     /// Returns the next closing tag of a dialect in which one is awaited.
     pub(crate) fn next_close(&mut self, window: &Window<'_>) -> Option<(u64, usize)> {
-        // All that start in the next stride must end before.
-        let to = (self.at + STRIDE + OVERLAP).min(window.end());
+        // All that start in the next step must end before.
+        let to = (self.at + LOOK_OUT + OVERLAP).min(window.end());
         if self.open_tags == 0 || self.unclosed_to >= to {
             return None;
         }
