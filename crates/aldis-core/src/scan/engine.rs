@@ -222,7 +222,7 @@ impl<'r> Engine<'r> {
         // A literal that only begins in the window will be found when the rest has come.
         let overlap = if window.last { 0 } else { OVERLAP.max(self.rules.literal_max() as u64) };
         let at_hand = window.end().saturating_sub(overlap);
-        let limit = at_hand.min(self.ahead.whole_steps(self.at + STRIDE));
+        let limit = at_hand.min(window.aligned(self.at + STRIDE));
         if self.at >= limit {
             return false;
         }

@@ -26,6 +26,9 @@ impl Engine<'_> {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
         let text = line.seen;
+        if !self.near_misses && block.value(text).is_none() {
+            return;
+        }
         let mut keys = find_keys(&block.key, text);
         let Some(first) = keys.next() else {
             return self.on_hidden_key(window, removals, index, block, line);

@@ -207,7 +207,7 @@ impl Engine<'_> {
             Syntax::Block(block) => self.on_key_line(window, removals, index, block, line),
             Syntax::Line(syntax) => self.on_head(window, removals, index, syntax, line),
             Syntax::Fence(fence) => self.on_bare_json(window, removals, index, fence, line),
-            Syntax::Status(status) => {
+            Syntax::Status(status) if self.near_misses => {
                 let text = line.seen;
                 let opening = status.open.as_bytes();
                 let starts = &text[..(text.len() + 1).saturating_sub(opening.len())];
@@ -219,7 +219,7 @@ impl Engine<'_> {
                     self.out_of_place(window, removals, index, &name, line, range);
                 }
             }
-            Syntax::Tag(_) | Syntax::Trailer(_) => {}
+            Syntax::Status(_) | Syntax::Tag(_) | Syntax::Trailer(_) => {}
         }
     }
 

@@ -6,7 +6,7 @@
 use super::engine::Engine;
 use super::prefilter::{Hit, Kinds, Prefilter};
 use super::rules::retractions;
-use super::vectors::{Counted, STEP, Seen};
+use super::vectors::{Counted, Seen};
 use super::window::Window;
 
 /// How many places are looked for at a time, or a few more: dense text would fill the memory with them.
@@ -183,11 +183,6 @@ impl Ahead {
             self.seen += Seen::of(window.slice(self.searched, to));
             self.searched = to;
         }
-    }
-
-    /// Returns how far the search gets before `to` in whole steps: a part of one takes longer.
-    pub(super) fn whole_steps(&self, to: u64) -> u64 {
-        to - to.saturating_sub(self.searched) % STEP as u64
     }
 
     fn next(&self) -> Option<Found> {
