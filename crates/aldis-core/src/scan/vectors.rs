@@ -7,8 +7,8 @@
 //! places, and only those are compared (`needles`). With AVX-512 three lookups of six bits each do for sixty-four.
 //!
 //! Searchers of that kind exist. Two things make this one worth its own lines: it asks for memory
-//! well ahead, without which a third of the time goes into waiting, and it tells all places of a
-//! stretch in one go, so that a text full of them costs little more than one without.
+//! well ahead, without which many processors spend a third of the time waiting, and it tells all
+//! places of a stretch in one go, so that a text full of them costs little more than one without.
 
 use std::ops::AddAssign;
 
