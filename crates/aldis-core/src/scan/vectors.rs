@@ -127,9 +127,10 @@ impl Vectors {
         Some(vectors)
     }
 
-    /// Tells of every literal that starts in `from..to`, and how many lines have been counted. `found` says from where on the next one counts. With `enough` of them, and
-    /// those of one more step, it ends before `to`. Returns what else was seen if that is wanted: looking
-    /// at bytes that have to be read anyway costs little.
+    /// Tells of every literal that starts in `from..to`, and how many lines have been counted. `found`
+    /// says from where on the next one counts. With `enough` of them, and those of one more step, it ends
+    /// before `to`. Returns what else was seen if that is wanted: looking at bytes that have to be read
+    /// anyway costs little.
     pub(crate) fn sweep_and_see<const SEEN: bool>(
         &self,
         text: &[u8],

@@ -215,6 +215,11 @@ const FOUND: &[&[u8]] = &[
     b"TURN_COMPLETE\n\xe8\nTURN_COMPLETE\nx",
     // A back-quote far behind on the line quotes nothing that stands before it.
     b"<chorus>COMPLETE</chorus>\nThe EXPERT_X: I spoke too soon: see `x READY_FOR_REVIEW: t-2\n",
+    // Blocks in fences, also one that reads over the end of its fence, and one that fills it.
+    b"```text\n---\nSIGNAL: QA_COMPLETE\n```\n<chorus>COMPLETE</chorus>\n---\n",
+    b"```text\nNAVIGATOR_STATUS\n====\nPhase: X\n```\n<chorus>COMPLETE</chorus>\n====\nTURN_COMPLETE",
+    b"<chorus>BLOCKED: x\n```text\n---\nSIGNAL: QA_COMPLETE\n---\n</chorus>\n```\n<chorus>COMPLETE</chorus>",
+    b"Done.\n```\n---\nSIGNAL: QA_COMPLETE\n---\n```\n",
 ];
 
 #[test]

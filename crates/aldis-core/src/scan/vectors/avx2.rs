@@ -2,31 +2,27 @@
 //! cannot know that the processor has them, and asking for memory ahead takes an address.
 #![expect(unsafe_code, reason = "vector instructions, which safe code cannot choose at run time")]
 
-use std::sync::LazyLock;
-
 use std::arch::x86_64::{
     __cpuid, __m256i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm256_and_si256,
     _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8,
     _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_setzero_si256,
     _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_sub_epi8, _mm256_testz_si256,
 };
+use std::sync::LazyLock;
 
 use super::keys::{MARKS, blocks};
 use super::{
     BLOCK, Halves, STEP, Seen, Vectors, WIDTH, WINDOW, count_newlines, count_plain_blocks,
 };
 
-/// Into the next page, where most processors do not look by themselves.
-const AHEAD: usize = 6 * 1024;
-
-/// Returns how far ahead memory is asked for. Those of AMD do look there, and asking takes them longer
-/// than waiting.
+/// Returns how far ahead memory is asked for: into the next page, where most processors do not look by
+/// themselves. Those of AMD do, and asking takes them longer than waiting.
 pub(super) fn ahead() -> Option<usize> {
     static IS_AMD: LazyLock<bool> = LazyLock::new(|| {
         let maker = __cpuid(0);
         [maker.ebx, maker.edx, maker.ecx].map(u32::to_le_bytes).concat() == b"AuthenticAMD"
     });
-    (!*IS_AMD).then_some(AHEAD)
+    (!*IS_AMD).then_some(6 * 1024)
 }
 
 pub(super) fn is_supported() -> bool {
