@@ -61,7 +61,7 @@ def transcript():
 
 
 def dialect():
-    builtin = root / "crates" / "aldis-core" / "src" / "dialect" / "builtin"
+    builtin = root / "crates" / "aldis-signal" / "src" / "dialect" / "builtin"
     for file in [*sorted(builtin.glob("*.toml")), *sorted((root / "examples").rglob("*.toml"))]:
         write("dialect", file.read_bytes(), [0])
 

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use aldis_core::dialect::{Syntax, builtins};
-use aldis_core::{Dialect, Origin, Rules, Token};
+use aldis_signal::dialect::{Syntax, builtins};
+use aldis_signal::{Dialect, Origin, Rules, Token};
 use aldis_fuzz::{Input, check};
 use libfuzzer_sys::fuzz_target;
 

@@ -1,7 +1,7 @@
 //! Any bytes, from anyone, cut anywhere: the same findings, with honest places.
 #![no_main]
 
-use aldis_core::{Origin, Role, Rules, Token};
+use aldis_signal::{Origin, Role, Rules, Token};
 use aldis_fuzz::{Input, check};
 use libfuzzer_sys::fuzz_target;
 

@@ -2,8 +2,8 @@
 //! leaves out holds no signal.
 #![no_main]
 
-use aldis_core::transcript::{Format, Reader, detect};
-use aldis_core::{Finding, Message, Rules, scan};
+use aldis_transcript::{Format, Reader, detect};
+use aldis_signal::{Finding, Message, Rules, scan};
 use aldis_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use aldis_core::scan::{scan_with, signals};
-use aldis_core::{Finding, Origin, Rules, Scanner, Token};
+use aldis_signal::scan::{scan_with, signals};
+use aldis_signal::{Finding, Origin, Rules, Scanner, Token};
 use arbitrary::{Arbitrary, Result, Unstructured};
 
 /// A text in chunks.

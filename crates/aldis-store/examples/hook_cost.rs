@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use aldis_store::{
     NewDecision, NewEffect, NewEvent, Revision, RunFilter, RunId, RunRecord, SqliteStore, Step,
     Store,

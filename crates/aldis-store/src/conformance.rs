@@ -12,7 +12,7 @@ mod text;
 
 use std::fmt::Debug;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 
 use crate::error::CommitError;
 use crate::record::Run;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 
 use crate::step::{Revision, RunId};
 

@@ -8,7 +8,7 @@ mod tables;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 
 use self::faults::Faults;
 pub use self::faults::{Fault, FaultKind, When};

@@ -1,6 +1,6 @@
 //! What comes back out of a store: rows as they are read, and the filters that choose them.
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 
 use crate::step::{Revision, RunId, RunRecord};
 

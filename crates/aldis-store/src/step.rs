@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 
 /// The name of a run: 1 to 64 of `A-Z a-z 0-9 . _ -`, starting with a letter or digit, not ending
 /// in a dot.

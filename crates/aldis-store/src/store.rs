@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{

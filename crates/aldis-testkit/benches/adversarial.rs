@@ -6,7 +6,7 @@ mod measure;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use aldis_core::{Origin, Rules, Scanner, scan};
+use aldis_signal::{Origin, Rules, Scanner, scan};
 use aldis_testkit::corpus::bulk::{ADVERSARIAL, Adversarial, adversarial};
 use measure::{Bars, Contender, medians, timed};
 

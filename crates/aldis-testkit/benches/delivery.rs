@@ -16,11 +16,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use aldis::delivery_log::DeliveryLog;
-use aldis_core::machine::delivery::{
+use aldis_machine::delivery::{
     Config, Dispatch, Effect, Ending, Event, Plan, Role, Said, Start, TaskSpec,
 };
-use aldis_core::time::Timestamp;
-use aldis_core::{Dialect, Rules, Token};
+use aldis_signal::time::Timestamp;
+use aldis_signal::{Dialect, Rules, Token};
 use aldis_store::{GroupStore, SqliteStore, Store};
 use measure::{Bars, timed};
 

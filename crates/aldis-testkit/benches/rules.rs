@@ -7,8 +7,8 @@ use std::io::{self, Write as _};
 use std::process::Command;
 use std::time::Duration;
 
-use aldis_core::dialect::builtins;
-use aldis_core::{Dialect, Rules};
+use aldis_signal::dialect::builtins;
+use aldis_signal::{Dialect, Rules};
 use measure::{Bars, Contender, medians, timed};
 
 /// The first argument of a child.

@@ -10,10 +10,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aldis_core::dialect::builtins;
-use aldis_core::reference::seed_patterns;
-use aldis_core::scan::signals;
-use aldis_core::{Dialect, Finding, Origin, Rules, Scanner, Signal, Token, scan};
+use aldis::reference::seed_patterns;
+use aldis_signal::dialect::builtins;
+use aldis_signal::scan::signals;
+use aldis_signal::{Dialect, Finding, Origin, Rules, Scanner, Signal, Token, scan};
 use aldis_testkit::corpus::bulk::agent_text;
 use measure::{Bars, Contender, medians, timed};
 use regex::Regex;

@@ -13,7 +13,7 @@ use std::sync::{Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use aldis_store::{
     CommitError, Committed, GroupStore, NewDecision, NewEffect, NewEvent, Revision, RunId,
     RunRecord, SqliteStore, Step, Store,

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use aldis_core::scan::signals;
-use aldis_core::transcript::{Format, Reader};
-use aldis_core::{Finding, Message, Rules, Token, scan};
+use aldis_signal::scan::signals;
+use aldis_signal::{Finding, Message, Rules, Token, scan};
 use aldis_testkit::corpus::bulk::claude_transcript;
+use aldis_transcript::{Format, Reader};
 use measure::{Bars, Contender, medians, timed};
 use nix::sys::resource::{UsageWho, getrusage};
 

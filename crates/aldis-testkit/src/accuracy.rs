@@ -11,8 +11,9 @@ mod report;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use aldis_core::dialect::builtins;
-use aldis_core::{Dialect, Finding, Origin, Reason, Role, Rules, Signal, reference, scan};
+use aldis::reference;
+use aldis_signal::dialect::builtins;
+use aldis_signal::{Dialect, Finding, Origin, Reason, Role, Rules, Signal, scan};
 
 pub use self::report::Report;
 use crate::corpus::{Expected, Sample};

@@ -15,7 +15,7 @@ mod filler;
 mod phenomena;
 pub mod rng;
 
-use aldis_core::Role;
+use aldis_signal::Role;
 
 pub use self::rng::Rng;
 

@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use aldis_core::dialect::builtins;
-use aldis_core::{Origin, Rules, reference, scan};
+use aldis::reference;
+use aldis_signal::dialect::builtins;
+use aldis_signal::{Origin, Rules, scan};
 use aldis_testkit::corpus::bulk::{ADVERSARIAL, adversarial};
 
 const BYTES: usize = 1 << 18;

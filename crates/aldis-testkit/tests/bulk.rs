@@ -1,6 +1,6 @@
 //! The long benchmark text says exactly what it was made to say, in every dialect at once.
 
-use aldis_core::{Finding, Origin, Rules, scan};
+use aldis_signal::{Finding, Origin, Rules, scan};
 use aldis_testkit::corpus::bulk::agent_text;
 
 #[test]

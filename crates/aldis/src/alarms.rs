@@ -7,7 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// When the file is set aside for a new one.

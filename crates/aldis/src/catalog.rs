@@ -10,8 +10,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aldis_core::dialect::{FORMAT_VERSION, builtin_source, builtins};
-use aldis_core::{Dialect, DialectError};
+use aldis_signal::dialect::{FORMAT_VERSION, builtin_source, builtins};
+use aldis_signal::{Dialect, DialectError};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

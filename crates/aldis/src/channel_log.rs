@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use aldis_core::machine::turns::{Effect, Reply, Start, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::turns::{Effect, Reply, Start, State};
+use aldis_signal::time::Timestamp;
 use aldis_store::{DecisionFilter, RunId, Store, Timer};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};

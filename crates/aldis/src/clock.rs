@@ -4,8 +4,8 @@ use std::env;
 use std::fs;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use aldis_core::time::Timestamp;
-use aldis_core::transcript::facts::Zone;
+use aldis_signal::time::Timestamp;
+use aldis_transcript::facts::Zone;
 
 use crate::error::CommandError;
 

@@ -17,8 +17,8 @@ use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use aldis_core::Dialect;
-use aldis_core::machine::phases::{self, Pipeline};
+use aldis_machine::phases::{self, Pipeline};
+use aldis_signal::Dialect;
 
 pub(crate) use self::decode::{decode, nearest};
 pub(crate) use self::deliver::{Delivering, RoleTable};

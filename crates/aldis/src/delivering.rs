@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_core::Rules;
-use aldis_core::machine::delivery::{Dispatch, Effect, Ending, Event, Notice, Role, Said};
-use aldis_core::machine::run::{Exit, Usage};
-use aldis_core::redact::redact;
-use aldis_core::time::Timestamp;
-use aldis_core::transcript::facts::Zone;
+use aldis_machine::delivery::{Dispatch, Effect, Ending, Event, Notice, Role, Said};
+use aldis_machine::run::{Exit, Usage};
+use aldis_signal::Rules;
+use aldis_signal::redact::redact;
+use aldis_signal::time::Timestamp;
 use aldis_store::{EffectFilter, Lease, Store};
+use aldis_transcript::facts::Zone;
 
 use self::book::{Book, Session};
 pub(crate) use self::live::{Board, row, tally};

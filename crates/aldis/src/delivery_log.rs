@@ -1,7 +1,7 @@
 //! A delivery in its store, for whoever performs its effects elsewhere.
 
-use aldis_core::machine::delivery::{Event, Outcome, Start, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::delivery::{Event, Outcome, Start, State};
+use aldis_signal::time::Timestamp;
 use aldis_store::{RunId, Store};
 
 use crate::delivering::book::Book;

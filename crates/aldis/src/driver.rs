@@ -8,9 +8,9 @@
 
 use std::fmt;
 
-use aldis_core::machine::Decision;
-use aldis_core::machine::phases::{Effect, Event, Outcome, Start, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::Decision;
+use aldis_machine::phases::{Effect, Event, Outcome, Start, State};
+use aldis_signal::time::Timestamp;
 use aldis_store::{
     CommitError, NewEffect, Revision, Run, RunFilter, RunId, Step, Store, StoreError,
 };

@@ -1,9 +1,9 @@
 //! Listens to a running agent: signals as soon as they are certain, messages to show.
 
-use aldis_core::time::Timestamp;
-use aldis_core::transcript::facts::{Fact, Facts, Zone};
-use aldis_core::transcript::{Format, Input, Reader, Told};
-use aldis_core::{Finding, Message, Origin, Rules, Scanner};
+use aldis_signal::time::Timestamp;
+use aldis_signal::{Finding, Message, Origin, Rules, Scanner};
+use aldis_transcript::facts::{Fact, Facts, Zone};
+use aldis_transcript::{Format, Input, Reader, Told};
 
 /// How many bytes decide at most what kind of stream it is.
 const HEAD: usize = 64 * 1024;
@@ -211,7 +211,7 @@ fn hear(rules: &Rules, told: Told, shown: bool, sink: &mut dyn FnMut(Said)) {
         Told::Message(message) => message,
     };
     if origin.may_signal() {
-        for finding in aldis_core::scan(rules, text.as_bytes(), &origin) {
+        for finding in aldis_signal::scan(rules, text.as_bytes(), &origin) {
             sink(found(finding, index));
         }
     }

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::UNIX_EPOCH;
 
-use aldis_core::machine::phases::digest;
-use aldis_core::machine::run::Tree;
+use aldis_machine::phases::digest;
+use aldis_machine::run::Tree;
 
 /// Settings that keep a repository's own configuration from running anything.
 const SAFE: [&str; 5] = [

@@ -5,10 +5,11 @@
 //! the first piece, which is then the first piece of the message. While an input is followed, a first
 //! piece of notices is told as text, and may still be the beginning of a transcript.
 
-use aldis_core::transcript::{Format, Reader};
-use aldis_core::{Finding, Message, Origin, Place, Scanner, reference, scan};
+use aldis_signal::{Finding, Message, Origin, Place, Scanner, scan};
+use aldis_transcript::{Format, Reader};
 
 use crate::error::CommandError;
+use crate::reference;
 use crate::selection::{Matching, Selection};
 use crate::source::{CHUNK, Next, Source};
 

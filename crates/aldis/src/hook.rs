@@ -4,9 +4,9 @@ mod heard;
 
 use std::path::{Path, PathBuf};
 
-use aldis_core::Rules;
-use aldis_core::machine::phases::{Effect, Event, State, TokenPolicy, View};
-use aldis_core::time::Timestamp;
+use aldis_machine::phases::{Effect, Event, State, TokenPolicy, View};
+use aldis_signal::Rules;
+use aldis_signal::time::Timestamp;
 use aldis_store::{SqliteStore, Store as _};
 
 use self::heard::Heard;
@@ -154,7 +154,7 @@ impl Hook<'_> {
             && views::is_outdated(driver.store, &name, text)?
         {
             let (run, revision) = (latest.run.id.clone(), latest.run.revision);
-            let outcome = aldis_core::machine::phases::Outcome {
+            let outcome = aldis_machine::phases::Outcome {
                 effects: vec![Effect::Allow, Effect::WriteView],
                 decision: None,
             };
@@ -226,7 +226,7 @@ impl Hook<'_> {
     /// The rules of the run's dialect alone: building others would cost more than all the rest.
     fn rules(&self, state: &State) -> Result<Rules, CommandError> {
         let name = &state.pipeline.dialect;
-        let dialect = match aldis_core::Dialect::builtin(name) {
+        let dialect = match aldis_signal::Dialect::builtin(name) {
             Some(dialect) => dialect.clone(),
             None => Catalog::load(self.place.root())?.get(name)?.dialect.clone(),
         };

@@ -4,8 +4,8 @@
 //! transaction; only then the caller performs the effects. Events that change nothing worth keeping
 //! are written with the next step, so that a journal can be replayed.
 
-use aldis_core::machine::Decision;
-use aldis_core::time::Timestamp;
+use aldis_machine::Decision;
+use aldis_signal::time::Timestamp;
 use aldis_store::{CommitError, Revision, Run, RunId, Step, Store};
 use serde::Serialize;
 

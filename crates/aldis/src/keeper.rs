@@ -14,8 +14,8 @@ mod tests;
 
 use std::sync::Arc;
 
-use aldis_core::redact::redact_value;
-use aldis_core::time::Timestamp;
+use aldis_signal::redact::redact_value;
+use aldis_signal::time::Timestamp;
 use aldis_store::{
     CommitError, Committed, Decision, DecisionFilter, NewDecision, NewEffect, NewEvent, Revision,
     Run, RunId, RunRecord, Step, Store, StoreError, Timer, TimerChange,

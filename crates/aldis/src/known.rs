@@ -2,9 +2,9 @@
 
 use std::io;
 
-use aldis_core::machine::stagnation::Level;
-use aldis_core::machine::{delivery, phases, run, turns};
-use aldis_core::time::Timestamp;
+use aldis_machine::stagnation::Level;
+use aldis_machine::{delivery, phases, run, turns};
+use aldis_signal::time::Timestamp;
 use aldis_store::{Run, Store};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Everything of Aldis that touches the world: files, streams, the terminal.
 //!
 //! The binary `aldis` is [`run`] over the process's own arguments and streams. Deciding what is a
-//! signal is the business of [`aldis_core`]; this crate reads input, chooses dialects and shows
+//! signal is the business of [`aldis_signal`]; this crate reads input, chooses dialects and shows
 //! findings to people and, in the forms of [`wire`], to programs.
 
 mod alarms;
@@ -34,6 +34,7 @@ mod paint;
 mod person;
 mod project;
 mod recipe;
+pub mod reference;
 pub mod run_log;
 mod running;
 #[cfg(target_os = "linux")]

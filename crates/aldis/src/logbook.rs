@@ -5,7 +5,7 @@ use std::io::{self, IoSlice, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use aldis_core::redact::Redactor;
+use aldis_signal::redact::Redactor;
 use aldis_store::RunId;
 
 /// How large a file becomes.

@@ -8,8 +8,8 @@ pub(crate) mod phases;
 pub(crate) mod run;
 mod turns;
 
-use aldis_core::machine::Decision;
-use aldis_core::time::Timestamp;
+use aldis_machine::Decision;
+use aldis_signal::time::Timestamp;
 use aldis_store::{Run, Store};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -14,9 +14,9 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 use std::time::Duration;
 
-use aldis_core::machine::{delivery, run};
-use aldis_core::redact;
-use aldis_core::time::Timestamp;
+use aldis_machine::{delivery, run};
+use aldis_signal::redact;
+use aldis_signal::time::Timestamp;
 
 use self::processes::{Command, Desktop};
 use self::webhook::Webhook;

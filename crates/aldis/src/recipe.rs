@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 
-use aldis_core::transcript::Input as Written;
+use aldis_transcript::Input as Written;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 

@@ -1,7 +1,7 @@
 //! A supervised run in its store, for whoever performs its effects: the simulator does.
 
-use aldis_core::machine::run::{Event, Start, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::run::{Event, Start, State};
+use aldis_signal::time::Timestamp;
 use aldis_store::{Run, RunId, Store, StoreError};
 
 use crate::driver::DriverError;

@@ -12,13 +12,11 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_core::machine::run::{
-    Effect, Ending, Event, Exit, Heard, Notice, State, Status, Tree, Usage,
-};
-use aldis_core::time::Timestamp;
-use aldis_core::transcript::facts::{Fact, Zone};
-use aldis_core::{Finding, Origin, Role, Rules};
+use aldis_machine::run::{Effect, Ending, Event, Exit, Heard, Notice, State, Status, Tree, Usage};
+use aldis_signal::time::Timestamp;
+use aldis_signal::{Finding, Origin, Role, Rules};
 use aldis_store::{EffectFilter, Lease, Store};
+use aldis_transcript::facts::{Fact, Zone};
 
 use self::hands::Job;
 use self::live::Standing;

@@ -4,9 +4,9 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aldis_core::dialect::Syntax;
-use aldis_core::transcript::{Format, HOSTS, Input};
-use aldis_core::{Dialect, Rules, Token};
+use aldis_signal::dialect::Syntax;
+use aldis_signal::{Dialect, Rules, Token};
+use aldis_transcript::{Format, HOSTS, Input};
 use clap::{Args, ValueEnum, ValueHint};
 
 use crate::catalog::{Catalog, load_file, refused};

@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
-use aldis_core::machine::turns::{Board, Persona};
+use aldis_machine::turns::{Board, Persona};
 use aldis_store::GroupStore;
 use tokio::net::TcpListener;
 use tokio::runtime;

@@ -3,10 +3,10 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use aldis_core::machine::phases::State;
-use aldis_core::machine::turns::Floor;
-use aldis_core::machine::{delivery, run, turns};
-use aldis_core::time::Timestamp;
+use aldis_machine::phases::State;
+use aldis_machine::turns::Floor;
+use aldis_machine::{delivery, run, turns};
+use aldis_signal::time::Timestamp;
 use aldis_store::Run;
 
 use crate::delivering::tally;

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use aldis_core::Place;
+use aldis_signal::Place;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::display;
@@ -160,7 +160,7 @@ const LINES_SHOWN_MAX: usize = 8;
 
 #[cfg(test)]
 mod tests {
-    use aldis_core::Span;
+    use aldis_signal::Span;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! How machines are kept: what every step of every machine looks like in the store.
 
-use aldis_core::machine::{Decision, phases, run};
-use aldis_core::time::Timestamp;
+use aldis_machine::{Decision, phases, run};
+use aldis_signal::time::Timestamp;
 use aldis_store::{NewDecision, NewEffect, NewEvent, Revision, Run, RunId, RunRecord, Step};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use aldis_core::machine::run::Effect;
-use aldis_core::time::Timestamp;
+use aldis_machine::run::Effect;
+use aldis_signal::time::Timestamp;
 use aldis_store::{EffectFilter, Lease, LeaseError, RunId, Store, StoreError};
 
 use crate::error::CommandError;

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 

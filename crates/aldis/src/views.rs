@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use aldis_core::machine::phases::{Event, State, View};
+use aldis_machine::phases::{Event, State, View};
 use aldis_store::{EffectState, Revision, RunFilter, RunId, Store, StoreError};
 
 use crate::driver::{self, Loaded, Origin, Stepped, view_key};

@@ -17,7 +17,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use aldis_store::{RunId, Store};
 
 use self::model::{Input, Model, Order};

@@ -13,7 +13,7 @@ pub mod run_step;
 pub mod task;
 pub mod turns;
 
-use aldis_core::{Fields, Finding, NearMiss, Origin, Place, Signal};
+use aldis_signal::{Fields, Finding, NearMiss, Origin, Place, Signal};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 

@@ -13,7 +13,7 @@ use std::sync::mpsc::{self, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 
 use self::writer::{Helpers, Job, Reply};
 use super::SqliteStore;

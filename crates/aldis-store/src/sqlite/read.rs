@@ -1,6 +1,6 @@
 //! What is asked of the tables. Every query is one statement, so its answer is of one moment.
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Error, OptionalExtension, Row, ToSql, params};
 

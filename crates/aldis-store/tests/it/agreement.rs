@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use aldis_store::{
     DecisionFilter, EffectFilter, Lease, MemoryStore, NewDecision, NewEffect, NewEvent, PartChange,
     Revision, RunFilter, RunId, RunRecord, SqliteStore, Step, Store, TimerChange,

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use aldis_store::{
     CommitError, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, SqliteStore, Step,
     Store, StoreError, TimerChange,

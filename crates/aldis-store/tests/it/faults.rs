@@ -1,6 +1,6 @@
 //! Faults of the memory store: as commanded, before or after, and never a lie about what happened.
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use aldis_store::{
     CommitError, Fault, FaultKind, MemoryStore, Revision, RunId, RunRecord, Step, Store,
     StoreError, When,

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use aldis_store::{
     CommitError, GroupStore, NewEffect, NewEvent, Revision, RunId, RunRecord, SqliteStore, Step,
     Store as _,

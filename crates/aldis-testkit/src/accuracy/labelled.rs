@@ -6,8 +6,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use aldis_core::dialect::Dialect;
-use aldis_core::{Role, Signal};
+use aldis_signal::dialect::Dialect;
+use aldis_signal::{Role, Signal};
 use serde_json::Value;
 
 use super::{Matching, Verdict, accepted};

@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use aldis_core::machine::Miss;
-use aldis_core::machine::phases::{Pipeline, Said, SaidSignal, State, Utterance, hear};
-use aldis_core::time::Timestamp;
-use aldis_core::{Dialect, Meaning, Origin, Role, Rules};
+use aldis_machine::Miss;
+use aldis_machine::phases::{Pipeline, Said, SaidSignal, State, Utterance, hear};
+use aldis_signal::time::Timestamp;
+use aldis_signal::{Dialect, Meaning, Origin, Role, Rules};
 
 use crate::corpus::rng::Rng;
 

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use aldis::driver::{Driver, DriverError, Loaded, Origin, Stepped, load};
 use aldis::views;
-use aldis_core::machine::phases::{Event, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::phases::{Event, State};
+use aldis_signal::time::Timestamp;
 use aldis_store::{
     Event as Stored, Fault, MemoryStore, Revision, Run, RunId, RunRecord, SqliteStore, Store,
 };

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use aldis::driver::Origin;
-use aldis_core::machine::phases::{Event, Outcome, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::phases::{Event, Outcome, State};
+use aldis_signal::time::Timestamp;
 use aldis_store::Fault;
 
 /// A run as one process has read it.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use aldis_store::{
     CommitError, Committed, Decision, DecisionFilter, Effect, EffectFilter, Event, Fault,
     FaultKind, Lease, LeaseError, Part, Run, RunFilter, RunId, Step, Store, StoreError, Timer,

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use aldis::views::{self, Glance};
-use aldis_core::machine::phases::{State, View};
-use aldis_core::time::Timestamp;
+use aldis_machine::phases::{State, View};
+use aldis_signal::time::Timestamp;
 
 use crate::corpus::rng::Rng;
 

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use aldis_core::machine::phases::{Cap, OWN_CAP};
-use aldis_core::time::Timestamp;
+use aldis_machine::phases::{Cap, OWN_CAP};
+use aldis_signal::time::Timestamp;
 
 use crate::corpus::rng::Rng;
 

@@ -3,8 +3,8 @@
 //! A simulator that finds nothing proves little unless it is known to find something. Each [`Bug`]
 //! changes what the machine or the commit protocol does, never what the simulator checks.
 
-use aldis_core::machine::phases::{Effect, Event, ExitReason, Outcome, Said, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::phases::{Effect, Event, ExitReason, Outcome, Said, State};
+use aldis_signal::time::Timestamp;
 
 /// A mistake that somebody could make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

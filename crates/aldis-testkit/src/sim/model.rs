@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use aldis::driver::{Origin, begun};
-use aldis_core::machine::phases::{Effect, Event, Outcome, State, View};
-use aldis_core::time::Timestamp;
+use aldis_machine::phases::{Effect, Event, Outcome, State, View};
+use aldis_signal::time::Timestamp;
 use aldis_store::{Fault, When};
 
 use super::engine::{Delivery, Engine, Entry, Failure, Happened, Held, Taken};

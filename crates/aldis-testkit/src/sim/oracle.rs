@@ -9,10 +9,8 @@ mod progress;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use aldis_core::machine::phases::{
-    COMPLETE, Effect, Event, ExitReason, FAILED, Outcome, Said, State,
-};
-use aldis_core::time::Timestamp;
+use aldis_machine::phases::{COMPLETE, Effect, Event, ExitReason, FAILED, Outcome, Said, State};
+use aldis_signal::time::Timestamp;
 
 use super::engine::{Delivery, Entry, Happened, Held};
 
@@ -292,10 +290,7 @@ fn answer(event: &Event, outcome: &Outcome, after: &State) -> Check {
 }
 
 /// The signals that an event brings, the response before the stop included.
-fn signals<'s>(
-    before: &'s State,
-    event: &'s Event,
-) -> Vec<&'s aldis_core::machine::phases::SaidSignal> {
+fn signals<'s>(before: &'s State, event: &'s Event) -> Vec<&'s aldis_machine::phases::SaidSignal> {
     let (said, response): (&[Said], &[Said]) = match event {
         Event::Stop(stop) => {
             let response = before.response.as_ref().filter(|response| {

@@ -1,6 +1,6 @@
 //! A journal, taken again from its beginning.
 
-use aldis_core::machine::phases::State;
+use aldis_machine::phases::State;
 
 use super::engine::{Entry, Happened};
 use super::machine::Machine;

@@ -7,8 +7,8 @@ mod delivery;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use aldis_core::machine::phases::State;
-use aldis_core::time::Timestamp;
+use aldis_machine::phases::State;
+use aldis_signal::time::Timestamp;
 
 use super::engine::{Delivery, Engine, Held};
 use super::file::File;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

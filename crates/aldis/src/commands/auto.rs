@@ -5,8 +5,8 @@ use std::env;
 use std::io::Write as _;
 use std::time::Duration;
 
-use aldis_core::machine::phases::{Config, Event, Pipeline, Start, TokenPolicy};
-use aldis_core::time::Timestamp;
+use aldis_machine::phases::{Config, Event, Pipeline, Start, TokenPolicy};
+use aldis_signal::time::Timestamp;
 use aldis_store::{SqliteStore, Store as _};
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -282,7 +282,7 @@ fn config(
         return Err(CommandError::new(format!("pipeline `{name}` has no flag `{unknown}`"))
             .with_help(format!("its flags are {}", flags.join(", "))));
     }
-    if pipeline.first(&skip) == aldis_core::machine::phases::COMPLETE {
+    if pipeline.first(&skip) == aldis_machine::phases::COMPLETE {
         return Err(CommandError::new("every phase is skipped: there is nothing to do"));
     }
     config.skip = skip;

@@ -3,8 +3,8 @@
 use std::env;
 use std::io::Write as _;
 
-use aldis_core::machine::{delivery, run};
-use aldis_core::time::Timestamp;
+use aldis_machine::{delivery, run};
+use aldis_signal::time::Timestamp;
 use aldis_store::{Run, RunFilter, Store};
 use clap::Args;
 

@@ -8,12 +8,12 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use aldis_core::machine::delivery::{
+use aldis_machine::delivery::{
     Config, DIALECT, Ending, Event, Format, Limit, Plan as Tasks, Role, Start, State,
 };
-use aldis_core::transcript::Input;
-use aldis_core::{Dialect, Rules};
+use aldis_signal::{Dialect, Rules};
 use aldis_store::Store;
+use aldis_transcript::Input;
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 

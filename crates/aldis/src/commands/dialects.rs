@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use aldis_core::dialect::builtin_source;
+use aldis_signal::dialect::builtin_source;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::{Outcome, report};

@@ -4,7 +4,7 @@ mod words;
 
 use std::path::Path;
 
-use aldis_core::{Finding, NearMiss, Origin, Reason, Signal};
+use aldis_signal::{Finding, NearMiss, Origin, Reason, Signal};
 use clap::Args;
 
 use self::words::{amount_words, label, said_by, warning_words};

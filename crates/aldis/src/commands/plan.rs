@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use aldis_core::machine::delivery::{Format, Plan, Problem, Read};
+use aldis_machine::delivery::{Format, Plan, Problem, Read};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::{Outcome, report};

@@ -1,6 +1,6 @@
 //! `aldis prompt`: what to tell an agent so that it speaks a dialect.
 
-use aldis_core::prompt::instructions;
+use aldis_signal::prompt::instructions;
 use clap::Args;
 
 use super::Outcome;

@@ -6,8 +6,8 @@ mod supervised;
 
 use std::io::Write as _;
 
-use aldis_core::machine::Decision;
-use aldis_core::machine::phases::{Event, State};
+use aldis_machine::Decision;
+use aldis_machine::phases::{Event, State};
 use aldis_store::{DecisionFilter, RunId, Store};
 use clap::Args;
 use serde::Serialize;

@@ -8,10 +8,10 @@ use std::fs;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use aldis_core::machine::run::{Ending, Event, Start, State};
-use aldis_core::transcript::Input;
-use aldis_core::{Rules, prompt};
+use aldis_machine::run::{Ending, Event, Start, State};
+use aldis_signal::{Rules, prompt};
 use aldis_store::{RunFilter, Store};
+use aldis_transcript::Input;
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use aldis_core::{Finding, NearMiss, Signal};
+use aldis_signal::{Finding, NearMiss, Signal};
 use clap::Args;
 use unicode_width::UnicodeWidthStr as _;
 

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use aldis_core::machine::turns::Board;
+use aldis_machine::turns::Board;
 use clap::{Args, ValueHint};
 use serde::Deserialize;
 

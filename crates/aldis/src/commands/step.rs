@@ -7,7 +7,7 @@ mod turns;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::{Map, Value};

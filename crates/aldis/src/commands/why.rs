@@ -87,7 +87,7 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
 /// The run that is meant, or the task of a delivery.
 fn meant(
     store: &SqliteStore,
-    now: aldis_core::time::Timestamp,
+    now: aldis_signal::time::Timestamp,
     args: &WhyArgs,
 ) -> Result<(Option<RunId>, Option<String>), CommandError> {
     let Some(name) = &args.run else {
@@ -106,7 +106,7 @@ fn meant(
 /// The latest run around the current directory.
 fn around(
     store: &SqliteStore,
-    now: aldis_core::time::Timestamp,
+    now: aldis_signal::time::Timestamp,
 ) -> Result<Option<RunId>, CommandError> {
     let Ok(directory) = env::current_dir() else { return Ok(None) };
     let place = Place::of(&directory, None);

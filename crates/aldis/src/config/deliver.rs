@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use aldis_core::machine::delivery::{self, Role};
-use aldis_core::machine::stagnation;
+use aldis_machine::delivery::{self, Role};
+use aldis_machine::stagnation;
 use serde::{Deserialize, Serialize};
 
 use super::sections::{Notify, Tokens};

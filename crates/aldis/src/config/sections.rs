@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use aldis_core::machine::delivery::Role;
-use aldis_core::machine::phases::{self, AfterTransition, MAX_ITERATIONS, TokenPolicy};
-use aldis_core::machine::run::Config;
-use aldis_core::machine::stagnation;
-use aldis_core::transcript::Input;
+use aldis_machine::delivery::Role;
+use aldis_machine::phases::{self, AfterTransition, MAX_ITERATIONS, TokenPolicy};
+use aldis_machine::run::Config;
+use aldis_machine::stagnation;
+use aldis_transcript::Input;
 use serde::de::{self, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use aldis_core::machine::phases::TokenPolicy;
-use aldis_core::machine::run::Config;
-use aldis_core::machine::stagnation;
+use aldis_machine::phases::TokenPolicy;
+use aldis_machine::run::Config;
+use aldis_machine::stagnation;
 
 use super::*;
 

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use aldis_core::machine::delivery::{Dispatch, Event, Outcome, Run as Whole, State, Task};
-use aldis_core::machine::run::Usage;
-use aldis_core::time::Timestamp;
+use aldis_machine::delivery::{Dispatch, Event, Outcome, Run as Whole, State, Task};
+use aldis_machine::run::Usage;
+use aldis_signal::time::Timestamp;
 use aldis_store::{CommitError, Part, PartChange, Revision, Run, RunId, RunRecord, Step, Store};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

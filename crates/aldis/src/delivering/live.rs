@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use aldis_core::machine::delivery::{Agent, Ending, Noted, State, Status, Task, Work};
-use aldis_core::time::Timestamp;
+use aldis_machine::delivery::{Agent, Ending, Noted, State, Status, Task, Work};
+use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 use indicatif::{ProgressBar, ProgressStyle};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_core::machine::delivery::Event;
-use aldis_core::machine::run::Usage;
+use aldis_machine::delivery::Event;
+use aldis_machine::run::Usage;
 
 use super::Delivery;
 use crate::clock;

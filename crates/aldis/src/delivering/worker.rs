@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_core::machine::delivery::{Dispatch, Said as Reply};
-use aldis_core::machine::run::{Exit, Usage};
-use aldis_core::time::Timestamp;
-use aldis_core::transcript::facts::{Fact, Facts, Zone};
-use aldis_core::transcript::{Format, Input};
-use aldis_core::{Finding, Rules, Token};
+use aldis_machine::delivery::{Dispatch, Said as Reply};
+use aldis_machine::run::{Exit, Usage};
+use aldis_signal::time::Timestamp;
+use aldis_signal::{Finding, Rules, Token};
+use aldis_transcript::facts::{Fact, Facts, Zone};
+use aldis_transcript::{Format, Input};
 
 use crate::ear::{Ear, Said};
 use crate::logbook::Logbook;

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::str::FromStr as _;
 use std::thread;
 
-use aldis_core::machine::phases::{Cap, Hold, Said, State, Stop, Utterance, closing_words, hear};
-use aldis_core::time::Timestamp;
-use aldis_core::{Message, Origin, Role, Rules, Token};
+use aldis_machine::phases::{Cap, Hold, Said, State, Stop, Utterance, closing_words, hear};
+use aldis_signal::time::Timestamp;
+use aldis_signal::{Message, Origin, Role, Rules, Token};
 
 use super::{Hook, fresh_token};
 use crate::error::CommandError;
@@ -193,7 +193,7 @@ impl Heard {
     /// A digest of what was said, to recognise it again.
     pub(super) fn digest(&self) -> String {
         let text: String = self.messages.iter().map(|message| &*message.text).collect();
-        aldis_core::machine::phases::digest(&text)
+        aldis_machine::phases::digest(&text)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 
 use super::fields::Fields;
 use super::{BlockCap, Env, Host, identify};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use aldis_core::transcript::Format;
+use aldis_transcript::Format;
 
 use super::adapter::Adapter;
 use super::{BlockCap, Env};

@@ -1,6 +1,6 @@
 //! Copilot CLI: payloads in two spellings, one of which does not name its event.
 
-use aldis_core::transcript::Format;
+use aldis_transcript::Format;
 use serde_json::Value;
 
 use super::adapter::{Adapter, EVENT_NAMES, named_event, prompt};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use aldis_core::transcript::Format;
+use aldis_transcript::Format;
 use serde_json::{Value, json};
 
 use super::adapter::Adapter;

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 

@@ -1,6 +1,6 @@
 //! Goose: a payload of three members, and an answer of `{}` is no decision, so nothing is said.
 
-use aldis_core::transcript::Format;
+use aldis_transcript::Format;
 use serde_json::{Value, json};
 
 use super::adapter::{Adapter, named_event};

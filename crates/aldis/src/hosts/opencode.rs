@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use aldis_core::transcript::Format;
+use aldis_transcript::Format;
 use serde_json::{Value, json};
 
 use super::Event;

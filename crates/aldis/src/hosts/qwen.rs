@@ -1,6 +1,6 @@
 //! Qwen Code: Claude Code's way, with a limit that tools do not reset.
 
-use aldis_core::transcript::Format;
+use aldis_transcript::Format;
 
 use super::adapter::Adapter;
 use super::{BlockCap, Env};

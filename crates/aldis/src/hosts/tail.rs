@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use aldis_core::Message;
-use aldis_core::time::Timestamp;
-use aldis_core::transcript::{Format, Glance, Input, Mark, Reader, glance};
+use aldis_signal::Message;
+use aldis_signal::time::Timestamp;
+use aldis_transcript::{Format, Glance, Input, Mark, Reader, glance};
 
 use self::facts::Facts;
 use self::source::{Source, Window};

@@ -1,8 +1,8 @@
 //! Deliveries whose agents are others' business: kept in parts like all deliveries, stepped from
 //! outside.
 
-use aldis_core::machine::delivery::{Effect, Event, Outcome, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::delivery::{Effect, Event, Outcome, State};
+use aldis_signal::time::Timestamp;
 use aldis_store::{NewDecision, Run, RunId, Step, TimerChange};
 use serde_json::{Value, json};
 

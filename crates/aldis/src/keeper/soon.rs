@@ -4,8 +4,8 @@
 //! is decided here is what [`Keeper::advance_by`](super::Keeper) would decide; whatever is not as usual
 //! is left to it.
 
-use aldis_core::redact::redact_value;
-use aldis_core::time::Timestamp;
+use aldis_signal::redact::redact_value;
+use aldis_signal::time::Timestamp;
 use aldis_store::{CommitError, Run, RunId, Step, Timer};
 use serde_json::Value;
 use tokio::sync::oneshot;

@@ -1,7 +1,7 @@
 //! What humans want of runs: a word for the machine, for the process that drives the run, or for its
 //! hook.
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use aldis_store::{Run, RunId};
 use serde_json::Value;
 

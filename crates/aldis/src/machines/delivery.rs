@@ -1,7 +1,7 @@
 //! A delivery, for programs that have agents of their own: how it begins, and what happens in it.
 
-use aldis_core::Rules;
-use aldis_core::machine::delivery::{Event, Problem, Said, Start, State};
+use aldis_machine::delivery::{Event, Problem, Said, Start, State};
+use aldis_signal::Rules;
 use serde_json::Value;
 
 use super::Members;

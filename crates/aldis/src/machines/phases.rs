@@ -1,10 +1,10 @@
 //! Phases under a Stop hook, for programs that have no hooks.
 
-use aldis_core::machine::phases::{
+use aldis_machine::phases::{
     self, Config, Event, Outcome, Pipeline, Said, Start, State, Utterance, hear,
 };
-use aldis_core::time::Timestamp;
-use aldis_core::{Origin, Role, Rules};
+use aldis_signal::time::Timestamp;
+use aldis_signal::{Origin, Role, Rules};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

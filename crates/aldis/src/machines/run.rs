@@ -2,9 +2,9 @@
 
 use std::borrow::Borrow;
 
-use aldis_core::machine::run::{Config, Event, Heard, Outcome, Start, State, Status};
-use aldis_core::time::Timestamp;
-use aldis_core::{Finding, Origin, Rules, prompt};
+use aldis_machine::run::{Config, Event, Heard, Outcome, Start, State, Status};
+use aldis_signal::time::Timestamp;
+use aldis_signal::{Finding, Origin, Rules, prompt};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -114,7 +114,7 @@ pub(crate) fn event<R: Borrow<Rules>>(
         let text = text.as_str().ok_or("`text` is not a text")?;
         let rules = rules(&state.dialect)?;
         let message = state.said.last().map_or(0, |last| last.message) + 1;
-        let findings = aldis_core::scan(rules.borrow(), text.as_bytes(), &Origin::assistant());
+        let findings = aldis_signal::scan(rules.borrow(), text.as_bytes(), &Origin::assistant());
         let signals = findings.iter().filter_map(Finding::signal);
         let said: Vec<Heard> = signals.map(|signal| Heard::new(signal, message)).collect();
         members.insert("said".to_owned(), serde_json::to_value(said).unwrap_or_default());

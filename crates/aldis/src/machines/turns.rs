@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aldis_core::machine::Decision;
-use aldis_core::machine::turns::{Config, Ear, Effect, Event, Outcome, Start, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::Decision;
+use aldis_machine::turns::{Config, Ear, Effect, Event, Outcome, Start, State};
+use aldis_signal::time::Timestamp;
 use aldis_store::Run;
 use serde_json::{Value, json};
 

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use aldis_core::machine::run::{Event, Exit};
-use aldis_core::redact::redact;
-use aldis_core::time::Timestamp;
-use aldis_core::transcript::facts::Facts;
-use aldis_core::transcript::{Format, Input};
+use aldis_machine::run::{Event, Exit};
+use aldis_signal::redact::redact;
+use aldis_signal::time::Timestamp;
+use aldis_transcript::facts::Facts;
+use aldis_transcript::{Format, Input};
 use tempfile::NamedTempFile;
 
 use super::Plan;

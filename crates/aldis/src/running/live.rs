@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aldis_core::machine::run::{Ending, Exit, Notice, State, Status};
-use aldis_core::machine::stagnation::Level;
-use aldis_core::redact::{Redactor, redact};
-use aldis_core::time::Timestamp;
-use aldis_core::{Dialect, Meaning, Origin, Parser, Role};
+use aldis_machine::run::{Ending, Exit, Notice, State, Status};
+use aldis_machine::stagnation::Level;
+use aldis_signal::redact::{Redactor, redact};
+use aldis_signal::time::Timestamp;
+use aldis_signal::{Dialect, Meaning, Origin, Parser, Role};
 use aldis_store::RunId;
 use indicatif::{ProgressBar, ProgressStyle};
 

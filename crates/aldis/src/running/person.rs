@@ -1,6 +1,6 @@
 //! What a run wants to know from the person at the terminal, and what their words mean.
 
-use aldis_core::machine::run::{Event, State, Status};
+use aldis_machine::run::{Event, State, Status};
 
 /// What the run wants to know.
 pub(super) fn wanted(state: &State) -> Option<String> {

@@ -1,8 +1,8 @@
 //! Every voice says what it should, as the real readers hear it.
 
-use aldis_core::transcript::facts::{Fact, Facts, Zone};
-use aldis_core::transcript::{Format, Reader};
-use aldis_core::{Message, Role};
+use aldis_signal::{Message, Role};
+use aldis_transcript::facts::{Fact, Facts, Zone};
+use aldis_transcript::{Format, Reader};
 
 use super::voice::Voice;
 use super::*;
@@ -23,7 +23,7 @@ fn format(voice: &Voice) -> Format {
 
 fn facts(voice: &Voice, text: &str) -> Vec<Fact> {
     let mut found = Vec::new();
-    let input = aldis_core::transcript::Input::Auto;
+    let input = aldis_transcript::Input::Auto;
     let mut facts = Facts::new(input, Zone::utc());
     facts.push(text.as_bytes(), clock::wall(), &mut |fact| found.push(fact));
     facts.finish(clock::wall(), &mut |fact| found.push(fact));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use aldis_core::machine::turns::{Board, Persona};
-use aldis_core::time::Timestamp;
+use aldis_machine::turns::{Board, Persona};
+use aldis_signal::time::Timestamp;
 use aldis_store::{RunId, Store, Timer};
 use tokio::sync::{Notify, watch};
 use tokio::task::{self, JoinSet};

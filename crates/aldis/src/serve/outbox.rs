@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use aldis_store::{Effect, EffectFilter};
 use serde_json::Value;
 use tokio::time;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use aldis_core::machine::turns::{Board, Config, Persona};
+use aldis_machine::turns::{Board, Config, Persona};
 
 use crate::clock;
 use crate::error::CommandError;

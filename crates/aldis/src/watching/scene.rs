@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use aldis_store::{Decision, DecisionFilter, Revision, Run, RunFilter, RunId, Store, StoreError};
 
 use crate::known::Known;

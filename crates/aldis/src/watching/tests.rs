@@ -6,9 +6,9 @@ mod reading;
 
 use std::sync::Arc;
 
-use aldis_core::Rules;
-use aldis_core::machine::{delivery, run};
-use aldis_core::time::Timestamp;
+use aldis_machine::{delivery, run};
+use aldis_signal::Rules;
+use aldis_signal::time::Timestamp;
 use aldis_store::{MemoryStore, Revision, RunId, Store};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use aldis_core::machine::delivery::{self, Status, Task};
-use aldis_core::machine::stagnation::Level;
-use aldis_core::machine::{run, turns};
-use aldis_core::time::Timestamp;
+use aldis_machine::delivery::{self, Status, Task};
+use aldis_machine::stagnation::Level;
+use aldis_machine::{run, turns};
+use aldis_signal::time::Timestamp;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthChar as _;
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aldis_core::machine::delivery::{Outcome, Plan, Problem, Read, Role, State, Status, Task};
-use aldis_core::time::Timestamp;
+use aldis_machine::delivery::{Outcome, Plan, Problem, Read, Role, State, Status, Task};
+use aldis_signal::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

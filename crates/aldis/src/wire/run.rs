@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use aldis_core::machine::delivery;
-use aldis_core::machine::phases::{Effect, State};
-use aldis_core::machine::run as supervised;
-use aldis_core::machine::{Decision, Evidence};
-use aldis_core::time::Timestamp;
+use aldis_machine::delivery;
+use aldis_machine::phases::{Effect, State};
+use aldis_machine::run as supervised;
+use aldis_machine::{Decision, Evidence};
+use aldis_signal::time::Timestamp;
 use aldis_store::{Decision as StoredDecision, Event, RunId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

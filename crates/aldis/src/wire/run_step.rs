@@ -1,8 +1,8 @@
 //! What `aldis step run` prints.
 
-use aldis_core::machine::Decision;
-use aldis_core::machine::run::{Effect, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::Decision;
+use aldis_machine::run::{Effect, State};
+use aldis_signal::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

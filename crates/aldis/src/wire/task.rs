@@ -1,6 +1,6 @@
 //! Tasks of deliveries as programs list them.
 
-use aldis_core::machine::delivery::{State, Task, Wait};
+use aldis_machine::delivery::{State, Task, Wait};
 use aldis_store::RunId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

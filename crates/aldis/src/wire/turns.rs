@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use aldis_core::machine::turns::{Ear, Entry, Floor, Outcome, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::turns::{Ear, Entry, Floor, Outcome, State};
+use aldis_signal::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, Sender, SyncSender}
 use std::thread;
 use std::time::Duration;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::error::{CommitError, StoreError};

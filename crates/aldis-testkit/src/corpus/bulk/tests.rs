@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use aldis_core::{Finding, Origin, Reason, Rules, scan};
+use aldis_signal::{Finding, Origin, Reason, Rules, scan};
 use serde_json::Value;
 
 use super::*;

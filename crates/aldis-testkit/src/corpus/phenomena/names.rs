@@ -1,6 +1,6 @@
 //! Names, subjects and what stands directly around them.
 
-use aldis_core::Dialect;
+use aldis_signal::Dialect;
 
 use super::{structure, twins};
 use crate::corpus::claims::{self, ALL};

@@ -1,6 +1,6 @@
 //! Who says it, and whether anything is said at all.
 
-use aldis_core::Role;
+use aldis_signal::Role;
 
 use super::structure;
 use crate::corpus::claims::{self, ALL};

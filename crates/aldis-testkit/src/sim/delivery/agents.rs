@@ -1,9 +1,9 @@
 //! What simulated agents say: mostly what they should, and sometimes anything else.
 
-use aldis_core::machine::delivery::{Dispatch, Heard, Kind, Role, Said};
-use aldis_core::scan::Rules;
-use aldis_core::signal::Fields;
-use aldis_core::{Origin, Token, scan};
+use aldis_machine::delivery::{Dispatch, Heard, Kind, Role, Said};
+use aldis_signal::scan::Rules;
+use aldis_signal::signal::Fields;
+use aldis_signal::{Origin, Token, scan};
 use serde_json::{Value, json};
 
 use crate::corpus::rng::Rng;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use aldis_core::machine::delivery::{Effect, Event, Outcome, Run, Start, State, Task};
-use aldis_core::time::Timestamp;
+use aldis_machine::delivery::{Effect, Event, Outcome, Run, Start, State, Task};
+use aldis_signal::time::Timestamp;
 use aldis_store::{
     EffectFilter, Fault, MemoryStore, NewDecision, NewEffect, NewEvent, PartChange, Revision,
     RunId, RunRecord, SqliteStore, Step, Store, When,

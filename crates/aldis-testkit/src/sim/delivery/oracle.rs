@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aldis_core::machine::delivery::{
+use aldis_machine::delivery::{
     Dispatch, Effect, Ending, Event, Outcome, Role, State, Status, Task, Wait,
 };
 

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use aldis_core::machine::delivery::{Effect, Event, Outcome, Wait};
-use aldis_core::machine::run::Exit;
+use aldis_machine::delivery::{Effect, Event, Outcome, Wait};
+use aldis_machine::run::Exit;
 use aldis_store::{Fault, FaultKind, When};
 
 use super::super::oracle::{Broken, Check, hold};

@@ -3,8 +3,8 @@
 //! As with the phases machine, a bug changes what the machine or its driver does, never what the
 //! simulator checks.
 
-use aldis_core::machine::delivery::{Event, Outcome, Role, State, Task, Wait, Work};
-use aldis_core::time::Timestamp;
+use aldis_machine::delivery::{Event, Outcome, Role, State, Task, Wait, Work};
+use aldis_signal::time::Timestamp;
 
 /// A mistake that somebody could make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use aldis_core::machine::delivery::{
-    Config, Dispatch, Event, Plan, Priority, Start, State, TaskSpec,
-};
-use aldis_core::machine::run::Exit;
-use aldis_core::time::Timestamp;
+use aldis_machine::delivery::{Config, Dispatch, Event, Plan, Priority, Start, State, TaskSpec};
+use aldis_machine::run::Exit;
+use aldis_signal::time::Timestamp;
 
 use super::super::oracle::{Broken, Check, hold};
 use super::super::world::Tally;
@@ -260,7 +258,7 @@ impl World {
 
     /// The request that an expert answers.
     fn request(&self, agent: u64) -> String {
-        use aldis_core::machine::delivery::Work;
+        use aldis_machine::delivery::Work;
         match self.state.agent(agent).map(|agent| &agent.work) {
             Some(Work::Request { request }) => request.clone(),
             _ => "req-0".to_owned(),

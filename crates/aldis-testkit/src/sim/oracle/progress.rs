@@ -1,7 +1,7 @@
 //! Phases: never backwards, none left out, none complete that nobody completed.
 
-use aldis_core::Meaning;
-use aldis_core::machine::phases::{COMPLETE, Event, ExitReason, SaidSignal, State};
+use aldis_machine::phases::{COMPLETE, Event, ExitReason, SaidSignal, State};
+use aldis_signal::Meaning;
 
 use super::{Books, Check, Seen, hold, signals};
 

@@ -1,8 +1,8 @@
 //! What runs beside the supervisor: an agent that does anything, or the check of its claim.
 
-use aldis_core::Meaning;
-use aldis_core::machine::run::{Event, Exit, Heard, Usage};
-use aldis_core::time::Timestamp;
+use aldis_machine::run::{Event, Exit, Heard, Usage};
+use aldis_signal::Meaning;
+use aldis_signal::time::Timestamp;
 
 use crate::corpus::rng::Rng;
 

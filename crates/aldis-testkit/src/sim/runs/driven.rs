@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use aldis::driver::DriverError;
 use aldis::run_log::RunLog;
-use aldis_core::machine::run::{Event, Start, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::run::{Event, Start, State};
+use aldis_signal::time::Timestamp;
 use aldis_store::{DecisionFilter, EffectFilter, Fault, MemoryStore, RunId, SqliteStore, Store};
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! What keeps a run: its journal, its outbox, and what each process knows of it.
 
-use aldis_core::machine::Decision;
-use aldis_core::machine::run::{Effect, Event, Start, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::Decision;
+use aldis_machine::run::{Effect, Event, Start, State};
+use aldis_signal::time::Timestamp;
 use aldis_store::Fault;
 
 /// Why a step was not taken, or is not known to be.

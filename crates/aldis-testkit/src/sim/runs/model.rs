@@ -1,8 +1,8 @@
 //! The commit protocol over plain values, for speed, and for planting bugs.
 
-use aldis_core::machine::Decision;
-use aldis_core::machine::run::{Effect, Ending, Event, Outcome, Start, State, Status, Usage};
-use aldis_core::time::Timestamp;
+use aldis_machine::Decision;
+use aldis_machine::run::{Effect, Ending, Event, Outcome, Start, State, Status, Usage};
+use aldis_signal::time::Timestamp;
 use aldis_store::{Fault, When};
 
 use super::engine::{Due, Engine, Failure, Journal};

@@ -1,9 +1,9 @@
 //! What must hold, judged from the outside: the oracle keeps its own books.
 
-use aldis_core::Meaning;
-use aldis_core::machine::Decision;
-use aldis_core::machine::run::{Ending, Event, State, Status, Usage};
-use aldis_core::time::Timestamp;
+use aldis_machine::Decision;
+use aldis_machine::run::{Ending, Event, State, Status, Usage};
+use aldis_signal::Meaning;
+use aldis_signal::time::Timestamp;
 
 use super::super::oracle::{Check, hold};
 use super::engine::Journal;

@@ -6,9 +6,9 @@ mod supervisor;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use aldis_core::machine::run::{Config, Ending, Event, Start, State, Status};
-use aldis_core::machine::stagnation;
-use aldis_core::time::Timestamp;
+use aldis_machine::run::{Config, Ending, Event, Start, State, Status};
+use aldis_machine::stagnation;
+use aldis_signal::time::Timestamp;
 
 use super::super::oracle::{Broken, Check};
 use super::super::world::Tally;

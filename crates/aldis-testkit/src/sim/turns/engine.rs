@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use aldis::channel_log::Kept;
-use aldis_core::machine::turns::{Effect, Event, Start, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::turns::{Effect, Event, Start, State};
+use aldis_signal::time::Timestamp;
 use aldis_store::{Fault, When};
 
 use super::planted::{self, Bug};

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use aldis::channel_log::Kept;
-use aldis_core::machine::turns::{
+use aldis_machine::turns::{
     Effect, Event, Floor, Heard, Mode, Reason, Reply, State, Turn, TurnOrder, Verdict,
 };
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 
 use super::super::oracle::{Check, hold};
 use super::engine::Line;

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use aldis::channel_log::Kept;
-use aldis_core::machine::turns::{Effect, Event, Floor, Outcome, Reason, State, Verdict};
-use aldis_core::time::Timestamp;
+use aldis_machine::turns::{Effect, Event, Floor, Outcome, Reason, State, Verdict};
+use aldis_signal::time::Timestamp;
 
 /// A mistake that somebody could make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use aldis::channel_log::{ChannelError, ChannelLog, Kept};
-use aldis_core::machine::turns::{Effect, Event, Start, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::turns::{Effect, Event, Start, State};
+use aldis_signal::time::Timestamp;
 use aldis_store::{EffectFilter, Fault, MemoryStore, RunId, SqliteStore, Store, Timer};
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use aldis_core::machine::Evidence;
-use aldis_core::machine::turns::{
+use aldis_machine::Evidence;
+use aldis_machine::turns::{
     AutoDetect, Config, Event, Heard, HumanInterrupt, Mode, Persona, Position, Start, State,
     TurnBehavior, TurnOrder,
 };

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use aldis::channel_log::Kept;
-use aldis_core::machine::turns::{Event, Floor, Start, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::turns::{Event, Floor, Start, State};
+use aldis_signal::time::Timestamp;
 use aldis_store::{Fault, FaultKind, When};
 
 use super::super::oracle::{Check, hold};

@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use aldis::driver::Origin;
-use aldis_core::Dialect;
-use aldis_core::machine::phases::{
+use aldis_machine::phases::{
     AfterTransition, Config, Event, Hold, Pipeline, Said, Start, State, Stop, TokenPolicy,
 };
+use aldis_signal::Dialect;
 
 use super::super::agent::{Speaker, speak};
 use super::super::engine::Delivery;
@@ -101,7 +101,7 @@ impl World {
         let agent = format!("a{}", self.rng.below(12));
         let said = self.speech(session, Some(&agent));
         let spoken: String = said.iter().map(|said| format!("{said:?}")).collect();
-        let digest = aldis_core::machine::phases::digest(&spoken);
+        let digest = aldis_machine::phases::digest(&spoken);
         let source = format!("subagent/{agent}/{digest}");
         let fresh_token = Some(self.code());
         let id = Some(self.sessions[session].id.to_string());

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use aldis_core::machine::phases::{Event, Stop};
-use aldis_core::time::Timestamp;
+use aldis_machine::phases::{Event, Stop};
+use aldis_signal::time::Timestamp;
 
 use super::super::engine::Delivery;
 use super::super::oracle::{Check, hold};

@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use aldis::driver::Origin;
 use aldis::views::Glance;
-use aldis_core::machine::phases::{Config, Effect, Event, Outcome, Said, State, Stop, View};
-use aldis_core::scan::scan;
-use aldis_core::{Origin as From, Rules};
+use aldis_machine::phases::{Config, Effect, Event, Outcome, Said, State, Stop, View};
+use aldis_signal::scan::scan;
+use aldis_signal::{Origin as From, Rules};
 use aldis_store::{Fault, FaultKind, When};
 
 use super::super::engine::{Delivery, Entry, Failure, Happened, Held, Taken};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aldis_core::{Origin, Reason, Role, Warning};
+use aldis_signal::{Origin, Reason, Role, Warning};
 
 /// Says why something does not count, as a label under the source.
 pub(super) fn label(reason: Reason) -> &'static str {

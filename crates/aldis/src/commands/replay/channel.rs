@@ -1,7 +1,7 @@
 //! The journal of a channel, taken again.
 
-use aldis_core::machine::Decision;
-use aldis_core::machine::turns::State;
+use aldis_machine::Decision;
+use aldis_machine::turns::State;
 use aldis_store::{RunId, Store};
 use serde_json::Value;
 

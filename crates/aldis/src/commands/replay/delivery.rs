@@ -1,7 +1,7 @@
 //! The journal of a delivery.
 
-use aldis_core::machine::Decision;
-use aldis_core::machine::delivery::{Event, Start, State};
+use aldis_machine::Decision;
+use aldis_machine::delivery::{Event, Start, State};
 use aldis_store::{RunId, Store};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! The journal of a supervised run.
 
-use aldis_core::machine::Decision;
-use aldis_core::machine::run::{Event, Start, State};
+use aldis_machine::Decision;
+use aldis_machine::run::{Event, Start, State};
 use aldis_store::{RunId, Store};
 use serde::Deserialize;
 

@@ -1,6 +1,6 @@
 //! The delivery machine as a filter.
 
-use aldis_core::machine::delivery::State;
+use aldis_machine::delivery::State;
 
 use super::members;
 use crate::machines::delivery;

@@ -1,7 +1,7 @@
 //! The phases machine as a filter.
 
-use aldis_core::Rules;
-use aldis_core::machine::phases::State;
+use aldis_machine::phases::State;
+use aldis_signal::Rules;
 use serde_json::Value;
 
 use super::members;

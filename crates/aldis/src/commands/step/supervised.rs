@@ -1,7 +1,7 @@
 //! The machine of a supervised agent as a filter.
 
-use aldis_core::Rules;
-use aldis_core::machine::run::{Outcome, State};
+use aldis_machine::run::{Outcome, State};
+use aldis_signal::Rules;
 
 use super::members;
 use crate::machines::run;

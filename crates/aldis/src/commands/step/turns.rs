@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use aldis_core::machine::turns::{Board, Config, Ear, Event, Outcome, Start, State};
-use aldis_core::time::Timestamp;
+use aldis_machine::turns::{Board, Config, Ear, Event, Outcome, Start, State};
+use aldis_signal::time::Timestamp;
 use serde_json::Value;
 
 use super::members as timed;

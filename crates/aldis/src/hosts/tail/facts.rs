@@ -1,7 +1,7 @@
 //! What the last lines of a transcript say beside their text.
 
-use aldis_core::time::Timestamp;
-use aldis_core::transcript::{Glance, Mark};
+use aldis_signal::time::Timestamp;
+use aldis_transcript::{Glance, Mark};
 
 /// Folded over lines in order.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
-use aldis_core::{Rules, scan};
+use aldis_signal::{Rules, scan};
 
 use super::*;
 

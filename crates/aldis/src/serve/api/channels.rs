@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aldis_core::machine::turns::{Board, Config, Persona, Reply, State as Channel, Verdict};
+use aldis_machine::turns::{Board, Config, Persona, Reply, State as Channel, Verdict};
 use aldis_store::{RunFilter, RunId};
 use axum::Json;
 use axum::extract::{Path, State};

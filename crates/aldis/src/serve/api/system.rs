@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use aldis_store::{EffectFilter, RunFilter};
 use axum::Json;
 use axum::extract::State;

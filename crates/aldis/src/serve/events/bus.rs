@@ -171,7 +171,7 @@ impl Topic {
 mod tests {
     //! Everybody is told what they follow, and nothing is made for those who do not read.
 
-    use aldis_core::time::Timestamp;
+    use aldis_signal::time::Timestamp;
     use aldis_store::Revision;
 
     use super::super::recent;

@@ -117,7 +117,7 @@ impl Recent {
 mod tests {
     //! What is kept says the same as the store, from every number on.
 
-    use aldis_core::time::Timestamp;
+    use aldis_signal::time::Timestamp;
     use aldis_store::Revision;
 
     use super::*;

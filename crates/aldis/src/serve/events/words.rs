@@ -1,6 +1,6 @@
 //! A decision in the words of the stream: a server-sent event with a CloudEvents envelope.
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use aldis_store::Decision;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -36,7 +36,7 @@ async fn furnished(path: &str) -> Bench {
         bench.post("/v1/runs/c1/pause", json!({})).await;
     }
     if path.ends_with("/answer") {
-        let config = serde_json::to_value(aldis_core::machine::run::Config::default()).unwrap();
+        let config = serde_json::to_value(aldis_machine::run::Config::default()).unwrap();
         let start =
             json!({ "task": "t", "dialect": "chorus", "instructions": "i", "config": config });
         bench.post("/v1/runs", json!({ "machine": "run", "id": "asks", "start": start })).await;
@@ -98,7 +98,7 @@ async fn every_change_is_made_once_for_its_key() {
 /// A run whose agent a process supervises is only told; the process does what is wanted.
 #[tokio::test]
 async fn a_run_with_a_process_of_its_own_is_told_once_for_a_key() {
-    use aldis_core::machine::run::{Config, Event, Start, State};
+    use aldis_machine::run::{Config, Event, Start, State};
     let bench = Bench::new();
     let (store, now) = (bench.app.keeper.store(), bench.app.now());
     let start = Start {

@@ -56,7 +56,7 @@ async fn phases_are_driven_from_outside() {
 async fn a_supervised_run_asks_and_is_answered() {
     let bench = Bench::new();
     let config = json!({ "task": "t", "dialect": "chorus", "instructions": "i",
-                         "config": serde_json::to_value(aldis_core::machine::run::Config::default()).unwrap() });
+                         "config": serde_json::to_value(aldis_machine::run::Config::default()).unwrap() });
     let start = json!({ "machine": "run", "start": config });
     let first = bench.post_once("k", "/v1/runs", start.clone()).await;
     assert_eq!(first.status.as_u16(), 201, "{}", first.text);

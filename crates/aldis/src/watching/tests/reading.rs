@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aldis_core::machine::run::Event;
+use aldis_machine::run::Event;
 use aldis_store::{MemoryStore, RunId, Step, Store};
 
 use super::super::scene::Reader;

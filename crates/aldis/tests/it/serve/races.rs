@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use serde_json::{Value, json};
 
 use super::client::{Server, place};

@@ -1,6 +1,6 @@
 //! A human at another terminal.
 
-use aldis_core::machine::run::{Event, Exit, State};
+use aldis_machine::run::{Event, Exit, State};
 
 use super::super::super::oracle::Check;
 use super::super::agent::Job;

@@ -1,6 +1,6 @@
 //! The supervisor: hands and ears of the machine, as `aldis::running` has them.
 
-use aldis_core::machine::run::{Effect, Event, Exit, Status, Tree};
+use aldis_machine::run::{Effect, Event, Exit, Status, Tree};
 use aldis_store::{Fault, FaultKind, When};
 
 use super::super::super::oracle::{Check, hold};

@@ -1,0 +1,85 @@
+//! The delivery loop: developer, critic and auditor, until every task of a plan is complete.
+//!
+//! The machine is told what agents said and how they ended, and says which agents to start with
+//! which prompt. A task is complete when an auditor accepts what a critic accepted before, and in no
+//! other way: who said what decides, not only what was said.
+//!
+//! Whoever drives it keeps to five rules:
+//!
+//! * Decide, store, then act: [`State::on_event`] changes the state and returns an [`Outcome`]; store
+//!   [`State::run`] and the tasks in [`Outcome::changed`] before performing [`Outcome::effects`].
+//! * Start an agent for every [`Effect::Dispatch`] that [`State::agent`] still knows, read its final
+//!   message with [`Said::read`], and hand it over as [`Event::Finished`].
+//! * Send [`Event::Tick`] when the last [`Effect::Wake`] says so. Too many ticks do no harm.
+//! * Say what an agent does and costs while it works: [`Event::Active`], [`Event::Worked`],
+//!   [`Event::Waiting`], [`Event::Spent`]. Without these, limits that go by them are never reached.
+//! * After a crash send [`Event::Recovered`]: agents that were at work are started again under new
+//!   numbers, and whatever the old ones still say is late. Merges and checks are asked for again.
+//!
+//! ```
+//! use aldis_machine::delivery::{
+//!     Config, Effect, Ending, Event, Format, Plan, Role, Said, Start, State,
+//! };
+//! use aldis_signal::{Rules, time::Timestamp};
+//!
+//! let plan = "- [ ] csv: Write the CSV\n  - [ ] quotes are escaped\n";
+//! let plan = Plan::read(Format::Markdown, plan).plan.expect("a good plan");
+//! let now = Timestamp::from_millis(0);
+//! let mut state = State::start(now, Start { plan, config: Config::default(), token: None });
+//!
+//! // Agents that always say that all is well.
+//! let mut roles = Vec::new();
+//! let mut outcome = state.on_event(now, &Event::Begin);
+//! while let Some(Effect::Dispatch(dispatch)) =
+//!     outcome.effects.iter().find(|effect| matches!(effect, Effect::Dispatch(_)))
+//! {
+//!     let reply = match dispatch.role {
+//!         Role::Developer => "READY_FOR_REVIEW: csv",
+//!         Role::Critic => "REVIEW_PASSED: csv",
+//!         _ => "AUDIT_PASSED: csv",
+//!     };
+//!     roles.push(dispatch.role);
+//!     let agent = dispatch.agent;
+//!     let said = Said::read(Rules::builtin(), &state.expected_token(agent), reply);
+//!     outcome = state.on_event(now, &Event::Finished { agent, exit: None, said });
+//! }
+//! assert_eq!(roles, [Role::Developer, Role::Critic, Role::Auditor]);
+//! assert_eq!(state.ending(), Some(Ending::Complete));
+//! ```
+
+mod budget;
+mod config;
+mod event;
+mod expert;
+mod fill;
+mod human;
+mod index;
+mod judge;
+mod ledger;
+mod locks;
+mod matrix;
+mod plan;
+mod prompts;
+mod remedy;
+mod run;
+mod signal;
+mod state;
+mod task;
+mod watch;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+pub use super::limits::ConfigError;
+pub use budget::Limit;
+pub use config::{Config, Timeouts};
+pub use event::{Dispatch, Effect, Event, Heard, Level, Notice, Request, Said};
+pub use ledger::{Finding, Ledger, Standing};
+pub use plan::{Format, Plan, Priority, Problem, Read, TaskSpec};
+pub use run::{
+    About, Agent, Asked, Candidate, Consultation, Ending, Question, Remediation, Run, Stage, Work,
+};
+pub use signal::{DIALECT, Kind, Role};
+pub use state::{Noted, Outcome, PartsError, Start, State};
+pub use task::{Counters, Expansion, Note, Status, Task, Wait};

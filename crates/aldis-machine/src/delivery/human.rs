@@ -1,0 +1,152 @@
+//! Questions to humans, and their words.
+
+use super::event::{Effect, Level, Notice};
+use super::run::{About, Ending, Question};
+use super::state::{Out, State, decision};
+use super::task::{Counters, Wait};
+use super::{fill, locks, remedy, work};
+use crate::Evidence;
+
+/// How much of a question is kept.
+const QUESTION_MAX: usize = 4_000;
+
+/// Asks how a task goes on.
+pub(super) fn ask_about(
+    state: &mut State,
+    out: &mut Out,
+    no: usize,
+    why: &str,
+    text: &str,
+    seen: Option<Evidence>,
+) {
+    ask(state, out, About::Task { task: no }, why, text, &["fail"], seen);
+}
+
+/// Asks a human. No slot is filled before the answer.
+pub(super) fn ask(
+    state: &mut State,
+    out: &mut Out,
+    about: About,
+    why: &str,
+    text: &str,
+    options: &[&str],
+    seen: Option<Evidence>,
+) {
+    state.run.questions_ever += 1;
+    let id = format!("q{}", state.run.questions_ever);
+    let text: String = text.trim().chars().take(QUESTION_MAX).collect();
+    let text = if text.is_empty() { why.to_owned() } else { text };
+    let options: Vec<String> = options.iter().map(|&word| word.to_owned()).collect();
+    let no = match about {
+        About::Task { task } | About::Expansion { task } => Some(task),
+        About::Infrastructure { .. } | About::Exhausted => None,
+    };
+    if let Some(no) = no {
+        state.set_wait(no, Wait::Human { question: id.clone() });
+    }
+    let question =
+        Question { about, text: text.clone(), options: options.clone(), asked_at: out.now };
+    state.run.questions.insert(id.clone(), question);
+    let task = no.map(|no| state.at(no));
+    let decision = decision("question", "Asked a human")
+        .because(why)
+        .seen(seen)
+        .next(format!("answer with `aldis answer {id} TEXT`"));
+    out.notice((Notice::Question, Level::Warning), task, text.clone());
+    out.decided(task, decision);
+    let task = task.map(|task| task.spec.id.clone());
+    out.effects.push(Effect::Ask { id, task, text, options });
+}
+
+/// A human answers.
+pub(super) fn answered(state: &mut State, out: &mut Out, id: &str, text: &str) {
+    let Some(question) = state.run.questions.remove(id) else { return };
+    let word = text.trim().to_ascii_lowercase();
+    let task = match question.about {
+        About::Task { task } | About::Expansion { task } => Some(task),
+        About::Infrastructure { .. } | About::Exhausted => None,
+    };
+    let decision = decision("answer", format!("Took the answer to {id}"))
+        .because("a human gave it")
+        .seen([Evidence {
+            what: "said".to_owned(),
+            quote: super::event::preview(text),
+            ..Evidence::default()
+        }])
+        .next("the work goes on with it");
+    out.decided(task.map(|no| state.at(no)), decision);
+    match question.about {
+        About::Task { task } | About::Expansion { task } if word == "fail" => {
+            give_up(state, out, task);
+        }
+        About::Task { task } => {
+            resume(state, task, &question.text, text);
+        }
+        About::Expansion { task } => match state.at_mut(task).proposal.take() {
+            Some(proposal) if word == "accept" => {
+                reset(state, task);
+                work::apply(state, task, proposal);
+            }
+            _ => resume(state, task, &question.text, text),
+        },
+        About::Exhausted if word == "halt" => state.end(out, Ending::Halted),
+        About::Exhausted if word == "override" => {
+            remedy::healed(state, out, "a human says to go on as if it were");
+        }
+        About::Exhausted => remedy::retry(state, out, text),
+        About::Infrastructure { role } => {
+            remedy::note(state, "A human was asked:", &question.text);
+            remedy::note(state, "The human answers:", text);
+            fill::dispatch_repair(state, out, role);
+        }
+    }
+}
+
+/// Lets a task go on with an answer.
+fn resume(state: &mut State, no: usize, question: &str, answer: &str) {
+    reset(state, no);
+    let task = state.at_mut(no);
+    task.note("A human was asked:", question);
+    task.note("The human answers, and what it says goes before everything else:", answer);
+    state.set_wait(no, Wait::Slot);
+}
+
+/// A human looked at the task: what led to the question begins anew.
+fn reset(state: &mut State, no: usize) {
+    let task = state.at_mut(no);
+    task.counters = Counters::default();
+    task.ledger.forget_history();
+}
+
+/// A human gives a task up.
+fn give_up(state: &mut State, out: &mut Out, no: usize) {
+    state.set_wait(no, Wait::Failed);
+    locks::release(state, out, no);
+    let decision = decision("failed", "Gave the task up")
+        .because("a human said so")
+        .next("tasks that need it cannot begin");
+    let task = state.at(no);
+    out.notice((Notice::TaskFailed, Level::Error), Some(task), "given up by a human");
+    out.decided(Some(task), decision);
+}
+
+/// A human wants no further agents, or wants them again.
+pub(super) fn paused(state: &mut State, out: &mut Out, pause: bool) {
+    if std::mem::replace(&mut state.run.paused, pause) == pause {
+        return;
+    }
+    let (rule, summary) =
+        if pause { ("pause", "Starts no further agents") } else { ("resume", "Goes on") };
+    let next =
+        if pause { "agents at work finish; `aldis resume` goes on" } else { "nothing to do" };
+    out.decided(None, decision(rule, summary).because("a human said so").next(next));
+}
+
+/// A human wants it to end.
+pub(super) fn aborted(state: &mut State, out: &mut Out, by: &str) {
+    let decision = decision("abort", "Ended the delivery")
+        .because(format!("a human did, by {by}"))
+        .next("`aldis deliver --continue` goes on where it was");
+    out.decided(None, decision);
+    state.end(out, Ending::Aborted);
+}

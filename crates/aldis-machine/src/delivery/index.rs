@@ -1,0 +1,243 @@
+//! What is looked up about tasks, so that no step has to look at all of them.
+//!
+//! Everything here follows from the tasks and is never stored.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+use super::plan::Priority;
+use super::signal::Role;
+use super::task::{Task, Wait};
+use aldis_signal::time::Timestamp;
+
+/// The order in which slots are filled: critics, auditors, developers; then the task that most
+/// others need, the more important one, the earlier one.
+pub(super) type Rank = (u8, Reverse<usize>, Priority, usize);
+
+/// Lookups over the tasks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Index {
+    by_id: HashMap<String, usize>,
+    /// Who needs whom.
+    dependents: Vec<Vec<usize>>,
+    /// Needs that are not complete.
+    unmet: Vec<usize>,
+    /// Tasks that wait for a slot, in the order they get one.
+    ready: BTreeSet<Rank>,
+    /// Tasks that wait for a slot and could not use one, by the file they lack.
+    parked: HashMap<String, BTreeSet<Rank>>,
+    parked_at: HashMap<usize, String>,
+    /// Who has which file.
+    locks: HashMap<String, BTreeSet<usize>>,
+    /// Tasks whose agent asked for a file, by file and by age.
+    conflicts: HashMap<String, BTreeSet<(Timestamp, usize)>>,
+    waiting: BTreeSet<(Timestamp, usize)>,
+    /// Tasks that wait for something to change.
+    later: BTreeSet<usize>,
+    merging: BTreeSet<usize>,
+    complete: usize,
+    failed: usize,
+    /// Tasks that differ from how the last step left them.
+    pub(super) changed: BTreeSet<usize>,
+}
+
+impl Index {
+    pub(super) fn new(tasks: &[Task]) -> Self {
+        let numbers = || tasks.iter().enumerate();
+        let mut index = Self {
+            by_id: numbers().map(|(no, task)| (task.spec.id.clone(), no)).collect(),
+            dependents: vec![Vec::new(); tasks.len()],
+            unmet: vec![0; tasks.len()],
+            ..Self::default()
+        };
+        for (no, task) in numbers() {
+            for need in task.spec.needs.iter().collect::<BTreeSet<_>>() {
+                let Some(need) = index.number(need) else { continue };
+                if let Some(dependents) = index.dependents.get_mut(need) {
+                    dependents.push(no);
+                }
+                let met = tasks.get(need).is_some_and(|need| need.wait == Wait::Complete);
+                if let Some(unmet) = index.unmet.get_mut(no) {
+                    *unmet += usize::from(!met);
+                }
+            }
+        }
+        for (no, task) in numbers() {
+            for path in &task.holds {
+                index.locks.entry(path.clone()).or_default().insert(no);
+            }
+            index.enter(no, task);
+        }
+        index
+    }
+
+    pub(super) fn number(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
+    /// Whether every need of a task is complete.
+    pub(super) fn needs_nothing(&self, no: usize) -> bool {
+        self.unmet.get(no) == Some(&0)
+    }
+
+    pub(super) fn complete(&self) -> usize {
+        self.complete
+    }
+
+    pub(super) fn failed(&self) -> usize {
+        self.failed
+    }
+
+    pub(super) fn is_quiet(&self) -> bool {
+        self.ready.is_empty()
+            && self.later.is_empty()
+            && self.waiting.is_empty()
+            && self.merging.is_empty()
+    }
+
+    /// Takes a task out of the lookups before its wait or role changes.
+    pub(super) fn leave(&mut self, no: usize, task: &Task) {
+        match &task.wait {
+            Wait::Slot => {
+                let rank = self.rank(no, task);
+                self.ready.remove(&rank);
+                if let Some(path) = self.parked_at.remove(&no) {
+                    drop_from(&mut self.parked, &path, &rank);
+                }
+            }
+            Wait::File { path, since } => {
+                self.waiting.remove(&(*since, no));
+                drop_from(&mut self.conflicts, path, &(*since, no));
+            }
+            Wait::Change => drop(self.later.remove(&no)),
+            Wait::Merge => drop(self.merging.remove(&no)),
+            Wait::Complete => self.complete -= 1,
+            Wait::Failed => self.failed -= 1,
+            Wait::Needs
+            | Wait::Agent { .. }
+            | Wait::Human { .. }
+            | Wait::Expert { .. }
+            | Wait::Infrastructure => {}
+        }
+    }
+
+    /// Enters a task as it now is.
+    pub(super) fn enter(&mut self, no: usize, task: &Task) {
+        match &task.wait {
+            Wait::Slot => drop(self.ready.insert(self.rank(no, task))),
+            Wait::File { path, since } => {
+                self.waiting.insert((*since, no));
+                self.conflicts.entry(path.clone()).or_default().insert((*since, no));
+            }
+            Wait::Change => drop(self.later.insert(no)),
+            Wait::Merge => drop(self.merging.insert(no)),
+            Wait::Complete => self.complete += 1,
+            Wait::Failed => self.failed += 1,
+            Wait::Needs
+            | Wait::Agent { .. }
+            | Wait::Human { .. }
+            | Wait::Expert { .. }
+            | Wait::Infrastructure => {}
+        }
+    }
+
+    /// The first task in line.
+    pub(super) fn first_ready(&self) -> Option<usize> {
+        self.ready.first().map(|rank| rank.3)
+    }
+
+    /// Tasks that wait for something to change.
+    pub(super) fn later(&self) -> Vec<usize> {
+        self.later.iter().copied().collect()
+    }
+
+    /// Tasks whose work is being merged.
+    pub(super) fn merging(&self) -> impl Iterator<Item = usize> {
+        self.merging.iter().copied()
+    }
+
+    /// The task whose agent has waited for a file for the longest time.
+    pub(super) fn oldest_wait(&self) -> Option<(Timestamp, usize)> {
+        self.waiting.first().copied()
+    }
+
+    /// The task that asked for this file first.
+    pub(super) fn first_waiting(&self, path: &str) -> Option<usize> {
+        self.conflicts.get(path)?.first().map(|(_, no)| *no)
+    }
+
+    /// Notes a completion; returns the tasks that now need nothing more.
+    pub(super) fn completed(&mut self, no: usize) -> Vec<usize> {
+        let dependents = self.dependents.get(no).cloned().unwrap_or_default();
+        let mut freed = Vec::new();
+        for dependent in dependents {
+            if let Some(unmet) = self.unmet.get_mut(dependent) {
+                *unmet = unmet.saturating_sub(1);
+                if *unmet == 0 {
+                    freed.push(dependent);
+                }
+            }
+        }
+        freed
+    }
+
+    /// Who has the file, apart from `no`.
+    pub(super) fn holders(&self, path: &str, no: usize) -> Vec<usize> {
+        let holders = self.locks.get(path);
+        holders.map(|all| all.iter().copied().filter(|it| *it != no).collect()).unwrap_or_default()
+    }
+
+    pub(super) fn lock(&mut self, path: &str, no: usize) {
+        self.locks.entry(path.to_owned()).or_default().insert(no);
+    }
+
+    /// Gives a file back; returns whether it is free now.
+    pub(super) fn unlock(&mut self, path: &str, no: usize) -> bool {
+        drop_from(&mut self.locks, path, &no);
+        !self.locks.contains_key(path)
+    }
+
+    /// Sets a task aside that lacks a file, and lets the next one try the files it could have had.
+    pub(super) fn park(&mut self, no: usize, task: &Task, lacking: &str) {
+        let rank = self.rank(no, task);
+        if self.ready.remove(&rank) {
+            self.parked.entry(lacking.to_owned()).or_default().insert(rank);
+            self.parked_at.insert(no, lacking.to_owned());
+        }
+        for path in task.spec.files.iter().filter(|path| *path != lacking) {
+            if !self.locks.contains_key(path) {
+                self.unpark(path);
+            }
+        }
+    }
+
+    /// Lets the first of those that were set aside for a file try again.
+    pub(super) fn unpark(&mut self, path: &str) {
+        let first = self.parked.get(path).and_then(|ranks| ranks.first().copied());
+        if let Some(rank) = first {
+            drop_from(&mut self.parked, path, &rank);
+            self.parked_at.remove(&rank.3);
+            self.ready.insert(rank);
+        }
+    }
+
+    fn rank(&self, no: usize, task: &Task) -> Rank {
+        let role = match task.role {
+            Role::Critic => 0,
+            Role::Auditor => 1,
+            _ => 2,
+        };
+        let dependents = self.dependents.get(no).map_or(0, Vec::len);
+        (role, Reverse(dependents), task.spec.priority, no)
+    }
+}
+
+/// Removes a member of a set in a map, and the set with its last member.
+fn drop_from<T: Ord>(map: &mut HashMap<String, BTreeSet<T>>, key: &str, member: &T) {
+    if let Some(set) = map.get_mut(key) {
+        set.remove(member);
+        if set.is_empty() {
+            map.remove(key);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! What reviewers found in a task, and what became of it.
+//!
+//! Reviews that go round in circles raise the same points in new words, or points that were settled
+//! long ago. A finding is known by its place and its normalised words, so it is the same finding in
+//! the next round. Once it is settled it counts again only with evidence that was not there before.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::signal::Role;
+use super::task::{field, list};
+use aldis_signal::signal::Fields;
+
+/// How many findings of one task are kept, and how much of each.
+const FINDINGS_MAX: usize = 200;
+const TEXT_MAX: usize = 500;
+/// How many verdicts are remembered to see whether the work converges.
+const HISTORY_MAX: usize = 32;
+
+/// How a finding stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// To be fixed.
+    Open,
+    /// The reviewer did not raise it again.
+    Fixed,
+    /// The developer disputed it, and the reviewer did not insist.
+    Parked,
+    /// The developer says that it is none; the reviewer has not answered yet.
+    Disputed,
+}
+
+impl Standing {
+    /// Whether it counts again only with new evidence.
+    fn is_settled(self) -> bool {
+        matches!(self, Self::Fixed | Self::Parked)
+    }
+}
+
+/// One thing a reviewer found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The file, or `criterion` for an acceptance criterion; empty if it has no place.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
+    /// The line when it was last raised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// What is wrong, in the reviewer's words.
+    pub text: String,
+    /// How it stands.
+    pub standing: Standing,
+    /// Who raised it.
+    pub by: Role,
+    /// How often.
+    pub raised: u32,
+    /// The evidence that came with it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub evidence: String,
+    /// What the developer says against it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub dispute: String,
+}
+
+/// What a failed verdict came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Raised {
+    /// There is something to fix, or the reviewer does not say what is wrong.
+    Counts,
+    /// Nothing but settled findings without new evidence.
+    OnlySettled,
+}
+
+/// The findings of one task.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ledger {
+    findings: Vec<Finding>,
+    /// How many were open after each failed verdict.
+    #[serde(default)]
+    history: Vec<u32>,
+}
+
+impl Ledger {
+    /// Returns whether nothing was ever found.
+    pub fn is_empty(&self) -> bool {
+        self.findings.is_empty() && self.history.is_empty()
+    }
+
+    /// Returns the findings, oldest first.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Returns those that stand as asked for.
+    pub fn standing(&self, standing: Standing) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(move |finding| finding.standing == standing)
+    }
+
+    /// The developer hands over, and may dispute what was found.
+    pub(super) fn answered(&mut self, fields: &Fields) {
+        for dispute in list(fields, "disputed") {
+            let words = normalised(&dispute);
+            let open = self.findings.iter_mut().filter(|found| found.standing == Standing::Open);
+            for finding in open.filter(|found| words.contains(&normalised(&found.text))) {
+                finding.standing = Standing::Disputed;
+                finding.dispute = cut(&dispute);
+            }
+        }
+    }
+
+    /// A reviewer refuses the work.
+    pub(super) fn failed(&mut self, by: Role, fields: &Fields) -> Raised {
+        let evidence = cut(&field(fields, "evidence"));
+        let points = points(by, fields);
+        let is_named = !points.is_empty();
+        self.make_room(points.len());
+        let mut raised = Vec::new();
+        for (file, line, text) in points {
+            raised.extend(self.raise(by, (file, line, text), &evidence));
+        }
+        if is_named && raised.is_empty() {
+            return Raised::OnlySettled;
+        }
+        if is_named {
+            self.settle_all_but(by, &raised);
+        }
+        let open = self.findings.iter().filter(|found| !found.standing.is_settled()).count();
+        if self.history.len() == HISTORY_MAX {
+            self.history.remove(0);
+        }
+        self.history.push(u32::try_from(open).unwrap_or(u32::MAX));
+        Raised::Counts
+    }
+
+    /// A reviewer accepts the work: what it raised is settled.
+    pub(super) fn passed(&mut self, by: Role) {
+        self.settle_all_but(by, &[]);
+    }
+
+    /// Whether the last `rounds` verdicts left no fewer findings open than the first of them.
+    pub(super) fn is_plateau(&self, rounds: u32) -> bool {
+        let rounds = usize::try_from(rounds).unwrap_or(usize::MAX);
+        let Some(first) = self.history.len().checked_sub(rounds) else { return false };
+        let last = self.history.get(first..).unwrap_or_default();
+        rounds > 1 && last.iter().all(|open| last.first() <= Some(open))
+    }
+
+    /// A human looked at it: the count of rounds begins anew.
+    pub(super) fn forget_history(&mut self) {
+        self.history.clear();
+    }
+
+    /// Enters one point; returns its number if it counts.
+    fn raise(
+        &mut self,
+        by: Role,
+        (file, line, text): (String, Option<u64>, String),
+        evidence: &str,
+    ) -> Option<usize> {
+        let key = normalised(&text);
+        let known = self
+            .findings
+            .iter_mut()
+            .enumerate()
+            .find(|(_, found)| found.file == file && normalised(&found.text) == key);
+        let Some((number, finding)) = known else {
+            if self.findings.len() >= FINDINGS_MAX {
+                // There is enough to fix: it counts and will be found again.
+                return Some(usize::MAX);
+            }
+            self.findings.push(Finding {
+                file,
+                line,
+                text,
+                standing: Standing::Open,
+                by,
+                raised: 1,
+                evidence: evidence.to_owned(),
+                dispute: String::new(),
+            });
+            return Some(self.findings.len() - 1);
+        };
+        let is_new = !evidence.is_empty() && evidence != finding.evidence;
+        if finding.standing.is_settled() && !is_new {
+            return None;
+        }
+        finding.raised += 1;
+        finding.line = line.or(finding.line);
+        if finding.standing.is_settled() || is_new {
+            finding.standing = Standing::Open;
+        }
+        if is_new {
+            evidence.clone_into(&mut finding.evidence);
+        }
+        Some(number)
+    }
+
+    /// Forgets the oldest settled findings if new ones would not fit.
+    fn make_room(&mut self, new: usize) {
+        let mut over = (self.findings.len() + new).saturating_sub(FINDINGS_MAX);
+        self.findings.retain(|finding| {
+            let kept = over == 0 || !finding.standing.is_settled();
+            over -= usize::from(!kept);
+            kept
+        });
+    }
+
+    /// Settles what `by` raised before and does not raise now.
+    fn settle_all_but(&mut self, by: Role, raised: &[usize]) {
+        for (number, finding) in self.findings.iter_mut().enumerate() {
+            if finding.by == by && !raised.contains(&number) {
+                finding.standing = match finding.standing {
+                    Standing::Disputed => Standing::Parked,
+                    Standing::Open => Standing::Fixed,
+                    settled => settled,
+                };
+            }
+        }
+    }
+}
+
+/// What a verdict says is wrong. An auditor judges the criteria, and nothing else where it names them.
+fn points(by: Role, fields: &Fields) -> Vec<(String, Option<u64>, String)> {
+    let criteria = list(fields, "failed_criteria");
+    if by == Role::Auditor && !criteria.is_empty() {
+        let point = |text: String| ("criterion".to_owned(), None, cut(&text));
+        return criteria.into_iter().map(point).collect();
+    }
+    let Some(Value::Array(issues)) = fields.get("issues_found") else {
+        let fixes = list(fields, "required_fixes");
+        return fixes.into_iter().map(|text| (String::new(), None, cut(&text))).collect();
+    };
+    issues
+        .iter()
+        .map(|issue| {
+            let text = |key: &str| issue.get(key).and_then(Value::as_str).unwrap_or_default();
+            match issue.as_str() {
+                Some(words) => (String::new(), None, cut(words)),
+                None => {
+                    let line = issue.get("line").and_then(Value::as_u64);
+                    (cut(text("file")), line, cut(text("text")))
+                }
+            }
+        })
+        .filter(|(_, _, text)| !text.trim().is_empty())
+        .collect()
+}
+
+/// Words without case, punctuation and numbers, which change from round to round.
+fn normalised(text: &str) -> String {
+    let words = text.split(|letter: char| !letter.is_alphabetic()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+}
+
+fn cut(text: &str) -> String {
+    text.trim().chars().take(TEXT_MAX).collect()
+}

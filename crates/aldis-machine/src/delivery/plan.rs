@@ -1,0 +1,220 @@
+//! Plans: the tasks of a delivery, as people write them down.
+//!
+//! A plan is a TOML, YAML or JSON file, or a Markdown list with check boxes. [`Plan::read`] says what
+//! is wrong with it, by line and with the remedy.
+//!
+//! ```
+//! use aldis_machine::delivery::{Format, Plan};
+//!
+//! let text = "# Billing export\n\n- [ ] csv: Write the CSV\n  - [ ] quotes are escaped\n";
+//! let read = Plan::read(Format::Markdown, text);
+//! let plan = read.plan.expect("a good plan");
+//! assert_eq!(plan.title, "Billing export");
+//! assert_eq!(plan.tasks[0].id, "csv");
+//! assert_eq!(plan.tasks[0].acceptance, ["quotes are escaped"]);
+//!
+//! let text = "[[tasks]]\nid = \"a\"\nacceptance = [\"it works\"]\nneeds = [\"a\"]\n";
+//! let read = Plan::read(Format::Toml, text);
+//! assert_eq!(read.problems[0].to_string(), "line 2: the tasks need one another: a -> a");
+//! assert_eq!(read.problems[0].help, "remove one of these needs");
+//! ```
+
+mod check;
+mod markdown;
+mod read;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize};
+
+/// What is to be delivered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// What people call it.
+    #[serde(default)]
+    pub title: String,
+    /// The tasks, in the order they were written down.
+    pub tasks: Vec<TaskSpec>,
+}
+
+/// One task, as it was written down.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskSpec {
+    /// Its name in signals: letters, digits, `.`, `_` and `-`, a letter or digit first.
+    pub id: String,
+    /// What people call it.
+    #[serde(default)]
+    pub title: String,
+    /// What is to be done.
+    #[serde(default)]
+    pub description: String,
+    /// When it is done: what the auditor judges.
+    #[serde(default)]
+    pub acceptance: Vec<String>,
+    /// The tasks that must be complete first.
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// How important it is among those that could be next.
+    #[serde(default)]
+    pub priority: Priority,
+    /// The files it changes, which no other task gets meanwhile.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// Whether it is complete already.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub done: bool,
+}
+
+/// How important a task is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Priority {
+    /// Before the others.
+    High,
+    /// As usual.
+    #[default]
+    Medium,
+    /// After the others.
+    Low,
+}
+
+impl FromStr for Priority {
+    type Err = String;
+
+    /// Reads a word in any case, or a number: 1 is the most important.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match &*text.trim().to_ascii_lowercase() {
+            "high" | "0" | "1" => Ok(Self::High),
+            "medium" | "2" => Ok(Self::Medium),
+            "low" => Ok(Self::Low),
+            number if number.parse::<u32>().is_ok() => Ok(Self::Low),
+            other => Err(format!("`{other}` is no priority; use high, medium or low")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Priority {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written;
+
+        impl Visitor<'_> for Written {
+            type Value = Priority;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a priority: high, medium or low")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Priority, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Priority, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Priority, E> {
+                self.visit_str(&number.to_string())
+            }
+        }
+
+        deserializer.deserialize_any(Written)
+    }
+}
+
+/// How a plan is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `[[tasks]]` tables.
+    Toml,
+    /// A list under `tasks:`.
+    Yaml,
+    /// An object with `tasks`.
+    Json,
+    /// A list with check boxes.
+    Markdown,
+}
+
+impl Format {
+    /// Returns the format of files with this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let (_, ending) = name.rsplit_once('.')?;
+        match &*ending.to_ascii_lowercase() {
+            "toml" => Some(Self::Toml),
+            "yaml" | "yml" => Some(Self::Yaml),
+            "json" => Some(Self::Json),
+            "md" | "markdown" => Some(Self::Markdown),
+            _ => None,
+        }
+    }
+}
+
+/// Something about a plan that its author should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// The line, from 1; 0 for the plan as a whole.
+    pub line: usize,
+    /// Whether the plan cannot be used like this.
+    pub fatal: bool,
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub help: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.what),
+            line => write!(f, "line {line}: {}", self.what),
+        }
+    }
+}
+
+/// What reading a plan gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    /// The plan; `None` if a problem is fatal.
+    pub plan: Option<Plan>,
+    /// What its author should know, by line.
+    pub problems: Vec<Problem>,
+}
+
+impl Plan {
+    /// Reads and checks a plan.
+    pub fn read(format: Format, text: &str) -> Read {
+        let (draft, mut problems) = match format {
+            Format::Markdown => markdown::read(text),
+            Format::Toml | Format::Yaml | Format::Json => read::read(format, text),
+        };
+        // Of a plan that could not be read nothing else is known.
+        if problems.is_empty() || !draft.plan.tasks.is_empty() {
+            problems.extend(check::check(&draft));
+        }
+        problems.sort_by_key(|problem| problem.line);
+        let good = !problems.iter().any(|problem| problem.fatal);
+        Read { plan: good.then_some(draft.plan), problems }
+    }
+
+    /// Checks a plan that comes from elsewhere.
+    pub fn check(&self) -> Vec<Problem> {
+        check::check(&Draft { plan: self.clone(), lines: Vec::new() })
+    }
+}
+
+/// A plan and where its tasks stand.
+#[derive(Debug, Default)]
+struct Draft {
+    plan: Plan,
+    /// The line of each task.
+    lines: Vec<usize>,
+}
+
+impl Draft {
+    fn line(&self, task: usize) -> usize {
+        self.lines.get(task).copied().unwrap_or(0)
+    }
+}

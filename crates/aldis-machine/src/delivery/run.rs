@@ -1,0 +1,295 @@
+//! The small part of a delivery's state: everything but the tasks.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::config::Config;
+use super::signal::Role;
+use super::task::Note;
+use crate::run::Usage;
+use crate::stagnation::Monitor;
+use aldis_signal::time::Timestamp;
+
+/// How a delivery ended. The names are stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// Every task is complete.
+    Complete,
+    /// Some tasks were given up, and nothing else can be done.
+    Failed,
+    /// A human decided not to repair what all tasks need.
+    Halted,
+    /// No tokens or no money are left.
+    OverBudget,
+    /// No time is left.
+    TimedOut,
+    /// A human ended it.
+    Aborted,
+}
+
+impl Ending {
+    /// Returns the stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+            Self::Halted => "halted",
+            Self::OverBudget => "over_budget",
+            Self::TimedOut => "timed_out",
+            Self::Aborted => "aborted",
+        }
+    }
+
+    /// Returns whether a delivery that ended so can go on. Where tasks or the repair were given up, a
+    /// human has decided against that.
+    pub fn can_be_continued(self) -> bool {
+        match self {
+            Self::OverBudget | Self::TimedOut | Self::Aborted => true,
+            Self::Complete | Self::Failed | Self::Halted => false,
+        }
+    }
+
+    /// Returns the exit code of the command.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Complete => 0,
+            Self::Failed => 1,
+            Self::Halted => 3,
+            Self::TimedOut => 4,
+            Self::OverBudget => 5,
+            Self::Aborted => 130,
+        }
+    }
+}
+
+/// What an agent works on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "on", rename_all = "snake_case")]
+pub enum Work {
+    /// A task, by its place in the plan.
+    Task {
+        /// Its place, from 0.
+        task: usize,
+    },
+    /// What all tasks need: repairing it, or judging it.
+    Infrastructure,
+    /// A question of another agent.
+    Request {
+        /// The request.
+        request: String,
+    },
+    /// The plan.
+    Plan,
+}
+
+/// An agent at work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    /// What it was started for.
+    pub role: Role,
+    /// What it works on.
+    pub work: Work,
+    /// When it was started.
+    pub started: Timestamp,
+    /// Its last sign of life, or the last time one was asked for.
+    pub seen: Timestamp,
+    /// Signs of life that failed to appear in a row.
+    #[serde(default)]
+    pub misses: u32,
+    /// What it was asked for and has not answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
+    /// Whether its work moves, where that is watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monitor: Option<Monitor>,
+}
+
+/// A sign of life that an agent was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// When.
+    pub at: Timestamp,
+    /// Whether because its reply could not be understood.
+    pub unknown: bool,
+}
+
+/// A question to a human.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// What it is about.
+    pub about: About,
+    /// The question.
+    pub text: String,
+    /// Words that are understood as an answer, beside any others.
+    pub options: Vec<String>,
+    /// When it was asked.
+    pub asked_at: Timestamp,
+}
+
+/// What a question is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "about", rename_all = "snake_case")]
+pub enum About {
+    /// How a task goes on.
+    Task {
+        /// Its place in the plan.
+        task: usize,
+    },
+    /// Whether an expansion is right.
+    Expansion {
+        /// The task's place in the plan.
+        task: usize,
+    },
+    /// How the repair of what all tasks need goes on.
+    Infrastructure {
+        /// Who asks.
+        role: Role,
+    },
+    /// Whether it goes on at all.
+    Exhausted,
+}
+
+/// A question to an expert.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Consultation {
+    /// Who is asked.
+    pub expert: String,
+    /// The task of the agent that asks; `None` for the repair of what all tasks need.
+    pub task: Option<usize>,
+    /// The role of the agent that asks.
+    pub role: Role,
+    /// What kind of answer is wanted.
+    #[serde(default)]
+    pub kind: String,
+    /// Where the asking agent left what it knows.
+    #[serde(default)]
+    pub snapshot: String,
+    /// The question.
+    pub prompt: String,
+    /// How often the expert was started.
+    pub tries: u32,
+    /// What the expert is told beside the question.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+}
+
+/// An expert that the planner made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its file.
+    pub file: String,
+    /// What it knows.
+    pub knows: String,
+}
+
+/// The repair of what all tasks need.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remediation {
+    /// Attempts, the current one included.
+    pub attempts: u32,
+    /// The tasks that reported it.
+    pub tasks: Vec<usize>,
+    /// What they reported, and what was said since.
+    pub notes: Vec<Note>,
+}
+
+/// Where the look at the plan before the work stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Nothing was begun.
+    #[default]
+    Ready,
+    /// The planner looks at the plan.
+    Planning,
+    /// Tasks are worked on.
+    Working,
+}
+
+/// The small part of the state: everything but the tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// What people call it.
+    pub title: String,
+    /// The limits.
+    pub config: Config,
+    /// What agents' run tokens are made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// How far it is.
+    #[serde(default)]
+    pub stage: Stage,
+    /// Whether a human wants no further agents to be started.
+    #[serde(default)]
+    pub paused: bool,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
+    /// The agents at work, by number.
+    #[serde(default)]
+    pub agents: BTreeMap<u64, Agent>,
+    /// Agents ever started.
+    #[serde(default)]
+    pub agents_ever: u64,
+    /// Questions to humans that wait for an answer.
+    #[serde(default)]
+    pub questions: BTreeMap<String, Question>,
+    /// Questions ever asked.
+    #[serde(default)]
+    pub questions_ever: u64,
+    /// Questions to experts that wait for an answer.
+    #[serde(default)]
+    pub consultations: BTreeMap<String, Consultation>,
+    /// Questions to experts, ever.
+    #[serde(default)]
+    pub consultations_ever: u64,
+    /// The experts, and what each of them knows.
+    #[serde(default)]
+    pub experts: BTreeMap<String, String>,
+    /// Experts whose file is being looked for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub candidates: BTreeMap<String, Candidate>,
+    /// The repair of what all tasks need, while it is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remediation: Option<Remediation>,
+    /// When the next tick was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake: Option<Timestamp>,
+    /// What all agents have cost.
+    #[serde(default)]
+    pub spent: Usage,
+    /// Whether it was said that a budget is nearly used.
+    #[serde(default)]
+    pub warned_of_budget: bool,
+    /// Milliseconds that agents worked, as they were last counted.
+    #[serde(default)]
+    pub worked: u64,
+    /// When they were: whenever it changed who works. Between two such moments time only adds up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_at: Option<Timestamp>,
+    /// The agents that were at work when it ended, for when it goes on.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left: BTreeMap<u64, Agent>,
+}
+
+impl Run {
+    /// Returns how many milliseconds agents have worked by now. Nobody works while all wait for
+    /// their service.
+    pub(super) fn worked_by(&self, now: Timestamp) -> u64 {
+        let (Some(earliest), Some(counted_at)) = (self.earliest_seen(), self.counted_at) else {
+            return self.worked;
+        };
+        let more = now.since(earliest.max(counted_at)).as_millis();
+        self.worked.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
+    }
+
+    /// Returns the earliest time at which an agent was seen. It lies ahead where all wait for their
+    /// service.
+    pub(super) fn earliest_seen(&self) -> Option<Timestamp> {
+        self.agents.values().map(|agent| agent.seen).min()
+    }
+}

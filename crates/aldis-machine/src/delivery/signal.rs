@@ -1,0 +1,192 @@
+//! The signals of the loop, who may say them, and which goes first.
+//!
+//! Who may say a signal, its priority and its handler are the dialect's own data; only what is done
+//! about each is code.
+
+use serde::{Deserialize, Serialize};
+
+use aldis_signal::dialect::{Dialect, SignalDef};
+
+/// The dialect that the loop speaks.
+pub const DIALECT: &str = "delivery";
+
+/// What an agent was started for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Turns a task without acceptance criteria into one that has some.
+    BusinessAnalyst,
+    /// Does the work.
+    Developer,
+    /// Judges the quality of the work.
+    Critic,
+    /// Judges whether the acceptance criteria are met.
+    Auditor,
+    /// Repairs what all tasks need.
+    Remediation,
+    /// Judges whether that is repaired.
+    HealthAuditor,
+    /// Answers one question of another agent.
+    Expert,
+    /// Looks at the plan before the work begins, and names the experts it needs.
+    Planner,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 8] = [
+        Self::BusinessAnalyst,
+        Self::Developer,
+        Self::Critic,
+        Self::Auditor,
+        Self::Remediation,
+        Self::HealthAuditor,
+        Self::Expert,
+        Self::Planner,
+    ];
+
+    /// Returns the stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BusinessAnalyst => "business_analyst",
+            Self::Developer => "developer",
+            Self::Critic => "critic",
+            Self::Auditor => "auditor",
+            Self::Remediation => "remediation",
+            Self::HealthAuditor => "health_auditor",
+            Self::Expert => "expert",
+            Self::Planner => "planner",
+        }
+    }
+
+    /// Returns the name in prompts and sentences.
+    pub fn spoken(self) -> &'static str {
+        match self {
+            Self::BusinessAnalyst => "business analyst",
+            Self::HealthAuditor => "health auditor",
+            Self::Remediation => "remediation agent",
+            _ => self.as_str(),
+        }
+    }
+
+    /// The dialect's name for it.
+    fn in_dialect(self) -> &'static str {
+        match self {
+            Self::Planner => "orchestrator",
+            _ => self.as_str(),
+        }
+    }
+}
+
+/// What a signal's subject names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// The agent's task.
+    Task,
+    /// The request that an expert answers.
+    Request,
+    /// Anything else, or nothing.
+    Other,
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
+        /// A signal of the loop.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Kind { $($(#[$doc])* $kind,)* }
+
+        impl Kind {
+            /// Every signal.
+            pub const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// Returns the name as agents write it.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+
+            /// Returns the signal of this name.
+            pub fn of(name: &str) -> Option<Self> {
+                match name { $($name => Some(Self::$kind),)* _ => None }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The work is ready for the critic.
+    ReadyForReview = "READY_FOR_REVIEW",
+    /// The developer lacks something.
+    TaskIncomplete = "TASK_INCOMPLETE",
+    /// Something that all tasks need is broken.
+    InfraBlocked = "INFRA_BLOCKED",
+    /// The critic accepts.
+    ReviewPassed = "REVIEW_PASSED",
+    /// The critic does not.
+    ReviewFailed = "REVIEW_FAILED",
+    /// The auditor accepts.
+    AuditPassed = "AUDIT_PASSED",
+    /// The auditor does not.
+    AuditFailed = "AUDIT_FAILED",
+    /// The auditor cannot judge because of failures that are older than the task.
+    AuditBlocked = "AUDIT_BLOCKED",
+    /// A task got its criteria.
+    Expanded = "EXPANDED_TASK_SPECIFICATION",
+    /// What was broken is said to be repaired.
+    RemediationComplete = "REMEDIATION_COMPLETE",
+    /// The verdict on that.
+    HealthAudit = "HEALTH_AUDIT",
+    /// A human is needed.
+    SeekingClarification = "SEEKING_DIVINE_CLARIFICATION",
+    /// An expert is needed.
+    ExpertRequest = "EXPERT_REQUEST",
+    /// The expert's answer.
+    ExpertAdvice = "EXPERT_ADVICE",
+    /// The expert has none.
+    ExpertUnsuccessful = "EXPERT_UNSUCCESSFUL",
+    /// The planner made an expert.
+    ExpertCreated = "EXPERT_CREATED",
+    /// Somebody else's file is needed.
+    FileConflict = "FILE CONFLICT",
+    /// How far the work has come.
+    Checkpoint = "CHECKPOINT",
+}
+
+impl Kind {
+    /// Returns whether an agent of this role may say it.
+    pub fn may_be_said_by(self, role: Role) -> bool {
+        self.definition().is_some_and(|signal| {
+            signal.roles.is_empty() || signal.roles.iter().any(|may| may == role.in_dialect())
+        })
+    }
+
+    /// Returns its place when one reply holds several: lower goes first.
+    pub fn priority(self) -> u8 {
+        self.definition().map_or(u8::MAX, |signal| signal.priority)
+    }
+
+    pub(super) fn subject(self) -> Subject {
+        match self {
+            Self::ReadyForReview
+            | Self::TaskIncomplete
+            | Self::InfraBlocked
+            | Self::ReviewPassed
+            | Self::ReviewFailed
+            | Self::AuditPassed
+            | Self::AuditFailed
+            | Self::AuditBlocked
+            | Self::Expanded
+            | Self::SeekingClarification
+            | Self::ExpertRequest
+            | Self::Checkpoint => Subject::Task,
+            Self::ExpertAdvice | Self::ExpertUnsuccessful => Subject::Request,
+            Self::RemediationComplete
+            | Self::HealthAudit
+            | Self::ExpertCreated
+            | Self::FileConflict => Subject::Other,
+        }
+    }
+
+    fn definition(self) -> Option<&'static SignalDef> {
+        Dialect::builtin(DIALECT)?.signal(self.name())
+    }
+}

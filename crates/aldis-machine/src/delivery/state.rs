@@ -1,0 +1,386 @@
+//! A delivery: everything that decides what happens next.
+//!
+//! The state is kept in parts, so that a step costs the same with ten tasks as with ten thousand:
+//! the [`Run`], which is small, and one [`Task`] each. An [`Outcome`] says which tasks a step has
+//! changed; [`State::from_parts`] puts the parts together again.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::budget::Limit;
+use super::config::Config;
+use super::event::{Effect, Event, Level, Notice};
+use super::index::Index;
+use super::plan::Plan;
+use super::run::{About, Agent, Ending, Run, Stage, Work};
+use super::signal::Role;
+use super::task::{Status, Task, Wait};
+use super::{budget, fill, human, judge, locks, watch};
+use crate::phases::TokenPolicy;
+use crate::run::Usage;
+use crate::{Decision, Evidence};
+use aldis_signal::scan::Token;
+use aldis_signal::time::Timestamp;
+
+/// How a delivery begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// What is to be delivered; checked.
+    pub plan: Plan,
+    /// The limits; checked.
+    #[serde(default)]
+    pub config: Config,
+    /// What agents' run tokens are made from, where they are used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+/// Parts that do not fit together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the stored parts do not fit together: {0}")]
+pub struct PartsError(String);
+
+/// A delivery.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub(super) run: Run,
+    pub(super) tasks: Vec<Task>,
+    pub(super) index: Index,
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        self.run == other.run && self.tasks == other.tasks
+    }
+}
+
+/// A decision, and the task it is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noted {
+    /// The task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// What was decided and why.
+    #[serde(flatten)]
+    pub decision: Decision,
+}
+
+/// What one event led to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// What must now be done, in order.
+    pub effects: Vec<Effect>,
+    /// What was decided, in order.
+    pub decisions: Vec<Noted>,
+    /// The tasks that changed, by their place in the plan.
+    pub changed: Vec<usize>,
+    /// Whether the [`Run`] may have changed.
+    pub run_changed: bool,
+}
+
+impl Outcome {
+    /// Returns whether nothing happened that is worth keeping.
+    pub fn is_nothing(&self) -> bool {
+        self.effects.is_empty()
+            && self.decisions.is_empty()
+            && self.changed.is_empty()
+            && !self.run_changed
+    }
+}
+
+/// A step being taken.
+#[derive(Debug)]
+pub(super) struct Out {
+    pub(super) now: Timestamp,
+    /// Milliseconds that agents have worked by now.
+    pub(super) worked: u64,
+    pub(super) effects: Vec<Effect>,
+    decisions: Vec<Noted>,
+    pub(super) run_changed: bool,
+}
+
+impl Out {
+    pub(super) fn notice(
+        &mut self,
+        (notice, level): (Notice, Level),
+        task: Option<&Task>,
+        text: impl Into<String>,
+    ) {
+        let (task, text) = (task.map(|task| task.spec.id.clone()), text.into());
+        let (attempt, output_preview) = (None, None);
+        self.effects.push(Effect::Notice { notice, level, task, text, attempt, output_preview });
+    }
+
+    /// Tells of a reply that held no signal.
+    pub(super) fn unknown(&mut self, level: Level, task: &Task, attempt: u32, preview: &str) {
+        self.effects.push(Effect::Notice {
+            notice: Notice::UnknownSignalRecovery,
+            level,
+            task: Some(task.spec.id.clone()),
+            text: format!("attempt {attempt}: {preview}"),
+            attempt: Some(attempt),
+            output_preview: Some(preview.to_owned()),
+        });
+    }
+
+    /// Keeps a decision about a task, with its counters.
+    pub(super) fn decided(&mut self, task: Option<&Task>, mut decision: Decision) {
+        decision.rule.insert_str(0, "delivery/");
+        if let Some(task) = task {
+            decision.counters.extend(task.counters.named());
+        }
+        let task = task.map(|task| task.spec.id.clone());
+        self.decisions.push(Noted { task, decision });
+        self.run_changed = true;
+    }
+}
+
+/// A decision by a rule of this machine.
+pub(super) fn decision(rule: &str, summary: impl Into<String>) -> Decision {
+    Decision {
+        rule: rule.to_owned(),
+        summary: summary.into(),
+        because: String::new(),
+        evidence: Vec::<Evidence>::new(),
+        counters: BTreeMap::new(),
+        remedy: "nothing to do".to_owned(),
+    }
+}
+
+impl State {
+    /// Begins a delivery. Agents are started with [`Event::Begin`].
+    pub fn start(now: Timestamp, start: Start) -> Self {
+        let Start { plan, config, token } = start;
+        let Plan { title, tasks } = plan;
+        let analyst = config.business_analyst;
+        let mut tasks: Vec<Task> = tasks.into_iter().map(|spec| Task::new(spec, analyst)).collect();
+        let index = Index::new(&tasks);
+        // Tasks whose needs are complete already wait for nothing but a slot.
+        let met = |no: usize| index.needs_nothing(no);
+        for (no, task) in tasks.iter_mut().enumerate() {
+            if task.wait == Wait::Needs && met(no) {
+                task.wait = Wait::Slot;
+            }
+        }
+        let run = Run {
+            title,
+            experts: config.experts.clone(),
+            config,
+            token,
+            started_at: now,
+            stage: Stage::Ready,
+            paused: false,
+            ending: None,
+            agents: BTreeMap::new(),
+            agents_ever: 0,
+            questions: BTreeMap::new(),
+            questions_ever: 0,
+            consultations: BTreeMap::new(),
+            consultations_ever: 0,
+            candidates: BTreeMap::new(),
+            remediation: None,
+            wake: None,
+            spent: Usage::default(),
+            warned_of_budget: false,
+            worked: 0,
+            counted_at: None,
+            left: BTreeMap::new(),
+        };
+        Self { run, index: Index::new(&tasks), tasks }
+    }
+
+    /// Puts stored parts together again; the tasks in the plan's order.
+    ///
+    /// # Errors
+    ///
+    /// [`PartsError`] if the run names a task that is not there.
+    pub fn from_parts(run: Run, tasks: Vec<Task>) -> Result<Self, PartsError> {
+        let of_agents =
+            run.agents.values().chain(run.left.values()).filter_map(|agent| match agent.work {
+                Work::Task { task } => Some(task),
+                Work::Infrastructure | Work::Request { .. } | Work::Plan => None,
+            });
+        let of_questions = run.questions.values().filter_map(|question| match question.about {
+            About::Task { task } | About::Expansion { task } => Some(task),
+            About::Infrastructure { .. } | About::Exhausted => None,
+        });
+        let of_consultations = run.consultations.values().filter_map(|asked| asked.task);
+        let of_remediation = run.remediation.iter().flat_map(|it| it.tasks.iter().copied());
+        let mut named = of_agents.chain(of_questions).chain(of_consultations).chain(of_remediation);
+        if let Some(no) = named.find(|no| *no >= tasks.len()) {
+            return Err(PartsError(format!("there is no task number {no}")));
+        }
+        Ok(Self { run, index: Index::new(&tasks), tasks })
+    }
+
+    /// Takes one event.
+    pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
+        // Time in which nobody coordinated was nobody's work.
+        let away = matches!(event, Event::Recovered | Event::Reopen { .. });
+        let earliest = self.run.earliest_seen();
+        let worked = if away { self.run.worked } else { self.run.worked_by(now) };
+        let (effects, decisions) = (Vec::new(), Vec::new());
+        let mut out = Out { now, worked, effects, decisions, run_changed: false };
+        if self.run.ending.is_none() || event.counts_after_the_end() {
+            self.take(&mut out, event);
+        }
+        if self.run.ending.is_none() {
+            budget::heed(self, &mut out);
+        }
+        if self.run.ending.is_none() {
+            fill::fill(self, &mut out);
+            watch::arm(self, &mut out);
+        }
+        if self.run.earliest_seen() != earliest {
+            (self.run.worked, self.run.counted_at) = (worked, Some(now));
+        }
+        let changed = std::mem::take(&mut self.index.changed);
+        let Out { effects, decisions, run_changed, .. } = out;
+        Outcome { effects, decisions, changed: changed.into_iter().collect(), run_changed }
+    }
+
+    fn take(&mut self, out: &mut Out, event: &Event) {
+        match event {
+            Event::Begin => fill::begin(self, out),
+            Event::Recovered => fill::recovered(self, out),
+            Event::Finished { agent, exit, said } => {
+                judge::finished(self, out, *agent, *exit, said);
+            }
+            Event::Heard { agent, said } => judge::heard(self, out, *agent, said),
+            Event::Active { agent } => watch::active(self, out, *agent),
+            Event::Limited { agent, until } => watch::limited(self, out, *agent, *until),
+            Event::Worked { agent } => watch::worked(self, out, *agent),
+            Event::Waiting { agent } => watch::waiting(self, out, *agent),
+            Event::Spent { usage, .. } => budget::spent(self, out, *usage),
+            Event::Tick => watch::tick(self, out),
+            Event::Answer { id, text } => human::answered(self, out, id, text),
+            Event::Merged { task, ok, detail } => locks::merged(self, out, task, *ok, detail),
+            Event::ExpertChecked { name, present } => {
+                super::expert::checked(self, out, name, *present);
+            }
+            Event::Pause => human::paused(self, out, true),
+            Event::Resume => human::paused(self, out, false),
+            Event::Abort { by } => human::aborted(self, out, by),
+            Event::Reopen { config } => fill::reopened(self, out, config),
+        }
+    }
+
+    /// Returns everything but the tasks.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Returns the tasks in the plan's order.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// Returns the task with this id.
+    pub fn task(&self, id: &str) -> Option<&Task> {
+        self.index.number(id).and_then(|no| self.tasks.get(no))
+    }
+
+    /// Returns an agent that is at work.
+    pub fn agent(&self, number: u64) -> Option<&Agent> {
+        self.run.agents.get(&number)
+    }
+
+    /// Returns how the delivery ended, if it has.
+    pub fn ending(&self) -> Option<Ending> {
+        self.run.ending
+    }
+
+    /// Returns the limit of these that would end the delivery at once if it went on with them.
+    pub fn reached(&self, config: &Config) -> Option<Limit> {
+        budget::reached(&self.run, config, self.run.worked)
+    }
+
+    /// Returns how many tasks there are in each status.
+    pub fn tally(&self) -> BTreeMap<Status, usize> {
+        let mut counts = BTreeMap::new();
+        self.tasks.iter().for_each(|task| *counts.entry(task.status()).or_default() += 1);
+        counts
+    }
+
+    /// Returns whether nothing can happen before a human answers.
+    pub fn waits_for_human(&self) -> bool {
+        !self.run.questions.is_empty() && self.run.agents.is_empty()
+    }
+
+    /// Returns what is known about the run token of an agent, for reading its words.
+    pub fn expected_token(&self, agent: u64) -> Token {
+        match (self.run.config.token, self.token_of(agent)) {
+            (TokenPolicy::Accept, Some(code)) => Token::Accept(code),
+            (TokenPolicy::Require, Some(code)) => Token::Require(code),
+            (TokenPolicy::Accept | TokenPolicy::Off | TokenPolicy::Require, _) => Token::Off,
+        }
+    }
+
+    /// A code that no other agent of the run is told. It keeps echoes and mix-ups out; an agent
+    /// that is after the others' codes is kept out by its process being known.
+    pub(super) fn token_of(&self, agent: u64) -> Option<String> {
+        let secret =
+            self.run.token.as_ref().filter(|_| self.run.config.token != TokenPolicy::Off)?;
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        for byte in secret.bytes().chain(agent.to_le_bytes()).chain(secret.bytes()) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        Some(format!("{:08x}", (hash >> 32) ^ (hash & 0xffff_ffff)))
+    }
+
+    pub(super) fn at(&self, no: usize) -> &Task {
+        &self.tasks[no]
+    }
+
+    /// A task to be changed in anything but its role, its wait and its files.
+    pub(super) fn at_mut(&mut self, no: usize) -> &mut Task {
+        self.index.changed.insert(no);
+        &mut self.tasks[no]
+    }
+
+    /// Lets a task wait for something else.
+    pub(super) fn set_wait(&mut self, no: usize, wait: Wait) {
+        self.set(no, self.at(no).role, wait);
+    }
+
+    /// Makes it somebody's turn, as soon as there is a slot.
+    pub(super) fn queue(&mut self, no: usize, role: Role) {
+        self.set(no, role, Wait::Slot);
+    }
+
+    pub(super) fn set(&mut self, no: usize, role: Role, wait: Wait) {
+        self.index.leave(no, &self.tasks[no]);
+        let task = &mut self.tasks[no];
+        (task.role, task.wait) = (role, wait);
+        self.index.enter(no, &self.tasks[no]);
+        self.index.changed.insert(no);
+    }
+
+    /// Ends the delivery, and every agent with it.
+    pub(super) fn end(&mut self, out: &mut Out, ending: Ending) {
+        let agents = std::mem::take(&mut self.run.agents);
+        out.effects.extend(agents.keys().map(|agent| Effect::End { agent: *agent }));
+        if ending.can_be_continued() {
+            self.run.left = agents;
+        }
+        self.run.ending = Some(ending);
+        self.run.wake = None;
+        let level = if ending == Ending::Complete { Level::Info } else { Level::Warning };
+        let done = format!("{} of {} tasks", self.index.complete(), self.tasks.len());
+        let text = format!("The delivery is over ({}): {done} are complete.", ending.as_str());
+        out.notice((Notice::RunEnded, level), None, text);
+        out.effects.push(Effect::Finish { ending });
+        out.run_changed = true;
+    }
+
+    /// Lets an agent go; its words no longer count.
+    pub(super) fn retire(&mut self, out: &mut Out, agent: u64) {
+        self.run.agents.remove(&agent);
+        out.run_changed = true;
+    }
+
+    pub(super) fn in_remediation(&self) -> bool {
+        self.run.remediation.is_some()
+    }
+}

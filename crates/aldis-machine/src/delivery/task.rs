@@ -1,0 +1,356 @@
+//! One task on its way through the loop.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ledger::Ledger;
+use super::plan::TaskSpec;
+use super::signal::Role;
+use aldis_signal::signal::Fields;
+use aldis_signal::time::Timestamp;
+
+/// How many notes the next prompt holds, and how long one may be.
+const NOTES_MAX: usize = 8;
+const WORDS_MAX: usize = 8_000;
+
+/// Where a task is, in the words of the specification. The names are stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Not begun.
+    Pending,
+    /// The business analyst is at it.
+    Expanding,
+    /// The developer is at it.
+    Implementing,
+    /// The critic is at it.
+    AwaitingReview,
+    /// The auditor is at it.
+    AwaitingAudit,
+    /// A human is asked.
+    AwaitingGuidance,
+    /// Something is missing.
+    Blocked,
+    /// Reviewed and audited.
+    Complete,
+    /// Given up by a human.
+    Failed,
+}
+
+impl Status {
+    /// Returns the stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Expanding => "expanding",
+            Self::Implementing => "implementing",
+            Self::AwaitingReview => "awaiting-review",
+            Self::AwaitingAudit => "awaiting-audit",
+            Self::AwaitingGuidance => "awaiting-guidance",
+            Self::Blocked => "blocked",
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What a task waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "for", rename_all = "snake_case")]
+pub enum Wait {
+    /// Other tasks.
+    Needs,
+    /// A free slot.
+    Slot,
+    /// The agent at work on it.
+    Agent {
+        /// Which.
+        agent: u64,
+    },
+    /// A human's answer.
+    Human {
+        /// The question.
+        question: String,
+    },
+    /// An expert's answer.
+    Expert {
+        /// The request.
+        request: String,
+    },
+    /// A file that somebody else has.
+    File {
+        /// Which.
+        path: String,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// What all tasks need, which is being repaired.
+    Infrastructure,
+    /// Something to change: another task's completion, or nothing else to do.
+    Change,
+    /// Its work to be merged.
+    Merge,
+    /// Nothing: it is complete.
+    Complete,
+    /// Nothing: it was given up.
+    Failed,
+}
+
+/// What was counted about a task. A human's answer resets all but the rounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    /// Agents started since a human was last asked.
+    pub dispatches: u32,
+    /// Failed reviews.
+    pub review_failures: u32,
+    /// Failed audits.
+    pub audit_failures: u32,
+    /// Failed merges.
+    pub merge_failures: u32,
+    /// Times a developer gave it back.
+    pub incomplete: u32,
+    /// Timeouts and crashes.
+    pub timeouts: u32,
+    /// Refused signals.
+    pub refusals: u32,
+    /// Replies without a signal in a row.
+    pub unknown: u32,
+    /// Times a file was waited for in vain.
+    pub conflicts: u32,
+}
+
+impl Counters {
+    /// Returns those that are not 0, by name.
+    pub fn named(&self) -> BTreeMap<String, u64> {
+        let Self {
+            dispatches,
+            review_failures,
+            audit_failures,
+            merge_failures,
+            incomplete,
+            timeouts,
+            refusals,
+            unknown,
+            conflicts,
+        } = *self;
+        [
+            ("dispatches", dispatches),
+            ("review_failures", review_failures),
+            ("audit_failures", audit_failures),
+            ("merge_failures", merge_failures),
+            ("incomplete", incomplete),
+            ("timeouts", timeouts),
+            ("refusals", refusals),
+            ("unknown", unknown),
+            ("conflicts", conflicts),
+        ]
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| (name.to_owned(), u64::from(count)))
+        .collect()
+    }
+}
+
+/// Something the next agent is told: a sentence of ours, and somebody else's words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// What it is.
+    pub about: String,
+    /// The words, shown as a quotation.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub words: String,
+}
+
+impl Note {
+    pub(super) fn new(about: impl Into<String>, words: &str) -> Self {
+        Self { about: about.into(), words: words.chars().take(WORDS_MAX).collect() }
+    }
+}
+
+/// Adds a note; the oldest give way.
+pub(super) fn remember(notes: &mut Vec<Note>, note: Note) {
+    if notes.contains(&note) {
+        return;
+    }
+    if notes.len() == NOTES_MAX {
+        notes.remove(0);
+    }
+    notes.push(note);
+}
+
+/// A task: what is to be done, and how far it has come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// What is to be done.
+    pub spec: TaskSpec,
+    /// Whose turn it is.
+    pub role: Role,
+    /// What it waits for.
+    pub wait: Wait,
+    /// Agents started for it, ever.
+    #[serde(default)]
+    pub dispatched: u32,
+    /// How often a developer handed it over.
+    #[serde(default)]
+    pub round: u32,
+    /// What was counted.
+    #[serde(default)]
+    pub counters: Counters,
+    /// What the next agent is told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+    /// What the developer said when handing it over.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub report: String,
+    /// The files it has.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub holds: BTreeSet<String>,
+    /// What reviewers found.
+    #[serde(default, skip_serializing_if = "Ledger::is_empty")]
+    pub ledger: Ledger,
+    /// The agent whose session goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<u64>,
+    /// The developer that handed the work over last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub developer: Option<u64>,
+    /// Why the last agent brought nothing, until one brings something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setback: Option<String>,
+    /// How far the work has come, in the developer's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<String>,
+    /// The critic that passed the work as it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewed_by: Option<u64>,
+    /// The auditor that passed the work as it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audited_by: Option<u64>,
+    /// An expansion that a human must accept first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Expansion>,
+}
+
+/// What a business analyst made of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expansion {
+    /// What is to be done.
+    pub description: String,
+    /// When it is done.
+    pub acceptance: Vec<String>,
+    /// The files it will change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+}
+
+impl Task {
+    pub(super) fn new(spec: TaskSpec, business_analyst: bool) -> Self {
+        let expand = business_analyst && spec.acceptance.is_empty();
+        let wait = match (spec.done, spec.needs.is_empty()) {
+            (true, _) => Wait::Complete,
+            (false, true) => Wait::Slot,
+            (false, false) => Wait::Needs,
+        };
+        Self {
+            spec,
+            role: if expand { Role::BusinessAnalyst } else { Role::Developer },
+            wait,
+            dispatched: 0,
+            round: 0,
+            counters: Counters::default(),
+            notes: Vec::new(),
+            report: String::new(),
+            holds: BTreeSet::new(),
+            ledger: Ledger::default(),
+            resume: None,
+            developer: None,
+            setback: None,
+            progress: None,
+            reviewed_by: None,
+            audited_by: None,
+            proposal: None,
+        }
+    }
+
+    /// Returns where it is.
+    pub fn status(&self) -> Status {
+        match self.wait {
+            Wait::Complete => Status::Complete,
+            Wait::Failed => Status::Failed,
+            Wait::Human { .. } => Status::AwaitingGuidance,
+            Wait::Infrastructure | Wait::Change | Wait::File { .. } => Status::Blocked,
+            Wait::Needs => Status::Pending,
+            Wait::Slot if self.dispatched == 0 => Status::Pending,
+            Wait::Slot | Wait::Agent { .. } | Wait::Expert { .. } | Wait::Merge => {
+                match self.role {
+                    Role::BusinessAnalyst => Status::Expanding,
+                    Role::Critic => Status::AwaitingReview,
+                    Role::Auditor => Status::AwaitingAudit,
+                    _ => Status::Implementing,
+                }
+            }
+        }
+    }
+
+    /// Returns the agent at work on it.
+    pub fn agent(&self) -> Option<u64> {
+        match self.wait {
+            Wait::Agent { agent } => Some(agent),
+            _ => None,
+        }
+    }
+
+    pub(super) fn note(&mut self, about: impl Into<String>, words: &str) {
+        remember(&mut self.notes, Note::new(about, words));
+    }
+}
+
+/// The body of a signal as text.
+pub(super) fn told(fields: &Fields) -> String {
+    let mut text = String::new();
+    for (key, value) in fields {
+        let mut letters = key.chars();
+        text.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        text.push_str(&letters.as_str().replace('_', " "));
+        text.push(':');
+        for line in lines(value) {
+            text.push_str(if value.is_array() { "\n- " } else { " " });
+            text.push_str(&line);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The lines of a field: its items, or its text.
+pub(super) fn lines(value: &Value) -> Vec<String> {
+    match value {
+        Value::Array(items) => items.iter().map(item).collect(),
+        value => vec![item(value)],
+    }
+}
+
+fn item(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Object(place) => {
+            let part = |key: &str| place.get(key).map(item).unwrap_or_default();
+            format!("{}:{}: {}", part("file"), part("line"), part("text"))
+        }
+        value => value.to_string(),
+    }
+}
+
+/// A field as text; empty when it is missing.
+pub(super) fn field(fields: &Fields, name: &str) -> String {
+    fields.get(name).map(|value| lines(value).join("\n")).unwrap_or_default()
+}
+
+/// A field as a list; empty when it is missing.
+pub(super) fn list(fields: &Fields, name: &str) -> Vec<String> {
+    let all = fields.get(name).map(lines).unwrap_or_default();
+    all.into_iter().filter(|item| !item.trim().is_empty()).collect()
+}

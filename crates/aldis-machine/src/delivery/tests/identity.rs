@@ -1,0 +1,214 @@
+//! Who may say what about which task.
+
+use super::*;
+
+#[test]
+fn a_signal_counts_only_from_the_right_agent_about_the_right_task() {
+    use Role::*;
+    for (role, text, code) in [
+        (Developer, "AUDIT_PASSED: task-1", "role_not_allowed"),
+        (Developer, "REVIEW_PASSED: task-1", "role_not_allowed"),
+        (Critic, "AUDIT_PASSED: task-1", "role_not_allowed"),
+        (Auditor, "READY_FOR_REVIEW: task-1", "role_not_allowed"),
+        (Developer, "READY_FOR_REVIEW: task-9", "subject_mismatch"),
+        (Critic, "REVIEW_PASSED: task-9", "subject_mismatch"),
+        (Auditor, "AUDIT_PASSED: task-9", "subject_mismatch"),
+        (Developer, "SEEKING_DIVINE_CLARIFICATION\n\nTask: task-9", "subject_mismatch"),
+        (Developer, "HEALTH_AUDIT: HEALTHY", "role_not_allowed"),
+        (Developer, "EXPERT_ADVICE: req-1", "role_not_allowed"),
+    ] {
+        let mut scene = Scene::with(role, |_| {});
+        let before = scene.status();
+        scene.says(text);
+        assert_eq!(scene.status(), before, "{role:?}: {text}");
+        let noted = &scene.outcome.decisions[0].decision;
+        assert_eq!(noted.rule, "delivery/refused", "{role:?}: {text}");
+        assert_eq!(noted.evidence[0].reason.as_deref(), Some(code), "{role:?}: {text}");
+        // The same agent is started again and told why.
+        let started = scene.started();
+        assert_eq!((started.role, started.resume), (role, Some(scene.state.run.agents_ever - 1)));
+        assert!(started.prompt.contains(code), "{}", started.prompt);
+    }
+}
+
+#[test]
+fn of_two_ids_the_own_one_counts() {
+    let mut scene = Scene::one(|_| {});
+    scene.says("READY_FOR_REVIEW: task-9\n\nREADY_FOR_REVIEW: task-1\n");
+    assert_eq!(scene.started().role, Role::Critic);
+    let mut scene = Scene::one(|_| {});
+    scene.says("READY_FOR_REVIEW: task-1\n\nREADY_FOR_REVIEW: task-9\n");
+    assert_eq!(scene.started().role, Role::Critic);
+}
+
+#[test]
+fn an_approval_after_a_rejection_is_neither() {
+    use Role::*;
+    for (role, text, taken) in [
+        (Critic, "REVIEW_FAILED: task-1\n\nREVIEW_PASSED: task-1\n", None),
+        (
+            Critic,
+            "REVIEW_PASSED: task-1\n\nREVIEW_FAILED: task-1\n",
+            Some("delivery/review-failed"),
+        ),
+        (
+            Critic,
+            "REVIEW_FAILED: task-9\n\nREVIEW_PASSED: task-1\n",
+            Some("delivery/review-passed"),
+        ),
+        (Critic, "AUDIT_FAILED: task-1\n\nREVIEW_PASSED: task-1\n", Some("delivery/refused")),
+        (Auditor, "AUDIT_FAILED: task-1\n\nAUDIT_PASSED: task-1\n", None),
+        (Auditor, "AUDIT_PASSED: task-1\n\nAUDIT_FAILED: task-1\n", Some("delivery/audit-failed")),
+        (
+            Auditor,
+            "AUDIT_FAILED: task-1\n\nAUDIT_PASSED: task-1\n\nAUDIT_FAILED: task-1\n",
+            Some("delivery/audit-failed"),
+        ),
+        (
+            Auditor,
+            "AUDIT_FAILED: task-1\n\nAUDIT_PASSED: task-1\n\nAUDIT_BLOCKED: task-1\n",
+            Some("delivery/remediation"),
+        ),
+    ] {
+        let mut scene = Scene::with(role, |_| {});
+        let (before, counters) = (scene.status(), scene.state.tasks[0].counters);
+        scene.says(text);
+        if let Some(rule) = taken {
+            assert_eq!(scene.rules()[0], rule, "{text}");
+            continue;
+        }
+        assert_eq!(scene.status(), before, "{text}");
+        let now = scene.state.tasks[0].counters;
+        let failures = |counters: Counters| (counters.review_failures, counters.audit_failures);
+        assert_eq!(failures(now), failures(counters), "{text}");
+        let noted = &scene.outcome.decisions[0].decision;
+        assert_eq!(noted.evidence[0].reason.as_deref(), Some("contradictory"), "{text}");
+        let started = scene.started();
+        assert_eq!(started.role, role, "{text}");
+        assert!(started.prompt.contains("say which of the two it is"), "{}", started.prompt);
+    }
+    // Nor is a repair judged by both verdicts at once, or by one that is none.
+    for text in [
+        "HEALTH_AUDIT: UNHEALTHY\n\nHEALTH_AUDIT: HEALTHY\n",
+        "HEALTH_AUDIT: healthy\n",
+        "HEALTH_AUDIT: MOSTLY\n",
+    ] {
+        let mut scene = Scene::with(HealthAuditor, |_| {});
+        scene.says(text);
+        assert_eq!(scene.started().role, Remediation, "{text}");
+        assert_eq!(scene.state.run.remediation.as_ref().unwrap().attempts, 2, "{text}");
+    }
+}
+
+#[test]
+fn late_words_change_nothing_and_are_recorded() {
+    let mut scene = Scene::with(Role::Critic, |_| {});
+    let late = scene.only_agent().0;
+    scene.waits(600);
+    assert!(scene.outcome.effects.contains(&Effect::End { agent: late }));
+    let now = scene.only_agent().0;
+    let before = scene.state.clone();
+    scene.says_as(late, "REVIEW_PASSED: task-1");
+    assert_eq!(scene.state, before);
+    assert_eq!(scene.rules(), ["delivery/late"]);
+    assert_eq!(scene.outcome.decisions[0].task.as_deref(), Some("task-1"));
+    assert_eq!(scene.notices(), [(Notice::LateSignalIgnored, Level::Info)]);
+    // Nor does a second delivery, a sign of life, or somebody who never was.
+    for agent in [late, 99] {
+        scene.happens(&Event::Active { agent });
+        assert!(scene.outcome.is_nothing(), "{agent}");
+    }
+    scene.says_as(99, "REVIEW_PASSED: task-1");
+    assert!(scene.outcome.is_nothing());
+    scene.says_as(now, "REVIEW_PASSED: task-1");
+    scene.says_as(now, "REVIEW_PASSED: task-1");
+    assert_eq!(scene.rules(), ["delivery/late"], "a repetition");
+    assert_eq!(scene.status(), Status::AwaitingAudit);
+}
+
+#[test]
+fn the_highest_priority_goes_first_and_the_rest_is_told() {
+    for (text, first) in [
+        ("READY_FOR_REVIEW: task-1\n\nINFRA_BLOCKED: task-1\n", "delivery/remediation"),
+        ("INFRA_BLOCKED: task-1\n\nREADY_FOR_REVIEW: task-1\n", "delivery/remediation"),
+        ("READY_FOR_REVIEW: task-1\n\nSEEKING_DIVINE_CLARIFICATION\n", "delivery/question"),
+        ("READY_FOR_REVIEW: task-1\n\nFILE CONFLICT: src/a.rs\n", "delivery/conflict"),
+        ("FILE CONFLICT: src/a.rs\n\nSEEKING_DIVINE_CLARIFICATION\n", "delivery/question"),
+        ("READY_FOR_REVIEW: task-1\n\nTASK_INCOMPLETE: task-1\n", "delivery/incomplete"),
+        ("TASK_INCOMPLETE: task-1\n\nREADY_FOR_REVIEW: task-1\n", "delivery/ready"),
+    ] {
+        let mut scene = Scene::one(|_| {});
+        scene.says(text);
+        assert_eq!(scene.rules()[0], first, "{text}");
+    }
+    let mut scene = Scene::one(|_| {});
+    scene.says("READY_FOR_REVIEW: task-1\n\nINFRA_BLOCKED: task-1\n\nIssue: disk full\n");
+    scene.says("REMEDIATION_COMPLETE");
+    scene.says("HEALTH_AUDIT: HEALTHY");
+    let prompt = &scene.started().prompt;
+    assert!(prompt.contains("also said READY_FOR_REVIEW"), "{prompt}");
+}
+
+#[test]
+fn a_crash_outranks_every_word() {
+    let mut scene = Scene::one(|_| {});
+    let agent = scene.only_agent().0;
+    let said = Said::read(Rules::builtin(), &aldis_signal::Token::Off, "READY_FOR_REVIEW: task-1");
+    let exit = Some(Exit { code: None, signal: Some(11) });
+    scene.happens(&Event::Finished { agent, exit, said });
+    assert_eq!(scene.started().role, Role::Developer);
+    assert_eq!(scene.task("task-1").counters.timeouts, 1);
+}
+
+#[test]
+fn tokens_differ_between_agents_and_are_required_where_that_is_asked_for() {
+    let plan = Plan { title: String::new(), tasks: vec![spec("task-1", &[])] };
+    let token = crate::phases::TokenPolicy::Require;
+    let config = Config { token, ..Config::default() };
+    let start = Start { plan, config, token: Some("secret".to_owned()) };
+    let mut scene =
+        Scene { state: State::start(at(0), start), seconds: 0, outcome: Outcome::default() };
+    scene.happens(&Event::Begin);
+    let code = scene.state.token_of(1).unwrap();
+    assert_ne!(Some(&code), scene.state.token_of(2).as_ref());
+    assert!(scene.started().prompt.contains(&code) && !scene.started().prompt.contains("secret"));
+    scene.says("READY_FOR_REVIEW: task-1");
+    assert_eq!(scene.rules()[0], "delivery/unknown", "no code, no signal");
+    let code = scene.state.token_of(2).unwrap();
+    scene.says(&format!("READY_FOR_REVIEW: task-1\n\nTOKEN: {code}\n"));
+    assert_eq!(scene.started().role, Role::Critic);
+}
+
+#[test]
+fn neither_secrets_nor_tokens_are_kept() {
+    let key = format!("ghp_{}", "x".repeat(36));
+    let token = aldis_signal::Token::Accept("k7qz".to_owned());
+    for text in [
+        "It is KEY.\n\nREADY_FOR_REVIEW: task-1\nSummary: KEY works\nFiles Modified:\n- a.rs:1: KEY\n",
+        "SEEKING_DIVINE_CLARIFICATION\nTask: task-1\nQuestion: is KEY ours?\nTOKEN: k7qz\n",
+        "k7qz, and FILE CONFLICT: KEY\n",
+        " READY_FOR_REVIEW: task-1 KEY k7qz\n",
+    ] {
+        let said = Said::read(Rules::builtin(), &token, &text.replace("KEY", &key));
+        let stored = serde_json::to_string(&said).unwrap();
+        assert!(!stored.contains(&key) && !stored.contains("k7qz"), "{text:?}: {stored}");
+        assert!(!stored.contains("xxxx"), "half a key is one, too: {stored}");
+    }
+}
+
+#[test]
+fn the_dialect_and_the_machine_know_the_same_signals() {
+    let dialect = aldis_signal::Dialect::builtin(DIALECT).unwrap();
+    let spoken: Vec<&str> = dialect.signals.iter().map(|signal| &*signal.name).collect();
+    let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    assert_eq!(spoken, known);
+    for kind in Kind::ALL {
+        assert_eq!(Kind::of(kind.name()), Some(*kind));
+        let sayers = Role::ALL.iter().filter(|role| kind.may_be_said_by(**role)).count();
+        assert!(sayers > 0, "nobody may say {kind:?}");
+    }
+    assert_eq!(Kind::InfraBlocked.priority(), 1);
+    assert!(!Kind::SeekingClarification.may_be_said_by(Role::Expert));
+    assert!(Kind::SeekingClarification.may_be_said_by(Role::Critic));
+    assert!(Kind::ExpertCreated.may_be_said_by(Role::Planner));
+}

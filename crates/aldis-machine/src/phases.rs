@@ -1,0 +1,39 @@
+//! Phases under a Stop hook: an agent may stop when its phase is truly complete.
+//!
+//! The machine keeps one [`State`] per run. [`State::on_event`] takes what a host's hooks report and
+//! says whether the agent may stop, what it is told if not, and why. Phases, the signals that end
+//! them and the flags that skip them are data (a [`Pipeline`]); caw's is built in.
+//!
+//! ```
+//! use aldis_machine::phases::{SkipFlags, expected_signal, next_phase};
+//!
+//! assert_eq!(expected_signal("qa"), Some("QA_COMPLETE"));
+//! let flags = SkipFlags { qa: true, review: true, ..SkipFlags::default() };
+//! assert_eq!(next_phase("execution", flags), Some("reflect"));
+//! ```
+
+mod event;
+mod governor;
+mod hear;
+mod hearing;
+mod listen;
+mod pipeline;
+mod prompts;
+mod said;
+mod state;
+mod stop;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use event::{Cap, Event, Hold, Said, SaidSignal, Stop};
+pub use governor::{Governor, OWN_CAP};
+pub use hear::{Utterance, closing_words, hear};
+pub use pipeline::{COMPLETE, FAILED, Phase, Pipeline, PipelineError, SkipFlags};
+pub use pipeline::{expected_signal, next_phase};
+pub use state::{
+    AfterTransition, Config, Detected, Effect, ExitReason, LastError, MAX_ITERATIONS, Outcome,
+    Refused, Response, Start, State, TokenPolicy, Turn, clamp_iterations, digest,
+};
+pub use view::{View, ViewError};

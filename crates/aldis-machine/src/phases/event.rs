@@ -1,0 +1,208 @@
+//! What a host's hooks report to the machine.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Miss;
+use aldis_signal::signal::Meaning;
+use aldis_signal::time::Timestamp;
+
+/// One thing that happened. Exhaustive: every machine must have an opinion about a new one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The agent wants to stop.
+    Stop(Stop),
+    /// A sub-agent has stopped.
+    SubagentStop {
+        /// The session it worked for.
+        session: Option<String>,
+        /// Its id.
+        agent: Option<String>,
+        /// What it said in its final message.
+        said: Vec<Said>,
+        /// A new run token, should one be needed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fresh_token: Option<String>,
+    },
+    /// A turn ended by an error of the host or its model.
+    StopFailed {
+        /// The session.
+        session: Option<String>,
+        /// The host's own code for the error.
+        error: String,
+    },
+    /// The agent said something that the stop after it will not repeat.
+    Responded {
+        /// The session.
+        session: Option<String>,
+        /// What was said.
+        said: Vec<Said>,
+        /// The end of the message.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        closing_words: String,
+    },
+    /// The user broke the turn off.
+    Interrupted {
+        /// The session.
+        session: Option<String>,
+    },
+    /// A human, or a program on its behalf, sent a prompt.
+    Prompt {
+        /// The session.
+        session: Option<String>,
+        /// The turn it begins.
+        turn: Option<String>,
+        /// Whether it is the continuation the machine itself asked for.
+        #[serde(default)]
+        own: bool,
+    },
+    /// A session began or was resumed.
+    SessionStart {
+        /// The session.
+        session: Option<String>,
+    },
+    /// A session ended.
+    SessionEnd {
+        /// The session.
+        session: Option<String>,
+    },
+    /// A human ended the run.
+    Cancel {
+        /// By what means, for the journal.
+        by: String,
+    },
+    /// The view file was changed from outside.
+    Edited {
+        /// The members that differ.
+        members: Vec<String>,
+    },
+    /// A human wants an ended or interrupted run to go on.
+    Resume {
+        /// A new run token.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fresh_token: Option<String>,
+    },
+}
+
+/// What is known when an agent wants to stop.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    /// The session that stops.
+    pub session: Option<String>,
+    /// The host, by its stable name.
+    #[serde(default)]
+    pub host: String,
+    /// The host's id of the current turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<String>,
+    /// When the current turn began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_began: Option<Timestamp>,
+    /// Whether the host says that this stop follows one that was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continued: Option<bool>,
+    /// What was said, oldest first.
+    #[serde(default)]
+    pub said: Vec<Said>,
+    /// The end of the final message, for people who ask why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub closing_words: String,
+    /// Whether the agent used a tool since its last stop.
+    #[serde(default)]
+    pub tools_ran: bool,
+    /// How often the host lets itself be refused.
+    #[serde(default)]
+    pub cap: Cap,
+    /// A reason never to refuse this stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
+    /// How far the transcript has been read, in the shell's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard_to: Option<String>,
+    /// A new run token, should one be needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fresh_token: Option<String>,
+    /// Whether the run token was seen outside a signal.
+    #[serde(default)]
+    pub token_leaked: bool,
+}
+
+/// How often a host lets a hook refuse a stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cap {
+    /// Refusals in a row; `None` where the host has no limit.
+    #[serde(default)]
+    pub limit: Option<u32>,
+    /// Whether a tool call starts the count again.
+    #[serde(default)]
+    pub resets_on_tool_use: bool,
+}
+
+/// Why a stop must not be refused, whatever was said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Hold {
+    /// The user broke off.
+    Aborted,
+    /// Something still runs that will wake the agent.
+    Background {
+        /// What.
+        what: String,
+    },
+    /// The context is full, the login or the service failed.
+    Failed {
+        /// The host's own word for it.
+        what: String,
+    },
+    /// The agent waits for the user's answer.
+    Question,
+}
+
+/// One finding of the scanner, as far as the machine needs it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Said {
+    /// It counts.
+    Signal(SaidSignal),
+    /// It does not. In the agent's final message.
+    NearMiss(Miss),
+}
+
+/// A well-formed signal from an allowed origin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SaidSignal {
+    /// Its name.
+    pub name: String,
+    /// What it says in any dialect.
+    pub meaning: Meaning,
+    /// The phase it says it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// The error it reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Whether it says that the error can be recovered from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recoverable: Option<bool>,
+    /// Which message of this event it stands in.
+    #[serde(default)]
+    pub message: u64,
+    /// The sub-agent that said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Whether a sub-agent said it, even one without an id.
+    #[serde(default)]
+    pub subagent: bool,
+    /// When it was said, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    /// The line in its message.
+    #[serde(default)]
+    pub line: u64,
+    /// The words, cut to a reasonable length.
+    #[serde(default)]
+    pub quote: String,
+    /// Whether it carried the run token.
+    #[serde(default)]
+    pub trusted: bool,
+}

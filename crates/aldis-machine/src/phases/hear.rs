@@ -1,0 +1,94 @@
+//! From messages to what the machine needs of them.
+
+use super::event::{Said, SaidSignal};
+use super::state::{State, TokenPolicy};
+use crate::Miss;
+use crate::evidence::{beginning, ending};
+use aldis_signal::message::{Origin, Role};
+use aldis_signal::redact::redact;
+use aldis_signal::scan::{Rules, Token, scan_with};
+use aldis_signal::signal::{Finding, Reason, Signal};
+use aldis_signal::time::Timestamp;
+
+/// How much of a finding is quoted as evidence.
+const QUOTE_MAX: usize = 300;
+/// How much of the end of a message is kept.
+const CLOSING_MAX: usize = 200;
+
+/// One message, as far as the machine cares.
+#[derive(Clone, Debug)]
+pub struct Utterance<'t> {
+    /// What was said.
+    pub text: &'t str,
+    /// Who said it.
+    pub origin: Origin,
+    /// When, where that is known.
+    pub at: Option<Timestamp>,
+    /// Whether it is the agent's final message: only there a near miss is explained.
+    pub last: bool,
+}
+
+/// Scans messages, oldest first.
+///
+/// Signals are taken from every message that may signal. Near misses are reported of the final one:
+/// what an agent almost said earlier, it has had the chance to say since.
+pub fn hear(rules: &Rules, token: &Token, utterances: &[Utterance<'_>]) -> Vec<Said> {
+    let mut said = Vec::new();
+    for (index, utterance) in (0..).zip(utterances) {
+        let Utterance { text, origin, at, last } = utterance;
+        for finding in scan_with(rules, text.as_bytes(), origin, token.clone()) {
+            match finding {
+                Finding::Signal(signal) => said.push(heard(&signal, index, *at, token)),
+                Finding::NearMiss(miss) if *last && miss.reason != Reason::UntrustedOrigin => {
+                    said.push(Said::NearMiss(Miss::new(&miss, QUOTE_MAX, token)));
+                }
+                Finding::NearMiss(_) => {}
+            }
+        }
+    }
+    said
+}
+
+fn heard(signal: &Signal, message: u64, at: Option<Timestamp>, token: &Token) -> Said {
+    let field = |name: &str| signal.fields.get(name)?.as_str().map(str::to_owned);
+    let error = field("error").or_else(|| signal.payload.clone());
+    Said::Signal(SaidSignal {
+        name: signal.name.to_string(),
+        meaning: signal.meaning,
+        phase: field("phase").map(|phase| phase.to_ascii_lowercase()),
+        error: error.map(|error| redact(&error).into_owned()),
+        recoverable: field("recoverable").and_then(|value| yes_or_no(&value)),
+        message,
+        agent: signal.origin.agent.clone().filter(|_| signal.origin.role == Role::Subagent),
+        subagent: signal.origin.role == Role::Subagent,
+        at,
+        line: signal.place.line,
+        quote: beginning(&signal.raw, QUOTE_MAX, token),
+        trusted: signal.trusted,
+    })
+}
+
+/// Returns what a value says; what is neither decides nothing.
+fn yes_or_no(value: &str) -> Option<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "yes" => Some(true),
+        "false" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+/// Returns the end of a message, for people who ask why.
+pub fn closing_words(text: &str, token: &Token) -> String {
+    ending(text.trim(), CLOSING_MAX, token)
+}
+
+impl State {
+    /// Returns which run token the scanner must expect.
+    pub fn expected_token(&self) -> Token {
+        match (self.config.token, &self.token) {
+            (TokenPolicy::Accept, Some(code)) => Token::Accept(code.clone()),
+            (TokenPolicy::Require, Some(code)) => Token::Require(code.clone()),
+            (TokenPolicy::Accept | TokenPolicy::Off | TokenPolicy::Require, _) => Token::Off,
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Events that only inform the machine, and the words of humans.
+
+use super::event::{Event, Said};
+use super::governor::Governor;
+use super::state::{Effect, ExitReason, Outcome, Response, State, Turn};
+use crate::{Decision, Evidence, Refusal};
+use aldis_signal::time::Timestamp;
+
+pub(super) fn on_failure(
+    state: &mut State,
+    now: Timestamp,
+    session: Option<&str>,
+    error: &str,
+) -> Outcome {
+    if !state.is_live() || !state.is_ours(session) {
+        return Outcome::untouched();
+    }
+    state.last_activity = Some(now);
+    state.note_error(now, Some("host"), format!("the host ended the turn: {error}"));
+    let decision = Decision {
+        rule: "phases/hold".to_owned(),
+        summary: "Let the agent stop: the host ended the turn with an error".to_owned(),
+        because: format!("the host reported `{error}`; nothing is counted"),
+        evidence: Vec::new(),
+        counters: state.counters(),
+        remedy: "the run is still active: the next prompt goes on with the phase".to_owned(),
+    };
+    Outcome::recorded([Effect::Allow, Effect::WriteView], decision)
+}
+
+pub(super) fn on_prompt(
+    state: &mut State,
+    now: Timestamp,
+    session: Option<&str>,
+    turn: Option<&str>,
+    own: bool,
+) -> Outcome {
+    let newcomer = state.session.is_none() && session.is_some() && state.untold;
+    if !state.is_live() || !(state.is_ours(session) || newcomer) {
+        return Outcome::untouched();
+    }
+    let after = state.last_activity.replace(now);
+    if own {
+        let because = "the prompt is the continuation that was asked for".to_owned();
+        return Outcome::recorded([], heard(state, "Heard its own continuation", because));
+    }
+    state.turn = Some(Turn { began: now, after });
+    state.governor.new_turn(turn);
+    if !state.untold {
+        let because = "a new turn of the run's session begins".to_owned();
+        return Outcome::recorded([], heard(state, "Heard a prompt", because));
+    }
+    state.untold = false;
+    let because = "it is the first prompt since the phase began".to_owned();
+    let decision = heard(state, "Told the agent what the phase is about", because);
+    Outcome::recorded([Effect::Context { text: state.start_prompt() }], decision)
+}
+
+/// Keeps what was said for the stop that follows. An unbound run listens to everyone: whose stop
+/// binds it is not known yet.
+pub(super) fn on_response(
+    state: &mut State,
+    session: Option<&str>,
+    said: &[Said],
+    closing_words: &str,
+) -> Outcome {
+    let Some(session) = session else { return Outcome::untouched() };
+    if !state.is_live() || state.session.as_deref().is_some_and(|bound| bound != session) {
+        return Outcome::untouched();
+    }
+    state.response = Some(Response {
+        session: session.to_owned(),
+        said: said.to_vec(),
+        closing_words: closing_words.to_owned(),
+    });
+    let because = "the host reports it apart from the stop".to_owned();
+    Outcome::recorded([], heard(state, "Heard what the agent said", because))
+}
+
+pub(super) fn on_interrupt(state: &mut State, now: Timestamp, session: Option<&str>) -> Outcome {
+    if !state.is_live() || !state.is_ours(session) {
+        return Outcome::untouched();
+    }
+    state.last_activity = Some(now);
+    let because = "the user broke the turn off; nothing is counted".to_owned();
+    Outcome::recorded([], heard(state, "Heard an interruption", because))
+}
+
+pub(super) fn on_session(
+    state: &mut State,
+    now: Timestamp,
+    session: Option<&str>,
+    event: &Event,
+) -> Outcome {
+    if !state.is_live() || !state.is_ours(session) {
+        return Outcome::untouched();
+    }
+    state.last_activity = Some(now);
+    let began = matches!(event, Event::SessionStart { .. });
+    if began {
+        // A compacted or resumed session has forgotten what it was told.
+        state.untold = true;
+    }
+    let what = if began { "Heard the session begin" } else { "Heard the session end" };
+    Outcome::recorded([], heard(state, what, "the host reported it".to_owned()))
+}
+
+pub(super) fn on_cancel(state: &mut State, now: Timestamp, by: &str) -> Outcome {
+    if !state.active {
+        return Outcome::untouched();
+    }
+    state.last_activity = Some(now);
+    state.end(now, ExitReason::UserCancelled);
+    let decision = Decision {
+        rule: "phases/cancel".to_owned(),
+        summary: "Ended the run: cancelled".to_owned(),
+        because: format!("{by} says so"),
+        evidence: Vec::new(),
+        counters: state.counters(),
+        remedy: "start a new run with `aldis auto start`".to_owned(),
+    };
+    Outcome::recorded([Effect::Allow, Effect::WriteView], decision)
+}
+
+pub(super) fn on_edit(state: &State, members: &[String]) -> Outcome {
+    let quote = members.join(", ");
+    let evidence = Evidence {
+        what: "refused".to_owned(),
+        reason: Some(Refusal::StateEdited.as_str().to_owned()),
+        quote,
+        ..Evidence::default()
+    };
+    let decision = Decision {
+        rule: "phases/state".to_owned(),
+        summary: "Undid an edit of the state file".to_owned(),
+        because: "the store decides; the file is a view of it".to_owned(),
+        evidence: vec![evidence],
+        counters: state.counters(),
+        remedy: "use `aldis auto stop` to end the run, `aldis auto start` for another".to_owned(),
+    };
+    Outcome::recorded([Effect::WriteView], decision)
+}
+
+pub(super) fn on_resume(state: &mut State, now: Timestamp, token: Option<&str>) -> Outcome {
+    if state.can_resume().is_err() {
+        return Outcome::untouched();
+    }
+    if let Some(phase) = state.failed_in.take() {
+        state.phase = phase;
+    }
+    state.active = true;
+    state.exit_reason = None;
+    state.completed_at = None;
+    state.iteration = 0;
+    state.session = None;
+    state.turn = None;
+    state.started_at = Some(state.started_at.unwrap_or(now));
+    state.phase_started_at = now;
+    state.last_activity = Some(now);
+    state.heard_to = None;
+    state.untold = true;
+    (state.handed_over, state.over) = (false, false);
+    state.open_since = Some(now);
+    state.governor = Governor::default();
+    state.rotate_token(token);
+    let because = "a human asked for it: same phase, counters at zero, any session".to_owned();
+    let mut decision = heard(state, "Resumed the run", because);
+    decision.rule = "phases/resume".to_owned();
+    decision.remedy = "the next session that works here goes on with the phase".to_owned();
+    Outcome::recorded([Effect::WriteView], decision)
+}
+
+/// A decision that changes nothing an agent would notice.
+fn heard(state: &State, summary: &str, because: String) -> Decision {
+    Decision {
+        rule: "phases/listen".to_owned(),
+        summary: summary.to_owned(),
+        because,
+        evidence: Vec::new(),
+        counters: state.counters(),
+        remedy: "nothing to do".to_owned(),
+    }
+}

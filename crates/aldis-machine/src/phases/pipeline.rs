@@ -1,0 +1,309 @@
+//! Pipelines as data: phases in order, the signal that ends each, the flag that skips it.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use aldis_signal::dialect::Dialect;
+use aldis_signal::signal::Meaning;
+
+/// What follows the last phase.
+pub const COMPLETE: &str = "complete";
+/// Where a run is that gave up.
+pub const FAILED: &str = "failed";
+
+/// Phases that a run leaves out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SkipFlags {
+    /// Leaves out `qa`.
+    pub qa: bool,
+    /// Leaves out `review`, `fix` and `check`.
+    pub review: bool,
+    /// Leaves out `reflect`.
+    pub reflect: bool,
+}
+
+/// One phase of a pipeline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// Its name, as prompts and files show it.
+    pub name: String,
+    /// The signal that ends it; without one, any signal of the dialect that means `done` does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
+    /// What it is for, told to the agent.
+    #[serde(default)]
+    pub purpose: String,
+    /// The flag that leaves it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip: Option<String>,
+}
+
+/// Phases in order, and the dialect in which their ends are said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pipeline {
+    /// Its name.
+    pub name: String,
+    /// The dialect agents speak.
+    pub dialect: String,
+    /// The signal that ends the whole run, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish: Option<String>,
+    /// The phases in order.
+    pub phases: Vec<Phase>,
+}
+
+/// What is wrong with a pipeline.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PipelineError {
+    /// No phase at all.
+    #[error("a pipeline needs at least one phase")]
+    Empty,
+    /// A name that is taken, or that means an end.
+    #[error("phase `{0}` is named twice, or its name is reserved")]
+    Name(String),
+    /// A name that cannot stand in a file or a prompt.
+    #[error("`{0}` is no name: use letters, digits, `-` and `_`")]
+    Malformed(String),
+    /// A signal the dialect does not have.
+    #[error("dialect `{dialect}` has no signal `{signal}`")]
+    Signal {
+        /// The dialect.
+        dialect: String,
+        /// The signal.
+        signal: String,
+    },
+    /// No phase could ever be ended in this dialect.
+    #[error("dialect `{0}` has no signal that means `done`")]
+    NothingEnds(String),
+}
+
+const CAW: &[(&str, &str, &str, Option<&str>)] = &[
+    ("expansion", "EXPANSION_COMPLETE", "Analyse and expand the requirements of the task.", None),
+    ("init", "INIT_COMPLETE", "Prepare the working environment the later phases rely on.", None),
+    (
+        "planning",
+        "PLANNING_COMPLETE",
+        "Write the plan: the steps, their order, how to check them.",
+        None,
+    ),
+    ("execution", "EXECUTION_COMPLETE", "Carry out every step of the plan.", None),
+    ("qa", "QA_COMPLETE", "Build, test and fix until the quality loop passes.", Some("skip_qa")),
+    (
+        "review",
+        "REVIEW_COMPLETE",
+        "Review the whole change and write down every finding.",
+        Some("skip_review"),
+    ),
+    ("fix", "FIX_COMPLETE", "Fix the findings of the review.", Some("skip_review")),
+    (
+        "check",
+        "CHECK_COMPLETE",
+        "Check that the result complies with the task and the plan.",
+        Some("skip_review"),
+    ),
+    (
+        "reflect",
+        "REFLECT_COMPLETE",
+        "Look back: note what to keep and what to do better.",
+        Some("skip_reflect"),
+    ),
+];
+
+impl Pipeline {
+    /// Returns caw's nine phases.
+    pub fn caw() -> Self {
+        let phase = |&(name, signal, purpose, skip): &(&str, &str, &str, Option<&str>)| Phase {
+            name: name.to_owned(),
+            signal: Some(signal.to_owned()),
+            purpose: purpose.to_owned(),
+            skip: skip.map(str::to_owned),
+        };
+        Self {
+            name: "caw".to_owned(),
+            dialect: "caw".to_owned(),
+            finish: Some("AUTO_COMPLETE".to_owned()),
+            phases: CAW.iter().map(phase).collect(),
+        }
+    }
+
+    /// Returns the same phases for agents that speak another dialect: any signal of it that means
+    /// `done` ends the current phase.
+    #[must_use]
+    pub fn spoken_in(mut self, dialect: &Dialect) -> Self {
+        if *self.dialect != *dialect.name {
+            dialect.name.as_ref().clone_into(&mut self.dialect);
+            self.finish = None;
+            self.phases.iter_mut().for_each(|phase| phase.signal = None);
+        }
+        self
+    }
+
+    /// Checks the pipeline against its dialect.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong.
+    pub fn check(&self, dialect: &Dialect) -> Result<(), PipelineError> {
+        if self.phases.is_empty() {
+            return Err(PipelineError::Empty);
+        }
+        let mut names = BTreeSet::from([COMPLETE, FAILED]);
+        for phase in &self.phases {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+            if phase.name.is_empty() || phase.name.len() > 64 || !phase.name.bytes().all(plain) {
+                return Err(PipelineError::Malformed(phase.name.clone()));
+            }
+            if !names.insert(&phase.name) {
+                return Err(PipelineError::Name(phase.name.clone()));
+            }
+        }
+        let signals = self.phases.iter().filter_map(|phase| phase.signal.as_ref());
+        for signal in signals.chain(&self.finish) {
+            if dialect.signal(signal).is_none() {
+                let (dialect, signal) = (self.dialect.clone(), signal.clone());
+                return Err(PipelineError::Signal { dialect, signal });
+            }
+        }
+        let ends = dialect.signals.iter().any(|signal| signal.meaning == Meaning::Done);
+        if !ends && self.phases.iter().any(|phase| phase.signal.is_none()) {
+            return Err(PipelineError::NothingEnds(self.dialect.clone()));
+        }
+        Ok(())
+    }
+
+    /// Returns the phase of this name.
+    pub fn phase(&self, name: &str) -> Option<&Phase> {
+        self.phases.iter().find(|phase| phase.name == name)
+    }
+
+    /// Returns the phase that this signal ends.
+    pub fn ended_by(&self, signal: &str) -> Option<&Phase> {
+        self.phases.iter().find(|phase| phase.signal.as_deref() == Some(signal))
+    }
+
+    /// Returns the first phase that is not skipped.
+    pub fn first(&self, skipped: &BTreeSet<String>) -> &str {
+        self.phases.iter().find(|phase| !phase.is_skipped(skipped)).map_or(COMPLETE, |p| &p.name)
+    }
+
+    /// Returns the phase after `phase` that is not skipped, [`COMPLETE`] after the last; `None` for
+    /// phases it does not have.
+    pub fn next(&self, phase: &str, skipped: &BTreeSet<String>) -> Option<&str> {
+        let at = self.phases.iter().position(|other| other.name == phase)?;
+        let mut later = self.phases[at + 1..].iter().filter(|phase| !phase.is_skipped(skipped));
+        Some(later.next().map_or(COMPLETE, |phase| &phase.name))
+    }
+
+    /// Returns the flags that can be set.
+    pub fn flags(&self) -> BTreeSet<&str> {
+        self.phases.iter().filter_map(|phase| phase.skip.as_deref()).collect()
+    }
+}
+
+impl Phase {
+    fn is_skipped(&self, skipped: &BTreeSet<String>) -> bool {
+        self.skip.as_ref().is_some_and(|flag| skipped.contains(flag))
+    }
+}
+
+/// Returns the signal that ends `phase` of caw; `None` for phases that no signal ends.
+pub fn expected_signal(phase: &str) -> Option<&'static str> {
+    CAW.iter().find(|(name, ..)| *name == phase).map(|(_, signal, ..)| *signal)
+}
+
+/// Returns caw's phase after `phase` that is not skipped, [`COMPLETE`] after the last; `None` for
+/// phases that are not known.
+pub fn next_phase(phase: &str, skip: SkipFlags) -> Option<&'static str> {
+    let at = CAW.iter().position(|(name, ..)| *name == phase)?;
+    let skips = |flag: Option<&str>| match flag {
+        Some("skip_qa") => skip.qa,
+        Some("skip_review") => skip.review,
+        Some("skip_reflect") => skip.reflect,
+        _ => false,
+    };
+    let mut later = CAW[at + 1..].iter().filter(|(.., flag)| !skips(*flag));
+    Some(later.next().map_or(COMPLETE, |(name, ..)| *name))
+}
+
+#[cfg(test)]
+mod tests {
+    //! The seed's order, its skip flags, and what is wrong with a pipeline.
+
+    use super::*;
+
+    #[test]
+    fn phases_follow_each_other() {
+        let none = SkipFlags::default();
+        let all = SkipFlags { qa: true, review: true, reflect: true };
+        let pipeline = Pipeline::caw();
+        for (phase, skip, want) in [
+            ("expansion", none, Some("init")),
+            ("init", none, Some("planning")),
+            ("execution", none, Some("qa")),
+            ("execution", SkipFlags { qa: true, ..none }, Some("review")),
+            ("execution", SkipFlags { qa: true, review: true, ..none }, Some("reflect")),
+            ("execution", all, Some("complete")),
+            ("check", SkipFlags { reflect: true, ..none }, Some("complete")),
+            ("reflect", none, Some("complete")),
+            ("complete", none, None),
+            ("failed", none, None),
+            ("nonsense", none, None),
+        ] {
+            assert_eq!(next_phase(phase, skip), want, "after {phase} with {skip:?}");
+            let flags = [
+                ("skip_qa", skip.qa),
+                ("skip_review", skip.review),
+                ("skip_reflect", skip.reflect),
+            ];
+            let set =
+                flags.iter().filter(|(_, on)| *on).map(|(flag, _)| (*flag).to_owned()).collect();
+            assert_eq!(pipeline.next(phase, &set), want, "after {phase} with {skip:?}");
+        }
+    }
+
+    #[test]
+    fn every_phase_has_a_signal_of_its_dialect() {
+        let caw = Dialect::builtin("caw").unwrap();
+        Pipeline::caw().check(caw).unwrap();
+        for (phase, signal, ..) in CAW {
+            assert_eq!(expected_signal(phase), Some(*signal));
+            let def = caw.signal(signal).unwrap();
+            assert_eq!(def.expect.get("PHASE").map(String::as_str), Some(*phase));
+        }
+        assert_eq!(expected_signal("complete"), None);
+    }
+
+    #[test]
+    fn another_dialect_ends_phases_by_meaning() {
+        let chorus = Dialect::builtin("chorus").unwrap();
+        let pipeline = Pipeline::caw().spoken_in(chorus);
+        pipeline.check(chorus).unwrap();
+        assert!(pipeline.phases.iter().all(|phase| phase.signal.is_none()));
+        assert_eq!(pipeline.finish, None);
+    }
+
+    #[test]
+    fn pipelines_are_checked() {
+        let caw = Dialect::builtin("caw").unwrap();
+        let turn = Dialect::builtin("turn").unwrap();
+        let broken = |change: &dyn Fn(&mut Pipeline)| {
+            let mut pipeline = Pipeline::caw();
+            change(&mut pipeline);
+            pipeline.check(caw).unwrap_err()
+        };
+        assert_eq!(broken(&|p| p.phases.clear()), PipelineError::Empty);
+        assert_eq!(broken(&|p| p.phases[1].name = "qa".into()), PipelineError::Name("qa".into()));
+        let reserved = broken(&|p| p.phases[1].name = "complete".into());
+        assert_eq!(reserved, PipelineError::Name("complete".into()));
+        let path = broken(&|p| p.phases[1].name = "../x".into());
+        assert_eq!(path, PipelineError::Malformed("../x".into()));
+        let unknown = broken(&|p| p.phases[1].signal = Some("NOPE".into()));
+        assert!(matches!(unknown, PipelineError::Signal { .. }), "{unknown}");
+        let silent = Pipeline::caw().spoken_in(turn).check(turn).unwrap_err();
+        assert_eq!(silent, PipelineError::NothingEnds("turn".into()));
+    }
+}

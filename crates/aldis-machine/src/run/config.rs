@@ -1,0 +1,82 @@
+//! The limits of a supervised run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::ConfigError;
+use crate::stagnation;
+
+/// The limits of a run. Every one is finite.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Iterations.
+    pub max_iterations: u32,
+    /// Seconds per iteration.
+    pub iteration_timeout: u64,
+    /// Seconds in all, waiting not counted.
+    pub timeout: u64,
+    /// Tokens; `None` for no limit but the others.
+    pub max_tokens: Option<u64>,
+    /// Millionths of a dollar.
+    pub max_micro_dollars: Option<u64>,
+    /// Whether a claim is checked.
+    pub verify: bool,
+    /// Whether done needs a commit since the start.
+    pub require_commit: bool,
+    /// Whether done needs a clean work tree.
+    pub require_clean: bool,
+    /// Whether a question ends the run instead of waiting.
+    pub no_wait: bool,
+    /// How many seconds to wait for a service that does not say when it will work again.
+    pub limit_wait: u64,
+    /// How often in a row a limit is waited for.
+    pub max_limit_waits: u32,
+    /// How often a merge may be claimed to be resolved in vain before a human is asked.
+    pub max_attempts: u32,
+    /// What is watched.
+    pub stagnation: stagnation::Config,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            max_iterations: 50,
+            iteration_timeout: 30 * 60,
+            timeout: 24 * 60 * 60,
+            max_tokens: None,
+            max_micro_dollars: None,
+            verify: false,
+            require_commit: false,
+            require_clean: false,
+            no_wait: false,
+            limit_wait: 15 * 60,
+            max_limit_waits: 40,
+            max_attempts: 3,
+            stagnation: stagnation::Config::supervised(),
+        }
+    }
+}
+
+impl Config {
+    /// Checks that every limit is one. In `stagnation`, 0 switches a threshold off.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] names the first that is 0.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let limits = [
+            ("max_iterations", Some(u64::from(self.max_iterations))),
+            ("iteration_timeout", Some(self.iteration_timeout)),
+            ("timeout", Some(self.timeout)),
+            ("max_tokens", self.max_tokens),
+            ("max_micro_dollars", self.max_micro_dollars),
+            ("limit_wait", Some(self.limit_wait)),
+            ("max_limit_waits", Some(u64::from(self.max_limit_waits))),
+            ("max_attempts", Some(u64::from(self.max_attempts))),
+        ];
+        match limits.into_iter().find(|(_, limit)| *limit == Some(0)) {
+            Some((key, _)) => Err(ConfigError { key }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! Stagnation: does the work still move?
+//!
+//! A monitor watches the states an agent reports and the evidence of work beside them, and says how
+//! worried one should be: not at all, warn, pause or abort. Silence is judged by a clock tick, so an
+//! agent that says nothing is caught. Waiting for somebody is not stagnation.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use aldis_signal::time::Timestamp;
+
+/// How worried one should be.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Not at all.
+    #[default]
+    None,
+    /// Tell the agent.
+    Warn,
+    /// Suspend it and ask a human.
+    Pause,
+    /// End it.
+    Abort,
+}
+
+impl Level {
+    /// Returns the stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Warn => "warn",
+            Self::Pause => "pause",
+            Self::Abort => "abort",
+        }
+    }
+}
+
+/// What reaches which level. 0 switches a threshold off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Whether anything is watched at all.
+    pub enabled: bool,
+    /// Identical states, or finished iterations without evidence, before a warning.
+    pub warn_repeats: u32,
+    /// The same, before a pause.
+    pub pause_repeats: u32,
+    /// The same, before the end.
+    pub abort_repeats: u32,
+    /// Seconds since the last progress before a warning.
+    pub warn_timeout: u64,
+    /// Seconds since the last progress before a pause.
+    pub pause_timeout: u64,
+    /// Seconds since the start before the end, whatever happens.
+    pub abort_timeout: u64,
+    /// The iteration at which to warn.
+    pub warn_at_iteration: u32,
+    /// The iteration at which to pause.
+    pub pause_at_iteration: u32,
+    /// The iteration at which to end.
+    pub abort_at_iteration: u32,
+    /// Seconds an agent has to stop by itself before it is ended.
+    pub grace_period: u64,
+    /// Whether uncommitted work is kept on a branch of its own when the run is ended.
+    pub commit_partial_work: bool,
+    /// Accepted for compatibility; counts are never limited by it.
+    pub state_history_size: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            warn_repeats: 3,
+            pause_repeats: 5,
+            abort_repeats: 7,
+            warn_timeout: 600,
+            pause_timeout: 1_200,
+            abort_timeout: 1_800,
+            warn_at_iteration: 8,
+            pause_at_iteration: 12,
+            abort_at_iteration: 15,
+            grace_period: 30,
+            commit_partial_work: true,
+            state_history_size: 0,
+        }
+    }
+}
+
+impl Config {
+    /// Returns what `aldis run` uses unless told otherwise: watched, and without the limits that
+    /// its own time and iteration limits replace.
+    pub fn supervised() -> Self {
+        Self {
+            enabled: true,
+            abort_timeout: 0,
+            warn_at_iteration: 0,
+            pause_at_iteration: 0,
+            abort_at_iteration: 0,
+            ..Self::default()
+        }
+    }
+}
+
+/// Something the monitor is told. Exhaustive: the monitor has an opinion about each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "observed", rename_all = "snake_case")]
+pub enum Observation {
+    /// The agent reported where it stands.
+    State {
+        /// The phase, by name.
+        phase: String,
+        /// The percentage.
+        progress: Option<u8>,
+        /// The agent's own count of iterations.
+        iteration: u32,
+        /// What the work tree looks like, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fingerprint: Option<String>,
+    },
+    /// The work itself moved: a commit, a changed file, a tool that ran.
+    Evidence,
+    /// An iteration of the supervisor is over.
+    IterationEnded {
+        /// Its number, from 1.
+        iteration: u32,
+    },
+    /// Somebody else is awaited: a human, a limit, a task in the background.
+    Waiting,
+    /// The wait is over.
+    Awake,
+    /// A human said something: everything counts from here.
+    Human,
+    /// Time passed.
+    Tick,
+}
+
+/// A change of the level.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Before.
+    pub from: Level,
+    /// Now.
+    pub to: Level,
+    /// What caused it, in words.
+    pub because: String,
+}
+
+/// The monitor of one run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Monitor {
+    config: Config,
+    started: Timestamp,
+    last_progress: Timestamp,
+    /// The last state reported, and how often in a row.
+    state: Option<(String, Option<u8>, u32, Option<String>)>,
+    repeats: u32,
+    /// The best percentage in this phase.
+    best: Option<u8>,
+    /// Finished iterations in a row without evidence.
+    idle_iterations: u32,
+    evidence: bool,
+    /// The highest iteration seen.
+    iteration: u32,
+    waiting_since: Option<Timestamp>,
+    level: Level,
+}
+
+impl Monitor {
+    /// Starts to watch.
+    pub fn new(now: Timestamp, config: Config) -> Self {
+        Self {
+            config,
+            started: now,
+            last_progress: now,
+            state: None,
+            repeats: 0,
+            best: None,
+            idle_iterations: 0,
+            evidence: false,
+            iteration: 0,
+            waiting_since: None,
+            level: Level::None,
+        }
+    }
+
+    /// Returns the current level.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Returns when progress was last seen.
+    pub fn last_progress(&self) -> Timestamp {
+        self.last_progress
+    }
+
+    /// Returns when time alone changes the level next, if it does.
+    pub fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+        if !self.config.enabled || self.waiting_since.is_some() {
+            return None;
+        }
+        [
+            (self.last_progress, self.config.warn_timeout),
+            (self.last_progress, self.config.pause_timeout),
+            (self.started, self.config.abort_timeout),
+        ]
+        .into_iter()
+        .filter(|(_, seconds)| *seconds > 0)
+        .map(|(since, seconds)| since.after(Duration::from_secs(seconds)))
+        .filter(|at| *at > now)
+        .min()
+    }
+
+    /// Takes an observation. Returns the change of the level, which is reported once.
+    pub fn observe(&mut self, now: Timestamp, observation: &Observation) -> Option<Change> {
+        match observation {
+            Observation::State { phase, progress, iteration, fingerprint } => {
+                let state = (phase.clone(), *progress, *iteration, fingerprint.clone());
+                self.report(now, state);
+            }
+            Observation::Evidence => self.progressed(now),
+            Observation::IterationEnded { iteration } => {
+                self.iteration = self.iteration.max(*iteration);
+                let moved = std::mem::take(&mut self.evidence);
+                self.idle_iterations =
+                    if moved { 0 } else { self.idle_iterations.saturating_add(1) };
+            }
+            Observation::Waiting => self.waiting_since = self.waiting_since.or(Some(now)),
+            Observation::Awake => self.wake(now),
+            Observation::Human => {
+                self.wake(now);
+                *self = Self {
+                    iteration: self.iteration,
+                    level: self.level,
+                    ..Self::new(now, self.config.clone())
+                };
+            }
+            Observation::Tick => {}
+        }
+        self.judge(now)
+    }
+
+    fn report(&mut self, now: Timestamp, state: (String, Option<u8>, u32, Option<String>)) {
+        if self.state.as_ref() == Some(&state) {
+            self.repeats = self.repeats.saturating_add(1);
+            return;
+        }
+        let (phase, progress, iteration, fingerprint) = &state;
+        let before = self.state.as_ref();
+        let new_phase = before.is_none_or(|(before, ..)| before != phase);
+        let further = *progress > self.best;
+        let touched = before.is_some_and(|(.., before)| before != fingerprint);
+        if new_phase || further || touched {
+            self.progressed(now);
+        }
+        self.best = if new_phase { *progress } else { self.best.max(*progress) };
+        self.iteration = self.iteration.max(*iteration);
+        self.state = Some(state);
+        self.repeats = 1;
+    }
+
+    fn progressed(&mut self, now: Timestamp) {
+        self.last_progress = now;
+        self.repeats = 0;
+        self.evidence = true;
+        self.idle_iterations = 0;
+    }
+
+    /// Takes the time of a wait out of all that is measured.
+    fn wake(&mut self, now: Timestamp) {
+        if let Some(since) = self.waiting_since.take() {
+            let waited = now.since(since);
+            self.started = self.started.after(waited);
+            self.last_progress = self.last_progress.after(waited);
+        }
+    }
+
+    fn judge(&mut self, now: Timestamp) -> Option<Change> {
+        let (to, because) = match self.waiting_since {
+            // Nobody stagnates who waits for somebody; the level stays what it was.
+            Some(_) => return None,
+            None if self.config.enabled => self.worst(now),
+            None => (Level::None, String::new()),
+        };
+        let from = std::mem::replace(&mut self.level, to);
+        let because =
+            if to == Level::None { "there is progress again".to_owned() } else { because };
+        (from != to).then_some(Change { from, to, because })
+    }
+
+    /// The highest level that any measure reaches, and that measure in words.
+    fn worst(&self, now: Timestamp) -> (Level, String) {
+        let Config { warn_repeats, pause_repeats, abort_repeats, .. } = self.config;
+        let repeats = [warn_repeats, pause_repeats, abort_repeats].map(u64::from);
+        let ceilings = [
+            self.config.warn_at_iteration,
+            self.config.pause_at_iteration,
+            self.config.abort_at_iteration,
+        ];
+        let quiet = now.since(self.last_progress).as_secs();
+        let age = now.since(self.started).as_secs();
+        let measures = [
+            (
+                reached(u64::from(self.repeats), repeats),
+                format!("the same state {} times", self.repeats),
+            ),
+            (
+                reached(u64::from(self.idle_iterations), repeats),
+                format!("{} iterations without evidence of work", self.idle_iterations),
+            ),
+            (
+                reached(quiet, [self.config.warn_timeout, self.config.pause_timeout, 0]),
+                format!("no progress for {}", spoken(quiet)),
+            ),
+            (
+                reached(age, [0, 0, self.config.abort_timeout]),
+                format!("running for {}", spoken(age)),
+            ),
+            (
+                reached(u64::from(self.iteration), ceilings.map(u64::from)),
+                format!("iteration {}", self.iteration),
+            ),
+        ];
+        // The first of the highest: what repeats tells more than what merely lasts.
+        let highest = measures.iter().map(|(level, _)| *level).max().unwrap_or_default();
+        let told = measures.into_iter().find(|(level, _)| *level == highest);
+        told.unwrap_or((Level::None, String::new()))
+    }
+}
+
+/// The highest threshold that a value reaches. 0 is no threshold.
+fn reached(value: u64, [warn, pause, abort]: [u64; 3]) -> Level {
+    let over = |threshold: u64| threshold > 0 && value >= threshold;
+    if over(abort) {
+        Level::Abort
+    } else if over(pause) {
+        Level::Pause
+    } else if over(warn) {
+        Level::Warn
+    } else {
+        Level::None
+    }
+}
+
+fn spoken(seconds: u64) -> String {
+    let span = Duration::from_secs(seconds);
+    match span.as_secs() {
+        0..120 => format!("{seconds} s"),
+        _ => format!("{} min", seconds / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests;

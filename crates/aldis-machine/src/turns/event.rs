@@ -1,0 +1,335 @@
+//! What happens in a channel, and what must then be done.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::config::Config;
+use super::ear::Heard;
+use super::persona::Persona;
+use crate::{Decision, Evidence};
+use aldis_signal::time::Timestamp;
+
+/// One thing that happened. Exhaustive: the machine has an opinion about each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Event {
+    /// An agent joins the queue.
+    Add {
+        /// Who.
+        agent: String,
+        /// Where in the queue.
+        #[serde(default)]
+        position: Position,
+        /// What is known about it, where that is new.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        persona: Option<Persona>,
+    },
+    /// Somebody closes the channel for good.
+    Close {
+        /// Who, for the journal.
+        by: String,
+    },
+    /// Somebody changes how the channel is run.
+    Configure {
+        /// The whole new configuration.
+        config: Box<Config>,
+    },
+    /// An agent's process or connection is gone.
+    Crashed {
+        /// Who.
+        agent: String,
+    },
+    /// A human says something.
+    Human {
+        /// What.
+        text: String,
+        /// Who, if that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+        /// Whom it asks; the active agent where nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
+    },
+    /// A human or a program names the next agent.
+    Next {
+        /// Who.
+        agent: String,
+        /// The turn this ends. One that has ended already makes this void.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<u64>,
+    },
+    /// Somebody wants the channel to rest.
+    Pause {
+        /// Who, for the journal.
+        by: String,
+    },
+    /// We are back after a restart.
+    Recovered,
+    /// An agent leaves the queue.
+    Remove {
+        /// Who.
+        agent: String,
+    },
+    /// Somebody wants the channel to go on.
+    Resume {
+        /// Who, for the journal.
+        by: String,
+    },
+    /// An agent says something: one message, or several at once.
+    Said {
+        /// Who.
+        agent: String,
+        /// The turn it speaks in, as its notification said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<u64>,
+        /// What, in order.
+        messages: Vec<Heard>,
+    },
+    /// The moment of [`Effect::Wake`] has come. Waking early is harmless.
+    Wake {
+        /// The turn the alarm was set in. One that has ended makes this void.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<u64>,
+    },
+}
+
+/// A place in the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Position {
+    /// Before this place, counted from 0; the end if there are not so many.
+    At(usize),
+    /// After all others.
+    #[default]
+    End,
+    /// Before all others.
+    Start,
+}
+
+impl Serialize for Position {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::At(place) => serializer.serialize_u64(*place as u64),
+            Self::End => serializer.serialize_str("end"),
+            Self::Start => serializer.serialize_str("start"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Position {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        let place = value.as_u64().and_then(|place| usize::try_from(place).ok());
+        match (value.as_str(), place) {
+            (Some("end"), _) => Ok(Self::End),
+            (Some("start"), _) => Ok(Self::Start),
+            (_, Some(place)) => Ok(Self::At(place)),
+            _ => Err(de::Error::custom("a position is `start`, `end` or a number from 0")),
+        }
+    }
+}
+
+/// What must now be done. Exhaustive: whoever performs effects must know all of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "effect", rename_all = "snake_case")]
+pub enum Effect {
+    /// Give somebody's words to agents.
+    Deliver {
+        /// To whom.
+        to: Vec<String>,
+        /// The words.
+        #[serde(flatten)]
+        words: Words,
+    },
+    /// Tell an agent that it has the floor.
+    Notify {
+        /// Whom.
+        agent: String,
+        /// The number of its turn, to be named in its messages.
+        turn: u64,
+        /// When the turn is over.
+        deadline: Timestamp,
+        /// What humans said meanwhile.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        held: Vec<Words>,
+    },
+    /// Show something in the channel.
+    Post {
+        /// Who says it; [`Effect::SYSTEM`] for a notice.
+        agent: String,
+        /// What it is called.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// Where its picture is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        avatar: Option<String>,
+        /// The text, without keywords.
+        text: String,
+    },
+    /// Set the channel's only alarm, replacing the one before.
+    Wake {
+        /// When; `None` for no more.
+        at: Option<Timestamp>,
+        /// The turn to name then.
+        turn: u64,
+    },
+    /// Tell an agent that its time is over and when its turn ends.
+    Warn {
+        /// Whom.
+        agent: String,
+        /// The number of its turn.
+        turn: u64,
+        /// When the turn ends.
+        until: Timestamp,
+    },
+}
+
+impl Effect {
+    /// Who says notices.
+    pub const SYSTEM: &str = "system";
+
+    pub(super) fn notice(text: impl Into<String>) -> Self {
+        let (agent, text) = (Self::SYSTEM.to_owned(), text.into());
+        Self::Post { agent, name: None, avatar: None, text }
+    }
+}
+
+/// What somebody said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Words {
+    /// Who.
+    pub from: String,
+    /// What.
+    pub text: String,
+}
+
+/// Why a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Reason {
+    /// It seemed to be over.
+    AutoDetect,
+    /// A human or a program gave the floor to somebody else.
+    Manual,
+    /// It was over while we were not there.
+    Recovery,
+    /// The agent left.
+    Removed,
+    /// Its time was over.
+    Timeout,
+    /// The agent said so.
+    TurnComplete,
+}
+
+impl Reason {
+    /// Returns the stable code.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AutoDetect => "AUTO_DETECT",
+            Self::Manual => "MANUAL",
+            Self::Recovery => "RECOVERY",
+            Self::Removed => "REMOVED",
+            Self::Timeout => "TIMEOUT",
+            Self::TurnComplete => "TURN_COMPLETE",
+        }
+    }
+
+    /// Returns whether the agent may still have something to say about that turn.
+    pub(super) fn cut_off(self) -> bool {
+        matches!(self, Self::Recovery | Self::Timeout)
+    }
+}
+
+/// Why a message did not count as one of the active agent. The codes are stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Its turn had just been ended by a message before it.
+    AfterTurnEnd,
+    /// It answered a human, in somebody else's turn.
+    Answer,
+    /// The channel is closed.
+    ChannelClosed,
+    /// Its turn was over.
+    LateSignal,
+    /// Somebody else has the floor.
+    NotActiveAgent,
+    /// The channel is not one of ours.
+    UnknownChannel,
+}
+
+impl Verdict {
+    /// Returns the stable code.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AfterTurnEnd => "after_turn_end",
+            Self::Answer => "answer",
+            Self::ChannelClosed => "channel_closed",
+            Self::LateSignal => "late_signal",
+            Self::NotActiveAgent => "not_active_agent",
+            Self::UnknownChannel => "unknown_channel",
+        }
+    }
+}
+
+/// What became of one message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reply {
+    /// Whether it is shown in the channel.
+    pub posted: bool,
+    /// Whether it ended the turn.
+    pub turn_advanced: bool,
+    /// Who has the floor then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_agent: Option<String>,
+    /// Why it did not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Verdict>,
+    /// What is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display: Option<String>,
+}
+
+impl Reply {
+    /// Makes the reply to a message that leads to nothing.
+    pub fn ignored(reason: Verdict) -> Self {
+        Self { reason: Some(reason), ..Self::default() }
+    }
+}
+
+/// What one event led to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// What must now be done, in order.
+    pub effects: Vec<Effect>,
+    /// What became of each message of a [`Event::Said`].
+    pub replies: Vec<Reply>,
+    /// What was asked for and not done, in words for whoever asked.
+    pub warnings: Vec<String>,
+    /// Why; `None` when nothing changed that is worth keeping.
+    pub decision: Option<Decision>,
+}
+
+impl Outcome {
+    /// Says why the rule applied.
+    pub(super) fn because(mut self, because: impl Into<String>) -> Self {
+        self.decision = self.decision.map(|decision| decision.because(because));
+        self
+    }
+
+    /// Says what it rests on.
+    pub(super) fn seen(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+        self.decision = self.decision.map(|decision| decision.seen(evidence));
+        self
+    }
+
+    /// Says what happens next, or what to do.
+    pub(super) fn next(mut self, remedy: impl Into<String>) -> Self {
+        self.decision = self.decision.map(|decision| decision.next(remedy));
+        self
+    }
+
+    /// Refuses what was asked for, without a trace in the journal.
+    pub(super) fn refused(warning: impl Into<String>) -> Self {
+        Self { warnings: vec![warning.into()], ..Self::default() }
+    }
+}

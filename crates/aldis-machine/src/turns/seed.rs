@@ -1,0 +1,284 @@
+//! Channels in the form of the state file that people migrate from.
+//!
+//! One file has all channels: `version`, `lastUpdated`, `agents`, `channels`, `history`. What it
+//! does not say (turn numbers, why a turn ended) is added on export under names of our own, and
+//! derived from its history on import.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::config::Config;
+use super::event::{Event, Outcome, Reason, Reply, Verdict};
+use super::floor::{Floor, Turn};
+use super::persona::Persona;
+use super::state::{AgentState, Entry, HISTORY_MAX, State};
+use super::{is_name, queue};
+use aldis_signal::time::Timestamp;
+
+/// The version that is written.
+const VERSION: &str = "1.0";
+
+/// All channels of a place, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Board {
+    /// The channels.
+    pub channels: BTreeMap<String, State>,
+}
+
+/// Why a state file cannot be used. Such a file is set aside, never overwritten.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SeedError {
+    /// It is damaged or something else.
+    #[error("it is no state file: {0}")]
+    Form(String),
+    /// It is of another version.
+    #[error("it is of version `{0}`; 1 is known")]
+    Version(String),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SeedFile {
+    #[serde(default)]
+    version: Value,
+    #[serde(default)]
+    agents: BTreeMap<String, SeedAgent>,
+    channels: BTreeMap<String, SeedChannel>,
+    #[serde(default)]
+    history: Vec<Map<String, Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SeedAgent {
+    #[serde(default)]
+    state: Option<AgentState>,
+    #[serde(default)]
+    last_activity: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SeedChannel {
+    #[serde(default)]
+    queue: Vec<String>,
+    #[serde(default)]
+    current_index: usize,
+    #[serde(default)]
+    active_agent: Option<String>,
+    #[serde(default)]
+    turn_started_at: Option<Timestamp>,
+    #[serde(default)]
+    turn_timeout_at: Option<Timestamp>,
+    #[serde(default)]
+    turn_number: Option<u64>,
+    #[serde(default)]
+    last_ended: Option<SeedEnded>,
+}
+
+#[derive(Deserialize)]
+struct SeedEnded {
+    agent: String,
+    reason: Reason,
+}
+
+impl Board {
+    /// Lets a channel take an event. One that is not on the board is none of our business.
+    pub fn on_event(&mut self, now: Timestamp, channel: &str, event: &Event) -> Outcome {
+        if let Some(state) = self.channels.get_mut(channel) {
+            return state.on_event(now, event);
+        }
+        let replies = match event {
+            Event::Said { messages, .. } => messages.len(),
+            _ => 1,
+        };
+        let reply = Reply::ignored(Verdict::UnknownChannel);
+        Outcome { replies: vec![reply; replies], ..Outcome::default() }
+    }
+
+    /// Reads a state file.
+    ///
+    /// # Errors
+    ///
+    /// [`SeedError`] when it is damaged or of another version.
+    pub fn import(
+        text: &str,
+        config: &Config,
+        personas: &BTreeMap<String, Persona>,
+        now: Timestamp,
+    ) -> Result<Self, SeedError> {
+        let file: SeedFile =
+            serde_json::from_str(text).map_err(|error| SeedError::Form(error.to_string()))?;
+        let version = match &file.version {
+            Value::String(version) => version.clone(),
+            Value::Null => VERSION.to_owned(),
+            other => other.to_string(),
+        };
+        if version.split('.').next() != Some("1") {
+            return Err(SeedError::Version(version));
+        }
+        let mut board = Self::default();
+        for (name, channel) in &file.channels {
+            if !is_name(name) {
+                return Err(SeedError::Form(format!("`{name}` cannot name a channel")));
+            }
+            let mut state = State::empty(now, name.clone(), config.clone(), personas.clone());
+            channel.fill(&mut state, &file)?;
+            board.channels.insert(name.clone(), state);
+        }
+        Ok(board)
+    }
+
+    /// Writes the state file.
+    pub fn export(&self, now: Timestamp) -> Value {
+        let mut agents = Map::new();
+        let mut channels = Map::new();
+        let mut history: Vec<(Timestamp, Value)> = Vec::new();
+        for (name, state) in &self.channels {
+            channels.insert(name.clone(), channel_form(state));
+            for agent in state.agents.keys() {
+                let form = agent_form(state, agent);
+                // Whoever has the floor somewhere is shown there.
+                if !agents.contains_key(agent) || form.get("state") == Some(&json!("ACTIVE")) {
+                    agents.insert(agent.clone(), form);
+                }
+            }
+            let entries = state.history.iter();
+            history.extend(entries.map(|entry| (entry.at, entry_form(name, entry))));
+        }
+        history.sort_by_key(|(at, _)| *at);
+        let dropped = history.len().saturating_sub(HISTORY_MAX);
+        let history: Vec<Value> = history.into_iter().skip(dropped).map(|(_, form)| form).collect();
+        json!({
+            "version": VERSION,
+            "lastUpdated": now,
+            "agents": agents,
+            "channels": channels,
+            "history": history,
+        })
+    }
+}
+
+impl SeedChannel {
+    fn fill(&self, state: &mut State, file: &SeedFile) -> Result<(), SeedError> {
+        for agent in &self.queue {
+            if !is_name(agent) || self.queue.len() > queue::QUEUE_MAX {
+                return Err(SeedError::Form(format!("the queue of `{}`", state.channel)));
+            }
+            if !state.queue.contains(agent) {
+                state.queue.push(agent.clone());
+            }
+            queue::remember(state, agent);
+        }
+        for (agent, known) in &mut state.agents {
+            let Some(seed) = file.agents.get(agent) else { continue };
+            known.last_activity = seed.last_activity;
+            known.offline = seed.state == Some(AgentState::Offline);
+        }
+        let entries = file.history.iter().filter_map(|entry| entry_of(&state.channel, entry));
+        state.history = entries.collect();
+        while state.history.len() > HISTORY_MAX {
+            state.history.pop_front();
+        }
+        for entry in &state.history {
+            let known = entry.reason.and_then(|_| state.agents.get_mut(&entry.agent));
+            if let Some(known) = known {
+                known.last_ended = entry.reason;
+            }
+        }
+        if let Some(ended) = &self.last_ended
+            && let Some(known) = state.agents.get_mut(&ended.agent)
+        {
+            known.last_ended = Some(ended.reason);
+        }
+        self.seat_active(state);
+        Ok(())
+    }
+
+    /// Gives the floor to whom the file gives it. The agent counts for more than the index.
+    fn seat_active(&self, state: &mut State) {
+        let last = state.queue.len().saturating_sub(1);
+        state.index = self.current_index.min(last);
+        let active = self.active_agent.as_ref();
+        let place = active.and_then(|active| state.queue.iter().position(|agent| agent == active));
+        state.turn = self.turn_number.unwrap_or_else(|| u64::from(place.is_some()));
+        let (Some(agent), Some(place)) = (active, place) else { return };
+        state.index = place;
+        let started_at = self.turn_started_at.unwrap_or(state.now);
+        let timeout = state.config.timeout(state.personas.get(agent));
+        state.floor = Floor::Held(Turn {
+            agent: agent.clone(),
+            started_at,
+            deadline: self.turn_timeout_at.unwrap_or_else(|| started_at.after(timeout)),
+            warned: false,
+            spoke_at: None,
+            closed: false,
+        });
+    }
+}
+
+fn channel_form(state: &State) -> Value {
+    let turn = state.floor.turn();
+    let ended = state.history.iter().rev().find(|entry| entry.reason.is_some());
+    json!({
+        "queue": state.queue,
+        "currentIndex": state.index,
+        "activeAgent": turn.map(|turn| &turn.agent),
+        "turnStartedAt": turn.map(|turn| turn.started_at),
+        "turnTimeoutAt": turn.map(|turn| turn.deadline),
+        "turnNumber": state.turn,
+        "lastEnded": ended.map(|entry| json!({ "agent": entry.agent, "reason": entry.reason })),
+    })
+}
+
+fn agent_form(state: &State, agent: &str) -> Value {
+    let known = state.agents.get(agent);
+    let member = state.queue.iter().any(|queued| queued == agent);
+    json!({
+        "state": state.agent_state(agent),
+        "currentChannel": member.then_some(&state.channel),
+        "lastActivity": known.and_then(|known| known.last_activity),
+    })
+}
+
+fn entry_form(channel: &str, entry: &Entry) -> Value {
+    json!({
+        "timestamp": entry.at,
+        "event": entry.event,
+        "agentId": entry.agent,
+        "channelId": channel,
+        "details": {
+            "turn": entry.turn,
+            "reason": entry.reason,
+            "durationSeconds": entry.seconds,
+        },
+    })
+}
+
+/// Reads a line of history, if it is of this channel and can be understood.
+fn entry_of(channel: &str, members: &Map<String, Value>) -> Option<Entry> {
+    let text = |name: &str| members.get(name).and_then(Value::as_str);
+    if text("channelId").is_some_and(|named| named != channel) {
+        return None;
+    }
+    let event = text("event")?.to_owned();
+    let details = members.get("details");
+    let detail = |name: &str| details.and_then(|details| details.get(name));
+    let reason = detail("reason").and_then(|reason| serde_json::from_value(reason.clone()).ok());
+    let implied = match &*event {
+        "turn_timeout" => Some(Reason::Timeout),
+        "turn_completed" => Some(Reason::TurnComplete),
+        _ => None,
+    };
+    Some(Entry {
+        at: text("timestamp")?.parse().ok()?,
+        agent: text("agentId")?.to_owned(),
+        turn: detail("turn").and_then(Value::as_u64).unwrap_or(0),
+        reason: reason.or(implied),
+        seconds: detail("durationSeconds").and_then(Value::as_u64),
+        event,
+    })
+}

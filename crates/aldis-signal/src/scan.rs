@@ -1,0 +1,235 @@
+//! The careful scanner.
+//!
+//! # Why it is not a regex
+//!
+//! A signal in a prompt, a file, a code fence or a sentence about signals is not a signal, and a
+//! genuine one may come with colours, CRLF or a closing sentence. So the scanner finds candidates
+//! with a fast literal search and then judges each one: who said it, where in the message it stands,
+//! whether it is whole and filled in, and whether the words around it mean it.
+//!
+//! # What always holds
+//!
+//! * The same bytes give the same findings, however they are cut into chunks.
+//! * Time is linear in the input and memory is bounded, for every input.
+//! * It cannot fail: what is malformed becomes a near miss with its reason.
+
+mod ansi;
+mod around;
+mod claims;
+mod closers;
+pub(crate) mod context;
+pub(crate) mod draft;
+mod engine;
+pub(crate) mod escape;
+mod families;
+mod fences;
+pub(crate) mod fuzzy;
+pub(crate) mod hints;
+mod keys;
+mod legacy;
+mod lines;
+mod misses;
+mod position;
+pub(crate) mod prefilter;
+mod quoting;
+mod retraction;
+mod rules;
+mod search;
+mod settled;
+mod tags;
+mod terminals;
+pub(crate) mod text;
+mod tokens;
+mod trailers;
+mod unfinished;
+pub(crate) mod vectors;
+mod verdict;
+pub(crate) mod window;
+
+use std::fmt;
+
+pub use self::rules::Rules;
+pub use self::text::is_zero_width;
+
+use self::ansi::Stripper;
+use self::engine::Engine;
+use self::window::Window;
+use crate::message::Origin;
+use crate::signal::{Finding, Signal};
+
+/// What is known about the run token: a short code that was told to the agent only in its prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Token {
+    /// No token is in use.
+    #[default]
+    Off,
+    /// A signal with this token is trusted, one with another is refused, one without is taken.
+    Accept(String),
+    /// Only signals with this token are taken.
+    Require(String),
+}
+
+/// How much of a chunk is taken at a time.
+const PIECE: usize = 256 * 1024;
+
+/// Incremental scanner for one message.
+///
+/// ```
+/// use aldis_signal::{Finding, Origin, Rules, Scanner};
+///
+/// let mut found = Vec::new();
+/// let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
+/// for chunk in ["Halfway. <chorus>PROG", "RESS: 45</cho", "rus> Going on."] {
+///     scanner.push(chunk.as_bytes(), &mut |finding| found.push(finding));
+/// }
+/// scanner.finish(&mut |finding| found.push(finding));
+///
+/// let Finding::Signal(signal) = &found[0] else { panic!("{found:?}") };
+/// assert_eq!((&*signal.name, signal.progress), ("PROGRESS", Some(45)));
+/// ```
+pub struct Scanner<'r> {
+    engine: Engine<'r>,
+    stripper: Stripper,
+    /// Text that is still needed; `base` is the offset of its first byte.
+    text: Vec<u8>,
+    base: u64,
+    /// Text before this offset is not needed any more.
+    needed: u64,
+}
+
+impl fmt::Debug for Scanner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = self.base + self.text.len() as u64;
+        f.debug_struct("Scanner").field("kept", &(self.base..end)).finish_non_exhaustive()
+    }
+}
+
+impl<'r> Scanner<'r> {
+    /// Starts a message.
+    pub fn new(rules: &'r Rules, origin: Origin) -> Self {
+        Self::with(Engine::new(rules, origin))
+    }
+
+    fn with(engine: Engine<'r>) -> Self {
+        Self { engine, stripper: Stripper::default(), text: Vec::new(), base: 0, needed: 0 }
+    }
+
+    /// Says which run token is expected.
+    #[must_use]
+    pub fn with_token(mut self, token: Token) -> Self {
+        self.engine.token = token;
+        self
+    }
+
+    /// Scans the next chunk, giving `sink` each finding as soon as it is certain.
+    ///
+    /// A claim is certain when nothing can take it back any more: at the end of the message, or
+    /// 4 KiB later.
+    pub fn push(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Finding)) {
+        for piece in chunk.chunks(PIECE) {
+            let text = &mut self.text;
+            self.stripper.push(piece, &mut |passed| text.extend_from_slice(passed));
+            self.run(false);
+            self.engine.out.drain(..).for_each(&mut *sink);
+        }
+    }
+
+    /// Ends the message.
+    pub fn finish(mut self, sink: &mut dyn FnMut(Finding)) {
+        let text = &mut self.text;
+        self.stripper.finish(&mut |passed| text.extend_from_slice(passed));
+        self.run(true);
+        self.engine.out.drain(..).for_each(sink);
+    }
+
+    /// Returns the offset before which nothing starts that is still to be told, so that what was told
+    /// can be put in text order and passed on up to here. Only a near miss that stands for others
+    /// comes later: at the end of the message, when their number is known.
+    pub fn settled(&self) -> u64 {
+        self.needed.min(self.engine.waits_from())
+    }
+
+    /// Returns how many bytes of the message are kept in memory.
+    pub fn kept(&self) -> usize {
+        self.text.len()
+    }
+
+    fn run(&mut self, last: bool) {
+        let window = Window::new(&self.text, self.base, last);
+        let removals = self.stripper.removals();
+        if last {
+            return self.engine.finish(&window, removals);
+        }
+        let keep = self.engine.run(&window, removals);
+        self.needed = keep;
+        let unneeded = usize::try_from(keep - self.base).unwrap_or(0).min(self.text.len());
+        // Moving the rest to the front costs time: do it when it pays.
+        if unneeded > self.text.len() / 2 {
+            self.text.drain(..unneeded);
+            self.base = keep;
+            removals.forget_before(keep);
+        }
+    }
+}
+
+/// Scans a whole message. Findings come in text order.
+pub fn scan(rules: &Rules, text: &[u8], origin: &Origin) -> Vec<Finding> {
+    scan_with(rules, text, origin, Token::Off)
+}
+
+/// Scans a whole message, expecting a run token. Findings come in text order.
+pub fn scan_with(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec<Finding> {
+    let mut engine = Engine::new(rules, origin.clone());
+    engine.token = token;
+    scan_whole(engine, text)
+}
+
+/// Scans a whole message, expecting a run token, for its signals alone. They come in text order.
+///
+/// Cheaper than [`scan_with`]: misspelled names are not looked for.
+pub fn signals(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec<Signal> {
+    let mut engine = Engine::new(rules, origin.clone());
+    (engine.token, engine.near_misses) = (token, false);
+    let signal = |finding| match finding {
+        Finding::Signal(signal) => Some(*signal),
+        Finding::NearMiss(_) => None,
+    };
+    scan_whole(engine, text).into_iter().filter_map(signal).collect()
+}
+
+fn scan_whole(mut engine: Engine<'_>, text: &[u8]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    // Mostly there is nothing to take out and the text can be scanned where it is.
+    if !text.starts_with(b"\xEF\xBB\xBF") && engine.scan_plain(text) {
+        findings = engine.out;
+    } else {
+        let mut again = Engine::new(engine.rules, engine.origin);
+        (again.token, again.near_misses) = (engine.token, engine.near_misses);
+        let mut scanner = Scanner::with(again);
+        scanner.push(text, &mut |finding| findings.push(finding));
+        scanner.finish(&mut |finding| findings.push(finding));
+    }
+    put_in_order(&mut findings);
+    findings
+}
+
+/// Puts findings in text order. Mostly they are, but for a few that have waited for what follows.
+fn put_in_order(findings: &mut [Finding]) {
+    const NEAR: usize = 64;
+    let span = |finding: &Finding| finding.place().span;
+    for at in 1..findings.len() {
+        let late = span(&findings[at]);
+        if span(&findings[at - 1]) <= late {
+            continue;
+        }
+        let near = at.saturating_sub(NEAR);
+        let from = near + findings[near..at].partition_point(|finding| span(finding) <= late);
+        if from == near && near > 0 {
+            return findings.sort_by_key(span);
+        }
+        findings[from..=at].rotate_right(1);
+    }
+}
+
+#[cfg(test)]
+mod tests;
