@@ -21,7 +21,7 @@ mod bench {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use aldis::supervise::{Agent, Launch, Output};
+    use aldis_process::{Agent, Launch, Output};
     use nix::sys::resource::{UsageWho, getrusage};
 
     const RATE: usize = 10_000_000;

@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+pub(crate) use aldis_process::since_boot;
 use aldis_signal::time::Timestamp;
 use aldis_transcript::facts::Zone;
 
@@ -30,19 +31,6 @@ pub(crate) fn now() -> Result<Timestamp, CommandError> {
 pub(crate) fn wall() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// Returns the time since the machine was started, including the time it slept.
-///
-/// Setting the wall clock does not move it. A deadline that is measured with it has passed when a
-/// laptop wakes up after it.
-#[cfg(target_os = "linux")]
-pub(crate) fn since_boot() -> Duration {
-    use rustix::time::{ClockId, clock_gettime};
-
-    let time = clock_gettime(ClockId::Boottime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
 /// Returns the zone of this machine: what `TZ` names, else where the system's own link points, else

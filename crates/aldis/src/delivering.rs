@@ -35,8 +35,8 @@ use crate::logbook::Logbook;
 use crate::notices::{Kind, Message, Notices};
 use crate::person::Person;
 use crate::recipe::Recipe;
-use crate::supervise::Interrupts;
 use crate::taking;
+use aldis_process::Interrupts;
 
 /// How long to wait when no agent has anything to say.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -46,8 +46,6 @@ mod show;
 mod snippet;
 mod source;
 mod stored;
-#[cfg(target_os = "linux")]
-pub mod supervise;
 mod taking;
 mod trust;
 mod view_file;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use crate::error::CommandError;
-use crate::supervise::{Agent, Input, Launch, StartError};
+use aldis_process::{Agent, Input, Launch, StartError};
 
 /// How an agent gets its prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]

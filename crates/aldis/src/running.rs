@@ -32,8 +32,8 @@ use crate::logbook::Logbook;
 use crate::notices::{Message, Notices};
 use crate::person::Person;
 use crate::recipe::Recipe;
-use crate::supervise::{Interrupts, Output};
 use crate::taking;
+use aldis_process::{Interrupts, Output};
 
 /// How long to wait for something to happen, and how often others are looked for.
 const PAUSE: Duration = Duration::from_millis(200);

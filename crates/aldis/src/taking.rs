@@ -7,7 +7,7 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{EffectFilter, Lease, LeaseError, RunId, Store, StoreError};
 
 use crate::error::CommandError;
-use crate::supervise::{Found, Holder, Identity, find};
+use aldis_process::{Found, Holder, Identity, find};
 
 /// How long a lease lasts.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);

@@ -28,7 +28,7 @@ use crate::clock::SteadyClock;
 use crate::error::CommandError;
 use crate::keeper::{Keeper, SERVED};
 use crate::machines::Wish;
-use crate::supervise::Interrupts;
+use aldis_process::Interrupts;
 
 /// How often the store is looked at, and the seconds counted.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

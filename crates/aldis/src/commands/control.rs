@@ -17,8 +17,8 @@ use crate::known::Known;
 use crate::machines::Wish;
 use crate::project::{self, Place};
 use crate::stored::Machine as _;
-use crate::supervise::{Found, Identity, find};
 use crate::{clock, display, home};
+use aldis_process::{Found, Identity, find};
 
 /// How many runs of a project are looked at for the one that is meant.
 const RUNS_MAX: usize = 20;

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Outcome;
 use crate::error::CommandError;
-use crate::supervise::keeper::{Duty, keep};
+use aldis_process::{Duty, keep};
 
 /// Keeps an agent for a supervisor, whose socket is standard input
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use aldis_transcript::{Format, Input};
 use crate::ear::{Ear, Said};
 use crate::logbook::Logbook;
 use crate::recipe::Started;
-use crate::supervise::{Identity, Output};
+use aldis_process::{Identity, Output};
 
 /// How much of plain text is kept: a signal stands at the end, with its body.
 const TEXT_MAX: usize = 1 << 20;

@@ -15,7 +15,7 @@ use crate::ear::{Ear, Said};
 use crate::error::CommandError;
 use crate::logbook::Logbook;
 use crate::recipe::{self, Started};
-use crate::supervise::{Agent, Launch, Output};
+use aldis_process::{Agent, Launch, Output};
 
 /// How much of a check's output is kept.
 const OUTPUT_MAX: usize = 64 * 1024;

@@ -12,7 +12,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use aldis::supervise::{Agent, Exit, Identity, Input, Launch, Output};
+use aldis_process::{Agent, Exit, Identity, Input, Launch, Output};
 
 use crate::sandbox::ALDIS;
 

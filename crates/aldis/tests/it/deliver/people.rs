@@ -1,6 +1,6 @@
 //! People: told of what happens, and asked at their terminal.
 
-use aldis::supervise::{Agent, Environment, Input, Launch, Output};
+use aldis_process::{Agent, Environment, Input, Launch, Output};
 
 use super::*;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis::supervise::{Agent, Launch};
+use aldis_process::{Agent, Launch};
 
 use super::{PAUSE, assert_passes, hostile, in_own_process, marked, script};
 

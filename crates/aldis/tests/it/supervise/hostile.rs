@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use aldis::supervise::{Agent, Launch};
+use aldis_process::{Agent, Launch};
 
 use super::{
     PAUSE, assert_passes, both_ways, end, end_within, exited, hear, hear_until, hostile,
@@ -114,7 +114,7 @@ fn a_flood_loses_nothing_and_grows_nothing() {
             let (mut seen, mut most, mut done) = (0, 0, 0);
             while done < 2 {
                 match agent.next(PAUSE) {
-                    Some(aldis::supervise::Output::Stdout(bytes)) => seen += bytes.len(),
+                    Some(aldis_process::Output::Stdout(bytes)) => seen += bytes.len(),
                     Some(_) => done += 1,
                     None => {}
                 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use aldis::supervise::{Agent, Found, Identity, Launch, find};
+use aldis_process::{Agent, Found, Identity, Launch, find};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{

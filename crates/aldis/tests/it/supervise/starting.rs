@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::Duration;
 
-use aldis::supervise::{Agent, Asked, Environment, Interrupts, Launch};
+use aldis_process::{Agent, Asked, Environment, Interrupts, Launch};
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::{

@@ -52,15 +52,15 @@ const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// What the keeper is told on its command line. The rest is inherited: directory, environment.
 #[derive(Debug)]
-pub(crate) struct Duty {
+pub struct Duty {
     /// Whether the streams are a terminal.
-    pub(crate) terminal: bool,
+    pub terminal: bool,
     /// The control group to start the agent in.
-    pub(crate) cgroup: Option<PathBuf>,
+    pub cgroup: Option<PathBuf>,
     /// The program.
-    pub(crate) program: PathBuf,
+    pub program: PathBuf,
     /// Its name for itself and its arguments.
-    pub(crate) args: Vec<OsString>,
+    pub args: Vec<OsString>,
 }
 
 /// Starts the agent and keeps it until it and all its descendants have ended.
@@ -68,7 +68,7 @@ pub(crate) struct Duty {
 /// # Errors
 ///
 /// Fails if standard input is not the socket of a supervisor.
-pub(crate) fn keep(duty: &Duty) -> io::Result<()> {
+pub fn keep(duty: &Duty) -> io::Result<()> {
     close_inherited();
     // Fails if we lead a group already: then somebody has started us by hand.
     let _session = setsid();

@@ -16,10 +16,11 @@
 //! leaving the control group.
 
 mod cgroup;
+mod clock;
 mod holder;
 mod identity;
 mod interrupts;
-pub(crate) mod keeper;
+mod keeper;
 mod launch;
 mod message;
 mod pump;
@@ -43,15 +44,16 @@ use rustix::io::ioctl_fionbio;
 use serde::{Deserialize, Serialize};
 
 use self::cgroup::Cgroup;
+pub use self::clock::since_boot;
 pub use self::holder::Holder;
 pub use self::identity::{Found, Identity, Orphan, find};
 pub use self::interrupts::{Asked, Interrupts};
+pub use self::keeper::{Duty, keep};
 use self::keeper::{KILL_LIMIT, STRAGGLER_GRACE};
 pub use self::launch::{Environment, Input, Launch, StartError};
 use self::message::{Inbox, Order, Report};
 use self::pump::{Item, Next, Pump, Streams};
 use self::tree::Process;
-use crate::clock;
 
 /// The hidden command that makes a keeper of this program.
 pub(crate) const KEEPER_COMMAND: &str = "supervised-exec";
@@ -193,7 +195,7 @@ impl Agent {
     }
 
     /// Takes the memory of a piece of output back, for the next one.
-    pub(crate) fn give_back(&self, piece: Vec<u8>) {
+    pub fn give_back(&self, piece: Vec<u8>) {
         if let Some(pump) = self.pump.borrow_mut().as_mut() {
             pump.give_back(piece);
         }
@@ -239,9 +241,9 @@ impl Agent {
             let millis = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
             self.keeper.order(Order::End { grace: millis });
             let limit = grace.saturating_add(STRAGGLER_GRACE + KILL_LIMIT + KEEPER_SLACK);
-            let until = clock::since_boot().saturating_add(limit);
+            let until = since_boot().saturating_add(limit);
             loop {
-                match pump.next(until.saturating_sub(clock::since_boot())) {
+                match pump.next(until.saturating_sub(since_boot())) {
                     Next::Item(Item::Output(output)) => {
                         self.note(&output);
                         hear(output);
@@ -316,11 +318,11 @@ impl Keeper {
     /// Waits until it has started the agent or could not. Returns nothing if it has gone.
     fn first_report(&self, inbox: &mut Inbox) -> io::Result<Option<Report>> {
         self.control.set_read_timeout(Some(START_LIMIT))?;
-        let until = clock::since_boot() + START_LIMIT;
+        let until = since_boot() + START_LIMIT;
         let report = loop {
             let open = inbox.fill(&self.control)?;
             let report = inbox.next();
-            if report.is_some() || !open || clock::since_boot() >= until {
+            if report.is_some() || !open || since_boot() >= until {
                 break report;
             }
         };
@@ -335,9 +337,9 @@ impl Keeper {
 
     /// Waits until it has ended, kills it if that takes too long, and tidies up.
     fn dismiss(&mut self, limit: Duration) {
-        let until = clock::since_boot() + limit;
+        let until = since_boot() + limit;
         while matches!(self.child.try_wait(), Ok(None)) {
-            if clock::since_boot() >= until {
+            if since_boot() >= until {
                 // Fails if it has just ended.
                 let _killed = self.child.kill();
                 let _status = self.child.wait();
