@@ -27,14 +27,14 @@ pub(crate) use self::live::{Board, row, tally};
 use self::places::Places;
 use self::watching::Watch;
 use self::worker::{Ended, Last, Worker};
-use crate::clock::{self, SteadyClock};
-use crate::config::Notify;
 use crate::ear::Ear;
 use crate::error::CommandError;
 use crate::logbook::Logbook;
 use crate::notices::{Kind, Message, Notices};
 use crate::person::Person;
 use crate::recipe::Recipe;
+use crate::settings::clock::{self, SteadyClock};
+use crate::settings::config::Notify;
 use crate::taking;
 use aldis_process::Interrupts;
 

@@ -16,8 +16,8 @@ use aldis_store::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::project::{self, Place};
-use crate::secret;
+use crate::settings::project::{self, Place};
+use crate::settings::secret;
 use crate::stored::{self, Machine as _};
 
 /// How often a step is tried again because somebody else was first.

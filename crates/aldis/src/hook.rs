@@ -11,15 +11,16 @@ use aldis_store::{SqliteStore, Store as _};
 
 use self::heard::Heard;
 use crate::alarms::{self, Alarm};
-use crate::catalog::Catalog;
-use crate::config::Settings;
+use crate::driver;
 use crate::driver::{Driver, DriverError, Loaded, Origin, Stepped};
 use crate::error::CommandError;
 use crate::hosts::{Answer, Env, Event as HostEvent, HookCall};
-use crate::project::{self, Place};
+use crate::settings::catalog::Catalog;
+use crate::settings::config::Settings;
+use crate::settings::project::{self, Place};
+use crate::settings::secret;
 use crate::view_file::{self, Found};
 use crate::views::{self, Glance};
-use crate::{driver, secret};
 
 /// One call of the hook, and the world it happens in.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use aldis_store::{CommitError, Revision, Run, RunId, Step, Store};
 use serde::Serialize;
 
 use crate::driver::DriverError;
-use crate::secret;
+use crate::settings::secret;
 use crate::stored::{self, Machine};
 
 /// How often a step is tried again because somebody else was first.

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use self::places::Places;
 use crate::delivering::book;
 use crate::machines::{self, Machine, Members, Refused, Stepped};
-use crate::secret;
+use crate::settings::secret;
 
 /// The project of runs that nobody gave one.
 pub(crate) const SERVED: &str = "serve";

@@ -5,11 +5,8 @@
 //! findings to people and, in the forms of [`wire`], to programs.
 
 mod alarms;
-mod catalog;
 pub mod channel_log;
-mod clock;
 mod commands;
-mod config;
 mod delivering;
 pub mod delivery_log;
 mod display;
@@ -18,7 +15,6 @@ mod ear;
 mod error;
 mod git;
 mod hearing;
-mod home;
 mod hook;
 pub mod hosts;
 mod install;
@@ -32,22 +28,20 @@ mod machines;
 mod notices;
 mod paint;
 mod person;
-mod project;
 mod recipe;
 pub mod reference;
 pub mod run_log;
 mod running;
 #[cfg(target_os = "linux")]
 mod scripted;
-mod secret;
 mod selection;
 mod serve;
+mod settings;
 mod show;
 mod snippet;
 mod source;
 mod stored;
 mod taking;
-mod trust;
 mod view_file;
 pub mod views;
 mod watching;

@@ -22,8 +22,6 @@ use self::hands::Job;
 use self::live::Standing;
 pub(crate) use self::live::{Live, Manner};
 pub(crate) use self::taking::forget_hands;
-use crate::clock::{self, SteadyClock};
-use crate::config::Notify;
 use crate::ear::{Ear, Said};
 use crate::error::CommandError;
 use crate::git::Git;
@@ -32,6 +30,8 @@ use crate::logbook::Logbook;
 use crate::notices::{Message, Notices};
 use crate::person::Person;
 use crate::recipe::Recipe;
+use crate::settings::clock::{self, SteadyClock};
+use crate::settings::config::Notify;
 use crate::taking;
 use aldis_process::{Interrupts, Output};
 

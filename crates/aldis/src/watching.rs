@@ -24,10 +24,10 @@ use self::model::{Input, Model, Order};
 use self::palette::Palette;
 use self::scene::Reader;
 use self::screen::Screen;
-use crate::clock::SteadyClock;
 use crate::error::CommandError;
 use crate::keeper::{Keeper, SERVED};
 use crate::machines::Wish;
+use crate::settings::clock::SteadyClock;
 use aldis_process::Interrupts;
 
 /// How often the store is looked at, and the seconds counted.

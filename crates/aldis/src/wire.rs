@@ -17,7 +17,7 @@ use aldis_signal::{Fields, Finding, NearMiss, Origin, Place, Signal};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::Entry;
+use crate::settings::catalog::Entry;
 
 /// One line of `scan --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

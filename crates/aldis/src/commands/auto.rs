@@ -11,14 +11,17 @@ use aldis_store::{SqliteStore, Store as _};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Outcome;
-use crate::catalog::Catalog;
-use crate::config::Settings;
 use crate::driver::{Driver, Loaded, Origin, Stepped};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::project::{self, Place};
+use crate::settings::catalog::Catalog;
+use crate::settings::clock;
+use crate::settings::config::Settings;
+use crate::settings::home;
+use crate::settings::project::{self, Place};
+use crate::settings::secret;
 use crate::wire::run::RunForm;
-use crate::{clock, display, home, json, secret, show, views};
+use crate::{display, json, show, views};
 
 /// Variables in which hosts name the session to what they start.
 const SESSION_VARIABLES: [&str; 3] =

@@ -6,13 +6,13 @@ use clap::{Args, Subcommand, ValueHint};
 
 use super::run::Flags;
 use super::{Outcome, report};
-use crate::catalog::Catalog;
-use crate::config::{Document, Kind, Layered, Node, Origin};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::paint::Paint;
-use crate::project::{self, Place};
-use crate::trust::Trusted;
+use crate::settings::catalog::Catalog;
+use crate::settings::config::{Document, Kind, Layered, Node, Origin};
+use crate::settings::project::{self, Place};
+use crate::settings::trust::Trusted;
 use crate::wire::config::{SettingLine, SettingOrigin};
 use crate::{display, json};
 

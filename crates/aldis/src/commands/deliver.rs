@@ -18,16 +18,18 @@ use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 
 use super::{Outcome, tasks, why};
-use crate::config::{Dollars, Layered, Notify, RoleTable, Seconds, Tokens};
 use crate::delivering::book::{self, Book};
 use crate::delivering::{Board, Delivered, Delivery, Plan};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::project::{self, Place};
 use crate::recipe::{PromptBy, Recipe, SESSION};
 use crate::running::Manner;
-use crate::trust::Trusted;
-use crate::{clock, home, secret};
+use crate::settings::clock;
+use crate::settings::config::{Dollars, Layered, Notify, RoleTable, Seconds, Tokens};
+use crate::settings::home;
+use crate::settings::project::{self, Place};
+use crate::settings::secret;
+use crate::settings::trust::Trusted;
 
 /// How long to wait for a service that does not say when it will work again.
 const LIMIT_WAIT: Duration = Duration::from_secs(15 * 60);

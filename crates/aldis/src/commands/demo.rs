@@ -12,13 +12,13 @@ use aldis_machine::delivery::{Config, Event, Format, Plan as Tasks};
 use clap::Args;
 
 use super::{Outcome, deliver};
-use crate::config::Notify;
 use crate::error::CommandError;
-use crate::home;
 use crate::io::Io;
-use crate::project::Place;
 use crate::recipe::PromptBy;
 use crate::running::Manner;
+use crate::settings::config::Notify;
+use crate::settings::home;
+use crate::settings::project::Place;
 
 /// What is delivered.
 const PLAN: &str = include_str!("demo.md");

@@ -6,11 +6,11 @@ use aldis_signal::dialect::builtin_source;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::{Outcome, report};
-use crate::catalog::check_file;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::paint::Paint;
 use crate::selection::catalog;
+use crate::settings::catalog::check_file;
 use crate::wire::DialectLine;
 use crate::{display, json};
 

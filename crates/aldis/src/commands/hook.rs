@@ -21,8 +21,9 @@ use crate::error::CommandError;
 use crate::hook::Hook;
 use crate::hosts::{Env, HookCall, Host, PAYLOAD_MAX, answer, parse};
 use crate::io::Io;
-use crate::project::Place;
-use crate::{clock, home};
+use crate::settings::clock;
+use crate::settings::home;
+use crate::settings::project::Place;
 
 /// How long a hook may take. Hosts wait longer, users do not.
 const DEADLINE: Duration = Duration::from_secs(2);

@@ -11,8 +11,9 @@ use super::{Outcome, why};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::paint::Paint;
+use crate::settings::home;
 use crate::wire::run::{AlarmForm, DecisionForm, EventForm};
-use crate::{alarms, display, home, json, show};
+use crate::{alarms, display, json, show};
 
 /// How often a journal that is followed is looked at, and how much is read at once.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

@@ -15,9 +15,9 @@ use serde::Serialize;
 use super::{Outcome, why};
 use crate::driver::{self, Origin};
 use crate::error::CommandError;
-use crate::home;
 use crate::io::Io;
 use crate::known::Known;
+use crate::settings::home;
 
 /// Run a journal through today's machine and compare
 ///

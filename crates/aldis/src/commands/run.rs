@@ -17,18 +17,20 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use self::flags::Flags;
 use super::Outcome;
-use crate::config::{Layered, Node, Supervision, decode};
 use crate::error::CommandError;
 use crate::git::Git;
 use crate::io::Io;
 use crate::journal::Open;
 use crate::logbook::Logbook;
-use crate::project::{self, Place};
 use crate::recipe::Recipe;
 use crate::running::{Live, Manner, Plan, Supervisor};
+use crate::selection;
+use crate::settings::clock;
+use crate::settings::config::{Layered, Node, Supervision, decode};
+use crate::settings::home;
+use crate::settings::project::{self, Place};
+use crate::settings::trust::Trusted;
 use crate::stored::Machine as _;
-use crate::trust::Trusted;
-use crate::{clock, home, selection};
 
 /// Supervise an agent until its work is verifiably done
 ///

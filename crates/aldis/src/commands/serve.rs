@@ -12,11 +12,11 @@ use serde::Deserialize;
 
 use super::Outcome;
 use crate::error::CommandError;
-use crate::home;
 use crate::io::Io;
 use crate::serve::connections::Limits;
 use crate::serve::sinks::{SinkConfig, Sinks};
 use crate::serve::{self, Options, state_files};
+use crate::settings::home;
 
 /// Where people find us unless they say otherwise.
 const LISTEN: &str = "127.0.0.1:7373";

@@ -10,7 +10,9 @@ use crate::error::CommandError;
 use crate::io::Io;
 use crate::known::Known;
 use crate::paint::Paint;
-use crate::{clock, display, home, json};
+use crate::settings::clock;
+use crate::settings::home;
+use crate::{display, json};
 
 /// How many ended runs are listed without being asked for.
 const ENDED_SHOWN: usize = 5;

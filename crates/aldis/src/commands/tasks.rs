@@ -12,9 +12,11 @@ use crate::delivering::{row, tally};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::paint::Paint;
-use crate::project::{self, Place};
+use crate::settings::clock;
+use crate::settings::home;
+use crate::settings::project::{self, Place};
 use crate::wire::task::TaskLine;
-use crate::{clock, display, home, json};
+use crate::{display, json};
 
 /// List the tasks of a delivery
 ///

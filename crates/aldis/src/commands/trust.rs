@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 
 use super::Outcome;
-use crate::config::{Document, Kind, Layered};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::project::{self, Place};
-use crate::trust::{Record, Trusted};
+use crate::settings::clock;
+use crate::settings::config;
+use crate::settings::config::{Document, Kind, Layered};
+use crate::settings::project::{self, Place};
+use crate::settings::trust::{Record, Trusted};
 use crate::wire::config::TrustLine;
-use crate::{clock, config, display, json};
+use crate::{display, json};
 
 /// Trust the commands of this project's settings
 ///

@@ -8,7 +8,8 @@ use clap::Args;
 use super::{Outcome, why};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::{home, watching};
+use crate::settings::home;
+use crate::watching;
 
 /// Watch what goes on, live
 ///

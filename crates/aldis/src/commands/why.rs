@@ -12,9 +12,11 @@ use crate::driver::Driver;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::known::Known;
-use crate::project::Place;
+use crate::settings::clock;
+use crate::settings::home;
+use crate::settings::project::Place;
 use crate::wire::run::DecisionForm;
-use crate::{clock, home, json, show};
+use crate::{json, show};
 
 /// How far back a decision that matters is looked for.
 const LOOK_BACK: usize = 1_000;
@@ -113,7 +115,7 @@ fn around(
     let driver = Driver { store, now };
     let loaded = match driver.live(&place, None)? {
         Some(live) => Some(live),
-        None => driver.latest(&crate::project::name(place.root()))?,
+        None => driver.latest(&crate::settings::project::name(place.root()))?,
     };
     Ok(loaded.map(|loaded| loaded.run.id))
 }

@@ -11,7 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::driver::DriverError;
-use crate::{secret, stored};
+use crate::settings::secret;
+use crate::stored;
 
 /// How the store names this machine.
 pub(crate) const NAME: &str = "delivery";

@@ -9,9 +9,9 @@ use aldis_machine::delivery::Event;
 use aldis_machine::run::Usage;
 
 use super::Delivery;
-use crate::clock;
 use crate::error::CommandError;
 use crate::git::Git;
+use crate::settings::clock;
 
 /// How often work trees are looked at.
 const LOOK: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ use super::place::{Spot, World, is_executable};
 use super::probe::{self, Answer, DEADLINE};
 use super::trust::{self, Trust};
 use super::{Form, Host, Scope, plan, plugins};
-use crate::home;
+use crate::settings::home;
 
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

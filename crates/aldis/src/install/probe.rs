@@ -63,7 +63,7 @@ fn watch(mut child: Child, stdin: &str, deadline: Duration) -> Answer {
     let out = child.stdout.take().map(|pipe| collect(pipe, sender.clone()));
     let err = child.stderr.take().map(|pipe| collect(pipe, sender));
     // Both pipes close when the program ends.
-    let timer = crate::clock::Stopwatch::start();
+    let timer = crate::settings::clock::Stopwatch::start();
     for _ in 0..2 {
         if receiver.recv_timeout(deadline.saturating_sub(timer.elapsed())).is_err() {
             // It may have ended in this moment, which is as good.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Machine, Members, Refused, Stepped, Wish, read, restore, store, values};
-use crate::catalog::Catalog;
+use crate::settings::catalog::Catalog;
 use crate::{driver, stored};
 
 /// How the store names this machine.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Machine, Members, Refused, Stepped, Wish, restore, store, values};
-use crate::catalog::Catalog;
+use crate::settings::catalog::Catalog;
 
 #[derive(Debug)]
 pub(super) struct Supervised;

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{Deliver, Message};
-use crate::clock::Stopwatch;
+use crate::settings::clock::Stopwatch;
 
 /// How long a program may take.
 const PROGRAM_WAIT: Duration = Duration::from_secs(30);

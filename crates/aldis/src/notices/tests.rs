@@ -10,8 +10,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
-use crate::config::Layered;
-use crate::trust::Trusted;
+use crate::settings::config::Layered;
+use crate::settings::trust::Trusted;
 
 /// A place with a secret, and settings made from TOML.
 struct Stage {
@@ -34,7 +34,7 @@ impl Stage {
     fn settings(&self, text: &str) -> Notify {
         let file = self.path("aldis.toml");
         fs::write(&file, format!("[notify]\n{text}")).unwrap();
-        let document = crate::config::Document::read(&file, false).unwrap();
+        let document = crate::settings::config::Document::read(&file, false).unwrap();
         let trusted = Trusted::of_user(Some(self.directory.path())).unwrap();
         Layered::of_document(&document).unwrap().supervision(&trusted).unwrap().notify
     }

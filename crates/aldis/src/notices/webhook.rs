@@ -18,9 +18,9 @@ use ureq::{Agent, Error};
 
 use super::signature::Secret;
 use super::{Deliver, Message};
-use crate::clock;
-use crate::config::Notify;
 use crate::error::CommandError;
+use crate::settings::clock;
+use crate::settings::config::Notify;
 use crate::wire::notice::NoticeBody;
 
 /// How long one attempt may take.

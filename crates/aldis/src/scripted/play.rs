@@ -15,7 +15,7 @@ use signal_hook::low_level::emulate_default_handler;
 
 use super::script::{Flood, Script, Spend, Step};
 use super::voice::{Moment, Voice};
-use crate::clock;
+use crate::settings::clock;
 
 /// The shell that runs a script's commands.
 const SHELL: &str = "/bin/sh";

@@ -6,7 +6,7 @@ use aldis_transcript::{Format, Reader};
 
 use super::voice::Voice;
 use super::*;
-use crate::clock;
+use crate::settings::clock;
 
 /// What a round writes, and its exit code.
 fn played(voice: &str, steps: &str) -> (String, u8) {

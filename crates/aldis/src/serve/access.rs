@@ -21,9 +21,9 @@ use std::sync::Arc;
 
 use super::app::App;
 use super::error::ApiError;
-use crate::clock::SteadyClock;
 use crate::error::CommandError;
-use crate::secret;
+use crate::settings::clock::SteadyClock;
+use crate::settings::secret;
 
 /// How long a link to log in can be used.
 const LINK_LIFETIME: Duration = Duration::from_secs(15 * 60);

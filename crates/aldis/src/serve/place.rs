@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::error::CommandError;
-use crate::secret;
+use crate::settings::secret;
 
 /// Who holds this is the only server of its directory.
 const LOCK: &str = "serve.lock";

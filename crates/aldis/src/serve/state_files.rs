@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use aldis_machine::turns::{Board, Config, Persona};
 
-use crate::clock;
 use crate::error::CommandError;
+use crate::settings::clock;
 
 /// How many files of personas are read, and how long each may be.
 const FILES_MAX: usize = 256;

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use crate::config::{Count, Dollars, Kind, Node, Origin, Seconds, Tokens};
 use crate::recipe::PromptBy;
+use crate::settings::config::{Count, Dollars, Kind, Node, Origin, Seconds, Tokens};
 
 /// What can be said on the command line instead of in a file.
 #[derive(Clone, Debug, Default, Args)]

@@ -28,9 +28,10 @@ pub(crate) use self::sections::{Notify, Settings, Sink, Supervision, Tokens};
 pub(crate) use self::tree::{Kind, Node, Origin, SourceFile};
 pub(crate) use self::values::{Count, Dollars, Seconds};
 use crate::error::CommandError;
-use crate::project::Place;
-use crate::trust::Trusted;
-use crate::{home, notices};
+use crate::notices;
+use crate::settings::home;
+use crate::settings::project::Place;
+use crate::settings::trust::Trusted;
 
 /// What every variable of ours begins with.
 const VARIABLE_PREFIX: &str = "ALDIS_";

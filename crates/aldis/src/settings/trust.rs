@@ -12,9 +12,9 @@ use aldis_signal::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
-use crate::config::SourceFile;
 use crate::error::CommandError;
-use crate::home;
+use crate::settings::config::SourceFile;
+use crate::settings::home;
 
 /// The directory of the records.
 const DIRECTORY: &str = "trust";
@@ -135,7 +135,7 @@ mod tests {
     //! Exactly what was trusted is trusted.
 
     use super::*;
-    use crate::config::Document;
+    use crate::settings::config::Document;
 
     #[test]
     fn a_change_of_place_or_content_is_another_file() {

@@ -15,8 +15,8 @@ use aldis_signal::{Dialect, DialectError};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::config::{self, Document, Kind, Node, Origin};
 use crate::error::CommandError;
+use crate::settings::config::{self, Document, Kind, Node, Origin};
 
 /// A dialect and where it comes from.
 #[derive(Clone, Debug)]

@@ -1,0 +1,9 @@
+//! What a command goes by: settings with their lines, trust, dialects, projects, paths, clock, names.
+
+pub(crate) mod catalog;
+pub(crate) mod clock;
+pub(crate) mod config;
+pub(crate) mod home;
+pub(crate) mod project;
+pub(crate) mod secret;
+pub(crate) mod trust;
