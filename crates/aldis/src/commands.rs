@@ -37,10 +37,10 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueHint};
 
-use crate::display;
 use crate::error::CommandError;
 use crate::io::{Color, Io};
-use crate::paint::Paint;
+use crate::view::display;
+use crate::view::paint::Paint;
 
 /// Reads what coding agents say
 ///

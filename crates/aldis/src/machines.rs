@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::known::Known;
+use crate::view::known::Known;
 
 pub(crate) use self::phases::PHASES;
 pub(crate) use self::turns::{TURNS, adopting};

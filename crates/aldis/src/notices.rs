@@ -21,10 +21,10 @@ use aldis_signal::time::Timestamp;
 use self::processes::{Command, Desktop};
 use self::webhook::Webhook;
 pub(crate) use self::webhook::check_target;
-use crate::display;
 use crate::error::CommandError;
 use crate::settings::clock;
 use crate::settings::config::{Notify, Sink};
+use crate::view::display;
 
 /// How many notices wait for a slow sink before more are dropped.
 const QUEUE: usize = 64;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::display;
+use crate::view::display;
 
 /// Whoever sits there, if anybody does.
 #[derive(Debug)]

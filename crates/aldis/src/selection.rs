@@ -9,9 +9,9 @@ use aldis_signal::{Dialect, Rules, Token};
 use aldis_transcript::{Format, HOSTS, Input};
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::display;
 use crate::error::CommandError;
 use crate::settings::catalog::{Catalog, load_file, refused};
+use crate::view::display;
 
 /// The shared options as people write them.
 #[derive(Debug, Args)]

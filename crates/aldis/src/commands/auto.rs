@@ -20,8 +20,11 @@ use crate::settings::config::Settings;
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::secret;
-use crate::wire::run::RunForm;
-use crate::{display, json, show, views};
+use crate::view::display;
+use crate::view::json;
+use crate::view::show;
+use crate::view::wire::run::RunForm;
+use crate::views;
 
 /// Variables in which hosts name the session to what they start.
 const SESSION_VARIABLES: [&str; 3] =

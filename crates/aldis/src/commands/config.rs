@@ -8,13 +8,14 @@ use super::run::Flags;
 use super::{Outcome, report};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::paint::Paint;
 use crate::settings::catalog::Catalog;
 use crate::settings::config::{Document, Kind, Layered, Node, Origin};
 use crate::settings::project::{self, Place};
 use crate::settings::trust::Trusted;
-use crate::wire::config::{SettingLine, SettingOrigin};
-use crate::{display, json};
+use crate::view::display;
+use crate::view::json;
+use crate::view::paint::Paint;
+use crate::view::wire::config::{SettingLine, SettingOrigin};
 
 /// Check and show the settings
 ///

@@ -10,16 +10,16 @@ use clap::Args;
 
 use super::{Outcome, why};
 use crate::delivering::book::{self, Book};
-use crate::display;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::journal::Open;
-use crate::known::Known;
 use crate::machines::Wish;
 use crate::settings::clock;
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::stored::Machine as _;
+use crate::view::display;
+use crate::view::known::Known;
 use aldis_process::{Found, Identity, find};
 
 /// How many runs of a project are looked at for the one that is meant.

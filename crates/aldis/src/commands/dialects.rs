@@ -8,11 +8,12 @@ use clap::{Args, Subcommand, ValueHint};
 use super::{Outcome, report};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::paint::Paint;
 use crate::selection::catalog;
 use crate::settings::catalog::check_file;
-use crate::wire::DialectLine;
-use crate::{display, json};
+use crate::view::display;
+use crate::view::json;
+use crate::view::paint::Paint;
+use crate::view::wire::DialectLine;
 
 /// List, show and check dialects
 ///

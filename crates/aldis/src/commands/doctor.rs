@@ -3,15 +3,15 @@
 use clap::Args;
 
 use super::Outcome;
-use crate::display;
 use crate::error::CommandError;
 use crate::install::Host;
 use crate::install::doctor::{Check, Status, examine, is_present, is_registered, state_directory};
 use crate::install::place::World;
 use crate::io::Io;
-use crate::json;
-use crate::paint::Paint;
-use crate::wire::registration::CheckLine;
+use crate::view::display;
+use crate::view::json;
+use crate::view::paint::Paint;
+use crate::view::wire::registration::CheckLine;
 
 /// Check that the hook is registered and works
 ///

@@ -9,15 +9,15 @@ use clap::Args;
 
 use self::words::{amount_words, label, said_by, warning_words};
 use super::{Outcome, report};
-use crate::display;
 use crate::error::CommandError;
 use crate::hearing::{Amount, Heard, Hearing, Stopped};
 use crate::io::Io;
-use crate::paint::Paint;
 use crate::selection::{Selection, SelectionArgs};
 use crate::settings::clock::Stopwatch;
-use crate::snippet::Snippet;
 use crate::source::Source;
+use crate::view::display;
+use crate::view::paint::Paint;
+use crate::view::snippet::Snippet;
 
 /// Show every signal and near miss with its source and the fix
 ///

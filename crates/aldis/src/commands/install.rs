@@ -3,16 +3,16 @@
 use clap::Args;
 
 use super::Outcome;
-use crate::display;
 use crate::error::CommandError;
 use crate::install::invocation::Invocation;
 use crate::install::place::{Spot, World};
 use crate::install::plan::{self, Action, Backup, Change};
 use crate::install::{Host, Scope, write};
 use crate::io::Io;
-use crate::json;
-use crate::paint::Paint;
-use crate::wire::registration::{FileForm, InstallLine};
+use crate::view::display;
+use crate::view::json;
+use crate::view::paint::Paint;
+use crate::view::wire::registration::{FileForm, InstallLine};
 
 /// Register the hook with a host
 ///

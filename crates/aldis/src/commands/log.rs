@@ -8,12 +8,15 @@ use aldis_store::{Decision, DecisionFilter, RunId, Store};
 use clap::Args;
 
 use super::{Outcome, why};
+use crate::alarms;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::paint::Paint;
 use crate::settings::home;
-use crate::wire::run::{AlarmForm, DecisionForm, EventForm};
-use crate::{alarms, display, json, show};
+use crate::view::display;
+use crate::view::json;
+use crate::view::paint::Paint;
+use crate::view::show;
+use crate::view::wire::run::{AlarmForm, DecisionForm, EventForm};
 
 /// How often a journal that is followed is looked at, and how much is read at once.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

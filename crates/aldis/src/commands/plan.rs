@@ -10,9 +10,10 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use super::{Outcome, report};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::paint::Paint;
-use crate::wire::delivery::{PlanForm, ready};
-use crate::{display, json};
+use crate::view::display;
+use crate::view::json;
+use crate::view::paint::Paint;
+use crate::view::wire::delivery::{PlanForm, ready};
 
 /// Larger files are no plans.
 const FILE_MAX: u64 = 64 * 1024 * 1024;

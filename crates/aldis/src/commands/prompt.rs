@@ -6,7 +6,8 @@ use clap::Args;
 use super::Outcome;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::{display, selection};
+use crate::selection;
+use crate::view::display;
 
 /// Print the instructions that make an agent speak a dialect
 ///

@@ -16,8 +16,8 @@ use super::{Outcome, why};
 use crate::driver::{self, Origin};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::known::Known;
 use crate::settings::home;
+use crate::view::known::Known;
 
 /// Run a journal through today's machine and compare
 ///
@@ -77,7 +77,7 @@ fn compare<S: PartialEq + Serialize>(
         differences.push(format!("the state differs: {}", members(stored, &state)));
     }
     for difference in &differences {
-        writeln!(io.stdout, "{}", crate::display::line(difference))?;
+        writeln!(io.stdout, "{}", crate::view::display::line(difference))?;
     }
     if differences.is_empty() {
         let count = decisions.len();

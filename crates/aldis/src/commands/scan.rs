@@ -10,11 +10,12 @@ use super::{Outcome, report};
 use crate::error::CommandError;
 use crate::hearing::{Heard, Hearing, Stopped};
 use crate::io::Io;
-use crate::paint::Paint;
 use crate::selection::{Matching, Selection, SelectionArgs};
 use crate::source::Source;
-use crate::wire::ScanLine;
-use crate::{display, json};
+use crate::view::display;
+use crate::view::json;
+use crate::view::paint::Paint;
+use crate::view::wire::ScanLine;
 
 /// Print the signals in text and transcripts
 ///

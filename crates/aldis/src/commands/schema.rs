@@ -7,7 +7,7 @@ use clap::Args;
 use super::Outcome;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::wire::SCHEMAS;
+use crate::view::wire::SCHEMAS;
 
 /// Print the JSON Schema of a format
 ///

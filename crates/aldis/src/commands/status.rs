@@ -8,11 +8,12 @@ use clap::Args;
 use super::Outcome;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::known::Known;
-use crate::paint::Paint;
 use crate::settings::clock;
 use crate::settings::home;
-use crate::{display, json};
+use crate::view::display;
+use crate::view::json;
+use crate::view::known::Known;
+use crate::view::paint::Paint;
 
 /// How many ended runs are listed without being asked for.
 const ENDED_SHOWN: usize = 5;

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::Outcome;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::json;
+use crate::view::json;
 
 /// Run a machine as a filter: events in, effects out
 ///

@@ -11,12 +11,13 @@ use crate::delivering::book::{self, Book};
 use crate::delivering::{row, tally};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::paint::Paint;
 use crate::settings::clock;
 use crate::settings::home;
 use crate::settings::project::{self, Place};
-use crate::wire::task::TaskLine;
-use crate::{display, json};
+use crate::view::display;
+use crate::view::json;
+use crate::view::paint::Paint;
+use crate::view::wire::task::TaskLine;
 
 /// List the tasks of a delivery
 ///

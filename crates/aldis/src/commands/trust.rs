@@ -12,8 +12,9 @@ use crate::settings::config;
 use crate::settings::config::{Document, Kind, Layered};
 use crate::settings::project::{self, Place};
 use crate::settings::trust::{Record, Trusted};
-use crate::wire::config::TrustLine;
-use crate::{display, json};
+use crate::view::display;
+use crate::view::json;
+use crate::view::wire::config::TrustLine;
 
 /// Trust the commands of this project's settings
 ///

@@ -11,12 +11,13 @@ use crate::delivering::book::Book;
 use crate::driver::Driver;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::known::Known;
 use crate::settings::clock;
 use crate::settings::home;
 use crate::settings::project::Place;
-use crate::wire::run::DecisionForm;
-use crate::{json, show};
+use crate::view::json;
+use crate::view::known::Known;
+use crate::view::show;
+use crate::view::wire::run::DecisionForm;
 
 /// How far back a decision that matters is looked for.
 const LOOK_BACK: usize = 1_000;

@@ -9,13 +9,13 @@ use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::display;
-use crate::json;
 use crate::notices::Kind;
-use crate::paint::Paint;
 use crate::running::Manner;
-use crate::show::{elapsed, spent};
-use crate::wire::run::LiveForm;
+use crate::view::display;
+use crate::view::json;
+use crate::view::paint::Paint;
+use crate::view::show::{elapsed, spent};
+use crate::view::wire::run::LiveForm;
 
 /// How many tasks are shown at the bottom.
 const TASKS_MAX: usize = 12;

@@ -170,7 +170,7 @@ fn codex_refuses(bytes: &[u8]) -> Option<String> {
         Ok(Value::Object(members)) => {
             let known = |name: &String| matches!(name.as_str(), "description" | "hooks");
             let other = members.keys().find(|name| !known(name))?;
-            Some(format!("it does not know `{}`", crate::display::excerpt(other, 40)))
+            Some(format!("it does not know `{}`", crate::view::display::excerpt(other, 40)))
         }
         Ok(_) => Some("it is not an object".to_owned()),
         Err(error) => Some(format!("line {} is not plain JSON", error.line())),
@@ -313,7 +313,7 @@ fn command(
             Some(path)
         }
         Answer::Ended { stdout, .. } => {
-            let said = crate::display::excerpt(stdout.trim(), 40);
+            let said = crate::view::display::excerpt(stdout.trim(), 40);
             let message = format!("`{}` says it is `{said}`, this is {expected}", path.display());
             checks.failed("command", message, format!("{install} --absolute"));
             Some(path)
@@ -355,7 +355,7 @@ fn answers(world: &World, host: Host, path: Option<&Path>, checks: &mut Checks) 
                     if silent { "lets a made-up stop pass" } else { "answers a made-up stop" };
                 checks.ok("answers", words.to_owned());
             } else {
-                let said = crate::display::excerpt(stdout.trim(), 80);
+                let said = crate::view::display::excerpt(stdout.trim(), 80);
                 checks.failed(
                     "answers",
                     format!("answers with something else than JSON: `{said}`"),
@@ -366,7 +366,7 @@ fn answers(world: &World, host: Host, path: Option<&Path>, checks: &mut Checks) 
         Answer::Ended { code, stderr, .. } => {
             let code =
                 code.map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
-            let said = crate::display::excerpt(stderr.trim(), 80);
+            let said = crate::view::display::excerpt(stderr.trim(), 80);
             checks.failed("answers", format!("ends with {code} and `{said}`"), fix);
         }
         Answer::Late | Answer::Unstartable(_) => {

@@ -10,7 +10,7 @@ use aldis_store::Run;
 use serde_json::{Value, json};
 
 use super::{Machine, Members, Refused, Stepped, Wish, read, restore, store, values};
-use crate::wire::turns::said;
+use crate::view::wire::turns::said;
 
 /// How the store names this machine.
 pub(crate) const TURNS: &str = "turns";

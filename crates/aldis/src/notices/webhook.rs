@@ -21,7 +21,7 @@ use super::{Deliver, Message};
 use crate::error::CommandError;
 use crate::settings::clock;
 use crate::settings::config::Notify;
-use crate::wire::notice::NoticeBody;
+use crate::view::wire::notice::NoticeBody;
 
 /// How long one attempt may take.
 const ATTEMPT: Duration = Duration::from_secs(10);

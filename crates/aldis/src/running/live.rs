@@ -14,11 +14,11 @@ use aldis_signal::{Dialect, Meaning, Origin, Parser, Role};
 use aldis_store::RunId;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::display;
-use crate::json;
-use crate::paint::Paint;
-use crate::show::{elapsed, spent};
-use crate::wire::run::LiveForm;
+use crate::view::display;
+use crate::view::json;
+use crate::view::paint::Paint;
+use crate::view::show::{elapsed, spent};
+use crate::view::wire::run::LiveForm;
 
 /// How wide the bar is.
 const BAR: usize = 20;

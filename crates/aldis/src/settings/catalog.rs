@@ -182,7 +182,7 @@ impl Problem {
 
     /// Says what is wrong and where.
     pub(crate) fn message(&self) -> String {
-        let what = crate::display::lines(&self.what);
+        let what = crate::view::display::lines(&self.what);
         match self.line {
             Some(line) => format!("{} line {line}: {what}", self.file),
             None => format!("{}: {what}", self.file),
@@ -223,10 +223,10 @@ fn underlined(source: &str, line: usize, span: &Range<usize>) -> Option<String> 
     Some(format!(
         "{:width$} |\n{number} | {}\n{:width$} | {}{}",
         "",
-        crate::display::line(text),
+        crate::view::display::line(text),
         "",
-        " ".repeat(crate::display::line(before).chars().count()),
-        "^".repeat(crate::display::line(covered).chars().count().max(1)),
+        " ".repeat(crate::view::display::line(before).chars().count()),
+        "^".repeat(crate::view::display::line(covered).chars().count().max(1)),
         width = number.len(),
     ))
 }
@@ -310,7 +310,7 @@ fn load_table(path: &Path, name: &str, node: &Node) -> Result<Entry, CommandErro
                 }
                 Origin::Default | Origin::Environment(_) | Origin::Flag(_) => place,
             };
-            let what = crate::display::lines(&error.message);
+            let what = crate::view::display::lines(&error.message);
             Err(refused(format!("{place}: {what}"), help(&source, &error)))
         }
     }

@@ -11,9 +11,9 @@ use ratatui::layout::{Rect, Size};
 use super::palette::Palette;
 use super::scene::{Asks, Scene};
 use super::{layout, words};
-use crate::known::Known;
 use crate::machines::Wish;
-use crate::wire::run::DecisionForm;
+use crate::view::known::Known;
+use crate::view::wire::run::DecisionForm;
 
 /// The longest answer that can be typed.
 const ANSWER_MAX: usize = 4_000;

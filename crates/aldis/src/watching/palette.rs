@@ -4,7 +4,7 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Span;
 
-use crate::display;
+use crate::view::display;
 
 /// Makes spans, with colour or without. Without, weight still tells what matters.
 #[derive(Clone, Copy, Debug)]

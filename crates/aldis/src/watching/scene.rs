@@ -11,8 +11,8 @@ use std::time::Duration;
 use aldis_signal::time::Timestamp;
 use aldis_store::{Decision, DecisionFilter, Revision, Run, RunFilter, RunId, Store, StoreError};
 
-use crate::known::Known;
-use crate::wire::run::DecisionForm;
+use crate::view::known::Known;
+use crate::view::wire::run::DecisionForm;
 
 /// How many runs that go on are shown, and how many that ended.
 const ACTIVE_MAX: usize = 200;

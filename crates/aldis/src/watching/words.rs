@@ -13,12 +13,12 @@ use super::model::{Model, Over};
 use super::palette::Palette;
 use super::scene::Asks;
 use crate::delivering::tally;
-use crate::display;
-use crate::known::Known;
 use crate::machines::Wish;
-use crate::paint::Paint;
-use crate::show::{elapsed, reasons, rough};
-use crate::wire::run::DecisionForm;
+use crate::view::display;
+use crate::view::known::Known;
+use crate::view::paint::Paint;
+use crate::view::show::{elapsed, reasons, rough};
+use crate::view::wire::run::DecisionForm;
 
 /// How wide a bar is.
 const BAR: usize = 10;

@@ -48,7 +48,7 @@ pub(super) fn said_by(origin: &Origin) -> String {
         Role::User => "the user",
     };
     match &origin.agent {
-        Some(agent) => format!("said by {who} `{}`", crate::display::excerpt(agent, 64)),
+        Some(agent) => format!("said by {who} `{}`", crate::view::display::excerpt(agent, 64)),
         None => format!("said by {who}"),
     }
 }

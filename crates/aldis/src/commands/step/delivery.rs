@@ -4,7 +4,7 @@ use aldis_machine::delivery::State;
 
 use super::members;
 use crate::machines::delivery;
-use crate::wire::delivery::DeliveryStepForm;
+use crate::view::wire::delivery::DeliveryStepForm;
 
 pub(super) fn begin(line: &str) -> Result<(State, DeliveryStepForm), String> {
     let (at, mut members) = members(line)?;

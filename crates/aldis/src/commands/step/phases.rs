@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::members;
 use crate::machines::phases;
-use crate::wire::run::StepForm;
+use crate::view::wire::run::StepForm;
 
 pub(super) fn begin(line: &str) -> Result<((State, Rules), StepForm), String> {
     let (at, mut members) = members(line)?;

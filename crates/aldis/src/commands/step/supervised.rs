@@ -5,7 +5,7 @@ use aldis_signal::Rules;
 
 use super::members;
 use crate::machines::run;
-use crate::wire::run_step::RunStepForm;
+use crate::view::wire::run_step::RunStepForm;
 
 pub(super) fn begin(line: &str) -> Result<((State, Rules), RunStepForm), String> {
     let (at, mut members) = members(line)?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::members as timed;
 use crate::machines::Members;
-use crate::wire::turns::{ChannelStepForm, said};
+use crate::view::wire::turns::{ChannelStepForm, said};
 
 /// All channels that were started, and how each hears.
 #[derive(Debug, Default)]

@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use super::Route;
 use super::request::{Asked, Named, Sent, Source};
 use crate::keeper::{Answer, Keeper, KeeperError};
-use crate::known::Known;
 use crate::machines::{Members, Wish, shown};
 use crate::serve::app::App;
 use crate::serve::error::ApiError;
 use crate::serve::events;
-use crate::wire::run::{DecisionForm, EventForm};
-use crate::wire::task::TaskLine;
+use crate::view::known::Known;
+use crate::view::wire::run::{DecisionForm, EventForm};
+use crate::view::wire::task::TaskLine;
 
 /// How many rows a list has at most.
 const LIST_MAX: usize = 1_000;

@@ -11,7 +11,7 @@ use super::super::model::{Input, Model};
 use super::super::palette::Palette;
 use super::super::scene::Reader;
 use super::{View, asking, at, channel, supervised, working};
-use crate::display::{Showing, showing};
+use crate::view::display::{Showing, showing};
 
 /// What is on the screen, without the name that a delivery gets by chance.
 #[track_caller]

@@ -8,8 +8,8 @@ use std::io::{self, Write};
 use aldis_signal::Place;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::display;
-use crate::paint::Paint;
+use crate::view::display;
+use crate::view::paint::Paint;
 
 /// A place in a text, ready to be shown.
 #[derive(Debug)]

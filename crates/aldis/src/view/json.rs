@@ -1,7 +1,7 @@
 //! JSON lines that are safe to look at.
 //!
 //! JSON lets most characters stand unescaped, and people look at JSON on terminals. Characters that
-//! [`display`](crate::display) would not show as they are are therefore written as `\u` escapes:
+//! [`display`](crate::view::display) would not show as they are are therefore written as `\u` escapes:
 //! the same value for every parser, and nothing for a terminal to obey.
 
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-use crate::display::{Showing, showing};
+use crate::view::display::{Showing, showing};
 
 /// Writes one value on a line of its own.
 pub(crate) fn write_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {

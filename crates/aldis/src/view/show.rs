@@ -10,11 +10,11 @@ use aldis_signal::time::Timestamp;
 use aldis_store::Run;
 
 use crate::delivering::tally;
-use crate::display;
 use crate::io::Io;
-use crate::known::Known;
-use crate::paint::Paint;
-use crate::wire::run::{DecisionForm, EvidenceForm};
+use crate::view::display;
+use crate::view::known::Known;
+use crate::view::paint::Paint;
+use crate::view::wire::run::{DecisionForm, EvidenceForm};
 
 /// How much of a quotation is shown.
 const QUOTE_MAX: usize = 160;

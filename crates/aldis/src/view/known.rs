@@ -13,11 +13,11 @@ use crate::driver::{self, DriverError, Loaded};
 use crate::io::Io;
 use crate::journal::Open;
 use crate::machines::{self, TURNS};
-use crate::paint::Paint;
-use crate::show;
 use crate::stored::Machine as _;
-use crate::wire::run::RunForm;
-use crate::wire::turns::ChannelForm;
+use crate::view::paint::Paint;
+use crate::view::show;
+use crate::view::wire::run::RunForm;
+use crate::view::wire::turns::ChannelForm;
 
 /// A run and its state. Exhaustive: each machine is shown in its own way.
 #[derive(Debug)]
