@@ -32,5 +32,9 @@ pub use cap::BlockCap;
 pub use env::Env;
 pub use host::{Host, UnknownHost};
 
+pub(crate) mod hook;
+pub(crate) mod install;
 #[cfg(test)]
 mod tests;
+pub(crate) mod view_file;
+pub mod views;

@@ -14,9 +14,7 @@ mod ear;
 mod error;
 mod git;
 mod hearing;
-mod hook;
 pub mod hosts;
-mod install;
 mod io;
 mod journal;
 mod keeper;
@@ -37,8 +35,6 @@ mod source;
 mod stored;
 mod taking;
 pub mod view;
-mod view_file;
-pub mod views;
 mod watching;
 
 use std::ffi::OsString;

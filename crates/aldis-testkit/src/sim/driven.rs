@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use aldis::driver::{Driver, DriverError, Loaded, Origin, Stepped, load};
-use aldis::views;
+use aldis::hosts::views;
 use aldis_machine::phases::{Event, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::{

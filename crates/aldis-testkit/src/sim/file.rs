@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use aldis::views::{self, Glance};
+use aldis::hosts::views::{self, Glance};
 use aldis_machine::phases::{State, View};
 use aldis_signal::time::Timestamp;
 

@@ -13,6 +13,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::Outcome;
 use crate::driver::{Driver, Loaded, Origin, Stepped};
 use crate::error::CommandError;
+use crate::hosts::views;
 use crate::io::Io;
 use crate::settings::catalog::Catalog;
 use crate::settings::clock;
@@ -24,7 +25,6 @@ use crate::view::display;
 use crate::view::json;
 use crate::view::show;
 use crate::view::wire::run::RunForm;
-use crate::views;
 
 /// Variables in which hosts name the session to what they start.
 const SESSION_VARIABLES: [&str; 3] =

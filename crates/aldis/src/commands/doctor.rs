@@ -4,9 +4,11 @@ use clap::Args;
 
 use super::Outcome;
 use crate::error::CommandError;
-use crate::install::Host;
-use crate::install::doctor::{Check, Status, examine, is_present, is_registered, state_directory};
-use crate::install::place::World;
+use crate::hosts::install::Host;
+use crate::hosts::install::doctor::{
+    Check, Status, examine, is_present, is_registered, state_directory,
+};
+use crate::hosts::install::place::World;
 use crate::io::Io;
 use crate::view::display;
 use crate::view::json;

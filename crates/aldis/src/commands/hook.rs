@@ -18,7 +18,7 @@ use clap::{Args, ValueEnum as _};
 use super::Outcome;
 use crate::alarms::{self, Alarm};
 use crate::error::CommandError;
-use crate::hook::Hook;
+use crate::hosts::hook::Hook;
 use crate::hosts::{Env, HookCall, Host, PAYLOAD_MAX, answer, parse};
 use crate::io::Io;
 use crate::settings::clock;

@@ -4,10 +4,10 @@ use clap::Args;
 
 use super::Outcome;
 use crate::error::CommandError;
-use crate::install::invocation::Invocation;
-use crate::install::place::{Spot, World};
-use crate::install::plan::{self, Action, Backup, Change};
-use crate::install::{Host, Scope, write};
+use crate::hosts::install::invocation::Invocation;
+use crate::hosts::install::place::{Spot, World};
+use crate::hosts::install::plan::{self, Action, Backup, Change};
+use crate::hosts::install::{Host, Scope, write};
 use crate::io::Io;
 use crate::view::display;
 use crate::view::json;

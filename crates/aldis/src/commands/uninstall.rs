@@ -5,9 +5,9 @@ use clap::Args;
 use super::Outcome;
 use super::install::{Job, PROGRAM, TargetArgs, carry_out};
 use crate::error::CommandError;
-use crate::install::invocation::Invocation;
-use crate::install::place::World;
-use crate::install::plan;
+use crate::hosts::install::invocation::Invocation;
+use crate::hosts::install::place::World;
+use crate::hosts::install::plan;
 use crate::io::Io;
 
 /// Take the hook out of a host's configuration

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{Answer, Keeper, KeeperError, News, SERVED, delivery, machine_of};
 use crate::commands::control;
 use crate::driver::{self, Driver, DriverError};
+use crate::hosts::views;
 use crate::machines::{self, Members, Wish};
-use crate::views;
 
 impl Keeper {
     /// Does what a human wants of a run.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use aldis::driver::Origin;
-use aldis::views::Glance;
+use aldis::hosts::views::Glance;
 use aldis_machine::phases::{Config, Effect, Event, Outcome, Said, State, Stop, View};
 use aldis_signal::scan::scan;
 use aldis_signal::{Origin as From, Rules};

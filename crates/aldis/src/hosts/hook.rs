@@ -14,13 +14,13 @@ use crate::alarms::{self, Alarm};
 use crate::driver;
 use crate::driver::{Driver, DriverError, Loaded, Origin, Stepped};
 use crate::error::CommandError;
+use crate::hosts::view_file::{self, Found};
+use crate::hosts::views::{self, Glance};
 use crate::hosts::{Answer, Env, Event as HostEvent, HookCall};
 use crate::settings::catalog::Catalog;
 use crate::settings::config::Settings;
 use crate::settings::project::{self, Place};
 use crate::settings::secret;
-use crate::view_file::{self, Found};
-use crate::views::{self, Glance};
 
 /// One call of the hook, and the world it happens in.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The hashes that Codex 0.166.0 itself reports for these entries (`hooks/list`).
 
 use super::*;
-use crate::install::hooks_file::find;
+use crate::hosts::install::hooks_file::find;
 
 #[test]
 fn computes_the_hash_of_codex() {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::install::Form;
+use crate::hosts::install::Form;
 
 const HOSTS: [Host; 7] = [
     Host::ClaudeCode,
