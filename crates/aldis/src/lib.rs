@@ -4,25 +4,22 @@
 //! signal is the business of [`aldis_signal`]; this crate reads input, chooses dialects and shows
 //! findings to people and, in the forms of [`wire`], to programs.
 
+mod agents;
 mod alarms;
 pub mod channel_log;
 mod commands;
 mod delivering;
 pub mod delivery_log;
 pub mod driver;
-mod ear;
 mod error;
-mod git;
 mod hearing;
 pub mod hosts;
 mod io;
 mod journal;
 mod keeper;
-mod logbook;
 mod machines;
 mod notices;
 mod person;
-mod recipe;
 pub mod reference;
 pub mod run_log;
 mod running;

@@ -18,11 +18,11 @@ use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 
 use super::{Outcome, tasks, why};
+use crate::agents::recipe::{PromptBy, Recipe, SESSION};
 use crate::delivering::book::{self, Book};
 use crate::delivering::{Board, Delivered, Delivery, Plan};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::recipe::{PromptBy, Recipe, SESSION};
 use crate::running::Manner;
 use crate::settings::clock;
 use crate::settings::config::{Dollars, Layered, Notify, RoleTable, Seconds, Tokens};

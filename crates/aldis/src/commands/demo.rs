@@ -12,9 +12,9 @@ use aldis_machine::delivery::{Config, Event, Format, Plan as Tasks};
 use clap::Args;
 
 use super::{Outcome, deliver};
+use crate::agents::recipe::PromptBy;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::recipe::PromptBy;
 use crate::running::Manner;
 use crate::settings::config::Notify;
 use crate::settings::home;

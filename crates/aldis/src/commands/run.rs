@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use self::flags::Flags;
 use super::Outcome;
+use crate::agents::git::Git;
+use crate::agents::logbook::Logbook;
+use crate::agents::recipe::Recipe;
 use crate::error::CommandError;
-use crate::git::Git;
 use crate::io::Io;
 use crate::journal::Open;
-use crate::logbook::Logbook;
-use crate::recipe::Recipe;
 use crate::running::{Live, Manner, Plan, Supervisor};
 use crate::selection;
 use crate::settings::clock;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use aldis_store::RunId;
 
-use crate::git::{Git, GitError, Merge};
+use crate::agents::git::{Git, GitError, Merge};
 
 /// The directories of a delivery.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use aldis_machine::delivery::Event;
 use aldis_machine::run::Usage;
 
 use super::Delivery;
+use crate::agents::git::Git;
 use crate::error::CommandError;
-use crate::git::Git;
 use crate::settings::clock;
 
 /// How often work trees are looked at.

@@ -10,9 +10,9 @@ use aldis_signal::{Finding, Rules, Token};
 use aldis_transcript::facts::{Fact, Facts, Zone};
 use aldis_transcript::{Format, Input};
 
-use crate::ear::{Ear, Said};
-use crate::logbook::Logbook;
-use crate::recipe::Started;
+use crate::agents::ear::{Ear, Said};
+use crate::agents::logbook::Logbook;
+use crate::agents::recipe::Started;
 use aldis_process::{Identity, Output};
 
 /// How much of plain text is kept: a signal stands at the end, with its body.

@@ -11,10 +11,10 @@ use aldis_transcript::{Format, Input};
 use tempfile::NamedTempFile;
 
 use super::Plan;
-use crate::ear::{Ear, Said};
+use crate::agents::ear::{Ear, Said};
+use crate::agents::logbook::Logbook;
+use crate::agents::recipe::{self, Started};
 use crate::error::CommandError;
-use crate::logbook::Logbook;
-use crate::recipe::{self, Started};
 use aldis_process::{Agent, Launch, Output};
 
 /// How much of a check's output is kept.
