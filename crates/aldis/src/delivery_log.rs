@@ -4,7 +4,7 @@ use aldis_machine::delivery::{Event, Outcome, Start, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::{RunId, Store};
 
-use crate::delivering::book::Book;
+use crate::coordinate::delivering::book::Book;
 use crate::driver::DriverError;
 
 /// A delivery as one process knows it.

@@ -23,7 +23,7 @@ use aldis_store::{
 use serde_json::{Value, json};
 
 use self::places::Places;
-use crate::delivering::book;
+use crate::coordinate::delivering::book;
 use crate::machines::{self, Machine, Members, Refused, Stepped};
 use crate::settings::secret;
 

@@ -8,7 +8,7 @@ mod agents;
 mod alarms;
 pub mod channel_log;
 mod commands;
-mod delivering;
+mod coordinate;
 pub mod delivery_log;
 pub mod driver;
 mod error;
@@ -19,10 +19,8 @@ mod journal;
 mod keeper;
 mod machines;
 mod notices;
-mod person;
 pub mod reference;
 pub mod run_log;
-mod running;
 #[cfg(target_os = "linux")]
 mod scripted;
 mod selection;
@@ -30,7 +28,6 @@ mod serve;
 mod settings;
 mod source;
 mod stored;
-mod taking;
 pub mod view;
 mod watching;
 

@@ -4,9 +4,9 @@ use aldis_machine::run::{Event, Start, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::{Run, RunId, Store, StoreError};
 
+use crate::coordinate::running;
 use crate::driver::DriverError;
 use crate::journal::Open;
-use crate::running;
 
 /// A run as one process knows it.
 #[derive(Clone, Debug)]

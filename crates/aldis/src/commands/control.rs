@@ -9,7 +9,7 @@ use aldis_store::{Run, RunFilter, Store};
 use clap::Args;
 
 use super::{Outcome, why};
-use crate::delivering::book::{self, Book};
+use crate::coordinate::delivering::book::{self, Book};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::journal::Open;

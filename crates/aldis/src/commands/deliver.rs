@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Outcome, tasks, why};
 use crate::agents::recipe::{PromptBy, Recipe, SESSION};
-use crate::delivering::book::{self, Book};
-use crate::delivering::{Board, Delivered, Delivery, Plan};
+use crate::coordinate::delivering::book::{self, Book};
+use crate::coordinate::delivering::{Board, Delivered, Delivery, Plan};
+use crate::coordinate::running::Manner;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::running::Manner;
 use crate::settings::clock;
 use crate::settings::config::{Dollars, Layered, Notify, RoleTable, Seconds, Tokens};
 use crate::settings::home;

@@ -13,9 +13,9 @@ use clap::Args;
 
 use super::{Outcome, deliver};
 use crate::agents::recipe::PromptBy;
+use crate::coordinate::running::Manner;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::running::Manner;
 use crate::settings::config::Notify;
 use crate::settings::home;
 use crate::settings::project::Place;

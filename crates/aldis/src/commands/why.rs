@@ -7,7 +7,7 @@ use aldis_store::{DecisionFilter, RunId, SqliteStore, Store};
 use clap::Args;
 
 use super::{Outcome, tasks};
-use crate::delivering::book::Book;
+use crate::coordinate::delivering::book::Book;
 use crate::driver::Driver;
 use crate::error::CommandError;
 use crate::io::Io;

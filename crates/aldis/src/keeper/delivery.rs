@@ -7,7 +7,7 @@ use aldis_store::{NewDecision, Run, RunId, Step, TimerChange};
 use serde_json::{Value, json};
 
 use super::{ALARM, Answer, Attempt, Keeper, KeeperError, News, SERVED, after, not_kept, refused};
-use crate::delivering::book::{self, Book};
+use crate::coordinate::delivering::book::{self, Book};
 use crate::machines::delivery;
 use crate::machines::{Members, Wish};
 

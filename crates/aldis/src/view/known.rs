@@ -8,7 +8,7 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{Run, Store};
 use serde_json::Value;
 
-use crate::delivering::book::{self, Book};
+use crate::coordinate::delivering::book::{self, Book};
 use crate::driver::{self, DriverError, Loaded};
 use crate::io::Io;
 use crate::journal::Open;

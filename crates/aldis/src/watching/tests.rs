@@ -20,7 +20,7 @@ use super::draw::draw;
 use super::model::{Input, Model, Order};
 use super::palette::Palette;
 use super::scene::Reader;
-use crate::delivering::book::Book;
+use crate::coordinate::delivering::book::Book;
 use crate::journal::Open;
 use crate::keeper::Keeper;
 use crate::stored;

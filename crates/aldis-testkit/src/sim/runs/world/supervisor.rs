@@ -1,4 +1,4 @@
-//! The supervisor: hands and ears of the machine, as `aldis::running` has them.
+//! The supervisor: hands and ears of the machine, as `aldis::coordinate::running` has them.
 
 use aldis_machine::run::{Effect, Event, Exit, Status, Tree};
 use aldis_store::{Fault, FaultKind, When};

@@ -26,13 +26,13 @@ use crate::agents::ear::{Ear, Said};
 use crate::agents::git::Git;
 use crate::agents::logbook::Logbook;
 use crate::agents::recipe::Recipe;
+use crate::coordinate::person::Person;
+use crate::coordinate::taking;
 use crate::error::CommandError;
 use crate::journal::Open;
 use crate::notices::{Message, Notices};
-use crate::person::Person;
 use crate::settings::clock::{self, SteadyClock};
 use crate::settings::config::Notify;
-use crate::taking;
 use aldis_process::{Interrupts, Output};
 
 /// How long to wait for something to happen, and how often others are looked for.

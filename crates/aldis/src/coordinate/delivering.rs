@@ -30,12 +30,12 @@ use self::worker::{Ended, Last, Worker};
 use crate::agents::ear::Ear;
 use crate::agents::logbook::Logbook;
 use crate::agents::recipe::Recipe;
+use crate::coordinate::person::Person;
+use crate::coordinate::taking;
 use crate::error::CommandError;
 use crate::notices::{Kind, Message, Notices};
-use crate::person::Person;
 use crate::settings::clock::{self, SteadyClock};
 use crate::settings::config::Notify;
-use crate::taking;
 use aldis_process::Interrupts;
 
 /// How long to wait when no agent has anything to say.

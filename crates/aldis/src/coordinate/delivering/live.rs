@@ -9,8 +9,8 @@ use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::coordinate::running::Manner;
 use crate::notices::Kind;
-use crate::running::Manner;
 use crate::view::display;
 use crate::view::json;
 use crate::view::paint::Paint;
