@@ -18,7 +18,7 @@ mod io;
 mod journal;
 mod keeper;
 mod machines;
-mod notices;
+mod notify;
 pub mod reference;
 pub mod run_log;
 #[cfg(target_os = "linux")]

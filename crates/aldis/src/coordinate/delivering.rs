@@ -33,7 +33,7 @@ use crate::agents::recipe::Recipe;
 use crate::coordinate::person::Person;
 use crate::coordinate::taking;
 use crate::error::CommandError;
-use crate::notices::{Kind, Message, Notices};
+use crate::notify::{Kind, Message, Notices};
 use crate::settings::clock::{self, SteadyClock};
 use crate::settings::config::Notify;
 use aldis_process::Interrupts;

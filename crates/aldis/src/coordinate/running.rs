@@ -30,7 +30,7 @@ use crate::coordinate::person::Person;
 use crate::coordinate::taking;
 use crate::error::CommandError;
 use crate::journal::Open;
-use crate::notices::{Message, Notices};
+use crate::notify::{Message, Notices};
 use crate::settings::clock::{self, SteadyClock};
 use crate::settings::config::Notify;
 use aldis_process::{Interrupts, Output};

@@ -13,8 +13,8 @@ use serde_json::Value;
 use ureq::Agent;
 
 use crate::error::CommandError;
-use crate::notices::signature::Secret;
-use crate::notices::webhook::{agent, check_url};
+use crate::notify::signature::Secret;
+use crate::notify::webhook::{agent, check_url};
 
 const NAME_MAX: usize = 32;
 

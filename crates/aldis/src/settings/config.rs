@@ -28,7 +28,7 @@ pub(crate) use self::sections::{Notify, Settings, Sink, Supervision, Tokens};
 pub(crate) use self::tree::{Kind, Node, Origin, SourceFile};
 pub(crate) use self::values::{Count, Dollars, Seconds};
 use crate::error::CommandError;
-use crate::notices;
+use crate::notify;
 use crate::settings::home;
 use crate::settings::project::Place;
 use crate::settings::trust::Trusted;
@@ -169,7 +169,7 @@ impl Layered {
 
     fn check_webhook(&self) -> Result<(), CommandError> {
         let place = self.at("notify.webhook").map(|node| decode::in_words(&node.origin));
-        notices::check_target(&self.settings.notify).map_err(|wrong| {
+        notify::check_target(&self.settings.notify).map_err(|wrong| {
             CommandError::new(format!("{}`notify.webhook`: {wrong}", place.unwrap_or_default()))
         })
     }

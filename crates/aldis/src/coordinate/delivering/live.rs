@@ -10,7 +10,7 @@ use aldis_store::RunId;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::coordinate::running::Manner;
-use crate::notices::Kind;
+use crate::notify::Kind;
 use crate::view::display;
 use crate::view::json;
 use crate::view::paint::Paint;

@@ -4,7 +4,7 @@ use serde_json::json;
 use ureq::Agent;
 
 use super::{Delivery, Parcel, failed, sorted};
-use crate::notices::signature::Secret;
+use crate::notify::signature::Secret;
 
 pub(super) fn send(agent: &Agent, url: &str, secret: &Secret, parcel: Parcel<'_>) -> Delivery {
     let kind = parcel.effect.get("effect").and_then(|kind| kind.as_str()).unwrap_or("effect");

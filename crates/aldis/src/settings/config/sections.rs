@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::deliver::{Deliver, ExpertTable, RoleTable};
 use super::values::{Count, Dollars, Seconds};
 use crate::agents::recipe::PromptBy;
-use crate::notices::Kind;
+use crate::notify::Kind;
 
 /// Everything that can be set. Every key has its default here and nowhere else.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
