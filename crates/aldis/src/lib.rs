@@ -24,7 +24,7 @@ pub mod run_log;
 #[cfg(target_os = "linux")]
 mod scripted;
 mod selection;
-mod serve;
+mod server;
 mod settings;
 mod source;
 mod stored;

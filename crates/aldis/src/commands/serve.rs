@@ -13,9 +13,9 @@ use serde::Deserialize;
 use super::Outcome;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::serve::connections::Limits;
-use crate::serve::sinks::{SinkConfig, Sinks};
-use crate::serve::{self, Options, state_files};
+use crate::server::connections::Limits;
+use crate::server::sinks::{SinkConfig, Sinks};
+use crate::server::{self, Options, state_files};
 use crate::settings::home;
 
 /// Where people find us unless they say otherwise.
@@ -98,7 +98,7 @@ pub(super) fn run(io: &mut Io, args: &ServeArgs) -> Result<Outcome, CommandError
         None => Board::default(),
     };
     let options = Options { state_dir, listen: args.listen, limits, sinks, personas, board };
-    serve::serve(options, |address, link| {
+    server::serve(options, |address, link| {
         writeln!(io.stdout, "listening on http://{address}")?;
         writeln!(io.stdout, "dashboard: {link} (works once, for 15 minutes)")?;
         io.stdout.flush()?;

@@ -19,7 +19,7 @@ const KEPT_OF_RUN_MAX: usize = 64 << 10;
 
 /// What is new, and a bell for everybody who follows.
 #[derive(Debug, Default)]
-pub(in crate::serve) struct Bus(Mutex<Topics>);
+pub(in crate::server) struct Bus(Mutex<Topics>);
 
 #[derive(Debug, Default)]
 struct Topics {

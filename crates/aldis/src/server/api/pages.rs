@@ -11,9 +11,9 @@ use serde::Deserialize;
 
 use super::Route;
 use super::request::Asked;
-use crate::serve::app::App;
-use crate::serve::assets;
-use crate::serve::error::ApiError;
+use crate::server::app::App;
+use crate::server::assets;
+use crate::server::error::ApiError;
 
 pub(super) const ROUTES: &[Route] = &[
     Route {

@@ -14,7 +14,7 @@ use aldis_store::RunId;
 use super::BODY_MAX;
 use crate::keeper::SOURCE_MAX;
 use crate::machines::Members;
-use crate::serve::error::ApiError;
+use crate::server::error::ApiError;
 
 /// How deep JSON may nest.
 const DEPTH_MAX: usize = 32;

@@ -18,8 +18,8 @@ use super::request::{Named, Sent, Source, event};
 use super::runs::answered;
 use crate::keeper::{Answer, Keeper, KeeperError};
 use crate::machines::{self, Members, TURNS, shown};
-use crate::serve::app::App;
-use crate::serve::error::ApiError;
+use crate::server::app::App;
+use crate::server::error::ApiError;
 
 /// How many channels are listed at most.
 const LIST_MAX: usize = 1_000;

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use super::{Route, document};
 use crate::keeper::{Keeper, KeeperError};
 use crate::machines;
-use crate::serve::app::App;
-use crate::serve::error::ApiError;
+use crate::server::app::App;
+use crate::server::error::ApiError;
 
 /// How many waiting effects are counted.
 const COUNT_MAX: usize = 100_000;

@@ -13,7 +13,7 @@ use super::Route;
 use super::request::Sent;
 use crate::commands;
 use crate::io::Io;
-use crate::serve::error::ApiError;
+use crate::server::error::ApiError;
 
 pub(super) const ROUTES: &[Route] = &[
     Route {

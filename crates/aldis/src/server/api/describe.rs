@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{Route, routes};
 
 /// Describes every request.
-pub(in crate::serve) fn document() -> Value {
+pub(in crate::server) fn document() -> Value {
     let mut paths = Map::new();
     for route in routes() {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
