@@ -28,8 +28,8 @@ mod server;
 mod settings;
 mod source;
 mod stored;
+mod tui;
 pub mod view;
-mod watching;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -9,7 +9,7 @@ use super::{Outcome, why};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::home;
-use crate::watching;
+use crate::tui;
 
 /// Watch what goes on, live
 ///
@@ -33,6 +33,6 @@ pub(super) fn run(io: &mut Io, args: &WatchArgs) -> Result<Outcome, CommandError
     }
     let store = home::open_store(io.state_dir.as_deref())?;
     let only = args.run.as_deref().map(|name| why::find(&store, name)).transpose()?;
-    watching::watch(&mut io.stdout, io.color_stdout, Arc::new(store), only)?;
+    tui::watch(&mut io.stdout, io.color_stdout, Arc::new(store), only)?;
     Ok(Outcome::Yes)
 }
