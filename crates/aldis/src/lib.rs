@@ -7,7 +7,7 @@
 mod agents;
 mod alarms;
 pub mod channel_log;
-mod commands;
+mod cli;
 mod coordinate;
 pub mod delivery_log;
 pub mod driver;
@@ -38,7 +38,7 @@ pub use crate::io::{Color, Io};
 
 /// Runs one command and returns its exit code: 0 for yes, 1 for no, 2 for an error.
 pub fn run(args: impl IntoIterator<Item = OsString>, mut io: Io) -> ExitCode {
-    let code = commands::run(args, &mut io);
+    let code = cli::run(args, &mut io);
     // Nobody is left to tell when this fails.
     let _flushed = io.stdout.flush();
     ExitCode::from(code)

@@ -6,7 +6,7 @@ use aldis_store::{Run, RunId};
 use serde_json::Value;
 
 use super::{Answer, Keeper, KeeperError, News, SERVED, delivery, machine_of};
-use crate::commands::control;
+use crate::cli::control;
 use crate::driver::{self, Driver, DriverError};
 use crate::hosts::views;
 use crate::machines::{self, Members, Wish};

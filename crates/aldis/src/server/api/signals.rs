@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::Route;
 use super::request::Sent;
-use crate::commands;
+use crate::cli;
 use crate::io::Io;
 use crate::server::error::ApiError;
 
@@ -97,7 +97,7 @@ async fn command(name: &str, extra: &[&str], text: Text) -> Result<String, ApiEr
             color_stderr: false,
             state_dir: None,
         };
-        let code = commands::run(args, &mut io);
+        let code = cli::run(args, &mut io);
         if code < 2 { Ok(output.text()) } else { Err(ApiError::bad(errors.text())) }
     };
     let done = tokio::task::spawn_blocking(work).await;
