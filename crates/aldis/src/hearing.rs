@@ -8,9 +8,9 @@
 use aldis_signal::{Finding, Message, Origin, Place, Scanner, scan};
 use aldis_transcript::{Format, Reader};
 
+use crate::cli::selection::{Matching, Selection};
 use crate::error::CommandError;
 use crate::reference;
-use crate::selection::{Matching, Selection};
 use crate::source::{CHUNK, Next, Source};
 
 /// One message and what was found in it.

@@ -23,7 +23,6 @@ pub mod reference;
 pub mod run_log;
 #[cfg(target_os = "linux")]
 mod scripted;
-mod selection;
 mod server;
 mod settings;
 mod source;

@@ -6,9 +6,9 @@ use aldis_signal::dialect::builtin_source;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::{Outcome, report};
+use crate::cli::selection::catalog;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::selection::catalog;
 use crate::settings::catalog::check_file;
 use crate::view::display;
 use crate::view::json;

@@ -9,10 +9,10 @@ use clap::Args;
 
 use self::words::{amount_words, label, said_by, warning_words};
 use super::{Outcome, report};
+use crate::cli::selection::{Selection, SelectionArgs};
 use crate::error::CommandError;
 use crate::hearing::{Amount, Heard, Hearing, Stopped};
 use crate::io::Io;
-use crate::selection::{Selection, SelectionArgs};
 use crate::settings::clock::Stopwatch;
 use crate::source::Source;
 use crate::view::display;

@@ -4,9 +4,9 @@ use aldis_signal::prompt::instructions;
 use clap::Args;
 
 use super::Outcome;
+use crate::cli::selection;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::selection;
 use crate::view::display;
 
 /// Print the instructions that make an agent speak a dialect

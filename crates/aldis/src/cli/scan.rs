@@ -7,10 +7,10 @@ use clap::Args;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Outcome, report};
+use crate::cli::selection::{Matching, Selection, SelectionArgs};
 use crate::error::CommandError;
 use crate::hearing::{Heard, Hearing, Stopped};
 use crate::io::Io;
-use crate::selection::{Matching, Selection, SelectionArgs};
 use crate::source::Source;
 use crate::view::display;
 use crate::view::json;
