@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aldis::reference::seed_patterns;
+use aldis::app::reference::seed_patterns;
 use aldis_signal::dialect::builtins;
 use aldis_signal::scan::signals;
 use aldis_signal::{Dialect, Finding, Origin, Rules, Scanner, Signal, Token, scan};

@@ -11,7 +11,7 @@ mod report;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use aldis::reference;
+use aldis::app::reference;
 use aldis_signal::dialect::builtins;
 use aldis_signal::{Dialect, Finding, Origin, Reason, Role, Rules, Signal, scan};
 

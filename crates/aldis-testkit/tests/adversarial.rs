@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use aldis::reference;
+use aldis::app::reference;
 use aldis_signal::dialect::builtins;
 use aldis_signal::{Origin, Rules, scan};
 use aldis_testkit::corpus::bulk::{ADVERSARIAL, adversarial};

@@ -1,4 +1,4 @@
-//! Proves that `aldis::reference` is what the seeds' own patterns find, in their own languages.
+//! Proves that `aldis::app::reference` is what the seeds' own patterns find, in their own languages.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may panic like the test itself")]
 
@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use aldis::reference;
+use aldis::app::reference;
 use aldis_signal::{Dialect, Origin, Signal};
 use serde_json::{Value, json};
 

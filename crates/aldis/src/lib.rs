@@ -6,26 +6,22 @@
 
 mod agents;
 mod alarms;
+pub mod app;
 pub mod channel_log;
 mod cli;
 mod coordinate;
 pub mod delivery_log;
 pub mod driver;
 mod error;
-mod hearing;
 pub mod hosts;
 mod io;
 mod journal;
 mod keeper;
 mod machines;
 mod notify;
-pub mod reference;
 pub mod run_log;
-#[cfg(target_os = "linux")]
-mod scripted;
 mod server;
 mod settings;
-mod source;
 mod stored;
 mod tui;
 pub mod view;

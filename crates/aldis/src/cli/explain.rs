@@ -9,12 +9,12 @@ use clap::Args;
 
 use self::words::{amount_words, label, said_by, warning_words};
 use super::{Outcome, report};
+use crate::app::hearing::{Amount, Heard, Hearing, Stopped};
+use crate::app::source::Source;
 use crate::cli::selection::{Selection, SelectionArgs};
 use crate::error::CommandError;
-use crate::hearing::{Amount, Heard, Hearing, Stopped};
 use crate::io::Io;
 use crate::settings::clock::Stopwatch;
-use crate::source::Source;
 use crate::view::display;
 use crate::view::paint::Paint;
 use crate::view::snippet::Snippet;

@@ -7,11 +7,11 @@ use clap::Args;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Outcome, report};
+use crate::app::hearing::{Heard, Hearing, Stopped};
+use crate::app::source::Source;
 use crate::cli::selection::{Matching, Selection, SelectionArgs};
 use crate::error::CommandError;
-use crate::hearing::{Heard, Hearing, Stopped};
 use crate::io::Io;
-use crate::source::Source;
 use crate::view::display;
 use crate::view::json;
 use crate::view::paint::Paint;

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Outcome;
+use crate::app::scripted::{Player, Script, round_of};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::scripted::{Player, Script, round_of};
 
 /// Play the part of an agent, after a script
 ///

@@ -8,10 +8,10 @@
 use aldis_signal::{Finding, Message, Origin, Place, Scanner, scan};
 use aldis_transcript::{Format, Reader};
 
+use crate::app::reference;
+use crate::app::source::{CHUNK, Next, Source};
 use crate::cli::selection::{Matching, Selection};
 use crate::error::CommandError;
-use crate::reference;
-use crate::source::{CHUNK, Next, Source};
 
 /// One message and what was found in it.
 #[derive(Debug)]

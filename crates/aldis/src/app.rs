@@ -1,0 +1,7 @@
+//! What commands, requests and calls do, whoever asks.
+
+pub(crate) mod hearing;
+pub mod reference;
+#[cfg(target_os = "linux")]
+pub(crate) mod scripted;
+pub(crate) mod source;
