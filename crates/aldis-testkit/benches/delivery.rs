@@ -15,7 +15,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use aldis::delivery_log::DeliveryLog;
+use aldis::engine::delivery_log::DeliveryLog;
 use aldis_machine::delivery::{
     Config, Dispatch, Effect, Ending, Event, Plan, Role, Said, Start, TaskSpec,
 };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use aldis_store::{LeaseError, StoreError};
 
-use crate::driver::DriverError;
+use crate::engine::driver::DriverError;
 
 /// Why a command ends early.
 #[derive(Debug, thiserror::Error)]

@@ -7,22 +7,15 @@
 mod agents;
 mod alarms;
 pub mod app;
-pub mod channel_log;
 mod cli;
 mod coordinate;
-pub mod delivery_log;
-pub mod driver;
+pub mod engine;
 mod error;
 pub mod hosts;
 mod io;
-mod journal;
-mod keeper;
-mod machines;
 mod notify;
-pub mod run_log;
 mod server;
 mod settings;
-mod stored;
 mod tui;
 pub mod view;
 

@@ -1,7 +1,7 @@
 //! `aldis serve`: the HTTP API, the event stream, the dashboard and the turn manager.
 //!
 //! The only part of the program with an asynchronous runtime, so that a hook never pays for one.
-//! Requests wait here; deciding and writing happen in [`crate::keeper`], on threads that may block
+//! Requests wait here; deciding and writing happen in [`crate::engine::keeper`], on threads that may block
 //! where the run is not at hand.
 //!
 //! [`app::App`] is what all requests share, [`access`] says who may ask, [`api`] has one file per kind

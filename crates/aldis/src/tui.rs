@@ -24,9 +24,9 @@ use self::model::{Input, Model, Order};
 use self::palette::Palette;
 use self::scene::Reader;
 use self::screen::Screen;
+use crate::engine::keeper::{Keeper, SERVED};
+use crate::engine::machines::Wish;
 use crate::error::CommandError;
-use crate::keeper::{Keeper, SERVED};
-use crate::machines::Wish;
 use crate::settings::clock::SteadyClock;
 use aldis_process::Interrupts;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use aldis::driver::{Driver, DriverError, Loaded, Origin, Stepped, load};
+use aldis::engine::driver::{Driver, DriverError, Loaded, Origin, Stepped, load};
 use aldis::hosts::views;
 use aldis_machine::phases::{Event, State};
 use aldis_signal::time::Timestamp;

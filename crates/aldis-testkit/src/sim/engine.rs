@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use aldis::driver::Origin;
+use aldis::engine::driver::Origin;
 use aldis_machine::phases::{Event, Outcome, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::Fault;

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use aldis::driver::{Origin, begun};
+use aldis::engine::driver::{Origin, begun};
 use aldis_machine::phases::{Effect, Event, Outcome, State, View};
 use aldis_signal::time::Timestamp;
 use aldis_store::{Fault, When};

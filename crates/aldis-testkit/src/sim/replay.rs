@@ -11,7 +11,7 @@ pub(super) fn states(machine: Machine, journal: &[Entry]) -> impl Iterator<Item 
     journal.iter().filter_map(move |entry| {
         match (&entry.happened, &mut current) {
             (Happened::Began(origin), current) => {
-                *current = Some(aldis::driver::Origin::clone(origin).state(entry.at));
+                *current = Some(aldis::engine::driver::Origin::clone(origin).state(entry.at));
             }
             (Happened::Took(event), Some(state)) => {
                 machine.take(state, entry.at, event);
@@ -28,7 +28,7 @@ pub(super) fn last(machine: Machine, journal: &[Entry]) -> Option<State> {
     for entry in journal {
         match (&entry.happened, &mut current) {
             (Happened::Began(origin), current) => {
-                *current = Some(aldis::driver::Origin::clone(origin).state(entry.at));
+                *current = Some(aldis::engine::driver::Origin::clone(origin).state(entry.at));
             }
             (Happened::Took(event), Some(state)) => {
                 machine.take(state, entry.at, event);

@@ -11,7 +11,7 @@ use aldis_store::{SqliteStore, Store as _};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Outcome;
-use crate::driver::{Driver, Loaded, Origin, Stepped};
+use crate::engine::driver::{Driver, Loaded, Origin, Stepped};
 use crate::error::CommandError;
 use crate::hosts::views;
 use crate::io::Io;

@@ -10,14 +10,14 @@ use clap::Args;
 
 use super::{Outcome, why};
 use crate::coordinate::delivering::book::{self, Book};
+use crate::engine::journal::Open;
+use crate::engine::machines::Wish;
+use crate::engine::stored::Machine as _;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::journal::Open;
-use crate::machines::Wish;
 use crate::settings::clock;
 use crate::settings::home;
 use crate::settings::project::{self, Place};
-use crate::stored::Machine as _;
 use crate::view::display;
 use crate::view::known::Known;
 use aldis_process::{Found, Identity, find};

@@ -13,7 +13,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Outcome, why};
-use crate::driver::{self, Origin};
+use crate::engine::driver::{self, Origin};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::home;

@@ -22,15 +22,15 @@ use crate::agents::logbook::Logbook;
 use crate::agents::recipe::Recipe;
 use crate::cli::selection;
 use crate::coordinate::running::{Live, Manner, Plan, Supervisor};
+use crate::engine::journal::Open;
+use crate::engine::stored::Machine as _;
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::journal::Open;
 use crate::settings::clock;
 use crate::settings::config::{Layered, Node, Supervision, decode};
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::trust::Trusted;
-use crate::stored::Machine as _;
 
 /// Supervise an agent until its work is verifiably done
 ///

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::{Outcome, tasks};
 use crate::coordinate::delivering::book::Book;
-use crate::driver::Driver;
+use crate::engine::driver::Driver;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::clock;

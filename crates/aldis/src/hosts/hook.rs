@@ -11,8 +11,8 @@ use aldis_store::{SqliteStore, Store as _};
 
 use self::heard::Heard;
 use crate::alarms::{self, Alarm};
-use crate::driver;
-use crate::driver::{Driver, DriverError, Loaded, Origin, Stepped};
+use crate::engine::driver;
+use crate::engine::driver::{Driver, DriverError, Loaded, Origin, Stepped};
 use crate::error::CommandError;
 use crate::hosts::view_file::{self, Found};
 use crate::hosts::views::{self, Glance};

@@ -7,7 +7,7 @@ use std::path::Path;
 use aldis_machine::phases::{Event, State, View};
 use aldis_store::{EffectState, Revision, RunFilter, RunId, Store, StoreError};
 
-use crate::driver::{self, Loaded, Origin, Stepped, view_key};
+use crate::engine::driver::{self, Loaded, Origin, Stepped, view_key};
 use crate::hosts::view_file::{self, Found};
 
 /// How many runs of a project a left-over file may be of.

@@ -15,9 +15,9 @@ use super::error::ApiError;
 use super::events::Bus;
 use super::metrics::Metrics;
 use super::sinks::Sinks;
+use crate::engine::keeper::{Answer, Keeper, KeeperError, News};
+use crate::engine::machines::{self, Members, TURNS};
 use crate::error::CommandError;
-use crate::keeper::{Answer, Keeper, KeeperError, News};
-use crate::machines::{self, Members, TURNS};
 use crate::settings::clock::SteadyClock;
 
 /// What all requests share.

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use aldis_store::StoreError;
 
+use crate::engine::keeper::KeeperError;
 use crate::error::CommandError;
-use crate::keeper::KeeperError;
 
 /// Why a request led to nothing.
 #[derive(Debug)]

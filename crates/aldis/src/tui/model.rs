@@ -11,7 +11,7 @@ use ratatui::layout::{Rect, Size};
 use super::palette::Palette;
 use super::scene::{Asks, Scene};
 use super::{layout, words};
-use crate::machines::Wish;
+use crate::engine::machines::Wish;
 use crate::view::known::Known;
 use crate::view::wire::run::DecisionForm;
 

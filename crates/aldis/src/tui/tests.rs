@@ -21,9 +21,9 @@ use super::model::{Input, Model, Order};
 use super::palette::Palette;
 use super::scene::Reader;
 use crate::coordinate::delivering::book::Book;
-use crate::journal::Open;
-use crate::keeper::Keeper;
-use crate::stored;
+use crate::engine::journal::Open;
+use crate::engine::keeper::Keeper;
+use crate::engine::stored;
 
 /// When tests happen.
 fn at(seconds: i64) -> Timestamp {

@@ -13,7 +13,7 @@ use super::model::{Model, Over};
 use super::palette::Palette;
 use super::scene::Asks;
 use crate::coordinate::delivering::tally;
-use crate::machines::Wish;
+use crate::engine::machines::Wish;
 use crate::view::display;
 use crate::view::known::Known;
 use crate::view::paint::Paint;

@@ -9,11 +9,11 @@ use aldis_store::{Run, Store};
 use serde_json::Value;
 
 use crate::coordinate::delivering::book::{self, Book};
-use crate::driver::{self, DriverError, Loaded};
+use crate::engine::driver::{self, DriverError, Loaded};
+use crate::engine::journal::Open;
+use crate::engine::machines::{self, TURNS};
+use crate::engine::stored::Machine as _;
 use crate::io::Io;
-use crate::journal::Open;
-use crate::machines::{self, TURNS};
-use crate::stored::Machine as _;
 use crate::view::paint::Paint;
 use crate::view::show;
 use crate::view::wire::run::RunForm;

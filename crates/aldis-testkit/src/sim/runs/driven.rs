@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use aldis::driver::DriverError;
-use aldis::run_log::RunLog;
+use aldis::engine::driver::DriverError;
+use aldis::engine::run_log::RunLog;
 use aldis_machine::run::{Event, Start, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::{DecisionFilter, EffectFilter, Fault, MemoryStore, RunId, SqliteStore, Store};

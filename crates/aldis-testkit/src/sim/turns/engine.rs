@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aldis::channel_log::Kept;
+use aldis::engine::channel_log::Kept;
 use aldis_machine::turns::{Effect, Event, Start, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::{Fault, When};

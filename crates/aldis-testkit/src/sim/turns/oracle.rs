@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use aldis::channel_log::Kept;
+use aldis::engine::channel_log::Kept;
 use aldis_machine::turns::{
     Effect, Event, Floor, Heard, Mode, Reason, Reply, State, Turn, TurnOrder, Verdict,
 };

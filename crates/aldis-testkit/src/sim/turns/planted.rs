@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use aldis::channel_log::Kept;
+use aldis::engine::channel_log::Kept;
 use aldis_machine::turns::{Effect, Event, Floor, Outcome, Reason, State, Verdict};
 use aldis_signal::time::Timestamp;
 

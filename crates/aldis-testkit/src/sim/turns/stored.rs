@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use aldis::channel_log::{ChannelError, ChannelLog, Kept};
+use aldis::engine::channel_log::{ChannelError, ChannelLog, Kept};
 use aldis_machine::turns::{Effect, Event, Start, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::{EffectFilter, Fault, MemoryStore, RunId, SqliteStore, Store, Timer};

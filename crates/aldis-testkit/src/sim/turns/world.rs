@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use aldis::channel_log::Kept;
+use aldis::engine::channel_log::Kept;
 use aldis_machine::turns::{Event, Floor, Start, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::{Fault, FaultKind, When};

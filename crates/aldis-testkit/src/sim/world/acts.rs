@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use aldis::driver::Origin;
+use aldis::engine::driver::Origin;
 use aldis_machine::phases::{
     AfterTransition, Config, Event, Hold, Pipeline, Said, Start, State, Stop, TokenPolicy,
 };

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use aldis::driver::Origin;
+use aldis::engine::driver::Origin;
 use aldis::hosts::views::Glance;
 use aldis_machine::phases::{Config, Effect, Event, Outcome, Said, State, Stop, View};
 use aldis_signal::scan::scan;

@@ -5,8 +5,8 @@ use aldis_machine::turns::State;
 use aldis_store::{RunId, Store};
 use serde_json::Value;
 
+use crate::engine::machines::{self, TURNS};
 use crate::error::CommandError;
-use crate::machines::{self, TURNS};
 
 /// Returns the state, the decisions and the number of events.
 pub(super) fn replayed(

@@ -3,7 +3,7 @@
 use aldis_machine::delivery::State;
 
 use super::members;
-use crate::machines::delivery;
+use crate::engine::machines::delivery;
 use crate::view::wire::delivery::DeliveryStepForm;
 
 pub(super) fn begin(line: &str) -> Result<(State, DeliveryStepForm), String> {

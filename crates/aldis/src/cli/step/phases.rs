@@ -5,7 +5,7 @@ use aldis_signal::Rules;
 use serde_json::Value;
 
 use super::members;
-use crate::machines::phases;
+use crate::engine::machines::phases;
 use crate::view::wire::run::StepForm;
 
 pub(super) fn begin(line: &str) -> Result<((State, Rules), StepForm), String> {

@@ -4,7 +4,7 @@ use aldis_machine::run::{Outcome, State};
 use aldis_signal::Rules;
 
 use super::members;
-use crate::machines::run;
+use crate::engine::machines::run;
 use crate::view::wire::run_step::RunStepForm;
 
 pub(super) fn begin(line: &str) -> Result<((State, Rules), RunStepForm), String> {

@@ -7,7 +7,7 @@ use aldis_signal::time::Timestamp;
 use serde_json::Value;
 
 use super::members as timed;
-use crate::machines::Members;
+use crate::engine::machines::Members;
 use crate::view::wire::turns::{ChannelStepForm, said};
 
 /// All channels that were started, and how each hears.

@@ -10,9 +10,9 @@ use aldis_store::{CommitError, Part, PartChange, Revision, Run, RunId, RunRecord
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::driver::DriverError;
+use crate::engine::driver::DriverError;
+use crate::engine::stored;
 use crate::settings::secret;
-use crate::stored;
 
 /// How the store names this machine.
 pub(crate) const NAME: &str = "delivery";

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use super::Route;
 use super::request::{Named, Sent, Source, event};
 use super::runs::answered;
-use crate::keeper::{Answer, Keeper, KeeperError};
-use crate::machines::{self, Members, TURNS, shown};
+use crate::engine::keeper::{Answer, Keeper, KeeperError};
+use crate::engine::machines::{self, Members, TURNS, shown};
 use crate::server::app::App;
 use crate::server::error::ApiError;
 

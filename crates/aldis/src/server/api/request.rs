@@ -12,8 +12,8 @@ use serde_json::Value;
 use aldis_store::RunId;
 
 use super::BODY_MAX;
-use crate::keeper::SOURCE_MAX;
-use crate::machines::Members;
+use crate::engine::keeper::SOURCE_MAX;
+use crate::engine::machines::Members;
 use crate::server::error::ApiError;
 
 /// How deep JSON may nest.

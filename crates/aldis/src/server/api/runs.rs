@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::Route;
 use super::request::{Asked, Named, Sent, Source};
-use crate::keeper::{Answer, Keeper, KeeperError};
-use crate::machines::{Members, Wish, shown};
+use crate::engine::keeper::{Answer, Keeper, KeeperError};
+use crate::engine::machines::{Members, Wish, shown};
 use crate::server::app::App;
 use crate::server::error::ApiError;
 use crate::server::events;

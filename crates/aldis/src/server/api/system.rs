@@ -13,8 +13,8 @@ use axum::routing::get;
 use serde_json::{Value, json};
 
 use super::{Route, document};
-use crate::keeper::{Keeper, KeeperError};
-use crate::machines;
+use crate::engine::keeper::{Keeper, KeeperError};
+use crate::engine::machines;
 use crate::server::app::App;
 use crate::server::error::ApiError;
 

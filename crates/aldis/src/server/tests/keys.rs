@@ -109,7 +109,8 @@ async fn a_run_with_a_process_of_its_own_is_told_once_for_a_key() {
         config: Config::default(),
     };
     let state = State::start(now, start.clone());
-    let mut open = crate::journal::Open::create(store, now, "/project", &start, state).unwrap();
+    let mut open =
+        crate::engine::journal::Open::create(store, now, "/project", &start, state).unwrap();
     open.advance(store, now, Event::Begin).unwrap();
     let path = |wish: &str| format!("/v1/runs/{}/{wish}", open.id);
     let run = format!("/v1/runs/{}", open.id);

@@ -8,7 +8,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::super::model::{Input, Order, Over, Pane};
 use super::super::tell;
 use super::{View, asking, at, channel, keeper, supervised, working};
-use crate::machines::Wish;
+use crate::engine::machines::Wish;
 
 fn run(name: &str) -> RunId {
     RunId::new(name).unwrap()

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use self::places::Places;
 use crate::coordinate::delivering::book;
-use crate::machines::{self, Machine, Members, Refused, Stepped};
+use crate::engine::machines::{self, Machine, Members, Refused, Stepped};
 use crate::settings::secret;
 
 /// The project of runs that nobody gave one.

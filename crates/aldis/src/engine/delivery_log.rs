@@ -5,7 +5,7 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{RunId, Store};
 
 use crate::coordinate::delivering::book::Book;
-use crate::driver::DriverError;
+use crate::engine::driver::DriverError;
 
 /// A delivery as one process knows it.
 #[derive(Debug)]

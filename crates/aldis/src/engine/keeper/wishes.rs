@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::{Answer, Keeper, KeeperError, News, SERVED, delivery, machine_of};
 use crate::cli::control;
-use crate::driver::{self, Driver, DriverError};
+use crate::engine::driver::{self, Driver, DriverError};
+use crate::engine::machines::{self, Members, Wish};
 use crate::hosts::views;
-use crate::machines::{self, Members, Wish};
 
 impl Keeper {
     /// Does what a human wants of a run.

@@ -8,8 +8,8 @@ use aldis_store::{DecisionFilter, RunId, Store, Timer};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::keeper::{Answer, Keeper, KeeperError};
-use crate::machines::{self, TURNS};
+use crate::engine::keeper::{Answer, Keeper, KeeperError};
+use crate::engine::machines::{self, TURNS};
 
 /// Channels as one server knows them: it remembers nothing that is not stored.
 pub struct ChannelLog(Keeper);

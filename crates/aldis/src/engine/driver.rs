@@ -16,9 +16,9 @@ use aldis_store::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::engine::stored::{self, Machine as _};
 use crate::settings::project::{self, Place};
 use crate::settings::secret;
-use crate::stored::{self, Machine as _};
 
 /// How often a step is tried again because somebody else was first.
 const TRIES_MAX: usize = 32;

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::{ALARM, Answer, Attempt, Keeper, KeeperError, News, SERVED, after, not_kept, refused};
 use crate::coordinate::delivering::book::{self, Book};
-use crate::machines::delivery;
-use crate::machines::{Members, Wish};
+use crate::engine::machines::delivery;
+use crate::engine::machines::{Members, Wish};
 
 /// Returns whether a run is a delivery.
 pub(super) fn is_one(run: &Run) -> bool {
@@ -62,7 +62,8 @@ impl Keeper {
             let what = format!("a process of its own drives the delivery `{}`", run.id);
             return Err(KeeperError::Conflict(what));
         }
-        let failed = |error: crate::driver::DriverError| KeeperError::Failed(error.to_string());
+        let failed =
+            |error: crate::engine::driver::DriverError| KeeperError::Failed(error.to_string());
         let mut book = Book::load(&*self.store, &run.id).map_err(failed)?;
         let event = delivery::event(&book.state, event).map_err(KeeperError::Bad)?;
         let (outcome, mut step) = book.take(now, &event, source);

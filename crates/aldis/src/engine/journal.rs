@@ -9,9 +9,9 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{CommitError, Revision, Run, RunId, Step, Store};
 use serde::Serialize;
 
-use crate::driver::DriverError;
+use crate::engine::driver::DriverError;
+use crate::engine::stored::{self, Machine};
 use crate::settings::secret;
-use crate::stored::{self, Machine};
 
 /// How often a step is tried again because somebody else was first.
 const TRIES_MAX: usize = 32;

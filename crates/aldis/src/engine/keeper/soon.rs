@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{Answer, Keeper, KeeperError, after, answer, machine_of};
-use crate::machines::Members;
+use crate::engine::machines::Members;
 
 /// The longest text that is read by a thread that others wait for.
 const SHORT: usize = 16 << 10;

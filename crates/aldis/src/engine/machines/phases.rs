@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Machine, Members, Refused, Stepped, Wish, read, restore, store, values};
+use crate::engine::driver;
+use crate::engine::stored;
 use crate::settings::catalog::Catalog;
-use crate::{driver, stored};
 
 /// How the store names this machine.
 pub(crate) const PHASES: &str = <State as stored::Machine>::NAME;

@@ -3,7 +3,7 @@
 use aldis_store::MemoryStore;
 
 use super::*;
-use crate::machines::{TURNS, Wish};
+use crate::engine::machines::{TURNS, Wish};
 
 fn keeper(store: &Arc<dyn Store>) -> Keeper {
     Keeper::new(store.clone(), Box::new(|_, _| Vec::new()), Arc::new(|_| {}))

@@ -5,8 +5,8 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{Run, RunId, Store, StoreError};
 
 use crate::coordinate::running;
-use crate::driver::DriverError;
-use crate::journal::Open;
+use crate::engine::driver::DriverError;
+use crate::engine::journal::Open;
 
 /// A run as one process knows it.
 #[derive(Clone, Debug)]

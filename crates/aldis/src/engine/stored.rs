@@ -6,7 +6,7 @@ use aldis_store::{NewDecision, NewEffect, NewEvent, Revision, Run, RunId, RunRec
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::driver::DriverError;
+use crate::engine::driver::DriverError;
 
 /// The version of what is stored.
 const VERSION: u32 = 1;
