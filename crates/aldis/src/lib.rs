@@ -2,7 +2,7 @@
 //!
 //! The binary `aldis` is [`run`] over the process's own arguments and streams. Deciding what is a
 //! signal is the business of [`aldis_signal`]; this crate reads input, chooses dialects and shows
-//! findings to people and, in the forms of [`wire`], to programs.
+//! findings to people and, in the forms of [`view::wire`], to programs.
 
 mod agents;
 mod alarms;
