@@ -188,10 +188,12 @@ fn b4_a_commit_in_every_iteration_is_evidence_of_work() {
     pin("mission/B4", seen);
 }
 
-/// Whether a run that is suspended for want of progress is over at one of these seconds.
-fn ends_while_suspended(limits: &Value, ticks: &[u32]) -> bool {
+/// Whether a run without any progress is over at one of these seconds. With `pause` it is suspended
+/// after twenty minutes.
+fn ends(limits: &Value, ticks: &[u32]) -> bool {
+    let pause = limits["pause"] == true;
     let stagnation = json!({
-        "enabled": true, "warn_timeout": 600, "pause_timeout": 1200,
+        "enabled": true, "warn_timeout": 600, "pause_timeout": if pause { 1_200 } else { 0 },
         "abort_timeout": limits["abort"],
     });
     // The limit of one iteration is out of reach.
@@ -204,23 +206,27 @@ fn ends_while_suspended(limits: &Value, ticks: &[u32]) -> bool {
         send(&mut step, "tick", &json!({}))
     };
     at(601);
-    let suspended = at(1_201);
-    assert!(effect(&suspended, "suspend").is_some(), "{suspended}");
+    let tick = at(1_201);
+    assert_eq!(effect(&tick, "suspend").is_some(), pause, "{tick}");
     let over = |answer: &Value| ["end", "finish"].iter().any(|kind| effect(answer, kind).is_some());
     ticks.iter().any(|second| over(&at(*second)))
 }
 
 #[test]
 fn b10_a_run_that_nobody_resumes_ends_by_time() {
-    // An hour after it was suspended at the latest; at its limit, if that comes first.
+    let cap = |pause: bool| json!({ "pause": pause, "abort": 1_800, "total": 100_000 });
+    let total = |pause: bool| json!({ "pause": pause, "abort": 0, "total": 3_000 });
+    assert!(ends(&cap(false), &[1_801]) && ends(&total(false), &[3_001]), "without a pause");
+    // An hour after it was suspended at the latest; at the limit of the run, if that comes first.
     let hour = &[1_801, 3_600, 4_802, 4_900][..];
+    let neither = json!({ "pause": true, "abort": 0, "total": 100_000 });
     let mut symptoms = Vec::new();
     for (name, limits, ticks) in [
-        ("nobody came for an hour", json!({ "abort": 0, "total": 100_000 }), hour),
-        ("the cap of half an hour", json!({ "abort": 1_800, "total": 100_000 }), hour),
-        ("the limit of the run", json!({ "abort": 0, "total": 3_000 }), &[3_001, 3_100]),
+        ("nobody came for an hour", neither, hour),
+        ("the cap of half an hour", cap(true), hour),
+        ("the limit of the run", total(true), &[3_001, 3_100]),
     ] {
-        if !ends_while_suspended(&limits, ticks) {
+        if !ends(&limits, ticks) {
             symptoms.push(format!("{name}: still suspended"));
         }
     }
