@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use aldis_core::Parser;
+use aldis_signal::Parser;
 use serde_json::{Value, json};
 
 use super::{Stage, Stepper, clock, effect, pin_all};
