@@ -13,7 +13,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::Outcome;
 use crate::engine::driver::{Driver, Loaded, Origin, Stepped};
 use crate::error::CommandError;
-use crate::hosts::views;
+use crate::hosts::state_file;
 use crate::io::Io;
 use crate::settings::catalog::Catalog;
 use crate::settings::clock;
@@ -388,7 +388,7 @@ fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
 
 /// Writes the state file. The run goes on without it.
 fn write_view(io: &mut Io, scene: &Scene, stepped: &Stepped) -> Result<(), CommandError> {
-    if let Err(why) = views::perform(&scene.store, stepped) {
+    if let Err(why) = state_file::perform(&scene.store, stepped) {
         let why = display::lines(&why);
         writeln!(io.stderr, "warning: the state file was not written: {why}")?;
     }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use aldis_transcript::Format;
 use serde_json::{Value, json};
 
-use super::call::Remark;
-use super::fields::Fields;
+use super::hook::call::Remark;
+use super::hook::fields::Fields;
 use super::{BlockCap, CutShort, Env, Event};
 
 /// One host's way.

@@ -4,8 +4,8 @@ use aldis_transcript::Format;
 use serde_json::Value;
 
 use super::adapter::{Adapter, EVENT_NAMES, named_event, prompt};
-use super::call::Remark;
-use super::fields::Fields;
+use super::hook::call::Remark;
+use super::hook::fields::Fields;
 use super::{BlockCap, CutShort, Env, Event};
 
 /// Copilot's way.

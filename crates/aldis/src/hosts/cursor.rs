@@ -7,8 +7,8 @@ use aldis_transcript::Format;
 use serde_json::{Value, json};
 
 use super::adapter::{Adapter, EVENT_NAMES, prompt};
-use super::call::Remark;
-use super::fields::Fields;
+use super::hook::call::Remark;
+use super::hook::fields::Fields;
 use super::{BlockCap, CutShort, Env, Event};
 
 /// Cursor's way.

@@ -6,8 +6,8 @@ use aldis_transcript::Format;
 use serde_json::{Value, json};
 
 use super::adapter::{Adapter, EVENT_NAMES, additional_context, named_event, prompt};
-use super::call::Remark;
-use super::fields::Fields;
+use super::hook::call::Remark;
+use super::hook::fields::Fields;
 use super::{Env, Event};
 
 /// Gemini's way.

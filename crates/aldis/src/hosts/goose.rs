@@ -4,8 +4,8 @@ use aldis_transcript::Format;
 use serde_json::{Value, json};
 
 use super::adapter::{Adapter, named_event};
-use super::call::Remark;
-use super::fields::Fields;
+use super::hook::call::Remark;
+use super::hook::fields::Fields;
 use super::{BlockCap, Env, Event};
 
 /// Goose's way.

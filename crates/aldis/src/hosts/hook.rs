@@ -1,6 +1,12 @@
 //! What a hook call means for the runs there are: hear, decide, commit, answer, then the view.
 
-mod heard;
+pub(crate) mod answer;
+pub(crate) mod call;
+pub(super) mod fields;
+mod identify;
+pub mod state_file;
+mod stop_context;
+pub(crate) mod tail;
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +15,12 @@ use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
 use aldis_store::{SqliteStore, Store as _};
 
-use self::heard::Heard;
+use self::state_file::{ReadOutcome, StateFileCheck};
+use self::stop_context::StopContext;
 use crate::alarms::{self, Alarm};
 use crate::engine::driver;
 use crate::engine::driver::{Driver, DriverError, Loaded, Origin, Stepped};
 use crate::error::CommandError;
-use crate::hosts::view_file::{self, Found};
-use crate::hosts::views::{self, Glance};
 use crate::hosts::{Answer, Env, Event as HostEvent, HookCall};
 use crate::settings::catalog::Catalog;
 use crate::settings::config::Settings;
@@ -83,7 +88,7 @@ impl Hook<'_> {
             return Ok(());
         }
         let position = live.as_ref().and_then(|live| live.state.heard_to.clone());
-        let heard = Heard::of(self, position.as_deref());
+        let heard = StopContext::of(self, position.as_deref());
         let _turn = store.turn()?;
         let stepped = match driver.live(&self.place, session)? {
             Some(live) => self.advance(&driver, live, &heard)?,
@@ -104,18 +109,18 @@ impl Hook<'_> {
         &self,
         driver: &Driver<'_>,
         mut live: Loaded,
-        heard: &Heard,
+        heard: &StopContext,
     ) -> Result<Option<Stepped>, CommandError> {
         if is_foreign(&live.state, self.call.session.as_deref()) {
             return Ok(None);
         }
         if self.call.event == HostEvent::Stop {
-            match views::glance(driver.store, &live)? {
-                Glance::InStep => {}
-                Glance::Corrupt(why) => {
+            match state_file::inspect(driver.store, &live)? {
+                StateFileCheck::Unchanged => {}
+                StateFileCheck::Corrupt(why) => {
                     return Err(CommandError::new(format!("the state file: {why}")));
                 }
-                Glance::Changed(event) => {
+                StateFileCheck::Changed(event) => {
                     let stepped = driver.advance(live, &event, None)?;
                     if !stepped.state.active {
                         return Ok(Some(stepped));
@@ -141,7 +146,7 @@ impl Hook<'_> {
         driver: &Driver<'_>,
         project: &Path,
         text: &str,
-        heard: &Heard,
+        heard: &StopContext,
     ) -> Result<Option<Stepped>, CommandError> {
         let broken = |what: String| CommandError::new(format!("the state file: {what}"));
         let view = View::parse(text).map_err(|error| broken(error.to_string()))?;
@@ -152,7 +157,7 @@ impl Hook<'_> {
         let name = project::name(project);
         // The view of a run that ended, whose later versions were never written, is no new run.
         if let Some(latest) = driver.latest(&name)?
-            && views::is_outdated(driver.store, &name, text)?
+            && state_file::is_outdated(driver.store, &name, text)?
         {
             let (run, revision) = (latest.run.id.clone(), latest.run.revision);
             let outcome = aldis_machine::phases::Outcome {
@@ -179,9 +184,9 @@ impl Hook<'_> {
             return;
         }
         let written = if stepped.state.active {
-            views::refresh(store, stepped)
+            state_file::refresh(store, stepped)
         } else {
-            views::perform(store, stepped)
+            state_file::perform(store, stepped)
         };
         if let Err(why) = written {
             self.alarm(&format!("the state file was not written: {why}"));
@@ -189,7 +194,7 @@ impl Hook<'_> {
     }
 
     /// Translates the call for the machine.
-    fn event(&self, state: &State, heard: &Heard) -> Result<Event, CommandError> {
+    fn event(&self, state: &State, heard: &StopContext) -> Result<Event, CommandError> {
         let session = self.call.session.clone();
         Ok(match &self.call.event {
             HostEvent::Stop => Event::Stop(heard.stop(self, state, &self.rules(state)?)?),
@@ -218,7 +223,7 @@ impl Hook<'_> {
 
     /// What makes a second delivery of the same event recognisable. Stops have nothing of the kind:
     /// an agent may say the same thing twice.
-    fn source(&self, heard: &Heard) -> Option<String> {
+    fn source(&self, heard: &StopContext) -> Option<String> {
         let agent = self.call.agent_id.as_deref()?;
         let subagent = self.call.event == HostEvent::SubagentStop;
         subagent.then(|| format!("subagent/{agent}/{}", heard.digest()))
@@ -237,11 +242,11 @@ impl Hook<'_> {
     /// The project's state file, where there is one that can be read.
     fn found_file(&self) -> Option<(PathBuf, String)> {
         for directory in self.place.inside() {
-            match view_file::read(directory) {
-                Found::Text(text) => return Some((directory.to_owned(), text)),
-                Found::Nothing => {}
+            match state_file::read(directory) {
+                ReadOutcome::Text(text) => return Some((directory.to_owned(), text)),
+                ReadOutcome::Absent => {}
                 // Nothing behind it is looked at; the store may still have a run.
-                Found::Refused(why) => self.alarm(&why),
+                ReadOutcome::Refused(why) => self.alarm(&why),
             }
         }
         None

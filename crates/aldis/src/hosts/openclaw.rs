@@ -6,8 +6,8 @@ use aldis_transcript::Format;
 use serde_json::{Value, json};
 
 use super::adapter::Adapter;
-use super::call::Remark;
-use super::fields::Fields;
+use super::hook::call::Remark;
+use super::hook::fields::Fields;
 use super::{BlockCap, Env, Event};
 
 /// The way of our plugin for OpenClaw.

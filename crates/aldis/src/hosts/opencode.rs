@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::Event;
 use super::adapter::Adapter;
-use super::call::Remark;
-use super::fields::Fields;
+use super::hook::call::Remark;
+use super::hook::fields::Fields;
 
 /// The way of our plugin for OpenCode.
 #[derive(Debug)]

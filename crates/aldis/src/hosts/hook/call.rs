@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use aldis_signal::time::Timestamp;
 
 use super::fields::Fields;
-use super::{BlockCap, Env, Host, identify};
+use super::identify;
+use crate::hosts::{BlockCap, Env, Host};
 
 /// The longest payload that is read.
 pub const PAYLOAD_MAX: usize = 32 << 20;

@@ -4,10 +4,10 @@
 //! several hosts set the same environment variables. So the registration is only the first guess: a
 //! payload that is plainly another host's is that host's.
 
-use super::Host;
-use super::adapter::EVENT_NAMES;
 use super::call::PayloadError;
 use super::fields::Fields;
+use crate::hosts::Host;
+use crate::hosts::adapter::EVENT_NAMES;
 
 /// Returns who sent a payload.
 pub(super) fn host(registered: Host, fields: &Fields<'_>) -> Result<Host, PayloadError> {

@@ -20,15 +20,15 @@ use aldis_transcript::{Format, Glance, Input, Mark, Reader, glance};
 
 use self::facts::Facts;
 use self::source::{Source, Window};
-use super::Host;
+use crate::hosts::Host;
 
 /// A place in a transcript up to which everything was taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Position {
+pub(crate) struct Position {
     /// How many bytes lie before it.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// What the last of these bytes were, in short.
-    pub digest: u64,
+    pub(crate) digest: u64,
 }
 
 impl fmt::Display for Position {
@@ -40,7 +40,7 @@ impl fmt::Display for Position {
 /// A text that names no position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no position in a transcript")]
-pub struct BadPosition;
+pub(crate) struct BadPosition;
 
 impl FromStr for Position {
     type Err = BadPosition;
@@ -55,15 +55,15 @@ impl FromStr for Position {
 
 /// How to read a tail.
 #[derive(Clone, Copy)]
-pub struct Look<'a> {
+pub(crate) struct Look<'a> {
     /// The directories in which the file may lie.
-    pub roots: &'a [PathBuf],
+    pub(crate) roots: &'a [PathBuf],
     /// The session whose entries count, where entries name one.
-    pub session: Option<&'a str>,
+    pub(crate) session: Option<&'a str>,
     /// Says of raw JSON whether it can hold anything of interest; see [`Reader::new`].
-    pub may_matter: &'a dyn Fn(&[u8]) -> bool,
+    pub(crate) may_matter: &'a dyn Fn(&[u8]) -> bool,
     /// How much to read.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
 }
 
 impl fmt::Debug for Look<'_> {
@@ -78,11 +78,11 @@ impl fmt::Debug for Look<'_> {
 
 /// How much of a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// The first piece. Each further one doubles what there is.
-    pub piece: u64,
+    pub(crate) piece: u64,
     /// All pieces together.
-    pub most: u64,
+    pub(crate) most: u64,
 }
 
 impl Default for Limits {
@@ -93,39 +93,37 @@ impl Default for Limits {
 
 /// What the end of a transcript holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Tail {
+pub(crate) struct Tail {
     /// What was said, in order. Entries count lines of the part that was read.
-    pub messages: Vec<Message>,
+    pub(crate) messages: Vec<Message>,
     /// Whether the main agent used a tool in this part.
-    pub tools_ran: bool,
+    pub(crate) tools_ran: bool,
     /// When the last prompt of a human came, if it is in this part.
-    pub turn_began: Option<Timestamp>,
+    pub(crate) turn_began: Option<Timestamp>,
     /// Whether the agent asked the user something and has no answer.
-    pub asked_user: bool,
+    pub(crate) asked_user: bool,
     /// Whether the agent spoke after everything that was said to it.
-    pub answered: bool,
+    pub(crate) answered: bool,
     /// Whether the last line is still being written.
-    pub torn: bool,
+    pub(crate) torn: bool,
     /// Whether the part begins later than it should, because there was too much.
-    pub truncated: bool,
+    pub(crate) truncated: bool,
     /// Whether the position that was given does not fit this file any more.
-    pub position_void: bool,
+    pub(crate) position_void: bool,
     /// Where the next look should start: the end, or the start of a torn last line.
-    pub position: Position,
+    pub(crate) position: Position,
 }
 
 impl Tail {
     /// Returns whether nothing more is to be expected of this turn.
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         !self.torn && (self.answered || self.asked_user)
     }
 }
 
 /// Why a transcript was not read.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TailError {
+pub(crate) enum TailError {
     /// Old transcripts may be packed.
     #[error("the transcript is compressed")]
     Compressed,
@@ -148,7 +146,7 @@ pub enum TailError {
 
 impl TailError {
     /// Returns the stable code.
-    pub fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Compressed => "transcript_compressed",
             Self::Io(_) => "transcript_unreadable",
@@ -176,7 +174,7 @@ impl From<io::Error> for TailError {
 /// # Errors
 ///
 /// When the file cannot or must not be read.
-pub fn read_tail(
+pub(crate) fn read_tail(
     path: &Path,
     host: Host,
     from: Option<Position>,
@@ -192,7 +190,7 @@ pub fn read_tail(
 /// # Errors
 ///
 /// When reading fails.
-pub fn settle<E>(
+pub(crate) fn settle<E>(
     mut read: impl FnMut() -> Result<Tail, E>,
     mut sleep: impl FnMut(Duration),
 ) -> Result<Tail, E> {

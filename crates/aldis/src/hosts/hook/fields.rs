@@ -15,7 +15,7 @@ use super::call::{PayloadError, Remark};
 
 /// The members of one payload.
 #[derive(Debug, Default)]
-pub(super) struct Fields<'a> {
+pub(in crate::hosts) struct Fields<'a> {
     /// Each known member at most once.
     members: Vec<(&'static str, &'a RawValue)>,
     /// A known member that came twice.
@@ -24,7 +24,7 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Reads a payload.
-    pub(super) fn read(text: &'a str) -> Result<Self, PayloadError> {
+    pub(in crate::hosts) fn read(text: &'a str) -> Result<Self, PayloadError> {
         if !text.trim_start().starts_with('{') {
             let error = serde_json::from_str::<IgnoredAny>(text).err();
             return Err(error.map_or(PayloadError::NotAnObject, |error| not_json(&error)));
@@ -39,39 +39,46 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a nested object's members.
-    pub(super) fn inside(&self, name: &str) -> Self {
+    pub(in crate::hosts) fn inside(&self, name: &str) -> Self {
         self.get(name).and_then(|raw| Self::read(raw.get()).ok()).unwrap_or_default()
     }
 
     /// Returns a member's value; `null` is none.
-    pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
+    pub(in crate::hosts) fn get(&self, name: &str) -> Option<&'a RawValue> {
         let found = self.members.iter().find(|(key, _)| *key == name)?.1;
         (found.get() != "null").then_some(found)
     }
 
     /// Returns whether there is such a member, be it `null`.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(in crate::hosts) fn has(&self, name: &str) -> bool {
         self.members.iter().any(|(key, _)| *key == name)
     }
 
     /// Returns whether there is any of these members.
-    pub(super) fn has_any(&self, names: &[&str]) -> bool {
+    pub(in crate::hosts) fn has_any(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.has(name))
     }
 
     /// Returns the first of these members that is there and its name.
-    pub(super) fn first(&self, names: &[&'static str]) -> Option<(&'static str, &'a RawValue)> {
+    pub(in crate::hosts) fn first(
+        &self,
+        names: &[&'static str],
+    ) -> Option<(&'static str, &'a RawValue)> {
         names.iter().find_map(|name| Some((*name, self.get(name)?)))
     }
 
     /// Returns a text member under the first of its names that is there, without a word about
     /// anything odd.
-    pub(super) fn quiet_text(&self, names: &[&'static str]) -> Option<Cow<'a, str>> {
+    pub(in crate::hosts) fn quiet_text(&self, names: &[&'static str]) -> Option<Cow<'a, str>> {
         string(self.first(names)?.1).map(|(text, _)| text)
     }
 
     /// Returns a text member under the first of its names that is there.
-    pub(super) fn text(&self, names: &[&'static str], remarks: &mut Vec<Remark>) -> Option<String> {
+    pub(in crate::hosts) fn text(
+        &self,
+        names: &[&'static str],
+        remarks: &mut Vec<Remark>,
+    ) -> Option<String> {
         let (key, raw) = self.first(names)?;
         match string(raw) {
             Some((text, sound)) => {
@@ -88,12 +95,20 @@ impl<'a> Fields<'a> {
     }
 
     /// As [`text`](Self::text), without those that are blank.
-    pub(super) fn word(&self, names: &[&'static str], remarks: &mut Vec<Remark>) -> Option<String> {
+    pub(in crate::hosts) fn word(
+        &self,
+        names: &[&'static str],
+        remarks: &mut Vec<Remark>,
+    ) -> Option<String> {
         self.text(names, remarks).filter(|text| !text.trim().is_empty())
     }
 
     /// Returns a flag; a text that says `true` or `false` is taken at its word.
-    pub(super) fn flag(&self, names: &[&'static str], remarks: &mut Vec<Remark>) -> Option<bool> {
+    pub(in crate::hosts) fn flag(
+        &self,
+        names: &[&'static str],
+        remarks: &mut Vec<Remark>,
+    ) -> Option<bool> {
         let (key, raw) = self.first(names)?;
         match raw.get() {
             "true" => return Some(true),
@@ -114,7 +129,11 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a count.
-    pub(super) fn count(&self, key: &'static str, remarks: &mut Vec<Remark>) -> Option<u64> {
+    pub(in crate::hosts) fn count(
+        &self,
+        key: &'static str,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<u64> {
         let raw = self.get(key)?;
         let count = raw.get().parse().ok();
         if count.is_none() {
@@ -124,7 +143,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a moment: a text, or milliseconds since 1970.
-    pub(super) fn time(&self, key: &'static str) -> Option<Timestamp> {
+    pub(in crate::hosts) fn time(&self, key: &'static str) -> Option<Timestamp> {
         let raw = self.get(key)?;
         match string(raw) {
             Some((text, _)) => text.parse().ok(),
@@ -133,7 +152,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the elements of a list as objects; those that are none have no members.
-    pub(super) fn list(&self, key: &'static str, remarks: &mut Vec<Remark>) -> Vec<Self> {
+    pub(in crate::hosts) fn list(&self, key: &'static str, remarks: &mut Vec<Remark>) -> Vec<Self> {
         let Some(raw) = self.get(key) else { return Vec::new() };
         let short = Some(raw.get()).filter(|raw| raw.len() <= LIST_MAX);
         let Some(Ok(elements)) = short.map(serde_json::from_str::<Vec<&'a RawValue>>) else {
@@ -145,13 +164,13 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the first text of a list.
-    pub(super) fn first_of_list(&self, key: &'static str) -> Option<String> {
+    pub(in crate::hosts) fn first_of_list(&self, key: &'static str) -> Option<String> {
         let elements = serde_json::from_str::<Vec<&'a RawValue>>(self.get(key)?.get()).ok()?;
         Some(string(elements.first()?)?.0.into_owned())
     }
 
     /// Returns whether one thing is said under two names, and differently.
-    pub(super) fn contradicts(&self, names: [&'static str; 2]) -> bool {
+    pub(in crate::hosts) fn contradicts(&self, names: [&'static str; 2]) -> bool {
         let [one, other] = names.map(|name| self.quiet_text(&[name]));
         one.is_some() && other.is_some() && one != other
     }

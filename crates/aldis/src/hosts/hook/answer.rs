@@ -1,6 +1,7 @@
 //! What a hook says to its host.
 
-use super::{Event, Host};
+use super::call::Event;
+use crate::hosts::Host;
 
 /// An answer, whoever it is for. Exhaustive: hosts differ in each.
 #[derive(Clone, Debug, PartialEq, Eq)]

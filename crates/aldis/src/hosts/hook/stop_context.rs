@@ -8,14 +8,14 @@ use aldis_machine::phases::{Cap, Hold, Said, State, Stop, Utterance, closing_wor
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Message, Origin, Role, Rules, Token};
 
+use super::tail::{Limits, Look, Position, Tail, TailError, read_tail, settle};
 use super::{Hook, fresh_token};
 use crate::error::CommandError;
-use crate::hosts::tail::{Limits, Look, Position, Tail, TailError, read_tail, settle};
 use crate::hosts::{CutShort, Event as HostEvent, Host};
 
 /// Everything that was said, oldest first, and what is known about the turn.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct StopContext {
     messages: Vec<Message>,
     /// Which of them is the agent's final one.
     last: Option<usize>,
@@ -27,7 +27,7 @@ pub(super) struct Heard {
     position: Option<Position>,
 }
 
-impl Heard {
+impl StopContext {
     /// Listens to what a call brings. A transcript that cannot be read is recorded and does without.
     pub(super) fn of(hook: &Hook<'_>, position: Option<&str>) -> Self {
         match &hook.call.event {
