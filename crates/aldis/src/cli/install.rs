@@ -17,8 +17,7 @@ use crate::view::wire::registration::{FileForm, InstallLine};
 /// Register the hook with a host
 ///
 /// Tells a host in its own configuration to run `aldis hook HOST` when an agent stops, and at the
-/// events around that. Everything else in the file stays as it is, comments, order and blanks
-/// included. The file is copied to FILE.aldis-backup before its first change. Registering twice
+/// events around that. All other values and comments of the file stay. The file is copied to FILE.aldis-backup before its first change. Registering twice
 /// changes nothing, and `aldis uninstall` gives back the file that was there before.
 ///
 /// OpenCode and OpenClaw have no hooks that run a command; they get a small plugin that does.

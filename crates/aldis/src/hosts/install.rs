@@ -92,7 +92,7 @@ impl Host {
     /// Returns the events that are listened to, in the host's spelling.
     pub(crate) fn events(self) -> &'static [&'static str] {
         match self {
-            Self::Goose => plugins::GOOSE_EVENTS,
+            Self::Goose => command_hooks::GOOSE.events,
             Self::OpenCode => &["session.idle", "session.status"],
             Self::OpenClaw => &["before_agent_finalize"],
             _ => match self.form() {

@@ -3,7 +3,9 @@
 //! Ten seconds are the limit everywhere, in the host's own unit: a hook answers in milliseconds, and
 //! one that does not must not hold the session.
 
-use super::edit::Json;
+use jsonc_parser::cst::CstInputValue;
+use jsonc_parser::json;
+
 use super::hooks_file::Layout;
 use super::invocation::Invocation;
 
@@ -20,12 +22,8 @@ pub(crate) const CLAUDE_CODE: Layout = Layout {
         "SessionEnd",
     ],
     handler: |invocation, _| {
-        Json::Object(vec![
-            ("type", Json::text("command")),
-            ("command", Json::text(invocation.program)),
-            ("args", Json::Array(invocation.args.into_iter().map(Json::Text).collect())),
-            ("timeout", Json::Number(SECONDS)),
-        ])
+        let Invocation { program, args } = invocation;
+        json!({ "type": "command", "command": program, "args": args, "timeout": SECONDS })
     },
 };
 
@@ -47,12 +45,8 @@ pub(crate) const GEMINI: Layout = Layout {
     versioned: false,
     events: &["AfterAgent", "BeforeAgent", "SessionStart", "SessionEnd"],
     handler: |invocation, _| {
-        Json::Object(vec![
-            ("name", Json::text("aldis")),
-            ("type", Json::text("command")),
-            ("command", Json::text(invocation.line())),
-            ("timeout", Json::Number(SECONDS * 1000)),
-        ])
+        let line = invocation.line();
+        json!({ "name": "aldis", "type": "command", "command": line, "timeout": (SECONDS * 1000) })
     },
 };
 
@@ -70,12 +64,13 @@ pub(crate) const CURSOR: Layout = Layout {
         "sessionEnd",
     ],
     handler: |invocation, event| {
-        let mut members =
-            vec![("command", Json::text(invocation.line())), ("timeout", Json::Number(SECONDS))];
-        if matches!(event, "stop" | "subagentStop") {
-            members.push(("loop_limit", Json::Number(CURSOR_LOOP_LIMIT)));
+        let line = invocation.line();
+        match event {
+            "stop" | "subagentStop" => {
+                json!({ "command": line, "timeout": SECONDS, "loop_limit": CURSOR_LOOP_LIMIT })
+            }
+            _ => json!({ "command": line, "timeout": SECONDS }),
         }
-        Json::Object(members)
     },
 };
 
@@ -85,12 +80,8 @@ pub(crate) const COPILOT: Layout = Layout {
     versioned: true,
     events: &["Stop", "SubagentStop", "UserPromptSubmit", "SessionStart", "SessionEnd"],
     handler: |invocation, _| {
-        Json::Object(vec![
-            ("type", Json::text("command")),
-            ("exec", Json::text(invocation.program)),
-            ("args", Json::Array(invocation.args.into_iter().map(Json::Text).collect())),
-            ("timeoutSec", Json::Number(SECONDS)),
-        ])
+        let Invocation { program, args } = invocation;
+        json!({ "type": "command", "exec": program, "args": args, "timeoutSec": SECONDS })
     },
 };
 
@@ -110,13 +101,18 @@ pub(crate) const DROID: Layout = Layout {
     handler: |invocation, _| line(&invocation, SECONDS),
 };
 
+/// Has four of our events. No matcher: `*` would silence the rule.
+pub(crate) const GOOSE: Layout = Layout {
+    grouped: true,
+    versioned: false,
+    events: &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd"],
+    handler: |invocation, _| line(&invocation, SECONDS),
+};
+
 /// A handler with a line for a shell.
-fn line(invocation: &Invocation, timeout: u64) -> Json {
-    Json::Object(vec![
-        ("type", Json::text("command")),
-        ("command", Json::text(invocation.line())),
-        ("timeout", Json::Number(timeout)),
-    ])
+fn line(invocation: &Invocation, timeout: u64) -> CstInputValue {
+    let line = invocation.line();
+    json!({ "type": "command", "command": line, "timeout": timeout })
 }
 
 const SECONDS: u64 = 10;

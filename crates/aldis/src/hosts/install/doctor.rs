@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::edit::Document;
-use super::hooks_file::{self, Entry, Stranger};
+use super::hooks_file::{self, Entry, OutdatedEntry};
 use super::place::{Spot, World, is_executable};
 use super::probe::{self, Answer, DEADLINE};
 use super::trust::{self, Trust};
@@ -55,7 +55,7 @@ struct Registration {
 #[derive(Default)]
 struct Survey {
     found: Vec<Registration>,
-    others: Vec<(PathBuf, Stranger)>,
+    others: Vec<(PathBuf, OutdatedEntry)>,
     broken: Vec<String>,
     outdated: Vec<PathBuf>,
     plugin: Option<PathBuf>,
@@ -130,8 +130,8 @@ fn look_at_entries(world: &World, host: Host, spot: &Spot, survey: &mut Survey) 
     for file in &spot.files {
         let Ok(Some(bytes)) = plan::read(file) else { continue };
         let parsed = Document::parse(&bytes)
-            .and_then(|document| Ok((hooks_file::find(host, &document)?, document.root()?)));
-        let (found, root) = match parsed {
+            .and_then(|document| Ok((hooks_file::find(host, &document)?, document.object)));
+        let (found, object) = match parsed {
             Ok(parsed) => parsed,
             Err(error) => {
                 survey.broken.push(format!("`{}` {error}", world.shown(file)));
@@ -143,22 +143,22 @@ fn look_at_entries(world: &World, host: Host, spot: &Spot, survey: &mut Survey) 
         {
             survey.broken.push(format!("Codex passes over `{}`: {problem}", world.shown(file)));
         }
-        let plugins = root.get("enabledPlugins").and_then(|plugins| plugins.members());
-        let enabled = plugins
-            .unwrap_or_default()
-            .iter()
-            .any(|(name, _, value)| name.split('@').next() == Some("aldis") && value.is_true());
+        let plugins = object.object_value("enabledPlugins").and_then(|all| all.to_serde_value());
+        let enabled =
+            plugins.as_ref().and_then(Value::as_object).into_iter().flatten().any(|(name, on)| {
+                name.split('@').next() == Some("aldis") && *on == Value::Bool(true)
+            });
         if host == Host::ClaudeCode && enabled {
             survey.plugin.get_or_insert_with(|| file.clone());
         }
-        survey.others.extend(found.others.iter().map(|other| (file.clone(), other.clone())));
-        if let Some(first) = found.ours.first() {
+        survey.others.extend(found.outdated.iter().map(|other| (file.clone(), other.clone())));
+        if let Some(first) = found.current.first() {
             survey.found.push(Registration {
                 scope: spot.scope,
                 file: file.clone(),
                 program: first.program.clone(),
-                events: found.ours.iter().map(|entry| entry.event.clone()).collect(),
-                entries: found.ours,
+                events: found.current.iter().map(|entry| entry.event.clone()).collect(),
+                entries: found.current,
             });
         }
     }

@@ -4,8 +4,9 @@
 //! takes a program and a list, that is what it gets; where it takes a line for a shell, the line is
 //! words only.
 
+use serde_json::Value;
+
 use super::Host;
-use super::edit::Node;
 
 /// A program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,13 +19,13 @@ pub(crate) struct Invocation {
 
 /// How a handler in a host's file relates to Aldis.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Spelling {
+pub(crate) enum HookEntry {
     /// As `aldis install` writes it, with this program.
-    Ours(String),
+    Current(String),
     /// It calls Aldis in another way: by an older version, for another host, or by hand.
-    Other(String),
+    Outdated(String),
     /// Somebody else's.
-    Foreign,
+    ThirdParty,
 }
 
 impl Invocation {
@@ -45,16 +46,14 @@ impl Invocation {
 }
 
 /// Says whether a handler of a host's file is ours.
-pub(crate) fn spelling(host: Host, handler: &Node) -> Spelling {
-    let line = ["command", "exec", "bash"].iter().find_map(|key| handler.get(key)?.text());
-    let Some(line) = line else { return Spelling::Foreign };
-    let args = handler.get("args").and_then(Node::items);
-    let words = match args {
-        Some(args) => args
-            .iter()
-            .map(|arg| arg.text().map(str::to_owned))
-            .collect::<Option<Vec<_>>>()
-            .map(|args| [vec![line.to_owned()], args].concat()),
+pub(crate) fn classify(host: Host, handler: &Value) -> HookEntry {
+    let line = ["command", "exec", "bash"].iter().find_map(|key| handler.get(key)?.as_str());
+    let Some(line) = line else { return HookEntry::ThirdParty };
+    let words = match handler.get("args").and_then(Value::as_array) {
+        Some(args) => {
+            let args = args.iter().map(|arg| arg.as_str().map(str::to_owned));
+            std::iter::once(Some(line.to_owned())).chain(args).collect::<Option<Vec<_>>>()
+        }
         None => split(line),
     };
     let shown = words.as_ref().map_or_else(|| line.to_owned(), |words| words.join(" "));
@@ -62,11 +61,13 @@ pub(crate) fn spelling(host: Host, handler: &Node) -> Spelling {
         Some([program, hook, name])
             if is_aldis(program) && hook == "hook" && name == host.name() =>
         {
-            Spelling::Ours(program.clone())
+            HookEntry::Current(program.clone())
         }
-        Some([program, hook, ..]) if is_aldis(program) && hook == "hook" => Spelling::Other(shown),
-        _ if mentions_hook(&shown) => Spelling::Other(shown),
-        _ => Spelling::Foreign,
+        Some([program, hook, ..]) if is_aldis(program) && hook == "hook" => {
+            HookEntry::Outdated(shown)
+        }
+        _ if mentions_hook(&shown) => HookEntry::Outdated(shown),
+        _ => HookEntry::ThirdParty,
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::edit::{Document, EditError};
+use super::edit::{Document, EMPTY, EditError};
 use super::hooks_file::{self, Layout};
 use super::place::{Spot, World};
 use super::plugins::OwnFile;
@@ -194,9 +194,9 @@ fn add_entries(
 fn remove_entries(host: Host, layout: &Layout, change: &mut Change) -> Result<(), CommandError> {
     let wrong = |error: EditError| invalid(&change.path, &error);
     let Some(before) = &change.before else { return Ok(()) };
-    let mut document = Document::parse(before).map_err(wrong)?;
+    let document = Document::parse(before).map_err(wrong)?;
     let found = hooks_file::find(host, &document).map_err(wrong)?;
-    let Some(entry) = found.ours.first() else { return Ok(()) };
+    let Some(entry) = found.current.first() else { return Ok(()) };
 
     let path = backup_path(&change.target);
     let backup = read(&path).map_err(|error| CommandError::file(&path, &error))?;
@@ -208,15 +208,10 @@ fn remove_entries(host: Host, layout: &Layout, change: &mut Change) -> Result<()
         change.after = backup;
         return Ok(());
     }
-    hooks_file::remove(host, &mut document).map_err(wrong)?;
-    let idle = hooks_file::is_idle(&document).map_err(wrong)?;
-    if backup.is_none() {
-        change.backup = Backup::Write;
-    }
-    change.after = if idle && backup.is_none() { None } else { Some(document.into_bytes()) };
-    if change.after.is_none() {
-        change.backup = Backup::Leave;
-    }
+    let document = hooks_file::remove(host, document).map_err(wrong)?;
+    let keep = backup.is_some() || !hooks_file::is_idle(&document);
+    change.backup = if backup.is_none() && keep { Backup::Write } else { Backup::Leave };
+    change.after = keep.then(|| document.text().into_bytes());
     Ok(())
 }
 
@@ -226,22 +221,20 @@ fn with_entries(
     program: &str,
     before: Option<&[u8]>,
 ) -> Result<Vec<u8>, EditError> {
-    let mut document = match before {
-        Some(before) => Document::parse(before)?,
-        None => Document::empty(),
-    };
-    let untouched = document.clone();
-    hooks_file::add(host, layout, program, &mut document)?;
+    let document = Document::parse(before.unwrap_or(EMPTY.as_bytes()))?;
+    let untouched = document.text();
+    hooks_file::add(host, layout, program, &document)?;
     match before {
-        Some(before) if document == untouched => Ok(before.to_owned()),
-        _ => Ok(document.into_bytes()),
+        // A blank file stays blank where nothing was added.
+        Some(before) if document.text() == untouched => Ok(before.to_owned()),
+        _ => Ok(document.text().into_bytes()),
     }
 }
 
 fn has_entries(host: Host, bytes: Option<&[u8]>) -> bool {
     let document = bytes.and_then(|bytes| Document::parse(bytes).ok());
     let found = document.and_then(|document| hooks_file::find(host, &document).ok());
-    found.is_some_and(|found| !found.ours.is_empty())
+    found.is_some_and(|found| !found.current.is_empty())
 }
 
 /// Refuses to touch a file that somebody else put where ours belongs.

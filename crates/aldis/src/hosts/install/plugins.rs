@@ -1,7 +1,7 @@
 //! The hosts that want a plugin: files that are wholly ours.
 
-use super::edit::quoted;
-use super::{Host, invocation::Invocation};
+use super::edit::{Document, EMPTY};
+use super::{Host, command_hooks, hooks_file};
 
 /// A file that `aldis install` writes whole.
 #[derive(Clone, Copy, Debug)]
@@ -29,10 +29,6 @@ pub(crate) const GOOSE: &[OwnFile] = &[
     },
     OwnFile { path: "aldis/hooks/hooks.json", mark: "hook goose", render: goose_hooks },
 ];
-
-/// What of our events Goose has.
-pub(crate) const GOOSE_EVENTS: &[&str] =
-    &["Stop", "UserPromptSubmit", "SessionStart", "SessionEnd"];
 
 /// One module.
 pub(crate) const OPENCODE: &[OwnFile] = &[OwnFile {
@@ -63,30 +59,24 @@ pub(crate) const OPENCLAW: &[OwnFile] = &[
 /// Returns the program that a file calls.
 pub(crate) fn program_in(host: Host, text: &str) -> Option<String> {
     if host == Host::Goose {
-        let document = super::edit::Document::parse(text.as_bytes()).ok()?;
-        let found = super::hooks_file::find(host, &document).ok()?;
-        return found.ours.into_iter().next().map(|entry| entry.program);
+        let document = Document::parse(text.as_bytes()).ok()?;
+        let found = hooks_file::find(host, &document).ok()?;
+        return found.current.into_iter().next().map(|entry| entry.program);
     }
     let line = text.lines().find_map(|line| line.strip_prefix(PROGRAM_LINE))?;
     serde_json::from_str(line.strip_suffix(';')?).ok()
 }
 
 fn goose_hooks(program: &str) -> String {
-    let command = quoted(&Invocation::new(Host::Goose, program).line());
-    let entry = |event: &&str| {
-        format!(
-            "    \"{event}\": [\n      {{\n        \"hooks\": [\n          {{\n            \
-             \"type\": \"command\",\n            \"command\": {command},\n            \
-             \"timeout\": 10\n          }}\n        ]\n      }}\n    ]"
-        )
-    };
-    let entries: Vec<String> = GOOSE_EVENTS.iter().map(entry).collect();
-    format!("{{\n  \"hooks\": {{\n{}\n  }}\n}}\n", entries.join(",\n"))
+    let Ok(document) = Document::parse(EMPTY.as_bytes()) else { return String::new() };
+    // An empty object has room for every entry.
+    let _added = hooks_file::add(Host::Goose, &command_hooks::GOOSE, program, &document);
+    document.text()
 }
 
 fn with_program(script: &str, program: &str) -> String {
     let lines = script.lines().map(|line| match line.strip_prefix(PROGRAM_LINE) {
-        Some(_) => format!("{PROGRAM_LINE}{};\n", quoted(program)),
+        Some(_) => format!("{PROGRAM_LINE}{};\n", serde_json::Value::from(program)),
         None => format!("{line}\n"),
     });
     lines.collect()

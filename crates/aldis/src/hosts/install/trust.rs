@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::edit::{Document, Kind, Node};
+use super::edit::{find, read_json};
 use super::hooks_file::Entry;
 use super::place::World;
 use super::{Host, Scope};
@@ -71,14 +71,14 @@ fn switched_off(world: &World, host: Host) -> Option<Trust> {
     for file in files.chain(managed_settings(host)) {
         let Some(root) = json_file(&file) else { continue };
         for (path, value) in switches {
-            if root.find(path).is_some_and(|node| node.kind == Kind::Flag(*value)) {
+            if find(&root, path) == Some(&Value::Bool(*value)) {
                 let name = path.join(".");
                 let fix = format!("remove `{name}` from `{}`", world.shown(&file));
                 return Some(off(&file, &name, fix));
             }
         }
         if managed_settings(host).contains(&file)
-            && root.get("allowManagedHooksOnly").is_some_and(Node::is_true)
+            && root.get("allowManagedHooksOnly") == Some(&Value::Bool(true))
         {
             let fix = "ask whoever manages this computer to allow the hook".to_owned();
             return Some(off(&file, "allowManagedHooksOnly", fix));
@@ -153,12 +153,9 @@ fn codex(world: &World, scope: Scope, file: &Path, entries: &[Entry]) -> Trust {
 
 /// The hash by which Codex knows an approved handler: of its meaning, not of its text.
 pub(super) fn codex_hash(entry: &Entry) -> String {
-    let number = |name: &str| match entry.handler.get(name).map(|node| &node.kind) {
-        Some(Kind::Number(number)) => number.parse::<u64>().ok(),
-        _ => None,
-    };
+    let text = |name: &str| entry.handler.get(name).and_then(Value::as_str);
     let brief = matches!(entry.event.as_str(), "SessionEnd" | "Interrupt");
-    let timeout = match number("timeout") {
+    let timeout = match entry.handler.get("timeout").and_then(Value::as_u64) {
         Some(timeout) if brief => timeout.clamp(1, 3),
         Some(timeout) => timeout.max(1),
         None if brief => 1,
@@ -166,10 +163,9 @@ pub(super) fn codex_hash(entry: &Entry) -> String {
     };
     // Members must be in alphabetical order; the map may keep the order of insertion.
     let mut handler = Map::new();
-    handler.insert("async".into(), entry.handler.get("async").is_some_and(Node::is_true).into());
-    let command = entry.handler.get("command").and_then(Node::text);
-    handler.insert("command".into(), command.into());
-    if let Some(message) = entry.handler.get("statusMessage").and_then(Node::text) {
+    handler.insert("async".into(), (entry.handler.get("async") == Some(&true.into())).into());
+    handler.insert("command".into(), text("command").into());
+    if let Some(message) = text("statusMessage") {
         handler.insert("statusMessage".into(), message.into());
     }
     handler.insert("timeout".into(), timeout.into());
@@ -193,9 +189,10 @@ fn gemini(world: &World) -> Trust {
     };
     let root = world.project(Host::Gemini);
     let folders = json_file(&home.join("trustedFolders.json"));
-    let folders = folders.as_ref().and_then(Node::members).unwrap_or_default();
+    let folders = folders.as_ref().and_then(Value::as_object);
     let says = |word: &str, folder: &dyn Fn(&Path) -> bool| {
-        folders.iter().any(|(path, _, value)| value.text() == Some(word) && folder(Path::new(path)))
+        let mut folders = folders.into_iter().flatten();
+        folders.any(|(path, value)| value == word && folder(Path::new(path)))
     };
     let roots = names(&root);
     let below = |folder: &Path| roots.iter().any(|root| Path::new(root).starts_with(folder));
@@ -208,8 +205,9 @@ fn gemini(world: &World) -> Trust {
         || says("TRUST_PARENT", &|folder| folder.parent().is_some_and(below));
     let announced = json_file(&home.join("trusted_hooks.json")).is_some_and(|hooks| {
         names(&root).iter().any(|root| {
-            let keys = hooks.get(root).and_then(Node::items).unwrap_or_default();
-            keys.iter().any(|key| key.text().is_some_and(|key| key.starts_with("aldis:")))
+            let keys = hooks.get(root).and_then(Value::as_array);
+            let mut keys = keys.into_iter().flatten().filter_map(Value::as_str);
+            keys.any(|key| key.starts_with("aldis:"))
         })
     });
     match (trusted, announced) {
@@ -230,7 +228,7 @@ fn claude_code(world: &World) -> Trust {
     let state = own.and_then(|folder| json_file(&folder.join(".claude.json")));
     let trusted = names(&root).iter().any(|root| {
         let path = ["projects", root.as_str(), "hasTrustDialogAccepted"];
-        state.as_ref().and_then(|state| state.find(&path)).is_some_and(Node::is_true)
+        state.as_ref().and_then(|state| find(state, &path)) == Some(&Value::Bool(true))
     });
     if trusted {
         Trust::Yes("the folder is trusted".to_owned())
@@ -252,15 +250,15 @@ fn openclaw(world: &World) -> Trust {
                 .to_owned(),
         );
     }
-    let entry = root.as_ref().and_then(|root| root.find(&["plugins", "entries", "aldis"]));
-    let at = |path: &[&str]| entry.and_then(|entry| entry.find(path));
-    if at(&["enabled"]).is_some_and(Node::is_false) {
+    let entry = root.as_ref().and_then(|root| find(root, &["plugins", "entries", "aldis"]));
+    let at = |path: &[&str]| entry.and_then(|entry| find(entry, path)?.as_bool());
+    if at(&["enabled"]) == Some(false) {
         return Trust::No {
             why: "the plugin is switched off in `openclaw.json`".to_owned(),
             fix: "openclaw plugins enable aldis".to_owned(),
         };
     }
-    if at(&["hooks", "allowConversationAccess"]).is_some_and(Node::is_true) {
+    if at(&["hooks", "allowConversationAccess"]) == Some(true) {
         return Trust::Yes("the plugin may see conversations".to_owned());
     }
     Trust::No {
@@ -270,8 +268,8 @@ fn openclaw(world: &World) -> Trust {
     }
 }
 
-fn json_file(path: &Path) -> Option<Node> {
-    Document::parse(&super::plan::read(path).ok()??).ok()?.root().ok()
+fn json_file(path: &Path) -> Option<Value> {
+    read_json(&super::plan::read(path).ok()??)
 }
 
 /// A path as it was given, and as it really is.
