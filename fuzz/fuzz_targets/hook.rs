@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 fuzz_target!(|input: Input| {
-    let registered = Host::ALL[usize::from(input.choice) % Host::ALL.len()];
+    let registered = Host::all()[usize::from(input.choice) % Host::all().len()];
     let env = Env { home: Some("/home/dev".into()), ..Env::default() };
     let call = match parse(registered, &input.text, &env) {
         Ok(call) => call,

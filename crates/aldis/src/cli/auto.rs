@@ -13,7 +13,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::Outcome;
 use crate::engine::driver::{Driver, Loaded, Origin, Stepped};
 use crate::error::CommandError;
-use crate::hosts::state_file;
+use crate::hosts::{Env, state_file};
 use crate::io::Io;
 use crate::settings::catalog::Catalog;
 use crate::settings::clock;
@@ -26,9 +26,6 @@ use crate::view::json;
 use crate::view::show;
 use crate::view::wire::run::RunForm;
 
-/// Variables in which hosts name the session to what they start.
-const SESSION_VARIABLES: [&str; 3] =
-    ["CLAUDE_CODE_SESSION_ID", "GEMINI_SESSION_ID", "CODEX_THREAD_ID"];
 /// How long ended runs are kept.
 const KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// The longest task.
@@ -262,7 +259,7 @@ fn begin(io: &mut Io, scene: &Scene, args: StartArgs) -> Result<Start, CommandEr
         max_iterations: args
             .max_iterations
             .unwrap_or_else(|| settings.phases.max_iterations.small()),
-        session: args.session.or_else(session_around),
+        session: args.session.or_else(|| Env::of_process().session().map(str::to_owned)),
         token,
     })
 }
@@ -315,11 +312,6 @@ fn task(io: &mut Io, task: String) -> Result<String, CommandError> {
             .with_help("say what is to be done: aldis auto start \"Add CSV export\""));
     }
     Ok(text)
-}
-
-/// The session whose agent runs this very command.
-fn session_around() -> Option<String> {
-    SESSION_VARIABLES.iter().filter_map(|name| env::var(name).ok()).find(|id| !id.is_empty())
 }
 
 pub(super) fn fresh_token() -> Result<String, CommandError> {

@@ -8,7 +8,7 @@ use crate::hosts::install::Host;
 use crate::hosts::install::doctor::{
     Check, Status, examine, is_present, is_registered, state_directory,
 };
-use crate::hosts::install::place::World;
+use crate::hosts::install::locations::Locations;
 use crate::io::Io;
 use crate::view::display;
 use crate::view::json;
@@ -39,18 +39,18 @@ pub(super) struct DoctorArgs {
 }
 
 pub(super) fn run(io: &mut Io, args: &DoctorArgs) -> Result<Outcome, CommandError> {
-    let world = World::new()?;
+    let locations = Locations::new()?;
     let hosts = match args.host {
         Some(host) => vec![host],
-        None => Host::ALL.into_iter().filter(|host| is_present(&world, *host)).collect(),
+        None => Host::all().iter().copied().filter(|host| is_present(&locations, *host)).collect(),
     };
     // Somebody who asks whether it works wants at least one that does.
-    let some = hosts.iter().any(|host| is_registered(&world, *host));
+    let some = hosts.iter().any(|host| is_registered(&locations, *host));
     let mut checks: Vec<Check> = hosts
         .iter()
-        .flat_map(|host| examine(&world, *host, args.host.is_some() || !some))
+        .flat_map(|host| examine(&locations, *host, args.host.is_some() || !some))
         .collect();
-    checks.push(state_directory(&world));
+    checks.push(state_directory(&locations));
     if args.json {
         for check in &checks {
             json::write_line(&mut io.stdout, &line(check))?;

@@ -5,9 +5,10 @@ use clap::Args;
 use super::Outcome;
 use crate::error::CommandError;
 use crate::hosts::install::invocation::Invocation;
-use crate::hosts::install::place::{Spot, World};
+use crate::hosts::install::locations::{Location, Locations, Scope};
 use crate::hosts::install::plan::{self, Action, Backup, Change};
-use crate::hosts::install::{Host, Scope, write};
+use crate::hosts::install::{Host, write};
+use crate::hosts::spec::Registration;
 use crate::io::Io;
 use crate::view::display;
 use crate::view::json;
@@ -85,34 +86,30 @@ impl TargetArgs {
 pub(super) struct Job<'a> {
     pub(super) kind: &'static str,
     pub(super) args: &'a TargetArgs,
-    pub(super) spot: &'a Spot,
+    pub(super) location: &'a Location,
     pub(super) invocation: Invocation,
     pub(super) notes: Vec<String>,
 }
 
 pub(super) fn run(io: &mut Io, args: &InstallArgs) -> Result<Outcome, CommandError> {
-    let world = World::new()?;
+    let locations = Locations::new()?;
     let host = args.target.host;
-    let spot = world.spot(host, args.target.scope())?;
+    let location = locations.of(host, args.target.scope())?;
     let program = if args.absolute { own_path()? } else { PROGRAM.to_owned() };
-    let changes = plan::install(&world, host, &spot, &program)?;
+    let changes = plan::install(&locations, host, &location, &program)?;
     let mut notes = Vec::new();
-    if !args.absolute && world.find_program(PROGRAM).is_none() {
+    if !args.absolute && locations.find_program(PROGRAM).is_none() {
         notes.push("`aldis` is not on the PATH; with --absolute the host finds it".to_owned());
     }
-    if host == Host::OpenClaw {
-        notes.push(
-            "allow the plugin to see conversations: openclaw config set \
-             plugins.entries.aldis.hooks.allowConversationAccess true"
-                .to_owned(),
-        );
+    if let Registration::Plugin { also: Some(also), .. } = host.spec().registration {
+        notes.push(also.to_owned());
     }
     notes.push(format!("check it: aldis doctor {}", host.name()));
-    let invocation = Invocation::new(host, program);
+    let invocation = Invocation::new(host.name(), program);
     carry_out(
         io,
-        &world,
-        &Job { kind: "install", args: &args.target, spot: &spot, invocation, notes },
+        &locations,
+        &Job { kind: "install", args: &args.target, location: &location, invocation, notes },
         &changes,
     )
 }
@@ -120,7 +117,7 @@ pub(super) fn run(io: &mut Io, args: &InstallArgs) -> Result<Outcome, CommandErr
 /// Writes the changes, unless they are only to be shown, and reports.
 pub(super) fn carry_out(
     io: &mut Io,
-    world: &World,
+    locations: &Locations,
     job: &Job<'_>,
     changes: &[Change],
 ) -> Result<Outcome, CommandError> {
@@ -132,12 +129,17 @@ pub(super) fn carry_out(
     if job.args.json {
         json::write_line(&mut io.stdout, &line(job, changes))?;
     } else {
-        tell(io, world, job, changes)?;
+        tell(io, locations, job, changes)?;
     }
     Ok(Outcome::Yes)
 }
 
-fn tell(io: &mut Io, world: &World, job: &Job<'_>, changes: &[Change]) -> Result<(), CommandError> {
+fn tell(
+    io: &mut Io,
+    locations: &Locations,
+    job: &Job<'_>,
+    changes: &[Change],
+) -> Result<(), CommandError> {
     let paint = Paint { on: io.color_stdout };
     let title = job.args.host.title();
     let changed = changes.iter().any(|change| change.action() != Action::Unchanged);
@@ -152,24 +154,29 @@ fn tell(io: &mut Io, world: &World, job: &Job<'_>, changes: &[Change]) -> Result
     };
     writeln!(io.stdout, "{}", paint.strong(headline))?;
     for change in changes {
-        let path = display::line(&world.shown(&change.path));
+        let path = display::line(&locations.shown(&change.path));
         write!(io.stdout, "  {:<9} {path}", change.action().name())?;
         if change.target.file_name() != change.path.file_name() || change.path.is_symlink() {
             write!(io.stdout, " -> {}", display::line(&change.target.display().to_string()))?;
         }
         writeln!(io.stdout)?;
         if change.backup == Backup::Write {
-            let backup = display::line(&world.shown(&change.backup_path()));
+            let backup = display::line(&locations.shown(&change.backup_path()));
             writeln!(io.stdout, "  {:<9} {backup}", "backup")?;
         }
         if job.args.dry_run && change.action() != Action::Unchanged {
-            let diff = write::diff(change, &world.shown(&change.path));
+            let diff = write::diff(change, &locations.shown(&change.path));
             write!(io.stdout, "{}", display::lines(&diff))?;
         }
     }
     if installing {
         writeln!(io.stdout, "  {:<9} {}", "command", display::line(&job.invocation.line()))?;
-        writeln!(io.stdout, "  {:<9} {}", "events", job.args.host.events().join(", "))?;
+        writeln!(
+            io.stdout,
+            "  {:<9} {}",
+            "events",
+            job.args.host.spec().registration.events().join(", ")
+        )?;
         for note in &job.notes {
             writeln!(io.stdout, "  {:<9} {note}", "next")?;
         }
@@ -192,11 +199,19 @@ fn line(job: &Job<'_>, changes: &[Change]) -> InstallLine {
         v: 1,
         kind: job.kind.to_owned(),
         host: job.args.host.name().to_owned(),
-        scope: job.spot.scope.name().to_owned(),
+        scope: job.location.scope.name().to_owned(),
         changed: changes.iter().any(|change| change.action() != Action::Unchanged),
         dry_run: job.args.dry_run,
         command: [vec![program], args].concat(),
-        events: job.args.host.events().iter().map(|event| (*event).to_owned()).collect(),
+        events: job
+            .args
+            .host
+            .spec()
+            .registration
+            .events()
+            .iter()
+            .map(|event| (*event).to_owned())
+            .collect(),
         files: files.collect(),
         notes: job.notes.clone(),
     }

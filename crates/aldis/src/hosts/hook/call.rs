@@ -7,6 +7,7 @@ use aldis_signal::time::Timestamp;
 
 use super::fields::Fields;
 use super::identify;
+use crate::hosts::spec::Imports;
 use crate::hosts::{BlockCap, Env, Host};
 
 /// The longest payload that is read.
@@ -22,7 +23,7 @@ pub struct HookCall {
     pub registered: Host,
     /// What happened.
     pub event: Event,
-    /// The session (Cursor: the conversation); `None` if the payload names none that can be used.
+    /// The session; `None` if the payload names none that can be used.
     pub session: Option<String>,
     /// The turn within the session, the same for all calls of one turn.
     pub turn: Option<String>,
@@ -56,19 +57,19 @@ pub struct HookCall {
 
 impl HookCall {
     /// Returns the host whose form of answer is understood here: a host that runs a hook out of
-    /// Claude Code's settings also translates the answer.
+    /// another's settings may also translate the answer.
     pub fn answer_host(&self) -> Host {
-        if self.is_import() { Host::ClaudeCode } else { self.host }
+        if self.is_import() { self.registered } else { self.host }
     }
 
     /// Returns how often the host lets its hooks go on.
     pub fn block_cap(&self, env: &Env) -> BlockCap {
         // The limit of our own registration is not that of an imported one.
-        if self.is_import() { BlockCap::NONE } else { BlockCap::of(self.host, env) }
+        if self.is_import() { BlockCap::NONE } else { self.host.block_cap(env) }
     }
 
     fn is_import(&self) -> bool {
-        self.host == Host::Cursor && self.registered == Host::ClaudeCode
+        self.host.spec().imports == Imports::Translates && self.registered.spec().is_original
     }
 }
 
@@ -275,12 +276,13 @@ fn read(
     env: &Env,
     mut remarks: Vec<Remark>,
 ) -> HookCall {
-    let adapter = host.adapter();
+    let spec = host.spec();
+    let payload = &spec.payload;
     let notes = &mut remarks;
-    let event = adapter.event(fields, notes);
+    let event = (payload.event)(fields, notes);
     let stops = matches!(event, Event::Stop | Event::SubagentStop);
-    let session = adapter.session(fields, notes);
-    let final_text = stops.then(|| adapter.final_text(fields, notes)).flatten();
+    let session = (payload.session)(fields, notes);
+    let final_text = stops.then(|| (payload.final_text)(fields, notes)).flatten();
     let transcript = fields.word(&["transcript_path", "transcriptPath"], notes);
     let agent_transcript = fields.word(&["agent_transcript_path", "agentTranscriptPath"], notes);
     let loop_count = fields.count("loop_count", notes);
@@ -298,15 +300,15 @@ fn read(
             &["agent_type", "agentType", "subagent_type", "agent_name", "agentName", "task_name"],
             notes,
         ),
-        cwd: absolute(adapter.cwd(fields, env), notes),
-        project_dir: adapter.project_dir(env),
+        cwd: absolute((payload.cwd)(fields, env), notes),
+        project_dir: spec.project_variables.iter().find_map(|name| env.path(name)),
         final_text: final_text.filter(|text| !text.trim().is_empty()),
         transcript: transcript.map(|path| env.expand(&path)),
         agent_transcript: agent_transcript.map(|path| env.expand(&path)),
         re_entry: flag.or_else(|| loop_count.map(|count| count > 0)),
         loop_count,
         waiting: waiting(fields, notes),
-        cut_short: stops.then(|| adapter.cut_short(fields)).flatten(),
+        cut_short: stops.then(|| (payload.cut_short)(fields)).flatten(),
         at: fields.time("timestamp"),
         remarks,
     }

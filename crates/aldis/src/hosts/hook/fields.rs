@@ -12,10 +12,12 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::call::{PayloadError, Remark};
+use crate::hosts::spec::EVENT_NAMES;
+use crate::hosts::{ALL, cline};
 
 /// The members of one payload.
 #[derive(Debug, Default)]
-pub(in crate::hosts) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     /// Each known member at most once.
     members: Vec<(&'static str, &'a RawValue)>,
     /// A known member that came twice.
@@ -24,7 +26,7 @@ pub(in crate::hosts) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Reads a payload.
-    pub(in crate::hosts) fn read(text: &'a str) -> Result<Self, PayloadError> {
+    pub(crate) fn read(text: &'a str) -> Result<Self, PayloadError> {
         if !text.trim_start().starts_with('{') {
             let error = serde_json::from_str::<IgnoredAny>(text).err();
             return Err(error.map_or(PayloadError::NotAnObject, |error| not_json(&error)));
@@ -39,46 +41,39 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a nested object's members.
-    pub(in crate::hosts) fn inside(&self, name: &str) -> Self {
+    pub(crate) fn inside(&self, name: &str) -> Self {
         self.get(name).and_then(|raw| Self::read(raw.get()).ok()).unwrap_or_default()
     }
 
     /// Returns a member's value; `null` is none.
-    pub(in crate::hosts) fn get(&self, name: &str) -> Option<&'a RawValue> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
         let found = self.members.iter().find(|(key, _)| *key == name)?.1;
         (found.get() != "null").then_some(found)
     }
 
     /// Returns whether there is such a member, be it `null`.
-    pub(in crate::hosts) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.members.iter().any(|(key, _)| *key == name)
     }
 
     /// Returns whether there is any of these members.
-    pub(in crate::hosts) fn has_any(&self, names: &[&str]) -> bool {
+    pub(crate) fn has_any(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.has(name))
     }
 
     /// Returns the first of these members that is there and its name.
-    pub(in crate::hosts) fn first(
-        &self,
-        names: &[&'static str],
-    ) -> Option<(&'static str, &'a RawValue)> {
+    pub(crate) fn first(&self, names: &[&'static str]) -> Option<(&'static str, &'a RawValue)> {
         names.iter().find_map(|name| Some((*name, self.get(name)?)))
     }
 
     /// Returns a text member under the first of its names that is there, without a word about
     /// anything odd.
-    pub(in crate::hosts) fn quiet_text(&self, names: &[&'static str]) -> Option<Cow<'a, str>> {
+    pub(crate) fn quiet_text(&self, names: &[&'static str]) -> Option<Cow<'a, str>> {
         string(self.first(names)?.1).map(|(text, _)| text)
     }
 
     /// Returns a text member under the first of its names that is there.
-    pub(in crate::hosts) fn text(
-        &self,
-        names: &[&'static str],
-        remarks: &mut Vec<Remark>,
-    ) -> Option<String> {
+    pub(crate) fn text(&self, names: &[&'static str], remarks: &mut Vec<Remark>) -> Option<String> {
         let (key, raw) = self.first(names)?;
         match string(raw) {
             Some((text, sound)) => {
@@ -95,20 +90,12 @@ impl<'a> Fields<'a> {
     }
 
     /// As [`text`](Self::text), without those that are blank.
-    pub(in crate::hosts) fn word(
-        &self,
-        names: &[&'static str],
-        remarks: &mut Vec<Remark>,
-    ) -> Option<String> {
+    pub(crate) fn word(&self, names: &[&'static str], remarks: &mut Vec<Remark>) -> Option<String> {
         self.text(names, remarks).filter(|text| !text.trim().is_empty())
     }
 
     /// Returns a flag; a text that says `true` or `false` is taken at its word.
-    pub(in crate::hosts) fn flag(
-        &self,
-        names: &[&'static str],
-        remarks: &mut Vec<Remark>,
-    ) -> Option<bool> {
+    pub(crate) fn flag(&self, names: &[&'static str], remarks: &mut Vec<Remark>) -> Option<bool> {
         let (key, raw) = self.first(names)?;
         match raw.get() {
             "true" => return Some(true),
@@ -129,11 +116,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a count.
-    pub(in crate::hosts) fn count(
-        &self,
-        key: &'static str,
-        remarks: &mut Vec<Remark>,
-    ) -> Option<u64> {
+    pub(crate) fn count(&self, key: &'static str, remarks: &mut Vec<Remark>) -> Option<u64> {
         let raw = self.get(key)?;
         let count = raw.get().parse().ok();
         if count.is_none() {
@@ -143,7 +126,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a moment: a text, or milliseconds since 1970.
-    pub(in crate::hosts) fn time(&self, key: &'static str) -> Option<Timestamp> {
+    pub(crate) fn time(&self, key: &'static str) -> Option<Timestamp> {
         let raw = self.get(key)?;
         match string(raw) {
             Some((text, _)) => text.parse().ok(),
@@ -152,7 +135,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the elements of a list as objects; those that are none have no members.
-    pub(in crate::hosts) fn list(&self, key: &'static str, remarks: &mut Vec<Remark>) -> Vec<Self> {
+    pub(crate) fn list(&self, key: &'static str, remarks: &mut Vec<Remark>) -> Vec<Self> {
         let Some(raw) = self.get(key) else { return Vec::new() };
         let short = Some(raw.get()).filter(|raw| raw.len() <= LIST_MAX);
         let Some(Ok(elements)) = short.map(serde_json::from_str::<Vec<&'a RawValue>>) else {
@@ -164,13 +147,19 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the first text of a list.
-    pub(in crate::hosts) fn first_of_list(&self, key: &'static str) -> Option<String> {
+    pub(crate) fn first_of_list(&self, key: &'static str) -> Option<String> {
         let elements = serde_json::from_str::<Vec<&'a RawValue>>(self.get(key)?.get()).ok()?;
         Some(string(elements.first()?)?.0.into_owned())
     }
 
+    /// Returns whether it tells of a stop, in the spelling of most hosts.
+    pub(crate) fn is_stop(&self) -> bool {
+        let event = self.quiet_text(EVENT_NAMES).unwrap_or_default();
+        matches!(&*event, "Stop" | "StopFailure" | "SubagentStop")
+    }
+
     /// Returns whether one thing is said under two names, and differently.
-    pub(in crate::hosts) fn contradicts(&self, names: [&'static str; 2]) -> bool {
+    pub(crate) fn contradicts(&self, names: [&'static str; 2]) -> bool {
         let [one, other] = names.map(|name| self.quiet_text(&[name]));
         one.is_some() && other.is_some() && one != other
     }
@@ -260,19 +249,25 @@ impl<'de> serde::Deserialize<'de> for Key {
             }
 
             fn visit_str<E>(self, name: &str) -> Result<Key, E> {
-                Ok(Key(KNOWN.iter().find(|known| **known == name).copied()))
+                Ok(Key(known(name)))
             }
         }
         deserializer.deserialize_str(Name)
     }
 }
 
+/// Returns the name of a member that is looked at.
+fn known(name: &str) -> Option<&'static str> {
+    let special = ALL.iter().flat_map(|host| host.spec().payload.members);
+    let mut all = COMMON.iter().chain(special).chain(cline::MEMBERS);
+    all.find(|known| **known == name).copied()
+}
+
 /// No host has a list of tasks this long, in bytes.
 const LIST_MAX: usize = 1 << 20;
 
-/// Every member that is looked at, of payloads and of the objects inside them.
-const KNOWN: &[&str] = &[
-    "action",
+/// The members that several hosts send, of payloads and of the objects inside them.
+const COMMON: &[&str] = &[
     "agent_id",
     "agentId",
     "agent_name",
@@ -282,63 +277,37 @@ const KNOWN: &[&str] = &[
     "agent_type",
     "agentType",
     "background_tasks",
-    "clineVersion",
     "command",
-    "context_limit",
-    "context_usage",
-    "conversation_id",
-    "cursor_version",
     "cwd",
     "description",
-    "elapsed_time",
     "error",
-    "event",
-    "generation_id",
     "hook_event_name",
     "hookEventName",
-    "hookName",
     "id",
-    "initialPrompt",
     "lastAssistantMessage",
     "last_assistant_message",
     "loop_count",
-    "messages",
     "model",
     "name",
-    "part",
     "prompt",
     "prompt_id",
     "promptId",
-    "prompt_response",
-    "properties",
     "reason",
-    "runId",
     "schedule",
     "session_crons",
-    "sessionID",
     "session_id",
     "sessionId",
-    "sessionKey",
     "source",
     "status",
     "stop_hook_active",
     "stopHookActive",
-    "stop_reason",
-    "stopReason",
     "subagent_type",
-    "success",
     "summary",
-    "task_error",
-    "task_name",
-    "task_result",
     "text",
     "timestamp",
-    "tool_execution_count",
     "transcript_path",
     "transcriptPath",
     "turn_id",
     "turnId",
     "type",
-    "workspaceDir",
-    "workspace_roots",
 ];

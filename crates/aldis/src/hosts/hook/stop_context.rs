@@ -11,7 +11,7 @@ use aldis_signal::{Message, Origin, Role, Rules, Token};
 use super::tail::{Limits, Look, Position, Tail, TailError, read_tail, settle};
 use super::{Hook, fresh_token};
 use crate::error::CommandError;
-use crate::hosts::{CutShort, Event as HostEvent, Host};
+use crate::hosts::{CutShort, Event as HostEvent};
 
 /// Everything that was said, oldest first, and what is known about the turn.
 #[derive(Debug, Default)]
@@ -145,9 +145,9 @@ impl StopContext {
         let call = hook.call;
         let cap = call.block_cap(hook.env);
         let said = self.said(state, rules);
-        // Cursor names each follow-up anew and counts them instead.
+        // A host that names each continuation anew counts them instead.
         let counted = call.loop_count.map(|count| count > 0);
-        let turn = call.turn.clone().filter(|_| call.host != Host::Cursor);
+        let turn = call.turn.clone().filter(|_| call.host.spec().payload.turn_survives_block);
         Ok(Stop {
             session: call.session.clone(),
             host: call.host.to_string(),

@@ -339,7 +339,7 @@ impl<'a, 's> Part<'a, 's> {
     }
 
     fn format(&mut self) -> Format {
-        let forms = self.host.adapter().formats();
+        let forms = self.host.spec().transcripts.formats;
         *self.format.get_or_insert_with(|| match forms {
             [only] => *only,
             [] => Input::Auto.resolve(&self.window.bytes),

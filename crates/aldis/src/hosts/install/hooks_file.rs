@@ -6,22 +6,9 @@
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject};
 use serde_json::Value;
 
-use super::Host;
-use super::edit::{self, Document, EditError};
+use super::edit::{self, Document, EMPTY, EditError};
 use super::invocation::{HookEntry, Invocation, classify};
-
-/// How a host writes hooks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
-    /// Whether handlers stand in groups.
-    pub(crate) grouped: bool,
-    /// Whether the file starts with `"version": 1`.
-    pub(crate) versioned: bool,
-    /// The events to listen to, in the host's spelling.
-    pub(crate) events: &'static [&'static str],
-    /// Builds the handler for an event.
-    pub(crate) handler: fn(Invocation, &str) -> CstInputValue,
-}
+use crate::hosts::spec::Layout;
 
 /// An entry of ours in a file.
 #[derive(Clone, Debug)]
@@ -67,7 +54,7 @@ pub(crate) struct HookEntries {
 /// # Errors
 ///
 /// When a name on the way there stands twice.
-pub(crate) fn find(host: Host, document: &Document) -> Result<HookEntries, EditError> {
+pub(crate) fn find(host: &str, document: &Document) -> Result<HookEntries, EditError> {
     let mut found = HookEntries::default();
     edit::check_names(&document.object)?;
     let Some(hooks) = document.object.object_value("hooks") else { return Ok(found) };
@@ -111,7 +98,7 @@ pub(crate) fn find(host: Host, document: &Document) -> Result<HookEntries, EditE
 ///
 /// When the file is not laid out as the host wants it. The document may have changed then.
 pub(crate) fn add(
-    host: Host,
+    host: &str,
     layout: &Layout,
     program: &str,
     document: &Document,
@@ -163,12 +150,20 @@ fn event_array(document: &Document, event: &str) -> Result<CstArray, EditError> 
     Ok(entries)
 }
 
+/// Returns a file that holds nothing but our entries.
+pub(crate) fn new_file(host: &str, layout: &Layout, program: &str) -> String {
+    let document = Document::parse(EMPTY.as_bytes());
+    // An empty object has room for every entry.
+    let document = document.and_then(|it| add(host, layout, program, &it).map(|()| it.text()));
+    document.unwrap_or_default()
+}
+
 /// Returns the document without our entries, and without what held nothing else.
 ///
 /// # Errors
 ///
 /// As [`find`].
-pub(crate) fn remove(host: Host, mut document: Document) -> Result<Document, EditError> {
+pub(crate) fn remove(host: &str, mut document: Document) -> Result<Document, EditError> {
     // From the back, so that the positions in front stay right.
     while let Some(Entry { event, index, inner, .. }) = find(host, &document)?.current.pop() {
         document = document.without(|document| {

@@ -6,8 +6,6 @@
 
 use serde_json::Value;
 
-use super::Host;
-
 /// A program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Invocation {
@@ -30,8 +28,8 @@ pub(crate) enum HookEntry {
 
 impl Invocation {
     /// Returns what is registered for a host.
-    pub(crate) fn new(host: Host, program: impl Into<String>) -> Self {
-        Self { program: program.into(), args: vec!["hook".to_owned(), host.name().to_owned()] }
+    pub(crate) fn new(host: &str, program: impl Into<String>) -> Self {
+        Self { program: program.into(), args: vec!["hook".to_owned(), host.to_owned()] }
     }
 
     /// Returns the line for a shell.
@@ -46,7 +44,7 @@ impl Invocation {
 }
 
 /// Says whether a handler of a host's file is ours.
-pub(crate) fn classify(host: Host, handler: &Value) -> HookEntry {
+pub(crate) fn classify(host: &str, handler: &Value) -> HookEntry {
     let line = ["command", "exec", "bash"].iter().find_map(|key| handler.get(key)?.as_str());
     let Some(line) = line else { return HookEntry::ThirdParty };
     let words = match handler.get("args").and_then(Value::as_array) {
@@ -58,9 +56,7 @@ pub(crate) fn classify(host: Host, handler: &Value) -> HookEntry {
     };
     let shown = words.as_ref().map_or_else(|| line.to_owned(), |words| words.join(" "));
     match words.as_deref() {
-        Some([program, hook, name])
-            if is_aldis(program) && hook == "hook" && name == host.name() =>
-        {
+        Some([program, hook, name]) if is_aldis(program) && hook == "hook" && name == host => {
             HookEntry::Current(program.clone())
         }
         Some([program, hook, ..]) if is_aldis(program) && hook == "hook" => {
@@ -154,7 +150,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn a_line_is_the_words_it_was_made_of(program in "[^\0\n\r]{1,20}") {
-            let invocation = Invocation::new(Host::Codex, program.clone());
+            let invocation = Invocation::new("codex", program.clone());
             let words = vec![program, "hook".to_owned(), "codex".to_owned()];
             assert_eq!(split(&invocation.line()), Some(words));
         }

@@ -4,12 +4,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::Host;
 use super::edit::{Document, EMPTY, EditError};
-use super::hooks_file::{self, Layout};
-use super::place::{Spot, World};
-use super::plugins::OwnFile;
-use super::{Form, Host, Scope};
+use super::hooks_file;
+use super::locations::{Location, Locations, Scope};
 use crate::error::CommandError;
+use crate::hosts::spec::{Layout, PluginFile, Registration};
 
 /// What happens to one file.
 #[derive(Clone, Debug)]
@@ -83,14 +83,14 @@ impl Action {
 
 /// Plans a registration.
 pub(crate) fn install(
-    world: &World,
+    locations: &Locations,
     host: Host,
-    spot: &Spot,
+    location: &Location,
     program: &str,
 ) -> Result<Vec<Change>, CommandError> {
-    changes(world, host, spot, |change, form| match form {
-        Part::Entries(layout) => add_entries(host, layout, program, change),
-        Part::Own(file) => {
+    changes(locations, host, location, |change, part| match part {
+        Part::Entries(layout) => add_entries(host.name(), layout, program, change),
+        Part::Plugin(file) => {
             own(file, change)?;
             change.after = Some((file.render)(program).into_bytes());
             Ok(())
@@ -100,13 +100,13 @@ pub(crate) fn install(
 
 /// Plans the removal of a registration.
 pub(crate) fn uninstall(
-    world: &World,
+    locations: &Locations,
     host: Host,
-    spot: &Spot,
+    location: &Location,
 ) -> Result<Vec<Change>, CommandError> {
-    changes(world, host, spot, |change, form| match form {
-        Part::Entries(layout) => remove_entries(host, layout, change),
-        Part::Own(file) => {
+    changes(locations, host, location, |change, part| match part {
+        Part::Entries(layout) => remove_entries(host.name(), layout, change),
+        Part::Plugin(file) => {
             if own(file, change).is_ok() {
                 change.after = None;
             }
@@ -118,24 +118,23 @@ pub(crate) fn uninstall(
 /// What one file of a registration is.
 enum Part<'a> {
     Entries(&'a Layout),
-    Own(&'a OwnFile),
+    Plugin(&'a PluginFile),
 }
 
 fn changes(
-    world: &World,
+    locations: &Locations,
     host: Host,
-    spot: &Spot,
+    location: &Location,
     decide: impl Fn(&mut Change, Part<'_>) -> Result<(), CommandError>,
 ) -> Result<Vec<Change>, CommandError> {
-    let form = host.form();
     let mut changes = Vec::new();
-    for (index, path) in spot.files.iter().enumerate() {
-        let mut change = look(world, spot, path)?;
-        match &form {
-            Form::Entries(layout) => decide(&mut change, Part::Entries(layout))?,
-            Form::Files(files) => {
+    for (index, path) in location.files.iter().enumerate() {
+        let mut change = look(locations, location, path)?;
+        match &host.spec().registration {
+            Registration::Entries(layout) => decide(&mut change, Part::Entries(layout))?,
+            Registration::Plugin { files, .. } => {
                 let Some(file) = files.get(index) else { continue };
-                decide(&mut change, Part::Own(file))?;
+                decide(&mut change, Part::Plugin(file))?;
             }
         }
         changes.push(change);
@@ -144,26 +143,26 @@ fn changes(
 }
 
 /// Reads a file and finds out what it really is.
-fn look(world: &World, spot: &Spot, path: &Path) -> Result<Change, CommandError> {
+fn look(locations: &Locations, location: &Location, path: &Path) -> Result<Change, CommandError> {
     let target = resolve(path).map_err(|error| CommandError::file(path, &error))?;
-    if spot.scope != Scope::User {
-        let root = fs::canonicalize(&spot.root).unwrap_or_else(|_| spot.root.clone());
+    if location.scope != Scope::User {
+        let root = fs::canonicalize(&location.root).unwrap_or_else(|_| location.root.clone());
         if !target.starts_with(&root) {
             return Err(CommandError::new(format!(
                 "`{}` leads out of the project, to `{}`",
-                world.shown(path),
+                locations.shown(path),
                 target.display()
             ))
             .with_help("use --user, or make it a file of the project"));
         }
     }
     let before = read(&target).map_err(|error| CommandError::file(path, &error))?;
-    let keep = match spot.scope {
-        Scope::User => match &world.home {
-            Some(home) if spot.root.starts_with(home) => home,
-            _ => spot.root.parent().unwrap_or(&spot.root),
+    let keep = match location.scope {
+        Scope::User => match &locations.home {
+            Some(home) if location.root.starts_with(home) => home,
+            _ => location.root.parent().unwrap_or(&location.root),
         },
-        Scope::Project | Scope::Local => &spot.root,
+        Scope::Project | Scope::Local => &location.root,
     };
     Ok(Change {
         path: path.to_owned(),
@@ -176,7 +175,7 @@ fn look(world: &World, spot: &Spot, path: &Path) -> Result<Change, CommandError>
 }
 
 fn add_entries(
-    host: Host,
+    host: &str,
     layout: &Layout,
     program: &str,
     change: &mut Change,
@@ -191,7 +190,7 @@ fn add_entries(
     Ok(())
 }
 
-fn remove_entries(host: Host, layout: &Layout, change: &mut Change) -> Result<(), CommandError> {
+fn remove_entries(host: &str, layout: &Layout, change: &mut Change) -> Result<(), CommandError> {
     let wrong = |error: EditError| invalid(&change.path, &error);
     let Some(before) = &change.before else { return Ok(()) };
     let document = Document::parse(before).map_err(wrong)?;
@@ -216,7 +215,7 @@ fn remove_entries(host: Host, layout: &Layout, change: &mut Change) -> Result<()
 }
 
 fn with_entries(
-    host: Host,
+    host: &str,
     layout: &Layout,
     program: &str,
     before: Option<&[u8]>,
@@ -231,14 +230,14 @@ fn with_entries(
     }
 }
 
-fn has_entries(host: Host, bytes: Option<&[u8]>) -> bool {
+fn has_entries(host: &str, bytes: Option<&[u8]>) -> bool {
     let document = bytes.and_then(|bytes| Document::parse(bytes).ok());
     let found = document.and_then(|document| hooks_file::find(host, &document).ok());
     found.is_some_and(|found| !found.current.is_empty())
 }
 
 /// Refuses to touch a file that somebody else put where ours belongs.
-fn own(file: &OwnFile, change: &Change) -> Result<(), CommandError> {
+fn own(file: &PluginFile, change: &Change) -> Result<(), CommandError> {
     let Some(before) = &change.before else { return Ok(()) };
     if String::from_utf8_lossy(before).contains(file.mark) {
         return Ok(());

@@ -8,8 +8,6 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::Host;
-
 /// What a program did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -90,57 +88,6 @@ fn collect(pipe: impl Read + Send + 'static, done: mpsc::Sender<()>) -> thread::
     })
 }
 
-/// Returns a stop as a host tells of it, with no more than is needed.
-pub(crate) fn synthetic_stop(host: Host, folder: &Path) -> String {
-    let mut payload = serde_json::json!({
-        "session_id": SESSION,
-        "cwd": folder.display().to_string(),
-        "hook_event_name": "Stop",
-        "stop_hook_active": false,
-    });
-    let extra = match host {
-        Host::ClaudeCode => serde_json::json!({ "last_assistant_message": TEXT }),
-        Host::Codex => serde_json::json!({
-            "last_assistant_message": TEXT, "model": "none", "permission_mode": "default",
-            "transcript_path": null, "turn_id": "1",
-        }),
-        Host::Gemini => serde_json::json!({
-            "hook_event_name": "AfterAgent", "prompt": "hello", "prompt_response": TEXT,
-            "timestamp": "2026-01-01T00:00:00.000Z",
-        }),
-        Host::Cursor => {
-            return serde_json::json!({
-                "conversation_id": SESSION, "generation_id": "1", "hook_event_name": "stop",
-                "cursor_version": "3.0.0", "workspace_roots": [folder.display().to_string()],
-                "status": "completed", "loop_count": 0, "transcript_path": null,
-            })
-            .to_string();
-        }
-        Host::Copilot => serde_json::json!({
-            "stop_reason": "end_turn", "timestamp": "2026-01-01T00:00:00.000Z",
-        }),
-        Host::Goose => {
-            return serde_json::json!({
-                "event": "Stop", "session_id": SESSION, "last_assistant_message": TEXT,
-            })
-            .to_string();
-        }
-        Host::Qwen => serde_json::json!({
-            "last_assistant_message": TEXT, "timestamp": "2026-01-01T00:00:00.000Z",
-        }),
-        Host::Droid => serde_json::json!({ "tool_execution_count": 0, "elapsed_time": 1 }),
-        Host::OpenCode | Host::OpenClaw => serde_json::json!({
-            "last_assistant_message": TEXT, "host": host.name(),
-        }),
-    };
-    if let (Some(payload), serde_json::Value::Object(extra)) = (payload.as_object_mut(), extra) {
-        payload.extend(extra);
-    }
-    payload.to_string()
-}
-
 /// How long a registered command may take.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 const OUTPUT_MAX: u64 = 64 * 1024;
-const SESSION: &str = "aldis-doctor";
-const TEXT: &str = "Hello.";

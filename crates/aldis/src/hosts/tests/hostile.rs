@@ -5,7 +5,7 @@ use crate::hosts::Remark;
 
 fn hostile(name: &str) -> Result<HookCall, crate::hosts::PayloadError> {
     let path = testdata().join("hostile").join(name);
-    parse(Host::ClaudeCode, &fs::read(path).unwrap(), &env())
+    parse(CLAUDE_CODE, &fs::read(path).unwrap(), &env())
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn every_file_is_refused_or_read() {
         let read = hostile(&name);
         assert_eq!(read.as_ref().err().map(|error| error.code()), refused, "{name}");
         if let Ok(call) = read {
-            assert_eq!(call.host, Host::ClaudeCode, "{name}");
+            assert_eq!(call.host, CLAUDE_CODE, "{name}");
             assert!(call.session.is_some(), "{name}");
         }
     }

@@ -7,7 +7,7 @@ use super::*;
 use crate::hosts::{Answer, answer};
 
 fn any_host() -> impl Strategy<Value = Host> {
-    proptest::sample::select(Host::ALL.to_vec())
+    proptest::sample::select(Host::all().to_vec())
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
@@ -74,7 +74,7 @@ proptest! {
         if !bytes.is_empty() {
             let value: Value = serde_json::from_slice(&bytes).unwrap();
             prop_assert!(value.is_object());
-            if host == Host::Codex {
+            if host == CODEX {
                 let known = ["decision", "reason", "hookSpecificOutput"];
                 let members = value.as_object().unwrap();
                 prop_assert!(members.keys().all(|key| known.contains(&&**key)));

@@ -4,28 +4,22 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::hosts::install::Form;
+use crate::hosts::Host;
+use crate::hosts::spec::Registration;
+use crate::hosts::tests::*;
 
-const HOSTS: [Host; 7] = [
-    Host::ClaudeCode,
-    Host::Codex,
-    Host::Gemini,
-    Host::Cursor,
-    Host::Copilot,
-    Host::Qwen,
-    Host::Droid,
-];
+const HOSTS: [Host; 7] = [CLAUDE_CODE, CODEX, GEMINI, CURSOR, COPILOT, QWEN, DROID];
 
 fn layout(host: Host) -> Layout {
-    match host.form() {
-        Form::Entries(layout) => layout,
-        Form::Files(_) => unreachable!("{host:?} has files"),
+    match host.spec().registration {
+        Registration::Entries(layout) => layout,
+        Registration::Plugin { .. } => unreachable!("{host:?} has a plugin"),
     }
 }
 
 fn try_add(host: Host, program: &str, text: &str) -> Result<Document, EditError> {
     let document = Document::parse(text.as_bytes())?;
-    add(host, &layout(host), program, &document).map(|()| document)
+    add(host.name(), &layout(host), program, &document).map(|()| document)
 }
 
 fn added(host: Host, program: &str, text: &str) -> String {
@@ -33,7 +27,7 @@ fn added(host: Host, program: &str, text: &str) -> String {
 }
 
 fn removed(host: Host, text: &str) -> String {
-    remove(host, Document::parse(text.as_bytes()).unwrap()).unwrap().text()
+    remove(host.name(), Document::parse(text.as_bytes()).unwrap()).unwrap().text()
 }
 
 /// What a file says, without its comments and blanks.
@@ -62,9 +56,9 @@ fn registers_what_each_host_wants() {
 
 #[test]
 fn a_shell_gets_quotes_where_it_needs_them() {
-    let line = added(Host::Codex, "/opt/it's here/aldis", "{}\n");
+    let line = added(CODEX, "/opt/it's here/aldis", "{}\n");
     assert!(line.contains(r#""command": "'/opt/it'\\''s here/aldis' hook codex""#), "{line}");
-    let list = added(Host::ClaudeCode, "/opt/it's here/aldis", "{}\n");
+    let list = added(CLAUDE_CODE, "/opt/it's here/aldis", "{}\n");
     assert!(list.contains(r#""command": "/opt/it's here/aldis""#), "{list}");
 }
 
@@ -94,7 +88,7 @@ fn knows_other_spellings() {
     for (handler, ours, others) in table {
         let file = format!("{{\"hooks\": {{\"Stop\": [{{\"hooks\": [{handler}]}}]}}}}");
         let document = Document::parse(file.as_bytes()).unwrap();
-        let found = find(Host::Codex, &document).unwrap();
+        let found = find(CODEX.name(), &document).unwrap();
         assert_eq!((found.current.len(), found.outdated.len()), (ours, others), "{handler}");
     }
 }
@@ -107,7 +101,7 @@ fn odd_files_are_refused() {
         ("{\"hooks\": {},\n\"hooks\": {}}", "line 2: `hooks` is there twice"),
         ("{\"hooks\": {\"Stop\": [],\n\n\"Stop\": []}}", "line 3: `Stop` is there twice"),
     ] {
-        let error = try_add(Host::Codex, "aldis", file).unwrap_err();
+        let error = try_add(CODEX, "aldis", file).unwrap_err();
         assert_eq!(error.to_string(), message);
     }
 }
@@ -115,10 +109,7 @@ fn odd_files_are_refused() {
 #[test]
 fn leaves_the_neighbours_in_a_group() {
     let file = r#"{"hooks": {"Stop": [{"hooks": [{"command": "mine"}, {"command": "aldis hook codex"}]}]}}"#;
-    assert_eq!(
-        removed(Host::Codex, file),
-        r#"{"hooks": {"Stop": [{"hooks": [{"command": "mine"}]}]}}"#
-    );
+    assert_eq!(removed(CODEX, file), r#"{"hooks": {"Stop": [{"hooks": [{"command": "mine"}]}]}}"#);
 }
 
 /// Blanks and comments, as people put them between tokens.
@@ -260,7 +251,7 @@ proptest! {
     #[test]
     fn what_was_there_stays(host in host(), file in settings()) {
         let Ok(document) = try_add(host, "aldis", &file) else { return Ok(()) };
-        assert_eq!(find(host, &document).unwrap().current.len(), layout(host).events.len());
+        assert_eq!(find(host.name(), &document).unwrap().current.len(), layout(host).events.len());
         let with = document.text();
         assert_eq!(comments(&with), comments(&file), "{with}");
         let without = removed(host, &with);
@@ -274,7 +265,7 @@ proptest! {
 
     #[test]
     fn removing_gives_the_text_back(file in tidy_settings()) {
-        let with = added(Host::Codex, "aldis", &file);
-        assert_eq!(removed(Host::Codex, &with), file, "{with}");
+        let with = added(CODEX, "aldis", &file);
+        assert_eq!(removed(CODEX, &with), file, "{with}");
     }
 }
