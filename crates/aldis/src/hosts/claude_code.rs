@@ -11,11 +11,7 @@ use super::install::hooks_file::Entry;
 use super::install::invocation::Invocation;
 use super::install::locations::{Locations, Scope, path_names};
 use super::install::trust::{Trust, json_file};
-use super::spec::{
-    Answers, CapRule, Headless, HostSpec, Imports, Layout, Payload, Registration, SettingsFiles,
-    TIMEOUT_SECONDS, Transcripts, TrustRules, system_message,
-};
-use crate::settings::prompt_by::PromptBy;
+use super::spec::*;
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "claude-code",
@@ -41,7 +37,6 @@ pub(super) static SPEC: HostSpec = HostSpec {
     }),
     session_variables: &["CLAUDE_CODE_SESSION_ID"],
     project_variables: &["CLAUDE_PROJECT_DIR"],
-    payload: Payload::USUAL,
     answers: Answers { notice: system_message, ..Answers::USUAL },
     block_cap: CapRule {
         limit: Some(8),
@@ -51,11 +46,9 @@ pub(super) static SPEC: HostSpec = HostSpec {
     },
     transcripts: Transcripts { folder: Some(".claude"), formats: &[Format::ClaudeCode] },
     settings: SettingsFiles {
-        project: ".claude",
-        user: ".claude",
         variable: Some(("CLAUDE_CONFIG_DIR", "")),
-        file: "settings.json",
         local_file: Some("settings.local.json"),
+        ..SettingsFiles::new(".claude", "settings.json")
     },
     registration: Registration::Entries(Layout {
         events: &[
@@ -81,7 +74,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         ..TrustRules::FOLDER
     },
     is_original: true,
-    imports: Imports::Nothing,
+    ..HostSpec::USUAL
 };
 
 /// Interactive sessions ask whether to trust a folder; `claude -p` does not.

@@ -11,16 +11,10 @@ use sha2::{Digest as _, Sha256};
 use super::install::hooks_file::Entry;
 use super::install::locations::{Locations, Scope, path_names};
 use super::install::trust::Trust;
-use super::spec::{
-    Answers, CapRule, Headless, HostSpec, Imports, Layout, Marked, Payload, Registration,
-    SettingsFiles, TEST_TEXT, TIMEOUT_SECONDS, Transcripts, TrustRules, shell_handler,
-    system_message, test_stop,
-};
-use crate::settings::prompt_by::PromptBy;
+use super::spec::*;
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "codex",
-    alias: None,
     title: "Codex",
     programs: &["codex"],
     get_program: "npm install -g @openai/codex",
@@ -33,7 +27,6 @@ pub(super) static SPEC: HostSpec = HostSpec {
         denials: &["\"status\":\"declined\"", "but approval policy is never"],
     }),
     session_variables: &["CODEX_THREAD_ID", "CODEX_SESSION_ID"],
-    project_variables: &[],
     payload: Payload {
         is_marked: |fields| fields.has("turn_id") && fields.has("model"),
         marked: Marked::AtStops,
@@ -47,14 +40,10 @@ pub(super) static SPEC: HostSpec = HostSpec {
         ..Payload::USUAL
     },
     answers: Answers { notice: system_message, ..Answers::USUAL },
-    block_cap: CapRule::NONE,
     transcripts: Transcripts { folder: Some(".codex"), formats: &[Format::CodexRollout] },
     settings: SettingsFiles {
-        project: ".codex",
-        user: ".codex",
         variable: Some(("CODEX_HOME", "")),
-        file: "hooks.json",
-        local_file: None,
+        ..SettingsFiles::new(".codex", "hooks.json")
     },
     registration: Registration::Entries(Layout {
         // Every change of an entry has to be approved again: nothing but the command is in it.
@@ -66,8 +55,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         ..Layout::GROUPED
     }),
     trust: TrustRules { examine: trust, unreadable, ..TrustRules::NONE },
-    is_original: false,
-    imports: Imports::Nothing,
+    ..HostSpec::USUAL
 };
 
 /// The approvals are in `config.toml`: `trust_level` of a project, and for each handler

@@ -7,16 +7,10 @@ use serde_json::json as value;
 use super::hook::call::{CutShort, Event, Remark};
 use super::hook::fields::Fields;
 use super::install::invocation::Invocation;
-use super::spec::{
-    Answers, CapRule, EVENT_NAMES, Headless, HostSpec, Imports, Layout, Marked, Payload,
-    Registration, SettingsFiles, TIMEOUT_SECONDS, Transcripts, TrustRules, named_event, prompt,
-    test_stop,
-};
-use crate::settings::prompt_by::PromptBy;
+use super::spec::*;
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "copilot",
-    alias: None,
     title: "Copilot CLI",
     programs: &["copilot"],
     get_program: "npm install -g @github/copilot",
@@ -28,8 +22,6 @@ pub(super) static SPEC: HostSpec = HostSpec {
         output: Format::Copilot,
         denials: &[],
     }),
-    session_variables: &[],
-    project_variables: &[],
     payload: Payload {
         members: &["stopReason", "stop_reason", "initialPrompt"],
         event,
@@ -47,11 +39,9 @@ pub(super) static SPEC: HostSpec = HostSpec {
     block_cap: CapRule::fixed(8),
     transcripts: Transcripts { folder: Some(".copilot"), formats: &[Format::Copilot] },
     settings: SettingsFiles {
-        project: ".github",
         user: ".copilot",
         variable: Some(("COPILOT_HOME", "")),
-        file: "hooks/aldis.json",
-        local_file: None,
+        ..SettingsFiles::new(".github", "hooks/aldis.json")
     },
     // Only keys in this spelling get payloads that name their event.
     registration: Registration::Entries(Layout {
@@ -60,9 +50,8 @@ pub(super) static SPEC: HostSpec = HostSpec {
         handler: |Invocation { program, args }, _| json!({ "type": "command", "exec": program, "args": args, "timeoutSec": TIMEOUT_SECONDS }),
         ..Layout::GROUPED
     }),
-    trust: TrustRules::FOLDER,
-    is_original: false,
     imports: Imports::Runs,
+    ..HostSpec::USUAL
 };
 
 fn event(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {

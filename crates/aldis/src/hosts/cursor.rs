@@ -10,18 +10,13 @@ use serde_json::json as value;
 use super::Env;
 use super::hook::call::{CutShort, Event, Remark};
 use super::hook::fields::Fields;
-use super::spec::{
-    Answers, CapRule, EVENT_NAMES, Headless, HostSpec, Imports, Layout, Marked, Payload,
-    Registration, SettingsFiles, TEST_SESSION, TIMEOUT_SECONDS, Transcripts, TrustRules, prompt,
-};
-use crate::settings::prompt_by::PromptBy;
+use super::spec::*;
 
 /// The limit that our own registration asks for; the default is five.
 const LOOP_LIMIT: u32 = 50;
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "cursor",
-    alias: None,
     title: "Cursor",
     programs: &["cursor-agent", "cursor"],
     get_program: "see cursor.com/cli",
@@ -33,7 +28,6 @@ pub(super) static SPEC: HostSpec = HostSpec {
         output: Format::CursorStream,
         denials: &[],
     }),
-    session_variables: &[],
     project_variables: &["CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
     payload: Payload {
         members: &["conversation_id", "cursor_version", "generation_id", "workspace_roots"],
@@ -71,13 +65,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         folder: Some(".cursor"),
         formats: &[Format::CursorTranscript, Format::CursorStream],
     },
-    settings: SettingsFiles {
-        project: ".cursor",
-        user: ".cursor",
-        variable: None,
-        file: "hooks.json",
-        local_file: None,
-    },
+    settings: SettingsFiles::new(".cursor", "hooks.json"),
     registration: Registration::Entries(Layout {
         grouped: false,
         versioned: true,
@@ -99,9 +87,8 @@ pub(super) static SPEC: HostSpec = HostSpec {
             }
         },
     }),
-    trust: TrustRules::FOLDER,
-    is_original: false,
     imports: Imports::Translates,
+    ..HostSpec::USUAL
 };
 
 fn event(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {

@@ -4,15 +4,10 @@ use aldis_transcript::Format;
 use serde_json::json;
 
 use super::hook::call::{CutShort, Event};
-use super::spec::{
-    Answers, CapRule, Headless, HostSpec, Imports, Layout, Marked, Payload, Registration,
-    SettingsFiles, Transcripts, TrustRules, test_stop,
-};
-use crate::settings::prompt_by::PromptBy;
+use super::spec::*;
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "droid",
-    alias: None,
     title: "Droid",
     programs: &["droid"],
     get_program: "npm install -g @factory/cli",
@@ -24,7 +19,6 @@ pub(super) static SPEC: HostSpec = HostSpec {
         output: Format::DroidStream,
         denials: &[],
     }),
-    session_variables: &[],
     project_variables: &["CLAUDE_PROJECT_DIR"],
     payload: Payload {
         members: &[
@@ -58,17 +52,8 @@ pub(super) static SPEC: HostSpec = HostSpec {
         },
         ..Answers::USUAL
     },
-    block_cap: CapRule::NONE,
     transcripts: Transcripts { folder: Some(".factory"), formats: &[Format::Droid] },
-    settings: SettingsFiles {
-        project: ".factory",
-        user: ".factory",
-        variable: None,
-        file: "settings.json",
-        local_file: None,
-    },
+    settings: SettingsFiles::new(".factory", "settings.json"),
     registration: Registration::Entries(Layout::GROUPED),
-    trust: TrustRules::FOLDER,
-    is_original: false,
-    imports: Imports::Nothing,
+    ..HostSpec::USUAL
 };

@@ -10,16 +10,10 @@ use super::hook::call::Event;
 use super::install::hooks_file::Entry;
 use super::install::locations::{Locations, Scope, path_names};
 use super::install::trust::{Trust, json_file};
-use super::spec::{
-    Answers, CapRule, EVENT_NAMES, Headless, HostSpec, Imports, Layout, Marked, Payload,
-    Registration, SettingsFiles, TEST_TEXT, TIMEOUT_SECONDS, Transcripts, TrustRules,
-    additional_context, named_event, prompt, test_stop,
-};
-use crate::settings::prompt_by::PromptBy;
+use super::spec::*;
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "gemini",
-    alias: None,
     title: "Gemini CLI",
     programs: &["gemini"],
     get_program: "npm install -g @google/gemini-cli",
@@ -77,14 +71,10 @@ pub(super) static SPEC: HostSpec = HostSpec {
             (*event == Event::Stop).then(|| value!({"decision": "allow", "systemMessage": text}))
         },
     },
-    block_cap: CapRule::NONE,
     transcripts: Transcripts { folder: Some(".gemini"), formats: &[Format::GeminiSession] },
     settings: SettingsFiles {
-        project: ".gemini",
-        user: ".gemini",
         variable: Some(("GEMINI_CLI_HOME", ".gemini")),
-        file: "settings.json",
-        local_file: None,
+        ..SettingsFiles::new(".gemini", "settings.json")
     },
     registration: Registration::Entries(Layout {
         events: &["AfterAgent", "BeforeAgent", "SessionStart", "SessionEnd"],
@@ -100,8 +90,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         examine: trust,
         ..TrustRules::NONE
     },
-    is_original: false,
-    imports: Imports::Nothing,
+    ..HostSpec::USUAL
 };
 
 /// It ignores the hooks of folders it does not trust; it announces new ones and runs them.

@@ -4,16 +4,10 @@ use aldis_transcript::Format;
 use serde_json::json;
 
 use super::install::hooks_file;
-use super::spec::{
-    Answers, CapRule, EVENT_NAMES, Headless, HostSpec, Imports, Layout, Marked, Payload,
-    PluginFile, Registration, SettingsFiles, TEST_SESSION, TEST_TEXT, Transcripts, TrustRules,
-    named_event,
-};
-use crate::settings::prompt_by::PromptBy;
+use super::spec::*;
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "goose",
-    alias: None,
     title: "Goose",
     programs: &["goose"],
     get_program: "see block.github.io/goose",
@@ -25,8 +19,6 @@ pub(super) static SPEC: HostSpec = HostSpec {
         output: Format::Goose,
         denials: &[],
     }),
-    session_variables: &[],
-    project_variables: &[],
     payload: Payload {
         members: &["event"],
         event: |fields, remarks| {
@@ -42,13 +34,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     // The default is not documented, so only a limit that was set is known.
     block_cap: CapRule { variable: Some("GOOSE_STOP_HOOK_BLOCK_CAP"), ..CapRule::NONE },
     transcripts: Transcripts { folder: None, formats: &[] },
-    settings: SettingsFiles {
-        project: ".agents",
-        user: ".agents",
-        variable: None,
-        file: "plugins",
-        local_file: None,
-    },
+    settings: SettingsFiles::new(".agents", "plugins"),
     registration: Registration::Plugin {
         files: &[
             PluginFile {
@@ -72,8 +58,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         also: None,
     },
     trust: TrustRules::NONE,
-    is_original: false,
-    imports: Imports::Nothing,
+    ..HostSpec::USUAL
 };
 
 /// No matcher: `*` would silence the rule.

@@ -11,23 +11,16 @@ use super::install::edit::find;
 use super::install::hooks_file::Entry;
 use super::install::locations::{Locations, Scope};
 use super::install::trust::{Trust, json_file};
-use super::spec::{
-    Answers, CapRule, EVENT_NAMES, HostSpec, Imports, Marked, Payload, PluginFile, Registration,
-    SettingsFiles, TEST_SESSION, TEST_TEXT, Transcripts, TrustRules, path, plugin_script,
-};
+use super::spec::*;
 
 /// How often its runner lets an answer be revised.
 const REVISIONS: u32 = 3;
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "openclaw",
-    alias: None,
     title: "OpenClaw",
     programs: &["openclaw"],
     get_program: "npm install -g openclaw",
-    headless: None,
-    session_variables: &[],
-    project_variables: &[],
     payload: Payload {
         members: &["action", "messages", "runId", "sessionKey", "success", "workspaceDir"],
         event,
@@ -62,11 +55,8 @@ pub(super) static SPEC: HostSpec = HostSpec {
     // Its sessions have Droid's envelope.
     transcripts: Transcripts { folder: Some(".openclaw"), formats: &[Format::Droid] },
     settings: SettingsFiles {
-        project: ".openclaw",
-        user: ".openclaw",
         variable: Some(("OPENCLAW_STATE_DIR", "")),
-        file: "extensions",
-        local_file: None,
+        ..SettingsFiles::new(".openclaw", "extensions")
     },
     registration: Registration::Plugin {
         files: &[
@@ -93,8 +83,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         ),
     },
     trust: TrustRules { examine: trust, ..TrustRules::NONE },
-    is_original: false,
-    imports: Imports::Nothing,
+    ..HostSpec::USUAL
 };
 
 fn event(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {

@@ -8,15 +8,10 @@ use serde_json::json;
 
 use super::hook::call::{Event, Remark};
 use super::hook::fields::Fields;
-use super::spec::{
-    Answers, CapRule, EVENT_NAMES, Headless, HostSpec, Imports, Marked, Payload, PluginFile,
-    Registration, SettingsFiles, TEST_SESSION, TEST_TEXT, Transcripts, TrustRules, plugin_script,
-};
-use crate::settings::prompt_by::PromptBy;
+use super::spec::*;
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "opencode",
-    alias: None,
     title: "OpenCode",
     programs: &["opencode"],
     get_program: "npm install -g opencode-ai",
@@ -28,8 +23,6 @@ pub(super) static SPEC: HostSpec = HostSpec {
         output: Format::OpenCode,
         denials: &[],
     }),
-    session_variables: &[],
-    project_variables: &[],
     payload: Payload {
         members: &["part", "properties", "sessionID"],
         event,
@@ -51,14 +44,11 @@ pub(super) static SPEC: HostSpec = HostSpec {
         ..Payload::USUAL
     },
     answers: Answers::STOPS_ONLY,
-    block_cap: CapRule::NONE,
     transcripts: Transcripts { folder: None, formats: &[Format::OpenCode] },
     settings: SettingsFiles {
-        project: ".opencode",
         user: ".config/opencode",
         variable: Some(("XDG_CONFIG_HOME", "opencode")),
-        file: "plugins",
-        local_file: None,
+        ..SettingsFiles::new(".opencode", "plugins")
     },
     registration: Registration::Plugin {
         files: &[PluginFile {
@@ -70,8 +60,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         also: None,
     },
     trust: TrustRules::NONE,
-    is_original: false,
-    imports: Imports::Nothing,
+    ..HostSpec::USUAL
 };
 
 fn event(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {

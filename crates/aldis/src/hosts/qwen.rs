@@ -3,16 +3,10 @@
 use aldis_transcript::Format;
 use serde_json::json;
 
-use super::hook::fields::Fields;
-use super::spec::{
-    Answers, CapRule, Headless, HostSpec, Imports, Layout, Marked, Payload, Registration,
-    SettingsFiles, TEST_TEXT, TIMEOUT_SECONDS, Transcripts, TrustRules, shell_handler, test_stop,
-};
-use crate::settings::prompt_by::PromptBy;
+use super::spec::*;
 
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "qwen",
-    alias: None,
     title: "Qwen Code",
     programs: &["qwen"],
     get_program: "npm install -g @qwen-code/qwen-code",
@@ -24,14 +18,12 @@ pub(super) static SPEC: HostSpec = HostSpec {
         output: Format::ClaudeStream,
         denials: &[],
     }),
-    session_variables: &[],
-    project_variables: &[],
     payload: Payload {
         members: &["context_limit", "context_usage"],
         is_marked: |fields| fields.has_any(&["context_usage", "context_limit"]),
         // Of the hosts without marks only this one says when it stopped.
         is_faintly_marked: |fields| {
-            fields.quiet_text(&["timestamp"]).is_some() && Fields::is_stop(fields)
+            fields.quiet_text(&["timestamp"]).is_some() && fields.is_stop()
         },
         marked: Marked::Sometimes,
         test_stop: |folder| {
@@ -42,7 +34,6 @@ pub(super) static SPEC: HostSpec = HostSpec {
         },
         ..Payload::USUAL
     },
-    answers: Answers::USUAL,
     block_cap: CapRule {
         limit: Some(8),
         variable: Some("QWEN_CODE_STOP_HOOK_BLOCK_CAP"),
@@ -50,13 +41,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         resets_on_tool_use: false,
     },
     transcripts: Transcripts { folder: Some(".qwen"), formats: &[Format::ClaudeCode] },
-    settings: SettingsFiles {
-        project: ".qwen",
-        user: ".qwen",
-        variable: None,
-        file: "settings.json",
-        local_file: None,
-    },
+    settings: SettingsFiles::new(".qwen", "settings.json"),
     registration: Registration::Entries(Layout {
         events: &[
             "Stop",
@@ -70,7 +55,5 @@ pub(super) static SPEC: HostSpec = HostSpec {
         handler: |invocation, _| shell_handler(&invocation, TIMEOUT_SECONDS * 1000),
         ..Layout::GROUPED
     }),
-    trust: TrustRules::FOLDER,
-    is_original: false,
-    imports: Imports::Nothing,
+    ..HostSpec::USUAL
 };

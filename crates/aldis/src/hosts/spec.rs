@@ -17,7 +17,7 @@ use super::install::hooks_file::Entry;
 use super::install::invocation::Invocation;
 use super::install::locations::{Locations, Scope};
 use super::install::trust::Trust;
-use crate::settings::prompt_by::PromptBy;
+pub(crate) use crate::settings::prompt_by::PromptBy;
 
 /// Every fact about one host.
 #[derive(Debug)]
@@ -56,6 +56,29 @@ pub(crate) struct HostSpec {
     pub(crate) is_original: bool,
     /// What it does with the hooks in the original's settings.
     pub(crate) imports: Imports,
+}
+
+impl HostSpec {
+    /// What holds for a host that says nothing else; the names are its own.
+    pub(crate) const USUAL: Self = Self {
+        name: "",
+        alias: None,
+        title: "",
+        programs: &[],
+        get_program: "",
+        headless: None,
+        session_variables: &[],
+        project_variables: &[],
+        payload: Payload::USUAL,
+        answers: Answers::USUAL,
+        block_cap: CapRule::NONE,
+        transcripts: Transcripts { folder: None, formats: &[] },
+        settings: SettingsFiles::new("", ""),
+        registration: Registration::Entries(Layout::GROUPED),
+        trust: TrustRules::FOLDER,
+        is_original: false,
+        imports: Imports::Nothing,
+    };
 }
 
 /// A host that runs without a person and may change the files of the project.
@@ -234,6 +257,13 @@ pub(crate) struct SettingsFiles {
     pub(crate) file: &'static str,
     /// The file for one person in one project, where there is one.
     pub(crate) local_file: Option<&'static str>,
+}
+
+impl SettingsFiles {
+    /// A folder of the same name in projects and in the home.
+    pub(crate) const fn new(folder: &'static str, file: &'static str) -> Self {
+        Self { project: folder, user: folder, variable: None, file, local_file: None }
+    }
 }
 
 /// What a registration consists of.
