@@ -1,5 +1,6 @@
 //! What the agent said since it was last heard: the payload first, the transcript second.
 
+use std::fs;
 use std::path::Path;
 use std::str::FromStr as _;
 use std::thread;
@@ -19,6 +20,10 @@ pub(super) struct StopContext {
     messages: Vec<Message>,
     /// Which of them is the agent's final one.
     last: Option<usize>,
+    /// Whether the payload has the final one: nothing is newer, whatever its time.
+    final_in_payload: bool,
+    /// Whether all of them stand behind what was read at the last stop.
+    positioned: bool,
     tools_ran: bool,
     turn_began: Option<Timestamp>,
     /// Whether what was read begins within a turn that was heard before.
@@ -67,7 +72,8 @@ impl StopContext {
         if tail.truncated {
             hook.alarm("transcript_truncated: more was written since the last stop than is read");
         }
-        self.same_turn = had_position && !tail.position_void && tail.turn_began.is_none();
+        self.positioned = had_position && !tail.position_void;
+        self.same_turn = self.positioned && tail.turn_began.is_none();
         self.messages = tail.messages;
         self.messages.retain(|message| message.origin.may_signal());
         self.tools_ran = tail.tools_ran;
@@ -78,6 +84,7 @@ impl StopContext {
 
     /// The payload's text is newer than any file; where the file has it already, it counts once.
     fn add_final(&mut self, text: &str) {
+        self.final_in_payload = true;
         let known = self.last.and_then(|last| self.messages.get(last));
         if !known.is_some_and(|known| known.text.trim_end().ends_with(text.trim())) {
             self.last = Some(self.messages.len());
@@ -115,6 +122,9 @@ impl StopContext {
 
     /// What of it counts for the machine.
     pub(super) fn said(&self, state: &State, rules: &Rules) -> Vec<Said> {
+        // Where a sub-agent ended a phase meanwhile, only times tell what was said in which.
+        let same_phase = state.heard_until.is_some_and(|until| state.phase_started_at <= until);
+        let positioned = self.positioned && same_phase;
         let utterances: Vec<Utterance<'_>> = self
             .messages
             .iter()
@@ -123,6 +133,7 @@ impl StopContext {
                 text: &message.text,
                 origin: message.origin.clone(),
                 at: message.at,
+                new_by_position: positioned || self.final_in_payload && self.last == Some(index),
                 last: self.last == Some(index),
             })
             .collect();
@@ -216,5 +227,6 @@ fn read(
         limits: Limits::default(),
     };
     let once = || read_tail(path, hook.call.host, from, &look);
-    if wait { settle(once, thread::sleep) } else { once() }
+    let length = || fs::symlink_metadata(path).map(|file| file.len()).unwrap_or_default();
+    if wait { settle(once, length, thread::sleep) } else { once() }
 }

@@ -184,23 +184,33 @@ pub(crate) fn read_tail(
     tail_of(&mut file, len, host, from, look)
 }
 
-/// Reads a transcript until its end has arrived: again and again for a second and a half, as long as
-/// the agent's last words are missing. For payloads that do not have them.
+/// Reads a transcript until its end has arrived: for a second and a half, as long as the agent's
+/// last words are missing. For payloads that do not have them.
+///
+/// A long turn takes a while to read, so it is read again only when the file has changed, a few
+/// times at once and then when the time is over.
 ///
 /// # Errors
 ///
 /// When reading fails.
 pub(crate) fn settle<E>(
     mut read: impl FnMut() -> Result<Tail, E>,
+    length: impl Fn() -> u64,
     mut sleep: impl FnMut(Duration),
 ) -> Result<Tail, E> {
+    let mut known = length();
     let mut tail = read()?;
-    for _ in 0..SETTLE_PAUSES {
+    let mut reads = 1;
+    for pause in 1..=SETTLE_PAUSES {
         if tail.is_settled() {
             break;
         }
         sleep(SETTLE_PAUSE);
-        tail = read()?;
+        let now = length();
+        if now != known && (reads < SETTLE_READS || pause == SETTLE_PAUSES) {
+            (known, reads) = (now, reads + 1);
+            tail = read()?;
+        }
     }
     Ok(tail)
 }
@@ -379,6 +389,7 @@ fn is_json(line: &[u8]) -> bool {
 
 const SETTLE_PAUSE: Duration = Duration::from_millis(50);
 const SETTLE_PAUSES: u32 = 30;
+const SETTLE_READS: u32 = 4;
 
 #[cfg(test)]
 mod tests;

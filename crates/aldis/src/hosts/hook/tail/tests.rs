@@ -284,19 +284,36 @@ fn hostile_transcripts_are_heard_as_labelled() {
 fn late_lines_are_waited_for() {
     let before = user("u1", "Port it");
     let after = format!("{before}{}", speech("a1", "Done."));
-    for (late_by, reads) in [(0, 1), (3, 4), (30, 31), (1000, 31)] {
-        let asked = Cell::new(0);
-        let mut slept = Duration::ZERO;
+    // When the last words come, in pauses, and how often the file is read.
+    for (late_by, reads) in [(0, 1), (3, 2), (30, 2), (1000, 1)] {
+        let (pauses, asked) = (Cell::new(0), Cell::new(0));
+        let bytes = || if pauses.get() < late_by { &before } else { &after };
         let read = || {
-            let bytes = if asked.get() < late_by { &before } else { &after };
             asked.set(asked.get() + 1);
-            Ok::<_, TailError>(tail(bytes.as_bytes(), CLAUDE_CODE, None))
+            Ok::<_, TailError>(tail(bytes().as_bytes(), CLAUDE_CODE, None))
         };
-        let settled = settle(read, |pause| slept += pause).unwrap();
+        let sleep = |pause| {
+            assert_eq!(pause, SETTLE_PAUSE);
+            pauses.set(pauses.get() + 1);
+        };
+        let settled = settle(read, || bytes().len() as u64, sleep).unwrap();
         assert_eq!(asked.get(), reads, "{late_by}");
         assert_eq!(settled.is_settled(), late_by < 31);
-        assert!(slept <= Duration::from_millis(1500));
+        assert_eq!(pauses.get(), late_by.min(30));
     }
+}
+
+#[test]
+fn a_file_that_keeps_growing_is_read_a_few_times() {
+    let (length, reads) = (Cell::new(0_u64), Cell::new(0));
+    let growing = user("u1", "Port it");
+    let read = || {
+        reads.set(reads.get() + 1);
+        Ok::<_, TailError>(tail(growing.as_bytes(), CLAUDE_CODE, None))
+    };
+    let settled = settle(read, || length.get(), |_| length.set(length.get() + 1)).unwrap();
+    assert!(!settled.is_settled());
+    assert_eq!(reads.get(), 5, "four times while it grows, and once when the time is over");
 }
 
 #[test]
