@@ -1,7 +1,6 @@
 //! `aldis auto`: starts, shows, resumes and ends phases under a Stop hook.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -13,7 +12,10 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::Outcome;
 use crate::engine::driver::{Driver, Loaded, Origin, Stepped};
 use crate::error::CommandError;
-use crate::hosts::{Env, state_file};
+use crate::hosts::hook::adoption;
+use crate::hosts::install::doctor::is_registered;
+use crate::hosts::install::locations::Locations;
+use crate::hosts::{Env, Host, state_file};
 use crate::io::Io;
 use crate::settings::catalog::Catalog;
 use crate::settings::clock;
@@ -165,11 +167,9 @@ struct Scene {
 
 impl Scene {
     fn open(io: &Io) -> Result<Self, CommandError> {
-        let directory = env::current_dir()
-            .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
         Ok(Self {
             store: home::open_store(io.state_dir.as_deref())?,
-            place: Place::of(&directory, None),
+            place: Place::of(&project::current()?, None),
             now: clock::now()?,
         })
     }
@@ -224,8 +224,37 @@ fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
         json::write_line(&mut io.stdout, &form.with_prompt(stepped.state.start_prompt()))?;
     } else {
         let title = display::line(&stepped.state.task);
-        writeln!(io.stdout, "Started run {}: {title}\n", stepped.run)?;
-        write!(io.stdout, "{}", display::lines(&stepped.state.start_prompt()))?;
+        writeln!(io.stdout, "Started run {}: {title}", stepped.run)?;
+        show_prompt(io, &stepped)?;
+    }
+    warn_without_hook(io)
+}
+
+/// Shows what the agent is told, and says to people how it gets there.
+fn show_prompt(io: &mut Io, stepped: &Stepped) -> Result<(), CommandError> {
+    let hosts = registered_hosts()?;
+    let hosts: Vec<&str> = hosts.iter().map(|host| host.title()).collect();
+    if !hosts.is_empty() {
+        let hosts = hosts.join(" or ");
+        writeln!(io.stdout, "Next: send a prompt to {hosts} here. The agent is then told:")?;
+    }
+    write!(io.stdout, "\n{}", display::lines(&stepped.state.start_prompt()))?;
+    Ok(())
+}
+
+/// The hosts that call the hook in this project.
+fn registered_hosts() -> Result<Vec<Host>, CommandError> {
+    let locations = Locations::new()?;
+    let hosts = Host::all().iter().copied();
+    Ok(hosts.filter(|host| is_registered(&locations, *host)).collect())
+}
+
+/// Says that nothing will keep the agent working where no host calls the hook.
+fn warn_without_hook(io: &mut Io) -> Result<Outcome, CommandError> {
+    if registered_hosts()?.is_empty() {
+        let names: Vec<&str> = Host::all().iter().map(|host| host.name()).collect();
+        writeln!(io.stderr, "warning: no host calls aldis here, so nothing enforces this run")?;
+        writeln!(io.stderr, "help: aldis install HOST ({})", names.join(", "))?;
     }
     Ok(Outcome::Yes)
 }
@@ -320,6 +349,9 @@ pub(super) fn fresh_token() -> Result<String, CommandError> {
 
 fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
+    if let Some(note) = adoption::explain(Some(&scene.store), &scene.place, scene.now) {
+        writeln!(io.stderr, "note: {}", display::line(&note))?;
+    }
     let Some(Loaded { run, state }) = scene.run()? else {
         writeln!(io.stderr, "no run in `{}`", scene.place.root().display())?;
         return Ok(Outcome::No);
@@ -353,10 +385,10 @@ fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
         let form = RunForm::new(&stepped.run, &stepped.project, &stepped.state);
         json::write_line(&mut io.stdout, &form.with_prompt(stepped.state.start_prompt()))?;
     } else {
-        writeln!(io.stdout, "Resumed run {} in phase {}\n", stepped.run, stepped.state.phase)?;
-        write!(io.stdout, "{}", display::lines(&stepped.state.start_prompt()))?;
+        writeln!(io.stdout, "Resumed run {} in phase {}", stepped.run, stepped.state.phase)?;
+        show_prompt(io, &stepped)?;
     }
-    Ok(Outcome::Yes)
+    warn_without_hook(io)
 }
 
 fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {

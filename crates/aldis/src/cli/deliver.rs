@@ -98,7 +98,7 @@ pub(super) struct DeliverArgs {
     #[arg(long, short)]
     quiet: bool,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 

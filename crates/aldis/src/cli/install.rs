@@ -23,7 +23,7 @@ use crate::view::wire::registration::{FileForm, InstallLine};
 ///
 /// OpenCode and OpenClaw have no hooks that run a command; they get a small plugin that does.
 ///
-/// Run `aldis doctor HOST` afterwards: some hosts want to be asked for their trust.
+/// Run `aldis doctor HOST` afterwards: some hosts must be told to trust the hook first.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis install claude-code --dry-run
@@ -99,12 +99,13 @@ pub(super) fn run(io: &mut Io, args: &InstallArgs) -> Result<Outcome, CommandErr
     let changes = plan::install(&locations, host, &location, &program)?;
     let mut notes = Vec::new();
     if !args.absolute && locations.find_program(PROGRAM).is_none() {
-        notes.push("`aldis` is not on the PATH; with --absolute the host finds it".to_owned());
+        notes.push("`aldis` is not on the PATH; install with --absolute instead".to_owned());
     }
     if let Registration::Plugin { also: Some(also), .. } = host.spec().registration {
         notes.push(also.to_owned());
     }
-    notes.push(format!("check it: aldis doctor {}", host.name()));
+    notes.push(format!("check it: aldis doctor {host}"));
+    notes.push("start a run: aldis auto start \"WHAT TO DO\"".to_owned());
     let invocation = Invocation::new(host.name(), program);
     carry_out(
         io,
@@ -148,21 +149,24 @@ fn tell(
         (true, true, false) => format!("{title} now calls aldis"),
         (true, true, true) => format!("{title} would call aldis"),
         (true, false, _) => format!("{title} already calls aldis; nothing to change"),
-        (false, true, false) => format!("{title} does not call aldis any more"),
-        (false, true, true) => format!("{title} would not call aldis any more"),
+        (false, true, false) => format!("{title} no longer calls aldis"),
+        (false, true, true) => format!("{title} would no longer call aldis"),
         (false, false, _) => format!("{title} does not call aldis; nothing to change"),
     };
     writeln!(io.stdout, "{}", paint.strong(headline))?;
     for change in changes {
         let path = display::line(&locations.shown(&change.path));
-        write!(io.stdout, "  {:<9} {path}", change.action().name())?;
+        let action = change.action();
+        let action = if job.args.dry_run { action.planned() } else { action.name() };
+        write!(io.stdout, "  {action:<12} {path}")?;
         if change.target.file_name() != change.path.file_name() || change.path.is_symlink() {
             write!(io.stdout, " -> {}", display::line(&change.target.display().to_string()))?;
         }
         writeln!(io.stdout)?;
         if change.backup == Backup::Write {
             let backup = display::line(&locations.shown(&change.backup_path()));
-            writeln!(io.stdout, "  {:<9} {backup}", "backup")?;
+            let word = if job.args.dry_run { "would copy" } else { "backup" };
+            writeln!(io.stdout, "  {word:<12} {backup}")?;
         }
         if job.args.dry_run && change.action() != Action::Unchanged {
             let diff = write::diff(change, &locations.shown(&change.path));
@@ -170,15 +174,12 @@ fn tell(
         }
     }
     if installing {
-        writeln!(io.stdout, "  {:<9} {}", "command", display::line(&job.invocation.line()))?;
-        writeln!(
-            io.stdout,
-            "  {:<9} {}",
-            "events",
-            job.args.host.spec().registration.events().join(", ")
-        )?;
-        for note in &job.notes {
-            writeln!(io.stdout, "  {:<9} {note}", "next")?;
+        let events = job.args.host.spec().registration.events().join(", ");
+        writeln!(io.stdout, "  {:<12} {}", "command", display::line(&job.invocation.line()))?;
+        writeln!(io.stdout, "  {:<12} {events}", "events")?;
+        // What is only shown has nothing after it.
+        for note in job.notes.iter().filter(|_| !job.args.dry_run) {
+            writeln!(io.stdout, "  {:<12} {note}", "next")?;
         }
     }
     Ok(())

@@ -56,7 +56,7 @@ pub(super) struct RunArgs {
     #[arg(long, short)]
     quiet: bool,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 

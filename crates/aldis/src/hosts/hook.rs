@@ -1,9 +1,11 @@
 //! What a hook call means for the runs there are: hear, decide, commit, answer, then the view.
 
+pub(crate) mod adoption;
 pub(crate) mod answer;
 pub(crate) mod call;
 pub(super) mod fields;
 mod identify;
+mod notice;
 pub mod state_file;
 mod stop_context;
 pub(crate) mod tail;
@@ -17,10 +19,10 @@ use aldis_store::{SqliteStore, Store as _};
 
 use self::state_file::{ReadOutcome, StateFileCheck};
 use self::stop_context::StopContext;
-use crate::alarms::{self, Alarm};
 use crate::engine::driver;
 use crate::engine::driver::{Driver, DriverError, Loaded, Origin, Stepped};
 use crate::error::CommandError;
+use crate::failures::{self, Failure};
 use crate::hosts::{Answer, Env, Event as HostEvent, HookCall};
 use crate::settings::catalog::Catalog;
 use crate::settings::config::Settings;
@@ -89,16 +91,20 @@ impl Hook<'_> {
         }
         let position = live.as_ref().and_then(|live| live.state.heard_to.clone());
         let heard = StopContext::of(self, position.as_deref());
+        let may_adopt = live.is_none()
+            && found.as_ref().is_some_and(|(project, text)| self.may_adopt(project, text));
         let _turn = store.turn()?;
         let stepped = match driver.live(&self.place, session)? {
             Some(live) => self.advance(&driver, live, &heard)?,
             None => match found {
-                Some((project, text)) if is_stop => self.adopt(&driver, &project, &text, &heard)?,
+                Some((project, text)) if is_stop => {
+                    self.adopt(&driver, (&project, &text), may_adopt, &heard)?
+                }
                 _ => None,
             },
         };
         if let Some(stepped) = stepped {
-            say(&answer(&stepped));
+            say(&self.answer(&stepped));
             self.finish(store, &stepped);
         }
         Ok(())
@@ -140,18 +146,28 @@ impl Hook<'_> {
         }
     }
 
+    /// Whether an active state file names a session, or was plainly written in this one.
+    fn may_adopt(&self, project: &Path, text: &str) -> bool {
+        let view = View::parse(text).ok().filter(View::is_active);
+        view.is_some_and(|view| {
+            view.session().is_some()
+                || adoption::obstacle(project, text, self.now).is_none()
+                    && adoption::changed_since(project, StopContext::session_began(self))
+        })
+    }
+
     /// Takes over the run that a state file tells of.
     fn adopt(
         &self,
         driver: &Driver<'_>,
-        project: &Path,
-        text: &str,
+        (project, text): (&Path, &str),
+        may_adopt: bool,
         heard: &StopContext,
     ) -> Result<Option<Stepped>, CommandError> {
         let broken = |what: String| CommandError::new(format!("the state file: {what}"));
         let view = View::parse(text).map_err(|error| broken(error.to_string()))?;
-        let ours = view.session().is_none_or(|session| Some(session) == self.call.session);
-        if !view.is_active() || !ours {
+        let session = view.session();
+        if !view.is_active() || session.is_some() && session != self.call.session {
             return Ok(None);
         }
         let name = project::name(project);
@@ -167,6 +183,9 @@ impl Hook<'_> {
             let state = latest.state;
             return Ok(Some(Stepped { run, project: name, revision, state, outcome }));
         }
+        if !may_adopt {
+            return Ok(None);
+        }
         let settings = Settings::load(&self.place)?;
         let state = view.adopt(&settings.phases_config()).map_err(|e| broken(e.to_string()))?;
         let event = self.event(&state, heard)?;
@@ -176,6 +195,22 @@ impl Hook<'_> {
         }
         let origin = Origin::Adopt { state: Box::new(state) };
         Ok(Some(driver.create(&name, &origin, Some(&event))?))
+    }
+
+    fn answer(&self, stepped: &Stepped) -> Answer {
+        let said = stepped.outcome.effects.iter().find_map(|effect| match effect {
+            Effect::Block { reason } => Some(Answer::Block { reason: reason.clone() }),
+            Effect::Context { text } => Some(Answer::Context { text: text.clone() }),
+            Effect::Allow | Effect::WriteView => None,
+        });
+        // A host that translates another's answers is not known to translate this one.
+        let can_tell = self.call.event == HostEvent::Stop
+            && self.call.answer_host() == self.call.host
+            && stepped.outcome.decision.is_some();
+        let limit = self.call.block_cap(self.env).limit;
+        let notice = || notice::text(&stepped.run, &stepped.state, self.call.host, limit);
+        let told = || notice().filter(|_| can_tell).map(|text| Answer::Notice { text });
+        said.or_else(told).unwrap_or(Answer::Allow)
     }
 
     /// Writes the view, and records that it was written where nobody comes after us to do so.
@@ -189,7 +224,7 @@ impl Hook<'_> {
             state_file::perform(store, stepped)
         };
         if let Err(why) = written {
-            self.alarm(&format!("the state file was not written: {why}"));
+            self.record_failure(&format!("the state file was not written: {why}"));
         }
     }
 
@@ -246,30 +281,22 @@ impl Hook<'_> {
                 ReadOutcome::Text(text) => return Some((directory.to_owned(), text)),
                 ReadOutcome::Absent => {}
                 // Nothing behind it is looked at; the store may still have a run.
-                ReadOutcome::Refused(why) => self.alarm(&why),
+                ReadOutcome::Refused(why) => self.record_failure(&why),
             }
         }
         None
     }
 
-    fn alarm(&self, what: &str) {
+    fn record_failure(&self, what: &str) {
         let part = format!("hook {}", self.call.host);
-        alarms::raise(&self.state_dir, &Alarm { at: self.now, part, what: what.to_owned() });
+        let failure = Failure { at: self.now, part, what: what.to_owned() };
+        failures::record(&self.state_dir, &failure);
     }
 }
 
 /// Whether a run belongs to another session than this one.
 fn is_foreign(state: &State, session: Option<&str>) -> bool {
     state.session.is_some() && state.session.as_deref() != session
-}
-
-fn answer(stepped: &Stepped) -> Answer {
-    let said = stepped.outcome.effects.iter().find_map(|effect| match effect {
-        Effect::Block { reason } => Some(Answer::Block { reason: reason.clone() }),
-        Effect::Context { text } => Some(Answer::Context { text: text.clone() }),
-        Effect::Allow | Effect::WriteView => None,
-    });
-    said.unwrap_or(Answer::Allow)
 }
 
 /// A new run token, where the run uses them.

@@ -346,7 +346,7 @@ fn doctor_finds_a_sound_registration() {
         desk.ok(&["install", host]);
         let done = desk.run(&["doctor", host]);
         assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{host}\n{}", done.stdout);
-        assert!(done.stdout.starts_with("All good, 5 checks\n"), "{}", done.stdout);
+        assert!(done.stdout.starts_with("All 5 checks passed\n"), "{}", done.stdout);
     }
 }
 
@@ -386,7 +386,7 @@ fn doctor_waits_for_nobody() {
     desk.ok(&["install", "goose"]);
     let check = desk.check(&["goose"], "answers");
     assert_eq!(check["status"], "failed");
-    assert!(check["message"].as_str().unwrap().ends_with("gave no answer in 5 s"), "{check}");
+    assert!(check["message"].as_str().unwrap().ends_with("did not answer within 5 s"), "{check}");
 }
 
 #[test]
@@ -444,7 +444,10 @@ fn doctor_finds_missing_events() {
     );
     let check = desk.check(&["qwen"], "registered");
     assert_eq!(check["status"], "failed");
-    assert!(check["message"].as_str().unwrap().contains("lacks SubagentStop, "), "{check}");
+    assert!(
+        check["message"].as_str().unwrap().contains("has no entry for SubagentStop, "),
+        "{check}"
+    );
     desk.ok(&["install", "qwen"]);
     assert_eq!(desk.check(&["qwen"], "registered")["status"], "ok");
 }
@@ -524,7 +527,7 @@ fn doctor_takes_those_that_are_there() {
     let desk = Desk::with_program("");
     let done = desk.run(&["doctor"]);
     assert_eq!(done.code, 1, "{}", done.stdout);
-    assert!(done.stdout.starts_with("There is no sign of a host here\n"), "{}", done.stdout);
+    assert!(done.stdout.starts_with("No supported agent is configured here.\n"), "{}", done.stdout);
     desk.program("gemini", "#!/bin/sh\n");
     desk.ok(&["install", "goose"]);
     let done = desk.ok(&["doctor"]);

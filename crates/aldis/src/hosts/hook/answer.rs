@@ -13,6 +13,11 @@ pub enum Answer {
         /// What the agent is told.
         reason: String,
     },
+    /// Let things take their course, and tell the user something.
+    Notice {
+        /// What the user is told.
+        text: String,
+    },
     /// Tell the agent something beside its prompt.
     Context {
         /// What it is told.
@@ -36,6 +41,7 @@ pub fn answer(host: Host, event: &Event, answer: &Answer) -> Vec<u8> {
             let reason = if reason.trim().is_empty() { GO_ON } else { reason };
             (answers.block)(event, &bounded(reason))
         }
+        Answer::Notice { text } => (answers.notice)(event, &bounded(text)),
         Answer::Context { text } if text.trim().is_empty() => None,
         Answer::Context { text } => (answers.context)(event, &bounded(text)),
     };

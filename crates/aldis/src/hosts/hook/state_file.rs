@@ -288,6 +288,8 @@ fn open_directory(project: &Path) -> Result<rustix::fd::OwnedFd, Errno> {
 
 /// How many runs of a project a left-over file may be of.
 const RUNS_MAX: usize = 8;
+/// The file as people know it.
+pub(super) const SHOWN_NAME: &str = ".caw/auto-state.json";
 /// The directory in the project.
 const DIRECTORY: &str = ".caw";
 /// The file in it.

@@ -9,7 +9,7 @@ use aldis_machine::phases::{Cap, Hold, Said, State, Stop, Utterance, closing_wor
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Message, Origin, Role, Rules, Token};
 
-use super::tail::{Limits, Look, Position, Tail, TailError, read_tail, settle};
+use super::tail::{Limits, Look, Position, Tail, TailError, first_time, read_tail, settle};
 use super::{Hook, fresh_token};
 use crate::error::CommandError;
 use crate::hosts::{CutShort, Event as HostEvent};
@@ -57,7 +57,7 @@ impl StopContext {
                 Ok(tail) => heard.take(hook, tail, from.is_some()),
                 // A host may name a file that it never writes.
                 Err(TailError::Missing) if final_text.is_some() => {}
-                Err(error) => hook.alarm(&format!("{}: {error}", error.code())),
+                Err(error) => hook.record_failure(&format!("{}: {error}", error.code())),
             }
         }
         heard.last =
@@ -70,7 +70,9 @@ impl StopContext {
 
     fn take(&mut self, hook: &Hook<'_>, tail: Tail, had_position: bool) {
         if tail.truncated {
-            hook.alarm("transcript_truncated: more was written since the last stop than is read");
+            hook.record_failure(
+                "transcript_truncated: more was written since the last stop than is read",
+            );
         }
         self.positioned = had_position && !tail.position_void;
         self.same_turn = self.positioned && tail.turn_began.is_none();
@@ -110,7 +112,7 @@ impl StopContext {
                 text.map(|text| Self::only(text, origin)).unwrap_or_default()
             }
             Err(error) => {
-                hook.alarm(&format!("{}: {error}", error.code()));
+                hook.record_failure(&format!("{}: {error}", error.code()));
                 Self::default()
             }
         }
@@ -123,8 +125,7 @@ impl StopContext {
     /// What of it counts for the machine.
     pub(super) fn said(&self, state: &State, rules: &Rules) -> Vec<Said> {
         // Where a sub-agent ended a phase meanwhile, only times tell what was said in which.
-        let same_phase = state.heard_until.is_some_and(|until| state.phase_started_at <= until);
-        let positioned = self.positioned && same_phase;
+        let positioned = self.positioned && !state.handed_over;
         let utterances: Vec<Utterance<'_>> = self
             .messages
             .iter()
@@ -144,6 +145,13 @@ impl StopContext {
     pub(super) fn closing_words(&self, state: &State) -> String {
         let text = self.last.and_then(|last| self.messages.get(last)).map(|last| &*last.text);
         closing_words(text.unwrap_or_default(), &state.expected_token())
+    }
+
+    /// When the session began, as far as its transcript tells.
+    pub(super) fn session_began(hook: &Hook<'_>) -> Option<Timestamp> {
+        let path = hook.call.transcript.as_ref()?;
+        let roots = hook.env.transcript_roots(hook.call.host, Some(hook.place.root()));
+        first_time(path, hook.call.host, &roots)
     }
 
     /// Everything the machine wants to know about a stop.

@@ -215,6 +215,23 @@ pub(crate) fn settle<E>(
     Ok(tail)
 }
 
+/// Returns the first time in a transcript: when its session began.
+pub(crate) fn first_time(path: &Path, host: Host, roots: &[PathBuf]) -> Option<Timestamp> {
+    let (mut file, length) = open::open(path, roots).ok()?;
+    let mut head = vec![0; usize::try_from(length).unwrap_or(HEAD_MAX).min(HEAD_MAX)];
+    file.read_exact_at(&mut head, 0).ok()?;
+    let format = format_of(host, &head);
+    head.split(|byte| *byte == b'\n').find_map(|line| glance(format, line, None).at)
+}
+
+fn format_of(host: Host, bytes: &[u8]) -> Format {
+    match host.spec().transcripts.formats {
+        [only] => *only,
+        [] => Input::Auto.resolve(bytes),
+        forms => Input::Host(forms).resolve(bytes),
+    }
+}
+
 fn tail_of(
     source: &mut dyn Source,
     len: u64,
@@ -349,12 +366,7 @@ impl<'a, 's> Part<'a, 's> {
     }
 
     fn format(&mut self) -> Format {
-        let forms = self.host.spec().transcripts.formats;
-        *self.format.get_or_insert_with(|| match forms {
-            [only] => *only,
-            [] => Input::Auto.resolve(&self.window.bytes),
-            _ => Input::Host(forms).resolve(&self.window.bytes),
-        })
+        *self.format.get_or_insert_with(|| format_of(self.host, &self.window.bytes))
     }
 
     fn finish(mut self, position_void: bool) -> Result<Tail, TailError> {
@@ -390,6 +402,8 @@ fn is_json(line: &[u8]) -> bool {
 const SETTLE_PAUSE: Duration = Duration::from_millis(50);
 const SETTLE_PAUSES: u32 = 30;
 const SETTLE_READS: u32 = 4;
+/// How much of a file is searched for its first time.
+const HEAD_MAX: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests;

@@ -43,6 +43,13 @@ pub(crate) struct Check {
     pub(crate) fix: Option<String>,
 }
 
+impl Check {
+    /// Something to know that concerns all hosts.
+    pub(crate) fn note(name: &'static str, message: String, fix: &str) -> Self {
+        Self { host: None, name, status: Status::Note, message, fix: Some(fix.to_owned()) }
+    }
+}
+
 /// A registration that was found.
 struct Registration {
     scope: Scope,
@@ -96,7 +103,7 @@ pub(crate) fn is_registered(locations: &Locations, host: Host) -> bool {
 pub(crate) fn state_directory(locations: &Locations) -> Check {
     let mut checks = Checks { host: None, list: Vec::new() };
     let Ok(place) = home::state_directory(None) else {
-        let message = "there is no place for the state of runs: the home directory is not known";
+        let message = "no place to store runs: the home directory is not known";
         checks.failed("state", message, "set HOME or ALDIS_STATE_DIR");
         return checks.into_first();
     };
@@ -106,13 +113,13 @@ pub(crate) fn state_directory(locations: &Locations) -> Check {
         return checks.into_first();
     };
     if !existing.is_dir() || tempfile::tempfile_in(existing).is_err() {
-        let message = format!("`{}` is not a directory that can be written to", existing.display());
+        let message = format!("`{}` is not a writable directory", existing.display());
         checks.failed("state", message, format!("chmod u+rwx '{}'", existing.display()));
     } else if existing == place && !is_private(&place) {
-        let message = format!("other users can look into `{shown}`");
+        let message = format!("other users can read `{shown}`");
         checks.failed("state", message, format!("chmod 700 '{}'", place.display()));
     } else if existing == place {
-        checks.ok("state", format!("`{shown}` is private and can be written to"));
+        checks.ok("state", format!("`{shown}` is private and writable"));
     } else {
         checks.ok("state", format!("`{shown}` will be created when it is needed"));
     }
@@ -217,7 +224,7 @@ fn registered(
     }
     if let Some(file) = &survey.plugin {
         let file = locations.shown(file);
-        checks.ok("registered", format!("by the plugin that `{file}` enables"));
+        checks.ok("registered", format!("registered by the plugin that `{file}` enables"));
         return;
     }
     if survey.found.is_empty() && survey.broken.is_empty() {
@@ -230,7 +237,7 @@ fn registered(
         return;
     }
     for file in &survey.outdated {
-        let message = format!("`{}` is missing or of another version", locations.shown(file));
+        let message = format!("`{}` is missing or from another version", locations.shown(file));
         checks.failed("registered", message, install.clone());
     }
     for registration in &survey.found {
@@ -247,7 +254,7 @@ fn registered(
             let events = registration.events.join(", ");
             checks.ok("registered", format!("`{file}`: {events}"));
         } else {
-            let message = format!("`{file}` lacks {}", missing.join(", "));
+            let message = format!("`{file}` has no entry for {}", missing.join(", "));
             let scope = registration.scope.name();
             checks.failed("registered", message, format!("{install} --{scope}"));
         }
@@ -298,7 +305,7 @@ fn command(
     let program = Path::new(&registration.program);
     let path = if program.is_absolute() {
         if !is_executable(program) {
-            let message = format!("`{}` is not a program", program.display());
+            let message = format!("`{}` is not an executable file", program.display());
             checks.failed("command", message, format!("{install} --absolute"));
             return None;
         }
@@ -329,7 +336,7 @@ fn command(
         }
         Answer::Ended { stdout, .. } => {
             let said = crate::view::display::excerpt(stdout.trim(), 40);
-            let message = format!("`{}` says it is `{said}`, this is {expected}", path.display());
+            let message = format!("`{}` is `{said}`; this is {expected}", path.display());
             checks.failed("command", message, format!("{install} --absolute"));
             Some(path)
         }
@@ -352,7 +359,7 @@ fn trusted(locations: &Locations, host: Host, registration: &Registration, check
 /// Sends a made-up stop through the program.
 fn answers(locations: &Locations, host: Host, path: Option<&Path>, checks: &mut Checks) {
     let Some(path) = path else {
-        let message = "there is nothing to run".to_owned();
+        let message = "there is no program to test".to_owned();
         checks.add("answers", Status::Skipped, message, None);
         return;
     };
@@ -367,29 +374,30 @@ fn answers(locations: &Locations, host: Host, path: Option<&Path>, checks: &mut 
             DEADLINE,
         )
     });
-    let fix = "run `aldis doctor` after an update; if it stays, report it with this output";
+    let fix =
+        "update aldis and run `aldis doctor` again; if it still fails, report it with this output";
     match &answer {
         Answer::Ended { code: Some(0), stdout, stderr } if stderr.is_empty() => {
             let silent = stdout.trim().is_empty();
             let object = matches!(serde_json::from_str(stdout), Ok(Value::Object(_)));
             if silent || object {
-                let words =
-                    if silent { "lets a made-up stop pass" } else { "answers a made-up stop" };
-                checks.ok("answers", words.to_owned());
+                checks.ok("answers", "answered a test stop correctly".to_owned());
             } else {
                 let said = crate::view::display::excerpt(stdout.trim(), 80);
                 checks.failed(
                     "answers",
-                    format!("answers with something else than JSON: `{said}`"),
+                    format!("printed something other than JSON: `{said}`"),
                     fix,
                 );
             }
         }
         Answer::Ended { code, stderr, .. } => {
-            let code =
-                code.map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
+            let ended = code.map_or_else(
+                || "was ended by a signal".to_owned(),
+                |code| format!("exited with code {code}"),
+            );
             let said = crate::view::display::excerpt(stderr.trim(), 80);
-            checks.failed("answers", format!("ends with {code} and `{said}`"), fix);
+            checks.failed("answers", format!("{ended}; standard error: `{said}`"), fix);
         }
         Answer::Late | Answer::Unstartable(_) => {
             checks.failed("answers", unresponsive(path, &answer), fix);
@@ -400,7 +408,7 @@ fn answers(locations: &Locations, host: Host, path: Option<&Path>, checks: &mut 
 fn unresponsive(path: &Path, answer: &Answer) -> String {
     match answer {
         Answer::Unstartable(error) => format!("`{}` cannot be run: {error}", path.display()),
-        _ => format!("`{}` gave no answer in {} s", path.display(), DEADLINE.as_secs()),
+        _ => format!("`{}` did not answer within {} s", path.display(), DEADLINE.as_secs()),
     }
 }
 

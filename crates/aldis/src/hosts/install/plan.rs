@@ -79,6 +79,16 @@ impl Action {
             Self::Unchanged => "unchanged",
         }
     }
+
+    /// Returns the word where nothing has happened yet.
+    pub(crate) fn planned(self) -> &'static str {
+        match self {
+            Self::Created => "would create",
+            Self::Changed => "would change",
+            Self::Deleted => "would delete",
+            Self::Unchanged => "unchanged",
+        }
+    }
 }
 
 /// Plans a registration.

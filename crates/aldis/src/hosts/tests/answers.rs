@@ -92,6 +92,26 @@ fn context_goes_where_it_is_read() {
 }
 
 #[test]
+fn users_are_told_only_where_a_host_has_a_place_for_it() {
+    let text = "aldis: completion signal accepted";
+    let notice = Answer::Notice { text: text.to_owned() };
+    let expected = sample_value("claude_code/out_allow_with_notice.json");
+    for host in Host::all().iter().copied() {
+        let told = said(host, &Event::Stop, &notice);
+        match host {
+            _ if [CLAUDE_CODE, CODEX].contains(&host) => assert_eq!(told.as_ref(), Some(&expected)),
+            _ if host == GEMINI => {
+                assert_eq!(told, Some(json!({"decision": "allow", "systemMessage": text})));
+            }
+            _ => assert_eq!(told, said(host, &Event::Stop, &Answer::Allow), "{host}"),
+        }
+        for event in [prompt(), Event::SubagentStop, Event::SessionEnd { reason: None }] {
+            assert_eq!(said(host, &event, &notice), said(host, &event, &Answer::Allow), "{host}");
+        }
+    }
+}
+
+#[test]
 fn only_stops_are_blocked() {
     let others = [
         prompt(),

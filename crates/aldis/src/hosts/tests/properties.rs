@@ -29,6 +29,7 @@ fn any_answer() -> impl Strategy<Value = Answer> {
         Just(Answer::Allow),
         any::<String>().prop_map(|reason| Answer::Block { reason }),
         any::<String>().prop_map(|text| Answer::Context { text }),
+        any::<String>().prop_map(|text| Answer::Notice { text }),
     ]
 }
 
@@ -75,7 +76,7 @@ proptest! {
             let value: Value = serde_json::from_slice(&bytes).unwrap();
             prop_assert!(value.is_object());
             if host == CODEX {
-                let known = ["decision", "reason", "hookSpecificOutput"];
+                let known = ["decision", "reason", "hookSpecificOutput", "systemMessage"];
                 let members = value.as_object().unwrap();
                 prop_assert!(members.keys().all(|key| known.contains(&&**key)));
                 prop_assert!(members.len() < 3);
