@@ -199,7 +199,7 @@ fn begin(
     }
     let launch = Launch {
         command: host.map_or_else(|| args.command.clone(), |host| host.command()),
-        prompt_by: args.prompt_by.or(host.map(|host| host.prompt_by)).unwrap_or_default(),
+        prompt_by: args.prompt_by.or_else(|| host.map(|host| host.prompt_by)).unwrap_or_default(),
         input: args
             .input
             .clone()

@@ -132,7 +132,7 @@ fn survey(locations: &Locations, host: Host) -> Survey {
         match host.spec().registration {
             Form::Entries(_) => look_at_entries(locations, host, &location, &mut survey),
             Form::Plugin { files, events, .. } => {
-                look_at_files(host, &location, (files, events), &mut survey)
+                look_at_files(host, &location, (files, events), &mut survey);
             }
         }
     }
