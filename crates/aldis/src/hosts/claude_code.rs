@@ -51,14 +51,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         ..SettingsFiles::new(".claude", "settings.json")
     },
     registration: Registration::Entries(Layout {
-        events: &[
-            "Stop",
-            "SubagentStop",
-            "StopFailure",
-            "UserPromptSubmit",
-            "SessionStart",
-            "SessionEnd",
-        ],
+        events: Layout::EVENTS_WITH_FAILURE,
         // A program with a list of arguments: no shell.
         handler: |Invocation { program, args }, _| json!({ "type": "command", "command": program, "args": args, "timeout": TIMEOUT_SECONDS }),
         ..Layout::GROUPED

@@ -41,14 +41,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     transcripts: Transcripts { folder: Some(".qwen"), formats: &[Format::ClaudeCode] },
     settings: SettingsFiles::new(".qwen", "settings.json"),
     registration: Registration::Entries(Layout {
-        events: &[
-            "Stop",
-            "SubagentStop",
-            "StopFailure",
-            "UserPromptSubmit",
-            "SessionStart",
-            "SessionEnd",
-        ],
+        events: Layout::EVENTS_WITH_FAILURE,
         // Times are in milliseconds.
         handler: |invocation, _| shell_handler(&invocation, TIMEOUT_SECONDS * 1000),
         ..Layout::GROUPED

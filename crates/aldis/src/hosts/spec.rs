@@ -306,6 +306,10 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
+    /// The usual events, and the one for a turn that an error ended.
+    pub(crate) const EVENTS_WITH_FAILURE: &[&str] =
+        &["Stop", "SubagentStop", "StopFailure", "UserPromptSubmit", "SessionStart", "SessionEnd"];
+
     /// Groups of handlers with a line for a shell.
     pub(crate) const GROUPED: Self = Self {
         grouped: true,

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use aldis_signal::time::Timestamp;
-
 use super::fields::Fields;
 use super::identify;
 use crate::hosts::spec::Imports;
@@ -29,8 +27,6 @@ pub struct HookCall {
     pub turn: Option<String>,
     /// The sub-agent this is about, or the agent that a session was started as.
     pub agent_id: Option<String>,
-    /// What kind of agent that is.
-    pub agent_type: Option<String>,
     /// Where the agent works; `None` where the host does not say.
     pub cwd: Option<PathBuf>,
     /// The project, where the host's environment names one.
@@ -45,12 +41,10 @@ pub struct HookCall {
     pub re_entry: Option<bool>,
     /// How often a hook made the agent go on, where the host counts.
     pub loop_count: Option<u64>,
-    /// What will wake the agent without us.
-    pub waiting: Vec<Waiting>,
+    /// What will wake the agent without us: tasks that still run, prompts that are sent later.
+    pub waiting: Vec<String>,
     /// Why the turn did not end by itself.
     pub cut_short: Option<CutShort>,
-    /// When the host sent this.
-    pub at: Option<Timestamp>,
     /// Oddities that were tolerated.
     pub remarks: Vec<Remark>,
 }
@@ -111,27 +105,6 @@ pub enum Event {
     Interrupt,
     /// Something else, by the host's name for it.
     Other(String),
-}
-
-/// What will wake an agent without us.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    /// What kind of thing.
-    pub kind: WaitingFor,
-    /// The host's id for it.
-    pub id: String,
-    /// What it is, in the agent's words.
-    pub what: String,
-}
-
-/// What an agent can wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum WaitingFor {
-    /// A prompt that is sent at a set time.
-    Schedule,
-    /// A shell or a sub-agent that still runs.
-    Task,
 }
 
 /// Why a turn did not end by itself.
@@ -296,10 +269,6 @@ fn read(
         session: usable(session, notes),
         turn,
         agent_id: fields.word(&["agent_id", "agentId"], notes),
-        agent_type: fields.word(
-            &["agent_type", "agentType", "subagent_type", "agent_name", "agentName", "task_name"],
-            notes,
-        ),
         cwd: absolute((payload.cwd)(fields, env), notes),
         project_dir: spec.project_variables.iter().find_map(|name| env.path(name)),
         final_text: final_text.filter(|text| !text.trim().is_empty()),
@@ -309,7 +278,6 @@ fn read(
         loop_count,
         waiting: waiting(fields, notes),
         cut_short: stops.then(|| (payload.cut_short)(fields)).flatten(),
-        at: fields.time("timestamp"),
         remarks,
     }
 }
@@ -335,40 +303,35 @@ fn absolute(path: Option<PathBuf>, remarks: &mut Vec<Remark>) -> Option<PathBuf>
     Some(path)
 }
 
-fn waiting(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Vec<Waiting> {
+fn waiting(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Vec<String> {
     let text = |fields: &Fields<'_>, names: &[&'static str]| {
         fields.quiet_text(names).unwrap_or_default().into_owned()
     };
     let tasks = fields.list("background_tasks", remarks).into_iter();
-    let running = tasks.filter(|task| !ENDED.contains(&&*text(task, &["status"])));
-    let mut all: Vec<Waiting> = running
-        .map(|task| Waiting {
-            kind: WaitingFor::Task,
-            id: text(&task, &["id"]),
-            what: text(&task, &["description", "command", "name", "type"]),
-        })
-        .collect();
+    let running = tasks.filter(|task| !is_ended(&text(task, &["status"])));
+    let mut all: Vec<String> =
+        running.map(|task| text(&task, &["description", "command", "name", "type"])).collect();
     let crons = fields.list("session_crons", remarks).into_iter();
-    all.extend(crons.map(|cron| Waiting {
-        kind: WaitingFor::Schedule,
-        id: text(&cron, &["id"]),
-        what: text(&cron, &["prompt", "schedule"]),
-    }));
+    all.extend(crons.map(|cron| text(&cron, &["prompt", "schedule"])));
     all
 }
 
+/// Whether a background task in this state wakes nobody any more.
+fn is_ended(status: &str) -> bool {
+    matches!(
+        status,
+        "aborted"
+            | "cancelled"
+            | "canceled"
+            | "completed"
+            | "done"
+            | "error"
+            | "exited"
+            | "failed"
+            | "finished"
+            | "killed"
+            | "stopped"
+    )
+}
+
 const SESSION_MAX: usize = 256;
-/// States in which a background task wakes nobody any more.
-const ENDED: &[&str] = &[
-    "aborted",
-    "cancelled",
-    "canceled",
-    "completed",
-    "done",
-    "error",
-    "exited",
-    "failed",
-    "finished",
-    "killed",
-    "stopped",
-];

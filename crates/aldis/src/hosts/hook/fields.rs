@@ -7,7 +7,6 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use aldis_signal::time::Timestamp;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -123,15 +122,6 @@ impl<'a> Fields<'a> {
             remarks.push(Remark::WrongType { key });
         }
         count
-    }
-
-    /// Returns a moment: a text, or milliseconds since 1970.
-    pub(crate) fn time(&self, key: &'static str) -> Option<Timestamp> {
-        let raw = self.get(key)?;
-        match string(raw) {
-            Some((text, _)) => text.parse().ok(),
-            None => raw.get().parse().ok().map(Timestamp::from_millis),
-        }
     }
 
     /// Returns the elements of a list as objects; those that are none have no members.
@@ -258,56 +248,16 @@ impl<'de> serde::Deserialize<'de> for Key {
 
 /// Returns the name of a member that is looked at.
 fn known(name: &str) -> Option<&'static str> {
-    let special = ALL.iter().flat_map(|host| host.spec().payload.members);
-    let mut all = COMMON.iter().chain(special).chain(cline::MEMBERS);
-    all.find(|known| **known == name).copied()
+    let special = ALL.iter().flat_map(|host| host.spec().payload.members).chain(cline::MEMBERS);
+    COMMON.split(' ').chain(special.copied()).find(|known| *known == name)
 }
 
 /// No host has a list of tasks this long, in bytes.
 const LIST_MAX: usize = 1 << 20;
 
 /// The members that several hosts send, of payloads and of the objects inside them.
-const COMMON: &[&str] = &[
-    "agent_id",
-    "agentId",
-    "agent_name",
-    "agentName",
-    "agent_transcript_path",
-    "agentTranscriptPath",
-    "agent_type",
-    "agentType",
-    "background_tasks",
-    "command",
-    "cwd",
-    "description",
-    "error",
-    "hook_event_name",
-    "hookEventName",
-    "id",
-    "lastAssistantMessage",
-    "last_assistant_message",
-    "loop_count",
-    "model",
-    "name",
-    "prompt",
-    "prompt_id",
-    "promptId",
-    "reason",
-    "schedule",
-    "session_crons",
-    "session_id",
-    "sessionId",
-    "source",
-    "status",
-    "stop_hook_active",
-    "stopHookActive",
-    "subagent_type",
-    "summary",
-    "text",
-    "timestamp",
-    "transcript_path",
-    "transcriptPath",
-    "turn_id",
-    "turnId",
-    "type",
-];
+const COMMON: &str = "agent_id agentId agentName agent_transcript_path agentTranscriptPath background_tasks \
+    command cwd description error hook_event_name hookEventName id lastAssistantMessage \
+    last_assistant_message loop_count model name prompt prompt_id promptId reason schedule \
+    session_crons session_id sessionId source status stop_hook_active stopHookActive summary \
+    text timestamp transcript_path transcriptPath turn_id turnId type";

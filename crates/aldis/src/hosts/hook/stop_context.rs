@@ -194,8 +194,7 @@ impl StopContext {
             None => {}
         }
         if !hook.call.waiting.is_empty() {
-            let what: Vec<&str> = hook.call.waiting.iter().map(|task| &*task.what).collect();
-            return Some(Hold::Background { what: what.join(", ") });
+            return Some(Hold::Background { what: hook.call.waiting.join(", ") });
         }
         self.asked_user.then_some(Hold::Question)
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::hosts::{BlockCap, CutShort, PayloadError, Remark, WaitingFor};
+use crate::hosts::{BlockCap, CutShort, PayloadError, Remark};
 
 fn read(text: &str) -> HookCall {
     parse(CLAUDE_CODE, text.as_bytes(), &env()).unwrap()
@@ -87,7 +87,7 @@ fn details_are_found_under_every_name() {
     assert_eq!(stop.turn.as_deref(), Some("0d2b1c64-7a0e-4a55-8a43-6f0d5d0a7f10"));
     assert_eq!((stop.re_entry, stop.loop_count), (Some(false), None));
     assert_eq!(stop.cwd.as_deref(), Some(Path::new("/home/dev/home/dev/widget")));
-    assert!(stop.waiting.is_empty() && stop.cut_short.is_none() && stop.at.is_none());
+    assert!(stop.waiting.is_empty() && stop.cut_short.is_none());
 
     let cursor = call(CLAUDE_CODE, "cursor/in_stop_bom.json");
     assert_eq!(cursor.session.as_deref(), Some("5a2f3c1e-0b1d-4d0e-9e77-2a4b1c6d8e90"));
@@ -99,7 +99,6 @@ fn details_are_found_under_every_name() {
 
     let codex = call(CODEX, "codex/in_subagent_stop.json");
     assert_eq!(codex.turn.as_deref(), Some("0199f2a4-9999-7a10-8f4c-9d2c1b3e4f60"));
-    assert_eq!(codex.agent_type.as_deref(), Some("explorer"));
     assert!(
         codex
             .agent_transcript
@@ -113,14 +112,9 @@ fn details_are_found_under_every_name() {
     let path = "/home/dev/.factory/projects/widget/8af22e0a-d222-42c6-8c7e-7a059e391b0b.jsonl";
     assert_eq!(droid.transcript.as_deref(), Some(Path::new(path)));
 
-    let when = Some(1_794_733_201_000);
     for name in ["copilot/in_agent_stop_camel.json", "copilot/in_stop_pascal.json"] {
-        let copilot = call(COPILOT, name);
-        assert!(copilot.at.is_some(), "{name}");
-        assert_eq!(copilot.session.as_deref(), Some("b9c1"));
+        assert_eq!(call(COPILOT, name).session.as_deref(), Some("b9c1"), "{name}");
     }
-    let millis = call(COPILOT, "copilot/in_agent_stop_camel.json").at;
-    assert_eq!(millis.map(|at| at.as_millis()), when);
     assert_eq!(call(GOOSE, "goose/in_stop.json").cwd, None);
     let idle = call(OPENCODE, "opencode/event_message_part_updated.json");
     assert_eq!(idle.session.as_deref(), Some("ses_5f1c2a7b9ffeAbCdEfGhIjKlMn"));
@@ -129,16 +123,7 @@ fn details_are_found_under_every_name() {
 #[test]
 fn background_work_is_waited_for_while_it_runs() {
     let call = call(CLAUDE_CODE, "claude_code/in_stop_reentry_background.json");
-    let found: Vec<_> =
-        call.waiting.iter().map(|waiting| (waiting.kind, &*waiting.id, &*waiting.what)).collect();
-    assert_eq!(
-        found,
-        [
-            (WaitingFor::Task, "b3k9x1q2z", "dev server"),
-            (WaitingFor::Task, "af43b41427eaa9b3f", "flaky test probe"),
-            (WaitingFor::Schedule, "cron-7", "check CI"),
-        ]
-    );
+    assert_eq!(call.waiting, ["dev server", "flaky test probe", "check CI"]);
     let ended = r#"{"session_id":"s","hook_event_name":"Stop","background_tasks":
         [{"id":"1","status":"completed"},{"id":"2","status":"killed"},{"id":"3"},7]}"#;
     // What is not known to have ended may still run.
