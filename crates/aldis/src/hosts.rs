@@ -23,7 +23,7 @@ pub(crate) mod spec;
 
 pub use env::Env;
 pub use hook::answer::{Answer, TEXT_MAX, answer};
-pub use hook::call::{CutShort, Event, HookCall, PAYLOAD_MAX, PayloadError, Remark, parse};
+pub use hook::call::{CutShort, Event, HookCall, PAYLOAD_MAX, PayloadError, parse};
 pub use hook::state_file;
 pub use host::{BlockCap, Host, UnknownHost};
 

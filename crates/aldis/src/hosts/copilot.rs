@@ -4,7 +4,7 @@ use aldis_transcript::Format;
 use jsonc_parser::json;
 use serde_json::json as value;
 
-use super::hook::call::{CutShort, Event, Remark};
+use super::hook::call::{CutShort, Event};
 use super::hook::fields::Fields;
 use super::install::invocation::Invocation;
 use super::spec::*;
@@ -54,9 +54,9 @@ pub(super) static SPEC: HostSpec = HostSpec {
     ..HostSpec::USUAL
 };
 
-fn event(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {
-    if let Some(name) = fields.text(EVENT_NAMES, remarks) {
-        return named_event(name, fields, remarks);
+fn event(fields: &Fields<'_>) -> Event {
+    if let Some(name) = fields.text(EVENT_NAMES) {
+        return named_event(name, fields);
     }
     let has = |names: &[&str]| fields.has_any(names);
     match () {
@@ -64,17 +64,17 @@ fn event(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {
             Event::SubagentStop
         }
         () if has(STOP_REASONS) || has(&["stop_hook_active"]) => Event::Stop,
-        () if has(&["prompt"]) => prompt(fields, remarks),
+        () if has(&["prompt"]) => prompt(fields),
         () if has(&["source", "initialPrompt"]) => {
-            Event::SessionStart { source: fields.word(&["source"], remarks) }
+            Event::SessionStart { source: fields.word(&["source"]) }
         }
-        () if has(&["reason"]) => Event::SessionEnd { reason: fields.word(&["reason"], remarks) },
+        () if has(&["reason"]) => Event::SessionEnd { reason: fields.word(&["reason"]) },
         () => Event::Other(String::new()),
     }
 }
 
 fn cut_short(fields: &Fields<'_>) -> Option<CutShort> {
-    let reason = fields.quiet_text(STOP_REASONS)?;
+    let reason = fields.cow(STOP_REASONS)?;
     match &*reason {
         "end_turn" | "" => None,
         "aborted" | "cancelled" | "canceled" | "interrupted" => Some(CutShort::Aborted),

@@ -8,7 +8,7 @@ use jsonc_parser::json;
 use serde_json::json as value;
 
 use super::Env;
-use super::hook::call::{CutShort, Event, Remark};
+use super::hook::call::{CutShort, Event};
 use super::hook::fields::Fields;
 use super::spec::*;
 
@@ -32,8 +32,8 @@ pub(super) static SPEC: HostSpec = HostSpec {
     payload: Payload {
         members: &["conversation_id", "cursor_version", "generation_id", "workspace_roots"],
         event,
-        session: |fields, remarks| fields.text(&["conversation_id", "session_id"], remarks),
-        final_text: |fields, remarks| fields.text(&["last_assistant_message", "summary"], remarks),
+        session: |fields| fields.text(&["conversation_id", "session_id"]),
+        final_text: |fields| fields.text(&["last_assistant_message", "summary"]),
         cwd,
         cut_short,
         turn_survives_block: false,
@@ -91,21 +91,17 @@ pub(super) static SPEC: HostSpec = HostSpec {
     ..HostSpec::USUAL
 };
 
-fn event(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {
-    let name = fields.text(EVENT_NAMES, remarks).unwrap_or_default();
+fn event(fields: &Fields<'_>) -> Event {
+    let name = fields.text(EVENT_NAMES).unwrap_or_default();
     match &*name {
         "stop" | "Stop" => Event::Stop,
         "subagentStop" | "SubagentStop" => Event::SubagentStop,
         "afterAgentResponse" => {
-            Event::AgentResponse { text: fields.text(&["text"], remarks).unwrap_or_default() }
+            Event::AgentResponse { text: fields.text(&["text"]).unwrap_or_default() }
         }
-        "beforeSubmitPrompt" | "UserPromptSubmit" => prompt(fields, remarks),
-        "sessionStart" | "SessionStart" => {
-            Event::SessionStart { source: fields.word(&["source"], remarks) }
-        }
-        "sessionEnd" | "SessionEnd" => {
-            Event::SessionEnd { reason: fields.word(&["reason"], remarks) }
-        }
+        "beforeSubmitPrompt" | "UserPromptSubmit" => prompt(fields),
+        "sessionStart" | "SessionStart" => Event::SessionStart { source: fields.word(&["source"]) },
+        "sessionEnd" | "SessionEnd" => Event::SessionEnd { reason: fields.word(&["reason"]) },
         _ => Event::Other(name),
     }
 }
@@ -117,7 +113,7 @@ fn cwd(fields: &Fields<'_>, env: &Env) -> Option<PathBuf> {
 }
 
 fn cut_short(fields: &Fields<'_>) -> Option<CutShort> {
-    let status = fields.quiet_text(&["status"])?;
+    let status = fields.cow(&["status"])?;
     match &*status {
         "completed" => None,
         "aborted" => Some(CutShort::Aborted),

@@ -28,11 +28,11 @@ pub(super) static SPEC: HostSpec = HostSpec {
             "task_result",
             "tool_execution_count",
         ],
-        final_text: |fields, remarks| {
-            fields.text(&["last_assistant_message", "lastAssistantMessage", "task_result"], remarks)
+        final_text: |fields| {
+            fields.text(&["last_assistant_message", "lastAssistantMessage", "task_result"])
         },
         cut_short: |fields| {
-            let error = fields.quiet_text(&["task_error"]).filter(|error| !error.is_empty());
+            let error = fields.cow(&["task_error"]).filter(|error| !error.is_empty());
             error.map(|error| CutShort::Failed(error.into_owned()))
         },
         is_marked: |fields| {

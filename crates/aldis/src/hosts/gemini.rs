@@ -29,20 +29,20 @@ pub(super) static SPEC: HostSpec = HostSpec {
     project_variables: &["GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
     payload: Payload {
         members: &["prompt_response"],
-        event: |fields, remarks| {
-            let name = fields.text(EVENT_NAMES, remarks).unwrap_or_default();
+        event: |fields| {
+            let name = fields.text(EVENT_NAMES).unwrap_or_default();
             match &*name {
                 "AfterAgent" => Event::Stop,
-                "BeforeAgent" => prompt(fields, remarks),
-                _ => named_event(name, fields, remarks),
+                "BeforeAgent" => prompt(fields),
+                _ => named_event(name, fields),
             }
         },
-        final_text: |fields, remarks| {
-            let text = fields.text(&["prompt_response"], remarks);
+        final_text: |fields| {
+            let text = fields.text(&["prompt_response"]);
             text.filter(|text| text.trim() != "[no response text]")
         },
         is_marked: |fields| {
-            let event = fields.quiet_text(EVENT_NAMES).unwrap_or_default();
+            let event = fields.cow(EVENT_NAMES).unwrap_or_default();
             matches!(&*event, "AfterAgent" | "BeforeAgent") || fields.has("prompt_response")
         },
         marked: Marked::AtStops,

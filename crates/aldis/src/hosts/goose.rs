@@ -21,9 +21,9 @@ pub(super) static SPEC: HostSpec = HostSpec {
     }),
     payload: Payload {
         members: &["event"],
-        event: |fields, remarks| {
-            let name = fields.text(&["event", "hook_event_name"], remarks).unwrap_or_default();
-            named_event(name, fields, remarks)
+        event: |fields| {
+            let name = fields.text(&["event", "hook_event_name"]).unwrap_or_default();
+            named_event(name, fields)
         },
         is_marked: |fields| !fields.has_any(EVENT_NAMES) && fields.has("event"),
         marked: Marked::Always,

@@ -5,7 +5,7 @@ use std::path::Path;
 use aldis_transcript::Format;
 use serde_json::json;
 
-use super::hook::call::{Event, Remark};
+use super::hook::call::Event;
 use super::hook::fields::Fields;
 use super::install::edit::find;
 use super::install::hooks_file::Entry;
@@ -24,7 +24,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     payload: Payload {
         members: &["action", "messages", "runId", "sessionKey", "success", "workspaceDir"],
         event,
-        session: |fields, remarks| fields.text(&["sessionId", "sessionKey"], remarks),
+        session: |fields| fields.text(&["sessionId", "sessionKey"]),
         cwd: |fields, _| path(fields, &["cwd", "workspaceDir"]),
         is_marked: |fields| {
             !fields.has_any(EVENT_NAMES) && fields.has_any(&["runId", "sessionKey"])
@@ -86,15 +86,15 @@ pub(super) static SPEC: HostSpec = HostSpec {
     ..HostSpec::USUAL
 };
 
-fn event(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {
+fn event(fields: &Fields<'_>) -> Event {
     if fields.has_any(&["stopHookActive", "lastAssistantMessage"]) {
         return Event::Stop;
     }
     if fields.has("success") && fields.has("messages") {
         return Event::Other("agent_end".to_owned());
     }
-    let kind = fields.text(&["type"], remarks).unwrap_or_default();
-    let action = fields.text(&["action"], remarks).unwrap_or_default();
+    let kind = fields.text(&["type"]).unwrap_or_default();
+    let action = fields.text(&["action"]).unwrap_or_default();
     Event::Other(if action.is_empty() { kind } else { format!("{kind}:{action}") })
 }
 

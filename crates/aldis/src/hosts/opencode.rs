@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use aldis_transcript::Format;
 use serde_json::json;
 
-use super::hook::call::{Event, Remark};
+use super::hook::call::Event;
 use super::hook::fields::Fields;
 use super::spec::*;
 
@@ -26,10 +26,10 @@ pub(super) static SPEC: HostSpec = HostSpec {
     payload: Payload {
         members: &["part", "properties", "sessionID"],
         event,
-        session: |fields, remarks| {
+        session: |fields| {
             let properties = fields.inside("properties");
-            let own = properties.text(&["sessionID"], remarks);
-            own.or_else(|| properties.inside("part").text(&["sessionID"], remarks))
+            let own = properties.text(&["sessionID"]);
+            own.or_else(|| properties.inside("part").text(&["sessionID"]))
         },
         is_marked: |fields| {
             !fields.has_any(EVENT_NAMES) && fields.has("type") && fields.has("properties")
@@ -63,8 +63,8 @@ pub(super) static SPEC: HostSpec = HostSpec {
     ..HostSpec::USUAL
 };
 
-fn event(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {
-    let name = fields.text(&["type"], remarks).unwrap_or_default();
+fn event(fields: &Fields<'_>) -> Event {
+    let name = fields.text(&["type"]).unwrap_or_default();
     let properties = fields.inside("properties");
     match &*name {
         "session.idle" => Event::Stop,
@@ -78,5 +78,5 @@ fn event(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {
 }
 
 fn text<'a>(fields: &Fields<'a>, name: &'static str) -> Cow<'a, str> {
-    fields.quiet_text(&[name]).unwrap_or_default()
+    fields.cow(&[name]).unwrap_or_default()
 }

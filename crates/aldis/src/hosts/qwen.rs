@@ -22,7 +22,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         members: &["context_limit", "context_usage"],
         is_marked: |fields| fields.has_any(&["context_usage", "context_limit"]),
         // Of the hosts without marks only this one says when it stopped.
-        is_faintly_marked: |fields| fields.quiet_text(&["timestamp"]).is_some() && fields.is_stop(),
+        is_faintly_marked: |fields| fields.cow(&["timestamp"]).is_some() && fields.is_stop(),
         marked: Marked::Sometimes,
         test_stop: |folder| {
             let members = json!({

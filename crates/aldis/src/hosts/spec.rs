@@ -11,7 +11,7 @@ use jsonc_parser::json;
 use serde_json::{Value, json as value};
 
 use super::Env;
-use super::hook::call::{CutShort, Event, Remark};
+use super::hook::call::{CutShort, Event};
 use super::hook::fields::Fields;
 use super::install::hooks_file::Entry;
 use super::install::invocation::Invocation;
@@ -118,11 +118,11 @@ pub(crate) struct Payload {
     /// Members that only this host sends.
     pub(crate) members: &'static [&'static str],
     /// Returns what happened.
-    pub(crate) event: fn(&Fields<'_>, &mut Vec<Remark>) -> Event,
+    pub(crate) event: fn(&Fields<'_>) -> Event,
     /// Returns the session.
-    pub(crate) session: fn(&Fields<'_>, &mut Vec<Remark>) -> Option<String>,
+    pub(crate) session: fn(&Fields<'_>) -> Option<String>,
     /// Returns the agent's last message.
-    pub(crate) final_text: fn(&Fields<'_>, &mut Vec<Remark>) -> Option<String>,
+    pub(crate) final_text: fn(&Fields<'_>) -> Option<String>,
     /// Returns where the agent works.
     pub(crate) cwd: fn(&Fields<'_>, &Env) -> Option<PathBuf>,
     /// Returns why a turn did not end by itself.
@@ -154,14 +154,12 @@ impl Payload {
     /// As most hosts do it.
     pub(crate) const USUAL: Self = Self {
         members: &[],
-        event: |fields, remarks| {
-            let name = fields.text(EVENT_NAMES, remarks).unwrap_or_default();
-            named_event(name, fields, remarks)
+        event: |fields| {
+            let name = fields.text(EVENT_NAMES).unwrap_or_default();
+            named_event(name, fields)
         },
-        session: |fields, remarks| fields.text(&["session_id", "sessionId"], remarks),
-        final_text: |fields, remarks| {
-            fields.text(&["last_assistant_message", "lastAssistantMessage"], remarks)
-        },
+        session: |fields| fields.text(&["session_id", "sessionId"]),
+        final_text: |fields| fields.text(&["last_assistant_message", "lastAssistantMessage"]),
         cwd: |fields, _| path(fields, &["cwd"]),
         cut_short: |_| None,
         turn_survives_block: true,
@@ -381,30 +379,28 @@ pub(crate) enum Imports {
 }
 
 /// The events as the original names them.
-pub(crate) fn named_event(name: String, fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {
+pub(crate) fn named_event(name: String, fields: &Fields<'_>) -> Event {
     match &*name {
         "Stop" => Event::Stop,
         "SubagentStop" => Event::SubagentStop,
-        "StopFailure" => {
-            Event::StopFailure { error: fields.text(&["error"], remarks).unwrap_or_default() }
-        }
-        "UserPromptSubmit" => prompt(fields, remarks),
-        "SessionStart" => Event::SessionStart { source: fields.word(&["source"], remarks) },
-        "SessionEnd" => Event::SessionEnd { reason: fields.word(&["reason"], remarks) },
+        "StopFailure" => Event::StopFailure { error: fields.text(&["error"]).unwrap_or_default() },
+        "UserPromptSubmit" => prompt(fields),
+        "SessionStart" => Event::SessionStart { source: fields.word(&["source"]) },
+        "SessionEnd" => Event::SessionEnd { reason: fields.word(&["reason"]) },
         "Interrupt" => Event::Interrupt,
         _ => Event::Other(name),
     }
 }
 
 /// A prompt that is about to be sent.
-pub(crate) fn prompt(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {
-    let text = fields.text(&["prompt"], remarks).unwrap_or_default();
-    Event::Prompt { text, source: fields.word(&["source"], remarks) }
+pub(crate) fn prompt(fields: &Fields<'_>) -> Event {
+    let text = fields.text(&["prompt"]).unwrap_or_default();
+    Event::Prompt { text, source: fields.word(&["source"]) }
 }
 
 /// A path that is not empty.
 pub(crate) fn path(fields: &Fields<'_>, names: &[&'static str]) -> Option<PathBuf> {
-    fields.quiet_text(names).filter(|path| !path.is_empty()).map(|path| path.into_owned().into())
+    fields.cow(names).filter(|path| !path.is_empty()).map(|path| path.into_owned().into())
 }
 
 /// Context in the original's form.

@@ -1,6 +1,5 @@
 //! What a host told its hook, in one shape for all hosts.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use super::fields::Fields;
@@ -45,8 +44,6 @@ pub struct HookCall {
     pub waiting: Vec<String>,
     /// Why the turn did not end by itself.
     pub cut_short: Option<CutShort>,
-    /// Oddities that were tolerated.
-    pub remarks: Vec<Remark>,
 }
 
 impl HookCall {
@@ -119,52 +116,6 @@ pub enum CutShort {
     Other(String),
 }
 
-/// An oddity in a payload that does not make it useless.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Remark {
-    /// A text with half a character in it.
-    BrokenText {
-        /// The member.
-        key: &'static str,
-    },
-    /// Not UTF-8.
-    InvalidUtf8,
-    /// The hook was registered for another host.
-    OtherHost,
-    /// A path that leads nowhere without knowing where it starts.
-    RelativePath {
-        /// The member.
-        key: &'static str,
-    },
-    /// A flag that is a text.
-    TextFlag {
-        /// The member.
-        key: &'static str,
-    },
-    /// A name for a session that is no name.
-    UnusableSession,
-    /// A member of a type that means nothing.
-    WrongType {
-        /// The member.
-        key: &'static str,
-    },
-}
-
-impl fmt::Display for Remark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BrokenText { key } => write!(f, "`{key}` has half a character in it"),
-            Self::InvalidUtf8 => f.write_str("the payload is not valid UTF-8"),
-            Self::OtherHost => f.write_str("the hook was registered for another host"),
-            Self::RelativePath { key } => write!(f, "`{key}` is a relative path"),
-            Self::TextFlag { key } => write!(f, "`{key}` is a text instead of true or false"),
-            Self::UnusableSession => f.write_str("the session has no usable name"),
-            Self::WrongType { key } => write!(f, "`{key}` has a type that means nothing"),
-        }
-    }
-}
-
 /// Why a payload cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -215,17 +166,13 @@ impl PayloadError {
 /// # Errors
 ///
 /// When it is not one whole JSON object, or says twice what must be said once. Everything else that
-/// is odd is tolerated and remarked upon.
+/// is odd is tolerated.
 pub fn parse(registered: Host, stdin: &[u8], env: &Env) -> Result<HookCall, PayloadError> {
     if stdin.len() > PAYLOAD_MAX {
         return Err(PayloadError::TooLong);
     }
     let stdin = stdin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(stdin);
     let text = String::from_utf8_lossy(stdin);
-    let mut remarks = Vec::new();
-    if matches!(text, std::borrow::Cow::Owned(_)) {
-        remarks.push(Remark::InvalidUtf8);
-    }
     if text.trim().is_empty() {
         return Err(PayloadError::Empty);
     }
@@ -236,82 +183,53 @@ pub fn parse(registered: Host, stdin: &[u8], env: &Env) -> Result<HookCall, Payl
         }
     }
     let host = identify::host(registered, &fields)?;
-    if host != registered {
-        remarks.push(Remark::OtherHost);
-    }
-    Ok(read(host, registered, &fields, env, remarks))
+    Ok(read(host, registered, &fields, env))
 }
 
-fn read(
-    host: Host,
-    registered: Host,
-    fields: &Fields<'_>,
-    env: &Env,
-    mut remarks: Vec<Remark>,
-) -> HookCall {
+fn read(host: Host, registered: Host, fields: &Fields<'_>, env: &Env) -> HookCall {
     let spec = host.spec();
     let payload = &spec.payload;
-    let notes = &mut remarks;
-    let event = (payload.event)(fields, notes);
+    let event = (payload.event)(fields);
     let stops = matches!(event, Event::Stop | Event::SubagentStop);
-    let session = (payload.session)(fields, notes);
-    let final_text = stops.then(|| (payload.final_text)(fields, notes)).flatten();
-    let transcript = fields.word(&["transcript_path", "transcriptPath"], notes);
-    let agent_transcript = fields.word(&["agent_transcript_path", "agentTranscriptPath"], notes);
-    let loop_count = fields.count("loop_count", notes);
-    let flag = fields.flag(&["stop_hook_active", "stopHookActive"], notes);
-    let turn = fields
-        .word(&["generation_id", "turn_id", "turnId", "prompt_id", "promptId", "runId"], notes);
+    let final_text = stops.then(|| (payload.final_text)(fields)).flatten();
+    let file = |names: &[&str]| fields.word(names).map(|path| env.expand(&path));
+    let loop_count = fields.count("loop_count");
+    let flag = fields.flag(&["stop_hook_active", "stopHookActive"]);
     HookCall {
         host,
         registered,
         event,
-        session: usable(session, notes),
-        turn,
-        agent_id: fields.word(&["agent_id", "agentId"], notes),
-        cwd: absolute((payload.cwd)(fields, env), notes),
+        session: (payload.session)(fields).filter(|session| is_usable(session)),
+        turn: fields.word(TURN_NAMES),
+        agent_id: fields.word(&["agent_id", "agentId"]),
+        cwd: (payload.cwd)(fields, env).filter(|path| path.is_absolute()),
         project_dir: spec.project_variables.iter().find_map(|name| env.path(name)),
         final_text: final_text.filter(|text| !text.trim().is_empty()),
-        transcript: transcript.map(|path| env.expand(&path)),
-        agent_transcript: agent_transcript.map(|path| env.expand(&path)),
+        transcript: file(&["transcript_path", "transcriptPath"]),
+        agent_transcript: file(&["agent_transcript_path", "agentTranscriptPath"]),
         re_entry: flag.or_else(|| loop_count.map(|count| count > 0)),
         loop_count,
-        waiting: waiting(fields, notes),
+        waiting: waiting(fields),
         cut_short: stops.then(|| (payload.cut_short)(fields)).flatten(),
-        remarks,
     }
 }
 
 /// A session's name goes into keys, logs and messages: it must be one, and of sane length.
-fn usable(session: Option<String>, remarks: &mut Vec<Remark>) -> Option<String> {
-    let session = session?;
-    let sane = !session.trim().is_empty()
+fn is_usable(session: &str) -> bool {
+    !session.trim().is_empty()
         && session.len() <= SESSION_MAX
-        && !session.chars().any(char::is_control);
-    if !sane {
-        remarks.push(Remark::UnusableSession);
-    }
-    sane.then_some(session)
+        && !session.chars().any(char::is_control)
 }
 
-fn absolute(path: Option<PathBuf>, remarks: &mut Vec<Remark>) -> Option<PathBuf> {
-    let path = path?;
-    if !path.is_absolute() {
-        remarks.push(Remark::RelativePath { key: "cwd" });
-        return None;
-    }
-    Some(path)
-}
-
-fn waiting(fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Vec<String> {
+fn waiting(fields: &Fields<'_>) -> Vec<String> {
     let text = |fields: &Fields<'_>, names: &[&'static str]| {
-        fields.quiet_text(names).unwrap_or_default().into_owned()
+        fields.cow(names).unwrap_or_default().into_owned()
     };
-    let tasks = fields.list("background_tasks", remarks).into_iter();
+    let tasks = fields.list("background_tasks").into_iter();
     let running = tasks.filter(|task| !is_ended(&text(task, &["status"])));
     let mut all: Vec<String> =
         running.map(|task| text(&task, &["description", "command", "name", "type"])).collect();
-    let crons = fields.list("session_crons", remarks).into_iter();
+    let crons = fields.list("session_crons").into_iter();
     all.extend(crons.map(|cron| text(&cron, &["prompt", "schedule"])));
     all
 }
@@ -334,4 +252,7 @@ fn is_ended(status: &str) -> bool {
     )
 }
 
+/// Under which names hosts send the id of the turn.
+const TURN_NAMES: &[&str] =
+    &["generation_id", "turn_id", "turnId", "prompt_id", "promptId", "runId"];
 const SESSION_MAX: usize = 256;

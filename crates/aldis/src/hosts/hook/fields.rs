@@ -1,8 +1,8 @@
 //! The members of a payload that any host's hook cares about.
 //!
 //! Of an object of any size only known members are kept, still as raw JSON. Which host sent it is
-//! not known yet, so nothing is read into types here, and a member of the wrong type is a remark and
-//! not an error: a host that changes the type of a detail must not cost the user the loop.
+//! not known yet, so nothing is read into types here, and a member of the wrong type is as good as
+//! missing: a host that changes the type of a detail must not cost the user the loop.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::fmt;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::call::{PayloadError, Remark};
+use super::call::PayloadError;
 use crate::hosts::spec::EVENT_NAMES;
 use crate::hosts::{ALL, cline};
 
@@ -60,104 +60,71 @@ impl<'a> Fields<'a> {
         names.iter().any(|name| self.has(name))
     }
 
-    /// Returns the first of these members that is there and its name.
-    pub(crate) fn first(&self, names: &[&'static str]) -> Option<(&'static str, &'a RawValue)> {
-        names.iter().find_map(|name| Some((*name, self.get(name)?)))
+    /// Returns the first of these members that is there.
+    fn first(&self, names: &[&str]) -> Option<&'a RawValue> {
+        names.iter().find_map(|name| self.get(name))
     }
 
-    /// Returns a text member under the first of its names that is there, without a word about
-    /// anything odd.
-    pub(crate) fn quiet_text(&self, names: &[&'static str]) -> Option<Cow<'a, str>> {
-        string(self.first(names)?.1).map(|(text, _)| text)
+    /// Returns a text member under the first of its names that is there, borrowed where it can be.
+    pub(crate) fn cow(&self, names: &[&str]) -> Option<Cow<'a, str>> {
+        string(self.first(names)?)
     }
 
     /// Returns a text member under the first of its names that is there.
-    pub(crate) fn text(&self, names: &[&'static str], remarks: &mut Vec<Remark>) -> Option<String> {
-        let (key, raw) = self.first(names)?;
-        match string(raw) {
-            Some((text, sound)) => {
-                if !sound {
-                    remarks.push(Remark::BrokenText { key });
-                }
-                Some(text.into_owned())
-            }
-            None => {
-                remarks.push(Remark::WrongType { key });
-                None
-            }
-        }
+    pub(crate) fn text(&self, names: &[&str]) -> Option<String> {
+        self.cow(names).map(Cow::into_owned)
     }
 
     /// As [`text`](Self::text), without those that are blank.
-    pub(crate) fn word(&self, names: &[&'static str], remarks: &mut Vec<Remark>) -> Option<String> {
-        self.text(names, remarks).filter(|text| !text.trim().is_empty())
+    pub(crate) fn word(&self, names: &[&str]) -> Option<String> {
+        self.text(names).filter(|text| !text.trim().is_empty())
     }
 
     /// Returns a flag; a text that says `true` or `false` is taken at its word.
-    pub(crate) fn flag(&self, names: &[&'static str], remarks: &mut Vec<Remark>) -> Option<bool> {
-        let (key, raw) = self.first(names)?;
-        match raw.get() {
-            "true" => return Some(true),
-            "false" => return Some(false),
-            _ => {}
-        }
-        let text = string(raw).map(|(text, _)| text.trim().to_ascii_lowercase());
-        let value = match text.as_deref() {
-            Some("true") => Some(true),
-            Some("false") => Some(false),
-            _ => None,
-        };
-        remarks.push(match value {
-            Some(_) => Remark::TextFlag { key },
-            None => Remark::WrongType { key },
-        });
-        value
+    pub(crate) fn flag(&self, names: &[&str]) -> Option<bool> {
+        let raw = self.first(names)?;
+        let text = string(raw).unwrap_or(Cow::Borrowed(raw.get()));
+        text.trim().to_ascii_lowercase().parse().ok()
     }
 
     /// Returns a count.
-    pub(crate) fn count(&self, key: &'static str, remarks: &mut Vec<Remark>) -> Option<u64> {
-        let raw = self.get(key)?;
-        let count = raw.get().parse().ok();
-        if count.is_none() {
-            remarks.push(Remark::WrongType { key });
-        }
-        count
+    pub(crate) fn count(&self, key: &str) -> Option<u64> {
+        self.get(key)?.get().parse().ok()
     }
 
     /// Returns the elements of a list as objects; those that are none have no members.
-    pub(crate) fn list(&self, key: &'static str, remarks: &mut Vec<Remark>) -> Vec<Self> {
+    pub(crate) fn list(&self, key: &str) -> Vec<Self> {
         let Some(raw) = self.get(key) else { return Vec::new() };
-        let short = Some(raw.get()).filter(|raw| raw.len() <= LIST_MAX);
-        let Some(Ok(elements)) = short.map(serde_json::from_str::<Vec<&'a RawValue>>) else {
-            remarks.push(Remark::WrongType { key });
+        if raw.get().len() > LIST_MAX {
             // Too long to look at is not empty.
-            return if short.is_none() { vec![Self::default()] } else { Vec::new() };
-        };
+            return vec![Self::default()];
+        }
+        let elements = serde_json::from_str::<Vec<&'a RawValue>>(raw.get()).unwrap_or_default();
         elements.into_iter().map(|raw| Self::read(raw.get()).unwrap_or_default()).collect()
     }
 
     /// Returns the first text of a list.
-    pub(crate) fn first_of_list(&self, key: &'static str) -> Option<String> {
+    pub(crate) fn first_of_list(&self, key: &str) -> Option<String> {
         let elements = serde_json::from_str::<Vec<&'a RawValue>>(self.get(key)?.get()).ok()?;
-        Some(string(elements.first()?)?.0.into_owned())
+        Some(string(elements.first()?)?.into_owned())
     }
 
     /// Returns whether it tells of a stop, in the spelling of most hosts.
     pub(crate) fn is_stop(&self) -> bool {
-        let event = self.quiet_text(EVENT_NAMES).unwrap_or_default();
+        let event = self.cow(EVENT_NAMES).unwrap_or_default();
         matches!(&*event, "Stop" | "StopFailure" | "SubagentStop")
     }
 
     /// Returns whether one thing is said under two names, and differently.
-    pub(crate) fn contradicts(&self, names: [&'static str; 2]) -> bool {
-        let [one, other] = names.map(|name| self.quiet_text(&[name]));
+    pub(crate) fn contradicts(&self, names: [&str; 2]) -> bool {
+        let [one, other] = names.map(|name| self.cow(&[name]));
         one.is_some() && other.is_some() && one != other
     }
 }
 
 /// Reads a string. Half of a surrogate pair, which a host leaves behind when it cuts a text, is
-/// replaced; the flag says whether the string was sound.
-fn string(raw: &RawValue) -> Option<(Cow<'_, str>, bool)> {
+/// replaced.
+fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     struct Text;
     impl<'de> Visitor<'de> for Text {
         type Value = Cow<'de, [u8]>;
@@ -179,19 +146,9 @@ fn string(raw: &RawValue) -> Option<(Cow<'_, str>, bool)> {
     }
     let mut deserializer = serde_json::Deserializer::from_str(raw.get());
     Some(match deserializer.deserialize_bytes(Text).ok()? {
-        Cow::Borrowed(bytes) => lossy(String::from_utf8_lossy(bytes), true),
-        Cow::Owned(bytes) => match String::from_utf8(bytes) {
-            Ok(text) => (Cow::Owned(text), true),
-            Err(error) => {
-                (Cow::Owned(String::from_utf8_lossy(error.as_bytes()).into_owned()), false)
-            }
-        },
+        Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
+        Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
     })
-}
-
-fn lossy(text: Cow<'_, str>, sound: bool) -> (Cow<'_, str>, bool) {
-    let sound = sound && matches!(text, Cow::Borrowed(_));
-    (text, sound)
 }
 
 fn not_json(error: &serde_json::Error) -> PayloadError {

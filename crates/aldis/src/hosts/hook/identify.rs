@@ -28,7 +28,7 @@ pub(super) fn host(registered: Host, fields: &Fields<'_>) -> Result<Host, Payloa
 
 /// Transcripts lie in their host's own directory.
 fn by_path(fields: &Fields<'_>) -> Option<Host> {
-    let path = fields.quiet_text(&["transcript_path", "transcriptPath"])?;
+    let path = fields.cow(&["transcript_path", "transcriptPath"])?;
     let folders = path.split(['/', '\\']);
     let owner =
         |folder: &str| ALL.into_iter().find(|host| host.spec().transcripts.folder == Some(folder));

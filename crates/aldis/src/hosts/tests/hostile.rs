@@ -1,7 +1,6 @@
 //! Payloads that somebody bent.
 
 use super::*;
-use crate::hosts::Remark;
 
 fn hostile(name: &str) -> Result<HookCall, crate::hosts::PayloadError> {
     let path = testdata().join("hostile").join(name);
@@ -34,7 +33,6 @@ fn every_file_is_refused_or_read() {
 fn what_was_bent_is_seen() {
     let string = hostile("hook_16_active_string.json").unwrap();
     assert_eq!(string.re_entry, Some(true));
-    assert_eq!(string.remarks, [Remark::TextFlag { key: "stop_hook_active" }]);
     assert_eq!(hostile("hook_02_active_loop.json").unwrap().re_entry, Some(true));
     assert_eq!(hostile("hook_13_wrong_event.json").unwrap().event, Event::SubagentStop);
     assert_eq!(hostile("hook_20_background_tasks.json").unwrap().waiting.len(), 1);
