@@ -1,8 +1,8 @@
 //! The programs that run agents: one file with every fact about each, and what is done with them.
 //!
-//! [`spec`] says what can differ. [`hook`] turns what a host tells its hook into an answer,
-//! [`install`] registers the hook in the host's settings and checks that it works. Neither names a
-//! host: they ask its [`HostSpec`](spec::HostSpec).
+//! `spec` says what can differ. `hook` turns what a host tells its hook into an answer, `install`
+//! registers the hook in the host's settings and checks that it works. Neither names a host: they
+//! ask its `HostSpec`.
 
 mod claude_code;
 mod cline;

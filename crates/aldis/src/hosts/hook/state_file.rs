@@ -1,6 +1,6 @@
 //! The state file `.caw/auto-state.json` of a project: a copy of what the store knows about its run.
 //!
-//! The store decides. [`inspect`] says whether somebody else changed the file, [`write`] brings it
+//! The store decides. `inspect` says whether somebody else changed the file, `write` brings it
 //! up to date. The repository may be hostile: no link is followed below the project's root, only
 //! regular files of a reasonable size are read, and a new version replaces the old one whole.
 //!
