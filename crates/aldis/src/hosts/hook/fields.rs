@@ -83,7 +83,7 @@ impl<'a> Fields<'a> {
     /// Returns a flag; a text that says `true` or `false` is taken at its word.
     pub(crate) fn flag(&self, names: &[&str]) -> Option<bool> {
         let raw = self.first(names)?;
-        let text = string(raw).unwrap_or(Cow::Borrowed(raw.get()));
+        let text = string(raw).unwrap_or_else(|| Cow::Borrowed(raw.get()));
         text.trim().to_ascii_lowercase().parse().ok()
     }
 
