@@ -1,4 +1,4 @@
-//! What a hook call means for the runs there are: hear, decide, commit, answer, then the view.
+//! One hook call: read what the agent reported, decide, commit, answer, then write the state file.
 
 pub(crate) mod adoption;
 pub(crate) mod answer;
@@ -29,7 +29,7 @@ use crate::settings::config::Settings;
 use crate::settings::project::{self, Place};
 use crate::settings::secret;
 
-/// One call of the hook, and the world it happens in.
+/// One call of the hook, with its project, time and environment.
 #[derive(Debug)]
 pub(crate) struct Hook<'c> {
     pub(crate) call: &'c HookCall,
@@ -40,16 +40,16 @@ pub(crate) struct Hook<'c> {
 }
 
 /// Gives the host its answer. Called at most once.
-type Say<'f> = dyn FnMut(&Answer) + 'f;
+type Respond<'f> = dyn FnMut(&Answer) + 'f;
 
 impl Hook<'_> {
-    /// Handles the call. The answer is given as soon as the decision is durable; nothing is said
-    /// where nothing has to be.
+    /// Handles the call. The answer is given as soon as the decision is durable, and only if there is
+    /// one.
     ///
     /// # Errors
     ///
-    /// Says why the agent was simply let go.
-    pub(crate) fn handle(&self, say: &mut Say<'_>) -> Result<(), CommandError> {
+    /// Why the agent was allowed to stop without a decision.
+    pub(crate) fn handle(&self, respond: &mut Respond<'_>) -> Result<(), CommandError> {
         if self.call.session.is_none() || !self.concerns_runs() {
             return Ok(());
         }
@@ -58,7 +58,7 @@ impl Hook<'_> {
             return Ok(());
         }
         let store = SqliteStore::open(&self.state_dir)?;
-        let result = self.decide(&store, found, say);
+        let result = self.decide(&store, found, respond);
         store.abandon();
         result
     }
@@ -76,7 +76,7 @@ impl Hook<'_> {
         &self,
         store: &SqliteStore,
         found: Option<(PathBuf, String)>,
-        say: &mut Say<'_>,
+        respond: &mut Respond<'_>,
     ) -> Result<(), CommandError> {
         let driver = Driver { store, now: self.now };
         let session = self.call.session.as_deref();
@@ -90,21 +90,21 @@ impl Hook<'_> {
             return Ok(());
         }
         let position = live.as_ref().and_then(|live| live.state.heard_to.clone());
-        let heard = StopContext::of(self, position.as_deref());
+        let context = StopContext::of(self, position.as_deref());
         let may_adopt = live.is_none()
             && found.as_ref().is_some_and(|(project, text)| self.may_adopt(project, text));
         let _turn = store.turn()?;
         let stepped = match driver.live(&self.place, session)? {
-            Some(live) => self.advance(&driver, live, &heard)?,
+            Some(live) => self.advance(&driver, live, &context)?,
             None => match found {
                 Some((project, text)) if is_stop => {
-                    self.adopt(&driver, (&project, &text), may_adopt, &heard)?
+                    self.adopt(&driver, (&project, &text), may_adopt, &context)?
                 }
                 _ => None,
             },
         };
         if let Some(stepped) = stepped {
-            say(&self.answer(&stepped));
+            respond(&self.answer(&stepped));
             self.finish(store, &stepped);
         }
         Ok(())
@@ -115,7 +115,7 @@ impl Hook<'_> {
         &self,
         driver: &Driver<'_>,
         mut live: Loaded,
-        heard: &StopContext,
+        context: &StopContext,
     ) -> Result<Option<Stepped>, CommandError> {
         if is_foreign(&live.state, self.call.session.as_deref()) {
             return Ok(None);
@@ -137,8 +137,8 @@ impl Hook<'_> {
                 }
             }
         }
-        let event = self.event(&live.state, heard)?;
-        let source = self.source(heard);
+        let event = self.event(&live.state, context)?;
+        let source = self.source(context);
         match driver.advance(live, &event, source.as_deref()) {
             Ok(stepped) => Ok(Some(stepped)),
             Err(DriverError::Duplicate) => Ok(None),
@@ -162,7 +162,7 @@ impl Hook<'_> {
         driver: &Driver<'_>,
         (project, text): (&Path, &str),
         may_adopt: bool,
-        heard: &StopContext,
+        context: &StopContext,
     ) -> Result<Option<Stepped>, CommandError> {
         let broken = |what: String| CommandError::new(format!("the state file: {what}"));
         let view = View::parse(text).map_err(|error| broken(error.to_string()))?;
@@ -188,7 +188,7 @@ impl Hook<'_> {
         }
         let settings = Settings::load(&self.place)?;
         let state = view.adopt(&settings.phases_config()).map_err(|e| broken(e.to_string()))?;
-        let event = self.event(&state, heard)?;
+        let event = self.event(&state, context)?;
         // What does not bind is not adopted either.
         if state.clone().on_event(self.now, &event).decision.is_none() {
             return Ok(None);
@@ -229,20 +229,20 @@ impl Hook<'_> {
     }
 
     /// Translates the call for the machine.
-    fn event(&self, state: &State, heard: &StopContext) -> Result<Event, CommandError> {
+    fn event(&self, state: &State, context: &StopContext) -> Result<Event, CommandError> {
         let session = self.call.session.clone();
         Ok(match &self.call.event {
-            HostEvent::Stop => Event::Stop(heard.stop(self, state, &self.rules(state)?)?),
+            HostEvent::Stop => Event::Stop(context.stop(self, state, &self.rules(state)?)?),
             HostEvent::SubagentStop => Event::SubagentStop {
                 session,
                 agent: self.call.agent_id.clone(),
-                said: heard.said(state, &self.rules(state)?),
+                said: context.said(state, &self.rules(state)?),
                 fresh_token: fresh_token(state)?,
             },
             HostEvent::AgentResponse { .. } => Event::Responded {
                 session,
-                said: heard.said(state, &self.rules(state)?),
-                closing_words: heard.closing_words(state),
+                said: context.said(state, &self.rules(state)?),
+                closing_words: context.closing_words(state),
             },
             HostEvent::StopFailure { error } => Event::StopFailed { session, error: error.clone() },
             HostEvent::Prompt { text, .. } => Event::Prompt {
@@ -258,10 +258,10 @@ impl Hook<'_> {
 
     /// What makes a second delivery of the same event recognisable. Stops have nothing of the kind:
     /// an agent may say the same thing twice.
-    fn source(&self, heard: &StopContext) -> Option<String> {
+    fn source(&self, context: &StopContext) -> Option<String> {
         let agent = self.call.agent_id.as_deref()?;
         let subagent = self.call.event == HostEvent::SubagentStop;
-        subagent.then(|| format!("subagent/{agent}/{}", heard.digest()))
+        subagent.then(|| format!("subagent/{agent}/{}", context.digest()))
     }
 
     /// The rules of the run's dialect alone: building others would cost more than all the rest.

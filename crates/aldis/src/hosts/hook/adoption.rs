@@ -34,7 +34,7 @@ pub(crate) enum Obstacle {
     Tracked,
     /// Whether it came with the repository cannot be told.
     #[error("git did not say whether it tracks it")]
-    Untold,
+    Unknown,
 }
 
 /// Looks for a reason not to adopt a state file, whoever stops.
@@ -45,7 +45,7 @@ pub(crate) fn obstacle(project: &Path, text: &str, now: Timestamp) -> Option<Obs
     match is_tracked(project) {
         Some(false) => None,
         Some(true) => Some(Obstacle::Tracked),
-        None => Some(Obstacle::Untold),
+        None => Some(Obstacle::Unknown),
     }
 }
 

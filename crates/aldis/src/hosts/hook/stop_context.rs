@@ -1,4 +1,4 @@
-//! What the agent said since it was last heard: the payload first, the transcript second.
+//! What the agent wrote since its last stop: the payload first, the transcript second.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use aldis_machine::phases::{Cap, Hold, Said, State, Stop, Utterance, closing_wor
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Message, Origin, Role, Rules, Token};
 
-use super::tail::{Limits, Look, Position, Tail, TailError, first_time, read_tail, settle};
+use super::tail::{Limits, Position, Tail, TailError, TailOptions, first_time, read_tail, settle};
 use super::{Hook, fresh_token};
 use crate::error::CommandError;
 use crate::hosts::{CutShort, Event as HostEvent};
 
-/// Everything that was said, oldest first, and what is known about the turn.
+/// The agent's messages, oldest first, and what is known about the turn.
 #[derive(Debug, Default)]
 pub(super) struct StopContext {
     messages: Vec<Message>,
@@ -26,14 +26,14 @@ pub(super) struct StopContext {
     positioned: bool,
     tools_ran: bool,
     turn_began: Option<Timestamp>,
-    /// Whether what was read begins within a turn that was heard before.
+    /// Whether what was read begins within a turn that was read before.
     same_turn: bool,
     asked_user: bool,
     position: Option<Position>,
 }
 
 impl StopContext {
-    /// Listens to what a call brings. A transcript that cannot be read is recorded and does without.
+    /// Reads what a call brings. A transcript that cannot be read is recorded and done without.
     pub(super) fn of(hook: &Hook<'_>, position: Option<&str>) -> Self {
         match &hook.call.event {
             HostEvent::Stop => Self::of_stop(hook, position),
@@ -51,21 +51,21 @@ impl StopContext {
     fn of_stop(hook: &Hook<'_>, position: Option<&str>) -> Self {
         let from = position.and_then(|text| Position::from_str(text).ok());
         let final_text = hook.call.final_text.as_deref();
-        let mut heard = Self::default();
+        let mut context = Self::default();
         if let Some(path) = &hook.call.transcript {
             match read(hook, path, from, final_text.is_none()) {
-                Ok(tail) => heard.take(hook, tail, from.is_some()),
+                Ok(tail) => context.take(hook, tail, from.is_some()),
                 // A host may name a file that it never writes.
                 Err(TailError::Missing) if final_text.is_some() => {}
                 Err(error) => hook.record_failure(&format!("{}: {error}", error.code())),
             }
         }
-        heard.last =
-            heard.messages.iter().rposition(|message| message.origin.role == Role::Assistant);
+        context.last =
+            context.messages.iter().rposition(|message| message.origin.role == Role::Assistant);
         if let Some(text) = final_text {
-            heard.add_final(text);
+            context.add_final(text);
         }
-        heard
+        context
     }
 
     fn take(&mut self, hook: &Hook<'_>, tail: Tail, had_position: bool) {
@@ -227,13 +227,13 @@ fn read(
     wait: bool,
 ) -> Result<Tail, TailError> {
     let roots = hook.env.transcript_roots(hook.call.host, Some(hook.place.root()));
-    let look = Look {
+    let options = TailOptions {
         roots: &roots,
         session: hook.call.session.as_deref(),
         may_matter: &|_| true,
         limits: Limits::default(),
     };
-    let once = || read_tail(path, hook.call.host, from, &look);
+    let once = || read_tail(path, hook.call.host, from, &options);
     let length = || fs::symlink_metadata(path).map(|file| file.len()).unwrap_or_default();
     if wait { settle(once, length, thread::sleep) } else { once() }
 }

@@ -55,7 +55,7 @@ impl FromStr for Position {
 
 /// How to read a tail.
 #[derive(Clone, Copy)]
-pub(crate) struct Look<'a> {
+pub(crate) struct TailOptions<'a> {
     /// The directories in which the file may lie.
     pub(crate) roots: &'a [PathBuf],
     /// The session whose entries count, where entries name one.
@@ -66,9 +66,9 @@ pub(crate) struct Look<'a> {
     pub(crate) limits: Limits,
 }
 
-impl fmt::Debug for Look<'_> {
+impl fmt::Debug for TailOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Look")
+        f.debug_struct("TailOptions")
             .field("roots", &self.roots)
             .field("session", &self.session)
             .field("limits", &self.limits)
@@ -110,7 +110,7 @@ pub(crate) struct Tail {
     pub(crate) truncated: bool,
     /// Whether the position that was given does not fit this file any more.
     pub(crate) position_void: bool,
-    /// Where the next look should start: the end, or the start of a torn last line.
+    /// Where the next read should start: the end, or the start of a torn last line.
     pub(crate) position: Position,
 }
 
@@ -178,10 +178,10 @@ pub(crate) fn read_tail(
     path: &Path,
     host: Host,
     from: Option<Position>,
-    look: &Look<'_>,
+    options: &TailOptions<'_>,
 ) -> Result<Tail, TailError> {
-    let (mut file, len) = open::open(path, look.roots)?;
-    tail_of(&mut file, len, host, from, look)
+    let (mut file, len) = open::open(path, options.roots)?;
+    tail_of(&mut file, len, host, from, options)
 }
 
 /// Reads a transcript until its end has arrived: for a second and a half, as long as the agent's
@@ -237,13 +237,13 @@ fn tail_of(
     len: u64,
     host: Host,
     from: Option<Position>,
-    look: &Look<'_>,
+    options: &TailOptions<'_>,
 ) -> Result<Tail, TailError> {
     let known = match from {
         Some(from) if from.fits(source, len)? => Some(from),
         _ => None,
     };
-    let mut part = Part::new(Window::at_end(source, len), host, look);
+    let mut part = Part::new(Window::at_end(source, len), host, options);
     match known {
         Some(from) => part.read_from(from.offset)?,
         None => part.read_turn()?,
@@ -256,7 +256,7 @@ struct Part<'a, 's> {
     window: Window<'s>,
     host: Host,
     format: Option<Format>,
-    look: &'a Look<'a>,
+    options: &'a TailOptions<'a>,
     /// Where in the window the first line that counts starts.
     begin: usize,
     /// Where the last whole line ends, counted from the end of the window, which stays where it is.
@@ -267,12 +267,12 @@ struct Part<'a, 's> {
 }
 
 impl<'a, 's> Part<'a, 's> {
-    fn new(window: Window<'s>, host: Host, look: &'a Look<'a>) -> Self {
+    fn new(window: Window<'s>, host: Host, options: &'a TailOptions<'a>) -> Self {
         Self {
             window,
             host,
             format: None,
-            look,
+            options,
             begin: 0,
             end: None,
             glances: Vec::new(),
@@ -282,7 +282,7 @@ impl<'a, 's> Part<'a, 's> {
 
     /// Reads everything from an offset on, or as much of it as is allowed.
     fn read_from(&mut self, offset: u64) -> Result<(), TailError> {
-        let earliest = self.window.start.saturating_sub(self.look.limits.most);
+        let earliest = self.window.start.saturating_sub(self.options.limits.most);
         self.truncated = earliest > offset;
         self.window.extend_back_to(earliest.max(offset))?;
         let complete = !self.truncated;
@@ -292,8 +292,8 @@ impl<'a, 's> Part<'a, 's> {
 
     /// Reads back to the last prompt of a human, or as far as is allowed.
     fn read_turn(&mut self) -> Result<(), TailError> {
-        let earliest = self.window.start.saturating_sub(self.look.limits.most);
-        let mut piece = self.look.limits.piece.max(1);
+        let earliest = self.window.start.saturating_sub(self.options.limits.most);
+        let mut piece = self.options.limits.piece.max(1);
         // The part of the window before this was not looked at yet.
         let mut unseen = 0;
         loop {
@@ -339,7 +339,7 @@ impl<'a, 's> Part<'a, 's> {
                 None => break,
             };
             let line = self.window.bytes.get(begin..to).unwrap_or_default();
-            let seen = glance(format, line, self.look.session);
+            let seen = glance(format, line, self.options.session);
             let found = wanted(&seen);
             self.glances.push(seen);
             to = begin;
@@ -377,7 +377,7 @@ impl<'a, 's> Part<'a, 's> {
         self.glances.iter().rev().for_each(|line| facts.add(line));
         let mut messages = Vec::new();
         let mut sink = |message| messages.push(message);
-        let mut reader = Reader::new(format, self.look.may_matter).late(self.look.session);
+        let mut reader = Reader::new(format, self.options.may_matter).late(self.options.session);
         reader.push(self.window.bytes.get(self.begin..end).unwrap_or_default(), &mut sink);
         reader.finish(&mut sink);
         let position = self.window.position(self.window.start + end as u64)?;

@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::edit::Document;
 use super::hooks_file::{self, Entry, OutdatedEntry};
 use super::locations::{Location, Locations, Scope, is_executable};
-use super::probe::{self, Answer, DEADLINE};
+use super::probe::{self, DEADLINE, ProbeOutcome};
 use super::trust::{self, Trust};
 use super::{Host, plan};
-use crate::hosts::spec::{Imports, PROGRAM_LINE, PluginFile, Registration as Form};
+use crate::hosts::spec::{Imports, PROGRAM_LINE, PluginFile, Registration};
 use crate::settings::home;
 
 /// How a check came out.
@@ -51,7 +51,7 @@ impl Check {
 }
 
 /// A registration that was found.
-struct Registration {
+struct Installed {
     scope: Scope,
     file: PathBuf,
     program: String,
@@ -62,7 +62,7 @@ struct Registration {
 /// What all files of a host say.
 #[derive(Default)]
 struct Survey {
-    found: Vec<Registration>,
+    found: Vec<Installed>,
     others: Vec<(PathBuf, OutdatedEntry)>,
     broken: Vec<String>,
     outdated: Vec<PathBuf>,
@@ -74,7 +74,7 @@ pub(crate) fn examine(locations: &Locations, host: Host, asked: bool) -> Vec<Che
     let survey = survey(locations, host);
     let mut checks = Checks { host: Some(host), list: Vec::new() };
     registered(locations, host, asked, &survey, &mut checks);
-    doubled(locations, host, &survey, &mut checks);
+    duplicates(locations, host, &survey, &mut checks);
     for registration in &survey.found {
         let path = command(locations, host, registration, &mut checks);
         trusted(locations, host, registration, &mut checks);
@@ -130,16 +130,16 @@ fn survey(locations: &Locations, host: Host) -> Survey {
     let mut survey = Survey::default();
     for location in locations.all_of(host) {
         match host.spec().registration {
-            Form::Entries(_) => look_at_entries(locations, host, &location, &mut survey),
-            Form::Plugin { files, events, .. } => {
-                look_at_files(host, &location, (files, events), &mut survey);
+            Registration::Entries(_) => inspect_entries(locations, host, &location, &mut survey),
+            Registration::Plugin { files, events, .. } => {
+                inspect_plugin(host, &location, (files, events), &mut survey);
             }
         }
     }
     survey
 }
 
-fn look_at_entries(locations: &Locations, host: Host, location: &Location, survey: &mut Survey) {
+fn inspect_entries(locations: &Locations, host: Host, location: &Location, survey: &mut Survey) {
     for file in &location.files {
         let Ok(Some(bytes)) = plan::read(file) else { continue };
         let parsed = Document::parse(&bytes)
@@ -166,7 +166,7 @@ fn look_at_entries(locations: &Locations, host: Host, location: &Location, surve
         }
         survey.others.extend(found.outdated.iter().map(|other| (file.clone(), other.clone())));
         if let Some(first) = found.current.first() {
-            survey.found.push(Registration {
+            survey.found.push(Installed {
                 scope: location.scope,
                 file: file.clone(),
                 program: first.program.clone(),
@@ -177,7 +177,7 @@ fn look_at_entries(locations: &Locations, host: Host, location: &Location, surve
     }
 }
 
-fn look_at_files(
+fn inspect_plugin(
     host: Host,
     location: &Location,
     (files, events): (&[PluginFile], &[&str]),
@@ -192,7 +192,7 @@ fn look_at_files(
             survey.outdated.push(file.clone());
         }
     }
-    survey.found.push(Registration {
+    survey.found.push(Installed {
         scope: location.scope,
         file: last.clone(),
         program,
@@ -262,13 +262,13 @@ fn registered(
 }
 
 /// Looks for entries that make one stop two.
-fn doubled(locations: &Locations, host: Host, survey: &Survey, checks: &mut Checks) {
+fn duplicates(locations: &Locations, host: Host, survey: &Survey, checks: &mut Checks) {
     for (file, other) in &survey.others {
         let place = format!("{}:{}", locations.shown(file), other.line);
         let message = format!("`{place}` also calls aldis at {}: `{}`", other.event, other.command);
         checks.failed("single", message, format!("remove the entry at {place}"));
     }
-    let uninstall = |registration: &Registration| {
+    let uninstall = |registration: &Installed| {
         format!("aldis uninstall {} --{}", host.name(), registration.scope.name())
     };
     let Some((first, rest)) = survey.found.split_first() else { return };
@@ -298,7 +298,7 @@ fn doubled(locations: &Locations, host: Host, survey: &Survey, checks: &mut Chec
 fn command(
     locations: &Locations,
     host: Host,
-    registration: &Registration,
+    registration: &Installed,
     checks: &mut Checks,
 ) -> Option<PathBuf> {
     let install = format!("aldis install {} --{}", host.name(), registration.scope.name());
@@ -330,11 +330,11 @@ fn command(
     match in_scratch(|folder| {
         probe::run(&path, &["--version"], "", folder, &locations.path, DEADLINE)
     }) {
-        Answer::Ended { code: Some(0), stdout, .. } if stdout.trim() == expected => {
+        ProbeOutcome::Ended { code: Some(0), stdout, .. } if stdout.trim() == expected => {
             checks.ok("command", format!("`{}`, {expected}", path.display()));
             Some(path)
         }
-        Answer::Ended { stdout, .. } => {
+        ProbeOutcome::Ended { stdout, .. } => {
             let said = crate::view::display::excerpt(stdout.trim(), 40);
             let message = format!("`{}` is `{said}`; this is {expected}", path.display());
             checks.failed("command", message, format!("{install} --absolute"));
@@ -347,8 +347,8 @@ fn command(
     }
 }
 
-fn trusted(locations: &Locations, host: Host, registration: &Registration, checks: &mut Checks) {
-    let Registration { scope, file, entries, .. } = registration;
+fn trusted(locations: &Locations, host: Host, registration: &Installed, checks: &mut Checks) {
+    let Installed { scope, file, entries, .. } = registration;
     match trust::examine(locations, host, *scope, file, entries) {
         Trust::Yes(message) => checks.ok("trusted", message),
         Trust::Asks(message) => checks.add("trusted", Status::Note, message, None),
@@ -377,7 +377,7 @@ fn answers(locations: &Locations, host: Host, path: Option<&Path>, checks: &mut 
     let fix =
         "update aldis and run `aldis doctor` again; if it still fails, report it with this output";
     match &answer {
-        Answer::Ended { code: Some(0), stdout, stderr } if stderr.is_empty() => {
+        ProbeOutcome::Ended { code: Some(0), stdout, stderr } if stderr.is_empty() => {
             let silent = stdout.trim().is_empty();
             let object = matches!(serde_json::from_str(stdout), Ok(Value::Object(_)));
             if silent || object {
@@ -391,7 +391,7 @@ fn answers(locations: &Locations, host: Host, path: Option<&Path>, checks: &mut 
                 );
             }
         }
-        Answer::Ended { code, stderr, .. } => {
+        ProbeOutcome::Ended { code, stderr, .. } => {
             let ended = code.map_or_else(
                 || "was ended by a signal".to_owned(),
                 |code| format!("exited with code {code}"),
@@ -399,24 +399,24 @@ fn answers(locations: &Locations, host: Host, path: Option<&Path>, checks: &mut 
             let said = crate::view::display::excerpt(stderr.trim(), 80);
             checks.failed("answers", format!("{ended}; standard error: `{said}`"), fix);
         }
-        Answer::Late | Answer::Unstartable(_) => {
+        ProbeOutcome::TimedOut | ProbeOutcome::NotStarted(_) => {
             checks.failed("answers", unresponsive(path, &answer), fix);
         }
     }
 }
 
-fn unresponsive(path: &Path, answer: &Answer) -> String {
+fn unresponsive(path: &Path, answer: &ProbeOutcome) -> String {
     match answer {
-        Answer::Unstartable(error) => format!("`{}` cannot be run: {error}", path.display()),
+        ProbeOutcome::NotStarted(error) => format!("`{}` cannot be run: {error}", path.display()),
         _ => format!("`{}` did not answer within {} s", path.display(), DEADLINE.as_secs()),
     }
 }
 
 /// Runs something in a directory that goes away afterwards.
-fn in_scratch(run: impl FnOnce(&Path) -> Answer) -> Answer {
+fn in_scratch(run: impl FnOnce(&Path) -> ProbeOutcome) -> ProbeOutcome {
     match tempfile::tempdir() {
         Ok(folder) => run(folder.path()),
-        Err(error) => Answer::Unstartable(format!("no temporary directory: {error}")),
+        Err(error) => ProbeOutcome::NotStarted(format!("no temporary directory: {error}")),
     }
 }
 
@@ -431,7 +431,7 @@ fn is_private(_: &Path) -> bool {
     true
 }
 
-impl Registration {
+impl Installed {
     fn hears(&self, event: &str) -> bool {
         self.events.iter().any(|own| own == event)
     }

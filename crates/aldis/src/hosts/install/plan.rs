@@ -139,7 +139,7 @@ fn changes(
 ) -> Result<Vec<Change>, CommandError> {
     let mut changes = Vec::new();
     for (index, path) in location.files.iter().enumerate() {
-        let mut change = look(locations, location, path)?;
+        let mut change = inspect_file(locations, location, path)?;
         match &host.spec().registration {
             Registration::Entries(layout) => decide(&mut change, Part::Entries(layout))?,
             Registration::Plugin { files, .. } => {
@@ -153,7 +153,11 @@ fn changes(
 }
 
 /// Reads a file and finds out what it really is.
-fn look(locations: &Locations, location: &Location, path: &Path) -> Result<Change, CommandError> {
+fn inspect_file(
+    locations: &Locations,
+    location: &Location,
+    path: &Path,
+) -> Result<Change, CommandError> {
     let target = resolve(path).map_err(|error| CommandError::file(path, &error))?;
     if location.scope != Scope::User {
         let root = fs::canonicalize(&location.root).unwrap_or_else(|_| location.root.clone());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// What a program did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ProbeOutcome {
     /// It ended.
     Ended {
         /// Its exit code, or nothing if a signal ended it.
@@ -21,9 +21,9 @@ pub(crate) enum Answer {
         stderr: String,
     },
     /// It was still running at the deadline.
-    Late,
+    TimedOut,
     /// It could not be started.
-    Unstartable(String),
+    NotStarted(String),
 }
 
 /// Runs a program with nothing of our environment but PATH.
@@ -34,7 +34,7 @@ pub(crate) fn run(
     folder: &Path,
     path: &OsStr,
     deadline: Duration,
-) -> Answer {
+) -> ProbeOutcome {
     let mut command = Command::new(program);
     command
         .args(args)
@@ -48,11 +48,11 @@ pub(crate) fn run(
         .stderr(Stdio::piped());
     match command.spawn() {
         Ok(child) => watch(child, stdin, deadline),
-        Err(error) => Answer::Unstartable(error.to_string()),
+        Err(error) => ProbeOutcome::NotStarted(error.to_string()),
     }
 }
 
-fn watch(mut child: Child, stdin: &str, deadline: Duration) -> Answer {
+fn watch(mut child: Child, stdin: &str, deadline: Duration) -> ProbeOutcome {
     let input = child.stdin.take();
     let text = stdin.to_owned();
     // A program need not read what it is told; it shows in its answer.
@@ -67,14 +67,14 @@ fn watch(mut child: Child, stdin: &str, deadline: Duration) -> Answer {
             // It may have ended in this moment, which is as good.
             let _killed = child.kill();
             let _status = child.wait();
-            return Answer::Late;
+            return ProbeOutcome::TimedOut;
         }
     }
     let text = |reader: Option<thread::JoinHandle<String>>| {
         reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
     };
     let code = child.wait().ok().and_then(|status| status.code());
-    Answer::Ended { code, stdout: text(out), stderr: text(err) }
+    ProbeOutcome::Ended { code, stdout: text(out), stderr: text(err) }
 }
 
 fn collect(pipe: impl Read + Send + 'static, done: mpsc::Sender<()>) -> thread::JoinHandle<String> {

@@ -22,8 +22,8 @@ fn may_matter(raw: &[u8]) -> bool {
     Rules::builtin().may_match_json(raw)
 }
 
-fn look<'a>(session: Option<&'a str>) -> Look<'a> {
-    Look { roots: &[], session, may_matter: &may_matter, limits: Limits::default() }
+fn look<'a>(session: Option<&'a str>) -> TailOptions<'a> {
+    TailOptions { roots: &[], session, may_matter: &may_matter, limits: Limits::default() }
 }
 
 /// Much of the same and then something else, of any size, and how much of it was read.
@@ -41,7 +41,7 @@ impl<'a> Large<'a> {
         Self { filler, filler_len, end, taken: 0 }
     }
 
-    fn tail(&mut self, host: Host, from: Option<Position>, look: &Look<'_>) -> Tail {
+    fn tail(&mut self, host: Host, from: Option<Position>, look: &TailOptions<'_>) -> Tail {
         let len = self.filler_len + self.end.len() as u64;
         tail_of(self, len, host, from, look).unwrap()
     }
@@ -150,7 +150,7 @@ fn a_turn_is_found_however_far_it_reaches() {
 fn there_is_an_end_to_reading() {
     let filler = call("a", "t", "Read");
     let limits = Limits { piece: 1 << 10, most: 1 << 16 };
-    let look = Look { limits, ..look(None) };
+    let look = TailOptions { limits, ..look(None) };
     let end = speech("z", "Done.");
     let mut file = Large::new(filler.as_bytes(), 1 << 30, end.as_bytes());
     let tail = file.tail(CLAUDE_CODE, None, &look);
@@ -335,7 +335,7 @@ fn only_plain_files_in_their_place_are_read() {
     let socket = inside.join("socket");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let roots = [inside.clone(), "relative".into(), "/".into()];
-    let look = Look { roots: &roots, ..look(None) };
+    let look = TailOptions { roots: &roots, ..look(None) };
     let code =
         |path: &Path| read_tail(path, CLAUDE_CODE, None, &look).err().map(|error| error.code());
     assert_eq!(code(&file), None);
