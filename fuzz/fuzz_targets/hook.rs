@@ -8,8 +8,8 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 fuzz_target!(|input: Input| {
-    let registered = Host::ALL[usize::from(input.choice) % Host::ALL.len()];
-    let env = Env { home: Some("/home/dev".into()), ..Env::default() };
+    let registered = Host::all()[usize::from(input.choice) % Host::all().len()];
+    let env = Env::from_lookup(|name| (name == "HOME").then(|| "/home/dev".into()));
     let call = match parse(registered, &input.text, &env) {
         Ok(call) => call,
         Err(error) => {
@@ -21,7 +21,12 @@ fuzz_target!(|input: Input| {
     assert!(call.final_text.as_ref().is_none_or(|text| !text.trim().is_empty()));
     assert!(call.cwd.as_ref().is_none_or(|cwd| cwd.is_absolute()));
     let text = call.final_text.clone().unwrap_or_default();
-    for said in [Answer::Allow, Answer::Block { reason: text.clone() }, Answer::Context { text }] {
+    for said in [
+        Answer::Allow,
+        Answer::Block { reason: text.clone() },
+        Answer::Notice { text: text.clone() },
+        Answer::Context { text },
+    ] {
         let bytes = answer(call.answer_host(), &call.event, &said);
         let object = |bytes| serde_json::from_slice::<Value>(bytes).is_ok_and(|v| v.is_object());
         assert!(bytes.is_empty() || object(&bytes), "{}", bytes.escape_ascii());

@@ -150,8 +150,8 @@ impl Stage {
             let view = fs::read_to_string(self.path("project/.caw/auto-state.json"))?;
             expect(view.contains("\"iteration\": 4"), &format!("not counted: {view}"))?;
         }
-        let alarms = fs::read_to_string(self.path("state/alarms.jsonl")).unwrap_or_default();
-        expect(alarms.is_empty(), &alarms)?;
+        let failures = fs::read_to_string(self.path("state/failures.jsonl")).unwrap_or_default();
+        expect(failures.is_empty(), &failures)?;
         Ok(cost / CALLS)
     }
 }

@@ -1,40 +1,45 @@
-//! The programs that run agents, and how each of them talks to its hooks.
+//! The programs that run agents: one file with every fact about each, and what is done with them.
 //!
-//! [`parse`] brings what a host told its hook into one shape, [`answer`] brings what we say into the
-//! host's, and [`tail`] reads what was said last out of a transcript of any size. What to answer is
-//! decided elsewhere: nothing here knows of phases or signals.
+//! `spec` says what can differ. `hook` turns what a host tells its hook into an answer, `install`
+//! registers the hook in the host's settings and checks that it works. Neither names a host: they
+//! ask its `HostSpec`.
 
-mod adapter;
-mod answer;
-mod call;
-mod cap;
 mod claude_code;
+mod cline;
 mod codex;
 mod copilot;
 mod cursor;
 mod droid;
 mod env;
-mod fields;
 mod gemini;
 mod goose;
+pub(crate) mod hook;
 mod host;
-mod identify;
+pub(crate) mod install;
 mod openclaw;
 mod opencode;
 mod qwen;
-pub mod tail;
+pub(crate) mod spec;
 
-pub use answer::{Answer, TEXT_MAX, answer};
-pub use call::{
-    CutShort, Event, HookCall, PAYLOAD_MAX, PayloadError, Remark, Waiting, WaitingFor, parse,
-};
-pub use cap::BlockCap;
 pub use env::Env;
-pub use host::{Host, UnknownHost};
+pub use hook::answer::{Answer, TEXT_MAX, answer};
+pub use hook::call::{CutShort, Event, HookCall, PAYLOAD_MAX, PayloadError, parse};
+pub use hook::state_file;
+pub use host::{BlockCap, Host, UnknownHost};
 
-pub(crate) mod hook;
-pub(crate) mod install;
+/// Every host, by name. A new one is its file and a line here.
+static ALL: [Host; 10] = [
+    Host(&claude_code::SPEC),
+    Host(&codex::SPEC),
+    Host(&copilot::SPEC),
+    Host(&cursor::SPEC),
+    Host(&droid::SPEC),
+    Host(&gemini::SPEC),
+    Host(&goose::SPEC),
+    Host(&openclaw::SPEC),
+    Host(&opencode::SPEC),
+    Host(&qwen::SPEC),
+];
+
 #[cfg(test)]
 mod tests;
-pub(crate) mod view_file;
-pub mod views;

@@ -5,12 +5,12 @@
 //! findings to people and, in the forms of [`view::wire`], to programs.
 
 mod agents;
-mod alarms;
 pub mod app;
 mod cli;
 mod coordinate;
 pub mod engine;
 mod error;
+mod failures;
 pub mod hosts;
 mod io;
 mod notify;

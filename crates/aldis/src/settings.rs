@@ -5,5 +5,6 @@ pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod home;
 pub(crate) mod project;
+pub(crate) mod prompt_by;
 pub(crate) mod secret;
 pub(crate) mod trust;

@@ -196,6 +196,10 @@ pub struct SaidSignal {
     /// When it was said, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
+    /// Whether its place shows that it was said since the last stop and since the phase began: a
+    /// clock that stepped back says nothing then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new_by_position: bool,
     /// The line in its message.
     #[serde(default)]
     pub line: u64,

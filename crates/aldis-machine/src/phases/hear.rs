@@ -12,6 +12,8 @@ use aldis_signal::time::Timestamp;
 
 /// How much of a finding is quoted as evidence.
 const QUOTE_MAX: usize = 300;
+/// How many near misses are kept, beside the last.
+const MISSES_MAX: usize = 32;
 /// How much of the end of a message is kept.
 const CLOSING_MAX: usize = 200;
 
@@ -24,6 +26,8 @@ pub struct Utterance<'t> {
     pub origin: Origin,
     /// When, where that is known.
     pub at: Option<Timestamp>,
+    /// Whether its place shows that it is new; see [`SaidSignal::new_by_position`].
+    pub new_by_position: bool,
     /// Whether it is the agent's final message: only there a near miss is explained.
     pub last: bool,
 }
@@ -31,28 +35,51 @@ pub struct Utterance<'t> {
 /// Scans messages, oldest first.
 ///
 /// Signals are taken from every message that may signal. Near misses are reported of the final one:
-/// what an agent almost said earlier, it has had the chance to say since.
+/// what an agent almost said earlier, it has had the chance to say since. What a message repeats
+/// right away is kept once, and of many near misses the first ones and the last: a model that
+/// repeats itself must not fill the journal.
 pub fn hear(rules: &Rules, token: &Token, utterances: &[Utterance<'_>]) -> Vec<Said> {
     let mut said = Vec::new();
+    let (mut misses, mut last_miss) = (0, None);
     for (index, utterance) in (0..).zip(utterances) {
-        let Utterance { text, origin, at, last } = utterance;
+        let Utterance { text, origin, last, .. } = utterance;
         for finding in scan_with(rules, text.as_bytes(), origin, token.clone()) {
             match finding {
-                Finding::Signal(signal) => said.push(heard(&signal, index, *at, token)),
+                Finding::Signal(signal) => {
+                    let signal = heard(&signal, index, utterance, token);
+                    if !matches!(said.last(), Some(Said::Signal(it)) if repeats(it, &signal)) {
+                        said.push(Said::Signal(signal));
+                    }
+                }
                 Finding::NearMiss(miss) if *last && miss.reason != Reason::UntrustedOrigin => {
-                    said.push(Said::NearMiss(Miss::new(&miss, QUOTE_MAX, token)));
+                    misses += 1;
+                    if misses <= MISSES_MAX {
+                        said.push(Said::NearMiss(Miss::new(&miss, QUOTE_MAX, token)));
+                    } else {
+                        last_miss = Some(miss);
+                    }
                 }
                 Finding::NearMiss(_) => {}
             }
         }
     }
+    said.extend(last_miss.map(|miss| Said::NearMiss(Miss::new(&miss, QUOTE_MAX, token))));
     said
 }
 
-fn heard(signal: &Signal, message: u64, at: Option<Timestamp>, token: &Token) -> Said {
+/// Whether a signal says once more what the one before it said.
+fn repeats(before: &SaidSignal, signal: &SaidSignal) -> bool {
+    let words = |it: &SaidSignal| (it.message, it.meaning, it.recoverable, it.subagent, it.trusted);
+    let names = |it: &SaidSignal| {
+        [Some(it.name.clone()), it.phase.clone(), it.error.clone(), it.agent.clone()]
+    };
+    words(before) == words(signal) && names(before) == names(signal)
+}
+
+fn heard(signal: &Signal, message: u64, utterance: &Utterance<'_>, token: &Token) -> SaidSignal {
     let field = |name: &str| signal.fields.get(name)?.as_str().map(str::to_owned);
     let error = field("error").or_else(|| signal.payload.clone());
-    Said::Signal(SaidSignal {
+    SaidSignal {
         name: signal.name.to_string(),
         meaning: signal.meaning,
         phase: field("phase").map(|phase| phase.to_ascii_lowercase()),
@@ -61,11 +88,12 @@ fn heard(signal: &Signal, message: u64, at: Option<Timestamp>, token: &Token) ->
         message,
         agent: signal.origin.agent.clone().filter(|_| signal.origin.role == Role::Subagent),
         subagent: signal.origin.role == Role::Subagent,
-        at,
+        at: utterance.at,
+        new_by_position: utterance.new_by_position,
         line: signal.place.line,
         quote: beginning(&signal.raw, QUOTE_MAX, token),
         trusted: signal.trusted,
-    })
+    }
 }
 
 /// Returns what a value says; what is neither decides nothing.

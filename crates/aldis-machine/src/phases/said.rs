@@ -4,6 +4,8 @@
 //! any state changes: was it said since the phase began, did it count already, does its own message
 //! contradict it?
 
+use std::collections::BTreeMap;
+
 use super::event::{Said, SaidSignal};
 use super::state::State;
 use crate::{Miss, Refusal};
@@ -20,19 +22,62 @@ pub(super) enum Fate {
     Refuse(Refusal),
 }
 
-/// Returns every signal with its fate, in text order.
+/// Returns every signal with its fate, in text order: one pass to sort them by message and phase, one to
+/// judge.
 pub(super) fn judge<'s>(state: &State, said: &'s [Said]) -> Vec<(&'s SaidSignal, Fate)> {
     let signals: Vec<&SaidSignal> = signals(said).collect();
+    let mut verdicts: BTreeMap<(u64, &str), Verdicts> = BTreeMap::new();
+    for (at, signal) in signals.iter().enumerate() {
+        verdicts.entry((signal.message, subject(state, signal))).or_default().add(signal, at);
+    }
     let fate = |signal: &SaidSignal, at: usize| {
         if already_heard(state, signal) {
             Fate::Skip
-        } else if signal.at.is_some_and(|at| at < state.phase_started_at) {
+        } else if is_late(state, signal) {
             Fate::Refuse(Refusal::LateSignal)
         } else {
-            against_its_message(state, &signals, at)
+            let about = verdicts.get(&(signal.message, subject(state, signal)));
+            about.map_or(Fate::Take, |verdicts| verdicts.fate(signal, at))
         }
     };
     signals.iter().enumerate().map(|(at, signal)| (*signal, fate(signal, at))).collect()
+}
+
+/// What one message says about one phase: where it first and last fails, and last succeeds.
+#[derive(Clone, Copy, Default)]
+struct Verdicts {
+    first_failed: Option<usize>,
+    last_failed: Option<usize>,
+    last_done: Option<usize>,
+}
+
+impl Verdicts {
+    fn add(&mut self, signal: &SaidSignal, at: usize) {
+        match signal.meaning {
+            Meaning::Done => self.last_done = Some(at),
+            Meaning::Failed => {
+                self.first_failed = self.first_failed.or(Some(at));
+                self.last_failed = Some(at);
+            }
+            _ => {}
+        }
+    }
+
+    /// The last word wins; success after failure about one phase in one message is neither.
+    fn fate(&self, signal: &SaidSignal, at: usize) -> Fate {
+        let contradicted = match signal.meaning {
+            Meaning::Done => self.first_failed.is_some_and(|failed| failed < at),
+            Meaning::Failed => self.last_done.is_some_and(|done| done > at),
+            _ => false,
+        };
+        if contradicted {
+            Fate::Refuse(Refusal::Contradictory)
+        } else if signal.meaning == Meaning::Done && self.last_failed.is_some_and(|it| it > at) {
+            Fate::Skip
+        } else {
+            Fate::Take
+        }
+    }
 }
 
 fn signals(said: &[Said]) -> impl Iterator<Item = &SaidSignal> {
@@ -57,34 +102,15 @@ pub(super) fn counted_key(signal: &SaidSignal) -> Option<String> {
 
 fn already_heard(state: &State, signal: &SaidSignal) -> bool {
     let before = match (signal.at, state.heard_until) {
-        (Some(at), Some(until)) => at <= until,
+        (Some(at), Some(until)) => at <= until && !signal.new_by_position,
         _ => false,
     };
     before || counted_key(signal).is_some_and(|key| state.counted.contains(&key))
 }
 
-/// The last word wins; success after failure about one phase in one message is neither.
-fn against_its_message(state: &State, signals: &[&SaidSignal], at: usize) -> Fate {
-    let signal = signals[at];
-    let subject = subject(state, signal);
-    let same = |other: &&&SaidSignal| {
-        other.message == signal.message && self::subject(state, other) == subject
-    };
-    let says = |meaning: Meaning| move |other: &&SaidSignal| other.meaning == meaning;
-    let earlier = || signals[..at].iter().filter(same);
-    let later = || signals[at + 1..].iter().filter(same);
-    let contradicted = match signal.meaning {
-        Meaning::Done => earlier().any(says(Meaning::Failed)),
-        Meaning::Failed => later().any(says(Meaning::Done)),
-        _ => false,
-    };
-    if contradicted {
-        return Fate::Refuse(Refusal::Contradictory);
-    }
-    if signal.meaning == Meaning::Done && later().any(says(Meaning::Failed)) {
-        return Fate::Skip;
-    }
-    Fate::Take
+/// Whether it was said before the phase began. Its place decides, and its time where it has none.
+fn is_late(state: &State, signal: &SaidSignal) -> bool {
+    !signal.new_by_position && signal.at.is_some_and(|at| at < state.phase_started_at)
 }
 
 /// The phase a signal is about. What ends the whole run is about the current one, too.

@@ -2,6 +2,7 @@
 
 mod prompts;
 mod rules;
+mod said;
 mod view;
 
 use super::*;
@@ -49,7 +50,11 @@ fn run_in(phase: &str) -> State {
 fn heard(state: &State, text: &str, origin: Origin) -> Vec<Said> {
     let dialect = Dialect::builtin(&state.pipeline.dialect).unwrap();
     let rules = Rules::new([dialect.clone()]);
-    hear(&rules, &state.expected_token(), &[Utterance { text, origin, at: None, last: true }])
+    hear(
+        &rules,
+        &state.expected_token(),
+        &[Utterance { text, origin, at: None, new_by_position: false, last: true }],
+    )
 }
 
 /// A stop of session S1 with this final message.

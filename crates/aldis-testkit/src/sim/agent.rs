@@ -94,6 +94,7 @@ impl Speaker<'_> {
             agent: self.agent.map(str::to_owned),
             subagent: self.agent.is_some(),
             at: self.moment(rng),
+            new_by_position: false,
             line: 2,
             quote: format!("SIGNAL: {name}"),
             trusted: self.state.token.is_some(),
@@ -142,7 +143,7 @@ fn scanned(rng: &mut Rng, speaker: Speaker<'_>) -> Vec<Said> {
         None => Origin::assistant(),
     };
     let at = speaker.moment(rng);
-    let utterance = Utterance { text: &text, origin, at, last: true };
+    let utterance = Utterance { text: &text, origin, at, new_by_position: false, last: true };
     hear(rules(&state.pipeline.dialect), &state.expected_token(), &[utterance])
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use aldis::engine::driver::{Driver, DriverError, Loaded, Origin, Stepped, load};
-use aldis::hosts::views;
+use aldis::hosts::state_file;
 use aldis_machine::phases::{Event, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::{
@@ -155,17 +155,17 @@ impl Engine for Driven {
     fn view_done(&mut self, run: usize, revision: u64) {
         if let Some(id) = self.id(run) {
             // A record that is missing is what faults are about.
-            views::written(self.store(), &id, Revision(revision)).ok();
+            state_file::written(self.store(), &id, Revision(revision)).ok();
         }
     }
 
     fn was_written(&self, run: usize) -> bool {
         let id = self.id(run);
-        id.is_some_and(|id| views::was_written(self.store(), &id).unwrap_or(false))
+        id.is_some_and(|id| state_file::was_written(self.store(), &id).unwrap_or(false))
     }
 
     fn is_outdated(&self, project: usize, text: &str) -> bool {
-        views::is_outdated(self.store(), &self.project(project), text).unwrap_or(false)
+        state_file::is_outdated(self.store(), &self.project(project), text).unwrap_or(false)
     }
 
     fn journal(&self, run: usize) -> Vec<Entry> {

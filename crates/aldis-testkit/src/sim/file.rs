@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use aldis::hosts::views::{self, Glance};
+use aldis::hosts::state_file::{self, StateFileCheck};
 use aldis_machine::phases::{State, View};
 use aldis_signal::time::Timestamp;
 
@@ -58,15 +58,17 @@ impl File {
 
     /// Compares the file with a run, as the hook does. `written` says whether its absence means
     /// anything.
-    pub(super) fn glance(&mut self, state: &Rc<State>, written: bool) -> Glance {
+    pub(super) fn inspect(&mut self, state: &Rc<State>, written: bool) -> StateFileCheck {
         self.glances += 1;
         let closely = self.glances.is_multiple_of(CLOSELY_EVERY);
         match &self.content {
-            Content::Absent if written => Glance::Changed(Box::new(views::deleted())),
-            Content::Absent => Glance::InStep,
-            Content::View(shown) if !closely && same_view(shown, state) => Glance::InStep,
-            Content::View(shown) => views::compare(&shown.render_view(None), state),
-            Content::Text(text) => views::compare(text, state),
+            Content::Absent if written => StateFileCheck::Changed(Box::new(state_file::deleted())),
+            Content::Absent => StateFileCheck::Unchanged,
+            Content::View(shown) if !closely && same_view(shown, state) => {
+                StateFileCheck::Unchanged
+            }
+            Content::View(shown) => state_file::compare(&shown.render_view(None), state),
+            Content::Text(text) => state_file::compare(text, state),
         }
     }
 

@@ -5,24 +5,11 @@ use std::io::Write as _;
 use std::path::Path;
 
 use aldis_transcript::Input as Written;
-use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use crate::error::CommandError;
+pub(crate) use crate::settings::prompt_by::PromptBy;
 use aldis_process::{Agent, Input, Launch, StartError};
-
-/// How an agent gets its prompt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum PromptBy {
-    /// As the last argument
-    Argument,
-    /// In a file whose name is the last argument
-    File,
-    /// On standard input
-    #[default]
-    Stdin,
-}
 
 /// How to start an agent.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! `aldis auto`: starts, shows, resumes and ends phases under a Stop hook.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -13,7 +12,10 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::Outcome;
 use crate::engine::driver::{Driver, Loaded, Origin, Stepped};
 use crate::error::CommandError;
-use crate::hosts::views;
+use crate::hosts::hook::adoption;
+use crate::hosts::install::doctor::is_registered;
+use crate::hosts::install::locations::Locations;
+use crate::hosts::{Env, Host, state_file};
 use crate::io::Io;
 use crate::settings::catalog::Catalog;
 use crate::settings::clock;
@@ -26,9 +28,6 @@ use crate::view::json;
 use crate::view::show;
 use crate::view::wire::run::RunForm;
 
-/// Variables in which hosts name the session to what they start.
-const SESSION_VARIABLES: [&str; 3] =
-    ["CLAUDE_CODE_SESSION_ID", "GEMINI_SESSION_ID", "CODEX_THREAD_ID"];
 /// How long ended runs are kept.
 const KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// The longest task.
@@ -168,11 +167,9 @@ struct Scene {
 
 impl Scene {
     fn open(io: &Io) -> Result<Self, CommandError> {
-        let directory = env::current_dir()
-            .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
         Ok(Self {
             store: home::open_store(io.state_dir.as_deref())?,
-            place: Place::of(&directory, None),
+            place: Place::of(&project::current()?, None),
             now: clock::now()?,
         })
     }
@@ -227,8 +224,37 @@ fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
         json::write_line(&mut io.stdout, &form.with_prompt(stepped.state.start_prompt()))?;
     } else {
         let title = display::line(&stepped.state.task);
-        writeln!(io.stdout, "Started run {}: {title}\n", stepped.run)?;
-        write!(io.stdout, "{}", display::lines(&stepped.state.start_prompt()))?;
+        writeln!(io.stdout, "Started run {}: {title}", stepped.run)?;
+        show_prompt(io, &stepped)?;
+    }
+    warn_without_hook(io)
+}
+
+/// Shows what the agent is told, and says to people how it gets there.
+fn show_prompt(io: &mut Io, stepped: &Stepped) -> Result<(), CommandError> {
+    let hosts = registered_hosts()?;
+    let hosts: Vec<&str> = hosts.iter().map(|host| host.title()).collect();
+    if !hosts.is_empty() {
+        let hosts = hosts.join(" or ");
+        writeln!(io.stdout, "Next: send a prompt to {hosts} here. The agent is then told:")?;
+    }
+    write!(io.stdout, "\n{}", display::lines(&stepped.state.start_prompt()))?;
+    Ok(())
+}
+
+/// The hosts that call the hook in this project.
+fn registered_hosts() -> Result<Vec<Host>, CommandError> {
+    let locations = Locations::new()?;
+    let hosts = Host::all().iter().copied();
+    Ok(hosts.filter(|host| is_registered(&locations, *host)).collect())
+}
+
+/// Says that nothing will keep the agent working where no host calls the hook.
+fn warn_without_hook(io: &mut Io) -> Result<Outcome, CommandError> {
+    if registered_hosts()?.is_empty() {
+        let names: Vec<&str> = Host::all().iter().map(|host| host.name()).collect();
+        writeln!(io.stderr, "warning: no host calls aldis here, so nothing enforces this run")?;
+        writeln!(io.stderr, "help: aldis install HOST ({})", names.join(", "))?;
     }
     Ok(Outcome::Yes)
 }
@@ -262,7 +288,7 @@ fn begin(io: &mut Io, scene: &Scene, args: StartArgs) -> Result<Start, CommandEr
         max_iterations: args
             .max_iterations
             .unwrap_or_else(|| settings.phases.max_iterations.small()),
-        session: args.session.or_else(session_around),
+        session: args.session.or_else(|| Env::of_process().session().map(str::to_owned)),
         token,
     })
 }
@@ -317,17 +343,15 @@ fn task(io: &mut Io, task: String) -> Result<String, CommandError> {
     Ok(text)
 }
 
-/// The session whose agent runs this very command.
-fn session_around() -> Option<String> {
-    SESSION_VARIABLES.iter().filter_map(|name| env::var(name).ok()).find(|id| !id.is_empty())
-}
-
 pub(super) fn fresh_token() -> Result<String, CommandError> {
     secret::token().map_err(|error| CommandError::new(format!("no random numbers: {error}")))
 }
 
 fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
+    if let Some(note) = adoption::explain(Some(&scene.store), &scene.place, scene.now) {
+        writeln!(io.stderr, "note: {}", display::line(&note))?;
+    }
     let Some(Loaded { run, state }) = scene.run()? else {
         writeln!(io.stderr, "no run in `{}`", scene.place.root().display())?;
         return Ok(Outcome::No);
@@ -361,10 +385,10 @@ fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
         let form = RunForm::new(&stepped.run, &stepped.project, &stepped.state);
         json::write_line(&mut io.stdout, &form.with_prompt(stepped.state.start_prompt()))?;
     } else {
-        writeln!(io.stdout, "Resumed run {} in phase {}\n", stepped.run, stepped.state.phase)?;
-        write!(io.stdout, "{}", display::lines(&stepped.state.start_prompt()))?;
+        writeln!(io.stdout, "Resumed run {} in phase {}", stepped.run, stepped.state.phase)?;
+        show_prompt(io, &stepped)?;
     }
-    Ok(Outcome::Yes)
+    warn_without_hook(io)
 }
 
 fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
@@ -388,7 +412,7 @@ fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
 
 /// Writes the state file. The run goes on without it.
 fn write_view(io: &mut Io, scene: &Scene, stepped: &Stepped) -> Result<(), CommandError> {
-    if let Err(why) = views::perform(&scene.store, stepped) {
+    if let Err(why) = state_file::perform(&scene.store, stepped) {
         let why = display::lines(&why);
         writeln!(io.stderr, "warning: the state file was not written: {why}")?;
     }

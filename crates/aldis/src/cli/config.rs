@@ -57,7 +57,7 @@ pub(super) struct ShowArgs {
     #[arg(long)]
     origin: bool,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 

@@ -14,6 +14,7 @@ use aldis_machine::delivery::{
 use aldis_signal::{Dialect, Rules};
 use aldis_store::Store;
 use aldis_transcript::Input;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,8 @@ use crate::coordinate::delivering::book::{self, Book};
 use crate::coordinate::delivering::{Board, Delivered, Delivery, Plan};
 use crate::coordinate::running::Manner;
 use crate::error::CommandError;
+use crate::hosts::Host;
+use crate::hosts::install::locations::Locations;
 use crate::io::Io;
 use crate::settings::clock;
 use crate::settings::config::{Dollars, Layered, Notify, RoleTable, Seconds, Tokens};
@@ -50,17 +53,17 @@ pub(super) struct DeliverArgs {
     #[arg(value_hint = ValueHint::FilePath, required_unless_present = "go_on")]
     plan: Option<PathBuf>,
 
-    /// Whose command starts agents where none is given: claude-code, codex or gemini
-    #[arg(long, value_enum, default_value_t = Host::ClaudeCode, value_name = "HOST")]
+    /// The host whose command starts agents where none is given
+    #[arg(long, value_parser = headless_host(), default_value_t = Host::original())]
     host: Host,
 
-    /// How agents get their prompt
-    #[arg(long, value_enum, default_value_t = PromptBy::Stdin, value_name = "HOW")]
-    prompt_by: PromptBy,
+    /// How agents get their prompt (default: as the host wants it, else on standard input)
+    #[arg(long, value_enum, value_name = "HOW")]
+    prompt_by: Option<PromptBy>,
 
-    /// What agents write: auto, text, or a host
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
-    input: String,
+    /// What agents write: auto, text, or a host (default: as the host does, else auto)
+    #[arg(long, value_name = "FORMAT")]
+    input: Option<String>,
 
     /// Agents at work at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -95,7 +98,7 @@ pub(super) struct DeliverArgs {
     #[arg(long, short)]
     quiet: bool,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 
@@ -108,53 +111,10 @@ pub(super) struct DeliverArgs {
     command: Vec<String>,
 }
 
-/// A host whose command is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Host {
-    /// claude -p
-    ClaudeCode,
-    /// codex exec
-    Codex,
-    /// gemini
-    Gemini,
-}
-
-impl Host {
-    /// Returns the command that reads a prompt on standard input and may change files.
-    fn command(self) -> Vec<String> {
-        let words: &[&str] = match self {
-            Self::ClaudeCode => &[
-                "claude",
-                "-p",
-                "--output-format",
-                "stream-json",
-                "--verbose",
-                "--permission-mode",
-                "acceptEdits",
-            ],
-            Self::Codex => &["codex", "exec", "--json", "--sandbox", "workspace-write", "-"],
-            Self::Gemini => {
-                &["gemini", "--output-format", "stream-json", "--approval-mode", "auto_edit"]
-            }
-        };
-        words.iter().map(|&word| word.to_owned()).collect()
-    }
-
-    /// Returns the command that does the same in an earlier session, where the host has one.
-    fn resume(self) -> Option<Vec<String>> {
-        let mut words = self.command();
-        let more: &[&str] = match self {
-            Self::ClaudeCode => &["--resume", SESSION],
-            Self::Codex => {
-                // The prompt is a part of the inner command.
-                words.pop();
-                &["resume", SESSION, "-"]
-            }
-            Self::Gemini => return None,
-        };
-        words.extend(more.iter().map(|&word| word.to_owned()));
-        Some(words)
-    }
+/// Takes the name of a host whose command is known.
+fn headless_host() -> impl TypedValueParser<Value = Host> {
+    let known = Host::all().iter().filter(|host| host.spec().headless.is_some());
+    PossibleValuesParser::new(known.map(|host| host.name())).try_map(|name| name.parse::<Host>())
 }
 
 /// How agents are started, as the store keeps it.
@@ -232,20 +192,36 @@ fn begin(
         business_analyst: args.business_analyst || usual.business_analyst,
         ..budgets(args, usual)
     };
-    // Nobody knows how a command of the user's own goes on with a session.
-    let (command, resume) = match &*args.command {
-        [] => (args.host.command(), args.host.resume()),
-        command => (command.to_vec(), None),
-    };
+    let host = args.host.spec().headless.filter(|_| args.command.is_empty());
+    let own_developer = settings.roles.get(&Role::Developer).is_some_and(|it| it.command.is_some());
+    if host.is_some() && !own_developer {
+        check_program(args.host)?;
+    }
     let launch = Launch {
-        command,
-        prompt_by: args.prompt_by,
-        input: args.input.clone(),
-        resume,
+        command: host.map_or_else(|| args.command.clone(), |host| host.command()),
+        prompt_by: args.prompt_by.or_else(|| host.map(|host| host.prompt_by)).unwrap_or_default(),
+        input: args
+            .input
+            .clone()
+            .unwrap_or_else(|| host.map_or("auto", |host| host.output.name()).to_owned()),
+        // Nobody knows how a command of the user's own continues a session.
+        resume: host.and_then(|host| host.resume()),
         notify: settings.notify,
         roles: settings.roles,
     };
     create(store, place, tasks, config, &launch)
+}
+
+/// Refuses to start agents of a host that is not installed.
+fn check_program(host: Host) -> Result<(), CommandError> {
+    let program = host.spec().headless.and_then(|host| host.command.first().copied());
+    let program = program.unwrap_or_default();
+    if Locations::new()?.find_program(program).is_some() {
+        return Ok(());
+    }
+    let get = host.spec().get_program;
+    Err(CommandError::new(format!("`{program}` ({}) is not on the PATH", host.title()))
+        .with_help(format!("install it ({get}), or write your own command after `--`")))
 }
 
 /// A command that names no session would begin a new one.
@@ -418,29 +394,4 @@ pub(super) fn plan(io: &Io, book: &Book, project: PathBuf) -> Result<Plan, Comma
         limit_wait: LIMIT_WAIT,
         answer: None,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    //! The commands of known hosts.
-
-    use super::*;
-
-    #[test]
-    fn known_hosts_go_on_with_a_session() {
-        for (host, words) in [
-            (
-                Host::ClaudeCode,
-                Some(
-                    "claude -p --output-format stream-json --verbose --permission-mode acceptEdits \
-                     --resume {session}",
-                ),
-            ),
-            (Host::Codex, Some("codex exec --json --sandbox workspace-write resume {session} -")),
-            (Host::Gemini, None),
-        ] {
-            let resume = host.resume().map(|words| words.join(" "));
-            assert_eq!(resume.as_deref(), words, "{host:?}");
-        }
-    }
 }

@@ -44,7 +44,7 @@ pub(super) struct CheckArgs {
 /// List the dialects
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }

@@ -1,56 +1,63 @@
 //! `aldis doctor`: whether the hosts really call the hook.
 
+use aldis_store::{SqliteStore, Store};
 use clap::Args;
 
 use super::Outcome;
 use crate::error::CommandError;
+use crate::failures;
+use crate::hosts::hook::adoption;
 use crate::hosts::install::Host;
 use crate::hosts::install::doctor::{
     Check, Status, examine, is_present, is_registered, state_directory,
 };
-use crate::hosts::install::place::World;
+use crate::hosts::install::locations::Locations;
 use crate::io::Io;
+use crate::settings::project::Place;
+use crate::settings::{clock, home};
 use crate::view::display;
 use crate::view::json;
 use crate::view::paint::Paint;
+use crate::view::show;
 use crate::view::wire::registration::CheckLine;
 
 /// Check that the hook is registered and works
 ///
 /// For each host: is the hook registered for all events, and only once; is the program found, and
-/// is it this version; does the host trust it; does it answer a made-up stop in time. What is wrong
-/// comes with what to do about it.
+/// is it this version; does the host trust it; does it answer a test stop in time? Each failed check
+/// says how to fix it.
 ///
-/// The made-up stop runs in an empty directory with a state of its own. Exits with 1 if something
-/// is wrong.
+/// The test stop runs in an empty directory with its own state. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis doctor
   aldis doctor codex
   aldis doctor --json | jq 'select(.status == \"failed\")'")]
 pub(super) struct DoctorArgs {
-    /// The host; by default all of which there is a sign
+    /// The host to check (default: every host detected here)
     #[arg(value_enum)]
     host: Option<Host>,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(io: &mut Io, args: &DoctorArgs) -> Result<Outcome, CommandError> {
-    let world = World::new()?;
+    let locations = Locations::new()?;
     let hosts = match args.host {
         Some(host) => vec![host],
-        None => Host::ALL.into_iter().filter(|host| is_present(&world, *host)).collect(),
+        None => Host::all().iter().copied().filter(|host| is_present(&locations, *host)).collect(),
     };
     // Somebody who asks whether it works wants at least one that does.
-    let some = hosts.iter().any(|host| is_registered(&world, *host));
+    let some = hosts.iter().any(|host| is_registered(&locations, *host));
     let mut checks: Vec<Check> = hosts
         .iter()
-        .flat_map(|host| examine(&world, *host, args.host.is_some() || !some))
+        .flat_map(|host| examine(&locations, *host, args.host.is_some() || !some))
         .collect();
-    checks.push(state_directory(&world));
+    checks.push(state_directory(&locations));
+    checks.extend(state_file(io, &locations)?);
+    checks.extend(last_failure(io));
     if args.json {
         for check in &checks {
             json::write_line(&mut io.stdout, &line(check))?;
@@ -62,16 +69,39 @@ pub(super) fn run(io: &mut Io, args: &DoctorArgs) -> Result<Outcome, CommandErro
     Ok(if good { Outcome::Yes } else { Outcome::No })
 }
 
+/// Mentions a state file that wants a run and gets none.
+fn state_file(io: &Io, locations: &Locations) -> Result<Option<Check>, CommandError> {
+    let directory = home::state_directory(io.state_dir.as_deref())?;
+    let place = Place::of(&locations.cwd, None);
+    let now = clock::now()?;
+    // What is wrong with the store is said elsewhere.
+    let exists = SqliteStore::exists(&directory);
+    let store = exists.then(|| SqliteStore::open(&directory).ok()).flatten();
+    let message = adoption::explain(store.as_ref().map(|it| it as &dyn Store), &place, now);
+    let fix = "delete the file, or start a run of your own: aldis auto start";
+    Ok(message.map(|message| Check::note("state file", message, fix)))
+}
+
+/// Mentions the last time a hook failed.
+fn last_failure(io: &Io) -> Option<Check> {
+    let directory = home::state_directory(io.state_dir.as_deref()).ok()?;
+    let last = failures::latest(&directory, 1).pop()?;
+    let at = show::moment(last.at);
+    let message = format!("the last failure, at {at}: {}: {}", last.part, last.what);
+    Some(Check::note("failures", message, "aldis log lists them"))
+}
+
 fn tell(io: &mut Io, checks: &[Check], nobody: bool) -> Result<(), CommandError> {
     let paint = Paint { on: io.color_stdout };
     let failed = checks.iter().filter(|check| check.status == Status::Failed).count();
     let of = checks.len();
     match failed {
         _ if nobody => {
-            writeln!(io.stdout, "{}", paint.warn("There is no sign of a host here"))?;
-            writeln!(io.stdout, "  fix: aldis install HOST")?;
+            let names: Vec<&str> = Host::all().iter().map(|host| host.name()).collect();
+            writeln!(io.stdout, "{}", paint.warn("No supported agent is configured here."))?;
+            writeln!(io.stdout, "  fix: aldis install HOST ({})", names.join(", "))?;
         }
-        0 => writeln!(io.stdout, "{}", paint.good(format_args!("All good, {of} checks")))?,
+        0 => writeln!(io.stdout, "{}", paint.good(format_args!("All {of} checks passed")))?,
         1 => writeln!(io.stdout, "{}", paint.bad(format_args!("1 of {of} checks failed")))?,
         _ => writeln!(io.stdout, "{}", paint.bad(format_args!("{failed} of {of} checks failed")))?,
     }

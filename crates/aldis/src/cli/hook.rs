@@ -1,7 +1,7 @@
 //! `aldis hook`: what hosts call when an agent wants to stop.
 //!
 //! A hook must never trap a session. Whatever goes wrong here, the answer is to print nothing and
-//! exit with 0, which lets the agent stop, and to leave a line in the alarms.
+//! exit with 0, which lets the agent stop, and to record the failure.
 
 use std::env;
 use std::ffi::OsStr;
@@ -10,14 +10,15 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum as _};
 
 use super::Outcome;
-use crate::alarms::{self, Alarm};
 use crate::error::CommandError;
+use crate::failures::{self, Failure};
 use crate::hosts::hook::Hook;
 use crate::hosts::{Env, HookCall, Host, PAYLOAD_MAX, answer, parse};
 use crate::io::Io;
@@ -31,6 +32,8 @@ const DEADLINE: Duration = Duration::from_secs(2);
 const DEADLINE_VARIABLE: &str = "ALDIS_HOOK_DEADLINE";
 /// More would be longer than some hosts wait.
 const DEADLINE_MAX: Duration = Duration::from_secs(30);
+/// How long recording a missed deadline may take.
+const RECORDING: Duration = Duration::from_millis(300);
 /// How much is read at a time.
 const PIECE: usize = 64 * 1024;
 
@@ -68,7 +71,7 @@ pub(super) fn run(io: &mut Io, args: &HookArgs) -> Outcome {
         Err(_) => Some("internal error: please report this as a bug".to_owned()),
     };
     if let Some(what) = failure {
-        raise(&state_dir, &part(args.host), what);
+        record(&state_dir, &part(args.host), what);
     }
     Outcome::Yes
 }
@@ -77,7 +80,7 @@ pub(super) fn run(io: &mut Io, args: &HookArgs) -> Outcome {
 pub(super) fn misused(error: &clap::Error) {
     if let Ok(state_dir) = home::state_directory(None) {
         let text = error.render().to_string();
-        raise(&state_dir, "hook", format!("usage: {}", text.lines().next().unwrap_or_default()));
+        record(&state_dir, "hook", format!("usage: {}", text.lines().next().unwrap_or_default()));
     }
 }
 
@@ -152,12 +155,14 @@ fn watch(host: Host, state_dir: Option<PathBuf>) {
     let watching = thread::Builder::new().name("deadline".to_owned()).spawn(move || {
         thread::sleep(deadline);
         if let (Some(directory), false) = (state_dir, ANSWERED.load(Ordering::SeqCst)) {
-            let seconds = deadline.as_secs();
-            raise(
-                &directory,
-                &part(host),
-                format!("deadline: no decision within {seconds} seconds"),
-            );
+            let what = format!("deadline: no decision within {} seconds", deadline.as_secs());
+            // A disk that does not answer may be why there is no decision: it is not waited for.
+            let (sender, receiver) = mpsc::channel();
+            let recording = thread::Builder::new().spawn(move || {
+                record(&directory, &part(host), what);
+                let _sent = sender.send(());
+            });
+            let _recorded = recording.map(|_| receiver.recv_timeout(RECORDING));
         }
         leave();
     });
@@ -179,9 +184,9 @@ fn part(host: Host) -> String {
     format!("hook {host}")
 }
 
-fn raise(state_dir: &Path, part: &str, what: String) {
+fn record(state_dir: &Path, part: &str, what: String) {
     let at = clock::now().unwrap_or_else(|_| clock::wall());
-    alarms::raise(state_dir, &Alarm { at, part: part.to_owned(), what });
+    failures::record(state_dir, &Failure { at, part: part.to_owned(), what });
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use clap::Args;
 use super::Outcome;
 use crate::error::CommandError;
 use crate::hosts::install::invocation::Invocation;
-use crate::hosts::install::place::{Spot, World};
+use crate::hosts::install::locations::{Location, Locations, Scope};
 use crate::hosts::install::plan::{self, Action, Backup, Change};
-use crate::hosts::install::{Host, Scope, write};
+use crate::hosts::install::{Host, write};
+use crate::hosts::spec::Registration;
 use crate::io::Io;
 use crate::view::display;
 use crate::view::json;
@@ -17,13 +18,12 @@ use crate::view::wire::registration::{FileForm, InstallLine};
 /// Register the hook with a host
 ///
 /// Tells a host in its own configuration to run `aldis hook HOST` when an agent stops, and at the
-/// events around that. Everything else in the file stays as it is, comments, order and blanks
-/// included. The file is copied to FILE.aldis-backup before its first change. Registering twice
+/// events around that. All other values and comments of the file stay. The file is copied to FILE.aldis-backup before its first change. Registering twice
 /// changes nothing, and `aldis uninstall` gives back the file that was there before.
 ///
 /// OpenCode and OpenClaw have no hooks that run a command; they get a small plugin that does.
 ///
-/// Run `aldis doctor HOST` afterwards: some hosts want to be asked for their trust.
+/// Run `aldis doctor HOST` afterwards: some hosts must be told to trust the hook first.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis install claude-code --dry-run
@@ -86,34 +86,31 @@ impl TargetArgs {
 pub(super) struct Job<'a> {
     pub(super) kind: &'static str,
     pub(super) args: &'a TargetArgs,
-    pub(super) spot: &'a Spot,
+    pub(super) location: &'a Location,
     pub(super) invocation: Invocation,
     pub(super) notes: Vec<String>,
 }
 
 pub(super) fn run(io: &mut Io, args: &InstallArgs) -> Result<Outcome, CommandError> {
-    let world = World::new()?;
+    let locations = Locations::new()?;
     let host = args.target.host;
-    let spot = world.spot(host, args.target.scope())?;
+    let location = locations.of(host, args.target.scope())?;
     let program = if args.absolute { own_path()? } else { PROGRAM.to_owned() };
-    let changes = plan::install(&world, host, &spot, &program)?;
+    let changes = plan::install(&locations, host, &location, &program)?;
     let mut notes = Vec::new();
-    if !args.absolute && world.find_program(PROGRAM).is_none() {
-        notes.push("`aldis` is not on the PATH; with --absolute the host finds it".to_owned());
+    if !args.absolute && locations.find_program(PROGRAM).is_none() {
+        notes.push("`aldis` is not on the PATH; install with --absolute instead".to_owned());
     }
-    if host == Host::OpenClaw {
-        notes.push(
-            "allow the plugin to see conversations: openclaw config set \
-             plugins.entries.aldis.hooks.allowConversationAccess true"
-                .to_owned(),
-        );
+    if let Registration::Plugin { also: Some(also), .. } = host.spec().registration {
+        notes.push(also.to_owned());
     }
-    notes.push(format!("check it: aldis doctor {}", host.name()));
-    let invocation = Invocation::new(host, program);
+    notes.push(format!("check it: aldis doctor {host}"));
+    notes.push("start a run: aldis auto start \"WHAT TO DO\"".to_owned());
+    let invocation = Invocation::new(host.name(), program);
     carry_out(
         io,
-        &world,
-        &Job { kind: "install", args: &args.target, spot: &spot, invocation, notes },
+        &locations,
+        &Job { kind: "install", args: &args.target, location: &location, invocation, notes },
         &changes,
     )
 }
@@ -121,7 +118,7 @@ pub(super) fn run(io: &mut Io, args: &InstallArgs) -> Result<Outcome, CommandErr
 /// Writes the changes, unless they are only to be shown, and reports.
 pub(super) fn carry_out(
     io: &mut Io,
-    world: &World,
+    locations: &Locations,
     job: &Job<'_>,
     changes: &[Change],
 ) -> Result<Outcome, CommandError> {
@@ -133,12 +130,17 @@ pub(super) fn carry_out(
     if job.args.json {
         json::write_line(&mut io.stdout, &line(job, changes))?;
     } else {
-        tell(io, world, job, changes)?;
+        tell(io, locations, job, changes)?;
     }
     Ok(Outcome::Yes)
 }
 
-fn tell(io: &mut Io, world: &World, job: &Job<'_>, changes: &[Change]) -> Result<(), CommandError> {
+fn tell(
+    io: &mut Io,
+    locations: &Locations,
+    job: &Job<'_>,
+    changes: &[Change],
+) -> Result<(), CommandError> {
     let paint = Paint { on: io.color_stdout };
     let title = job.args.host.title();
     let changed = changes.iter().any(|change| change.action() != Action::Unchanged);
@@ -147,32 +149,37 @@ fn tell(io: &mut Io, world: &World, job: &Job<'_>, changes: &[Change]) -> Result
         (true, true, false) => format!("{title} now calls aldis"),
         (true, true, true) => format!("{title} would call aldis"),
         (true, false, _) => format!("{title} already calls aldis; nothing to change"),
-        (false, true, false) => format!("{title} does not call aldis any more"),
-        (false, true, true) => format!("{title} would not call aldis any more"),
+        (false, true, false) => format!("{title} no longer calls aldis"),
+        (false, true, true) => format!("{title} would no longer call aldis"),
         (false, false, _) => format!("{title} does not call aldis; nothing to change"),
     };
     writeln!(io.stdout, "{}", paint.strong(headline))?;
     for change in changes {
-        let path = display::line(&world.shown(&change.path));
-        write!(io.stdout, "  {:<9} {path}", change.action().name())?;
+        let path = display::line(&locations.shown(&change.path));
+        let action = change.action();
+        let action = if job.args.dry_run { action.planned() } else { action.name() };
+        write!(io.stdout, "  {action:<12} {path}")?;
         if change.target.file_name() != change.path.file_name() || change.path.is_symlink() {
             write!(io.stdout, " -> {}", display::line(&change.target.display().to_string()))?;
         }
         writeln!(io.stdout)?;
         if change.backup == Backup::Write {
-            let backup = display::line(&world.shown(&change.backup_path()));
-            writeln!(io.stdout, "  {:<9} {backup}", "backup")?;
+            let backup = display::line(&locations.shown(&change.backup_path()));
+            let word = if job.args.dry_run { "would copy" } else { "backup" };
+            writeln!(io.stdout, "  {word:<12} {backup}")?;
         }
         if job.args.dry_run && change.action() != Action::Unchanged {
-            let diff = write::diff(change, &world.shown(&change.path));
+            let diff = write::diff(change, &locations.shown(&change.path));
             write!(io.stdout, "{}", display::lines(&diff))?;
         }
     }
     if installing {
-        writeln!(io.stdout, "  {:<9} {}", "command", display::line(&job.invocation.line()))?;
-        writeln!(io.stdout, "  {:<9} {}", "events", job.args.host.events().join(", "))?;
-        for note in &job.notes {
-            writeln!(io.stdout, "  {:<9} {note}", "next")?;
+        let events = job.args.host.spec().registration.events().join(", ");
+        writeln!(io.stdout, "  {:<12} {}", "command", display::line(&job.invocation.line()))?;
+        writeln!(io.stdout, "  {:<12} {events}", "events")?;
+        // What is only shown has nothing after it.
+        for note in job.notes.iter().filter(|_| !job.args.dry_run) {
+            writeln!(io.stdout, "  {:<12} {note}", "next")?;
         }
     }
     Ok(())
@@ -193,11 +200,19 @@ fn line(job: &Job<'_>, changes: &[Change]) -> InstallLine {
         v: 1,
         kind: job.kind.to_owned(),
         host: job.args.host.name().to_owned(),
-        scope: job.spot.scope.name().to_owned(),
+        scope: job.location.scope.name().to_owned(),
         changed: changes.iter().any(|change| change.action() != Action::Unchanged),
         dry_run: job.args.dry_run,
         command: [vec![program], args].concat(),
-        events: job.args.host.events().iter().map(|event| (*event).to_owned()).collect(),
+        events: job
+            .args
+            .host
+            .spec()
+            .registration
+            .events()
+            .iter()
+            .map(|event| (*event).to_owned())
+            .collect(),
         files: files.collect(),
         notes: job.notes.clone(),
     }

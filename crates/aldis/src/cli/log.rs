@@ -8,15 +8,15 @@ use aldis_store::{Decision, DecisionFilter, RunId, Store};
 use clap::Args;
 
 use super::{Outcome, why};
-use crate::alarms;
 use crate::error::CommandError;
+use crate::failures;
 use crate::io::Io;
 use crate::settings::home;
 use crate::view::display;
 use crate::view::json;
 use crate::view::paint::Paint;
 use crate::view::show;
-use crate::view::wire::run::{AlarmForm, DecisionForm, EventForm};
+use crate::view::wire::run::{DecisionForm, EventForm, FailureForm};
 
 /// How often a journal that is followed is looked at, and how much is read at once.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -24,7 +24,7 @@ const PAGE: usize = 200;
 
 /// Show the journal
 ///
-/// Lists decisions, oldest first, and the failures of hooks that had nobody to tell.
+/// Lists decisions, oldest first, and hook failures that could not be reported anywhere else.
 #[derive(Debug, Args)]
 pub(super) struct LogArgs {
     /// Only of this run
@@ -42,7 +42,7 @@ pub(super) struct LogArgs {
     #[arg(long, short, conflicts_with = "events")]
     follow: bool,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -69,7 +69,7 @@ pub(super) fn run(io: &mut Io, args: &LogArgs) -> Result<Outcome, CommandError> 
         print(io, args, decision)?;
     }
     if run.is_none() {
-        show_alarms(io, args)?;
+        show_failures(io, args)?;
     }
     if args.follow {
         let newest = decisions.first().map_or(0, |decision| decision.seq);
@@ -114,18 +114,18 @@ fn print(io: &mut Io, args: &LogArgs, decision: &Decision) -> Result<(), Command
     Ok(())
 }
 
-fn show_alarms(io: &mut Io, args: &LogArgs) -> Result<(), CommandError> {
+fn show_failures(io: &mut Io, args: &LogArgs) -> Result<(), CommandError> {
     let directory = home::state_directory(io.state_dir.as_deref())?;
-    for alarm in alarms::latest(&directory, args.lines) {
+    for failure in failures::latest(&directory, args.lines) {
         if args.json {
-            let (at, kind) = (alarm.at.to_string(), "alarm".to_owned());
-            let form = AlarmForm { v: 1, kind, at, part: alarm.part, what: alarm.what };
+            let (at, kind) = (failure.at.to_string(), "failure".to_owned());
+            let form = FailureForm { v: 1, kind, at, part: failure.part, what: failure.what };
             json::write_line(&mut io.stdout, &form)?;
         } else {
             let paint = Paint { on: io.color_stdout };
-            let (part, what) = (display::line(&alarm.part), display::line(&alarm.what));
-            let at = paint.dim(show::moment(alarm.at));
-            writeln!(io.stdout, "{at}  {}  {part}: {what}", paint.bad("alarm"))?;
+            let (part, what) = (display::line(&failure.part), display::line(&failure.what));
+            let at = paint.dim(show::moment(failure.at));
+            writeln!(io.stdout, "{at}  {}  {part}: {what}", paint.bad("failure"))?;
         }
     }
     Ok(())

@@ -56,7 +56,7 @@ pub(super) struct RunArgs {
     #[arg(long, short)]
     quiet: bool,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 
@@ -115,7 +115,7 @@ fn begin(
 ) -> Result<Open<State>, CommandError> {
     if args.command.is_empty() {
         return Err(CommandError::new("there is no command to run")
-            .with_help("write it last: aldis run --task TEXT -- claude -p"));
+            .with_help("write it last: aldis run --task TEXT -- COMMAND"));
     }
     let trusted = Trusted::of_user(io.state_dir.as_deref())?;
     let settings = Layered::load(place, Some(args.flags.layer()))?.supervision(&trusted)?;

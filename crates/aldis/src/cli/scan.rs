@@ -44,7 +44,7 @@ pub(super) struct ScanArgs {
     #[arg(long, short)]
     follow: bool,
 
-    /// Print one JSON object a line; see `aldis schema scan`
+    /// Print one JSON object per line; see `aldis schema scan`
     #[arg(long)]
     json: bool,
 }

@@ -7,9 +7,11 @@ use clap::Args;
 
 use super::Outcome;
 use crate::error::CommandError;
+use crate::hosts::hook::adoption;
 use crate::io::Io;
 use crate::settings::clock;
 use crate::settings::home;
+use crate::settings::project::{self, Place};
 use crate::view::display;
 use crate::view::json;
 use crate::view::known::Known;
@@ -33,7 +35,7 @@ pub(super) struct StatusArgs {
     #[arg(long, short)]
     all: bool,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -52,6 +54,12 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
         let wanted = display::line(wanted);
         writeln!(io.stderr, "there is no run `{wanted}`; `aldis status --all` lists the runs")?;
         return Ok(Outcome::No);
+    }
+    if args.run.is_none()
+        && let Some(note) =
+            adoption::explain(Some(&store), &Place::of(&project::current()?, None), now)
+    {
+        writeln!(io.stderr, "note: {}", display::line(&note))?;
     }
     if runs.is_empty() {
         writeln!(io.stderr, "no runs; start one with `aldis auto start` or `aldis run`")?;

@@ -19,7 +19,7 @@ use crate::view::json;
 
 /// Run a machine as a filter: events in, effects out
 ///
-/// Reads one JSON object a line and prints one for each: what must be done, why, and the state. Time
+/// Reads one JSON object per line and prints one for each: what must be done, why, and the state. Time
 /// comes only from each event's `at`. The first event starts the run. Instead of what was said, an
 /// event may have `text`, the agent's message, which is scanned.
 #[derive(Debug, Args)]

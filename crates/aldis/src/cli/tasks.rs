@@ -32,7 +32,7 @@ pub(super) struct TasksArgs {
     /// The delivery; by default the latest of this project
     run: Option<String>,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }

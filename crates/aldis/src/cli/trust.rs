@@ -39,7 +39,7 @@ pub(super) struct TrustArgs {
     #[arg(long, conflicts_with = "list")]
     revoke: bool,
 
-    /// With --list: print one JSON object a line
+    /// With --list: print one JSON object per line
     #[arg(long, requires = "list")]
     json: bool,
 }

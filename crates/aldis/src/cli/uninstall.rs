@@ -6,7 +6,7 @@ use super::Outcome;
 use super::install::{Job, PROGRAM, TargetArgs, carry_out};
 use crate::error::CommandError;
 use crate::hosts::install::invocation::Invocation;
-use crate::hosts::install::place::World;
+use crate::hosts::install::locations::Locations;
 use crate::hosts::install::plan;
 use crate::io::Io;
 
@@ -24,11 +24,11 @@ pub(super) struct UninstallArgs {
 }
 
 pub(super) fn run(io: &mut Io, args: &UninstallArgs) -> Result<Outcome, CommandError> {
-    let world = World::new()?;
+    let locations = Locations::new()?;
     let args = &args.target;
-    let spot = world.spot(args.host, args.scope())?;
-    let changes = plan::uninstall(&world, args.host, &spot)?;
-    let invocation = Invocation::new(args.host, PROGRAM);
-    let job = Job { kind: "uninstall", args, spot: &spot, invocation, notes: Vec::new() };
-    carry_out(io, &world, &job, &changes)
+    let location = locations.of(args.host, args.scope())?;
+    let changes = plan::uninstall(&locations, args.host, &location)?;
+    let invocation = Invocation::new(args.host.name(), PROGRAM);
+    let job = Job { kind: "uninstall", args, location: &location, invocation, notes: Vec::new() };
+    carry_out(io, &locations, &job, &changes)
 }

@@ -46,7 +46,7 @@ pub(super) struct WhyArgs {
     #[arg(long, short)]
     all: bool,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }

@@ -255,7 +255,7 @@ impl Driver<'_> {
         step.decisions.extend(decided.map(|decision| stored::decision(decision, self.now)));
         if outcome.effects.contains(&Effect::WriteView) {
             // The new view replaces whatever an earlier step wanted written. Of the very first one
-            // it must stay known whether it was: see `views::was_written`.
+            // it must stay known whether it was: see `state_file::was_written`.
             if expected != Revision(1) || state.adopted {
                 step.done.push(view_key(&step.run, expected));
             }

@@ -1,35 +1,90 @@
 //! Claude Code: the form that others copied.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use aldis_transcript::Format;
+use jsonc_parser::json;
+use serde_json::Value;
 
-use super::adapter::Adapter;
-use super::{BlockCap, Env};
+use super::install::edit::find;
+use super::install::hooks_file::Entry;
+use super::install::invocation::Invocation;
+use super::install::locations::{Locations, Scope, path_names};
+use super::install::trust::{Trust, json_file};
+use super::spec::*;
 
-/// Claude Code's way.
-#[derive(Debug)]
-pub(super) struct ClaudeCode;
+pub(super) static SPEC: HostSpec = HostSpec {
+    name: "claude-code",
+    alias: Some("claude"),
+    title: "Claude Code",
+    programs: &["claude"],
+    get_program: "npm install -g @anthropic-ai/claude-code",
+    headless: Some(Headless {
+        command: &[
+            "claude",
+            "-p",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--permission-mode",
+            "acceptEdits",
+        ],
+        resume: Some(&["--resume", "{session}"]),
+        last: &[],
+        prompt_by: PromptBy::Stdin,
+        output: Format::ClaudeStream,
+        denials: &["\"permission_denials\":[{", "but you haven't granted it yet"],
+    }),
+    session_variables: &["CLAUDE_CODE_SESSION_ID"],
+    project_variables: &["CLAUDE_PROJECT_DIR"],
+    answers: Answers { notice: system_message, ..Answers::USUAL },
+    block_cap: CapRule {
+        limit: Some(8),
+        variable: Some("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"),
+        resets_on_tool_use: true,
+        ..CapRule::NONE
+    },
+    transcripts: Transcripts { folder: Some(".claude"), formats: &[Format::ClaudeCode] },
+    settings: SettingsFiles {
+        variable: Some(("CLAUDE_CONFIG_DIR", "")),
+        local_file: Some("settings.local.json"),
+        ..SettingsFiles::new(".claude", "settings.json")
+    },
+    registration: Registration::Entries(Layout {
+        events: Layout::EVENTS_WITH_FAILURE,
+        // A program with a list of arguments: no shell.
+        handler: |Invocation { program, args }, _| json!({ "type": "command", "command": program, "args": args, "timeout": TIMEOUT_SECONDS }),
+        ..Layout::GROUPED
+    }),
+    trust: TrustRules {
+        managed: &[
+            "/etc/claude-code/managed-settings.json",
+            "/Library/Application Support/ClaudeCode/managed-settings.json",
+        ],
+        examine: trust,
+        plugins: Some("enabledPlugins"),
+        merges_identical: true,
+        ..TrustRules::FOLDER
+    },
+    is_original: true,
+    ..HostSpec::USUAL
+};
 
-impl Adapter for ClaudeCode {
-    fn project_dir(&self, env: &Env) -> Option<PathBuf> {
-        env.claude_project_dir.clone()
+/// Interactive sessions ask whether to trust a folder; `claude -p` does not.
+fn trust(locations: &Locations, scope: Scope, _: &Path, _: &[Entry]) -> Trust {
+    if scope == Scope::User {
+        return Trust::Yes("no approval is needed".to_owned());
     }
-
-    fn block_cap(&self, env: &Env) -> BlockCap {
-        let cap = BlockCap::from_variable(env.claude_block_cap.as_deref(), Some(8));
-        BlockCap { resets_on_tool_use: true, ..cap }
-    }
-
-    fn config_dir_name(&self) -> Option<&'static str> {
-        Some(".claude")
-    }
-
-    fn config_dir(&self, env: &Env) -> Option<PathBuf> {
-        env.claude_config_dir.clone()
-    }
-
-    fn formats(&self) -> &'static [Format] {
-        &[Format::ClaudeCode]
+    let root = locations.project(&SPEC.settings);
+    let own = locations.variable("CLAUDE_CONFIG_DIR").or_else(|| locations.home.clone());
+    let state = own.and_then(|folder| json_file(&folder.join(".claude.json")));
+    let trusted = path_names(&root).iter().any(|root| {
+        let path = ["projects", root.as_str(), "hasTrustDialogAccepted"];
+        state.as_ref().and_then(|state| find(state, &path)) == Some(&Value::Bool(true))
+    });
+    if trusted {
+        Trust::Yes("the folder is trusted".to_owned())
+    } else {
+        Trust::Asks("Claude Code asks once to trust this folder; `claude -p` does not".to_owned())
     }
 }

@@ -1,63 +1,85 @@
 //! Copilot CLI: payloads in two spellings, one of which does not name its event.
 
 use aldis_transcript::Format;
-use serde_json::Value;
+use jsonc_parser::json;
+use serde_json::json as value;
 
-use super::adapter::{Adapter, EVENT_NAMES, named_event, prompt};
-use super::call::Remark;
-use super::fields::Fields;
-use super::{BlockCap, CutShort, Env, Event};
+use super::hook::call::{CutShort, Event};
+use super::hook::fields::Fields;
+use super::install::invocation::Invocation;
+use super::spec::*;
 
-/// Copilot's way.
-#[derive(Debug)]
-pub(super) struct Copilot;
+pub(super) static SPEC: HostSpec = HostSpec {
+    name: "copilot",
+    title: "Copilot CLI",
+    programs: &["copilot"],
+    get_program: "npm install -g @github/copilot",
+    headless: Some(Headless {
+        command: &["copilot", "--output-format", "json", "--allow-tool", "write"],
+        resume: Some(&["--resume", "{session}"]),
+        last: &["-p"],
+        prompt_by: PromptBy::Argument,
+        output: Format::Copilot,
+        denials: &[],
+    }),
+    payload: Payload {
+        members: &["stopReason", "stop_reason", "initialPrompt"],
+        event,
+        cut_short,
+        is_marked: |fields| fields.has_any(STOP_REASONS),
+        marked: Marked::AtStops,
+        test_stop: |folder| {
+            let members =
+                value!({ "stop_reason": "end_turn", "timestamp": "2026-01-01T00:00:00.000Z" });
+            test_stop(folder, members)
+        },
+        ..Payload::USUAL
+    },
+    answers: Answers { context: |_, _| None, ..Answers::USUAL },
+    block_cap: CapRule::fixed(8),
+    transcripts: Transcripts { folder: Some(".copilot"), formats: &[Format::Copilot] },
+    settings: SettingsFiles {
+        user: ".copilot",
+        variable: Some(("COPILOT_HOME", "")),
+        ..SettingsFiles::new(".github", "hooks/aldis.json")
+    },
+    // Only keys in this spelling get payloads that name their event.
+    registration: Registration::Entries(Layout {
+        grouped: false,
+        versioned: true,
+        handler: |Invocation { program, args }, _| json!({ "type": "command", "exec": program, "args": args, "timeoutSec": TIMEOUT_SECONDS }),
+        ..Layout::GROUPED
+    }),
+    imports: Imports::Runs,
+    ..HostSpec::USUAL
+};
 
-impl Adapter for Copilot {
-    fn event(&self, fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {
-        if let Some(name) = fields.text(EVENT_NAMES, remarks) {
-            return named_event(name, fields, remarks);
+fn event(fields: &Fields<'_>) -> Event {
+    if let Some(name) = fields.text(EVENT_NAMES) {
+        return named_event(name, fields);
+    }
+    let has = |names: &[&str]| fields.has_any(names);
+    match () {
+        () if has(&["agentId", "agentName", "agent_id"]) && has(STOP_REASONS) => {
+            Event::SubagentStop
         }
-        let has = |names: &[&str]| fields.has_any(names);
-        match () {
-            () if has(&["agentId", "agentName", "agent_id"]) && has(STOP_REASONS) => {
-                Event::SubagentStop
-            }
-            () if has(STOP_REASONS) || has(&["stop_hook_active"]) => Event::Stop,
-            () if has(&["prompt"]) => prompt(fields, remarks),
-            () if has(&["source", "initialPrompt"]) => {
-                Event::SessionStart { source: fields.word(&["source"], remarks) }
-            }
-            () if has(&["reason"]) => {
-                Event::SessionEnd { reason: fields.word(&["reason"], remarks) }
-            }
-            () => Event::Other(String::new()),
+        () if has(STOP_REASONS) || has(&["stop_hook_active"]) => Event::Stop,
+        () if has(&["prompt"]) => prompt(fields),
+        () if has(&["source", "initialPrompt"]) => {
+            Event::SessionStart { source: fields.word(&["source"]) }
         }
+        () if has(&["reason"]) => Event::SessionEnd { reason: fields.word(&["reason"]) },
+        () => Event::Other(String::new()),
     }
+}
 
-    fn cut_short(&self, fields: &Fields<'_>) -> Option<CutShort> {
-        let reason = fields.quiet_text(STOP_REASONS)?;
-        match &*reason {
-            "end_turn" | "" => None,
-            "aborted" | "cancelled" | "canceled" | "interrupted" => Some(CutShort::Aborted),
-            "error" => Some(CutShort::Failed("error".to_owned())),
-            other => Some(CutShort::Other(other.to_owned())),
-        }
-    }
-
-    fn context(&self, _: &Event, _: &str) -> Option<Value> {
-        None
-    }
-
-    fn block_cap(&self, _: &Env) -> BlockCap {
-        BlockCap::strict(8)
-    }
-
-    fn config_dir_name(&self) -> Option<&'static str> {
-        Some(".copilot")
-    }
-
-    fn formats(&self) -> &'static [Format] {
-        &[Format::Copilot]
+fn cut_short(fields: &Fields<'_>) -> Option<CutShort> {
+    let reason = fields.cow(STOP_REASONS)?;
+    match &*reason {
+        "end_turn" | "" => None,
+        "aborted" | "cancelled" | "canceled" | "interrupted" => Some(CutShort::Aborted),
+        "error" => Some(CutShort::Failed("error".to_owned())),
+        other => Some(CutShort::Other(other.to_owned())),
     }
 }
 

@@ -1,94 +1,124 @@
-//! Cursor: names of its own, no working directory, and what the agent said comes as an event before
-//! the stop.
+//! Cursor: names of its own, no working directory, and the agent's last message comes as an event
+//! before the stop.
 
 use std::path::PathBuf;
 
 use aldis_transcript::Format;
-use serde_json::{Value, json};
+use jsonc_parser::json;
+use serde_json::json as value;
 
-use super::adapter::{Adapter, EVENT_NAMES, prompt};
-use super::call::Remark;
-use super::fields::Fields;
-use super::{BlockCap, CutShort, Env, Event};
+use super::Env;
+use super::hook::call::{CutShort, Event};
+use super::hook::fields::Fields;
+use super::spec::*;
 
-/// Cursor's way.
-#[derive(Debug)]
-pub(super) struct Cursor;
-
-/// The limit that our own registration asks for.
+/// The limit that our own registration asks for; the default is five.
 const LOOP_LIMIT: u32 = 50;
 
-impl Adapter for Cursor {
-    fn event(&self, fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {
-        let name = fields.text(EVENT_NAMES, remarks).unwrap_or_default();
-        match &*name {
-            "stop" | "Stop" => Event::Stop,
-            "subagentStop" | "SubagentStop" => Event::SubagentStop,
-            "afterAgentResponse" => {
-                Event::AgentResponse { text: fields.text(&["text"], remarks).unwrap_or_default() }
+pub(super) static SPEC: HostSpec = HostSpec {
+    name: "cursor",
+    title: "Cursor",
+    programs: &["cursor-agent", "cursor"],
+    get_program: "see cursor.com/cli",
+    headless: Some(Headless {
+        command: &["cursor-agent", "-p", "--output-format", "stream-json", "--force"],
+        resume: Some(&["--resume", "{session}"]),
+        last: &[],
+        prompt_by: PromptBy::Stdin,
+        output: Format::CursorStream,
+        denials: &[],
+    }),
+    project_variables: &["CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
+    payload: Payload {
+        members: &["conversation_id", "cursor_version", "generation_id", "workspace_roots"],
+        event,
+        session: |fields| fields.text(&["conversation_id", "session_id"]),
+        final_text: |fields| fields.text(&["last_assistant_message", "summary"]),
+        cwd,
+        cut_short,
+        turn_survives_block: false,
+        is_marked: |fields| {
+            fields.has("cursor_version")
+                || fields.has("conversation_id") && fields.has("generation_id")
+        },
+        marked: Marked::Always,
+        test_stop: |folder| {
+            value!({
+                "conversation_id": TEST_SESSION, "generation_id": "1", "hook_event_name": "stop",
+                "cursor_version": "3.0.0", "workspace_roots": [folder],
+                "status": "completed", "loop_count": 0, "transcript_path": null,
+            })
+        },
+        ..Payload::USUAL
+    },
+    answers: Answers {
+        allow: |_| Some(value!({})),
+        block: |event, reason| {
+            matches!(event, Event::Stop | Event::SubagentStop)
+                .then(|| value!({"followup_message": reason}))
+        },
+        context: |_, _| None,
+        ..Answers::USUAL
+    },
+    block_cap: CapRule::fixed(LOOP_LIMIT),
+    transcripts: Transcripts {
+        folder: Some(".cursor"),
+        formats: &[Format::CursorTranscript, Format::CursorStream],
+    },
+    settings: SettingsFiles::new(".cursor", "hooks.json"),
+    registration: Registration::Entries(Layout {
+        grouped: false,
+        versioned: true,
+        events: &[
+            "stop",
+            "subagentStop",
+            "afterAgentResponse",
+            "beforeSubmitPrompt",
+            "sessionStart",
+            "sessionEnd",
+        ],
+        handler: |invocation, event| {
+            let line = invocation.line();
+            match event {
+                "stop" | "subagentStop" => {
+                    json!({ "command": line, "timeout": TIMEOUT_SECONDS, "loop_limit": LOOP_LIMIT })
+                }
+                _ => json!({ "command": line, "timeout": TIMEOUT_SECONDS }),
             }
-            "beforeSubmitPrompt" | "UserPromptSubmit" => prompt(fields, remarks),
-            "sessionStart" | "SessionStart" => {
-                Event::SessionStart { source: fields.word(&["source"], remarks) }
-            }
-            "sessionEnd" | "SessionEnd" => {
-                Event::SessionEnd { reason: fields.word(&["reason"], remarks) }
-            }
-            _ => Event::Other(name),
+        },
+    }),
+    imports: Imports::Translates,
+    ..HostSpec::USUAL
+};
+
+fn event(fields: &Fields<'_>) -> Event {
+    let name = fields.text(EVENT_NAMES).unwrap_or_default();
+    match &*name {
+        "stop" | "Stop" => Event::Stop,
+        "subagentStop" | "SubagentStop" => Event::SubagentStop,
+        "afterAgentResponse" => {
+            Event::AgentResponse { text: fields.text(&["text"]).unwrap_or_default() }
         }
+        "beforeSubmitPrompt" | "UserPromptSubmit" => prompt(fields),
+        "sessionStart" | "SessionStart" => Event::SessionStart { source: fields.word(&["source"]) },
+        "sessionEnd" | "SessionEnd" => Event::SessionEnd { reason: fields.word(&["reason"]) },
+        _ => Event::Other(name),
     }
+}
 
-    fn session(&self, fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Option<String> {
-        fields.text(&["conversation_id", "session_id"], remarks)
-    }
+fn cwd(fields: &Fields<'_>, env: &Env) -> Option<PathBuf> {
+    let root = fields.first_of_list("workspace_roots").filter(|root| !root.is_empty());
+    let root = root.map(|root| local(&root, cfg!(windows)).into());
+    root.or_else(|| env.path("CURSOR_PROJECT_DIR"))
+}
 
-    fn final_text(&self, fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Option<String> {
-        fields.text(&["last_assistant_message", "summary"], remarks)
-    }
-
-    fn cwd(&self, fields: &Fields<'_>, env: &Env) -> Option<PathBuf> {
-        let root = fields.first_of_list("workspace_roots").filter(|root| !root.is_empty());
-        let root = root.map(|root| local(&root, cfg!(windows)).into());
-        root.or_else(|| env.cursor_project_dir.clone())
-    }
-
-    fn project_dir(&self, env: &Env) -> Option<PathBuf> {
-        env.cursor_project_dir.clone().or_else(|| env.claude_project_dir.clone())
-    }
-
-    fn cut_short(&self, fields: &Fields<'_>) -> Option<CutShort> {
-        let status = fields.quiet_text(&["status"])?;
-        match &*status {
-            "completed" => None,
-            "aborted" => Some(CutShort::Aborted),
-            "error" => Some(CutShort::Failed("error".to_owned())),
-            other => Some(CutShort::Other(other.to_owned())),
-        }
-    }
-
-    fn allow(&self, _: &Event) -> Option<Value> {
-        Some(json!({}))
-    }
-
-    fn block(&self, event: &Event, reason: &str) -> Option<Value> {
-        matches!(event, Event::Stop | Event::SubagentStop)
-            .then(|| json!({"followup_message": reason}))
-    }
-
-    fn context(&self, _: &Event, _: &str) -> Option<Value> {
-        None
-    }
-
-    fn block_cap(&self, _: &Env) -> BlockCap {
-        BlockCap::strict(LOOP_LIMIT)
-    }
-
-    fn config_dir_name(&self) -> Option<&'static str> {
-        Some(".cursor")
-    }
-
-    fn formats(&self) -> &'static [Format] {
-        &[Format::CursorTranscript, Format::CursorStream]
+fn cut_short(fields: &Fields<'_>) -> Option<CutShort> {
+    let status = fields.cow(&["status"])?;
+    match &*status {
+        "completed" => None,
+        "aborted" => Some(CutShort::Aborted),
+        "error" => Some(CutShort::Failed("error".to_owned())),
+        other => Some(CutShort::Other(other.to_owned())),
     }
 }
 

@@ -1,42 +1,59 @@
-//! Factory's Droid: Claude Code's way, but a sub-agent's stop carries a result and cannot be blocked.
-
-use std::path::PathBuf;
+//! Factory's Droid: a sub-agent's stop carries a result and cannot be blocked.
 
 use aldis_transcript::Format;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::adapter::Adapter;
-use super::call::Remark;
-use super::fields::Fields;
-use super::{CutShort, Env, Event};
+use super::hook::call::{CutShort, Event};
+use super::spec::*;
 
-/// Droid's way.
-#[derive(Debug)]
-pub(super) struct Droid;
-
-impl Adapter for Droid {
-    fn final_text(&self, fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Option<String> {
-        fields.text(&["last_assistant_message", "lastAssistantMessage", "task_result"], remarks)
-    }
-
-    fn project_dir(&self, env: &Env) -> Option<PathBuf> {
-        env.claude_project_dir.clone()
-    }
-
-    fn cut_short(&self, fields: &Fields<'_>) -> Option<CutShort> {
-        let error = fields.quiet_text(&["task_error"]).filter(|error| !error.is_empty());
-        error.map(|error| CutShort::Failed(error.into_owned()))
-    }
-
-    fn block(&self, event: &Event, reason: &str) -> Option<Value> {
-        (*event == Event::Stop).then(|| json!({"decision": "block", "reason": reason}))
-    }
-
-    fn config_dir_name(&self) -> Option<&'static str> {
-        Some(".factory")
-    }
-
-    fn formats(&self) -> &'static [Format] {
-        &[Format::Droid]
-    }
-}
+pub(super) static SPEC: HostSpec = HostSpec {
+    name: "droid",
+    title: "Droid",
+    programs: &["droid"],
+    get_program: "npm install -g @factory/cli",
+    headless: Some(Headless {
+        command: &["droid", "exec", "-o", "stream-json", "--auto", "low"],
+        resume: Some(&["-s", "{session}"]),
+        last: &["-f"],
+        prompt_by: PromptBy::File,
+        output: Format::DroidStream,
+        denials: &[],
+    }),
+    project_variables: &["CLAUDE_PROJECT_DIR"],
+    payload: Payload {
+        members: &[
+            "elapsed_time",
+            "task_error",
+            "task_name",
+            "task_result",
+            "tool_execution_count",
+        ],
+        final_text: |fields| {
+            fields.text(&["last_assistant_message", "lastAssistantMessage", "task_result"])
+        },
+        cut_short: |fields| {
+            let error = fields.cow(&["task_error"]).filter(|error| !error.is_empty());
+            error.map(|error| CutShort::Failed(error.into_owned()))
+        },
+        is_marked: |fields| {
+            fields.has_any(&["tool_execution_count", "elapsed_time", "task_result"])
+                || fields.has("hookEventName")
+        },
+        // The marks came with later releases.
+        marked: Marked::Sometimes,
+        test_stop: |folder| {
+            test_stop(folder, json!({ "tool_execution_count": 0, "elapsed_time": 1 }))
+        },
+        ..Payload::USUAL
+    },
+    answers: Answers {
+        block: |event, reason| {
+            (*event == Event::Stop).then(|| json!({"decision": "block", "reason": reason}))
+        },
+        ..Answers::USUAL
+    },
+    transcripts: Transcripts { folder: Some(".factory"), formats: &[Format::Droid] },
+    settings: SettingsFiles::new(".factory", "settings.json"),
+    registration: Registration::Entries(Layout::GROUPED),
+    ..HostSpec::USUAL
+};

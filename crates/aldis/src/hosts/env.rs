@@ -1,10 +1,12 @@
 //! The environment variables that hosts set or that change what they do.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::Host;
+use super::spec::HostSpec;
+use super::{ALL, Host};
 
 /// Variables, looked up once, so that nothing else asks the process for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,22 +15,8 @@ pub struct Env {
     pub home: Option<PathBuf>,
     /// Where temporary files are.
     pub temp: Option<PathBuf>,
-    /// `CLAUDE_PROJECT_DIR`. Several hosts set it.
-    pub claude_project_dir: Option<PathBuf>,
-    /// `GEMINI_PROJECT_DIR`.
-    pub gemini_project_dir: Option<PathBuf>,
-    /// `CURSOR_PROJECT_DIR`.
-    pub cursor_project_dir: Option<PathBuf>,
-    /// `CLAUDE_CONFIG_DIR`.
-    pub claude_config_dir: Option<PathBuf>,
-    /// `CODEX_HOME`.
-    pub codex_home: Option<PathBuf>,
-    /// `CLAUDE_CODE_STOP_HOOK_BLOCK_CAP`.
-    pub claude_block_cap: Option<String>,
-    /// `QWEN_CODE_STOP_HOOK_BLOCK_CAP`.
-    pub qwen_block_cap: Option<String>,
-    /// `GOOSE_STOP_HOOK_BLOCK_CAP`.
-    pub goose_block_cap: Option<String>,
+    /// The variables of all hosts that are set.
+    variables: BTreeMap<&'static str, OsString>,
 }
 
 impl Env {
@@ -42,33 +30,40 @@ impl Env {
     /// Looks up the variables wherever `get` finds them. Empty ones count as not set.
     pub fn from_lookup(get: impl Fn(&str) -> Option<OsString>) -> Self {
         let set = |name: &str| get(name).filter(|value| !value.is_empty());
-        let path = |name: &str| set(name).map(PathBuf::from);
-        let text = |name: &str| set(name).and_then(|value| value.into_string().ok());
+        let names = ALL.iter().flat_map(|host| variables(host.spec()));
         Self {
-            home: path("HOME"),
-            temp: path("TMPDIR"),
-            claude_project_dir: path("CLAUDE_PROJECT_DIR"),
-            gemini_project_dir: path("GEMINI_PROJECT_DIR"),
-            cursor_project_dir: path("CURSOR_PROJECT_DIR"),
-            claude_config_dir: path("CLAUDE_CONFIG_DIR"),
-            codex_home: path("CODEX_HOME"),
-            claude_block_cap: text("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"),
-            qwen_block_cap: text("QWEN_CODE_STOP_HOOK_BLOCK_CAP"),
-            goose_block_cap: text("GOOSE_STOP_HOOK_BLOCK_CAP"),
+            home: set("HOME").map(PathBuf::from),
+            temp: set("TMPDIR").map(PathBuf::from),
+            variables: names.filter_map(|name| Some((name, set(name)?))).collect(),
         }
+    }
+
+    /// Returns a variable that some host's file names, as a path.
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        self.variables.get(name).map(PathBuf::from)
+    }
+
+    /// Returns a variable that some host's file names, as text.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.variables.get(name)?.to_str()
+    }
+
+    /// Returns the session whose agent runs this very process.
+    pub(crate) fn session(&self) -> Option<&str> {
+        let mut names = ALL.iter().flat_map(|host| host.spec().session_variables);
+        names.find_map(|name| self.text(name))
     }
 
     /// Returns the directories in which a host's transcripts may lie: the user's home, the host's
     /// own directory, the project and the place for temporary files.
-    pub fn transcript_roots(&self, host: Host, project: Option<&Path>) -> Vec<PathBuf> {
-        let adapter = host.adapter();
+    pub(crate) fn transcript_roots(&self, host: Host, project: Option<&Path>) -> Vec<PathBuf> {
+        let HostSpec { transcripts, settings, .. } = host.spec();
         // Named apart from the home it lies in: it may be a link to somewhere else.
-        let config = self.home.as_ref().zip(adapter.config_dir_name());
-        let config = config.map(|(home, name)| home.join(name));
+        let folder = self.home.as_ref().zip(transcripts.folder);
         let roots = [
             self.home.clone(),
-            config,
-            adapter.config_dir(self),
+            folder.map(|(home, name)| home.join(name)),
+            settings.variable.and_then(|(name, below)| Some(self.path(name)?.join(below))),
             project.map(Path::to_owned),
             self.temp.clone(),
         ];
@@ -83,4 +78,11 @@ impl Env {
             _ => PathBuf::from(path),
         }
     }
+}
+
+/// The variables of a host.
+fn variables(spec: &'static HostSpec) -> impl Iterator<Item = &'static str> {
+    let lists = [spec.session_variables, spec.project_variables];
+    let single = [spec.block_cap.variable, spec.settings.variable.map(|(name, _)| name)];
+    lists.into_iter().flatten().copied().chain(single.into_iter().flatten())
 }

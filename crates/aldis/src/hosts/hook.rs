@@ -1,6 +1,14 @@
-//! What a hook call means for the runs there are: hear, decide, commit, answer, then the view.
+//! One hook call: read what the agent reported, decide, commit, answer, then write the state file.
 
-mod heard;
+pub(crate) mod adoption;
+pub(crate) mod answer;
+pub(crate) mod call;
+pub(super) mod fields;
+mod identify;
+mod notice;
+pub mod state_file;
+mod stop_context;
+pub(crate) mod tail;
 
 use std::path::{Path, PathBuf};
 
@@ -9,20 +17,19 @@ use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
 use aldis_store::{SqliteStore, Store as _};
 
-use self::heard::Heard;
-use crate::alarms::{self, Alarm};
+use self::state_file::{ReadOutcome, StateFileCheck};
+use self::stop_context::StopContext;
 use crate::engine::driver;
 use crate::engine::driver::{Driver, DriverError, Loaded, Origin, Stepped};
 use crate::error::CommandError;
-use crate::hosts::view_file::{self, Found};
-use crate::hosts::views::{self, Glance};
+use crate::failures::{self, Failure};
 use crate::hosts::{Answer, Env, Event as HostEvent, HookCall};
 use crate::settings::catalog::Catalog;
 use crate::settings::config::Settings;
 use crate::settings::project::{self, Place};
 use crate::settings::secret;
 
-/// One call of the hook, and the world it happens in.
+/// One call of the hook, with its project, time and environment.
 #[derive(Debug)]
 pub(crate) struct Hook<'c> {
     pub(crate) call: &'c HookCall,
@@ -33,16 +40,16 @@ pub(crate) struct Hook<'c> {
 }
 
 /// Gives the host its answer. Called at most once.
-type Say<'f> = dyn FnMut(&Answer) + 'f;
+type Respond<'f> = dyn FnMut(&Answer) + 'f;
 
 impl Hook<'_> {
-    /// Handles the call. The answer is given as soon as the decision is durable; nothing is said
-    /// where nothing has to be.
+    /// Handles the call. The answer is given as soon as the decision is durable, and only if there is
+    /// one.
     ///
     /// # Errors
     ///
-    /// Says why the agent was simply let go.
-    pub(crate) fn handle(&self, say: &mut Say<'_>) -> Result<(), CommandError> {
+    /// Why the agent was allowed to stop without a decision.
+    pub(crate) fn handle(&self, respond: &mut Respond<'_>) -> Result<(), CommandError> {
         if self.call.session.is_none() || !self.concerns_runs() {
             return Ok(());
         }
@@ -51,7 +58,7 @@ impl Hook<'_> {
             return Ok(());
         }
         let store = SqliteStore::open(&self.state_dir)?;
-        let result = self.decide(&store, found, say);
+        let result = self.decide(&store, found, respond);
         store.abandon();
         result
     }
@@ -69,7 +76,7 @@ impl Hook<'_> {
         &self,
         store: &SqliteStore,
         found: Option<(PathBuf, String)>,
-        say: &mut Say<'_>,
+        respond: &mut Respond<'_>,
     ) -> Result<(), CommandError> {
         let driver = Driver { store, now: self.now };
         let session = self.call.session.as_deref();
@@ -83,17 +90,21 @@ impl Hook<'_> {
             return Ok(());
         }
         let position = live.as_ref().and_then(|live| live.state.heard_to.clone());
-        let heard = Heard::of(self, position.as_deref());
+        let context = StopContext::of(self, position.as_deref());
+        let may_adopt = live.is_none()
+            && found.as_ref().is_some_and(|(project, text)| self.may_adopt(project, text));
         let _turn = store.turn()?;
         let stepped = match driver.live(&self.place, session)? {
-            Some(live) => self.advance(&driver, live, &heard)?,
+            Some(live) => self.advance(&driver, live, &context)?,
             None => match found {
-                Some((project, text)) if is_stop => self.adopt(&driver, &project, &text, &heard)?,
+                Some((project, text)) if is_stop => {
+                    self.adopt(&driver, (&project, &text), may_adopt, &context)?
+                }
                 _ => None,
             },
         };
         if let Some(stepped) = stepped {
-            say(&answer(&stepped));
+            respond(&self.answer(&stepped));
             self.finish(store, &stepped);
         }
         Ok(())
@@ -104,18 +115,18 @@ impl Hook<'_> {
         &self,
         driver: &Driver<'_>,
         mut live: Loaded,
-        heard: &Heard,
+        context: &StopContext,
     ) -> Result<Option<Stepped>, CommandError> {
         if is_foreign(&live.state, self.call.session.as_deref()) {
             return Ok(None);
         }
         if self.call.event == HostEvent::Stop {
-            match views::glance(driver.store, &live)? {
-                Glance::InStep => {}
-                Glance::Corrupt(why) => {
+            match state_file::inspect(driver.store, &live)? {
+                StateFileCheck::Unchanged => {}
+                StateFileCheck::Corrupt(why) => {
                     return Err(CommandError::new(format!("the state file: {why}")));
                 }
-                Glance::Changed(event) => {
+                StateFileCheck::Changed(event) => {
                     let stepped = driver.advance(live, &event, None)?;
                     if !stepped.state.active {
                         return Ok(Some(stepped));
@@ -126,8 +137,8 @@ impl Hook<'_> {
                 }
             }
         }
-        let event = self.event(&live.state, heard)?;
-        let source = self.source(heard);
+        let event = self.event(&live.state, context)?;
+        let source = self.source(context);
         match driver.advance(live, &event, source.as_deref()) {
             Ok(stepped) => Ok(Some(stepped)),
             Err(DriverError::Duplicate) => Ok(None),
@@ -135,24 +146,34 @@ impl Hook<'_> {
         }
     }
 
+    /// Whether an active state file names a session, or was plainly written in this one.
+    fn may_adopt(&self, project: &Path, text: &str) -> bool {
+        let view = View::parse(text).ok().filter(View::is_active);
+        view.is_some_and(|view| {
+            view.session().is_some()
+                || adoption::obstacle(project, text, self.now).is_none()
+                    && adoption::changed_since(project, StopContext::session_began(self))
+        })
+    }
+
     /// Takes over the run that a state file tells of.
     fn adopt(
         &self,
         driver: &Driver<'_>,
-        project: &Path,
-        text: &str,
-        heard: &Heard,
+        (project, text): (&Path, &str),
+        may_adopt: bool,
+        context: &StopContext,
     ) -> Result<Option<Stepped>, CommandError> {
         let broken = |what: String| CommandError::new(format!("the state file: {what}"));
         let view = View::parse(text).map_err(|error| broken(error.to_string()))?;
-        let ours = view.session().is_none_or(|session| Some(session) == self.call.session);
-        if !view.is_active() || !ours {
+        let session = view.session();
+        if !view.is_active() || session.is_some() && session != self.call.session {
             return Ok(None);
         }
         let name = project::name(project);
         // The view of a run that ended, whose later versions were never written, is no new run.
         if let Some(latest) = driver.latest(&name)?
-            && views::is_outdated(driver.store, &name, text)?
+            && state_file::is_outdated(driver.store, &name, text)?
         {
             let (run, revision) = (latest.run.id.clone(), latest.run.revision);
             let outcome = aldis_machine::phases::Outcome {
@@ -162,9 +183,12 @@ impl Hook<'_> {
             let state = latest.state;
             return Ok(Some(Stepped { run, project: name, revision, state, outcome }));
         }
+        if !may_adopt {
+            return Ok(None);
+        }
         let settings = Settings::load(&self.place)?;
         let state = view.adopt(&settings.phases_config()).map_err(|e| broken(e.to_string()))?;
-        let event = self.event(&state, heard)?;
+        let event = self.event(&state, context)?;
         // What does not bind is not adopted either.
         if state.clone().on_event(self.now, &event).decision.is_none() {
             return Ok(None);
@@ -173,36 +197,52 @@ impl Hook<'_> {
         Ok(Some(driver.create(&name, &origin, Some(&event))?))
     }
 
+    fn answer(&self, stepped: &Stepped) -> Answer {
+        let said = stepped.outcome.effects.iter().find_map(|effect| match effect {
+            Effect::Block { reason } => Some(Answer::Block { reason: reason.clone() }),
+            Effect::Context { text } => Some(Answer::Context { text: text.clone() }),
+            Effect::Allow | Effect::WriteView => None,
+        });
+        // A host that translates another's answers is not known to translate this one.
+        let can_tell = self.call.event == HostEvent::Stop
+            && self.call.answer_host() == self.call.host
+            && stepped.outcome.decision.is_some();
+        let limit = self.call.block_cap(self.env).limit;
+        let notice = || notice::text(&stepped.run, &stepped.state, self.call.host, limit);
+        let told = || notice().filter(|_| can_tell).map(|text| Answer::Notice { text });
+        said.or_else(told).unwrap_or(Answer::Allow)
+    }
+
     /// Writes the view, and records that it was written where nobody comes after us to do so.
     fn finish(&self, store: &SqliteStore, stepped: &Stepped) {
         if !stepped.outcome.effects.contains(&Effect::WriteView) {
             return;
         }
         let written = if stepped.state.active {
-            views::refresh(store, stepped)
+            state_file::refresh(store, stepped)
         } else {
-            views::perform(store, stepped)
+            state_file::perform(store, stepped)
         };
         if let Err(why) = written {
-            self.alarm(&format!("the state file was not written: {why}"));
+            self.record_failure(&format!("the state file was not written: {why}"));
         }
     }
 
     /// Translates the call for the machine.
-    fn event(&self, state: &State, heard: &Heard) -> Result<Event, CommandError> {
+    fn event(&self, state: &State, context: &StopContext) -> Result<Event, CommandError> {
         let session = self.call.session.clone();
         Ok(match &self.call.event {
-            HostEvent::Stop => Event::Stop(heard.stop(self, state, &self.rules(state)?)?),
+            HostEvent::Stop => Event::Stop(context.stop(self, state, &self.rules(state)?)?),
             HostEvent::SubagentStop => Event::SubagentStop {
                 session,
                 agent: self.call.agent_id.clone(),
-                said: heard.said(state, &self.rules(state)?),
+                said: context.said(state, &self.rules(state)?),
                 fresh_token: fresh_token(state)?,
             },
             HostEvent::AgentResponse { .. } => Event::Responded {
                 session,
-                said: heard.said(state, &self.rules(state)?),
-                closing_words: heard.closing_words(state),
+                said: context.said(state, &self.rules(state)?),
+                closing_words: context.closing_words(state),
             },
             HostEvent::StopFailure { error } => Event::StopFailed { session, error: error.clone() },
             HostEvent::Prompt { text, .. } => Event::Prompt {
@@ -218,10 +258,10 @@ impl Hook<'_> {
 
     /// What makes a second delivery of the same event recognisable. Stops have nothing of the kind:
     /// an agent may say the same thing twice.
-    fn source(&self, heard: &Heard) -> Option<String> {
+    fn source(&self, context: &StopContext) -> Option<String> {
         let agent = self.call.agent_id.as_deref()?;
         let subagent = self.call.event == HostEvent::SubagentStop;
-        subagent.then(|| format!("subagent/{agent}/{}", heard.digest()))
+        subagent.then(|| format!("subagent/{agent}/{}", context.digest()))
     }
 
     /// The rules of the run's dialect alone: building others would cost more than all the rest.
@@ -237,34 +277,26 @@ impl Hook<'_> {
     /// The project's state file, where there is one that can be read.
     fn found_file(&self) -> Option<(PathBuf, String)> {
         for directory in self.place.inside() {
-            match view_file::read(directory) {
-                Found::Text(text) => return Some((directory.to_owned(), text)),
-                Found::Nothing => {}
+            match state_file::read(directory) {
+                ReadOutcome::Text(text) => return Some((directory.to_owned(), text)),
+                ReadOutcome::Absent => {}
                 // Nothing behind it is looked at; the store may still have a run.
-                Found::Refused(why) => self.alarm(&why),
+                ReadOutcome::Refused(why) => self.record_failure(&why),
             }
         }
         None
     }
 
-    fn alarm(&self, what: &str) {
+    fn record_failure(&self, what: &str) {
         let part = format!("hook {}", self.call.host);
-        alarms::raise(&self.state_dir, &Alarm { at: self.now, part, what: what.to_owned() });
+        let failure = Failure { at: self.now, part, what: what.to_owned() };
+        failures::record(&self.state_dir, &failure);
     }
 }
 
 /// Whether a run belongs to another session than this one.
 fn is_foreign(state: &State, session: Option<&str>) -> bool {
     state.session.is_some() && state.session.as_deref() != session
-}
-
-fn answer(stepped: &Stepped) -> Answer {
-    let said = stepped.outcome.effects.iter().find_map(|effect| match effect {
-        Effect::Block { reason } => Some(Answer::Block { reason: reason.clone() }),
-        Effect::Context { text } => Some(Answer::Context { text: text.clone() }),
-        Effect::Allow | Effect::WriteView => None,
-    });
-    said.unwrap_or(Answer::Allow)
 }
 
 /// A new run token, where the run uses them.

@@ -1,90 +1,81 @@
-//! The hosts by name.
+//! A host, by its name.
 
 use std::fmt;
 use std::str::FromStr;
 
 use clap::builder::PossibleValue;
 
-use super::adapter::Adapter;
-use super::{claude_code, codex, copilot, cursor, droid, gemini, goose, openclaw, opencode, qwen};
+use super::spec::HostSpec;
+use super::{ALL, Env};
 
 /// A program that runs agents and calls us when one of them stops.
-///
-/// Exhaustive on purpose: a new host must be judged wherever hosts differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Host {
-    /// Claude Code.
-    ClaudeCode,
-    /// Codex CLI.
-    Codex,
-    /// Copilot CLI.
-    Copilot,
-    /// Cursor and its `agent` command.
-    Cursor,
-    /// Factory's Droid.
-    Droid,
-    /// Gemini CLI.
-    Gemini,
-    /// Goose.
-    Goose,
-    /// OpenClaw, by way of a plugin that hands us its events.
-    OpenClaw,
-    /// OpenCode, by way of a plugin that hands us its events.
-    OpenCode,
-    /// Qwen Code.
-    Qwen,
-}
+#[derive(Clone, Copy)]
+pub struct Host(pub(super) &'static HostSpec);
 
 /// A name that no host has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no host is named `{0}`")]
 pub struct UnknownHost(String);
 
+/// A host's own limit on what its hooks may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockCap {
+    /// How many times in a row a hook may block; `None` if the host does not count or is not known
+    /// to.
+    pub limit: Option<u32>,
+    /// Whether the host starts counting again when the agent used a tool.
+    pub resets_on_tool_use: bool,
+}
+
+impl BlockCap {
+    /// No limit.
+    pub const NONE: Self = Self { limit: None, resets_on_tool_use: false };
+}
+
 impl Host {
-    /// All hosts.
-    pub const ALL: [Self; 10] = [
-        Self::ClaudeCode,
-        Self::Codex,
-        Self::Copilot,
-        Self::Cursor,
-        Self::Droid,
-        Self::Gemini,
-        Self::Goose,
-        Self::OpenClaw,
-        Self::OpenCode,
-        Self::Qwen,
-    ];
+    /// Returns all hosts, by name.
+    pub fn all() -> &'static [Self] {
+        &ALL
+    }
 
     /// Returns the stable name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::Copilot => "copilot",
-            Self::Cursor => "cursor",
-            Self::Droid => "droid",
-            Self::Gemini => "gemini",
-            Self::Goose => "goose",
-            Self::OpenClaw => "openclaw",
-            Self::OpenCode => "opencode",
-            Self::Qwen => "qwen",
+        self.0.name
+    }
+
+    /// Returns the name people use.
+    pub fn title(self) -> &'static str {
+        self.0.title
+    }
+
+    /// Returns how often the host lets a hook block, under its own registration.
+    pub fn block_cap(self, env: &Env) -> BlockCap {
+        let rule = &self.0.block_cap;
+        let set = rule.variable.and_then(|name| env.text(name));
+        // What is no number is not there, and 0 is no limit.
+        let set = set.and_then(|value| value.trim().parse::<u32>().ok());
+        let limit = set.map(|limit| limit.min(rule.highest)).or(rule.limit);
+        BlockCap {
+            limit: limit.filter(|limit| *limit != 0),
+            resets_on_tool_use: rule.resets_on_tool_use,
         }
     }
 
-    /// Returns how this host talks to its hooks.
-    pub(super) fn adapter(self) -> &'static dyn Adapter {
-        match self {
-            Self::ClaudeCode => &claude_code::ClaudeCode,
-            Self::Codex => &codex::Codex,
-            Self::Copilot => &copilot::Copilot,
-            Self::Cursor => &cursor::Cursor,
-            Self::Droid => &droid::Droid,
-            Self::Gemini => &gemini::Gemini,
-            Self::Goose => &goose::Goose,
-            Self::OpenClaw => &openclaw::OpenClaw,
-            Self::OpenCode => &opencode::OpenCode,
-            Self::Qwen => &qwen::Qwen,
-        }
+    /// Returns everything that is known about it.
+    pub(crate) fn spec(self) -> &'static HostSpec {
+        self.0
+    }
+
+    /// Returns the host whose form the others copied and whose settings some of them read.
+    pub(crate) fn original() -> Self {
+        let [first, ..] = ALL;
+        ALL.into_iter().find(|host| host.0.is_original).unwrap_or(first)
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -94,25 +85,29 @@ impl fmt::Display for Host {
     }
 }
 
+impl PartialEq for Host {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Host {}
+
 impl FromStr for Host {
     type Err = UnknownHost;
 
     fn from_str(name: &str) -> Result<Self, UnknownHost> {
-        if name == "claude" {
-            return Ok(Self::ClaudeCode);
-        }
-        let found = Self::ALL.into_iter().find(|host| host.name() == name);
-        found.ok_or_else(|| UnknownHost(name.to_owned()))
+        let is_it = |host: &Self| host.0.name == name || host.0.alias == Some(name);
+        ALL.into_iter().find(is_it).ok_or_else(|| UnknownHost(name.to_owned()))
     }
 }
 
 impl clap::ValueEnum for Host {
     fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
+        &ALL
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        let value = PossibleValue::new(self.name());
-        Some(if *self == Self::ClaudeCode { value.alias("claude") } else { value })
+        Some(PossibleValue::new(self.name()).aliases(self.0.alias))
     }
 }

@@ -4,55 +4,79 @@
 use std::borrow::Cow;
 
 use aldis_transcript::Format;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::Event;
-use super::adapter::Adapter;
-use super::call::Remark;
-use super::fields::Fields;
+use super::hook::call::Event;
+use super::hook::fields::Fields;
+use super::spec::*;
 
-/// The way of our plugin for OpenCode.
-#[derive(Debug)]
-pub(super) struct OpenCode;
+pub(super) static SPEC: HostSpec = HostSpec {
+    name: "opencode",
+    title: "OpenCode",
+    programs: &["opencode"],
+    get_program: "npm install -g opencode-ai",
+    headless: Some(Headless {
+        command: &["opencode", "run", "--format", "json"],
+        resume: Some(&["--session", "{session}"]),
+        last: &[],
+        prompt_by: PromptBy::Argument,
+        output: Format::OpenCode,
+        denials: &[],
+    }),
+    payload: Payload {
+        members: &["part", "properties", "sessionID"],
+        event,
+        session: |fields| {
+            let properties = fields.inside("properties");
+            let own = properties.text(&["sessionID"]);
+            own.or_else(|| properties.inside("part").text(&["sessionID"]))
+        },
+        is_marked: |fields| {
+            !fields.has_any(EVENT_NAMES) && fields.has("type") && fields.has("properties")
+        },
+        marked: Marked::Always,
+        test_stop: |folder| {
+            json!({
+                "type": "session.idle", "properties": { "sessionID": TEST_SESSION }, "cwd": folder,
+                "last_assistant_message": TEST_TEXT,
+            })
+        },
+        ..Payload::USUAL
+    },
+    answers: Answers::STOPS_ONLY,
+    transcripts: Transcripts { folder: None, formats: &[Format::OpenCode] },
+    settings: SettingsFiles {
+        user: ".config/opencode",
+        variable: Some(("XDG_CONFIG_HOME", "opencode")),
+        ..SettingsFiles::new(".opencode", "plugins")
+    },
+    registration: Registration::Plugin {
+        files: &[PluginFile {
+            path: "aldis.js",
+            mark: "Written by `aldis install opencode`",
+            render: |program| plugin_script(include_str!("plugins/opencode.js"), program),
+        }],
+        events: &["session.idle", "session.status"],
+        also: None,
+    },
+    trust: TrustRules::NONE,
+    ..HostSpec::USUAL
+};
 
-impl Adapter for OpenCode {
-    fn event(&self, fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Event {
-        let name = fields.text(&["type"], remarks).unwrap_or_default();
-        let properties = fields.inside("properties");
-        match &*name {
-            "session.idle" => Event::Stop,
-            "session.status" if text(&properties.inside("status"), "type") == "idle" => Event::Stop,
-            "session.error" => match text(&properties.inside("error"), "name") {
-                error if error == "MessageAbortedError" => Event::Interrupt,
-                error => Event::StopFailure { error: error.into_owned() },
-            },
-            _ => Event::Other(name),
-        }
-    }
-
-    fn session(&self, fields: &Fields<'_>, remarks: &mut Vec<Remark>) -> Option<String> {
-        let properties = fields.inside("properties");
-        let own = properties.text(&["sessionID"], remarks);
-        own.or_else(|| properties.inside("part").text(&["sessionID"], remarks))
-    }
-
-    fn block(&self, event: &Event, reason: &str) -> Option<Value> {
-        (*event == Event::Stop).then(|| json!({"decision": "block", "reason": reason}))
-    }
-
-    fn context(&self, _: &Event, _: &str) -> Option<Value> {
-        None
-    }
-
-    fn config_dir_name(&self) -> Option<&'static str> {
-        None
-    }
-
-    fn formats(&self) -> &'static [Format] {
-        &[Format::OpenCode]
+fn event(fields: &Fields<'_>) -> Event {
+    let name = fields.text(&["type"]).unwrap_or_default();
+    let properties = fields.inside("properties");
+    match &*name {
+        "session.idle" => Event::Stop,
+        "session.status" if text(&properties.inside("status"), "type") == "idle" => Event::Stop,
+        "session.error" => match text(&properties.inside("error"), "name") {
+            error if error == "MessageAbortedError" => Event::Interrupt,
+            error => Event::StopFailure { error: error.into_owned() },
+        },
+        _ => Event::Other(name),
     }
 }
 
 fn text<'a>(fields: &Fields<'a>, name: &'static str) -> Cow<'a, str> {
-    fields.quiet_text(&[name]).unwrap_or_default()
+    fields.cow(&[name]).unwrap_or_default()
 }

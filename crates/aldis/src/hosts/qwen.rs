@@ -1,28 +1,50 @@
-//! Qwen Code: Claude Code's way, with a limit that tools do not reset.
+//! Qwen Code: a limit on blocks that tool calls do not reset.
 
 use aldis_transcript::Format;
+use serde_json::json;
 
-use super::adapter::Adapter;
-use super::{BlockCap, Env};
+use super::spec::*;
 
-/// Qwen's way.
-#[derive(Debug)]
-pub(super) struct Qwen;
-
-/// Qwen does not take a higher limit than this.
-const LIMIT_MAX: u32 = 100;
-
-impl Adapter for Qwen {
-    fn block_cap(&self, env: &Env) -> BlockCap {
-        let cap = BlockCap::from_variable(env.qwen_block_cap.as_deref(), Some(8));
-        BlockCap { limit: cap.limit.map(|limit| limit.min(LIMIT_MAX)), ..cap }
-    }
-
-    fn config_dir_name(&self) -> Option<&'static str> {
-        Some(".qwen")
-    }
-
-    fn formats(&self) -> &'static [Format] {
-        &[Format::ClaudeCode]
-    }
-}
+pub(super) static SPEC: HostSpec = HostSpec {
+    name: "qwen",
+    title: "Qwen Code",
+    programs: &["qwen"],
+    get_program: "npm install -g @qwen-code/qwen-code",
+    headless: Some(Headless {
+        command: &["qwen", "--output-format", "stream-json", "--approval-mode", "auto-edit"],
+        resume: Some(&["--resume", "{session}"]),
+        last: &[],
+        prompt_by: PromptBy::Stdin,
+        output: Format::ClaudeStream,
+        denials: &[],
+    }),
+    payload: Payload {
+        members: &["context_limit", "context_usage"],
+        is_marked: |fields| fields.has_any(&["context_usage", "context_limit"]),
+        // Of the hosts without marks only this one says when it stopped.
+        is_faintly_marked: |fields| fields.cow(&["timestamp"]).is_some() && fields.is_stop(),
+        marked: Marked::Sometimes,
+        test_stop: |folder| {
+            let members = json!({
+                "last_assistant_message": TEST_TEXT, "timestamp": "2026-01-01T00:00:00.000Z",
+            });
+            test_stop(folder, members)
+        },
+        ..Payload::USUAL
+    },
+    block_cap: CapRule {
+        limit: Some(8),
+        variable: Some("QWEN_CODE_STOP_HOOK_BLOCK_CAP"),
+        highest: 100,
+        resets_on_tool_use: false,
+    },
+    transcripts: Transcripts { folder: Some(".qwen"), formats: &[Format::ClaudeCode] },
+    settings: SettingsFiles::new(".qwen", "settings.json"),
+    registration: Registration::Entries(Layout {
+        events: Layout::EVENTS_WITH_FAILURE,
+        // Times are in milliseconds.
+        handler: |invocation, _| shell_handler(&invocation, TIMEOUT_SECONDS * 1000),
+        ..Layout::GROUPED
+    }),
+    ..HostSpec::USUAL
+};

@@ -8,7 +8,19 @@ mod properties;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::hook::fields::Fields;
 use super::{Env, Event, HookCall, Host, parse};
+
+pub(super) const CLAUDE_CODE: Host = Host(&super::claude_code::SPEC);
+pub(super) const CODEX: Host = Host(&super::codex::SPEC);
+pub(super) const COPILOT: Host = Host(&super::copilot::SPEC);
+pub(super) const CURSOR: Host = Host(&super::cursor::SPEC);
+pub(super) const DROID: Host = Host(&super::droid::SPEC);
+pub(super) const GEMINI: Host = Host(&super::gemini::SPEC);
+pub(super) const GOOSE: Host = Host(&super::goose::SPEC);
+pub(super) const OPENCLAW: Host = Host(&super::openclaw::SPEC);
+pub(super) const OPENCODE: Host = Host(&super::opencode::SPEC);
+pub(super) const QWEN: Host = Host(&super::qwen::SPEC);
 
 fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
@@ -20,7 +32,7 @@ fn sample(name: &str) -> Vec<u8> {
 }
 
 fn env() -> Env {
-    Env { home: Some("/home/dev".into()), ..Env::default() }
+    Env::from_lookup(|name| (name == "HOME").then(|| "/home/dev".into()))
 }
 
 fn call(registered: Host, sample_name: &str) -> HookCall {
@@ -35,7 +47,7 @@ fn folder(host: Host) -> String {
 /// All payloads, with the host that sends them.
 fn payloads() -> Vec<(Host, String)> {
     let mut found = Vec::new();
-    for host in Host::ALL {
+    for host in Host::all().iter().copied() {
         let folder = folder(host);
         let directory = testdata().join("hosts/samples").join(&folder);
         for entry in fs::read_dir(directory).unwrap() {
@@ -50,25 +62,75 @@ fn payloads() -> Vec<(Host, String)> {
         }
     }
     assert!(found.len() > 30, "the samples were not found");
-    found.sort();
+    found.sort_by(|one, other| one.1.cmp(&other.1));
     found
 }
 
 #[test]
 fn names_are_stable_and_lead_back() {
-    for host in Host::ALL {
+    for host in Host::all().iter().copied() {
         assert_eq!(host.name().parse(), Ok(host));
         assert_eq!(host.to_string(), host.name());
         assert_eq!(<Host as clap::ValueEnum>::from_str(host.name(), false), Ok(host));
     }
-    assert_eq!("claude".parse(), Ok(Host::ClaudeCode));
-    assert_eq!(<Host as clap::ValueEnum>::from_str("claude", false), Ok(Host::ClaudeCode));
+    assert_eq!("claude".parse(), Ok(CLAUDE_CODE));
+    assert_eq!(<Host as clap::ValueEnum>::from_str("claude", false), Ok(CLAUDE_CODE));
     assert!("cline".parse::<Host>().is_err());
 }
 
 #[test]
+fn specs_are_complete() {
+    assert_eq!(Host::original(), CLAUDE_CODE);
+    assert!(Host::all().is_sorted_by_key(|host| host.name()));
+    let originals = Host::all().iter().filter(|host| host.spec().is_original);
+    assert_eq!(originals.count(), 1);
+    for host in Host::all() {
+        let spec = host.spec();
+        assert!(!spec.programs.is_empty() && !spec.get_program.is_empty(), "{host}");
+        assert!(!spec.registration.events().is_empty(), "{host}");
+        let stop = (spec.payload.test_stop)("/home/dev").to_string();
+        let call = parse(*host, stop.as_bytes(), &env()).unwrap();
+        assert_eq!(call.host, *host, "{stop}");
+        let Some(headless) = spec.headless else { continue };
+        assert!(spec.programs.contains(&&*headless.command()[0]), "{host}");
+        let names_it = |words: Vec<String>| words.iter().any(|word| word == "{session}");
+        assert!(headless.resume().is_none_or(names_it), "{host}");
+    }
+}
+
+#[test]
+fn sessions_are_continued_by_their_hosts_own_command() {
+    for (host, words) in [
+        (
+            CLAUDE_CODE,
+            Some(
+                "claude -p --output-format stream-json --verbose --permission-mode acceptEdits \
+                 --resume {session}",
+            ),
+        ),
+        (CODEX, Some("codex exec --json --sandbox workspace-write resume {session} -")),
+        (DROID, Some("droid exec -o stream-json --auto low -s {session} -f")),
+        (GEMINI, None),
+    ] {
+        let resume = host.spec().headless.unwrap().resume().map(|words| words.join(" "));
+        assert_eq!(resume.as_deref(), words, "{host:?}");
+    }
+}
+
+#[test]
+fn no_payload_has_the_marks_of_two_hosts() {
+    for (host, name) in payloads() {
+        let sample = sample(&name);
+        let text = String::from_utf8_lossy(&sample);
+        let fields = Fields::read(text.trim_start_matches('\u{feff}')).unwrap();
+        let marked = Host::all().iter().filter(|host| (host.spec().payload.is_marked)(&fields));
+        assert!(marked.into_iter().all(|found| *found == host), "{name}");
+    }
+}
+
+#[test]
 fn events_have_their_samples() {
-    let event = |sample: &str| call(Host::ClaudeCode, sample).event;
+    let event = |sample: &str| call(CLAUDE_CODE, sample).event;
     assert_eq!(event("claude_code/in_stop.json"), Event::Stop);
     assert_eq!(event("cursor/in_stop.json"), Event::Stop);
     assert_eq!(event("copilot/in_agent_stop_camel.json"), Event::Stop);

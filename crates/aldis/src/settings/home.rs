@@ -8,7 +8,7 @@ use aldis_store::SqliteStore;
 
 use crate::error::CommandError;
 
-/// Returns the directory of the database, the alarms and the locks: the one asked for, else
+/// Returns the directory of the database, the recorded failures and the locks: the one asked for, else
 /// `ALDIS_STATE_DIR`, else `aldis` in the user's state directory.
 ///
 /// # Errors

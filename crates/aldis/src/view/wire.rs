@@ -224,9 +224,9 @@ pub(crate) const SCHEMAS: &[Described] = &[
         schema: || schema_for!(run::EventForm),
     },
     Described {
-        name: "alarm",
+        name: "failure",
         about: "a failure of a hook: `aldis log --json`",
-        schema: || schema_for!(run::AlarmForm),
+        schema: || schema_for!(run::FailureForm),
     },
     Described {
         name: "step",

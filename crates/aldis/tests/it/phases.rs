@@ -1,5 +1,6 @@
 //! Phases under a Stop hook, through the real binary with a real state directory.
 
+mod adoption;
 mod cases;
 mod commands;
 #[cfg(target_os = "linux")]

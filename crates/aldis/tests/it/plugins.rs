@@ -68,7 +68,7 @@ fn the_claude_code_plugin_registers_what_install_does() {
     assert_eq!(read(folder.join("hooks/hooks.json"))["hooks"], installed["hooks"]);
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(read(folder.join(".claude-plugin/plugin.json"))["version"], version);
-    let package = root.join("crates/aldis/src/install/openclaw.package.json");
+    let package = root.join("crates/aldis/src/hosts/plugins/openclaw.package.json");
     assert_eq!(read(package)["version"], version);
     let source = &read(root.join(".claude-plugin/marketplace.json"))["plugins"][0]["source"];
     assert_eq!(source, "./integrations/claude-code");

@@ -87,6 +87,7 @@ fn goes_through_all_nine_phases(kind: Kind) {
     let model = model(work(&PHASES));
     stage.run(&model, &session);
     stage.assert_complete();
+    stage.assert_user_told("is complete.");
     // One request that runs the tool and one that ends the phase, for each of them.
     let asked = model.main_requests();
     assert_eq!(asked.len(), 2 * PHASES.len());
@@ -118,7 +119,9 @@ fn a_capped_run_is_resumed(kind: Kind) {
     let session = stage.open_session();
     stage.start(&session, &[&SHORT[..], &["--max-iterations", "50"]].concat());
     let lazy = model(vec![Reply::says("Still thinking about it.")]);
-    stage.run(&lazy, &session);
+    let run = stage.run(&lazy, &session);
+    stage.assert_user_told("is paused, not finished");
+    assert!(!run.text().contains("invalid"), "{}", run.text());
     // The stops that were refused, and the one that was let go: before the host gives up, or where
     // it never does, before the user does.
     let stops = match kind {

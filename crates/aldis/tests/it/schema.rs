@@ -26,7 +26,7 @@ fn formats_are_listed() {
     task            a line of `aldis tasks --json`
     decision        a decision: `aldis why --json`, `aldis log --json`
     event           an event: `aldis log --events --json`
-    alarm           a failure of a hook: `aldis log --json`
+    failure         a failure of a hook: `aldis log --json`
     step            a line that `aldis step phases` prints
     config          a line of `aldis config show --json`
     trust           a line of `aldis trust --list --json`

@@ -8,6 +8,10 @@ use aldis_signal::dialect::builtins;
 
 /// Files allowed to be longer.
 const LONG_FILES: &[&str] = &[];
+/// Files that name a host: a dialect of another tool, and a format whose resumed sessions repeat
+/// their costs.
+const NAMES_HOSTS: &[&str] =
+    &["crates/aldis/src/app/reference/tags.rs", "crates/aldis/src/coordinate/delivering/worker.rs"];
 /// Functions allowed to be longer, as `file: name`.
 const LONG_FUNCTIONS: &[&str] = &[];
 
@@ -74,6 +78,50 @@ fn the_core_is_pure() {
         }
     }
     assert_eq!(impure, [""; 0], "time, files and processes belong into the shell");
+}
+
+#[test]
+fn a_host_is_named_only_in_its_own_file() {
+    let folder = "crates/aldis/src/hosts/";
+    let files = rust_files();
+    let stem = |file: &str| Some(file.strip_prefix(folder)?.strip_suffix(".rs")?.to_owned());
+    let is_host = |(_, text): &&(String, String)| text.contains("static SPEC: HostSpec");
+    let stems: Vec<String> =
+        files.iter().filter(is_host).filter_map(|(file, _)| stem(file)).collect();
+    assert!(stems.len() >= 10, "{stems:?}");
+    assert!(names("host == Host::Codex", "codex") && !names("it declined", "cline"));
+    let words: Vec<&str> = stems.iter().map(|stem| stem.split('_').next().unwrap()).collect();
+    let mut found = Vec::new();
+    for (file, text) in &files {
+        let own = stems.iter().any(|stem| file.starts_with(&format!("{folder}{stem}")));
+        let listed = file == "crates/aldis/src/hosts.rs" || NAMES_HOSTS.contains(&&**file);
+        if !file.starts_with("crates/aldis/src/") || is_test(file) || own || listed {
+            continue;
+        }
+        for (at, line) in code(text).lines().enumerate() {
+            // Comments and the examples in help texts are documents.
+            let line = line.trim_start();
+            if line.starts_with("//") || line.starts_with("aldis ") {
+                continue;
+            }
+            let named = words.iter().find(|word| names(line, word));
+            found.extend(named.map(|word| format!("{file}:{}: {word}", at + 1)));
+        }
+    }
+    assert_eq!(found, [""; 0], "ask the host's spec instead");
+}
+
+/// Whether a line of code names a host.
+fn names(line: &str, host: &str) -> bool {
+    // A terminal and a reader have one, too.
+    if host == "cursor" {
+        return ["Host::Cursor", "\"cursor\"", "\".cursor", "CURSOR_", "cursor_", "cursor-"]
+            .iter()
+            .any(|it| line.contains(it));
+    }
+    let line = line.to_ascii_lowercase();
+    line.match_indices(host)
+        .any(|(at, _)| !line[..at].ends_with(|before: char| before.is_ascii_alphanumeric()))
 }
 
 #[test]

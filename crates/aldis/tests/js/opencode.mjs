@@ -49,11 +49,10 @@ await idle();
 await settle();
 let [payload, args] = seen();
 assert.deepEqual(JSON.parse(payload), {
-  hook_event_name: "Stop",
-  session_id: "s1",
+  type: "session.idle",
+  properties: { sessionID: "s1" },
   cwd: directory,
   last_assistant_message: "All done.",
-  host: "opencode",
 });
 assert.equal(args, "hook opencode");
 assert.equal(prompts.length, 0);

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use aldis::engine::driver::Origin;
-use aldis::hosts::views::Glance;
+use aldis::hosts::state_file::StateFileCheck;
 use aldis_machine::phases::{Config, Effect, Event, Outcome, Said, State, Stop, View};
 use aldis_signal::scan::scan;
 use aldis_signal::{Origin as From, Rules};
@@ -44,10 +44,10 @@ impl World {
                 return Ok(Reply::Silence);
             }
         } else if is_stop {
-            match self.glance(&held)? {
-                Glance::InStep => {}
-                Glance::Corrupt(_) => return Ok(Reply::Silence),
-                Glance::Changed(event) => {
+            match self.inspect(&held)? {
+                StateFileCheck::Unchanged => {}
+                StateFileCheck::Corrupt(_) => return Ok(Reply::Silence),
+                StateFileCheck::Changed(event) => {
                     let delivery = Delivery { event: Rc::new(*event), source: None };
                     let run = held.run;
                     let Some(taken) = self.step(held, &delivery)? else {
@@ -81,18 +81,18 @@ impl World {
     }
 
     /// Looks at the view file, and at whether what it says has a cause.
-    fn glance(&mut self, held: &Held) -> Result<Glance, Broken> {
+    fn inspect(&mut self, held: &Held) -> Result<StateFileCheck, Broken> {
         let project = self.project_of(held.run);
         let matters = held.state.adopted || self.engine.was_written(held.run);
         let file = &mut self.files[project];
-        let mut glance = file.glance(&held.state, matters);
-        if matches!(glance, Glance::Changed(_))
+        let mut check = file.inspect(&held.state, matters);
+        if matches!(check, StateFileCheck::Changed(_))
             && let Some(text) = file.text()
             && self.engine.is_outdated(project, &text)
         {
-            glance = Glance::InStep;
+            check = StateFileCheck::Unchanged;
         }
-        if let Glance::Changed(event) = &glance {
+        if let StateFileCheck::Changed(event) = &check {
             if let Event::Cancel { by } = &**event {
                 hold(file.cancelled, "a_cancel_has_a_cause", || {
                     format!("run {} is cancelled by {by}, and nobody did that", held.run)
@@ -103,7 +103,7 @@ impl World {
                 })?;
             }
         }
-        Ok(glance)
+        Ok(check)
     }
 
     fn project_of(&self, run: usize) -> usize {

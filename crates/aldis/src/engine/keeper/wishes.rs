@@ -9,7 +9,7 @@ use super::{Answer, Keeper, KeeperError, News, SERVED, delivery, machine_of};
 use crate::cli::control;
 use crate::engine::driver::{self, Driver, DriverError};
 use crate::engine::machines::{self, Members, Wish};
-use crate::hosts::views;
+use crate::hosts::state_file;
 
 impl Keeper {
     /// Does what a human wants of a run.
@@ -83,7 +83,7 @@ impl Keeper {
         let driver = Driver { store: &*self.store, now };
         match driver.advance(loaded, &event, source) {
             Ok(stepped) => {
-                let view = views::perform(&*self.store, &stepped);
+                let view = state_file::perform(&*self.store, &stepped);
                 (self.nudge)(News::default());
                 let warnings = view.err().into_iter().collect();
                 let decision = serde_json::to_value(&stepped.outcome.decision).unwrap_or_default();

@@ -139,5 +139,9 @@ fn scanned(
             origin = origin.with_agent(agent);
         }
     }
-    hear(rules, &state.expected_token(), &[Utterance { text, origin, at: None, last: true }])
+    hear(
+        rules,
+        &state.expected_token(),
+        &[Utterance { text, origin, at: None, new_by_position: false, last: true }],
+    )
 }

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::edit::Document;
-use super::hooks_file::{self, Entry, Stranger};
-use super::place::{Spot, World, is_executable};
-use super::probe::{self, Answer, DEADLINE};
+use super::hooks_file::{self, Entry, OutdatedEntry};
+use super::locations::{Location, Locations, Scope, is_executable};
+use super::probe::{self, DEADLINE, ProbeOutcome};
 use super::trust::{self, Trust};
-use super::{Form, Host, Scope, plan, plugins};
+use super::{Host, plan};
+use crate::hosts::spec::{Imports, PROGRAM_LINE, PluginFile, Registration};
 use crate::settings::home;
 
 /// How a check came out.
@@ -42,8 +43,15 @@ pub(crate) struct Check {
     pub(crate) fix: Option<String>,
 }
 
+impl Check {
+    /// Something to know that concerns all hosts.
+    pub(crate) fn note(name: &'static str, message: String, fix: &str) -> Self {
+        Self { host: None, name, status: Status::Note, message, fix: Some(fix.to_owned()) }
+    }
+}
+
 /// A registration that was found.
-struct Registration {
+struct Installed {
     scope: Scope,
     file: PathBuf,
     program: String,
@@ -54,156 +62,169 @@ struct Registration {
 /// What all files of a host say.
 #[derive(Default)]
 struct Survey {
-    found: Vec<Registration>,
-    others: Vec<(PathBuf, Stranger)>,
+    found: Vec<Installed>,
+    others: Vec<(PathBuf, OutdatedEntry)>,
     broken: Vec<String>,
     outdated: Vec<PathBuf>,
     plugin: Option<PathBuf>,
 }
 
 /// Examines a host. Unless it was asked for by name, not being registered is only worth a note.
-pub(crate) fn examine(world: &World, host: Host, asked: bool) -> Vec<Check> {
-    let survey = survey(world, host);
+pub(crate) fn examine(locations: &Locations, host: Host, asked: bool) -> Vec<Check> {
+    let survey = survey(locations, host);
     let mut checks = Checks { host: Some(host), list: Vec::new() };
-    registered(world, host, asked, &survey, &mut checks);
-    doubled(world, host, &survey, &mut checks);
+    registered(locations, host, asked, &survey, &mut checks);
+    duplicates(locations, host, &survey, &mut checks);
     for registration in &survey.found {
-        let path = command(world, host, registration, &mut checks);
-        trusted(world, host, registration, &mut checks);
-        answers(world, host, path.as_deref(), &mut checks);
+        let path = command(locations, host, registration, &mut checks);
+        trusted(locations, host, registration, &mut checks);
+        answers(locations, host, path.as_deref(), &mut checks);
     }
     checks.list
 }
 
 /// Whether there is any sign of a host: its program, its folder, or our entry.
-pub(crate) fn is_present(world: &World, host: Host) -> bool {
-    host.programs().iter().any(|name| world.find_program(name).is_some())
-        || world.spots(host).iter().any(|spot| spot.files.iter().any(|file| file.exists()))
-        || world.user_folder(host).is_ok_and(|folder| folder.is_dir())
+pub(crate) fn is_present(locations: &Locations, host: Host) -> bool {
+    host.spec().programs.iter().any(|name| locations.find_program(name).is_some())
+        || locations
+            .all_of(host)
+            .iter()
+            .any(|location| location.files.iter().any(|file| file.exists()))
+        || locations.user_folder(&host.spec().settings).is_ok_and(|folder| folder.is_dir())
 }
 
 /// Whether a host's files hold our entry.
-pub(crate) fn is_registered(world: &World, host: Host) -> bool {
-    let survey = survey(world, host);
+pub(crate) fn is_registered(locations: &Locations, host: Host) -> bool {
+    let survey = survey(locations, host);
     !survey.found.is_empty() || survey.plugin.is_some()
 }
 
 /// Examines the directory that holds the state of all runs.
-pub(crate) fn state_directory(world: &World) -> Check {
+pub(crate) fn state_directory(locations: &Locations) -> Check {
     let mut checks = Checks { host: None, list: Vec::new() };
     let Ok(place) = home::state_directory(None) else {
-        let message = "there is no place for the state of runs: the home directory is not known";
+        let message = "no place to store runs: the home directory is not known";
         checks.failed("state", message, "set HOME or ALDIS_STATE_DIR");
         return checks.into_first();
     };
-    let shown = world.shown(&place);
+    let shown = locations.shown(&place);
     let Some(existing) = place.ancestors().find(|folder| folder.exists()) else {
         checks.failed("state", format!("`{shown}` cannot be created"), "set ALDIS_STATE_DIR");
         return checks.into_first();
     };
     if !existing.is_dir() || tempfile::tempfile_in(existing).is_err() {
-        let message = format!("`{}` is not a directory that can be written to", existing.display());
+        let message = format!("`{}` is not a writable directory", existing.display());
         checks.failed("state", message, format!("chmod u+rwx '{}'", existing.display()));
     } else if existing == place && !is_private(&place) {
-        let message = format!("other users can look into `{shown}`");
+        let message = format!("other users can read `{shown}`");
         checks.failed("state", message, format!("chmod 700 '{}'", place.display()));
     } else if existing == place {
-        checks.ok("state", format!("`{shown}` is private and can be written to"));
+        checks.ok("state", format!("`{shown}` is private and writable"));
     } else {
         checks.ok("state", format!("`{shown}` will be created when it is needed"));
     }
     checks.into_first()
 }
 
-fn survey(world: &World, host: Host) -> Survey {
+fn survey(locations: &Locations, host: Host) -> Survey {
     let mut survey = Survey::default();
-    for spot in world.spots(host) {
-        match host.form() {
-            Form::Entries(_) => look_at_entries(world, host, &spot, &mut survey),
-            Form::Files(files) => look_at_files(host, &spot, files, &mut survey),
+    for location in locations.all_of(host) {
+        match host.spec().registration {
+            Registration::Entries(_) => inspect_entries(locations, host, &location, &mut survey),
+            Registration::Plugin { files, events, .. } => {
+                inspect_plugin(host, &location, (files, events), &mut survey);
+            }
         }
     }
     survey
 }
 
-fn look_at_entries(world: &World, host: Host, spot: &Spot, survey: &mut Survey) {
-    for file in &spot.files {
+fn inspect_entries(locations: &Locations, host: Host, location: &Location, survey: &mut Survey) {
+    for file in &location.files {
         let Ok(Some(bytes)) = plan::read(file) else { continue };
         let parsed = Document::parse(&bytes)
-            .and_then(|document| Ok((hooks_file::find(host, &document)?, document.root()?)));
-        let (found, root) = match parsed {
+            .and_then(|document| Ok((hooks_file::find(host.name(), &document)?, document.object)));
+        let (found, object) = match parsed {
             Ok(parsed) => parsed,
             Err(error) => {
-                survey.broken.push(format!("`{}` {error}", world.shown(file)));
+                survey.broken.push(format!("`{}` {error}", locations.shown(file)));
                 continue;
             }
         };
-        if host == Host::Codex
-            && let Some(problem) = codex_refuses(&bytes)
-        {
-            survey.broken.push(format!("Codex passes over `{}`: {problem}", world.shown(file)));
+        if let Some(problem) = (host.spec().trust.unreadable)(&bytes) {
+            let (title, file) = (host.title(), locations.shown(file));
+            survey.broken.push(format!("{title} ignores `{file}`: {problem}"));
         }
-        let plugins = root.get("enabledPlugins").and_then(|plugins| plugins.members());
-        let enabled = plugins
-            .unwrap_or_default()
-            .iter()
-            .any(|(name, _, value)| name.split('@').next() == Some("aldis") && value.is_true());
-        if host == Host::ClaudeCode && enabled {
+        let plugins = host.spec().trust.plugins.and_then(|name| object.object_value(name));
+        let plugins = plugins.and_then(|plugins| plugins.to_serde_value());
+        let enabled =
+            plugins.as_ref().and_then(Value::as_object).into_iter().flatten().any(|(name, on)| {
+                name.split('@').next() == Some("aldis") && *on == Value::Bool(true)
+            });
+        if enabled {
             survey.plugin.get_or_insert_with(|| file.clone());
         }
-        survey.others.extend(found.others.iter().map(|other| (file.clone(), other.clone())));
-        if let Some(first) = found.ours.first() {
-            survey.found.push(Registration {
-                scope: spot.scope,
+        survey.others.extend(found.outdated.iter().map(|other| (file.clone(), other.clone())));
+        if let Some(first) = found.current.first() {
+            survey.found.push(Installed {
+                scope: location.scope,
                 file: file.clone(),
                 program: first.program.clone(),
-                events: found.ours.iter().map(|entry| entry.event.clone()).collect(),
-                entries: found.ours,
+                events: found.current.iter().map(|entry| entry.event.clone()).collect(),
+                entries: found.current,
             });
         }
     }
 }
 
-/// Says why Codex would not read a file: it takes plain JSON with two members and no others.
-fn codex_refuses(bytes: &[u8]) -> Option<String> {
-    match serde_json::from_slice(bytes) {
-        Ok(Value::Object(members)) => {
-            let known = |name: &String| matches!(name.as_str(), "description" | "hooks");
-            let other = members.keys().find(|name| !known(name))?;
-            Some(format!("it does not know `{}`", crate::view::display::excerpt(other, 40)))
-        }
-        Ok(_) => Some("it is not an object".to_owned()),
-        Err(error) => Some(format!("line {} is not plain JSON", error.line())),
-    }
-}
-
-fn look_at_files(host: Host, spot: &Spot, files: &[plugins::OwnFile], survey: &mut Survey) {
-    let texts = spot.files.iter().map(|file| fs::read_to_string(file).ok());
+fn inspect_plugin(
+    host: Host,
+    location: &Location,
+    (files, events): (&[PluginFile], &[&str]),
+    survey: &mut Survey,
+) {
+    let texts = location.files.iter().map(|file| fs::read_to_string(file).ok());
     let texts: Vec<Option<String>> = texts.collect();
-    let program = texts.iter().flatten().find_map(|text| plugins::program_in(host, text));
-    let (Some(program), Some(last)) = (program, spot.files.last()) else { return };
-    for ((file, text), own) in spot.files.iter().zip(&texts).zip(files) {
+    let program = texts.iter().flatten().find_map(|text| program_in(host, text));
+    let (Some(program), Some(last)) = (program, location.files.last()) else { return };
+    for ((file, text), own) in location.files.iter().zip(&texts).zip(files) {
         if text.as_deref() != Some(&(own.render)(&program)) {
             survey.outdated.push(file.clone());
         }
     }
-    survey.found.push(Registration {
-        scope: spot.scope,
+    survey.found.push(Installed {
+        scope: location.scope,
         file: last.clone(),
         program,
         entries: Vec::new(),
-        events: host.events().iter().map(|event| (*event).to_owned()).collect(),
+        events: events.iter().map(|event| (*event).to_owned()).collect(),
     });
 }
 
-fn registered(world: &World, host: Host, asked: bool, survey: &Survey, checks: &mut Checks) {
+/// Returns the program that a file of a plugin calls.
+fn program_in(host: Host, text: &str) -> Option<String> {
+    if let Some(line) = text.lines().find_map(|line| line.strip_prefix(PROGRAM_LINE)) {
+        return serde_json::from_str(line.strip_suffix(';')?).ok();
+    }
+    let document = Document::parse(text.as_bytes()).ok()?;
+    let found = hooks_file::find(host.name(), &document).ok()?;
+    found.current.into_iter().next().map(|entry| entry.program)
+}
+
+fn registered(
+    locations: &Locations,
+    host: Host,
+    asked: bool,
+    survey: &Survey,
+    checks: &mut Checks,
+) {
     let install = format!("aldis install {}", host.name());
     for broken in &survey.broken {
         checks.failed("registered", broken.clone(), "correct the file");
     }
     if let Some(file) = &survey.plugin {
-        let file = world.shown(file);
-        checks.ok("registered", format!("by the plugin that `{file}` enables"));
+        let file = locations.shown(file);
+        checks.ok("registered", format!("registered by the plugin that `{file}` enables"));
         return;
     }
     if survey.found.is_empty() && survey.broken.is_empty() {
@@ -216,22 +237,24 @@ fn registered(world: &World, host: Host, asked: bool, survey: &Survey, checks: &
         return;
     }
     for file in &survey.outdated {
-        let message = format!("`{}` is missing or of another version", world.shown(file));
+        let message = format!("`{}` is missing or from another version", locations.shown(file));
         checks.failed("registered", message, install.clone());
     }
     for registration in &survey.found {
         let missing: Vec<&str> = host
+            .spec()
+            .registration
             .events()
             .iter()
             .filter(|event| !survey.found.iter().any(|found| found.hears(event)))
             .copied()
             .collect();
-        let file = world.shown(&registration.file);
+        let file = locations.shown(&registration.file);
         if missing.is_empty() {
             let events = registration.events.join(", ");
             checks.ok("registered", format!("`{file}`: {events}"));
         } else {
-            let message = format!("`{file}` lacks {}", missing.join(", "));
+            let message = format!("`{file}` has no entry for {}", missing.join(", "));
             let scope = registration.scope.name();
             checks.failed("registered", message, format!("{install} --{scope}"));
         }
@@ -239,57 +262,55 @@ fn registered(world: &World, host: Host, asked: bool, survey: &Survey, checks: &
 }
 
 /// Looks for entries that make one stop two.
-fn doubled(world: &World, host: Host, survey: &Survey, checks: &mut Checks) {
+fn duplicates(locations: &Locations, host: Host, survey: &Survey, checks: &mut Checks) {
     for (file, other) in &survey.others {
-        let place = format!("{}:{}", world.shown(file), other.line);
+        let place = format!("{}:{}", locations.shown(file), other.line);
         let message = format!("`{place}` also calls aldis at {}: `{}`", other.event, other.command);
         checks.failed("single", message, format!("remove the entry at {place}"));
     }
-    let uninstall = |registration: &Registration| {
+    let uninstall = |registration: &Installed| {
         format!("aldis uninstall {} --{}", host.name(), registration.scope.name())
     };
     let Some((first, rest)) = survey.found.split_first() else { return };
     if let Some(file) = &survey.plugin {
-        let files = (world.shown(file), world.shown(&first.file));
+        let files = (locations.shown(file), locations.shown(&first.file));
         let message = format!("the plugin of `{}` and `{}` both call aldis", files.0, files.1);
         checks.failed("single", message, uninstall(first));
     }
     for second in rest {
-        // Claude Code runs identical handlers once.
-        let same = host == Host::ClaudeCode && first.program == second.program;
+        let same = host.spec().trust.merges_identical && first.program == second.program;
         if !same {
-            let files = (world.shown(&first.file), world.shown(&second.file));
+            let files = (locations.shown(&first.file), locations.shown(&second.file));
             let message = format!("`{}` and `{}` both call aldis", files.0, files.1);
             checks.failed("single", message, uninstall(second));
         }
     }
-    if matches!(host, Host::Cursor | Host::Copilot) && is_registered(world, Host::ClaudeCode) {
-        let message = format!(
-            "{} also runs the hooks of Claude Code's settings, where aldis is registered too",
-            host.title()
-        );
-        let fix = format!("aldis uninstall {}, or keep Claude Code's to --user", host.name());
+    let original = Host::original();
+    if host.spec().imports != Imports::Nothing && is_registered(locations, original) {
+        let (title, other) = (host.title(), original.title());
+        let message = format!("{title} also runs the hooks in the settings of {other}");
+        let fix = format!("aldis uninstall {host}, or register {other} with --user only");
         checks.add("single", Status::Note, message, Some(fix));
     }
 }
 
 /// Checks that the program is there and is this one. Returns where it is.
 fn command(
-    world: &World,
+    locations: &Locations,
     host: Host,
-    registration: &Registration,
+    registration: &Installed,
     checks: &mut Checks,
 ) -> Option<PathBuf> {
     let install = format!("aldis install {} --{}", host.name(), registration.scope.name());
     let program = Path::new(&registration.program);
     let path = if program.is_absolute() {
         if !is_executable(program) {
-            let message = format!("`{}` is not a program", program.display());
+            let message = format!("`{}` is not an executable file", program.display());
             checks.failed("command", message, format!("{install} --absolute"));
             return None;
         }
         program.to_owned()
-    } else if let Some(path) = world.find_program(&registration.program) {
+    } else if let Some(path) = locations.find_program(&registration.program) {
         path
     } else {
         let message = format!("`{}` is not on the PATH", registration.program);
@@ -298,7 +319,7 @@ fn command(
     };
     // A repository must not choose what is run here.
     let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-    let project = fs::canonicalize(world.project(host)).unwrap_or_default();
+    let project = fs::canonicalize(locations.project(&host.spec().settings)).unwrap_or_default();
     let own = std::env::current_exe().and_then(fs::canonicalize).ok();
     if registration.scope != Scope::User && real.starts_with(project) && own != Some(real) {
         let message = format!("`{}` is a file of the project; it was not run", path.display());
@@ -306,15 +327,16 @@ fn command(
         return None;
     }
     let expected = format!("aldis {}", env!("CARGO_PKG_VERSION"));
-    match in_scratch(|folder| probe::run(&path, &["--version"], "", folder, &world.path, DEADLINE))
-    {
-        Answer::Ended { code: Some(0), stdout, .. } if stdout.trim() == expected => {
+    match in_scratch(|folder| {
+        probe::run(&path, &["--version"], "", folder, &locations.path, DEADLINE)
+    }) {
+        ProbeOutcome::Ended { code: Some(0), stdout, .. } if stdout.trim() == expected => {
             checks.ok("command", format!("`{}`, {expected}", path.display()));
             Some(path)
         }
-        Answer::Ended { stdout, .. } => {
+        ProbeOutcome::Ended { stdout, .. } => {
             let said = crate::view::display::excerpt(stdout.trim(), 40);
-            let message = format!("`{}` says it is `{said}`, this is {expected}", path.display());
+            let message = format!("`{}` is `{said}`; this is {expected}", path.display());
             checks.failed("command", message, format!("{install} --absolute"));
             Some(path)
         }
@@ -325,9 +347,9 @@ fn command(
     }
 }
 
-fn trusted(world: &World, host: Host, registration: &Registration, checks: &mut Checks) {
-    let Registration { scope, file, entries, .. } = registration;
-    match trust::examine(world, host, *scope, file, entries) {
+fn trusted(locations: &Locations, host: Host, registration: &Installed, checks: &mut Checks) {
+    let Installed { scope, file, entries, .. } = registration;
+    match trust::examine(locations, host, *scope, file, entries) {
         Trust::Yes(message) => checks.ok("trusted", message),
         Trust::Asks(message) => checks.add("trusted", Status::Note, message, None),
         Trust::No { why, fix } => checks.failed("trusted", why, fix),
@@ -335,58 +357,66 @@ fn trusted(world: &World, host: Host, registration: &Registration, checks: &mut 
 }
 
 /// Sends a made-up stop through the program.
-fn answers(world: &World, host: Host, path: Option<&Path>, checks: &mut Checks) {
+fn answers(locations: &Locations, host: Host, path: Option<&Path>, checks: &mut Checks) {
     let Some(path) = path else {
-        let message = "there is nothing to run".to_owned();
+        let message = "there is no program to test".to_owned();
         checks.add("answers", Status::Skipped, message, None);
         return;
     };
     let answer = in_scratch(|folder| {
-        let stop = probe::synthetic_stop(host, folder);
-        probe::run(path, &["hook", host.name()], &stop, folder, OsStr::new(&world.path), DEADLINE)
+        let stop = (host.spec().payload.test_stop)(&folder.display().to_string()).to_string();
+        probe::run(
+            path,
+            &["hook", host.name()],
+            &stop,
+            folder,
+            OsStr::new(&locations.path),
+            DEADLINE,
+        )
     });
-    let fix = "run `aldis doctor` after an update; if it stays, report it with this output";
+    let fix =
+        "update aldis and run `aldis doctor` again; if it still fails, report it with this output";
     match &answer {
-        Answer::Ended { code: Some(0), stdout, stderr } if stderr.is_empty() => {
+        ProbeOutcome::Ended { code: Some(0), stdout, stderr } if stderr.is_empty() => {
             let silent = stdout.trim().is_empty();
             let object = matches!(serde_json::from_str(stdout), Ok(Value::Object(_)));
             if silent || object {
-                let words =
-                    if silent { "lets a made-up stop pass" } else { "answers a made-up stop" };
-                checks.ok("answers", words.to_owned());
+                checks.ok("answers", "answered a test stop correctly".to_owned());
             } else {
                 let said = crate::view::display::excerpt(stdout.trim(), 80);
                 checks.failed(
                     "answers",
-                    format!("answers with something else than JSON: `{said}`"),
+                    format!("printed something other than JSON: `{said}`"),
                     fix,
                 );
             }
         }
-        Answer::Ended { code, stderr, .. } => {
-            let code =
-                code.map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
+        ProbeOutcome::Ended { code, stderr, .. } => {
+            let ended = code.map_or_else(
+                || "was ended by a signal".to_owned(),
+                |code| format!("exited with code {code}"),
+            );
             let said = crate::view::display::excerpt(stderr.trim(), 80);
-            checks.failed("answers", format!("ends with {code} and `{said}`"), fix);
+            checks.failed("answers", format!("{ended}; standard error: `{said}`"), fix);
         }
-        Answer::Late | Answer::Unstartable(_) => {
+        ProbeOutcome::TimedOut | ProbeOutcome::NotStarted(_) => {
             checks.failed("answers", unresponsive(path, &answer), fix);
         }
     }
 }
 
-fn unresponsive(path: &Path, answer: &Answer) -> String {
+fn unresponsive(path: &Path, answer: &ProbeOutcome) -> String {
     match answer {
-        Answer::Unstartable(error) => format!("`{}` cannot be run: {error}", path.display()),
-        _ => format!("`{}` gave no answer in {} s", path.display(), DEADLINE.as_secs()),
+        ProbeOutcome::NotStarted(error) => format!("`{}` cannot be run: {error}", path.display()),
+        _ => format!("`{}` did not answer within {} s", path.display(), DEADLINE.as_secs()),
     }
 }
 
 /// Runs something in a directory that goes away afterwards.
-fn in_scratch(run: impl FnOnce(&Path) -> Answer) -> Answer {
+fn in_scratch(run: impl FnOnce(&Path) -> ProbeOutcome) -> ProbeOutcome {
     match tempfile::tempdir() {
         Ok(folder) => run(folder.path()),
-        Err(error) => Answer::Unstartable(format!("no temporary directory: {error}")),
+        Err(error) => ProbeOutcome::NotStarted(format!("no temporary directory: {error}")),
     }
 }
 
@@ -401,7 +431,7 @@ fn is_private(_: &Path) -> bool {
     true
 }
 
-impl Registration {
+impl Installed {
     fn hears(&self, event: &str) -> bool {
         self.events.iter().any(|own| own == event)
     }

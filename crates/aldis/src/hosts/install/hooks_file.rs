@@ -3,22 +3,12 @@
 //! All hosts with command hooks keep them under `hooks`, by event. Most group handlers
 //! (`[{"hooks": [handler]}]`), some list them (`[handler]`).
 
-use super::Host;
-use super::edit::{Document, EditError, Json, Kind, Node};
-use super::invocation::{Invocation, Spelling, spelling};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject};
+use serde_json::Value;
 
-/// How a host writes hooks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
-    /// Whether handlers stand in groups.
-    pub(crate) grouped: bool,
-    /// Whether the file starts with `"version": 1`.
-    pub(crate) versioned: bool,
-    /// The events to listen to, in the host's spelling.
-    pub(crate) events: &'static [&'static str],
-    /// Builds the handler for an event.
-    pub(crate) handler: fn(Invocation, &str) -> Json,
-}
+use super::edit::{self, Document, EMPTY, EditError};
+use super::invocation::{HookEntry, Invocation, classify};
+use crate::hosts::spec::Layout;
 
 /// An entry of ours in a file.
 #[derive(Clone, Debug)]
@@ -32,14 +22,16 @@ pub(crate) struct Entry {
     /// The position in the group.
     pub(crate) inner: usize,
     /// The handler itself.
-    pub(crate) handler: Node,
+    pub(crate) handler: Value,
     /// The group's matcher.
     pub(crate) matcher: Option<String>,
+    /// Where the handler stands.
+    node: CstNode,
 }
 
 /// A handler that calls Aldis in another way.
 #[derive(Clone, Debug)]
-pub(crate) struct Stranger {
+pub(crate) struct OutdatedEntry {
     /// The event it listens to.
     pub(crate) event: String,
     /// The line of the file, from 1.
@@ -50,43 +42,49 @@ pub(crate) struct Stranger {
 
 /// What a file says about Aldis.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
-    /// Our entries.
-    pub(crate) ours: Vec<Entry>,
-    /// Other entries that call Aldis.
-    pub(crate) others: Vec<Stranger>,
+pub(crate) struct HookEntries {
+    /// As `aldis install` writes them.
+    pub(crate) current: Vec<Entry>,
+    /// Others that call Aldis.
+    pub(crate) outdated: Vec<OutdatedEntry>,
 }
 
 /// Finds all that calls Aldis.
-pub(crate) fn find(host: Host, document: &Document) -> Result<Found, EditError> {
-    let mut found = Found::default();
-    let root = document.root()?;
-    let Some(events) = root.get("hooks").and_then(Node::members) else { return Ok(found) };
-    for (position, (event, _, entries)) in events.iter().enumerate() {
-        // Of several members with one name the host sees the last.
-        if events.iter().skip(position + 1).any(|(later, ..)| later == event) {
-            continue;
-        }
-        for (index, entry) in entries.items().unwrap_or_default().iter().enumerate() {
-            let matcher = entry.get("matcher").and_then(Node::text).map(str::to_owned);
-            let alone = std::slice::from_ref(entry);
-            let handlers = entry.get("hooks").and_then(Node::items).unwrap_or(alone);
-            for (inner, handler) in handlers.iter().enumerate() {
-                match spelling(host, handler) {
-                    Spelling::Ours(program) => found.ours.push(Entry {
+///
+/// # Errors
+///
+/// When a name on the way there stands twice.
+pub(crate) fn find(host: &str, document: &Document) -> Result<HookEntries, EditError> {
+    let mut found = HookEntries::default();
+    edit::check_names(&document.object)?;
+    let Some(hooks) = document.object.object_value("hooks") else { return Ok(found) };
+    edit::check_names(&hooks)?;
+    for property in hooks.properties() {
+        let event = property.decoded_name().unwrap_or_default();
+        let entries = property.array_value().map(|entries| entries.elements());
+        for (index, entry) in entries.into_iter().flatten().enumerate() {
+            let group = entry.as_object();
+            let handlers = group.as_ref().and_then(|group| group.array_value("hooks"));
+            let handlers = handlers.map_or_else(|| vec![entry.clone()], |all| all.elements());
+            let matcher = entry.to_serde_value().and_then(|entry| text(entry.get("matcher")?));
+            for (inner, node) in handlers.into_iter().enumerate() {
+                let handler = node.to_serde_value().unwrap_or_default();
+                match classify(host, &handler) {
+                    HookEntry::Current(program) => found.current.push(Entry {
                         event: event.clone(),
                         program,
                         index,
                         inner,
-                        handler: handler.clone(),
+                        handler,
                         matcher: matcher.clone(),
+                        node,
                     }),
-                    Spelling::Other(command) => found.others.push(Stranger {
+                    HookEntry::Outdated(command) => found.outdated.push(OutdatedEntry {
                         event: event.clone(),
-                        line: document.line(handler),
+                        line: edit::line_of(&node),
                         command,
                     }),
-                    Spelling::Foreign => {}
+                    HookEntry::ThirdParty => {}
                 }
             }
         }
@@ -95,96 +93,107 @@ pub(crate) fn find(host: Host, document: &Document) -> Result<Found, EditError> 
 }
 
 /// Registers what is missing, and puts the program right where it is another one.
+///
+/// # Errors
+///
+/// When the file is not laid out as the host wants it. The document may have changed then.
 pub(crate) fn add(
-    host: Host,
+    host: &str,
     layout: &Layout,
     program: &str,
-    document: &mut Document,
+    document: &Document,
 ) -> Result<(), EditError> {
-    let root = document.root()?;
-    if layout.versioned && root.get("version").is_none() {
-        document.append(&root, Some("version"), &Json::Number(1));
+    let found = find(host, document)?;
+    if layout.versioned && document.object.get("version").is_none() {
+        document.object.append("version", 1_u32.into());
     }
     for event in layout.events {
         let handler = (layout.handler)(Invocation::new(host, program), event);
-        let found = find(host, document)?;
-        if let Some(entry) = found.ours.iter().find(|entry| entry.event == *event) {
-            if entry.program != program {
-                document.replace(&entry.handler, &handler);
+        match found.current.iter().find(|entry| entry.event == *event) {
+            Some(entry) if entry.program == program => {}
+            Some(entry) => update(&entry.node, handler),
+            None if layout.grouped => {
+                let group = vec![("hooks".to_owned(), CstInputValue::Array(vec![handler]))];
+                event_array(document, event)?.append(CstInputValue::Object(group));
             }
-            continue;
+            None => drop(event_array(document, event)?.append(handler)),
         }
-        let entry = if layout.grouped {
-            Json::Object(vec![("hooks", Json::Array(vec![handler]))])
-        } else {
-            handler
-        };
-        add_entry(document, event, entry)?;
     }
     Ok(())
 }
 
-fn add_entry(document: &mut Document, event: &str, entry: Json) -> Result<(), EditError> {
-    let root = document.root()?;
-    let Some(hooks) = root.get("hooks") else {
-        document.append(&root, Some("hooks"), &Json::Object(Vec::new()));
-        return add_entry(document, event, entry);
+/// Gives a handler of ours its new program; whatever else was added to it stays.
+fn update(node: &CstNode, handler: CstInputValue) {
+    let (Some(node), CstInputValue::Object(members)) = (node.as_object(), handler) else { return };
+    for (name, value) in members {
+        match node.get(&name) {
+            Some(member) => member.set_value(value),
+            None => drop(node.append(&name, value)),
+        }
+    }
+}
+
+/// Returns the entries of an event, made where they are missing.
+fn event_array(document: &Document, event: &str) -> Result<CstArray, EditError> {
+    let not = |holder: &CstObject, name: &str, what: String| {
+        let line = holder.get(name).map_or(1, |property| edit::line_of(&property.into()));
+        EditError { line, message: what }
     };
-    if !matches!(hooks.kind, Kind::Object(_)) {
-        return Err(document.error(hooks, "`hooks` is not an object"));
-    }
-    match hooks.get(event) {
-        None => document.append(hooks, Some(event), &Json::Array(vec![entry])),
-        Some(entries) if entries.items().is_some() => document.append(entries, None, &entry),
-        Some(other) => {
-            return Err(document.error(other, format!("`hooks.{event}` is not an array")));
-        }
-    }
-    Ok(())
+    let root = &document.object;
+    let hooks = root
+        .object_value_or_create("hooks")
+        .ok_or_else(|| not(root, "hooks", "`hooks` is not an object".to_owned()))?;
+    let entries = hooks
+        .array_value_or_create(event)
+        .ok_or_else(|| not(&hooks, event, format!("`hooks.{event}` is not an array")))?;
+    entries.ensure_multiline();
+    Ok(entries)
 }
 
-/// Removes our entries, and what held nothing else.
-pub(crate) fn remove(host: Host, document: &mut Document) -> Result<(), EditError> {
-    while let Some(entry) = find(host, document)?.ours.pop() {
-        let root = document.root()?;
-        let Some(entries) = root.find(&["hooks", &entry.event]) else { break };
-        let group = entries.items().and_then(|entries| entries.get(entry.index));
-        match group.and_then(|group| group.get("hooks")) {
-            Some(handlers) if handlers.items().is_some_and(|handlers| handlers.len() > 1) => {
-                document.remove(handlers, entry.inner);
-            }
-            _ => document.remove(entries, entry.index),
-        }
-        prune(document, &["hooks"], &entry.event)?;
-        prune(document, &[], "hooks")?;
-    }
-    Ok(())
+/// Returns a file that holds nothing but our entries.
+pub(crate) fn new_file(host: &str, layout: &Layout, program: &str) -> String {
+    let document = Document::parse(EMPTY.as_bytes());
+    // An empty object has room for every entry.
+    let document = document.and_then(|it| add(host, layout, program, &it).map(|()| it.text()));
+    document.unwrap_or_default()
 }
 
-/// Removes a member that holds nothing any more.
-fn prune(document: &mut Document, path: &[&str], name: &str) -> Result<(), EditError> {
-    let root = document.root()?;
-    let Some(container) = root.find(path) else { return Ok(()) };
-    let members = container.members().unwrap_or_default();
-    let Some(index) = members.iter().rposition(|(key, ..)| key == name) else { return Ok(()) };
-    if members.get(index).is_some_and(|(.., value)| document.is_blank(value)) {
-        document.remove(container, index);
+/// Returns the document without our entries, and without what held nothing else.
+///
+/// # Errors
+///
+/// As [`find`].
+pub(crate) fn remove(host: &str, mut document: Document) -> Result<Document, EditError> {
+    // From the back, so that the positions in front stay right.
+    while let Some(Entry { event, index, inner, .. }) = find(host, &document)?.current.pop() {
+        document = document.without(|document| {
+            let hooks = document.object.object_value("hooks")?;
+            let entry = hooks.array_value(&event)?.elements().get(index)?.clone();
+            let handlers = entry.as_object().and_then(|group| group.array_value("hooks"));
+            let handlers = handlers.map(|handlers| handlers.elements()).unwrap_or_default();
+            if handlers.len() > 1 { handlers.get(inner).cloned() } else { Some(entry) }
+        })?;
+        let hooks = |document: &Document| document.object.object_value("hooks");
+        document = document.without(|document| empty(&hooks(document)?, &event))?;
+        document = document.without(|document| empty(&document.object, "hooks"))?;
     }
-    Ok(())
+    Ok(document)
 }
 
-/// Whether a file says nothing beyond what a new one of ours would.
-pub(crate) fn is_idle(document: &Document) -> Result<bool, EditError> {
-    let mut document = document.clone();
-    let root = document.root()?;
-    let members = root.members().unwrap_or_default();
-    if let [(name, _, Node { kind: Kind::Number(number), .. })] = members
-        && name == "version"
-        && number == "1"
-    {
-        document.remove(&root, 0);
-    }
-    Ok(document.is_blank(&document.root()?))
+/// Returns a member that holds nothing any more.
+fn empty(object: &CstObject, name: &str) -> Option<CstNode> {
+    let property = object.get(name)?;
+    property.value().is_some_and(|value| edit::is_blank(&value)).then(|| property.into())
+}
+
+/// Whether a file says nothing beyond what a new one of ours would, once our entries are gone.
+pub(crate) fn is_idle(document: &Document) -> bool {
+    let words: String = document.text().split_whitespace().collect();
+    matches!(words.trim_start_matches('\u{feff}'), "{}" | "{\"version\":1}" | "{\"version\":1,}")
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
 #[cfg(test)]

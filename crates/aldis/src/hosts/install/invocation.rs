@@ -4,8 +4,7 @@
 //! takes a program and a list, that is what it gets; where it takes a line for a shell, the line is
 //! words only.
 
-use super::Host;
-use super::edit::Node;
+use serde_json::Value;
 
 /// A program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,19 +17,19 @@ pub(crate) struct Invocation {
 
 /// How a handler in a host's file relates to Aldis.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Spelling {
+pub(crate) enum HookEntry {
     /// As `aldis install` writes it, with this program.
-    Ours(String),
+    Current(String),
     /// It calls Aldis in another way: by an older version, for another host, or by hand.
-    Other(String),
+    Outdated(String),
     /// Somebody else's.
-    Foreign,
+    ThirdParty,
 }
 
 impl Invocation {
     /// Returns what is registered for a host.
-    pub(crate) fn new(host: Host, program: impl Into<String>) -> Self {
-        Self { program: program.into(), args: vec!["hook".to_owned(), host.name().to_owned()] }
+    pub(crate) fn new(host: &str, program: impl Into<String>) -> Self {
+        Self { program: program.into(), args: vec!["hook".to_owned(), host.to_owned()] }
     }
 
     /// Returns the line for a shell.
@@ -45,28 +44,26 @@ impl Invocation {
 }
 
 /// Says whether a handler of a host's file is ours.
-pub(crate) fn spelling(host: Host, handler: &Node) -> Spelling {
-    let line = ["command", "exec", "bash"].iter().find_map(|key| handler.get(key)?.text());
-    let Some(line) = line else { return Spelling::Foreign };
-    let args = handler.get("args").and_then(Node::items);
-    let words = match args {
-        Some(args) => args
-            .iter()
-            .map(|arg| arg.text().map(str::to_owned))
-            .collect::<Option<Vec<_>>>()
-            .map(|args| [vec![line.to_owned()], args].concat()),
+pub(crate) fn classify(host: &str, handler: &Value) -> HookEntry {
+    let line = ["command", "exec", "bash"].iter().find_map(|key| handler.get(key)?.as_str());
+    let Some(line) = line else { return HookEntry::ThirdParty };
+    let words = match handler.get("args").and_then(Value::as_array) {
+        Some(args) => {
+            let args = args.iter().map(|arg| arg.as_str().map(str::to_owned));
+            std::iter::once(Some(line.to_owned())).chain(args).collect::<Option<Vec<_>>>()
+        }
         None => split(line),
     };
     let shown = words.as_ref().map_or_else(|| line.to_owned(), |words| words.join(" "));
     match words.as_deref() {
-        Some([program, hook, name])
-            if is_aldis(program) && hook == "hook" && name == host.name() =>
-        {
-            Spelling::Ours(program.clone())
+        Some([program, hook, name]) if is_aldis(program) && hook == "hook" && name == host => {
+            HookEntry::Current(program.clone())
         }
-        Some([program, hook, ..]) if is_aldis(program) && hook == "hook" => Spelling::Other(shown),
-        _ if mentions_hook(&shown) => Spelling::Other(shown),
-        _ => Spelling::Foreign,
+        Some([program, hook, ..]) if is_aldis(program) && hook == "hook" => {
+            HookEntry::Outdated(shown)
+        }
+        _ if mentions_hook(&shown) => HookEntry::Outdated(shown),
+        _ => HookEntry::ThirdParty,
     }
 }
 
@@ -153,7 +150,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn a_line_is_the_words_it_was_made_of(program in "[^\0\n\r]{1,20}") {
-            let invocation = Invocation::new(Host::Codex, program.clone());
+            let invocation = Invocation::new("codex", program.clone());
             let words = vec![program, "hook".to_owned(), "codex".to_owned()];
             assert_eq!(split(&invocation.line()), Some(words));
         }

@@ -4,12 +4,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::edit::{Document, EditError};
-use super::hooks_file::{self, Layout};
-use super::place::{Spot, World};
-use super::plugins::OwnFile;
-use super::{Form, Host, Scope};
+use super::Host;
+use super::edit::{Document, EMPTY, EditError};
+use super::hooks_file;
+use super::locations::{Location, Locations, Scope};
 use crate::error::CommandError;
+use crate::hosts::spec::{Layout, PluginFile, Registration};
 
 /// What happens to one file.
 #[derive(Clone, Debug)]
@@ -79,18 +79,28 @@ impl Action {
             Self::Unchanged => "unchanged",
         }
     }
+
+    /// Returns the word where nothing has happened yet.
+    pub(crate) fn planned(self) -> &'static str {
+        match self {
+            Self::Created => "would create",
+            Self::Changed => "would change",
+            Self::Deleted => "would delete",
+            Self::Unchanged => "unchanged",
+        }
+    }
 }
 
 /// Plans a registration.
 pub(crate) fn install(
-    world: &World,
+    locations: &Locations,
     host: Host,
-    spot: &Spot,
+    location: &Location,
     program: &str,
 ) -> Result<Vec<Change>, CommandError> {
-    changes(world, host, spot, |change, form| match form {
-        Part::Entries(layout) => add_entries(host, layout, program, change),
-        Part::Own(file) => {
+    changes(locations, host, location, |change, part| match part {
+        Part::Entries(layout) => add_entries(host.name(), layout, program, change),
+        Part::Plugin(file) => {
             own(file, change)?;
             change.after = Some((file.render)(program).into_bytes());
             Ok(())
@@ -100,13 +110,13 @@ pub(crate) fn install(
 
 /// Plans the removal of a registration.
 pub(crate) fn uninstall(
-    world: &World,
+    locations: &Locations,
     host: Host,
-    spot: &Spot,
+    location: &Location,
 ) -> Result<Vec<Change>, CommandError> {
-    changes(world, host, spot, |change, form| match form {
-        Part::Entries(layout) => remove_entries(host, layout, change),
-        Part::Own(file) => {
+    changes(locations, host, location, |change, part| match part {
+        Part::Entries(layout) => remove_entries(host.name(), layout, change),
+        Part::Plugin(file) => {
             if own(file, change).is_ok() {
                 change.after = None;
             }
@@ -118,24 +128,23 @@ pub(crate) fn uninstall(
 /// What one file of a registration is.
 enum Part<'a> {
     Entries(&'a Layout),
-    Own(&'a OwnFile),
+    Plugin(&'a PluginFile),
 }
 
 fn changes(
-    world: &World,
+    locations: &Locations,
     host: Host,
-    spot: &Spot,
+    location: &Location,
     decide: impl Fn(&mut Change, Part<'_>) -> Result<(), CommandError>,
 ) -> Result<Vec<Change>, CommandError> {
-    let form = host.form();
     let mut changes = Vec::new();
-    for (index, path) in spot.files.iter().enumerate() {
-        let mut change = look(world, spot, path)?;
-        match &form {
-            Form::Entries(layout) => decide(&mut change, Part::Entries(layout))?,
-            Form::Files(files) => {
+    for (index, path) in location.files.iter().enumerate() {
+        let mut change = inspect_file(locations, location, path)?;
+        match &host.spec().registration {
+            Registration::Entries(layout) => decide(&mut change, Part::Entries(layout))?,
+            Registration::Plugin { files, .. } => {
                 let Some(file) = files.get(index) else { continue };
-                decide(&mut change, Part::Own(file))?;
+                decide(&mut change, Part::Plugin(file))?;
             }
         }
         changes.push(change);
@@ -144,26 +153,30 @@ fn changes(
 }
 
 /// Reads a file and finds out what it really is.
-fn look(world: &World, spot: &Spot, path: &Path) -> Result<Change, CommandError> {
+fn inspect_file(
+    locations: &Locations,
+    location: &Location,
+    path: &Path,
+) -> Result<Change, CommandError> {
     let target = resolve(path).map_err(|error| CommandError::file(path, &error))?;
-    if spot.scope != Scope::User {
-        let root = fs::canonicalize(&spot.root).unwrap_or_else(|_| spot.root.clone());
+    if location.scope != Scope::User {
+        let root = fs::canonicalize(&location.root).unwrap_or_else(|_| location.root.clone());
         if !target.starts_with(&root) {
             return Err(CommandError::new(format!(
                 "`{}` leads out of the project, to `{}`",
-                world.shown(path),
+                locations.shown(path),
                 target.display()
             ))
             .with_help("use --user, or make it a file of the project"));
         }
     }
     let before = read(&target).map_err(|error| CommandError::file(path, &error))?;
-    let keep = match spot.scope {
-        Scope::User => match &world.home {
-            Some(home) if spot.root.starts_with(home) => home,
-            _ => spot.root.parent().unwrap_or(&spot.root),
+    let keep = match location.scope {
+        Scope::User => match &locations.home {
+            Some(home) if location.root.starts_with(home) => home,
+            _ => location.root.parent().unwrap_or(&location.root),
         },
-        Scope::Project | Scope::Local => &spot.root,
+        Scope::Project | Scope::Local => &location.root,
     };
     Ok(Change {
         path: path.to_owned(),
@@ -176,7 +189,7 @@ fn look(world: &World, spot: &Spot, path: &Path) -> Result<Change, CommandError>
 }
 
 fn add_entries(
-    host: Host,
+    host: &str,
     layout: &Layout,
     program: &str,
     change: &mut Change,
@@ -191,12 +204,12 @@ fn add_entries(
     Ok(())
 }
 
-fn remove_entries(host: Host, layout: &Layout, change: &mut Change) -> Result<(), CommandError> {
+fn remove_entries(host: &str, layout: &Layout, change: &mut Change) -> Result<(), CommandError> {
     let wrong = |error: EditError| invalid(&change.path, &error);
     let Some(before) = &change.before else { return Ok(()) };
-    let mut document = Document::parse(before).map_err(wrong)?;
+    let document = Document::parse(before).map_err(wrong)?;
     let found = hooks_file::find(host, &document).map_err(wrong)?;
-    let Some(entry) = found.ours.first() else { return Ok(()) };
+    let Some(entry) = found.current.first() else { return Ok(()) };
 
     let path = backup_path(&change.target);
     let backup = read(&path).map_err(|error| CommandError::file(&path, &error))?;
@@ -208,44 +221,37 @@ fn remove_entries(host: Host, layout: &Layout, change: &mut Change) -> Result<()
         change.after = backup;
         return Ok(());
     }
-    hooks_file::remove(host, &mut document).map_err(wrong)?;
-    let idle = hooks_file::is_idle(&document).map_err(wrong)?;
-    if backup.is_none() {
-        change.backup = Backup::Write;
-    }
-    change.after = if idle && backup.is_none() { None } else { Some(document.into_bytes()) };
-    if change.after.is_none() {
-        change.backup = Backup::Leave;
-    }
+    let document = hooks_file::remove(host, document).map_err(wrong)?;
+    let keep = backup.is_some() || !hooks_file::is_idle(&document);
+    change.backup = if backup.is_none() && keep { Backup::Write } else { Backup::Leave };
+    change.after = keep.then(|| document.text().into_bytes());
     Ok(())
 }
 
 fn with_entries(
-    host: Host,
+    host: &str,
     layout: &Layout,
     program: &str,
     before: Option<&[u8]>,
 ) -> Result<Vec<u8>, EditError> {
-    let mut document = match before {
-        Some(before) => Document::parse(before)?,
-        None => Document::empty(),
-    };
-    let untouched = document.clone();
-    hooks_file::add(host, layout, program, &mut document)?;
+    let document = Document::parse(before.unwrap_or(EMPTY.as_bytes()))?;
+    let untouched = document.text();
+    hooks_file::add(host, layout, program, &document)?;
     match before {
-        Some(before) if document == untouched => Ok(before.to_owned()),
-        _ => Ok(document.into_bytes()),
+        // A blank file stays blank where nothing was added.
+        Some(before) if document.text() == untouched => Ok(before.to_owned()),
+        _ => Ok(document.text().into_bytes()),
     }
 }
 
-fn has_entries(host: Host, bytes: Option<&[u8]>) -> bool {
+fn has_entries(host: &str, bytes: Option<&[u8]>) -> bool {
     let document = bytes.and_then(|bytes| Document::parse(bytes).ok());
     let found = document.and_then(|document| hooks_file::find(host, &document).ok());
-    found.is_some_and(|found| !found.ours.is_empty())
+    found.is_some_and(|found| !found.current.is_empty())
 }
 
 /// Refuses to touch a file that somebody else put where ours belongs.
-fn own(file: &OwnFile, change: &Change) -> Result<(), CommandError> {
+fn own(file: &PluginFile, change: &Change) -> Result<(), CommandError> {
     let Some(before) = &change.before else { return Ok(()) };
     if String::from_utf8_lossy(before).contains(file.mark) {
         return Ok(());

@@ -8,11 +8,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::Host;
-
 /// What a program did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ProbeOutcome {
     /// It ended.
     Ended {
         /// Its exit code, or nothing if a signal ended it.
@@ -23,9 +21,9 @@ pub(crate) enum Answer {
         stderr: String,
     },
     /// It was still running at the deadline.
-    Late,
+    TimedOut,
     /// It could not be started.
-    Unstartable(String),
+    NotStarted(String),
 }
 
 /// Runs a program with nothing of our environment but PATH.
@@ -36,7 +34,7 @@ pub(crate) fn run(
     folder: &Path,
     path: &OsStr,
     deadline: Duration,
-) -> Answer {
+) -> ProbeOutcome {
     let mut command = Command::new(program);
     command
         .args(args)
@@ -50,11 +48,11 @@ pub(crate) fn run(
         .stderr(Stdio::piped());
     match command.spawn() {
         Ok(child) => watch(child, stdin, deadline),
-        Err(error) => Answer::Unstartable(error.to_string()),
+        Err(error) => ProbeOutcome::NotStarted(error.to_string()),
     }
 }
 
-fn watch(mut child: Child, stdin: &str, deadline: Duration) -> Answer {
+fn watch(mut child: Child, stdin: &str, deadline: Duration) -> ProbeOutcome {
     let input = child.stdin.take();
     let text = stdin.to_owned();
     // A program need not read what it is told; it shows in its answer.
@@ -69,14 +67,14 @@ fn watch(mut child: Child, stdin: &str, deadline: Duration) -> Answer {
             // It may have ended in this moment, which is as good.
             let _killed = child.kill();
             let _status = child.wait();
-            return Answer::Late;
+            return ProbeOutcome::TimedOut;
         }
     }
     let text = |reader: Option<thread::JoinHandle<String>>| {
         reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
     };
     let code = child.wait().ok().and_then(|status| status.code());
-    Answer::Ended { code, stdout: text(out), stderr: text(err) }
+    ProbeOutcome::Ended { code, stdout: text(out), stderr: text(err) }
 }
 
 fn collect(pipe: impl Read + Send + 'static, done: mpsc::Sender<()>) -> thread::JoinHandle<String> {
@@ -90,57 +88,6 @@ fn collect(pipe: impl Read + Send + 'static, done: mpsc::Sender<()>) -> thread::
     })
 }
 
-/// Returns a stop as a host tells of it, with no more than is needed.
-pub(crate) fn synthetic_stop(host: Host, folder: &Path) -> String {
-    let mut payload = serde_json::json!({
-        "session_id": SESSION,
-        "cwd": folder.display().to_string(),
-        "hook_event_name": "Stop",
-        "stop_hook_active": false,
-    });
-    let extra = match host {
-        Host::ClaudeCode => serde_json::json!({ "last_assistant_message": TEXT }),
-        Host::Codex => serde_json::json!({
-            "last_assistant_message": TEXT, "model": "none", "permission_mode": "default",
-            "transcript_path": null, "turn_id": "1",
-        }),
-        Host::Gemini => serde_json::json!({
-            "hook_event_name": "AfterAgent", "prompt": "hello", "prompt_response": TEXT,
-            "timestamp": "2026-01-01T00:00:00.000Z",
-        }),
-        Host::Cursor => {
-            return serde_json::json!({
-                "conversation_id": SESSION, "generation_id": "1", "hook_event_name": "stop",
-                "cursor_version": "3.0.0", "workspace_roots": [folder.display().to_string()],
-                "status": "completed", "loop_count": 0, "transcript_path": null,
-            })
-            .to_string();
-        }
-        Host::Copilot => serde_json::json!({
-            "stop_reason": "end_turn", "timestamp": "2026-01-01T00:00:00.000Z",
-        }),
-        Host::Goose => {
-            return serde_json::json!({
-                "event": "Stop", "session_id": SESSION, "last_assistant_message": TEXT,
-            })
-            .to_string();
-        }
-        Host::Qwen => serde_json::json!({
-            "last_assistant_message": TEXT, "timestamp": "2026-01-01T00:00:00.000Z",
-        }),
-        Host::Droid => serde_json::json!({ "tool_execution_count": 0, "elapsed_time": 1 }),
-        Host::OpenCode | Host::OpenClaw => serde_json::json!({
-            "last_assistant_message": TEXT, "host": host.name(),
-        }),
-    };
-    if let (Some(payload), serde_json::Value::Object(extra)) = (payload.as_object_mut(), extra) {
-        payload.extend(extra);
-    }
-    payload.to_string()
-}
-
 /// How long a registered command may take.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 const OUTPUT_MAX: u64 = 64 * 1024;
-const SESSION: &str = "aldis-doctor";
-const TEXT: &str = "Hello.";

@@ -3,29 +3,27 @@
 use std::path::Path;
 
 use super::*;
-use crate::hosts::{BlockCap, CutShort, PayloadError, Remark, WaitingFor};
+use crate::hosts::{BlockCap, CutShort, PayloadError};
 
 fn read(text: &str) -> HookCall {
-    parse(Host::ClaudeCode, text.as_bytes(), &env()).unwrap()
+    parse(CLAUDE_CODE, text.as_bytes(), &env()).unwrap()
 }
 
 #[test]
 fn the_sender_is_known_whoever_the_hook_was_registered_for() {
     for (host, name) in payloads() {
-        for registered in Host::ALL {
+        for registered in Host::all().iter().copied() {
             let call = call(registered, &name);
             assert_eq!(call.host, host, "{name} registered for {registered}");
             assert_eq!(call.registered, registered);
-            assert_eq!(call.remarks.contains(&Remark::OtherHost), host != registered, "{name}");
         }
     }
 }
 
 #[test]
-fn samples_need_no_other_remark_and_name_their_session() {
+fn samples_name_their_session() {
     for (host, name) in payloads() {
         let call = call(host, &name);
-        assert_eq!(call.remarks, [], "{name}");
         // The end of an agent's run in OpenClaw has only a run.
         assert_eq!(call.session.is_none(), name.ends_with("agent_end_event.json"), "{name}");
     }
@@ -34,22 +32,22 @@ fn samples_need_no_other_remark_and_name_their_session() {
 #[test]
 fn a_payload_without_marks_belongs_to_whom_it_was_registered_for() {
     let start = br#"{"session_id":"s","hook_event_name":"SessionStart","source":"startup"}"#;
-    for host in [Host::ClaudeCode, Host::Codex, Host::Copilot, Host::Gemini, Host::Qwen] {
+    for host in [CLAUDE_CODE, CODEX, COPILOT, GEMINI, QWEN] {
         assert_eq!(parse(host, start, &env()).unwrap().host, host);
     }
     // Cursor always says that it is Cursor, and Codex does at a stop.
-    assert_eq!(parse(Host::Cursor, start, &env()).unwrap().host, Host::ClaudeCode);
+    assert_eq!(parse(CURSOR, start, &env()).unwrap().host, CLAUDE_CODE);
     let stop = br#"{"session_id":"s","hook_event_name":"Stop"}"#;
-    assert_eq!(parse(Host::Codex, stop, &env()).unwrap().host, Host::ClaudeCode);
-    assert_eq!(parse(Host::Droid, stop, &env()).unwrap().host, Host::Droid);
+    assert_eq!(parse(CODEX, stop, &env()).unwrap().host, CLAUDE_CODE);
+    assert_eq!(parse(DROID, stop, &env()).unwrap().host, DROID);
     let dated =
         br#"{"session_id":"s","hook_event_name":"Stop","timestamp":"2026-11-15T09:20:01Z"}"#;
-    assert_eq!(parse(Host::ClaudeCode, dated, &env()).unwrap().host, Host::Qwen);
+    assert_eq!(parse(CLAUDE_CODE, dated, &env()).unwrap().host, QWEN);
     let placed = br#"{"session_id":"s","hook_event_name":"Stop","timestamp":"2026-11-15T09:20:01Z",
         "transcript_path":"/home/dev/.claude/projects/x/s.jsonl"}"#;
-    assert_eq!(parse(Host::ClaudeCode, placed, &env()).unwrap().host, Host::ClaudeCode);
+    assert_eq!(parse(CLAUDE_CODE, placed, &env()).unwrap().host, CLAUDE_CODE);
     let cline = sample("cline/in_task_complete.json");
-    let error = parse(Host::ClaudeCode, &cline, &env()).unwrap_err();
+    let error = parse(CLAUDE_CODE, &cline, &env()).unwrap_err();
     assert_eq!(error.code(), "unsupported_host");
 }
 
@@ -75,7 +73,7 @@ fn the_last_words_are_the_agents_own() {
         ("openclaw/plugin_before_agent_finalize_event.json", Some("SIGNAL: AUTO_COMPLETE")),
         ("qwen/in_stop.json", Some("SIGNAL: AUTO_COMPLETE")),
     ] {
-        let text = call(Host::ClaudeCode, name).final_text;
+        let text = call(CLAUDE_CODE, name).final_text;
         assert_eq!(text.is_some(), ends.is_some(), "{name}: {text:?}");
         assert!(text.is_none_or(|text| text.ends_with(ends.unwrap())), "{name}");
     }
@@ -83,76 +81,60 @@ fn the_last_words_are_the_agents_own() {
 
 #[test]
 fn details_are_found_under_every_name() {
-    let stop = call(Host::ClaudeCode, "claude_code/in_stop.json");
+    let stop = call(CLAUDE_CODE, "claude_code/in_stop.json");
     assert_eq!(stop.turn.as_deref(), Some("0d2b1c64-7a0e-4a55-8a43-6f0d5d0a7f10"));
     assert_eq!((stop.re_entry, stop.loop_count), (Some(false), None));
     assert_eq!(stop.cwd.as_deref(), Some(Path::new("/home/dev/home/dev/widget")));
-    assert!(stop.waiting.is_empty() && stop.cut_short.is_none() && stop.at.is_none());
+    assert!(stop.waiting.is_empty() && stop.cut_short.is_none());
 
-    let cursor = call(Host::ClaudeCode, "cursor/in_stop_bom.json");
+    let cursor = call(CLAUDE_CODE, "cursor/in_stop_bom.json");
     assert_eq!(cursor.session.as_deref(), Some("5a2f3c1e-0b1d-4d0e-9e77-2a4b1c6d8e90"));
     assert_eq!(cursor.turn.as_deref(), Some("9d7c0a12-3f44-4b1a-8f05-6c1e2d3b4a58"));
     assert_eq!((cursor.re_entry, cursor.loop_count), (Some(true), Some(1)));
     assert_eq!(cursor.cwd.as_deref(), Some(Path::new("/home/dev/home/dev/widget")));
-    let aborted = call(Host::Cursor, "cursor/in_stop_aborted.json");
+    let aborted = call(CURSOR, "cursor/in_stop_aborted.json");
     assert_eq!(aborted.cut_short, Some(CutShort::Aborted));
 
-    let codex = call(Host::Codex, "codex/in_subagent_stop.json");
+    let codex = call(CODEX, "codex/in_subagent_stop.json");
     assert_eq!(codex.turn.as_deref(), Some("0199f2a4-9999-7a10-8f4c-9d2c1b3e4f60"));
-    assert_eq!(codex.agent_type.as_deref(), Some("explorer"));
     assert!(
         codex
             .agent_transcript
             .unwrap()
             .ends_with("rollout-2026-11-15T09-04-00-0199f2a8-1111-7d33-9b0e-3f1f6b2f7a55.jsonl")
     );
-    assert_eq!(call(Host::Codex, "codex/in_stop_null_fields.json").transcript, None);
+    assert_eq!(call(CODEX, "codex/in_stop_null_fields.json").transcript, None);
 
-    let droid = call(Host::Droid, "droid/in_stop_docs_camel.json");
+    let droid = call(DROID, "droid/in_stop_docs_camel.json");
     assert_eq!(droid.re_entry, Some(true));
     let path = "/home/dev/.factory/projects/widget/8af22e0a-d222-42c6-8c7e-7a059e391b0b.jsonl";
     assert_eq!(droid.transcript.as_deref(), Some(Path::new(path)));
 
-    let when = Some(1_794_733_201_000);
     for name in ["copilot/in_agent_stop_camel.json", "copilot/in_stop_pascal.json"] {
-        let copilot = call(Host::Copilot, name);
-        assert!(copilot.at.is_some(), "{name}");
-        assert_eq!(copilot.session.as_deref(), Some("b9c1"));
+        assert_eq!(call(COPILOT, name).session.as_deref(), Some("b9c1"), "{name}");
     }
-    let millis = call(Host::Copilot, "copilot/in_agent_stop_camel.json").at;
-    assert_eq!(millis.map(|at| at.as_millis()), when);
-    assert_eq!(call(Host::Goose, "goose/in_stop.json").cwd, None);
-    let idle = call(Host::OpenCode, "opencode/event_message_part_updated.json");
+    assert_eq!(call(GOOSE, "goose/in_stop.json").cwd, None);
+    let idle = call(OPENCODE, "opencode/event_message_part_updated.json");
     assert_eq!(idle.session.as_deref(), Some("ses_5f1c2a7b9ffeAbCdEfGhIjKlMn"));
 }
 
 #[test]
 fn background_work_is_waited_for_while_it_runs() {
-    let call = call(Host::ClaudeCode, "claude_code/in_stop_reentry_background.json");
-    let found: Vec<_> =
-        call.waiting.iter().map(|waiting| (waiting.kind, &*waiting.id, &*waiting.what)).collect();
-    assert_eq!(
-        found,
-        [
-            (WaitingFor::Task, "b3k9x1q2z", "dev server"),
-            (WaitingFor::Task, "af43b41427eaa9b3f", "flaky test probe"),
-            (WaitingFor::Schedule, "cron-7", "check CI"),
-        ]
-    );
+    let call = call(CLAUDE_CODE, "claude_code/in_stop_reentry_background.json");
+    assert_eq!(call.waiting, ["dev server", "flaky test probe", "check CI"]);
     let ended = r#"{"session_id":"s","hook_event_name":"Stop","background_tasks":
         [{"id":"1","status":"completed"},{"id":"2","status":"killed"},{"id":"3"},7]}"#;
     // What is not known to have ended may still run.
     assert_eq!(read(ended).waiting.len(), 2);
     let odd = read(r#"{"session_id":"s","hook_event_name":"Stop","background_tasks":"none"}"#);
     assert!(odd.waiting.is_empty());
-    assert_eq!(odd.remarks, [Remark::WrongType { key: "background_tasks" }]);
 }
 
 #[test]
 fn copilot_says_why_it_stopped() {
     let reason = |reason: &str| {
         let text = format!(r#"{{"sessionId":"b","stopReason":"{reason}","cwd":"/x"}}"#);
-        parse(Host::Copilot, text.as_bytes(), &env()).unwrap().cut_short
+        parse(COPILOT, text.as_bytes(), &env()).unwrap().cut_short
     };
     assert_eq!(reason("end_turn"), None);
     assert_eq!(reason("aborted"), Some(CutShort::Aborted));
@@ -185,7 +167,7 @@ fn what_is_said_twice_is_ambiguous() {
         (r#"{"hook_event_name":"Stop","hookEventName":"SubagentStop"}"#, "hook_event_name"),
         (r#"{"cwd":"/a","x":{},"cwd":"/b"}"#, "cwd"),
     ] {
-        let error = parse(Host::ClaudeCode, text.as_bytes(), &env()).unwrap_err();
+        let error = parse(CLAUDE_CODE, text.as_bytes(), &env()).unwrap_err();
         assert_eq!(error, PayloadError::Ambiguous { key }, "{text}");
     }
     for text in [
@@ -213,11 +195,11 @@ fn what_is_no_payload_is_an_error() {
         (b"{'a':1}", "not_json"),
         (b"\0{}", "not_json"),
     ] {
-        let error = parse(Host::ClaudeCode, bytes, &env()).unwrap_err();
+        let error = parse(CLAUDE_CODE, bytes, &env()).unwrap_err();
         assert_eq!(error.code(), code, "{}", bytes.escape_ascii());
     }
     let long = [&b"{\"x\":\""[..], &vec![b'a'; crate::hosts::PAYLOAD_MAX], b"\"}"].concat();
-    assert_eq!(parse(Host::ClaudeCode, &long, &env()), Err(PayloadError::TooLong));
+    assert_eq!(parse(CLAUDE_CODE, &long, &env()), Err(PayloadError::TooLong));
 }
 
 #[test]
@@ -225,14 +207,12 @@ fn odd_bytes_are_tolerated() {
     let crlf = "\u{feff}{\r\n\"session_id\": \"s\",\r\n\"hook_event_name\": \"Stop\"\r\n}\r\n";
     assert_eq!(read(crlf).session.as_deref(), Some("s"));
     let broken = b"{\"session_id\":\"s\",\"hook_event_name\":\"Stop\",\"last_assistant_message\":\"a\xffb\"}";
-    let call = parse(Host::ClaudeCode, broken, &env()).unwrap();
+    let call = parse(CLAUDE_CODE, broken, &env()).unwrap();
     assert_eq!(call.final_text.as_deref(), Some("a\u{fffd}b"));
-    assert_eq!(call.remarks, [Remark::InvalidUtf8]);
     // A text that a host cut between the halves of an emoji.
     let half = r#"{"session_id":"s","hook_event_name":"Stop","last_assistant_message":"a\ud83d"}"#;
     let call = read(half);
     assert!(call.final_text.unwrap().starts_with("a\u{fffd}"));
-    assert_eq!(call.remarks, [Remark::BrokenText { key: "last_assistant_message" }]);
     let deep = format!(
         r#"{{"session_id":"s","hook_event_name":"Stop","x":{}{}}}"#,
         "[".repeat(100_000),
@@ -240,10 +220,7 @@ fn odd_bytes_are_tolerated() {
     );
     assert_eq!(read(&deep).session.as_deref(), Some("s"));
     let relative = read(r#"{"session_id":"s","hook_event_name":"Stop","cwd":"here"}"#);
-    assert_eq!(
-        (relative.cwd, &*relative.remarks),
-        (None, &[Remark::RelativePath { key: "cwd" }][..])
-    );
+    assert_eq!(relative.cwd, None);
 }
 
 #[test]
@@ -258,33 +235,33 @@ fn the_environment_names_projects_and_limits() {
         "GOOSE_STOP_HOOK_BLOCK_CAP" => Some("4".into()),
         _ => None,
     });
-    let project = |name: &str| parse(Host::Codex, &sample(name), &env).unwrap().project_dir;
+    let project = |name: &str| parse(CODEX, &sample(name), &env).unwrap().project_dir;
     assert_eq!(project("cursor/in_stop.json"), Some("/p/cursor".into()));
     assert_eq!(project("claude_code/in_stop.json"), Some("/p/claude".into()));
     assert_eq!(project("gemini/in_after_agent.json"), Some("/p/claude".into()));
     assert_eq!(project("codex/in_stop.json"), None);
     let rootless = br#"{"cursor_version":"3","conversation_id":"c","hook_event_name":"stop"}"#;
-    assert_eq!(parse(Host::Cursor, rootless, &env).unwrap().cwd, Some("/p/cursor".into()));
+    assert_eq!(parse(CURSOR, rootless, &env).unwrap().cwd, Some("/p/cursor".into()));
 
-    let limit = |host, env: &Env| BlockCap::of(host, env).limit;
+    let limit = |host: Host, env: &Env| host.block_cap(env).limit;
     let none = Env::default();
-    let default = Host::ALL.map(|host| limit(host, &none));
+    let default: Vec<_> = Host::all().iter().map(|host| limit(*host, &none)).collect();
     let expected = [Some(8), None, Some(8), Some(50), None, None, None, Some(3), None, Some(8)];
     assert_eq!(default, expected);
-    assert!(BlockCap::of(Host::ClaudeCode, &none).resets_on_tool_use);
-    assert!(!BlockCap::of(Host::Qwen, &none).resets_on_tool_use);
-    assert_eq!(limit(Host::ClaudeCode, &env), None);
-    assert_eq!(limit(Host::Qwen, &env), Some(100));
-    assert_eq!(limit(Host::Goose, &env), Some(4));
-    let odd = Env { claude_block_cap: Some("many".to_owned()), ..none };
-    assert_eq!(limit(Host::ClaudeCode, &odd), Some(8));
+    assert!(CLAUDE_CODE.block_cap(&none).resets_on_tool_use);
+    assert!(!QWEN.block_cap(&none).resets_on_tool_use);
+    assert_eq!(limit(CLAUDE_CODE, &env), None);
+    assert_eq!(limit(QWEN, &env), Some(100));
+    assert_eq!(limit(GOOSE, &env), Some(4));
+    let odd = Env::from_lookup(|name| name.ends_with("BLOCK_CAP").then(|| "many".into()));
+    assert_eq!(limit(CLAUDE_CODE, &odd), Some(8));
 }
 
 #[test]
 fn a_hook_that_cursor_imported_keeps_to_claudes_form() {
-    let imported = call(Host::ClaudeCode, "cursor/in_stop.json");
-    assert_eq!((imported.host, imported.answer_host()), (Host::Cursor, Host::ClaudeCode));
+    let imported = call(CLAUDE_CODE, "cursor/in_stop.json");
+    assert_eq!((imported.host, imported.answer_host()), (CURSOR, CLAUDE_CODE));
     assert_eq!(imported.block_cap(&env()), BlockCap::NONE);
-    let own = call(Host::Cursor, "cursor/in_stop.json");
-    assert_eq!((own.answer_host(), own.block_cap(&env()).limit), (Host::Cursor, Some(50)));
+    let own = call(CURSOR, "cursor/in_stop.json");
+    assert_eq!((own.answer_host(), own.block_cap(&env()).limit), (CURSOR, Some(50)));
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::hosts::{Answer, answer};
 
 fn any_host() -> impl Strategy<Value = Host> {
-    proptest::sample::select(Host::ALL.to_vec())
+    proptest::sample::select(Host::all().to_vec())
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
@@ -29,6 +29,7 @@ fn any_answer() -> impl Strategy<Value = Answer> {
         Just(Answer::Allow),
         any::<String>().prop_map(|reason| Answer::Block { reason }),
         any::<String>().prop_map(|text| Answer::Context { text }),
+        any::<String>().prop_map(|text| Answer::Notice { text }),
     ]
 }
 
@@ -74,8 +75,8 @@ proptest! {
         if !bytes.is_empty() {
             let value: Value = serde_json::from_slice(&bytes).unwrap();
             prop_assert!(value.is_object());
-            if host == Host::Codex {
-                let known = ["decision", "reason", "hookSpecificOutput"];
+            if host == CODEX {
+                let known = ["decision", "reason", "hookSpecificOutput", "systemMessage"];
                 let members = value.as_object().unwrap();
                 prop_assert!(members.keys().all(|key| known.contains(&&**key)));
                 prop_assert!(members.len() < 3);

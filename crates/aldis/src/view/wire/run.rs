@@ -372,14 +372,14 @@ impl EventForm {
     }
 }
 
-/// A failure that could not be told: a line of `log --json`.
+/// A failure that could be reported nowhere else: a line of `log --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AlarmForm {
+pub struct FailureForm {
     /// Format version.
     #[schemars(extend("const" = 1))]
     pub v: u32,
-    /// Always `alarm`.
-    #[schemars(extend("const" = "alarm"))]
+    /// Always `failure`.
+    #[schemars(extend("const" = "failure"))]
     pub kind: String,
     /// When.
     pub at: String,

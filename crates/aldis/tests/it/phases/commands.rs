@@ -37,6 +37,25 @@ fn a_run_goes_through_all_phases() {
 }
 
 #[test]
+fn starting_says_what_comes_next() {
+    let project = Project::new();
+    let started = project.run(&["auto", "start", "Add CSV export"]);
+    assert_eq!((started.code, &*started.stderr), (0, ""), "{}", started.text());
+    let next = "Next: send a prompt to Claude Code here. The agent is then told:\n";
+    assert!(started.stdout.contains(next), "{}", started.stdout);
+
+    // Without a registration nothing would come.
+    fs::remove_file(project.home().join(".claude/settings.json")).unwrap();
+    for args in [&["auto", "start", "Another", "--replace"][..], &["auto", "resume", "--json"]] {
+        let started = project.run(args);
+        assert_eq!(started.code, 0, "{}", started.text());
+        assert!(!started.stdout.contains("Next:"), "{}", started.stdout);
+        assert!(started.stderr.contains("no host calls aldis here"), "{}", started.stderr);
+        assert!(started.stderr.contains("aldis install HOST (claude-code, codex, "));
+    }
+}
+
+#[test]
 fn an_active_run_is_not_replaced_by_accident() {
     let project = Project::new();
     let first = project.start(&[]);

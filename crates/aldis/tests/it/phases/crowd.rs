@@ -62,7 +62,7 @@ pub(super) fn fresh_state() -> Value {
     json!({
         "schema_version": "2.0", "active": true, "phase": "expansion", "iteration": 0,
         "max_iterations": 50, "task_description": "Add CSV export", "started_at": NOW,
-        "phase_started_at": NOW, "session_id": null, "theirs": [1.50],
+        "phase_started_at": NOW, "session_id": "S1", "theirs": [1.50],
         "config": { "skip_qa": false }, "signals": { "detected_signals": [] },
     })
 }

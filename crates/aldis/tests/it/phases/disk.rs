@@ -12,7 +12,7 @@ const CALLS: [&str; 4] = ["pwrite64", "fsync", "ftruncate", "write"];
 const ERRORS: [&str; 3] = ["error=ENOSPC", "error=EIO", "error=EROFS"];
 /// The files whose opening may fail. The rest is the loader's.
 const FILES: [&str; 5] =
-    ["aldis.db", "aldis.db-wal", "aldis.db-shm", "aldis.db.lock", "alarms.jsonl"];
+    ["aldis.db", "aldis.db-wal", "aldis.db-shm", "aldis.db.lock", "failures.jsonl"];
 /// In the project, where paths are relative.
 const VIEW_FILES: [&str; 3] = [".caw", "auto-state.json", ".auto-state.json.next"];
 
@@ -60,7 +60,7 @@ fn a_hook_on_a_failing_disk_lets_go_and_comes_back() {
             failed += 1;
             assert!(project.alarms().contains("aldis.db"), "{place}: {}", project.alarms());
         }
-        fs::remove_file(project.state_dir().join("alarms.jsonl")).unwrap_or_default();
+        fs::remove_file(project.state_dir().join("failures.jsonl")).unwrap_or_default();
         assert_eq!(project.stop("Not yet.").word(), "block", "{place}");
         let now = project.look();
         assert_eq!(now.iteration(), before.iteration() + u64::from(committed) + 1, "{place}");

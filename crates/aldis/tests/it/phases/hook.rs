@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use aldis_store::SqliteStore;
 use serde_json::{Value, json};
 
-use super::project::{Answer, Project, block, feed, testdata};
+use super::project::{Answer, NOW, Project, block, conversation, feed, prompted, said, testdata};
 use crate::sandbox::ALDIS;
 
 fn spawn(project: &Project) -> Child {
@@ -55,6 +55,97 @@ fn a_pipe_that_stays_silent_is_given_up() {
         assert!(last.contains("deadline"), "{alarms}");
     }
     assert_eq!(project.status()["iteration"], 0);
+}
+
+#[test]
+fn a_record_that_cannot_be_written_holds_nobody() {
+    let project = Project::new();
+    project.start(&[]);
+    let pipe = project.state_dir().join("failures.jsonl");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let mut child = spawn(&project);
+    // The payload never comes, so the deadline ends the hook.
+    let input = child.stdin.take().unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(input);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!((&*output.stdout, &*output.stderr), (&b""[..], &b""[..]));
+}
+
+#[test]
+fn a_failure_is_recorded_before_there_is_a_state_directory() {
+    let project = Project::new();
+    assert_eq!(project.hook_bytes("claude-code", b"not a payload"), Answer::Allow);
+    assert!(project.alarms().contains("not_json"), "{}", project.alarms());
+    let failure = project.run(&["log", "--json"]).json().remove(0);
+    assert_eq!(
+        (&failure["kind"], &failure["part"]),
+        (&json!("failure"), &json!("hook claude-code"))
+    );
+    assert!(project.run(&["doctor"]).stdout.contains("not_json"));
+    // Runs begin beside it as if nothing had been there.
+    project.start(&[]);
+    assert_eq!(project.stop("Not yet.").word(), "block");
+}
+
+#[test]
+fn the_user_is_told_how_a_run_ends() {
+    let skip = ["--skip-expansion", "--skip-qa", "--skip-review", "--skip-reflect"];
+    let project = Project::new();
+    project.start(&skip);
+    for phase in ["init", "planning"] {
+        assert_eq!(project.notice(&block(phase)), "", "{phase}");
+    }
+    assert!(project.notice(&block("execution")).ends_with(" is complete."));
+    assert_eq!(project.notice("Nothing to do."), "");
+
+    let project = Project::new();
+    project.start(&["--max-iterations", "50"]);
+    let mut payload = project.payload("Not yet.");
+    for _ in 0..8 {
+        assert_eq!(project.hook(&payload).word(), "block");
+        payload["stop_hook_active"] = json!(true);
+    }
+    let done = project.run_with(&["hook", "claude-code"], payload.to_string().as_bytes());
+    let told = "is paused, not finished: Claude Code allows only 8 blocked stops in a row.";
+    assert!(done.stdout.contains(told), "{}", done.stdout);
+
+    let mut project = Project::new();
+    project.start(&["--max-iterations", "1"]);
+    assert_eq!(project.notice("Not yet."), "");
+    let told = project.notice("Not yet.");
+    assert!(told.contains("failed in phase expansion") && told.contains("1 stops"), "{told}");
+
+    project = Project::new();
+    project.start(&[]);
+    "2026-03-02T13:00:00Z".clone_into(&mut project.now);
+    let told = project.notice("Not yet.");
+    assert!(told.contains("no activity") && told.contains("aldis auto resume"), "{told}");
+}
+
+#[test]
+fn a_clock_that_steps_back_hides_no_signal() {
+    let mut project = Project::new();
+    project.start(&[]);
+    let begun = "2026-03-02T10:01:00Z";
+    let mut entries = vec![prompted("Go", Some(NOW)), said(&block("expansion"), Some(begun))];
+    begun.clone_into(&mut project.now);
+    let stop = |project: &Project, entries: &[Value], text: Option<&str>| {
+        let mut payload = project.payload(text.unwrap_or_default());
+        if text.is_none() {
+            payload.as_object_mut().unwrap().remove("last_assistant_message");
+        }
+        payload["transcript_path"] = json!(project.transcript(&conversation(entries)));
+        assert_eq!(project.hook(&payload).word(), "block");
+        project.status()["phase"].clone()
+    };
+    assert_eq!(stop(&project, &entries, Some(&block("expansion"))), "init");
+    // Ten minutes back: the final message of the payload, then words that only the file has.
+    "2026-03-02T09:50:00Z".clone_into(&mut project.now);
+    entries.extend([prompted("Go", None), said(&block("init"), Some("2026-03-02T09:50:00Z"))]);
+    assert_eq!(stop(&project, &entries, Some(&block("init"))), "planning");
+    entries.extend([prompted("Go", None), said(&block("planning"), Some("2026-03-02T09:50:30Z"))]);
+    assert_eq!(stop(&project, &entries, None), "execution");
 }
 
 #[test]

@@ -22,9 +22,13 @@ pub(crate) struct Project {
 impl Project {
     pub(crate) fn new() -> Self {
         let root = TempDir::new().unwrap();
-        for directory in ["project", "home"] {
-            fs::create_dir(root.path().join(directory)).unwrap();
+        for directory in ["project", "home/.claude"] {
+            fs::create_dir_all(root.path().join(directory)).unwrap();
         }
+        let command =
+            json!({"type": "command", "command": "aldis", "args": ["hook", "claude-code"]});
+        let hooks = json!({"hooks": {"Stop": [{"hooks": [command]}]}});
+        fs::write(root.path().join("home/.claude/settings.json"), hooks.to_string()).unwrap();
         Self { root, now: NOW.to_owned(), deadline: "2" }
     }
 
@@ -114,8 +118,19 @@ impl Project {
         let answer: Value = serde_json::from_str(&done.stdout).unwrap();
         match answer["decision"].as_str() {
             Some("block") => Answer::Block(answer["reason"].as_str().unwrap().to_owned()),
+            // The user is told something and nothing is decided.
+            None if answer["systemMessage"].is_string() => Answer::Allow,
             _ => Answer::Other(answer),
         }
+    }
+
+    /// Calls the hook of Claude Code at a stop and returns what the user is told.
+    pub(crate) fn notice(&self, text: &str) -> String {
+        let done =
+            self.run_with(&["hook", "claude-code"], self.payload(text).to_string().as_bytes());
+        assert_eq!((done.code, &*done.stderr), (0, ""), "{}", done.text());
+        let answer: Value = serde_json::from_str(&done.stdout).unwrap_or_default();
+        answer["systemMessage"].as_str().unwrap_or_default().to_owned()
     }
 
     /// The state file.
@@ -146,7 +161,7 @@ impl Project {
 
     /// What went wrong silently.
     pub(crate) fn alarms(&self) -> String {
-        fs::read_to_string(self.state_dir().join("alarms.jsonl")).unwrap_or_default()
+        fs::read_to_string(self.state_dir().join("failures.jsonl")).unwrap_or_default()
     }
 
     /// Checks that the database is whole, that the journal leads to what is stored, and that the

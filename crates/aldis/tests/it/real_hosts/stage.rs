@@ -1,6 +1,7 @@
 //! A host, a project with the hook installed, and the commands a user would type beside it.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use aldis_testkit::model_server::{ModelServer, Reply, Script};
@@ -106,6 +107,16 @@ impl Stage {
         assert_eq!(status["exit_reason"], "all_phases_complete", "{status}");
     }
 
+    /// Checks that the host took a message for the user. Claude Code keeps it in its transcript; Codex
+    /// shows it to people only, and keeps nothing of it.
+    pub(super) fn assert_user_told(&self, what: &str) {
+        if self.host.kind() == Kind::Claude {
+            let files = files_below(&self.host.config());
+            let told = |file: &PathBuf| fs::read_to_string(file).is_ok_and(|it| it.contains(what));
+            assert!(files.iter().any(told), "`{what}` is in none of {files:?}");
+        }
+    }
+
     /// Runs a command of ours in the project and returns what it prints.
     pub(super) fn aldis(&self, arguments: &[&str]) -> String {
         let output = Command::new(ALDIS)
@@ -123,4 +134,9 @@ impl Stage {
     pub(super) fn json(&self, arguments: &[&str]) -> Value {
         serde_json::from_str(&self.aldis(arguments)).unwrap()
     }
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }

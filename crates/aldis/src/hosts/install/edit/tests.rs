@@ -1,75 +1,6 @@
-//! Changes in all the styles that people write JSON in.
+//! Files that are refused, and what is read of the others.
 
 use super::*;
-
-fn check(before: &str, path: &[&str], name: Option<&str>, value: &Json, after: &str) {
-    let mut document = Document::parse(before.as_bytes()).unwrap();
-    let root = document.root().unwrap();
-    document.append(root.find(path).unwrap(), name, value);
-    assert_eq!(String::from_utf8(document.clone().into_bytes()).unwrap(), after);
-    let root = document.root().unwrap();
-    let container = root.find(path).unwrap();
-    let last = container.parts().len() - 1;
-    document.remove(container, last);
-    assert_eq!(String::from_utf8(document.into_bytes()).unwrap(), before, "after removal");
-}
-
-#[test]
-fn adds_in_the_style_of_the_file() {
-    let value = Json::Object(vec![("x", Json::Array(vec![Json::Number(1), Json::text("ü\"")]))]);
-    let table = [
-        ("{}\n", "{\n  \"k\": {\n    \"x\": [1, \"ü\\\"\"]\n  }\n}\n"),
-        (r#"{"a":1}"#, r#"{"a":1, "k": {"x": [1, "ü\""]}}"#),
-        ("{\n\t\"a\": 1\n}", "{\n\t\"a\": 1,\n\t\"k\": {\n\t\t\"x\": [1, \"ü\\\"\"]\n\t}\n}"),
-        (
-            "{\r\n    \"a\": 1\r\n}\r\n",
-            "{\r\n    \"a\": 1,\r\n    \"k\": {\r\n        \"x\": [1, \"ü\\\"\"]\r\n    }\r\n}\r\n",
-        ),
-        (
-            "{\n  \"a\": 1, // about a\n}",
-            "{\n  \"a\": 1, // about a\n  \"k\": {\n    \"x\": [1, \"ü\\\"\"]\n  },\n}",
-        ),
-        (
-            "// top\n{\n  \"a\": 1 // about a, too\n  /* end */\n} // bye",
-            "// top\n{\n  \"a\": 1, // about a, too\n  /* end */\n  \"k\": {\n    \"x\": [1, \"ü\\\"\"]\n  }\n} // bye",
-        ),
-        ("\u{feff}{}\n", "\u{feff}{\n  \"k\": {\n    \"x\": [1, \"ü\\\"\"]\n  }\n}\n"),
-    ];
-    for (before, after) in table {
-        check(before, &[], Some("k"), &value, after);
-    }
-}
-
-#[test]
-fn adds_to_lists() {
-    check(r#"{"a": [1]}"#, &["a"], None, &Json::Number(2), r#"{"a": [1, 2]}"#);
-    check(
-        "{\n  \"a\": [\n    1\n  ]\n}",
-        &["a"],
-        None,
-        &Json::Number(2),
-        "{\n  \"a\": [\n    1,\n    2\n  ]\n}",
-    );
-}
-
-#[test]
-fn removes_from_the_middle() {
-    let table = [
-        (r#"{"a": [1, 2, 3]}"#, 0, r#"{"a": [ 2, 3]}"#),
-        (r#"{"a": [1, 2, 3]}"#, 1, r#"{"a": [1, 3]}"#),
-        (r#"{"a": [1, 2, 3,]}"#, 2, r#"{"a": [1, 2,]}"#),
-        ("{\"a\": [ // c\n 1, 2]}", 0, "{\"a\": [ // c\n  2]}"),
-        ("{\"a\": [1, // c\n 2]}", 1, "{\"a\": [1 // c\n ]}"),
-        ("{\"a\": [\n  1\n]}", 0, "{\"a\": []}"),
-    ];
-    for (before, index, after) in table {
-        let mut document = Document::parse(before.as_bytes()).unwrap();
-        let root = document.root().unwrap();
-        document.remove(root.get("a").unwrap(), index);
-        assert_eq!(document.text, after, "{before}");
-        document.root().unwrap();
-    }
-}
 
 #[test]
 fn says_where_a_file_is_wrong() {
@@ -86,4 +17,31 @@ fn says_where_a_file_is_wrong() {
         let error = Document::parse(bytes).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error} instead of {expected}");
     }
+}
+
+#[test]
+fn a_file_that_is_not_changed_keeps_every_byte() {
+    for text in ["{}", "\u{feff}{ }", "{\r\n\t\"a\": [1, /* b */ 2,], // c\r\n}\r\n\r\n", "//\n{}"]
+    {
+        assert_eq!(Document::parse(text.as_bytes()).unwrap().text(), text);
+    }
+    for blank in ["", " \n", "\u{feff}"] {
+        assert!(Document::parse(blank.as_bytes()).unwrap().text().ends_with(EMPTY));
+    }
+}
+
+#[test]
+fn names_that_stand_twice_are_found() {
+    let check = |text: &str| check_names(&Document::parse(text.as_bytes()).unwrap().object);
+    assert_eq!(check("{\"a\": 1, \"b\": {\"a\": 1}}"), Ok(()));
+    let error = check("{\"a\": 1,\n\"\\u0061\": 2}").unwrap_err();
+    assert_eq!(error.to_string(), "line 2: `a` is there twice");
+}
+
+#[test]
+fn reads_what_hosts_read() {
+    let value = read_json("\u{feff}{\"a\": {\"b\": [1,]}, // c\n}".as_bytes()).unwrap();
+    assert_eq!(find(&value, &["a", "b"]), Some(&serde_json::json!([1])));
+    assert_eq!(find(&value, &["a", "c"]), None);
+    assert_eq!(read_json(b"{"), None);
 }

@@ -1,6 +1,7 @@
 //! The hashes that Codex 0.166.0 itself reports for these entries (`hooks/list`).
 
 use super::*;
+use crate::hosts::install::edit::Document;
 use crate::hosts::install::hooks_file::find;
 
 #[test]
@@ -13,8 +14,8 @@ fn computes_the_hash_of_codex() {
         "SessionEnd": [{"hooks": [{"type": "command", "command": "aldis hook codex", "timeout": 10}]}]
     }}"#;
     let document = Document::parse(file.as_bytes()).unwrap();
-    let entries = find(Host::Codex, &document).unwrap().ours;
-    let hashes: Vec<String> = entries.iter().map(codex_hash).collect();
+    let entries = find(SPEC.name, &document).unwrap().current;
+    let hashes: Vec<String> = entries.iter().map(hash).collect();
     assert_eq!(
         hashes,
         [

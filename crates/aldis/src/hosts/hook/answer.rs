@@ -1,6 +1,7 @@
 //! What a hook says to its host.
 
-use super::{Event, Host};
+use super::call::Event;
+use crate::hosts::Host;
 
 /// An answer, whoever it is for. Exhaustive: hosts differ in each.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +12,11 @@ pub enum Answer {
     Block {
         /// What the agent is told.
         reason: String,
+    },
+    /// Let things take their course, and tell the user something.
+    Notice {
+        /// What the user is told.
+        text: String,
     },
     /// Tell the agent something beside its prompt.
     Context {
@@ -28,17 +34,18 @@ pub const TEXT_MAX: usize = 10_000;
 /// their course. In particular a prompt is never refused: there, blocking would throw away what the
 /// user wrote.
 pub fn answer(host: Host, event: &Event, answer: &Answer) -> Vec<u8> {
-    let adapter = host.adapter();
+    let answers = &host.spec().answers;
     let said = match answer {
         Answer::Allow => None,
         Answer::Block { reason } => {
             let reason = if reason.trim().is_empty() { GO_ON } else { reason };
-            adapter.block(event, &bounded(reason))
+            (answers.block)(event, &bounded(reason))
         }
+        Answer::Notice { text } => (answers.notice)(event, &bounded(text)),
         Answer::Context { text } if text.trim().is_empty() => None,
-        Answer::Context { text } => adapter.context(event, &bounded(text)),
+        Answer::Context { text } => (answers.context)(event, &bounded(text)),
     };
-    let said = said.or_else(|| adapter.allow(event));
+    let said = said.or_else(|| (answers.allow)(event));
     said.map(|value| value.to_string().into_bytes()).unwrap_or_default()
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use aldis_signal::{Rules, scan};
 
 use super::*;
+use crate::hosts::tests::*;
 
 fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
@@ -21,8 +22,8 @@ fn may_matter(raw: &[u8]) -> bool {
     Rules::builtin().may_match_json(raw)
 }
 
-fn look<'a>(session: Option<&'a str>) -> Look<'a> {
-    Look { roots: &[], session, may_matter: &may_matter, limits: Limits::default() }
+fn look<'a>(session: Option<&'a str>) -> TailOptions<'a> {
+    TailOptions { roots: &[], session, may_matter: &may_matter, limits: Limits::default() }
 }
 
 /// Much of the same and then something else, of any size, and how much of it was read.
@@ -40,7 +41,7 @@ impl<'a> Large<'a> {
         Self { filler, filler_len, end, taken: 0 }
     }
 
-    fn tail(&mut self, host: Host, from: Option<Position>, look: &Look<'_>) -> Tail {
+    fn tail(&mut self, host: Host, from: Option<Position>, look: &TailOptions<'_>) -> Tail {
         let len = self.filler_len + self.end.len() as u64;
         tail_of(self, len, host, from, look).unwrap()
     }
@@ -81,11 +82,11 @@ const DONE: &str = "The retry port is complete: all 61 tests pass and the docs a
 #[test]
 fn every_hosts_file_ends_in_its_claim() {
     for (host, name, tools, at) in [
-        (Host::ClaudeCode, "claude_code/transcript.jsonl", true, true),
-        (Host::Codex, "codex/rollout.jsonl", true, true),
-        (Host::Copilot, "copilot/events.jsonl", true, true),
-        (Host::Droid, "droid/transcript.jsonl", true, true),
-        (Host::Gemini, "gemini/session.jsonl", true, true),
+        (CLAUDE_CODE, "claude_code/transcript.jsonl", true, true),
+        (CODEX, "codex/rollout.jsonl", true, true),
+        (COPILOT, "copilot/events.jsonl", true, true),
+        (DROID, "droid/transcript.jsonl", true, true),
+        (GEMINI, "gemini/session.jsonl", true, true),
     ] {
         let tail = tail(&read(&format!("hosts/samples/{name}")), host, None);
         assert_eq!(claims(&tail), [DONE], "{name}");
@@ -111,7 +112,7 @@ fn size_makes_no_difference() {
     let mut seen = Vec::new();
     for size in [0, 1 << 20, 64 << 20, 1 << 40] {
         let mut file = Large::new(filler.as_bytes(), size, turn.as_bytes());
-        let mut tail = file.tail(Host::ClaudeCode, None, &look(None));
+        let mut tail = file.tail(CLAUDE_CODE, None, &look(None));
         assert!(file.taken <= (64 << 10) + 1024, "{size}: {} bytes", file.taken);
         tail.position.offset -= file.filler_len;
         seen.push(tail);
@@ -135,7 +136,7 @@ fn a_turn_is_found_however_far_it_reaches() {
         }
         turn.push_str(&speech("end", "Half of it."));
         let mut file = Large::new(before.as_bytes(), 8 << 20, turn.as_bytes());
-        let tail = file.tail(Host::ClaudeCode, None, &look(None));
+        let tail = file.tail(CLAUDE_CODE, None, &look(None));
         assert_eq!(claims(&tail), [""; 0], "{results}");
         assert_eq!((tail.tools_ran, tail.truncated), (results > 0, false));
         assert_eq!(tail.turn_began, "2026-03-02T10:00:00Z".parse().ok());
@@ -149,51 +150,51 @@ fn a_turn_is_found_however_far_it_reaches() {
 fn there_is_an_end_to_reading() {
     let filler = call("a", "t", "Read");
     let limits = Limits { piece: 1 << 10, most: 1 << 16 };
-    let look = Look { limits, ..look(None) };
+    let look = TailOptions { limits, ..look(None) };
     let end = speech("z", "Done.");
     let mut file = Large::new(filler.as_bytes(), 1 << 30, end.as_bytes());
-    let tail = file.tail(Host::ClaudeCode, None, &look);
+    let tail = file.tail(CLAUDE_CODE, None, &look);
     assert!(tail.truncated && tail.tools_ran && tail.answered);
     assert_eq!(tail.messages.last().unwrap().text, "Done.");
     assert!(file.taken <= (1 << 16) + 1024);
 
     let from = Position::of(&mut file, 0).unwrap();
     file.taken = 0;
-    let tail = file.tail(Host::ClaudeCode, Some(from), &look);
+    let tail = file.tail(CLAUDE_CODE, Some(from), &look);
     assert!(tail.truncated && !tail.position_void);
     assert!(file.taken <= (1 << 16) + 2048);
 
     // One line without an end.
     let mut file = Large::new(b"x", 1 << 30, b"");
-    let tail = file.tail(Host::ClaudeCode, None, &look);
+    let tail = file.tail(CLAUDE_CODE, None, &look);
     assert!(tail.truncated && tail.torn && tail.messages.is_empty());
 }
 
 #[test]
 fn a_position_is_gone_on_from() {
     let first = [user("u1", "Port it"), speech("a1", "One.\n\n<chorus>COMPLETE</chorus>")].concat();
-    let known = tail(first.as_bytes(), Host::ClaudeCode, None);
+    let known = tail(first.as_bytes(), CLAUDE_CODE, None);
     assert_eq!(claims(&known), ["One."]);
     assert_eq!(known.position.offset, first.len() as u64);
 
-    let nothing = tail(first.as_bytes(), Host::ClaudeCode, Some(known.position));
+    let nothing = tail(first.as_bytes(), CLAUDE_CODE, Some(known.position));
     assert!(nothing.messages.is_empty() && !nothing.answered && !nothing.tools_ran);
     assert_eq!(nothing.position, known.position);
 
     let feedback = meta("f1", "a1", "Stop hook feedback:\ngo on with <chorus>COMPLETE</chorus>");
     let more = format!("{first}{feedback}{}", speech("a2", "Two.\n\n<chorus>COMPLETE</chorus>"));
-    let next = tail(more.as_bytes(), Host::ClaudeCode, Some(known.position));
+    let next = tail(more.as_bytes(), CLAUDE_CODE, Some(known.position));
     assert_eq!(claims(&next), ["Two."]);
     assert!(next.answered && !next.position_void && next.turn_began.is_none());
     // Without the position the turn counts from its prompt.
-    assert_eq!(claims(&tail(more.as_bytes(), Host::ClaudeCode, None)), ["One.", "Two."]);
+    assert_eq!(claims(&tail(more.as_bytes(), CLAUDE_CODE, None)), ["One.", "Two."]);
 
     // A new file in the place of the old one, and a shorter one.
     let anew = more.replace("Port it", "Send it");
     for bytes in [anew.as_bytes(), &more.as_bytes()[..first.len() - 10]] {
-        let void = tail(bytes, Host::ClaudeCode, Some(known.position));
+        let void = tail(bytes, CLAUDE_CODE, Some(known.position));
         assert!(void.position_void);
-        let without = tail(bytes, Host::ClaudeCode, None);
+        let without = tail(bytes, CLAUDE_CODE, None);
         assert_eq!(Tail { position_void: false, ..void }, without);
     }
 }
@@ -203,28 +204,28 @@ fn a_torn_line_is_left_for_later() {
     let whole = [user("u1", "Port it"), speech("a1", "Half.")].concat();
     let last = speech("a2", "All.\n\n<chorus>COMPLETE</chorus>");
     for cut in [1, last.len() / 2, last.len() - 3] {
-        let torn = tail(format!("{whole}{}", &last[..cut]).as_bytes(), Host::ClaudeCode, None);
+        let torn = tail(format!("{whole}{}", &last[..cut]).as_bytes(), CLAUDE_CODE, None);
         assert!(torn.torn && torn.answered && !torn.is_settled());
         assert_eq!(torn.position.offset, whole.len() as u64, "{cut}");
         let full = format!("{whole}{last}");
-        let next = tail(full.as_bytes(), Host::ClaudeCode, Some(torn.position));
+        let next = tail(full.as_bytes(), CLAUDE_CODE, Some(torn.position));
         assert_eq!(claims(&next), ["All."], "{cut}");
         // From the position on there is nothing but a torn line.
         let start = &full.as_bytes()[..whole.len() + cut];
-        let again = tail(start, Host::ClaudeCode, Some(torn.position));
+        let again = tail(start, CLAUDE_CODE, Some(torn.position));
         assert!(again.torn && again.messages.is_empty());
         assert_eq!(again.position, torn.position);
     }
     // A line that only lacks its newline is whole.
     let bytes = format!("{whole}{}", last.trim_end());
-    let unended = tail(bytes.as_bytes(), Host::ClaudeCode, None);
+    let unended = tail(bytes.as_bytes(), CLAUDE_CODE, None);
     assert!(!unended.torn && unended.is_settled());
     assert_eq!(unended.position.offset, bytes.len() as u64);
-    let next = tail(format!("{bytes}\n").as_bytes(), Host::ClaudeCode, Some(unended.position));
+    let next = tail(format!("{bytes}\n").as_bytes(), CLAUDE_CODE, Some(unended.position));
     assert!(next.messages.is_empty() && !next.position_void);
     for name in ["transcript_torn_tail", "transcript_lagging"] {
         let bytes = read(&format!("hosts/samples/claude_code/{name}.jsonl"));
-        let tail = tail(&bytes, Host::ClaudeCode, None);
+        let tail = tail(&bytes, CLAUDE_CODE, None);
         assert_eq!(claims(&tail), [""; 0], "{name}");
         assert!(!tail.is_settled(), "{name}");
     }
@@ -233,7 +234,7 @@ fn a_torn_line_is_left_for_later() {
 #[test]
 fn questions_to_the_user_are_seen() {
     let ask = [user("u1", "Port it"), call("a1", "t1", "AskUserQuestion")].concat();
-    let asked = |bytes: &str| tail(bytes.as_bytes(), Host::ClaudeCode, None).asked_user;
+    let asked = |bytes: &str| tail(bytes.as_bytes(), CLAUDE_CODE, None).asked_user;
     assert!(asked(&ask));
     assert!(!asked(&format!("{ask}{}", result("r1", "t1"))));
     assert!(asked(&format!("{ask}{}", result("r1", "t2"))));
@@ -245,7 +246,7 @@ fn questions_to_the_user_are_seen() {
 fn what_is_not_of_this_conversation_is_not_live() {
     let other = speech("x1", "<chorus>COMPLETE</chorus>").replace("\"S1\"", "\"S2\"");
     let file = [user("u1", "Port it"), speech("a1", "Working."), other].concat();
-    let tail = Large::new(b"", 0, file.as_bytes()).tail(Host::ClaudeCode, None, &look(Some("S1")));
+    let tail = Large::new(b"", 0, file.as_bytes()).tail(CLAUDE_CODE, None, &look(Some("S1")));
     assert_eq!(claims(&tail), [""; 0]);
     assert!(tail.messages.iter().any(|message| !message.origin.live));
     assert!(tail.answered, "an entry of another session is no entry of this one");
@@ -253,7 +254,7 @@ fn what_is_not_of_this_conversation_is_not_live() {
     // A tool of a sub-agent is not a tool of the agent.
     let side = call("s1", "t9", "Bash").replace("\"isSidechain\":false", "\"isSidechain\":true");
     let file = [user("u1", "Port it"), side, speech("a1", "Working.")].concat();
-    let tail = self::tail(file.as_bytes(), Host::ClaudeCode, None);
+    let tail = self::tail(file.as_bytes(), CLAUDE_CODE, None);
     assert!(!tail.tools_ran && tail.answered);
 }
 
@@ -272,7 +273,7 @@ fn hostile_transcripts_are_heard_as_labelled() {
         let accepted = label["expected"].as_str().unwrap().starts_with("accept");
         let bytes = read(&format!("hostile/{name}"));
         let mut file = Large::new(b"", 0, &bytes);
-        let tail = file.tail(Host::ClaudeCode, None, &look(Some("S1")));
+        let tail = file.tail(CLAUDE_CODE, None, &look(Some("S1")));
         assert_eq!(claims(&tail).len(), usize::from(accepted), "{name}: {tail:#?}");
         checked += 1;
     }
@@ -283,19 +284,36 @@ fn hostile_transcripts_are_heard_as_labelled() {
 fn late_lines_are_waited_for() {
     let before = user("u1", "Port it");
     let after = format!("{before}{}", speech("a1", "Done."));
-    for (late_by, reads) in [(0, 1), (3, 4), (30, 31), (1000, 31)] {
-        let asked = Cell::new(0);
-        let mut slept = Duration::ZERO;
+    // When the last words come, in pauses, and how often the file is read.
+    for (late_by, reads) in [(0, 1), (3, 2), (30, 2), (1000, 1)] {
+        let (pauses, asked) = (Cell::new(0), Cell::new(0));
+        let bytes = || if pauses.get() < late_by { &before } else { &after };
         let read = || {
-            let bytes = if asked.get() < late_by { &before } else { &after };
             asked.set(asked.get() + 1);
-            Ok::<_, TailError>(tail(bytes.as_bytes(), Host::ClaudeCode, None))
+            Ok::<_, TailError>(tail(bytes().as_bytes(), CLAUDE_CODE, None))
         };
-        let settled = settle(read, |pause| slept += pause).unwrap();
+        let sleep = |pause| {
+            assert_eq!(pause, SETTLE_PAUSE);
+            pauses.set(pauses.get() + 1);
+        };
+        let settled = settle(read, || bytes().len() as u64, sleep).unwrap();
         assert_eq!(asked.get(), reads, "{late_by}");
         assert_eq!(settled.is_settled(), late_by < 31);
-        assert!(slept <= Duration::from_millis(1500));
+        assert_eq!(pauses.get(), late_by.min(30));
     }
+}
+
+#[test]
+fn a_file_that_keeps_growing_is_read_a_few_times() {
+    let (length, reads) = (Cell::new(0_u64), Cell::new(0));
+    let growing = user("u1", "Port it");
+    let read = || {
+        reads.set(reads.get() + 1);
+        Ok::<_, TailError>(tail(growing.as_bytes(), CLAUDE_CODE, None))
+    };
+    let settled = settle(read, || length.get(), |_| length.set(length.get() + 1)).unwrap();
+    assert!(!settled.is_settled());
+    assert_eq!(reads.get(), 5, "four times while it grows, and once when the time is over");
 }
 
 #[test]
@@ -317,10 +335,9 @@ fn only_plain_files_in_their_place_are_read() {
     let socket = inside.join("socket");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let roots = [inside.clone(), "relative".into(), "/".into()];
-    let look = Look { roots: &roots, ..look(None) };
-    let code = |path: &Path| {
-        read_tail(path, Host::ClaudeCode, None, &look).err().map(|error| error.code())
-    };
+    let look = TailOptions { roots: &roots, ..look(None) };
+    let code =
+        |path: &Path| read_tail(path, CLAUDE_CODE, None, &look).err().map(|error| error.code());
     assert_eq!(code(&file), None);
     assert_eq!(code(&inside.join("../inside/t.jsonl")), None);
     assert_eq!(code(&place.path().join("folder-link/t.jsonl")), None);

@@ -4,49 +4,7 @@
 // asks `aldis hook opencode` whether it may be, and sends the answer's reason as the next prompt
 // when it may not. Whatever goes wrong here lets the session stop.
 
-import { spawn } from "node:child_process";
-
-const PROGRAM = "aldis";
-const ARGUMENTS = ["hook", "opencode"];
-const TIMEOUT_MS = 10000;
-const OUTPUT_MAX = 256 * 1024;
-
-// Asks the hook. Resolves to its answer, or to nothing.
-function ask(payload, cwd) {
-  return new Promise((resolve) => {
-    let output = "";
-    let child;
-    const finish = (answer) => {
-      clearTimeout(timer);
-      resolve(answer);
-    };
-    const timer = setTimeout(() => {
-      child?.kill("SIGKILL");
-      finish(undefined);
-    }, TIMEOUT_MS);
-    try {
-      child = spawn(PROGRAM, ARGUMENTS, { cwd, stdio: ["pipe", "pipe", "ignore"] });
-    } catch {
-      finish(undefined);
-      return;
-    }
-    child.on("error", () => finish(undefined));
-    child.stdin.on("error", () => {});
-    child.stdout.setEncoding("utf8");
-    child.stdout.on("data", (part) => {
-      output += part;
-      if (output.length > OUTPUT_MAX) child.kill("SIGKILL");
-    });
-    child.on("close", (code) => {
-      try {
-        finish(code === 0 ? JSON.parse(output) : undefined);
-      } catch {
-        finish(undefined);
-      }
-    });
-    child.stdin.end(JSON.stringify(payload));
-  });
-}
+// ask.js
 
 // The last assistant message: its text, whether it ended in an error, and its id.
 async function lastMessage(client, sessionID) {
@@ -76,13 +34,14 @@ export const AldisPlugin = async ({ client, directory }) => {
     if (!message || message.failed || asked.get(sessionID) === message.id) return undefined;
     asked.set(sessionID, message.id);
     const cwd = session.directory ?? directory;
+    // The event in the host's own form, with what it leaves out.
     const answer = await ask(
+      "opencode",
       {
-        hook_event_name: "Stop",
-        session_id: sessionID,
+        type: "session.idle",
+        properties: { sessionID },
         cwd,
         last_assistant_message: message.text,
-        host: "opencode",
       },
       cwd,
     );

@@ -7,75 +7,37 @@
 // in channels, shows what it decided, and holds back what is said out of turn. Channels that are not
 // open there are left alone, and so is everything while the server does not answer.
 
-import { spawn } from "node:child_process";
+// ask.js
 import { readFile } from "node:fs/promises";
 
-const PROGRAM = "aldis";
-const ARGUMENTS = ["hook", "openclaw"];
-const TIMEOUT_MS = 10000;
-const OUTPUT_MAX = 256 * 1024;
 const ATTEMPTS_MAX = 3;
 const TURNS_TIMEOUT_MS = 5000;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-// Asks the hook. Resolves to its answer, or to nothing.
-function ask(payload, cwd) {
-  return new Promise((resolve) => {
-    let output = "";
-    let child;
-    const finish = (answer) => {
-      clearTimeout(timer);
-      resolve(answer);
-    };
-    const timer = setTimeout(() => {
-      child?.kill("SIGKILL");
-      finish(undefined);
-    }, TIMEOUT_MS);
-    try {
-      child = spawn(PROGRAM, ARGUMENTS, { cwd, stdio: ["pipe", "pipe", "ignore"] });
-    } catch {
-      finish(undefined);
-      return;
-    }
-    child.on("error", () => finish(undefined));
-    child.stdin.on("error", () => {});
-    child.stdout.setEncoding("utf8");
-    child.stdout.on("data", (part) => {
-      output += part;
-      if (output.length > OUTPUT_MAX) child.kill("SIGKILL");
-    });
-    child.on("close", (code) => {
-      try {
-        finish(code === 0 ? JSON.parse(output) : undefined);
-      } catch {
-        finish(undefined);
-      }
-    });
-    child.stdin.end(JSON.stringify(payload));
-  });
-}
-
 async function beforeFinalize(event, context) {
   try {
     const cwd = event.cwd ?? context?.workspaceDir;
+    // The event in the host's own form, without the conversation.
+    const { runId, turnId, transcriptPath, stopHookActive, lastAssistantMessage } = event;
+    const sessionId = event.sessionId ?? context?.sessionId;
+    const sessionKey = event.sessionKey ?? context?.sessionKey;
     const answer = await ask(
+      "openclaw",
       {
-        hook_event_name: "Stop",
-        session_id: event.sessionId ?? context?.sessionId,
-        session_key: event.sessionKey ?? context?.sessionKey,
-        run_id: event.runId,
-        turn_id: event.turnId,
+        runId,
+        turnId,
+        sessionId,
+        sessionKey,
         cwd,
-        transcript_path: event.transcriptPath,
-        stop_hook_active: Boolean(event.stopHookActive),
-        last_assistant_message: event.lastAssistantMessage,
-        host: "openclaw",
+        transcriptPath,
+        stopHookActive: Boolean(stopHookActive),
+        lastAssistantMessage,
       },
       cwd,
     );
-    const reason = answer?.decision === "block" ? answer.reason : undefined;
+    const reason = answer?.action === "revise" ? answer.reason : undefined;
     if (typeof reason !== "string" || !reason.trim()) return { action: "continue" };
-    const key = event.runId ?? event.turnId ?? event.sessionId;
+    const key = runId ?? turnId ?? sessionId;
     return {
       action: "revise",
       reason,

@@ -20,15 +20,15 @@ use aldis_transcript::{Format, Glance, Input, Mark, Reader, glance};
 
 use self::facts::Facts;
 use self::source::{Source, Window};
-use super::Host;
+use crate::hosts::Host;
 
 /// A place in a transcript up to which everything was taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Position {
+pub(crate) struct Position {
     /// How many bytes lie before it.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// What the last of these bytes were, in short.
-    pub digest: u64,
+    pub(crate) digest: u64,
 }
 
 impl fmt::Display for Position {
@@ -40,7 +40,7 @@ impl fmt::Display for Position {
 /// A text that names no position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no position in a transcript")]
-pub struct BadPosition;
+pub(crate) struct BadPosition;
 
 impl FromStr for Position {
     type Err = BadPosition;
@@ -55,20 +55,20 @@ impl FromStr for Position {
 
 /// How to read a tail.
 #[derive(Clone, Copy)]
-pub struct Look<'a> {
+pub(crate) struct TailOptions<'a> {
     /// The directories in which the file may lie.
-    pub roots: &'a [PathBuf],
+    pub(crate) roots: &'a [PathBuf],
     /// The session whose entries count, where entries name one.
-    pub session: Option<&'a str>,
+    pub(crate) session: Option<&'a str>,
     /// Says of raw JSON whether it can hold anything of interest; see [`Reader::new`].
-    pub may_matter: &'a dyn Fn(&[u8]) -> bool,
+    pub(crate) may_matter: &'a dyn Fn(&[u8]) -> bool,
     /// How much to read.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
 }
 
-impl fmt::Debug for Look<'_> {
+impl fmt::Debug for TailOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Look")
+        f.debug_struct("TailOptions")
             .field("roots", &self.roots)
             .field("session", &self.session)
             .field("limits", &self.limits)
@@ -78,11 +78,11 @@ impl fmt::Debug for Look<'_> {
 
 /// How much of a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// The first piece. Each further one doubles what there is.
-    pub piece: u64,
+    pub(crate) piece: u64,
     /// All pieces together.
-    pub most: u64,
+    pub(crate) most: u64,
 }
 
 impl Default for Limits {
@@ -93,39 +93,37 @@ impl Default for Limits {
 
 /// What the end of a transcript holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Tail {
+pub(crate) struct Tail {
     /// What was said, in order. Entries count lines of the part that was read.
-    pub messages: Vec<Message>,
+    pub(crate) messages: Vec<Message>,
     /// Whether the main agent used a tool in this part.
-    pub tools_ran: bool,
+    pub(crate) tools_ran: bool,
     /// When the last prompt of a human came, if it is in this part.
-    pub turn_began: Option<Timestamp>,
+    pub(crate) turn_began: Option<Timestamp>,
     /// Whether the agent asked the user something and has no answer.
-    pub asked_user: bool,
+    pub(crate) asked_user: bool,
     /// Whether the agent spoke after everything that was said to it.
-    pub answered: bool,
+    pub(crate) answered: bool,
     /// Whether the last line is still being written.
-    pub torn: bool,
+    pub(crate) torn: bool,
     /// Whether the part begins later than it should, because there was too much.
-    pub truncated: bool,
+    pub(crate) truncated: bool,
     /// Whether the position that was given does not fit this file any more.
-    pub position_void: bool,
-    /// Where the next look should start: the end, or the start of a torn last line.
-    pub position: Position,
+    pub(crate) position_void: bool,
+    /// Where the next read should start: the end, or the start of a torn last line.
+    pub(crate) position: Position,
 }
 
 impl Tail {
     /// Returns whether nothing more is to be expected of this turn.
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         !self.torn && (self.answered || self.asked_user)
     }
 }
 
 /// Why a transcript was not read.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TailError {
+pub(crate) enum TailError {
     /// Old transcripts may be packed.
     #[error("the transcript is compressed")]
     Compressed,
@@ -148,7 +146,7 @@ pub enum TailError {
 
 impl TailError {
     /// Returns the stable code.
-    pub fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Compressed => "transcript_compressed",
             Self::Io(_) => "transcript_unreadable",
@@ -176,35 +174,62 @@ impl From<io::Error> for TailError {
 /// # Errors
 ///
 /// When the file cannot or must not be read.
-pub fn read_tail(
+pub(crate) fn read_tail(
     path: &Path,
     host: Host,
     from: Option<Position>,
-    look: &Look<'_>,
+    options: &TailOptions<'_>,
 ) -> Result<Tail, TailError> {
-    let (mut file, len) = open::open(path, look.roots)?;
-    tail_of(&mut file, len, host, from, look)
+    let (mut file, len) = open::open(path, options.roots)?;
+    tail_of(&mut file, len, host, from, options)
 }
 
-/// Reads a transcript until its end has arrived: again and again for a second and a half, as long as
-/// the agent's last words are missing. For payloads that do not have them.
+/// Reads a transcript until its end has arrived: for a second and a half, as long as the agent's
+/// last words are missing. For payloads that do not have them.
+///
+/// A long turn takes a while to read, so it is read again only when the file has changed, a few
+/// times at once and then when the time is over.
 ///
 /// # Errors
 ///
 /// When reading fails.
-pub fn settle<E>(
+pub(crate) fn settle<E>(
     mut read: impl FnMut() -> Result<Tail, E>,
+    length: impl Fn() -> u64,
     mut sleep: impl FnMut(Duration),
 ) -> Result<Tail, E> {
+    let mut known = length();
     let mut tail = read()?;
-    for _ in 0..SETTLE_PAUSES {
+    let mut reads = 1;
+    for pause in 1..=SETTLE_PAUSES {
         if tail.is_settled() {
             break;
         }
         sleep(SETTLE_PAUSE);
-        tail = read()?;
+        let now = length();
+        if now != known && (reads < SETTLE_READS || pause == SETTLE_PAUSES) {
+            (known, reads) = (now, reads + 1);
+            tail = read()?;
+        }
     }
     Ok(tail)
+}
+
+/// Returns the first time in a transcript: when its session began.
+pub(crate) fn first_time(path: &Path, host: Host, roots: &[PathBuf]) -> Option<Timestamp> {
+    let (mut file, length) = open::open(path, roots).ok()?;
+    let mut head = vec![0; usize::try_from(length).unwrap_or(HEAD_MAX).min(HEAD_MAX)];
+    file.read_exact_at(&mut head, 0).ok()?;
+    let format = format_of(host, &head);
+    head.split(|byte| *byte == b'\n').find_map(|line| glance(format, line, None).at)
+}
+
+fn format_of(host: Host, bytes: &[u8]) -> Format {
+    match host.spec().transcripts.formats {
+        [only] => *only,
+        [] => Input::Auto.resolve(bytes),
+        forms => Input::Host(forms).resolve(bytes),
+    }
 }
 
 fn tail_of(
@@ -212,13 +237,13 @@ fn tail_of(
     len: u64,
     host: Host,
     from: Option<Position>,
-    look: &Look<'_>,
+    options: &TailOptions<'_>,
 ) -> Result<Tail, TailError> {
     let known = match from {
         Some(from) if from.fits(source, len)? => Some(from),
         _ => None,
     };
-    let mut part = Part::new(Window::at_end(source, len), host, look);
+    let mut part = Part::new(Window::at_end(source, len), host, options);
     match known {
         Some(from) => part.read_from(from.offset)?,
         None => part.read_turn()?,
@@ -231,7 +256,7 @@ struct Part<'a, 's> {
     window: Window<'s>,
     host: Host,
     format: Option<Format>,
-    look: &'a Look<'a>,
+    options: &'a TailOptions<'a>,
     /// Where in the window the first line that counts starts.
     begin: usize,
     /// Where the last whole line ends, counted from the end of the window, which stays where it is.
@@ -242,12 +267,12 @@ struct Part<'a, 's> {
 }
 
 impl<'a, 's> Part<'a, 's> {
-    fn new(window: Window<'s>, host: Host, look: &'a Look<'a>) -> Self {
+    fn new(window: Window<'s>, host: Host, options: &'a TailOptions<'a>) -> Self {
         Self {
             window,
             host,
             format: None,
-            look,
+            options,
             begin: 0,
             end: None,
             glances: Vec::new(),
@@ -257,7 +282,7 @@ impl<'a, 's> Part<'a, 's> {
 
     /// Reads everything from an offset on, or as much of it as is allowed.
     fn read_from(&mut self, offset: u64) -> Result<(), TailError> {
-        let earliest = self.window.start.saturating_sub(self.look.limits.most);
+        let earliest = self.window.start.saturating_sub(self.options.limits.most);
         self.truncated = earliest > offset;
         self.window.extend_back_to(earliest.max(offset))?;
         let complete = !self.truncated;
@@ -267,8 +292,8 @@ impl<'a, 's> Part<'a, 's> {
 
     /// Reads back to the last prompt of a human, or as far as is allowed.
     fn read_turn(&mut self) -> Result<(), TailError> {
-        let earliest = self.window.start.saturating_sub(self.look.limits.most);
-        let mut piece = self.look.limits.piece.max(1);
+        let earliest = self.window.start.saturating_sub(self.options.limits.most);
+        let mut piece = self.options.limits.piece.max(1);
         // The part of the window before this was not looked at yet.
         let mut unseen = 0;
         loop {
@@ -314,7 +339,7 @@ impl<'a, 's> Part<'a, 's> {
                 None => break,
             };
             let line = self.window.bytes.get(begin..to).unwrap_or_default();
-            let seen = glance(format, line, self.look.session);
+            let seen = glance(format, line, self.options.session);
             let found = wanted(&seen);
             self.glances.push(seen);
             to = begin;
@@ -341,12 +366,7 @@ impl<'a, 's> Part<'a, 's> {
     }
 
     fn format(&mut self) -> Format {
-        let forms = self.host.adapter().formats();
-        *self.format.get_or_insert_with(|| match forms {
-            [only] => *only,
-            [] => Input::Auto.resolve(&self.window.bytes),
-            _ => Input::Host(forms).resolve(&self.window.bytes),
-        })
+        *self.format.get_or_insert_with(|| format_of(self.host, &self.window.bytes))
     }
 
     fn finish(mut self, position_void: bool) -> Result<Tail, TailError> {
@@ -357,7 +377,7 @@ impl<'a, 's> Part<'a, 's> {
         self.glances.iter().rev().for_each(|line| facts.add(line));
         let mut messages = Vec::new();
         let mut sink = |message| messages.push(message);
-        let mut reader = Reader::new(format, self.look.may_matter).late(self.look.session);
+        let mut reader = Reader::new(format, self.options.may_matter).late(self.options.session);
         reader.push(self.window.bytes.get(self.begin..end).unwrap_or_default(), &mut sink);
         reader.finish(&mut sink);
         let position = self.window.position(self.window.start + end as u64)?;
@@ -381,6 +401,9 @@ fn is_json(line: &[u8]) -> bool {
 
 const SETTLE_PAUSE: Duration = Duration::from_millis(50);
 const SETTLE_PAUSES: u32 = 30;
+const SETTLE_READS: u32 = 4;
+/// How much of a file is searched for its first time.
+const HEAD_MAX: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
-//! What the agent said since it was last heard: the payload first, the transcript second.
+//! What the agent wrote since its last stop: the payload first, the transcript second.
 
+use std::fs;
 use std::path::Path;
 use std::str::FromStr as _;
 use std::thread;
@@ -8,27 +9,31 @@ use aldis_machine::phases::{Cap, Hold, Said, State, Stop, Utterance, closing_wor
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Message, Origin, Role, Rules, Token};
 
+use super::tail::{Limits, Position, Tail, TailError, TailOptions, first_time, read_tail, settle};
 use super::{Hook, fresh_token};
 use crate::error::CommandError;
-use crate::hosts::tail::{Limits, Look, Position, Tail, TailError, read_tail, settle};
-use crate::hosts::{CutShort, Event as HostEvent, Host};
+use crate::hosts::{CutShort, Event as HostEvent};
 
-/// Everything that was said, oldest first, and what is known about the turn.
+/// The agent's messages, oldest first, and what is known about the turn.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct StopContext {
     messages: Vec<Message>,
     /// Which of them is the agent's final one.
     last: Option<usize>,
+    /// Whether the payload has the final one: nothing is newer, whatever its time.
+    final_in_payload: bool,
+    /// Whether all of them stand behind what was read at the last stop.
+    positioned: bool,
     tools_ran: bool,
     turn_began: Option<Timestamp>,
-    /// Whether what was read begins within a turn that was heard before.
+    /// Whether what was read begins within a turn that was read before.
     same_turn: bool,
     asked_user: bool,
     position: Option<Position>,
 }
 
-impl Heard {
-    /// Listens to what a call brings. A transcript that cannot be read is recorded and does without.
+impl StopContext {
+    /// Reads what a call brings. A transcript that cannot be read is recorded and done without.
     pub(super) fn of(hook: &Hook<'_>, position: Option<&str>) -> Self {
         match &hook.call.event {
             HostEvent::Stop => Self::of_stop(hook, position),
@@ -46,28 +51,31 @@ impl Heard {
     fn of_stop(hook: &Hook<'_>, position: Option<&str>) -> Self {
         let from = position.and_then(|text| Position::from_str(text).ok());
         let final_text = hook.call.final_text.as_deref();
-        let mut heard = Self::default();
+        let mut context = Self::default();
         if let Some(path) = &hook.call.transcript {
             match read(hook, path, from, final_text.is_none()) {
-                Ok(tail) => heard.take(hook, tail, from.is_some()),
+                Ok(tail) => context.take(hook, tail, from.is_some()),
                 // A host may name a file that it never writes.
                 Err(TailError::Missing) if final_text.is_some() => {}
-                Err(error) => hook.alarm(&format!("{}: {error}", error.code())),
+                Err(error) => hook.record_failure(&format!("{}: {error}", error.code())),
             }
         }
-        heard.last =
-            heard.messages.iter().rposition(|message| message.origin.role == Role::Assistant);
+        context.last =
+            context.messages.iter().rposition(|message| message.origin.role == Role::Assistant);
         if let Some(text) = final_text {
-            heard.add_final(text);
+            context.add_final(text);
         }
-        heard
+        context
     }
 
     fn take(&mut self, hook: &Hook<'_>, tail: Tail, had_position: bool) {
         if tail.truncated {
-            hook.alarm("transcript_truncated: more was written since the last stop than is read");
+            hook.record_failure(
+                "transcript_truncated: more was written since the last stop than is read",
+            );
         }
-        self.same_turn = had_position && !tail.position_void && tail.turn_began.is_none();
+        self.positioned = had_position && !tail.position_void;
+        self.same_turn = self.positioned && tail.turn_began.is_none();
         self.messages = tail.messages;
         self.messages.retain(|message| message.origin.may_signal());
         self.tools_ran = tail.tools_ran;
@@ -78,6 +86,7 @@ impl Heard {
 
     /// The payload's text is newer than any file; where the file has it already, it counts once.
     fn add_final(&mut self, text: &str) {
+        self.final_in_payload = true;
         let known = self.last.and_then(|last| self.messages.get(last));
         if !known.is_some_and(|known| known.text.trim_end().ends_with(text.trim())) {
             self.last = Some(self.messages.len());
@@ -103,7 +112,7 @@ impl Heard {
                 text.map(|text| Self::only(text, origin)).unwrap_or_default()
             }
             Err(error) => {
-                hook.alarm(&format!("{}: {error}", error.code()));
+                hook.record_failure(&format!("{}: {error}", error.code()));
                 Self::default()
             }
         }
@@ -115,6 +124,8 @@ impl Heard {
 
     /// What of it counts for the machine.
     pub(super) fn said(&self, state: &State, rules: &Rules) -> Vec<Said> {
+        // Where a sub-agent ended a phase meanwhile, only times tell what was said in which.
+        let positioned = self.positioned && !state.handed_over;
         let utterances: Vec<Utterance<'_>> = self
             .messages
             .iter()
@@ -123,6 +134,7 @@ impl Heard {
                 text: &message.text,
                 origin: message.origin.clone(),
                 at: message.at,
+                new_by_position: positioned || self.final_in_payload && self.last == Some(index),
                 last: self.last == Some(index),
             })
             .collect();
@@ -135,6 +147,13 @@ impl Heard {
         closing_words(text.unwrap_or_default(), &state.expected_token())
     }
 
+    /// When the session began, as far as its transcript tells.
+    pub(super) fn session_began(hook: &Hook<'_>) -> Option<Timestamp> {
+        let path = hook.call.transcript.as_ref()?;
+        let roots = hook.env.transcript_roots(hook.call.host, Some(hook.place.root()));
+        first_time(path, hook.call.host, &roots)
+    }
+
     /// Everything the machine wants to know about a stop.
     pub(super) fn stop(
         &self,
@@ -145,9 +164,9 @@ impl Heard {
         let call = hook.call;
         let cap = call.block_cap(hook.env);
         let said = self.said(state, rules);
-        // Cursor names each follow-up anew and counts them instead.
+        // A host that names each continuation anew counts them instead.
         let counted = call.loop_count.map(|count| count > 0);
-        let turn = call.turn.clone().filter(|_| call.host != Host::Cursor);
+        let turn = call.turn.clone().filter(|_| call.host.spec().payload.turn_survives_block);
         Ok(Stop {
             session: call.session.clone(),
             host: call.host.to_string(),
@@ -175,8 +194,7 @@ impl Heard {
             None => {}
         }
         if !hook.call.waiting.is_empty() {
-            let what: Vec<&str> = hook.call.waiting.iter().map(|task| &*task.what).collect();
-            return Some(Hold::Background { what: what.join(", ") });
+            return Some(Hold::Background { what: hook.call.waiting.join(", ") });
         }
         self.asked_user.then_some(Hold::Question)
     }
@@ -209,12 +227,13 @@ fn read(
     wait: bool,
 ) -> Result<Tail, TailError> {
     let roots = hook.env.transcript_roots(hook.call.host, Some(hook.place.root()));
-    let look = Look {
+    let options = TailOptions {
         roots: &roots,
         session: hook.call.session.as_deref(),
         may_matter: &|_| true,
         limits: Limits::default(),
     };
-    let once = || read_tail(path, hook.call.host, from, &look);
-    if wait { settle(once, thread::sleep) } else { once() }
+    let once = || read_tail(path, hook.call.host, from, &options);
+    let length = || fs::symlink_metadata(path).map(|file| file.len()).unwrap_or_default();
+    if wait { settle(once, length, thread::sleep) } else { once() }
 }

@@ -1,0 +1,129 @@
+//! Failures that could be reported nowhere else: one line each in `failures.jsonl`.
+//!
+//! A hook that fails must let the agent stop and print nothing. It says why here, where `aldis
+//! doctor` and `aldis log` find it, even when the database itself is the problem.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use aldis_signal::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// When the file is set aside for a new one.
+const FILE_BYTES_MAX: u64 = 256 * 1024;
+
+/// One failure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    /// When.
+    pub(crate) at: Timestamp,
+    /// Which part of Aldis it befell.
+    pub(crate) part: String,
+    /// What happened.
+    pub(crate) what: String,
+}
+
+/// Appends a failure, in a directory that is made where it is missing. There is nobody left to tell
+/// if that fails.
+pub(crate) fn record(directory: &Path, failure: &Failure) {
+    let path = path(directory);
+    if fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() > FILE_BYTES_MAX) {
+        let _moved = fs::rename(&path, path.with_extension("jsonl.old"));
+    }
+    let Ok(mut line) = serde_json::to_string(failure) else { return };
+    line.push('\n');
+    if create(directory).is_ok()
+        && let Ok(mut file) = open(&path)
+    {
+        // One write: lines of several processes do not mix.
+        let _written = file.write_all(line.as_bytes());
+    }
+}
+
+/// Returns the latest failures, oldest first.
+pub(crate) fn latest(directory: &Path, count: usize) -> Vec<Failure> {
+    let path = path(directory);
+    // Whoever put a pipe there must not make us wait.
+    let is_file = fs::symlink_metadata(&path).is_ok_and(|file| file.is_file());
+    let text = is_file.then(|| fs::read_to_string(path).ok()).flatten().unwrap_or_default();
+    let failures: Vec<Failure> =
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    failures[failures.len().saturating_sub(count)..].to_vec()
+}
+
+fn path(directory: &Path) -> PathBuf {
+    directory.join("failures.jsonl")
+}
+
+/// Makes the state directory, for its owner alone, as the store would.
+fn create(directory: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
+/// Opens the file without waiting for anybody: not for the reader of a pipe, and through no link.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
+        options.mode(0o600).custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Places where a record can and cannot be kept.
+
+    use super::*;
+
+    fn failure(what: &str) -> Failure {
+        let (at, part) = (Timestamp::from_millis(0), "hook".to_owned());
+        Failure { at, part, what: what.to_owned() }
+    }
+
+    #[test]
+    fn the_directory_is_made_for_its_owner_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("state/aldis");
+        record(&directory, &failure("first"));
+        record(&directory, &failure("second"));
+        let whats: Vec<String> = latest(&directory, 5).into_iter().map(|it| it.what).collect();
+        assert_eq!(whats, ["first", "second"]);
+        assert_eq!(latest(&directory, 1).len(), 1);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+            assert_eq!((mode(&directory), mode(&path(&directory))), (0o700, 0o600));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn pipes_and_links_are_neither_waited_for_nor_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let pipe = place.path().join("pipe");
+        fs::create_dir(&pipe).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(path(&pipe)).status().unwrap();
+        assert!(made.success());
+        let link = place.path().join("link");
+        fs::create_dir(&link).unwrap();
+        let victim = place.path().join("victim");
+        fs::write(&victim, "").unwrap();
+        std::os::unix::fs::symlink(&victim, path(&link)).unwrap();
+        for directory in [&pipe, &link] {
+            record(directory, &failure("lost"));
+            assert_eq!(latest(directory, 5), []);
+        }
+        assert_eq!(fs::read_to_string(victim).unwrap(), "");
+    }
+}

@@ -1,0 +1,172 @@
+//! Where the hosts keep their settings, and where programs are.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Host;
+use crate::error::CommandError;
+use crate::hosts::Env;
+use crate::hosts::spec::{Registration, SettingsFiles};
+
+/// For whom the hook is registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Everybody who works on this project.
+    Project,
+    /// Me, in this project. Few hosts know the difference.
+    Local,
+    /// Me, in all projects.
+    User,
+}
+
+impl Scope {
+    /// Returns the name used in options.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::Local => "local",
+            Self::User => "user",
+        }
+    }
+}
+
+/// What decides where files are.
+#[derive(Clone, Debug)]
+pub(crate) struct Locations {
+    /// The current directory.
+    pub(crate) cwd: PathBuf,
+    /// The home directory.
+    pub(crate) home: Option<PathBuf>,
+    /// Where programs are looked for.
+    pub(crate) path: OsString,
+    env: Env,
+}
+
+/// Where a host's registration is.
+#[derive(Clone, Debug)]
+pub(crate) struct Location {
+    /// For whom.
+    pub(crate) scope: Scope,
+    /// The folder that belongs to the project or to the user. Nothing outside is created.
+    pub(crate) root: PathBuf,
+    /// The files, in the order of the registration's.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+impl Locations {
+    /// Reads the environment of this process.
+    pub(crate) fn new() -> Result<Self, CommandError> {
+        let env = Env::from_lookup(|name| env::var_os(name));
+        let cwd = crate::settings::project::current()?;
+        let path = env::var_os("PATH").unwrap_or_default();
+        Ok(Self { cwd, home: env.home.clone(), path, env })
+    }
+
+    /// Returns where a host looks for the registration of a scope.
+    pub(crate) fn of(&self, host: Host, scope: Scope) -> Result<Location, CommandError> {
+        let settings = &host.spec().settings;
+        let root = match scope {
+            Scope::Project | Scope::Local => self.project(settings),
+            Scope::User => self.user_folder(settings)?,
+        };
+        let (folder, name) = match scope {
+            Scope::User => (root.clone(), settings.file),
+            Scope::Project => (root.join(settings.project), settings.file),
+            Scope::Local => match settings.local_file {
+                Some(name) => (root.join(settings.project), name),
+                None => {
+                    let title = host.title();
+                    let message = format!("{title} has no per-project personal settings");
+                    return Err(CommandError::new(message).with_help("use --project or --user"));
+                }
+            },
+        };
+        let place = folder.join(name);
+        let files = match host.spec().registration {
+            Registration::Entries(_) => vec![place],
+            Registration::Plugin { files, .. } => {
+                files.iter().map(|file| place.join(file.path)).collect()
+            }
+        };
+        Ok(Location { scope, root, files })
+    }
+
+    /// Returns all places where a host looks.
+    pub(crate) fn all_of(&self, host: Host) -> Vec<Location> {
+        [Scope::Project, Scope::Local, Scope::User]
+            .into_iter()
+            .filter_map(|scope| self.of(host, scope).ok())
+            .collect()
+    }
+
+    /// Returns the project: the nearest folder upwards with a repository or the host's own folder.
+    pub(crate) fn project(&self, settings: &SettingsFiles) -> PathBuf {
+        let marker = Path::new(settings.project).iter().next().unwrap_or_default();
+        // In the home directory such a folder is the user's, not a project's.
+        let is_home = |folder: &Path| self.home.as_deref() == Some(folder);
+        let found = self.cwd.ancestors().find(|folder| {
+            folder.join(".git").exists() || (folder.join(marker).is_dir() && !is_home(folder))
+        });
+        found.unwrap_or(&self.cwd).to_owned()
+    }
+
+    /// Returns the folder with the user's own settings of a host.
+    pub(crate) fn user_folder(&self, settings: &SettingsFiles) -> Result<PathBuf, CommandError> {
+        let own = settings.variable.and_then(|(name, below)| {
+            // Joining nothing would leave a slash at the end.
+            let folder = self.variable(name)?;
+            Some(if below.is_empty() { folder } else { folder.join(below) })
+        });
+        let home = self.home.as_ref().map(|home| home.join(settings.user));
+        own.or(home).ok_or_else(|| {
+            CommandError::new("the home directory is not known").with_help("set HOME")
+        })
+    }
+
+    /// Returns the directory that a variable of a host names.
+    pub(crate) fn variable(&self, name: &str) -> Option<PathBuf> {
+        self.env.path(name)
+    }
+
+    /// Looks a program up in PATH. Entries that are not absolute are passed over.
+    pub(crate) fn find_program(&self, name: &str) -> Option<PathBuf> {
+        env::split_paths(&self.path)
+            .filter(|folder| folder.is_absolute())
+            .map(|folder| folder.join(name))
+            .find(|path| is_executable(path))
+    }
+
+    /// Returns a path as people read it: relative to here, or to the home directory.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        if let Ok(path) = path.strip_prefix(&self.cwd) {
+            return path.display().to_string();
+        }
+        match self.home.as_ref().and_then(|home| path.strip_prefix(home).ok()) {
+            Some(path) => format!("~/{}", path.display()),
+            None => path.display().to_string(),
+        }
+    }
+}
+
+/// Returns a path as it was given, and as it really is.
+pub(crate) fn path_names(path: &Path) -> Vec<String> {
+    let mut names = vec![path.display().to_string()];
+    names.extend(fs::canonicalize(path).map(|path| path.display().to_string()));
+    names
+}
+
+/// Whether a file can be run.
+pub(crate) fn is_executable(path: &Path) -> bool {
+    let Ok(meta) = path.metadata() else { return false };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        meta.is_file() && meta.permissions().mode() & 0o111 != 0
+    }
+    #[cfg(not(unix))]
+    {
+        meta.is_file()
+    }
+}
