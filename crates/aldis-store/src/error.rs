@@ -7,7 +7,7 @@ use aldis_signal::time::Timestamp;
 
 use crate::step::{Revision, RunId};
 
-/// The store could not do its work. The message names the place and the remedy.
+/// The store could not do its work. The message names the location and the remedy.
 ///
 /// After a failed write the outcome is unknown: the step may be there. Repeating the very same step
 /// is safe, because one that was written after all is then refused as
@@ -16,43 +16,45 @@ use crate::step::{Revision, RunId};
 #[non_exhaustive]
 pub enum StoreError {
     /// Somebody else held the database for too long.
-    #[error("{place} is held by another process; try again, or find the process that hangs")]
+    #[error("{location} is held by another process; try again, or find the process that hangs")]
     Busy {
         /// Which store.
-        place: String,
+        location: String,
     },
     /// No space left. Nothing acknowledged is lost.
-    #[error("no space left for {place}; free some and try again, nothing recorded is lost")]
+    #[error("no space left for {location}; free some and try again, nothing recorded is lost")]
     Full {
         /// Which store.
-        place: String,
+        location: String,
     },
     /// The store can be read but not written.
-    #[error("{place} cannot be written ({detail}); make it writable, or choose another directory")]
+    #[error(
+        "{location} cannot be written ({detail}); make it writable, or choose another directory"
+    )]
     ReadOnly {
         /// Which store.
-        place: String,
-        /// What the system said.
+        location: String,
+        /// The error of the system.
         detail: String,
     },
     /// What is stored is not what was written, or is not ours.
     #[error(
-        "{place} is damaged or no Aldis database ({detail}); move it away, or restore a backup"
+        "{location} is damaged or no Aldis database ({detail}); move it away, or restore a backup"
     )]
     Corrupt {
         /// Which store.
-        place: String,
+        location: String,
         /// What was found.
         detail: String,
     },
     /// A newer version has been here. It may have changed meanings, so nothing is touched.
     #[error(
-        "{place} was written by a newer version (schema {found}, this one knows {known}); \
+        "{location} was written by a newer version (schema {found}, this one knows {known}); \
          update this program"
     )]
     NewerSchema {
         /// Which store.
-        place: String,
+        location: String,
         /// The schema it has.
         found: u32,
         /// The newest one this program knows.
@@ -64,29 +66,29 @@ pub enum StoreError {
         /// Its version.
         version: &'static str,
     },
-    /// The place is not one to keep state in: others could read or replace it.
-    #[error("refusing to use {place}: {why}")]
+    /// The location is not one to keep state in: others could read or replace it.
+    #[error("refusing to use {location}: {why}")]
     Unsafe {
         /// The file or directory.
-        place: String,
+        location: String,
         /// What is wrong with it, and the remedy.
         why: &'static str,
     },
     /// The system failed. The connection is not used again; the next call opens a new one.
-    #[error("failed to {doing} in {place}: {detail}; check the disk and the permissions")]
+    #[error("failed to {doing} in {location}: {detail}; check the disk and the permissions")]
     Io {
         /// Which store.
-        place: String,
+        location: String,
         /// What was being done.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         detail: String,
     },
     /// Anything else.
-    #[error("failed to {doing} in {place}: {detail}")]
+    #[error("failed to {doing} in {location}: {detail}")]
     Other {
         /// Which store.
-        place: String,
+        location: String,
         /// What was being done.
         doing: &'static str,
         /// What went wrong.
@@ -96,15 +98,15 @@ pub enum StoreError {
 
 impl StoreError {
     /// Sorts an error of the file system.
-    pub(crate) fn from_io(error: &io::Error, place: &Path, doing: &'static str) -> Self {
-        let place = place.display().to_string();
+    pub(crate) fn from_io(error: &io::Error, location: &Path, doing: &'static str) -> Self {
+        let location = location.display().to_string();
         let detail = error.to_string();
         match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { place },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { location },
             io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
-                Self::ReadOnly { place, detail }
+                Self::ReadOnly { location, detail }
             }
-            _ => Self::Io { place, doing, detail },
+            _ => Self::Io { location, doing, detail },
         }
     }
 }
@@ -120,7 +122,7 @@ pub enum CommitError {
         /// Where the run stands.
         found: Revision,
     },
-    /// This delivery has been recorded before; its event tells with what result.
+    /// This delivery has been recorded before; see its event for the result.
     #[error("`{source_key}` has already been recorded")]
     Duplicate {
         /// The source that is known, or that the step names twice.

@@ -120,7 +120,7 @@ fn open(path: &PathBuf) -> io::Result<File> {
 fn lock(file: &File) -> io::Result<()> {
     loop {
         match file.lock() {
-            // A signal that is handled elsewhere is no reason to give up one's place.
+            // A signal that is handled elsewhere is no reason to leave the queue.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             result => return result,
         }

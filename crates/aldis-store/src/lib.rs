@@ -30,4 +30,4 @@ pub use step::{
     BadRunId, Committed, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunId, RunRecord,
     Step, TimerChange,
 };
-pub use store::{Store, Then, Turn};
+pub use store::{OnCommit, Store, Turn};

@@ -19,7 +19,7 @@ pub struct Run {
     pub updated: Timestamp,
     /// The fencing number of its last lease; 0 when there never was one.
     pub fence: u64,
-    /// Everything the last step said about it.
+    /// Everything the last step recorded about it.
     pub record: RunRecord,
 }
 
@@ -49,7 +49,7 @@ impl Default for RunFilter {
 pub struct Event {
     /// Whose history it belongs to.
     pub run: RunId,
-    /// Its place in that history: 1, 2, 3, without gaps.
+    /// Its number in that history: 1, 2, 3, without gaps.
     pub seq: u64,
     /// When it happened.
     pub at: Timestamp,

@@ -155,8 +155,8 @@ impl SqliteStore {
         // Before anything else: a newer schema need not even be readable.
         let found = schema::version(&connection).map_err(sort)?;
         if found > schema::KNOWN {
-            let place = self.place();
-            return Err(StoreError::NewerSchema { place, found, known: schema::KNOWN });
+            let location = self.location();
+            return Err(StoreError::NewerSchema { location, found, known: schema::KNOWN });
         }
         if found < schema::KNOWN {
             let _inside = self.gate.enter()?;
@@ -177,18 +177,18 @@ impl SqliteStore {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         self.files.db.display().to_string()
     }
 
     /// The thread that writes is gone.
     fn gone(&self) -> StoreError {
         let detail = "the writer has stopped".to_owned();
-        StoreError::Other { place: self.place(), doing: "write", detail }
+        StoreError::Other { location: self.location(), doing: "write", detail }
     }
 
     fn corrupt(&self, detail: String) -> StoreError {
-        StoreError::Corrupt { place: self.place(), detail }
+        StoreError::Corrupt { location: self.location(), detail }
     }
 }
 

@@ -38,9 +38,9 @@ impl RunId {
     /// [`BadRunId`] when it is outside the alphabet above.
     pub fn new(text: impl Into<String>) -> Result<Self, BadRunId> {
         let text = text.into();
-        let word = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         let good = (1..=Self::MAX).contains(&text.len())
-            && text.bytes().all(word)
+            && text.bytes().all(allowed)
             && text.starts_with(|first: char| first.is_ascii_alphanumeric())
             && !text.ends_with('.');
         if good { Ok(Self(text)) } else { Err(BadRunId(text)) }

@@ -11,7 +11,7 @@ use crate::record::{
 use crate::step::{Committed, RunId, Step};
 
 /// What to do once a step is durable, or refused.
-pub type Then = Box<dyn FnOnce(Box<Step>, Result<Committed, CommitError>) + Send>;
+pub type OnCommit = Box<dyn FnOnce(Box<Step>, Result<Committed, CommitError>) + Send>;
 
 /// A durable home for runs, shared by any number of processes.
 ///
@@ -43,12 +43,12 @@ pub trait Store: Send + Sync {
     /// [`CommitError::NoSuchRun`]; [`CommitError::Conflict`].
     fn commit(&self, step: &Step) -> Result<Committed, CommitError>;
 
-    /// As [`commit`](Self::commit), for whoever cannot wait: `then` is called with the step and what
+    /// As [`commit`](Self::commit), for whoever cannot wait: `on_commit` is called with the step and what
     /// came of it, by whatever thread knows, perhaps before this returns. It must not wait for
     /// anything. If it is dropped without being called, whether the step is written is unknown.
-    fn commit_then(&self, step: Box<Step>, then: Then) {
+    fn commit_then(&self, step: Box<Step>, on_commit: OnCommit) {
         let result = self.commit(&step);
-        then(step, result);
+        on_commit(step, result);
     }
 
     /// Returns the run's events after number `after`, in order.

@@ -46,7 +46,7 @@ pub(super) fn a_timer_can_be_moved_and_cleared(store: &dyn Store) {
     let clear = |key: &str| TimerChange::Clear { key: key.to_owned() };
     arm(store, "r", 2, vec![clear("k"), clear("unknown")]);
     assert_eq!(due(store, 100), ["other/k", "r/other"]);
-    // In the order given: the last word counts.
+    // In the order given: the last change counts.
     arm(store, "r", 3, vec![clear("other"), set("other", 60), set("gone", 1), clear("gone")]);
     assert_eq!(due(store, 100), ["other/k", "r/other"]);
     assert_eq!(ok(store.next_timer()), Some(at(40)));

@@ -29,7 +29,7 @@ pub(super) fn parts_are_kept_until_they_change(store: &dyn Store) {
     assert_eq!(kept(store, "r"), all, "in the order of their bytes");
     ok(store.commit(&step("r", 1)));
     assert_eq!(kept(store, "r"), all, "a step that does not touch them leaves them");
-    // In the order given: the last word counts.
+    // In the order given: the last change counts.
     let parts = vec![set("a", "5"), clear("b"), clear("unknown"), clear("B"), set("B", "6")];
     ok(store.commit(&Step { parts, ..step("r", 2) }));
     assert_eq!(kept(store, "r"), pairs(&[("B", "6"), ("a", "5"), ("ä", "4")]));

@@ -93,9 +93,9 @@ pub(super) fn a_known_source_changes_nothing(store: &dyn Store) {
     ok(store.commit(&full("r", 0, "one")));
     let before = traces(store, "r");
     // Whatever the revision: a second delivery often comes with an old one.
-    for (expected, place) in [(0, 1), (1, 1), (7, 1), (0, 0), (1, 0), (7, 0)] {
+    for (expected, index) in [(0, 1), (1, 1), (7, 1), (0, 0), (1, 0), (7, 0)] {
         let mut again = full("r", expected, "two");
-        again.events.insert(place, event("again", Some("one")));
+        again.events.insert(index, event("again", Some("one")));
         let error = refused(store, &again);
         assert!(
             matches!(&error, CommitError::Duplicate { source_key } if source_key == "one"),

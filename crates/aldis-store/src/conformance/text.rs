@@ -26,8 +26,8 @@ const AWKWARD: &[&str] = &[
     "0x10",
 ];
 
-/// A step that says `text` wherever text is allowed.
-fn saying(run: &str, expected: u64, text: &str) -> Step {
+/// A step with `text` wherever text is allowed.
+fn step_with(run: &str, expected: u64, text: &str) -> Step {
     let text = text.to_owned();
     Step {
         record: RunRecord {
@@ -58,8 +58,8 @@ fn saying(run: &str, expected: u64, text: &str) -> Step {
 }
 
 #[track_caller]
-fn assert_says(store: &dyn Store, run: &str, said: &Step, text: &str) {
-    assert_eq!(stored(store, run).record, said.record);
+fn assert_stored(store: &dyn Store, run: &str, written: &Step, text: &str) {
+    assert_eq!(stored(store, run).record, written.record);
     let parts = ok(store.parts(&id(run)));
     assert!(parts.iter().any(|part| part.key == text && part.body == text), "{text:?}");
     let event = some(ok(store.event_by_source(&id(run), text)));
@@ -82,9 +82,9 @@ fn assert_says(store: &dyn Store, run: &str, said: &Step, text: &str) {
 pub(super) fn any_text_comes_back_as_it_was(store: &dyn Store) {
     for (number, text) in AWKWARD.iter().enumerate() {
         let run = format!("r{number}");
-        let said = saying(&run, 0, text);
-        ok(store.commit(&said));
-        assert_says(store, &run, &said, text);
+        let written = step_with(&run, 0, text);
+        ok(store.commit(&written));
+        assert_stored(store, &run, &written, text);
     }
 }
 
@@ -92,7 +92,7 @@ pub(super) fn text_is_compared_exactly(store: &dyn Store) {
     // Neither case, nor normal form, nor what follows a NUL, nor trailing space is ignored.
     let alike = ["a", "A", "a ", "a\0", "a\0b", "\u{e9}", "e\u{301}", "1", "1.0", "01"];
     for (expected, text) in alike.iter().enumerate() {
-        ok(store.commit(&saying("r", expected as u64, text)));
+        ok(store.commit(&step_with("r", expected as u64, text)));
     }
     assert_eq!(stored(store, "r").last_event, alike.len() as u64);
     let filter = EffectFilter::due_by(at(0));
@@ -107,17 +107,17 @@ pub(super) fn text_is_compared_exactly(store: &dyn Store) {
 
 pub(super) fn huge_text_comes_back_as_it_was(store: &dyn Store) {
     let text = "{\"🙂\": \"\0\"}".repeat(200_000);
-    let mut said = step("r", 0);
-    said.record.state.clone_from(&text);
-    said.events = vec![NewEvent { body: text.clone(), ..event("huge", None) }];
-    ok(store.commit(&said));
+    let mut written = step("r", 0);
+    written.record.state.clone_from(&text);
+    written.events = vec![NewEvent { body: text.clone(), ..event("huge", None) }];
+    ok(store.commit(&written));
     assert!(stored(store, "r").record.state == text, "the state changed");
     assert!(ok(store.events(&id("r"), 0, 1))[0].body == text, "the event changed");
 }
 
 pub(super) fn extreme_moments_come_back_as_they_were(store: &dyn Store) {
     for (expected, millis) in [i64::MIN, -1, 0, i64::MAX].into_iter().enumerate() {
-        let mut extreme = saying("r", expected as u64, &format!("k{expected}"));
+        let mut extreme = step_with("r", expected as u64, &format!("k{expected}"));
         extreme.at = at(millis);
         extreme.events[0].at = at(millis);
         extreme.decisions[0].at = at(millis);

@@ -1,4 +1,4 @@
-//! Where the database lives, and whether that is a safe place.
+//! Where the database lives, and whether it is safe there.
 //!
 //! A state directory that somebody else can write to, or that leads elsewhere, would let a checkout
 //! or another user choose what we read. Refusing is cheaper than repairing.
@@ -99,7 +99,7 @@ fn look(path: &Path) -> Result<Option<Metadata>, StoreError> {
 }
 
 fn refuse(path: &Path, why: &'static str) -> StoreError {
-    StoreError::Unsafe { place: path.display().to_string(), why }
+    StoreError::Unsafe { location: path.display().to_string(), why }
 }
 
 fn check_dir(directory: &Metadata) -> Result<(), &'static str> {

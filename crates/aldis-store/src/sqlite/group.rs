@@ -22,7 +22,7 @@ use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
 };
 use crate::step::{Committed, RunId, Step};
-use crate::store::{Store, Then, Turn};
+use crate::store::{OnCommit, Store, Turn};
 
 /// How many writes wait at most; more callers wait until there is room.
 const WAITING_MAX: usize = 4_096;
@@ -71,7 +71,7 @@ impl GroupStore {
     ) -> Result<T, E> {
         let (reply, answer) = mpsc::sync_channel(1);
         let reply = move |result| {
-            // There is somebody to hear it: whoever asks waits here.
+            // The receiver lives: the caller waits for it below.
             reply.send(result).ok();
         };
         self.hand_over(make(Box::new(reply)));
@@ -118,11 +118,11 @@ impl Store for GroupStore {
         self.ask(|reply| Job::Step { step, reply: Box::new(|_, result| reply(result)) })
     }
 
-    fn commit_then(&self, step: Box<Step>, then: Then) {
+    fn commit_then(&self, step: Box<Step>, on_commit: OnCommit) {
         if self.store.gate.is_mine() {
-            return self.store.commit_then(step, then);
+            return self.store.commit_then(step, on_commit);
         }
-        self.hand_over(Job::Step { step, reply: then });
+        self.hand_over(Job::Step { step, reply: on_commit });
     }
 
     fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {

@@ -87,9 +87,9 @@ fn refusal(
     let found = standing.map_or(0, |standing| standing.revision);
     let in_time = found == step.expected.0;
     let mut fresh = BTreeSet::new();
-    for (place, event) in step.events.iter().enumerate() {
+    for (index, event) in step.events.iter().enumerate() {
         let Some(source) = &event.source else { continue };
-        let shows_later = in_time && place == 0;
+        let shows_later = in_time && index == 0;
         if !fresh.insert(source) || !shows_later && is_known(statements, &step.run, source)? {
             return Ok(Some(CommitError::Duplicate { source_key: source.clone() }));
         }

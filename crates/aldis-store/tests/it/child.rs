@@ -1,4 +1,4 @@
-//! This test binary again, as another process: a writer that says which steps were acknowledged.
+//! This test binary again, as another process: a writer that prints which steps were acknowledged.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,7 +10,7 @@ use aldis_store::{
     Store, StoreError, TimerChange,
 };
 
-/// Tells the child where to write; without it the test below does nothing.
+/// Where the child writes; without it the test below does nothing.
 const DIRECTORY: &str = "ALDIS_TEST_DIRECTORY";
 const NAME: &str = "ALDIS_TEST_NAME";
 const STEPS: &str = "ALDIS_TEST_STEPS";
@@ -27,7 +27,7 @@ pub(crate) fn command(directory: &Path, name: &str, steps: u64) -> Command {
     command
 }
 
-/// Hands the orders over to whatever ends up running this binary.
+/// Passes the parameters to whatever process runs this binary.
 pub(crate) fn configure(command: &mut Command, directory: &Path, name: &str, steps: u64) {
     command
         .env(DIRECTORY, directory)
@@ -54,7 +54,7 @@ fn writer() {
     }
 }
 
-/// Tries again while the disk fails, saying so: with a fault injected, that is what is expected.
+/// Retries while the disk fails, and prints each error: with a fault injected, that is what is expected.
 fn retry<T>(mut work: impl FnMut() -> Result<T, StoreError>) -> T {
     for _ in 0..50 {
         match work() {
@@ -106,7 +106,7 @@ fn next_step(found: Option<&aldis_store::Run>, mark: &str) -> Step {
         decisions: vec![NewDecision { body: mark.to_owned(), at }],
         effects: vec![NewEffect {
             key: mark.to_owned(),
-            kind: "tell".to_owned(),
+            kind: "notify".to_owned(),
             body: String::new(),
             due: at,
         }],

@@ -11,15 +11,15 @@ use crate::child;
 fn kill_after(directory: &Path, name: &str, acknowledgements: usize) -> Vec<String> {
     let mut writer = child::command(directory, name, u64::MAX).spawn().unwrap();
     let mut output = BufReader::new(writer.stdout.take().unwrap());
-    let mut said = Vec::new();
-    while child::acknowledged(&said).len() < acknowledgements {
-        assert!(output.read_until(b'\n', &mut said).unwrap() > 0, "the writer left by itself");
+    let mut printed = Vec::new();
+    while child::acknowledged(&printed).len() < acknowledgements {
+        assert!(output.read_until(b'\n', &mut printed).unwrap() > 0, "the writer left by itself");
     }
     writer.kill().unwrap();
-    // What it said before it died counts as well.
-    output.read_to_end(&mut said).unwrap();
+    // What it printed before it died counts as well.
+    output.read_to_end(&mut printed).unwrap();
     writer.wait().unwrap();
-    child::acknowledged(&said)
+    child::acknowledged(&printed)
 }
 
 #[test]
@@ -49,21 +49,21 @@ fn killed_between_any_two_steps() {
 #[cfg(target_os = "linux")]
 fn kill_at_call(call: &str, nth: usize) -> bool {
     let directory = tempfile::tempdir().unwrap();
-    let place = directory.path().join("state");
+    let state = directory.path().join("state");
     let mut strace = Command::new("strace");
     strace
         .args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e"])
         .arg(format!("inject={call}:signal=KILL:when={nth}"))
         .arg(std::env::current_exe().unwrap())
         .args(child::ARGUMENTS);
-    child::configure(&mut strace, &place, "s", 4);
+    child::configure(&mut strace, &state, "s", 4);
     let output = strace.output().unwrap();
     let marks = child::acknowledged(&output.stdout);
     // The successor has no trouble with what was left behind.
-    let next = child::command(&place, "next", 2).output().unwrap();
+    let next = child::command(&state, "next", 2).output().unwrap();
     assert!(next.status.success(), "{}", String::from_utf8_lossy(&next.stdout));
     let all: Vec<String> = marks.into_iter().chain(child::acknowledged(&next.stdout)).collect();
-    child::verify(&place, &all);
+    child::verify(&state, &all);
     !output.status.success()
 }
 

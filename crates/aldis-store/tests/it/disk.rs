@@ -1,4 +1,4 @@
-//! Failing disks: the error is told apart, nothing acknowledged is lost, and the store recovers.
+//! Failing disks: the kind of error is reported, nothing acknowledged is lost, and the store recovers.
 
 #[cfg(target_os = "linux")]
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 #[cfg(target_os = "linux")]
 use crate::child;
 
-/// Returns whether faults can be injected here, and says so if not.
+/// Returns whether faults can be injected here, and prints a note if not.
 #[cfg(target_os = "linux")]
 #[expect(clippy::print_stderr, reason = "whoever runs the tests should know what was not tested")]
 pub(crate) fn has_strace() -> bool {
@@ -20,7 +20,7 @@ pub(crate) fn has_strace() -> bool {
     works
 }
 
-/// Lets the calls fail that `when` names, and returns what the writer said.
+/// Lets the calls fail that `when` names, and returns the output of the writer.
 #[cfg(target_os = "linux")]
 fn fail_calls(call: &str, error: &str, when: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
@@ -37,14 +37,14 @@ fn fail_calls(call: &str, error: &str, when: &str) -> String {
         .args(child::ARGUMENTS);
     child::configure(&mut strace, directory.path(), "during", 4);
     let output = strace.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let output_text = String::from_utf8_lossy(&output.stdout).into_owned();
     // One process, with errors on the way, which ends with all its steps acknowledged.
-    assert!(output.status.success(), "{call} {error} {when}: {said}");
+    assert!(output.status.success(), "{call} {error} {when}: {output_text}");
     let during = child::acknowledged(&output.stdout);
-    assert_eq!(during.len(), 4, "{call} {error} {when}: {said}");
+    assert_eq!(during.len(), 4, "{call} {error} {when}: {output_text}");
     marks.extend(during);
     assert_eq!(child::verify(directory.path(), &marks), 6);
-    said
+    output_text
 }
 
 #[cfg(target_os = "linux")]
@@ -55,8 +55,8 @@ fn a_full_disk_is_named_and_outlived() {
     }
     let mut named = 0;
     for when in ["1", "3", "9", "10", "14", "4..7", "9..20"] {
-        let said = fail_calls("pwrite64", "ENOSPC", when);
-        named += usize::from(said.contains("no space left for"));
+        let output_text = fail_calls("pwrite64", "ENOSPC", when);
+        named += usize::from(output_text.contains("no space left for"));
     }
     assert!(named >= 6, "a full disk was named {named} times only");
 }
@@ -69,8 +69,8 @@ fn a_failing_sync_is_reported_and_outlived() {
     }
     let mut reported = 0;
     for when in ["1", "2", "3", "1..3"] {
-        let said = fail_calls("fsync,fdatasync", "EIO", when);
-        reported += usize::from(said.contains("failed to write a step"));
+        let output_text = fail_calls("fsync,fdatasync", "EIO", when);
+        reported += usize::from(output_text.contains("failed to write a step"));
     }
     assert!(reported >= 2, "a failing sync was reported {reported} times only");
 }
@@ -81,6 +81,6 @@ fn a_read_only_disk_is_named() {
     if !has_strace() {
         return;
     }
-    let said = fail_calls("pwrite64", "EROFS", "1..3");
-    assert!(said.contains("failed:"), "{said}");
+    let output_text = fail_calls("pwrite64", "EROFS", "1..3");
+    assert!(output_text.contains("failed:"), "{output_text}");
 }

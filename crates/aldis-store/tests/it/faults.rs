@@ -35,7 +35,7 @@ fn a_fault_before_leaves_nothing_and_one_after_leaves_everything() {
     let error = store.commit(&step(0)).unwrap_err();
     assert!(matches!(error, CommitError::Store(StoreError::Io { .. })), "{error}");
     assert_eq!(revision(&store), 1);
-    // Trying the same again tells that it had been written.
+    // A second try shows that it had been written.
     let error = store.commit(&step(0)).unwrap_err();
     assert!(matches!(error, CommitError::Conflict { found: Revision(1) }), "{error}");
 }

@@ -77,21 +77,21 @@ fn refused_steps_spoil_nothing_for_their_group() {
 }
 
 #[test]
-fn those_who_do_not_wait_are_told_and_get_their_step_back() {
+fn a_callback_gets_the_result_and_the_step_back() {
     let directory = tempfile::tempdir().unwrap();
     let store = GroupStore::open(directory.path()).unwrap();
-    let (told, heard) = std::sync::mpsc::channel();
+    let (sender, results) = std::sync::mpsc::channel();
     let hand_over = |run: &str, source: &str| {
-        let told = told.clone();
+        let sender = sender.clone();
         let step = Box::new(step(run, 0, source));
-        store.commit_then(step, Box::new(move |step, result| told.send((step, result)).unwrap()));
+        store.commit_then(step, Box::new(move |step, result| sender.send((step, result)).unwrap()));
     };
     for number in 0..WRITERS {
         // The second of each is late, whether or not it is in the group of the first.
         hand_over(&format!("r{number}"), "first");
         hand_over(&format!("r{number}"), "second");
     }
-    for (step, result) in heard.iter().take(2 * WRITERS as usize) {
+    for (step, result) in results.iter().take(2 * WRITERS as usize) {
         match step.events[0].source.as_deref() {
             Some("first") => assert_eq!(result.unwrap().revision.0, 1),
             _ => assert!(matches!(result, Err(CommitError::Conflict { found }) if found.0 == 1)),

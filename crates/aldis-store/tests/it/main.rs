@@ -10,5 +10,5 @@ mod crowd;
 mod disk;
 mod faults;
 mod group;
-mod place;
+mod location;
 mod versions;

@@ -33,12 +33,12 @@ impl<S> Faulty<S> {
 }
 
 fn error(kind: FaultKind) -> StoreError {
-    let (place, detail) = ("the simulated store".to_owned(), "as commanded".to_owned());
+    let (location, detail) = ("the simulated store".to_owned(), "as commanded".to_owned());
     match kind {
-        FaultKind::Busy => StoreError::Busy { place },
-        FaultKind::Full => StoreError::Full { place },
-        FaultKind::Io => StoreError::Io { place, doing: "write", detail },
-        FaultKind::ReadOnly => StoreError::ReadOnly { place, detail },
+        FaultKind::Busy => StoreError::Busy { location },
+        FaultKind::Full => StoreError::Full { location },
+        FaultKind::Io => StoreError::Io { location, doing: "write", detail },
+        FaultKind::ReadOnly => StoreError::ReadOnly { location, detail },
     }
 }
 

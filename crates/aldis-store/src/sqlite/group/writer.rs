@@ -11,9 +11,9 @@ use crate::error::{CommitError, StoreError};
 use crate::sqlite::statements::Statements;
 use crate::sqlite::{SqliteStore, error, files, retire, schema, write};
 use crate::step::{Committed, Step};
-use crate::store::Then;
+use crate::store::OnCommit;
 
-/// Where an answer goes. One that is dropped instead tells whoever waits that there is none.
+/// Where an answer goes. Dropping it without a call is an error to the caller.
 pub(super) type Reply<T> = Box<dyn FnOnce(T) + Send>;
 
 /// The largest group: it bounds how long the first of it waits for the last.
@@ -48,7 +48,7 @@ pub(super) enum Job {
         reply: Reply<Result<bool, StoreError>>,
     },
     /// A machine stepped. Whoever handed the step over gets it back.
-    Step { step: Box<Step>, reply: Then },
+    Step { step: Box<Step>, reply: OnCommit },
 }
 
 /// What a write came to, before it is durable.
@@ -79,7 +79,7 @@ pub(super) fn work(store: &SqliteStore, waiting: &Receiver<Job>, helpers: &Helpe
             }
             Err(_) => vec![first],
         };
-        // Whose fault it was shows alone, and then each hears of it.
+        // Retried one by one, so that only the job at fault gets the error.
         left.into_iter().for_each(|job| job.alone(store));
     }
 }
