@@ -80,6 +80,7 @@ pub const CHECKS: &[Check] = checks![
         events_are_read_in_pages,
         decisions_are_read_backwards_across_runs,
         decisions_can_be_followed,
+        a_reader_knows_what_it_missed,
         missing_things_are_not_errors,
         limits_hold,
         only_old_ended_runs_are_pruned,

@@ -10,6 +10,7 @@
 //! meaning of what is stored (bodies and states are text to this crate).
 
 pub mod conformance;
+mod cursor;
 mod error;
 mod gate;
 mod memory;
@@ -18,6 +19,7 @@ mod sqlite;
 mod step;
 mod store;
 
+pub use cursor::{BadCursor, Continuity, Cursor};
 pub use error::{CommitError, LeaseError, StoreError};
 pub use memory::{Fault, FaultKind, MemoryStore, When};
 pub use record::{

@@ -13,6 +13,7 @@ use aldis_signal::time::Timestamp;
 use self::faults::Faults;
 pub use self::faults::{Fault, FaultKind, When};
 use self::tables::Tables;
+use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::Gate;
 use crate::record::{
@@ -113,10 +114,14 @@ impl Store for MemoryStore {
     fn decisions_after(
         &self,
         run: Option<&RunId>,
-        after: u64,
+        after: &Cursor,
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError> {
         Ok(self.read(|tables| tables.decisions_after(run, after, limit)))
+    }
+
+    fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError> {
+        Ok(self.read(|tables| tables.continuity(after)))
     }
 
     fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {

@@ -2,6 +2,7 @@
 
 use aldis_signal::time::Timestamp;
 
+use crate::cursor::Cursor;
 use crate::step::{Revision, RunId, RunRecord};
 
 /// A run as it stands.
@@ -64,8 +65,8 @@ pub struct Event {
 /// A decision that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Its place among the decisions of all runs. Grows, is never reused, may have gaps.
-    pub seq: u64,
+    /// Its position among the decisions of all runs. Never reused.
+    pub cursor: Cursor,
     /// Whose decision it is.
     pub run: RunId,
     /// The revision whose step made it.
@@ -81,8 +82,8 @@ pub struct Decision {
 pub struct DecisionFilter {
     /// Of this run only.
     pub run: Option<RunId>,
-    /// Only those before this sequence number: how a next page is asked for.
-    pub before: Option<u64>,
+    /// Only those before this position: how to ask for the next page.
+    pub before: Option<Cursor>,
     /// At most this many.
     pub limit: usize,
 }

@@ -18,6 +18,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use self::files::Files;
 use self::statements::Statements;
+use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::Gate;
 use crate::record::{
@@ -231,12 +232,16 @@ impl Store for SqliteStore {
     fn decisions_after(
         &self,
         run: Option<&RunId>,
-        after: u64,
+        after: &Cursor,
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError> {
         self.with("read decisions", |connection| {
             read::decisions_after(connection, run, after, limit)
         })
+    }
+
+    fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError> {
+        self.with("read decisions", |connection| read::continuity(connection, after))
     }
 
     fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 
+use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
@@ -60,14 +61,17 @@ pub trait Store: Send + Sync {
     /// Returns the decisions that pass the filter, newest first, across runs.
     fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<Decision>, StoreError>;
 
-    /// Returns the decisions after number `after`, of this run only if one is given, in order: how a
-    /// reader follows what happens.
+    /// Returns the decisions after this position, of this run only if one is given, in order: how a
+    /// reader follows what happens. None is skipped that becomes visible later.
     fn decisions_after(
         &self,
         run: Option<&RunId>,
-        after: u64,
+        after: &Cursor,
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError>;
+
+    /// Returns whether a reader that goes on after this position sees every decision.
+    fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError>;
 
     /// Returns the effects that are due and not yet performed, in the order they were enqueued.
     ///

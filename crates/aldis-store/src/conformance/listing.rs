@@ -1,6 +1,7 @@
 //! Reading: order, filters, pages, and what retention takes away.
 
 use super::{at, create, decision, effect, event, id, ok, record, refused, set, some, step};
+use crate::cursor::{Continuity, Cursor};
 use crate::error::CommitError;
 use crate::record::{Decision, DecisionFilter, EffectFilter, Run, RunFilter};
 use crate::step::{Revision, RunRecord, Step};
@@ -101,15 +102,16 @@ pub(super) fn decisions_are_read_backwards_across_runs(store: &dyn Store) {
     }
     let all = decided(store, &DecisionFilter::default());
     assert_eq!(bodies(&all), ["5", "4", "3", "2", "1"]);
-    assert!(all.windows(2).all(|pair| pair[0].seq > pair[1].seq));
+    assert!(all.windows(2).all(|pair| pair[0].cursor != pair[1].cursor));
     let revisions: Vec<u64> = all.iter().map(|decision| decision.revision.0).collect();
     assert_eq!(revisions, [2, 2, 1, 1, 1]);
 
-    let older = DecisionFilter { before: Some(all[1].seq), limit: 2, ..DecisionFilter::default() };
+    let older =
+        DecisionFilter { before: Some(all[1].cursor), limit: 2, ..DecisionFilter::default() };
     assert_eq!(bodies(&decided(store, &older)), ["3", "2"]);
     let of_a = DecisionFilter { run: Some(id("a")), ..DecisionFilter::default() };
     assert_eq!(bodies(&decided(store, &of_a)), ["4", "2", "1"]);
-    let older_of_a = DecisionFilter { before: Some(all[1].seq), ..of_a };
+    let older_of_a = DecisionFilter { before: Some(all[1].cursor), ..of_a };
     assert_eq!(bodies(&decided(store, &older_of_a)), ["2", "1"]);
 }
 
@@ -121,15 +123,39 @@ pub(super) fn decisions_can_be_followed(store: &dyn Store) {
         ok(store.commit(&Step { decisions, ..step(run, expected) }));
     }
     let after = |run: Option<&str>, after, limit| {
-        ok(store.decisions_after(run.map(id).as_ref(), after, limit))
+        ok(store.decisions_after(run.map(id).as_ref(), &after, limit))
     };
-    let all = after(None, 0, 10);
+    let all = after(None, Cursor::START, 10);
     assert_eq!(bodies(&all), ["1", "2", "3", "4"]);
-    assert_eq!(bodies(&after(None, all[1].seq, 10)), ["3", "4"]);
-    assert_eq!(bodies(&after(None, all[0].seq, 2)), ["2", "3"]);
-    assert_eq!(bodies(&after(Some("a"), all[0].seq, 10)), ["2", "4"]);
-    assert_eq!(bodies(&after(Some("a"), u64::MAX, 10)), [""; 0]);
-    assert_eq!(bodies(&after(None, 0, 0)), [""; 0]);
+    assert_eq!(bodies(&after(None, all[1].cursor, 10)), ["3", "4"]);
+    assert_eq!(bodies(&after(None, all[0].cursor, 2)), ["2", "3"]);
+    assert_eq!(bodies(&after(Some("a"), all[0].cursor, 10)), ["2", "4"]);
+    assert_eq!(bodies(&after(Some("a"), all[3].cursor, 10)), [""; 0]);
+    assert_eq!(bodies(&after(None, Cursor::START, 0)), [""; 0]);
+    // A client brings the text back.
+    let text = all[1].cursor.to_string();
+    assert_eq!(bodies(&after(None, ok(text.parse()), 10)), ["3", "4"]);
+}
+
+pub(super) fn a_reader_knows_what_it_missed(store: &dyn Store) {
+    let continuity = |cursor: &Cursor| ok(store.continuity(cursor));
+    assert_eq!(continuity(&Cursor::START), Continuity::Complete);
+    for (run, active) in [("a", false), ("b", true), ("c", false)] {
+        ended(store, run, active, 10);
+    }
+    let [c, b, a] = [0, 1, 2].map(|at| decided(store, &DecisionFilter::default())[at].cursor);
+    ok(store.commit(&Step { at: at(30), ..step("c", 1) }));
+    for cursor in [Cursor::START, a, b, c] {
+        assert_eq!(continuity(&cursor), Continuity::Complete);
+    }
+    assert_eq!(ok(store.prune(at(20))), 1);
+    assert_eq!(continuity(&Cursor::START), Continuity::Pruned);
+    for cursor in [a, b, c] {
+        assert_eq!(continuity(&cursor), Continuity::Complete);
+    }
+    // Of another store, or of this one before a backup was restored.
+    assert_eq!(continuity(&ok("4711".parse())), Continuity::Unknown);
+    assert_eq!(continuity(&ok("47-11".parse())), Continuity::Unknown);
 }
 
 pub(super) fn missing_things_are_not_errors(store: &dyn Store) {
@@ -197,7 +223,7 @@ pub(super) fn only_old_ended_runs_are_pruned(store: &dyn Store) {
 
 pub(super) fn pruning_forgets_everything(store: &dyn Store) {
     let last = ended(store, "r", false, 10);
-    let newest = decided(store, &DecisionFilter::default())[0].seq;
+    let newest = decided(store, &DecisionFilter::default())[0].cursor;
     assert_eq!(ok(store.prune(at(11))), 1);
     missing_things_are_not_errors(store);
     let gone = refused(store, &step("r", 1));
@@ -205,7 +231,7 @@ pub(super) fn pruning_forgets_everything(store: &dyn Store) {
 
     // The same step is now a new run, and its decisions get new numbers.
     assert_eq!(ok(store.commit(&last)).revision, Revision(1));
-    assert!(decided(store, &DecisionFilter::default())[0].seq > newest);
+    assert_eq!(ok(store.decisions_after(None, &newest, 10)).len(), 1);
     assert_eq!(some(ok(store.event_by_source(&id("r"), "e"))).seq, 1);
 }
 

@@ -1,6 +1,7 @@
 //! Text and numbers that databases like to get wrong.
 
 use super::{at, create, event, id, ok, refused, some, step, stored};
+use crate::cursor::Cursor;
 use crate::error::CommitError;
 use crate::record::{DecisionFilter, EffectFilter, RunFilter};
 use crate::step::{
@@ -142,6 +143,6 @@ pub(super) fn extreme_numbers_are_only_refused(store: &dyn Store) {
         assert!(matches!(error, CommitError::Conflict { found: Revision(1) }), "{error}");
     }
     assert_eq!(ok(store.events(&id("r"), u64::MAX, 10)), []);
-    let filter = DecisionFilter { before: Some(u64::MAX), ..DecisionFilter::default() };
+    let filter = DecisionFilter { before: Some(Cursor::START), ..DecisionFilter::default() };
     assert_eq!(ok(store.decisions(&filter)), []);
 }

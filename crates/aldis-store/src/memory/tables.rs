@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 
+use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError};
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Part, Run,
@@ -18,6 +19,8 @@ pub(super) struct Tables {
     /// In order of their sequence numbers.
     decisions: Vec<Decision>,
     decisions_ever: u64,
+    /// The number of the last decision that was pruned.
+    pruned_to: u64,
     /// In the order they were enqueued.
     outbox: Vec<Effect>,
     keys: BTreeSet<String>,
@@ -70,7 +73,7 @@ impl Tables {
         for new in &step.decisions {
             self.decisions_ever += 1;
             self.decisions.push(Decision {
-                seq: self.decisions_ever,
+                cursor: Cursor::of(self.decisions_ever),
                 run: step.run.clone(),
                 revision,
                 at: new.at,
@@ -135,10 +138,11 @@ impl Tables {
     }
 
     pub(super) fn decisions(&self, filter: &DecisionFilter) -> Vec<Decision> {
+        let before = filter.before.map(Cursor::number);
         self.decisions
             .iter()
             .rev()
-            .filter(|decision| filter.before.is_none_or(|before| decision.seq < before))
+            .filter(|decision| before.is_none_or(|before| decision.cursor.number() < before))
             .filter(|decision| filter.run.as_ref().is_none_or(|run| decision.run == *run))
             .take(filter.limit)
             .cloned()
@@ -148,12 +152,22 @@ impl Tables {
     pub(super) fn decisions_after(
         &self,
         run: Option<&RunId>,
-        after: u64,
+        after: &Cursor,
         limit: usize,
     ) -> Vec<Decision> {
         let mine = |decision: &&Decision| run.is_none_or(|run| decision.run == *run);
-        let later = self.decisions.iter().filter(|decision| decision.seq > after);
-        later.filter(mine).take(limit).cloned().collect()
+        let later = |decision: &&Decision| decision.cursor.number() > after.number();
+        self.decisions.iter().filter(later).filter(mine).take(limit).cloned().collect()
+    }
+
+    pub(super) fn continuity(&self, after: &Cursor) -> Continuity {
+        if after.number() > self.decisions_ever {
+            Continuity::Unknown
+        } else if after.number() < self.pruned_to {
+            Continuity::Pruned
+        } else {
+            Continuity::Complete
+        }
     }
 
     pub(super) fn pending_effects(&self, filter: &EffectFilter) -> Vec<Effect> {
@@ -264,7 +278,13 @@ impl Tables {
         self.runs.retain(|id, row| {
             row.run.record.active || row.run.updated >= ended_before || busy.contains(id)
         });
-        self.decisions.retain(|decision| self.runs.contains_key(&decision.run));
+        let (kept, pruned) = std::mem::take(&mut self.decisions)
+            .into_iter()
+            .partition(|decision| self.runs.contains_key(&decision.run));
+        self.decisions = kept;
+        let pruned: Vec<Decision> = pruned;
+        let last = pruned.last().map_or(0, |decision| decision.cursor.number());
+        self.pruned_to = self.pruned_to.max(last);
         self.outbox.retain(|effect| self.runs.contains_key(&effect.run));
         self.keys = self.outbox.iter().map(|effect| effect.key.clone()).collect();
         before - self.runs.len()

@@ -17,6 +17,7 @@ use aldis_signal::time::Timestamp;
 
 use self::writer::{Helpers, Job, Reply};
 use super::SqliteStore;
+use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
@@ -140,10 +141,14 @@ impl Store for GroupStore {
     fn decisions_after(
         &self,
         run: Option<&RunId>,
-        after: u64,
+        after: &Cursor,
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError> {
         self.store.decisions_after(run, after, limit)
+    }
+
+    fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError> {
+        self.store.continuity(after)
     }
 
     fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {

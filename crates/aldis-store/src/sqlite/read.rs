@@ -4,6 +4,7 @@ use aldis_signal::time::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Error, OptionalExtension, Row, ToSql, params};
 
+use crate::cursor::{Continuity, Cursor};
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Part, Run, RunFilter, Timer,
 };
@@ -78,7 +79,7 @@ pub(super) fn decisions(
 ) -> rusqlite::Result<Vec<Decision>> {
     let mut query = Query::new(DECISION);
     let run = filter.run.as_ref().map(RunId::as_str);
-    let before = filter.before.map(clamp);
+    let before = filter.before.map(|before| clamp(before.number()));
     if let Some(run) = &run {
         query.and("run = ?");
         query.values.push(run);
@@ -93,11 +94,11 @@ pub(super) fn decisions(
 pub(super) fn decisions_after(
     connection: &Connection,
     run: Option<&RunId>,
-    after: u64,
+    after: &Cursor,
     limit: usize,
 ) -> rusqlite::Result<Vec<Decision>> {
     let mut query = Query::new(DECISION);
-    let (run, after) = (run.map(RunId::as_str), clamp(after));
+    let (run, after) = (run.map(RunId::as_str), clamp(after.number()));
     query.and("seq > ?");
     query.values.push(&after);
     if let Some(run) = &run {
@@ -105,6 +106,18 @@ pub(super) fn decisions_after(
         query.values.push(run);
     }
     query.rows(connection, "seq", limit, to_decision)
+}
+
+pub(super) fn continuity(connection: &Connection, after: &Cursor) -> rusqlite::Result<Continuity> {
+    let sql = "SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'decisions'), 0), \
+               (SELECT value FROM marks WHERE name = 'pruned_to')";
+    let numbers = |row: &Row<'_>| Ok((count(row, 0)?, count(row, 1)?));
+    let (newest, pruned_to) = connection.prepare_cached(sql)?.query_row([], numbers)?;
+    Ok(match after.number() {
+        number if number > newest => Continuity::Unknown,
+        number if number < pruned_to => Continuity::Pruned,
+        _ => Continuity::Complete,
+    })
 }
 
 pub(super) fn pending_effects(
@@ -216,7 +229,7 @@ fn to_event(row: &Row<'_>) -> rusqlite::Result<Event> {
 
 fn to_decision(row: &Row<'_>) -> rusqlite::Result<Decision> {
     Ok(Decision {
-        seq: count(row, 0)?,
+        cursor: Cursor::of(count(row, 0)?),
         run: run_id(row, 1)?,
         revision: Revision(count(row, 2)?),
         at: moment(row, 3)?,

@@ -10,6 +10,7 @@ use super::read::count;
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_init.sql"),
     include_str!("../../migrations/sqlite/0002_parts.sql"),
+    include_str!("../../migrations/sqlite/0003_coordination.sql"),
 ];
 
 /// The version this program reads and writes.

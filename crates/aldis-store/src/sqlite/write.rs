@@ -395,6 +395,8 @@ pub(super) fn prune(
         .collect::<rusqlite::Result<_>>()?;
     for id in &old {
         for sql in [
+            "UPDATE marks SET value = max(value, ifnull((SELECT max(seq) FROM decisions \
+             WHERE run = ?1), 0)) WHERE name = 'pruned_to'",
             "DELETE FROM events WHERE run = ?1",
             "DELETE FROM decisions WHERE run = ?1",
             "DELETE FROM outbox WHERE state IN (0, 1, 2) AND run = ?1",

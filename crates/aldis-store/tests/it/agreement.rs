@@ -163,6 +163,7 @@ fn look(store: &dyn Store) -> String {
             effects,
             store.runs(&some).unwrap(),
             store.decisions(&DecisionFilter::default()).unwrap(),
+            ["0", "1", "3", "9"].map(|text| store.continuity(&text.parse().unwrap()).unwrap()),
             store.pending_effects(&EffectFilter::due_by(now)).unwrap(),
             store.due_timers(now, 4).unwrap(),
             store.next_timer().unwrap(),

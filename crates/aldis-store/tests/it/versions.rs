@@ -53,7 +53,7 @@ fn version_1_opens_with_everything_in_it() {
     child::count_once(&store, "new");
     store.check().unwrap();
     assert_eq!(store.parts(&runs[0].id).unwrap(), []);
-    assert_eq!(version(directory.path()), 2);
+    assert_eq!(version(directory.path()), 3);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_newer_version_is_not_touched() {
     database(directory.path(), "PRAGMA user_version = 7");
     let before = fs::read(directory.path().join("aldis.db")).unwrap();
     let error = SqliteStore::open(directory.path()).unwrap_err();
-    assert!(matches!(error, StoreError::NewerSchema { found: 7, known: 2, .. }), "{error}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 7, known: 3, .. }), "{error}");
     assert!(error.to_string().contains("update this program"), "{error}");
     assert!(error.to_string().contains("aldis.db"), "{error}");
     assert!(fs::read(directory.path().join("aldis.db")).unwrap() == before);

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, Committed, Decision, DecisionFilter, Effect, EffectFilter, Event, Fault,
-    FaultKind, Lease, LeaseError, Part, Run, RunFilter, RunId, Step, Store, StoreError, Timer,
-    Turn, When,
+    CommitError, Committed, Continuity, Cursor, Decision, DecisionFilter, Effect, EffectFilter,
+    Event, Fault, FaultKind, Lease, LeaseError, Part, Run, RunFilter, RunId, Step, Store,
+    StoreError, Timer, Turn, When,
 };
 
 /// Any store, with faults on command. Unlike those of the memory store, a planned fault hits commits
@@ -78,10 +78,14 @@ impl<S: Store> Store for Faulty<S> {
     fn decisions_after(
         &self,
         run: Option<&RunId>,
-        after: u64,
+        after: &Cursor,
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError> {
         self.inner.decisions_after(run, after, limit)
+    }
+
+    fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError> {
+        self.inner.continuity(after)
     }
 
     fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {

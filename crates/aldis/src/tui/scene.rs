@@ -9,7 +9,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
-use aldis_store::{Decision, DecisionFilter, Revision, Run, RunFilter, RunId, Store, StoreError};
+use aldis_store::{
+    Cursor, Decision, DecisionFilter, Revision, Run, RunFilter, RunId, Store, StoreError,
+};
 
 use crate::view::known::Known;
 use crate::view::wire::run::DecisionForm;
@@ -70,8 +72,8 @@ pub(crate) struct Reader<'s> {
     only: Option<RunId>,
     known: BTreeMap<RunId, (Revision, Result<Rc<Known>, String>)>,
     journal: VecDeque<Rc<DecisionForm>>,
-    /// The number of the latest decision that was read.
-    newest: u64,
+    /// The latest decision that was read.
+    newest: Cursor,
     looked: Option<Timestamp>,
     /// Whether something has changed that nobody was shown.
     stale: bool,
@@ -81,7 +83,7 @@ impl<'s> Reader<'s> {
     /// Reads everything, or about one run only.
     pub(crate) fn new(store: &'s dyn Store, only: Option<RunId>) -> Self {
         let (known, journal) = (BTreeMap::new(), VecDeque::new());
-        Self { store, only, known, journal, newest: 0, looked: None, stale: true }
+        Self { store, only, known, journal, newest: Cursor::START, looked: None, stale: true }
     }
 
     /// Returns what there is to see, if that may have changed since the last look.
@@ -115,7 +117,7 @@ impl<'s> Reader<'s> {
 
     /// Reads what was decided since. Returns whether anything was.
     fn follow(&mut self) -> Result<bool, StoreError> {
-        let new = self.store.decisions_after(self.only.as_ref(), self.newest, JOURNAL_MAX)?;
+        let new = self.store.decisions_after(self.only.as_ref(), &self.newest, JOURNAL_MAX)?;
         let behind = new.len() == JOURNAL_MAX;
         if behind {
             // Whoever is that far behind wants the end of the story.
@@ -131,7 +133,7 @@ impl<'s> Reader<'s> {
 
     fn note(&mut self, decisions: impl Iterator<Item = Decision>) {
         for decision in decisions {
-            self.newest = decision.seq;
+            self.newest = decision.cursor;
             if let Some(form) = DecisionForm::new(&decision) {
                 self.journal.push_front(Rc::new(form));
             }
