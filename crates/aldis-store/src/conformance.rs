@@ -89,6 +89,7 @@ pub const CHECKS: &[Check] = checks![
     },
     parts::{
         parts_are_kept_until_they_change,
+        a_run_and_its_parts_are_of_one_step,
         a_refused_step_leaves_the_parts,
         parts_go_with_their_run,
     },

@@ -23,7 +23,7 @@ pub use cursor::{BadCursor, Continuity, Cursor};
 pub use error::{CommitError, LeaseError, StoreError};
 pub use memory::{Fault, FaultKind, MemoryStore, When};
 pub use record::{
-    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Part, Run,
+    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Loaded, Part, Run,
     RunFilter, Timer,
 };
 pub use sqlite::SqliteStore;

@@ -17,7 +17,7 @@ use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::Gate;
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter, Timer,
 };
 use crate::step::{Committed, RunId, Step};
 use crate::store::{Store, Turn};
@@ -87,8 +87,8 @@ impl Store for MemoryStore {
         Ok(self.read(|tables| tables.run(id)))
     }
 
-    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
-        Ok(self.read(|tables| tables.parts(run)))
+    fn load(&self, id: &RunId) -> Result<Option<Loaded>, StoreError> {
+        Ok(self.read(|tables| tables.load(id)))
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {

@@ -24,6 +24,15 @@ pub struct Run {
     pub record: RunRecord,
 }
 
+/// A run with the parts of its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// The run.
+    pub run: Run,
+    /// The parts of its state, in the order of their keys' bytes.
+    pub parts: Vec<Part>,
+}
+
 /// Which runs to list. The default lists every run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunFilter {

@@ -22,7 +22,7 @@ use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::Gate;
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter, Timer,
 };
 use crate::step::{Committed, RunId, Step};
 use crate::store::{Store, Turn};
@@ -205,8 +205,8 @@ impl Store for SqliteStore {
         self.with("read a run", |connection| read::run(connection, id))
     }
 
-    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
-        self.with("read the parts of a run", |connection| read::parts(connection, run))
+    fn load(&self, id: &RunId) -> Result<Option<Loaded>, StoreError> {
+        self.with("read a run", |connection| read::load(connection, id))
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {

@@ -7,7 +7,7 @@ use aldis_signal::time::Timestamp;
 use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter, Timer,
 };
 use crate::step::{Committed, RunId, Step};
 
@@ -23,11 +23,8 @@ pub trait Store: Send + Sync {
     /// Returns the run as its last step left it.
     fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError>;
 
-    /// Returns the parts of the run's state, in the order of their keys' bytes.
-    ///
-    /// Parts and [run](Self::run) are read one after the other: a reader that does not keep others
-    /// from committing compares the revision before and after.
-    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError>;
+    /// Returns the run with the parts of its state, as one step left them.
+    fn load(&self, id: &RunId) -> Result<Option<Loaded>, StoreError>;
 
     /// Returns the runs that pass the filter, the latest created first.
     fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError>;

@@ -61,7 +61,7 @@ fn step_with(run: &str, expected: u64, text: &str) -> Step {
 #[track_caller]
 fn assert_stored(store: &dyn Store, run: &str, written: &Step, text: &str) {
     assert_eq!(stored(store, run).record, written.record);
-    let parts = ok(store.parts(&id(run)));
+    let parts = some(ok(store.load(&id(run)))).parts;
     assert!(parts.iter().any(|part| part.key == text && part.body == text), "{text:?}");
     let event = some(ok(store.event_by_source(&id(run), text)));
     assert_eq!((&*event.kind, &*event.body, event.source.as_deref()), (text, text, Some(text)));

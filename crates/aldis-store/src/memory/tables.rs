@@ -8,7 +8,7 @@ use aldis_signal::time::Timestamp;
 use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Part, Run,
+    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Loaded, Part, Run,
     RunFilter, Timer,
 };
 use crate::step::{Committed, NewEffect, PartChange, Revision, RunId, Step, TimerChange};
@@ -45,9 +45,8 @@ impl Tables {
         self.runs.get(id).map(|row| row.run.clone())
     }
 
-    pub(super) fn parts(&self, run: &RunId) -> Vec<Part> {
-        let parts = self.runs.get(run).into_iter().flat_map(|row| &row.parts);
-        parts.map(|(key, body)| Part { key: key.clone(), body: body.clone() }).collect()
+    pub(super) fn load(&self, id: &RunId) -> Option<Loaded> {
+        self.runs.get(id).map(Row::load)
     }
 
     pub(super) fn runs(&self, filter: &RunFilter) -> Vec<Run> {
@@ -315,6 +314,11 @@ impl Row {
             parts: BTreeMap::new(),
             lease: None,
         }
+    }
+
+    fn load(&self) -> Loaded {
+        let part = |(key, body): (&String, &String)| Part { key: key.clone(), body: body.clone() };
+        Loaded { run: self.run.clone(), parts: self.parts.iter().map(part).collect() }
     }
 
     fn append(&mut self, step: &Step) {

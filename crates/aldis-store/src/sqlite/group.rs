@@ -20,7 +20,7 @@ use super::SqliteStore;
 use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter, Timer,
 };
 use crate::step::{Committed, RunId, Step};
 use crate::store::{OnCommit, Store, Turn};
@@ -102,8 +102,8 @@ impl Store for GroupStore {
         self.store.run(id)
     }
 
-    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
-        self.store.parts(run)
+    fn load(&self, id: &RunId) -> Result<Option<Loaded>, StoreError> {
+        self.store.load(id)
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {

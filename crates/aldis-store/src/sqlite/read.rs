@@ -1,4 +1,4 @@
-//! What is asked of the tables. Every query is one statement, so its answer is of one moment.
+//! What is asked of the tables. Every answer is of one moment: one statement, or a transaction.
 
 use aldis_signal::time::Timestamp;
 use rusqlite::types::Type;
@@ -6,7 +6,8 @@ use rusqlite::{Connection, Error, OptionalExtension, Row, ToSql, params};
 
 use crate::cursor::{Continuity, Cursor};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Part, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Loaded, Part, Run,
+    RunFilter, Timer,
 };
 use crate::step::{Revision, RunId, RunRecord};
 
@@ -21,7 +22,13 @@ pub(super) fn run(connection: &Connection, id: &RunId) -> rusqlite::Result<Optio
     statement.query_row([id.as_str()], to_run).optional()
 }
 
-pub(super) fn parts(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Part>> {
+pub(super) fn load(connection: &mut Connection, id: &RunId) -> rusqlite::Result<Option<Loaded>> {
+    let snapshot = connection.transaction()?;
+    let found = run(&snapshot, id)?;
+    found.map(|run| Ok(Loaded { parts: parts(&snapshot, id)?, run })).transpose()
+}
+
+fn parts(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Part>> {
     let mut statement =
         connection.prepare_cached("SELECT key, body FROM parts WHERE run = ?1 ORDER BY key")?;
     let to_part = |row: &Row<'_>| Ok(Part { key: row.get(0)?, body: row.get(1)? });

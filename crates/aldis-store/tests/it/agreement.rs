@@ -146,7 +146,7 @@ fn look(store: &dyn Store) -> String {
     let runs = store.runs(&RunFilter::default()).unwrap();
     let events: Vec<_> =
         runs.iter().map(|run| store.events(&run.id, 1, usize::MAX).unwrap()).collect();
-    let parts: Vec<_> = runs.iter().map(|run| store.parts(&run.id).unwrap()).collect();
+    let loaded: Vec<_> = runs.iter().map(|run| store.load(&run.id).unwrap()).collect();
     let effects: Vec<_> = ["a", "b", "c", "d"].map(|key| store.effect(key).unwrap()).to_vec();
     let some = RunFilter {
         projects: vec!["a".to_owned(), "\0".to_owned()],
@@ -159,7 +159,7 @@ fn look(store: &dyn Store) -> String {
         (
             runs,
             events,
-            parts,
+            loaded,
             effects,
             store.runs(&some).unwrap(),
             store.decisions(&DecisionFilter::default()).unwrap(),

@@ -52,7 +52,7 @@ fn version_1_opens_with_everything_in_it() {
     assert_eq!(store.effect("old-effect").unwrap().unwrap().body, "{}");
     child::count_once(&store, "new");
     store.check().unwrap();
-    assert_eq!(store.parts(&runs[0].id).unwrap(), []);
+    assert_eq!(store.load(&runs[0].id).unwrap().unwrap().parts, []);
     assert_eq!(version(directory.path()), 3);
 }
 

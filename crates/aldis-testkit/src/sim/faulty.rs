@@ -6,7 +6,7 @@ use std::time::Duration;
 use aldis_signal::time::Timestamp;
 use aldis_store::{
     CommitError, Committed, Continuity, Cursor, Decision, DecisionFilter, Effect, EffectFilter,
-    Event, Fault, FaultKind, Lease, LeaseError, Part, Run, RunFilter, RunId, Step, Store,
+    Event, Fault, FaultKind, Lease, LeaseError, Loaded, Run, RunFilter, RunId, Step, Store,
     StoreError, Timer, Turn, When,
 };
 
@@ -47,8 +47,8 @@ impl<S: Store> Store for Faulty<S> {
         self.inner.run(id)
     }
 
-    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
-        self.inner.parts(run)
+    fn load(&self, id: &RunId) -> Result<Option<Loaded>, StoreError> {
+        self.inner.load(id)
     }
 
     fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use aldis_machine::delivery::{Effect, Event, Outcome, Run, Start, State, Task};
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    EffectFilter, Fault, MemoryStore, NewDecision, NewEffect, NewEvent, PartChange, Revision,
-    RunId, RunRecord, SqliteStore, Step, Store, When,
+    EffectFilter, Fault, Loaded, MemoryStore, NewDecision, NewEffect, NewEvent, PartChange,
+    Revision, RunId, RunRecord, SqliteStore, Step, Store, When,
 };
 
 use super::super::faulty::Faulty;
@@ -194,10 +194,9 @@ impl<S: Store> Keeper for Stored<S> {
     }
 
     fn load(&self) -> Result<State, String> {
-        let run = self.store.run(&self.run).map_err(|error| error.to_string())?;
-        let run = run.ok_or("nothing was written")?;
+        let loaded = self.store.load(&self.run).map_err(|error| error.to_string())?;
+        let Loaded { run, parts } = loaded.ok_or("nothing was written")?;
         let run: Run = serde_json::from_str(&run.record.state).map_err(|it| it.to_string())?;
-        let parts = self.store.parts(&self.run).map_err(|error| error.to_string())?;
         let tasks: Result<Vec<Task>, _> =
             parts.iter().map(|part| serde_json::from_str(&part.body)).collect();
         let tasks = tasks.map_err(|error| error.to_string())?;

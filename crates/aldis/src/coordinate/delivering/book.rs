@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use aldis_machine::delivery::{Dispatch, Event, Outcome, Run as Whole, State, Task};
 use aldis_machine::run::Usage;
 use aldis_signal::time::Timestamp;
-use aldis_store::{CommitError, Part, PartChange, Revision, Run, RunId, RunRecord, Step, Store};
+use aldis_store::{
+    CommitError, Loaded, Part, PartChange, Revision, Run, RunId, RunRecord, Step, Store,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -141,15 +143,8 @@ impl Book {
     ///
     /// Fails if the store does, or if this version does not know the form.
     pub(crate) fn load(store: &dyn Store, id: &RunId) -> Result<Self, DriverError> {
-        for _ in 0..TRIES_MAX {
-            let run = store.run(id)?.ok_or(DriverError::Contended)?;
-            let parts = store.parts(id)?;
-            // Somebody may have written between the two.
-            if store.run(id)?.is_some_and(|again| again.revision == run.revision) {
-                return Self::from_parts(run, parts);
-            }
-        }
-        Err(DriverError::Contended)
+        let Loaded { run, parts } = store.load(id)?.ok_or(DriverError::Contended)?;
+        Self::from_parts(run, parts)
     }
 
     fn from_parts(run: Run, parts: Vec<Part>) -> Result<Self, DriverError> {
