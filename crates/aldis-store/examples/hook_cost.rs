@@ -10,8 +10,8 @@ use std::path::Path;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    NewDecision, NewEffect, NewEvent, Revision, RunFilter, RunId, RunRecord, SqliteStore, Step,
-    Store,
+    Driver, NewDecision, NewEffect, NewEvent, Revision, RunFilter, RunId, RunRecord, SqliteStore,
+    Step, Store,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -43,6 +43,7 @@ fn step(expected: Revision) -> Result<Step, Box<dyn Error>> {
         project: "project".to_owned(),
         session: Some("session".to_owned()),
         machine: "run".to_owned(),
+        driver: Driver::Hook,
         title: "A run".to_owned(),
         active: true,
         state: format!(r#"{{"iteration":{expected},"notes":"{}"}}"#, "x".repeat(1_000)),

@@ -17,7 +17,8 @@ use aldis_signal::time::Timestamp;
 use crate::error::CommitError;
 use crate::record::Run;
 use crate::step::{
-    Committed, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, Step, TimerChange,
+    Committed, Driver, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, Step,
+    TimerChange,
 };
 use crate::store::Store;
 
@@ -147,6 +148,7 @@ fn record() -> RunRecord {
         project: "aldis".to_owned(),
         session: Some("session-1".to_owned()),
         machine: "run".to_owned(),
+        driver: Driver::Process,
         title: "Fix the tests".to_owned(),
         active: true,
         state: r#"{"iteration":0}"#.to_owned(),

@@ -29,7 +29,7 @@ pub use record::{
 pub use sqlite::SqliteStore;
 pub use sqlite::group::GroupStore;
 pub use step::{
-    BadRunId, Committed, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunId, RunRecord,
-    Step, TimerChange,
+    BadRunId, Committed, Driver, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunId,
+    RunRecord, Step, TimerChange,
 };
 pub use store::{OnCommit, Store, Turn};

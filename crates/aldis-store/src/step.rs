@@ -131,18 +131,52 @@ impl Step {
 /// What is known about a run, apart from its history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRecord {
-    /// The project it works on, as the caller names projects.
+    /// The project it works on, as the caller names projects; empty when there is none.
     pub project: String,
     /// The host's session it is bound to, if any.
     pub session: Option<String>,
-    /// Which machine drives it.
+    /// Which machine decides.
     pub machine: String,
+    /// Who takes its steps.
+    pub driver: Driver,
     /// What people call it.
     pub title: String,
     /// Whether it can still step. A run that ended is kept until it is pruned.
     pub active: bool,
     /// The machine's state, or the part of it that every step writes, as JSON. A cache of the events: losing it loses time, not truth.
     pub state: String,
+}
+
+/// Who takes the steps of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Driver {
+    /// A hook that a host calls.
+    Hook,
+    /// A process of its own.
+    Process,
+    /// A server, on request.
+    Server,
+    /// A worker that claimed it.
+    Worker,
+}
+
+impl Driver {
+    const ALL: [Self; 4] = [Self::Hook, Self::Process, Self::Server, Self::Worker];
+
+    /// Returns the name under which it is stored.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hook => "hook",
+            Self::Process => "process",
+            Self::Server => "server",
+            Self::Worker => "worker",
+        }
+    }
+
+    /// Returns the driver of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|driver| driver.as_str() == name)
+    }
 }
 
 /// Something that happened, not yet written.

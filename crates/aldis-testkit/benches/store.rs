@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, Committed, GroupStore, NewDecision, NewEffect, NewEvent, Revision, RunId,
+    CommitError, Committed, Driver, GroupStore, NewDecision, NewEffect, NewEvent, Revision, RunId,
     RunRecord, SqliteStore, Step, Store,
 };
 use measure::Bars;
@@ -193,9 +193,10 @@ fn hand_over<const RUNS: usize>(
 fn message(run: &RunId, expected: u64) -> Step {
     let at = Timestamp::from_millis(1_772_445_600_000 + i64::try_from(expected).unwrap_or(0));
     let record = RunRecord {
-        project: "serve".to_owned(),
+        project: String::new(),
         session: None,
         machine: "turns".to_owned(),
+        driver: Driver::Server,
         title: run.to_string(),
         active: true,
         state: "s".repeat(1_200),

@@ -1,3 +1,32 @@
+-- Who drives a run is a column. Built anew, so that the widest column stays last.
+CREATE TABLE new_runs (
+    number       INTEGER PRIMARY KEY,           -- order of creation
+    id           TEXT    NOT NULL UNIQUE,
+    project      TEXT    NOT NULL,              -- empty when there is none
+    session      TEXT,
+    machine      TEXT    NOT NULL,
+    driver       TEXT    NOT NULL,              -- hook, process, server or worker
+    active       INTEGER NOT NULL,
+    revision     INTEGER NOT NULL,
+    last_event   INTEGER NOT NULL,
+    created      INTEGER NOT NULL,
+    updated      INTEGER NOT NULL,
+    fence        INTEGER NOT NULL DEFAULT 0,
+    lease_holder TEXT,
+    lease_until  INTEGER,
+    title        TEXT    NOT NULL,
+    state        TEXT    NOT NULL
+) STRICT;
+INSERT INTO new_runs
+    SELECT number, id, iif(project = 'serve', '', project), session, machine,
+        iif(project = 'serve', 'server', iif(machine = 'phases', 'hook', 'process')),
+        active, revision, last_event, created, updated, fence, lease_holder, lease_until, title, state
+    FROM runs;
+DROP TABLE runs;
+ALTER TABLE new_runs RENAME TO runs;
+CREATE INDEX runs_by_project ON runs (project);
+CREATE INDEX runs_by_session ON runs (session) WHERE session IS NOT NULL;
+
 -- Numbers about the whole store.
 CREATE TABLE marks (
     name  TEXT    NOT NULL PRIMARY KEY,

@@ -5,7 +5,7 @@ use crate::cursor::Cursor;
 use crate::error::CommitError;
 use crate::record::{DecisionFilter, EffectFilter, RunFilter};
 use crate::step::{
-    NewDecision, NewEffect, NewEvent, PartChange, Revision, RunRecord, Step, TimerChange,
+    Driver, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunRecord, Step, TimerChange,
 };
 use crate::store::Store;
 
@@ -35,6 +35,7 @@ fn step_with(run: &str, expected: u64, text: &str) -> Step {
             project: text.clone(),
             session: Some(text.clone()),
             machine: text.clone(),
+            driver: Driver::Worker,
             title: text.clone(),
             active: true,
             state: text.clone(),

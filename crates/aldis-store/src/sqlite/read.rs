@@ -9,10 +9,10 @@ use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Loaded, Part, Run,
     RunFilter, Timer,
 };
-use crate::step::{Revision, RunId, RunRecord};
+use crate::step::{Driver, Revision, RunId, RunRecord};
 
 const RUN: &str = "SELECT id, revision, last_event, created, updated, fence, project, session, \
-                   machine, title, active, state FROM runs";
+                   machine, driver, title, active, state FROM runs";
 const EVENT: &str = "SELECT run, seq, at, kind, body, source FROM events";
 const DECISION: &str = "SELECT seq, run, revision, at, body FROM decisions";
 const EFFECT: &str = "SELECT key, run, kind, body, due, attempts, error, state FROM outbox";
@@ -216,9 +216,10 @@ fn to_run(row: &Row<'_>) -> rusqlite::Result<Run> {
             project: row.get(6)?,
             session: row.get(7)?,
             machine: row.get(8)?,
-            title: row.get(9)?,
-            active: row.get(10)?,
-            state: row.get(11)?,
+            driver: driver(row, 9)?,
+            title: row.get(10)?,
+            active: row.get(11)?,
+            state: row.get(12)?,
         },
     })
 }
@@ -271,6 +272,14 @@ fn run_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RunId> {
     let text: String = row.get(column)?;
     RunId::new(text)
         .map_err(|error| Error::FromSqlConversionFailure(column, Type::Text, Box::new(error)))
+}
+
+fn driver(row: &Row<'_>, column: usize) -> rusqlite::Result<Driver> {
+    let name: String = row.get(column)?;
+    Driver::named(&name).ok_or_else(|| {
+        let error = format!("no driver `{name}`").into();
+        Error::FromSqlConversionFailure(column, Type::Text, error)
+    })
 }
 
 /// Reads a number that starts at 0 and counts up.

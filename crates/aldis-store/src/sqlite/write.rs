@@ -24,7 +24,7 @@ struct Standing {
     revision: u64,
     last_event: u64,
     fence: u64,
-    /// Whether the step leaves it in its project and session.
+    /// Whether the step leaves what runs are found by: project, session, machine, driver, active.
     stays: bool,
 }
 
@@ -117,14 +117,16 @@ fn create_run(
     let record = &step.record;
     statements
         .get(
-            "INSERT INTO runs (id, project, session, machine, active, revision, last_event, \
-             created, updated, title, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10)",
+            "INSERT INTO runs (id, project, session, machine, driver, active, revision, last_event, \
+             created, updated, title, state) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10, ?11)",
         )?
         .execute(params![
             step.run.as_str(),
             record.project,
             record.session,
             record.machine,
+            record.driver.as_str(),
             record.active,
             clamp(committed.revision.0),
             clamp(committed.last_event),
@@ -145,18 +147,26 @@ fn save_run(
     // Most steps leave the run where it was: its entries in the indexes need not be written anew.
     if !standing.stays {
         statements
-            .get("UPDATE runs SET project = ?2, session = ?3 WHERE number = ?1")?
-            .execute(params![standing.number, record.project, record.session])?;
+            .get(
+                "UPDATE runs SET project = ?2, session = ?3, machine = ?4, driver = ?5, \
+                 active = ?6 WHERE number = ?1",
+            )?
+            .execute(params![
+                standing.number,
+                record.project,
+                record.session,
+                record.machine,
+                record.driver.as_str(),
+                record.active,
+            ])?;
     }
     statements
         .get(
-            "UPDATE runs SET machine = ?2, active = ?3, revision = ?4, last_event = ?5, \
-             updated = ?6, title = ?7, state = ?8 WHERE number = ?1",
+            "UPDATE runs SET revision = ?2, last_event = ?3, updated = ?4, title = ?5, \
+             state = ?6 WHERE number = ?1",
         )?
         .execute(params![
             standing.number,
-            record.machine,
-            record.active,
             clamp(committed.revision.0),
             clamp(committed.last_event),
             step.at.as_millis(),
@@ -419,17 +429,27 @@ fn standing(statements: &mut Statements<'_>, step: &Step) -> rusqlite::Result<Op
     let record = &step.record;
     statements
         .get(
-            "SELECT number, revision, last_event, fence, project = ?2 AND session IS ?3 FROM runs \
-             WHERE id = ?1",
+            "SELECT number, revision, last_event, fence, project = ?2 AND session IS ?3 \
+             AND machine = ?4 AND driver = ?5 AND active = ?6 FROM runs WHERE id = ?1",
         )?
-        .query_row(params![step.run.as_str(), record.project, record.session], |row| {
-            Ok(Standing {
-                number: row.get(0)?,
-                revision: count(row, 1)?,
-                last_event: count(row, 2)?,
-                fence: count(row, 3)?,
-                stays: row.get(4)?,
-            })
-        })
+        .query_row(
+            params![
+                step.run.as_str(),
+                record.project,
+                record.session,
+                record.machine,
+                record.driver.as_str(),
+                record.active,
+            ],
+            |row| {
+                Ok(Standing {
+                    number: row.get(0)?,
+                    revision: count(row, 1)?,
+                    last_event: count(row, 2)?,
+                    fence: count(row, 3)?,
+                    stays: row.get(4)?,
+                })
+            },
+        )
         .optional()
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    DecisionFilter, EffectFilter, Lease, MemoryStore, NewDecision, NewEffect, NewEvent, PartChange,
-    Revision, RunFilter, RunId, RunRecord, SqliteStore, Step, Store, TimerChange,
+    DecisionFilter, Driver, EffectFilter, Lease, MemoryStore, NewDecision, NewEffect, NewEvent,
+    PartChange, Revision, RunFilter, RunId, RunRecord, SqliteStore, Step, Store, TimerChange,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -40,11 +40,13 @@ fn moment() -> impl Strategy<Value = Timestamp> {
 }
 
 fn record() -> impl Strategy<Value = RunRecord> {
-    (name(), option::of(name()), name(), name(), any::<bool>()).prop_map(
-        |(project, session, machine, state, active)| RunRecord {
+    let driver = prop::sample::select(vec![Driver::Hook, Driver::Server]);
+    (name(), option::of(name()), name(), driver, name(), any::<bool>()).prop_map(
+        |(project, session, machine, driver, state, active)| RunRecord {
             project,
             session,
             machine,
+            driver,
             title: String::new(),
             active,
             state,

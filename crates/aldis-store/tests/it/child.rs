@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, SqliteStore, Step,
-    Store, StoreError, TimerChange,
+    CommitError, Driver, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, SqliteStore,
+    Step, Store, StoreError, TimerChange,
 };
 
 /// Where the child writes; without it the test below does nothing.
@@ -92,6 +92,7 @@ fn next_step(found: Option<&aldis_store::Run>, mark: &str) -> Step {
         project: "project".to_owned(),
         session: None,
         machine: "counter".to_owned(),
+        driver: Driver::Process,
         title: "x".repeat(3_000),
         active: true,
         state: (counter + 1).to_string(),

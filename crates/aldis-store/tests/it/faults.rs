@@ -2,7 +2,7 @@
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, Fault, FaultKind, MemoryStore, Revision, RunId, RunRecord, Step, Store,
+    CommitError, Driver, Fault, FaultKind, MemoryStore, Revision, RunId, RunRecord, Step, Store,
     StoreError, When,
 };
 
@@ -11,6 +11,7 @@ fn step(expected: u64) -> Step {
         project: String::new(),
         session: None,
         machine: String::new(),
+        driver: Driver::Process,
         title: String::new(),
         active: true,
         state: String::new(),

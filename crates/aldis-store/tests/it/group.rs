@@ -5,8 +5,8 @@ use std::thread;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, GroupStore, NewEffect, NewEvent, Revision, RunId, RunRecord, SqliteStore, Step,
-    Store as _,
+    CommitError, Driver, GroupStore, NewEffect, NewEvent, Revision, RunId, RunRecord, SqliteStore,
+    Step, Store as _,
 };
 
 const WRITERS: u64 = 32;
@@ -17,6 +17,7 @@ fn step(run: &str, expected: u64, source: &str) -> Step {
         project: String::new(),
         session: None,
         machine: "test".to_owned(),
+        driver: Driver::Server,
         title: String::new(),
         active: true,
         state: expected.to_string(),

@@ -14,6 +14,7 @@ use crate::view::display;
 use crate::view::json;
 use crate::view::known::Known;
 use crate::view::paint::Paint;
+use crate::view::show;
 
 /// How many ended runs are listed without being asked for.
 const ENDED_SHOWN: usize = 5;
@@ -73,10 +74,11 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
 fn row(io: &mut Io, known: &Known) -> Result<(), CommandError> {
     let paint = Paint { on: io.color_stdout };
     let mark = if known.is_live() { "●" } else { " " };
-    let Run { id, record, .. } = known.run();
+    let run = known.run();
+    let Run { id, record, .. } = run;
     let title = display::excerpt(&record.title, TITLE_MAX);
     let standing = known.standing(paint);
     writeln!(io.stdout, "{mark} {}  {title:<TITLE_MAX$}  {standing}", paint.strong(id))?;
-    writeln!(io.stdout, "    {}", paint.dim(display::line(&record.project)))?;
+    writeln!(io.stdout, "    {}", paint.dim(show::project(run)))?;
     Ok(())
 }

@@ -12,7 +12,8 @@ use aldis_machine::Decision;
 use aldis_machine::phases::{Effect, Event, Outcome, Start, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, NewEffect, Revision, Run, RunFilter, RunId, Step, Store, StoreError,
+    CommitError, Driver as DrivenBy, NewEffect, Revision, Run, RunFilter, RunId, Step, Store,
+    StoreError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -191,7 +192,8 @@ impl Driver<'_> {
             Some(event) => state.on_event(self.now, event),
             None => Outcome { effects: vec![Effect::WriteView], decision: Some(begun(&state)) },
         };
-        let mut step = self.step(run.clone(), Revision(0), project, &state, &outcome);
+        let mut step =
+            self.step(run.clone(), Revision(0), (project, DrivenBy::Hook), &state, &outcome);
         step.events.push(stored::event(origin, None, self.now));
         step.events.extend(event.map(|event| stored::event(event, None, self.now)));
         let committed = self.store.commit(&step).map_err(DriverError::from_commit)?;
@@ -224,7 +226,8 @@ impl Driver<'_> {
                     outcome,
                 });
             }
-            let mut step = self.step(run.id.clone(), run.revision, &project, &state, &outcome);
+            let driven = (&*project, run.record.driver);
+            let mut step = self.step(run.id.clone(), run.revision, driven, &state, &outcome);
             step.events.push(stored::event(event, source, self.now));
             match self.store.commit(&step) {
                 Ok(committed) => {
@@ -246,11 +249,11 @@ impl Driver<'_> {
         &self,
         run: RunId,
         expected: Revision,
-        project: &str,
+        (project, driver): (&str, DrivenBy),
         state: &State,
         outcome: &Outcome,
     ) -> Step {
-        let mut step = stored::step(run, expected, project, state, self.now);
+        let mut step = stored::step(run, expected, (project, driver), state, self.now);
         let decided = outcome.decision.iter();
         step.decisions.extend(decided.map(|decision| stored::decision(decision, self.now)));
         if outcome.effects.contains(&Effect::WriteView) {

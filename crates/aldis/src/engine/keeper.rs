@@ -17,8 +17,8 @@ use std::sync::Arc;
 use aldis_signal::redact::redact_value;
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, Committed, Decision, DecisionFilter, NewDecision, NewEffect, NewEvent, Revision,
-    Run, RunId, RunRecord, Step, Store, StoreError, Timer, TimerChange,
+    CommitError, Committed, Decision, DecisionFilter, Driver, NewDecision, NewEffect, NewEvent,
+    Revision, Run, RunId, RunRecord, Step, Store, StoreError, Timer, TimerChange,
 };
 use serde_json::{Value, json};
 
@@ -27,8 +27,8 @@ use crate::coordinate::delivering::book;
 use crate::engine::machines::{self, Machine, Members, Refused, Stepped};
 use crate::settings::secret;
 
-/// The project of runs that nobody gave one.
-pub(crate) const SERVED: &str = "serve";
+/// Runs that belong to the server alone: no project, and nobody else drives them.
+const SERVED: (&str, Driver) = ("", Driver::Server);
 /// The only alarm of a run.
 const ALARM: &str = "wake";
 /// How often a step is tried again because another process was first.
@@ -253,8 +253,8 @@ impl Keeper {
         if stepped.decision.is_none() && !machine.listens() {
             return Ok(Attempt::Idle(answer(&self.nudge, run, stepped, Value::Null)));
         }
-        let (id, project) = (&run.id, &run.record.project);
-        let (step, why) = self.step(now, id, run.revision, project, machine, &mut stepped, source);
+        let (id, driven) = (&run.id, (&*run.record.project, run.record.driver));
+        let (step, why) = self.step(now, id, run.revision, driven, machine, &mut stepped, source);
         match self.store.commit(&step) {
             Ok(committed) => {
                 let run = after(step, committed, run.created, run.fence);
@@ -323,7 +323,7 @@ impl Keeper {
         now: Timestamp,
         id: &RunId,
         expected: Revision,
-        project: &str,
+        (project, driver): (&str, Driver),
         machine: &dyn Machine,
         stepped: &mut Stepped,
         source: Option<&str>,
@@ -332,6 +332,7 @@ impl Keeper {
             project: project.to_owned(),
             session: stepped.session.take(),
             machine: machine.name().to_owned(),
+            driver,
             title: std::mem::take(&mut stepped.title),
             active: stepped.active,
             state: std::mem::take(&mut stepped.state),

@@ -2,7 +2,9 @@
 
 use aldis_machine::{Decision, phases, run};
 use aldis_signal::time::Timestamp;
-use aldis_store::{NewDecision, NewEffect, NewEvent, Revision, Run, RunId, RunRecord, Step};
+use aldis_store::{
+    Driver, NewDecision, NewEffect, NewEvent, Revision, Run, RunId, RunRecord, Step,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -113,7 +115,7 @@ pub(crate) fn encode(state: &impl Serialize) -> String {
 pub(crate) fn step<M: Machine>(
     run: RunId,
     expected: Revision,
-    project: &str,
+    (project, driver): (&str, Driver),
     state: &M,
     now: Timestamp,
 ) -> Step {
@@ -121,6 +123,7 @@ pub(crate) fn step<M: Machine>(
         project: project.to_owned(),
         session: state.session().map(str::to_owned),
         machine: M::NAME.to_owned(),
+        driver,
         title: state.title().to_owned(),
         active: state.is_active(),
         state: encode(state),

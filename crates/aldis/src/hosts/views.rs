@@ -31,6 +31,10 @@ pub enum Glance {
 /// Fails if the store does.
 pub(crate) fn glance(store: &dyn Store, loaded: &Loaded) -> Result<Glance, StoreError> {
     let Loaded { run, state } = loaded;
+    // A run without a project has no file.
+    if run.record.project.is_empty() {
+        return Ok(Glance::InStep);
+    }
     let text = match view_file::read(Path::new(&run.record.project)) {
         Found::Text(text) => text,
         // Where no file could ever be written, its absence says nothing.
@@ -84,6 +88,9 @@ pub fn was_written(store: &dyn Store, run: &RunId) -> Result<bool, StoreError> {
 ///
 /// Says why the file stays as it is.
 pub(crate) fn write(project: &Path, state: &State) -> Result<(), String> {
+    if project.as_os_str().is_empty() {
+        return Ok(());
+    }
     let found = match view_file::read(project) {
         Found::Nothing => None,
         Found::Text(text) => Some(text),

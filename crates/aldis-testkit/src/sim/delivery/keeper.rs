@@ -6,7 +6,7 @@ use std::rc::Rc;
 use aldis_machine::delivery::{Effect, Event, Outcome, Run, Start, State, Task};
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    EffectFilter, Fault, Loaded, MemoryStore, NewDecision, NewEffect, NewEvent, PartChange,
+    Driver, EffectFilter, Fault, Loaded, MemoryStore, NewDecision, NewEffect, NewEvent, PartChange,
     Revision, RunId, RunRecord, SqliteStore, Step, Store, When,
 };
 
@@ -152,6 +152,7 @@ impl<S: Store> Stored<S> {
             project: "simulated".to_owned(),
             session: None,
             machine: "delivery".to_owned(),
+            driver: Driver::Process,
             title: state.run().title.clone(),
             active: state.ending().is_none(),
             state: json(state.run()),

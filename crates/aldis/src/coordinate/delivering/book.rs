@@ -7,7 +7,7 @@ use aldis_machine::delivery::{Dispatch, Event, Outcome, Run as Whole, State, Tas
 use aldis_machine::run::Usage;
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, Loaded, Part, PartChange, Revision, Run, RunId, RunRecord, Step, Store,
+    CommitError, Driver, Loaded, Part, PartChange, Revision, Run, RunId, RunRecord, Step, Store,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,7 @@ pub(crate) struct Session {
 pub(crate) struct Book {
     pub(crate) id: RunId,
     pub(crate) project: String,
+    driver: Driver,
     pub(crate) revision: Revision,
     /// The fencing number under which steps are written, if any.
     pub(crate) fence: Option<u64>,
@@ -80,7 +81,7 @@ impl Book {
         launch: String,
     ) -> Result<Self, DriverError> {
         let id = secret::run_id().map_err(DriverError::Random)?;
-        let mut book = Self::new(id, project, state, launch);
+        let mut book = Self::new(id, (project, Driver::Process), state, launch);
         for _ in 0..TRIES_MAX {
             match store.commit(&book.first_step(now, start, None)) {
                 Ok(committed) => {
@@ -98,10 +99,15 @@ impl Book {
     }
 
     /// Returns a delivery that no store has yet.
-    pub(crate) fn new(id: RunId, project: &str, state: State, launch: String) -> Self {
+    pub(crate) fn new(
+        id: RunId,
+        (project, driver): (&str, Driver),
+        state: State,
+        launch: String,
+    ) -> Self {
         let (project, done, fence) = (project.to_owned(), Vec::new(), None);
         let (revision, processes, sessions) = (Revision(0), Vec::new(), BTreeMap::new());
-        Self { id, project, revision, fence, state, launch, processes, sessions, done }
+        Self { id, project, driver, revision, fence, state, launch, processes, sessions, done }
     }
 
     /// Returns the step that begins it; `start` is what it was made of.
@@ -166,8 +172,8 @@ impl Book {
         let state =
             State::from_parts(whole, tasks).map_err(|error| unreadable(error.to_string()))?;
         let Run { id, revision, record, .. } = run;
-        let (project, fence, done) = (record.project, None, Vec::new());
-        Ok(Self { id, project, revision, fence, state, launch, processes, sessions, done })
+        let (project, driver, fence, done) = (record.project, record.driver, None, Vec::new());
+        Ok(Self { id, project, driver, revision, fence, state, launch, processes, sessions, done })
     }
 
     /// Lets the machine take an event, and keeps what came of it.
@@ -330,6 +336,7 @@ impl Book {
             project: self.project.clone(),
             session: None,
             machine: NAME.to_owned(),
+            driver: self.driver,
             title: run.title.clone(),
             active: run.ending.is_none(),
             state: stored::encode(run),
