@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let turn = store.turn()?;
     let of_session =
         RunFilter { session: Some("session".to_owned()), limit: 1, ..RunFilter::default() };
-    let expected = store.runs(&of_session)?.first().map_or(Revision(0), |run| run.revision);
+    let expected = store.loaded(&of_session)?.first().map_or(Revision(0), |it| it.run.revision);
     if stop.as_deref() != Some("read") {
         store.commit(&step(expected)?)?;
     }

@@ -78,6 +78,9 @@ pub const CHECKS: &[Check] = checks![
     listing::{
         runs_are_listed_newest_first,
         runs_are_filtered,
+        a_summary_has_everything_but_the_state,
+        runs_are_listed_in_pages,
+        runs_are_found_by_prefix,
         events_are_read_in_pages,
         decisions_are_read_backwards_across_runs,
         decisions_can_be_followed,

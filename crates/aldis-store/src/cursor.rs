@@ -40,6 +40,34 @@ impl Cursor {
     }
 }
 
+/// The position of a run in a list: where the next page begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PageCursor(Cursor);
+
+impl PageCursor {
+    pub(crate) fn of(number: u64) -> Self {
+        Self(Cursor::of(number))
+    }
+
+    pub(crate) fn number(self) -> u64 {
+        self.0.number()
+    }
+}
+
+impl fmt::Display for PageCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for PageCursor {
+    type Err = BadCursor;
+
+    fn from_str(text: &str) -> Result<Self, BadCursor> {
+        text.parse().map(Self)
+    }
+}
+
 /// A text that is no cursor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a cursor; use one that a listing returned")]

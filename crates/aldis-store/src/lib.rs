@@ -19,12 +19,12 @@ mod sqlite;
 mod step;
 mod store;
 
-pub use cursor::{BadCursor, Continuity, Cursor};
+pub use cursor::{BadCursor, Continuity, Cursor, PageCursor};
 pub use error::{CommitError, LeaseError, StoreError};
 pub use memory::{Fault, FaultKind, MemoryStore, When};
 pub use record::{
     Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Loaded, Part, Run,
-    RunFilter, Timer,
+    RunFilter, RunSummary, Timer,
 };
 pub use sqlite::SqliteStore;
 pub use sqlite::group::GroupStore;

@@ -12,12 +12,13 @@ use aldis_signal::time::Timestamp;
 
 use self::faults::Faults;
 pub use self::faults::{Fault, FaultKind, When};
-use self::tables::Tables;
+use self::tables::{Row, Tables};
 use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::Gate;
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
+    RunSummary, Timer,
 };
 use crate::step::{Committed, RunId, Step};
 use crate::store::{Store, Turn};
@@ -91,8 +92,21 @@ impl Store for MemoryStore {
         Ok(self.read(|tables| tables.load(id)))
     }
 
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
-        Ok(self.read(|tables| tables.runs(filter)))
+    fn loaded(&self, filter: &RunFilter) -> Result<Vec<Loaded>, StoreError> {
+        Ok(self.read(|tables| tables.rows(filter).map(Row::load).collect()))
+    }
+
+    fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
+        Ok(self.read(|tables| tables.rows(filter).map(Row::summary).collect()))
+    }
+
+    fn count(&self, filter: &RunFilter) -> Result<u64, StoreError> {
+        let all = RunFilter { limit: usize::MAX, ..filter.clone() };
+        Ok(self.read(|tables| tables.rows(&all).count() as u64))
+    }
+
+    fn find(&self, prefix: &str, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        Ok(self.read(|tables| tables.find(prefix, limit)))
     }
 
     fn commit(&self, step: &Step) -> Result<Committed, CommitError> {

@@ -2,8 +2,8 @@
 
 use aldis_signal::time::Timestamp;
 
-use crate::cursor::Cursor;
-use crate::step::{Revision, RunId, RunRecord};
+use crate::cursor::{Cursor, PageCursor};
+use crate::step::{Driver, Revision, RunId, RunRecord};
 
 /// A run as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,39 @@ pub struct Loaded {
     pub parts: Vec<Part>,
 }
 
+/// A run without its state: what a list shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Its name.
+    pub id: RunId,
+    /// How many steps it has taken.
+    pub revision: Revision,
+    /// The number of its last event; 0 when it has none.
+    pub last_event: u64,
+    /// When its first step was taken.
+    pub created: Timestamp,
+    /// When its last step was taken.
+    pub updated: Timestamp,
+    /// The fencing number of its last lease; 0 when there never was one.
+    pub fence: u64,
+    /// The lease that somebody holds, expired or not.
+    pub lease: Option<Lease>,
+    /// The project it works on; empty when there is none.
+    pub project: String,
+    /// The host's session it is bound to, if any.
+    pub session: Option<String>,
+    /// Which machine decides.
+    pub machine: String,
+    /// Who takes its steps.
+    pub driver: Driver,
+    /// What people call it.
+    pub title: String,
+    /// Whether it can still step.
+    pub active: bool,
+    /// Its position in the list, for the page after it.
+    pub page: PageCursor,
+}
+
 /// Which runs to list. The default lists every run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunFilter {
@@ -40,17 +73,32 @@ pub struct RunFilter {
     pub projects: Vec<String>,
     /// Of this machine only.
     pub machine: Option<String>,
+    /// Of this driver only.
+    pub driver: Option<Driver>,
     /// Only those that can still step, or only those that cannot.
     pub active: Option<bool>,
     /// Bound to this session only.
     pub session: Option<String>,
+    /// Only those whose last step was taken before.
+    pub updated_before: Option<Timestamp>,
+    /// Only those that the list has after this one: how to ask for the next page.
+    pub after: Option<PageCursor>,
     /// At most this many.
     pub limit: usize,
 }
 
 impl Default for RunFilter {
     fn default() -> Self {
-        Self { projects: Vec::new(), machine: None, active: None, session: None, limit: usize::MAX }
+        Self {
+            projects: Vec::new(),
+            machine: None,
+            driver: None,
+            active: None,
+            session: None,
+            updated_before: None,
+            after: None,
+            limit: usize::MAX,
+        }
     }
 }
 

@@ -22,7 +22,8 @@ use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::Gate;
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
+    RunSummary, Timer,
 };
 use crate::step::{Committed, RunId, Step};
 use crate::store::{Store, Turn};
@@ -209,8 +210,20 @@ impl Store for SqliteStore {
         self.with("read a run", |connection| read::load(connection, id))
     }
 
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
-        self.with("list runs", |connection| read::runs(connection, filter))
+    fn loaded(&self, filter: &RunFilter) -> Result<Vec<Loaded>, StoreError> {
+        self.with("read runs", |connection| read::loaded(connection, filter))
+    }
+
+    fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
+        self.with("list runs", |connection| read::list(connection, filter))
+    }
+
+    fn count(&self, filter: &RunFilter) -> Result<u64, StoreError> {
+        self.with("count runs", |connection| read::count_runs(connection, filter))
+    }
+
+    fn find(&self, prefix: &str, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        self.with("find runs", |connection| read::find(connection, prefix, limit))
     }
 
     fn commit(&self, step: &Step) -> Result<Committed, CommitError> {

@@ -7,7 +7,8 @@ use aldis_signal::time::Timestamp;
 use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
+    RunSummary, Timer,
 };
 use crate::step::{Committed, RunId, Step};
 
@@ -26,8 +27,19 @@ pub trait Store: Send + Sync {
     /// Returns the run with the parts of its state, as one step left them.
     fn load(&self, id: &RunId) -> Result<Option<Loaded>, StoreError>;
 
-    /// Returns the runs that pass the filter, the latest created first.
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError>;
+    /// Returns the runs that pass the filter with their parts, the latest created first. For
+    /// whoever needs all their states at once; lists need [`list`](Self::list).
+    fn loaded(&self, filter: &RunFilter) -> Result<Vec<Loaded>, StoreError>;
+
+    /// Returns the runs that pass the filter without their states, the latest created first.
+    fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError>;
+
+    /// Returns how many runs pass the filter, whatever its limit.
+    fn count(&self, filter: &RunFilter) -> Result<u64, StoreError>;
+
+    /// Returns the runs whose id begins with `prefix`, in the order of their ids: the run of exactly
+    /// that name comes first.
+    fn find(&self, prefix: &str, limit: usize) -> Result<Vec<RunSummary>, StoreError>;
 
     /// Writes one step: all of it or nothing. When this returns `Ok`, the step is durable.
     ///

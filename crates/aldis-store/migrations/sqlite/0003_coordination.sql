@@ -26,6 +26,9 @@ DROP TABLE runs;
 ALTER TABLE new_runs RENAME TO runs;
 CREATE INDEX runs_by_project ON runs (project);
 CREATE INDEX runs_by_session ON runs (session) WHERE session IS NOT NULL;
+-- Few runs are active, and those are looked for most often.
+CREATE INDEX runs_active ON runs (project) WHERE active = 1;
+CREATE INDEX runs_ended ON runs (updated) WHERE active = 0;
 
 -- Numbers about the whole store.
 CREATE TABLE marks (

@@ -1,14 +1,21 @@
 //! Reading: order, filters, pages, and what retention takes away.
 
+use std::time::Duration;
+
 use super::{at, create, decision, effect, event, id, ok, record, refused, set, some, step};
 use crate::cursor::{Continuity, Cursor};
 use crate::error::CommitError;
-use crate::record::{Decision, DecisionFilter, EffectFilter, Run, RunFilter};
-use crate::step::{Revision, RunRecord, Step};
+use crate::record::{Decision, DecisionFilter, EffectFilter, RunFilter, RunSummary};
+use crate::step::{Driver, Revision, RunRecord, Step};
 use crate::store::Store;
 
 fn listed(store: &dyn Store, filter: &RunFilter) -> Vec<String> {
-    ok(store.runs(filter)).iter().map(|run: &Run| run.id.to_string()).collect()
+    let summaries = ok(store.list(filter));
+    let all = RunFilter { limit: usize::MAX, ..filter.clone() };
+    assert_eq!(ok(store.count(filter)), ok(store.list(&all)).len() as u64);
+    let loaded = ok(store.loaded(filter));
+    assert!(loaded.iter().map(|loaded| &loaded.run.id).eq(summaries.iter().map(|run| &run.id)));
+    summaries.iter().map(|run| run.id.to_string()).collect()
 }
 
 fn decided(store: &dyn Store, filter: &DecisionFilter) -> Vec<Decision> {
@@ -31,28 +38,35 @@ pub(super) fn runs_are_listed_newest_first(store: &dyn Store) {
 
 pub(super) fn runs_are_filtered(store: &dyn Store) {
     let rows = [
-        ("r1", "p", Some("s1"), "run", true),
-        ("r2", "p", None, "phases", false),
-        ("r3", "q", Some("s1"), "run", false),
-        ("r4", "o", Some("s2"), "turns", true),
+        ("r1", "p", Some("s1"), "run", Driver::Process, true),
+        ("r2", "p", None, "phases", Driver::Hook, false),
+        ("r3", "q", Some("s1"), "run", Driver::Worker, false),
+        ("r4", "o", Some("s2"), "turns", Driver::Server, true),
     ];
-    for (run, project, session, machine, active) in rows {
+    for (millis, (run, project, session, machine, driver, active)) in (10..).zip(rows) {
         let record = RunRecord {
             project: project.to_owned(),
             session: session.map(str::to_owned),
             machine: machine.to_owned(),
+            driver,
             active,
             ..record()
         };
-        ok(store.commit(&Step { record, ..step(run, 0) }));
+        ok(store.commit(&Step { record, at: at(millis), ..step(run, 0) }));
     }
     let all = RunFilter::default;
     let of = |projects: &[&str]| projects.iter().map(|name| (*name).to_owned()).collect();
-    let cases: [(RunFilter, &[&str]); 9] = [
+    let cases: [(RunFilter, &[&str]); 15] = [
         (RunFilter { projects: of(&["p"]), ..all() }, &["r2", "r1"]),
         (RunFilter { projects: of(&["q", "p", "none"]), ..all() }, &["r3", "r2", "r1"]),
         (RunFilter { projects: of(&["none"]), ..all() }, &[]),
         (RunFilter { machine: Some("run".to_owned()), ..all() }, &["r3", "r1"]),
+        (RunFilter { driver: Some(Driver::Hook), ..all() }, &["r2"]),
+        (RunFilter { driver: Some(Driver::Worker), active: Some(true), ..all() }, &[]),
+        (RunFilter { updated_before: Some(at(12)), ..all() }, &["r2", "r1"]),
+        (RunFilter { updated_before: Some(at(12)), active: Some(false), ..all() }, &["r2"]),
+        (RunFilter { projects: of(&["p", "o"]), active: Some(true), ..all() }, &["r4", "r1"]),
+        (RunFilter { active: Some(true), limit: 1, ..all() }, &["r4"]),
         (RunFilter { active: Some(true), ..all() }, &["r4", "r1"]),
         (RunFilter { active: Some(false), ..all() }, &["r3", "r2"]),
         (RunFilter { session: Some("s1".to_owned()), ..all() }, &["r3", "r1"]),
@@ -61,8 +75,11 @@ pub(super) fn runs_are_filtered(store: &dyn Store) {
             RunFilter {
                 projects: of(&["p", "q"]),
                 machine: Some("run".to_owned()),
+                driver: Some(Driver::Process),
                 active: Some(true),
                 session: Some("s1".to_owned()),
+                updated_before: Some(at(11)),
+                after: None,
                 limit: 1,
             },
             &["r1"],
@@ -71,6 +88,79 @@ pub(super) fn runs_are_filtered(store: &dyn Store) {
     for (filter, expected) in cases {
         assert_eq!(listed(store, &filter), expected, "{filter:?}");
     }
+}
+
+pub(super) fn a_summary_has_everything_but_the_state(store: &dyn Store) {
+    let busy = Step { events: vec![event("e", None)], ..step("r", 0) };
+    ok(store.commit(&busy));
+    let summary = |store: &dyn Store| ok(store.list(&RunFilter::default())).remove(0);
+    let first = summary(store);
+    let RunRecord { project, session, machine, driver, title, active, state: _ } = record();
+    assert_eq!(
+        first,
+        RunSummary {
+            id: id("r"),
+            revision: Revision(1),
+            last_event: 1,
+            created: busy.at,
+            updated: busy.at,
+            fence: 0,
+            lease: None,
+            project,
+            session,
+            machine,
+            driver,
+            title,
+            active,
+            page: first.page,
+        }
+    );
+    // Of the lease, who holds it and until when.
+    let lease = ok(store.acquire_lease(&id("r"), "me", at(5), Duration::from_millis(5)));
+    assert_eq!(summary(store).lease, Some(lease.clone()));
+    assert_eq!((summary(store).fence, lease.until), (1, at(10)));
+    assert!(ok(store.release_lease(&lease)));
+    assert_eq!(summary(store), RunSummary { fence: 1, ..first });
+    // A later step changes what the list is filtered by.
+    let record = RunRecord { driver: Driver::Worker, active: false, ..record() };
+    ok(store.commit(&Step { record, at: at(9_000), ..step("r", 1) }));
+    let last = summary(store);
+    assert_eq!((last.driver, last.active, last.updated), (Driver::Worker, false, at(9_000)));
+}
+
+pub(super) fn runs_are_listed_in_pages(store: &dyn Store) {
+    for number in 0..7 {
+        create(store, &format!("r{number}"));
+    }
+    let mut filter = RunFilter { limit: 3, ..RunFilter::default() };
+    let mut pages = Vec::new();
+    loop {
+        let page = ok(store.list(&filter));
+        let Some(last) = page.last() else { break };
+        // The position as a client brings it back.
+        filter.after = Some(ok(last.page.to_string().parse()));
+        pages.push(page.iter().map(|run| run.id.to_string()).collect::<Vec<_>>());
+        // A run that is created meanwhile moves nobody.
+        create(store, &format!("new{}", pages.len()));
+    }
+    assert_eq!(pages, [vec!["r6", "r5", "r4"], vec!["r3", "r2", "r1"], vec!["r0"]]);
+}
+
+pub(super) fn runs_are_found_by_prefix(store: &dyn Store) {
+    for run in ["ab", "abc", "b", "a", "aB", "ab-1", "ab.1", "ab_1", "abz", "ac"] {
+        create(store, run);
+    }
+    let found = |prefix: &str, limit| {
+        let summaries = ok(store.find(prefix, limit));
+        summaries.into_iter().map(|run| run.id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(found("ab", 10), ["ab", "ab-1", "ab.1", "ab_1", "abc", "abz"]);
+    assert_eq!(found("ab", 2), ["ab", "ab-1"]);
+    assert_eq!(found("", 3), ["a", "aB", "ab"]);
+    for nothing in ["abd", "A", "%", "a%", "_", "é", "\0", "ab\u{7f}"] {
+        assert_eq!(found(nothing, 10), [""; 0], "{nothing:?}");
+    }
+    assert_eq!(found("a", 0), [""; 0]);
 }
 
 pub(super) fn events_are_read_in_pages(store: &dyn Store) {
@@ -161,7 +251,10 @@ pub(super) fn a_reader_knows_what_it_missed(store: &dyn Store) {
 pub(super) fn missing_things_are_not_errors(store: &dyn Store) {
     let none = id("none");
     assert_eq!(ok(store.run(&none)), None);
-    assert_eq!(ok(store.runs(&RunFilter::default())), []);
+    assert_eq!(ok(store.list(&RunFilter::default())), []);
+    assert_eq!(ok(store.loaded(&RunFilter::default())), []);
+    assert_eq!(ok(store.count(&RunFilter::default())), 0);
+    assert_eq!(ok(store.find("", 10)), []);
     assert_eq!(ok(store.events(&none, 0, 10)), []);
     assert_eq!(ok(store.event_by_source(&none, "s")), None);
     assert_eq!(decided(store, &DecisionFilter::default()), []);
@@ -184,7 +277,7 @@ pub(super) fn limits_hold(store: &dyn Store) {
     create(store, "s");
     for limit in [0, 1, 2, usize::MAX] {
         let expected = limit.min(2);
-        assert_eq!(ok(store.runs(&RunFilter { limit, ..RunFilter::default() })).len(), expected);
+        assert_eq!(ok(store.list(&RunFilter { limit, ..RunFilter::default() })).len(), expected);
         assert_eq!(ok(store.events(&id("r"), 0, limit)).len(), expected);
         let filter = DecisionFilter { limit, ..DecisionFilter::default() };
         assert_eq!(decided(store, &filter).len(), expected);

@@ -78,7 +78,7 @@ fn assert_stored(store: &dyn Store, run: &str, written: &Step, text: &str) {
         machine: Some(text.to_owned()),
         ..RunFilter::default()
     };
-    assert_eq!(ok(store.runs(&filter)).len(), 1);
+    assert_eq!(ok(store.list(&filter)).len(), 1);
 }
 
 pub(super) fn any_text_comes_back_as_it_was(store: &dyn Store) {

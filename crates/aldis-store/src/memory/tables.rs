@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 
-use crate::cursor::{Continuity, Cursor};
+use crate::cursor::{Continuity, Cursor, PageCursor};
 use crate::error::{CommitError, LeaseError};
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Loaded, Part, Run,
-    RunFilter, Timer,
+    RunFilter, RunSummary, Timer,
 };
-use crate::step::{Committed, NewEffect, PartChange, Revision, RunId, Step, TimerChange};
+use crate::step::{
+    Committed, NewEffect, PartChange, Revision, RunId, RunRecord, Step, TimerChange,
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Tables {
@@ -24,11 +26,10 @@ pub(super) struct Tables {
     /// In the order they were enqueued.
     outbox: Vec<Effect>,
     keys: BTreeSet<String>,
-    runs_ever: u64,
 }
 
 #[derive(Debug)]
-struct Row {
+pub(super) struct Row {
     /// Grows with each run that is created.
     number: u64,
     run: Run,
@@ -49,19 +50,26 @@ impl Tables {
         self.runs.get(id).map(Row::load)
     }
 
-    pub(super) fn runs(&self, filter: &RunFilter) -> Vec<Run> {
+    /// The runs that pass, the latest created first.
+    pub(super) fn rows(&self, filter: &RunFilter) -> impl Iterator<Item = &Row> {
         let mut rows: Vec<&Row> = self.runs.values().filter(|row| passes(row, filter)).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.number));
-        rows.into_iter().take(filter.limit).map(|row| row.run.clone()).collect()
+        rows.into_iter().take(filter.limit)
+    }
+
+    pub(super) fn find(&self, prefix: &str, limit: usize) -> Vec<RunSummary> {
+        let found = self.runs.values().filter(|row| row.run.id.as_str().starts_with(prefix));
+        found.take(limit).map(Row::summary).collect()
     }
 
     pub(super) fn commit(&mut self, step: &Step) -> Result<Committed, CommitError> {
         self.admit(step)?;
         let revision = Revision(step.expected.0 + 1);
-        let row = self.runs.entry(step.run.clone()).or_insert_with(|| {
-            self.runs_ever += 1;
-            Row::new(self.runs_ever, step)
-        });
+        if !self.runs.contains_key(&step.run) {
+            let last = self.runs.values().map(|row| row.number).max().unwrap_or(0);
+            self.runs.insert(step.run.clone(), Row::new(last + 1, step));
+        }
+        let row = self.runs.entry(step.run.clone()).or_insert_with(|| Row::new(0, step));
         row.run.revision = revision;
         row.run.updated = step.at;
         row.run.record = step.record.clone();
@@ -316,7 +324,33 @@ impl Row {
         }
     }
 
-    fn load(&self) -> Loaded {
+    pub(super) fn summary(&self) -> RunSummary {
+        let Run { id, revision, last_event, created, updated, fence, record } = self.run.clone();
+        let lease = self.lease.clone().map(|(holder, until)| {
+            let run = id.clone();
+            Lease { run, holder, fence, until }
+        });
+        let RunRecord { project, session, machine, driver, title, active, state: _ } = record;
+        let page = PageCursor::of(self.number);
+        RunSummary {
+            id,
+            revision,
+            last_event,
+            created,
+            updated,
+            fence,
+            lease,
+            project,
+            session,
+            machine,
+            driver,
+            title,
+            active,
+            page,
+        }
+    }
+
+    pub(super) fn load(&self) -> Loaded {
         let part = |(key, body): (&String, &String)| Part { key: key.clone(), body: body.clone() };
         Loaded { run: self.run.clone(), parts: self.parts.iter().map(part).collect() }
     }
@@ -371,6 +405,9 @@ fn passes(row: &Row, filter: &RunFilter) -> bool {
     let record = &row.run.record;
     (filter.projects.is_empty() || filter.projects.contains(&record.project))
         && filter.machine.as_ref().is_none_or(|machine| record.machine == *machine)
+        && filter.driver.is_none_or(|driver| record.driver == driver)
+        && filter.updated_before.is_none_or(|before| row.run.updated < before)
+        && filter.after.is_none_or(|after| row.number < after.number())
         && filter.active.is_none_or(|active| record.active == active)
         && filter.session.as_ref().is_none_or(|session| record.session.as_ref() == Some(session))
 }

@@ -20,7 +20,8 @@ use super::SqliteStore;
 use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
+    RunSummary, Timer,
 };
 use crate::step::{Committed, RunId, Step};
 use crate::store::{OnCommit, Store, Turn};
@@ -106,8 +107,20 @@ impl Store for GroupStore {
         self.store.load(id)
     }
 
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
-        self.store.runs(filter)
+    fn loaded(&self, filter: &RunFilter) -> Result<Vec<Loaded>, StoreError> {
+        self.store.loaded(filter)
+    }
+
+    fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
+        self.store.list(filter)
+    }
+
+    fn count(&self, filter: &RunFilter) -> Result<u64, StoreError> {
+        self.store.count(filter)
+    }
+
+    fn find(&self, prefix: &str, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        self.store.find(prefix, limit)
     }
 
     fn commit(&self, step: &Step) -> Result<Committed, CommitError> {

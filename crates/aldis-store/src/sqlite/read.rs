@@ -4,15 +4,18 @@ use aldis_signal::time::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Error, OptionalExtension, Row, ToSql, params};
 
-use crate::cursor::{Continuity, Cursor};
+use crate::cursor::{Continuity, Cursor, PageCursor};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Loaded, Part, Run,
-    RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Loaded, Part, Run,
+    RunFilter, RunSummary, Timer,
 };
 use crate::step::{Driver, Revision, RunId, RunRecord};
 
 const RUN: &str = "SELECT id, revision, last_event, created, updated, fence, project, session, \
                    machine, driver, title, active, state FROM runs";
+/// The state is the last column of the table, so that this does not read its pages.
+const SUMMARY: &str = "SELECT id, revision, last_event, created, updated, fence, project, session, \
+                       machine, driver, title, active, lease_holder, lease_until, number FROM runs";
 const EVENT: &str = "SELECT run, seq, at, kind, body, source FROM events";
 const DECISION: &str = "SELECT seq, run, revision, at, body FROM decisions";
 const EFFECT: &str = "SELECT key, run, kind, body, due, attempts, error, state FROM outbox";
@@ -35,8 +38,57 @@ fn parts(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Part>> {
     statement.query_map([run.as_str()], to_part)?.collect()
 }
 
-pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<Run>> {
-    let mut query = Query::new(RUN);
+pub(super) fn loaded(
+    connection: &mut Connection,
+    filter: &RunFilter,
+) -> rusqlite::Result<Vec<Loaded>> {
+    let snapshot = connection.transaction()?;
+    let runs = rows(&snapshot, RUN, filter, to_run)?.into_iter();
+    runs.map(|run| Ok(Loaded { parts: parts(&snapshot, &run.id)?, run })).collect()
+}
+
+pub(super) fn list(
+    connection: &Connection,
+    filter: &RunFilter,
+) -> rusqlite::Result<Vec<RunSummary>> {
+    rows(connection, SUMMARY, filter, to_summary)
+}
+
+pub(super) fn count_runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Result<u64> {
+    let all = RunFilter { limit: usize::MAX, ..filter.clone() };
+    let counted = rows(connection, "SELECT count(*) FROM runs", &all, |row| count(row, 0))?;
+    Ok(counted.first().copied().unwrap_or_default())
+}
+
+pub(super) fn find(
+    connection: &Connection,
+    prefix: &str,
+    limit: usize,
+) -> rusqlite::Result<Vec<RunSummary>> {
+    let mut query = Query::new(SUMMARY);
+    // Every character of an id is below this one, so that the range holds all that begin so.
+    let end = format!("{prefix}\u{7f}");
+    query.and("id >= ? AND id < ?");
+    query.values.extend([&prefix as &dyn ToSql, &end]);
+    query.rows(connection, "id", limit, to_summary)
+}
+
+/// Selects the runs that pass, the latest created first.
+fn rows<T>(
+    connection: &Connection,
+    select: &str,
+    filter: &RunFilter,
+    to_record: fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    // Without statistics SQLite cannot know that few runs are active.
+    let hint = match (&filter.session, filter.active) {
+        (None, Some(true)) => " INDEXED BY runs_active",
+        _ => "",
+    };
+    let mut query = Query::new(&format!("{select}{hint}"));
+    let driver = filter.driver.map(Driver::as_str);
+    let updated_before = filter.updated_before.map(Timestamp::as_millis);
+    let after = filter.after.map(|after| clamp(after.number()));
     if !filter.projects.is_empty() {
         let marks = vec!["?"; filter.projects.len()].join(", ");
         query.and(&format!("project IN ({marks})"));
@@ -46,15 +98,27 @@ pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Res
         query.and("machine = ?");
         query.values.push(machine);
     }
-    if let Some(active) = &filter.active {
-        query.and("active = ?");
-        query.values.push(active);
+    if let Some(driver) = &driver {
+        query.and("driver = ?");
+        query.values.push(driver);
+    }
+    // As literals, so that SQLite sees which partial index holds the rows.
+    if let Some(active) = filter.active {
+        query.and(if active { "active = 1" } else { "active = 0" });
+    }
+    if let Some(before) = &updated_before {
+        query.and("updated < ?");
+        query.values.push(before);
+    }
+    if let Some(after) = &after {
+        query.and("number < ?");
+        query.values.push(after);
     }
     if let Some(session) = &filter.session {
         query.and("session = ?");
         query.values.push(session);
     }
-    query.rows(connection, "number DESC", filter.limit, to_run)
+    query.rows(connection, "number DESC", filter.limit, to_record)
 }
 
 pub(super) fn events(
@@ -221,6 +285,32 @@ fn to_run(row: &Row<'_>) -> rusqlite::Result<Run> {
             active: row.get(11)?,
             state: row.get(12)?,
         },
+    })
+}
+
+fn to_summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
+    let (id, fence) = (run_id(row, 0)?, count(row, 5)?);
+    let lease = match (row.get::<_, Option<String>>(12)?, row.get::<_, Option<i64>>(13)?) {
+        (Some(holder), Some(until)) => {
+            Some(Lease { run: id.clone(), holder, fence, until: Timestamp::from_millis(until) })
+        }
+        _ => None,
+    };
+    Ok(RunSummary {
+        id,
+        revision: Revision(count(row, 1)?),
+        last_event: count(row, 2)?,
+        created: moment(row, 3)?,
+        updated: moment(row, 4)?,
+        fence,
+        lease,
+        project: row.get(6)?,
+        session: row.get(7)?,
+        machine: row.get(8)?,
+        driver: driver(row, 9)?,
+        title: row.get(10)?,
+        active: row.get(11)?,
+        page: PageCursor::of(count(row, 14)?),
     })
 }
 

@@ -145,7 +145,7 @@ fn act(store: &dyn Store, action: &Action) -> String {
 /// Everything that can be read.
 fn look(store: &dyn Store) -> String {
     let now = Timestamp::from_millis(10);
-    let runs = store.runs(&RunFilter::default()).unwrap();
+    let runs = store.list(&RunFilter::default()).unwrap();
     let events: Vec<_> =
         runs.iter().map(|run| store.events(&run.id, 1, usize::MAX).unwrap()).collect();
     let loaded: Vec<_> = runs.iter().map(|run| store.load(&run.id).unwrap()).collect();
@@ -156,14 +156,22 @@ fn look(store: &dyn Store) -> String {
         session: Some("b".to_owned()),
         ..RunFilter::default()
     };
+    let late = RunFilter {
+        driver: Some(Driver::Hook),
+        updated_before: Some(now),
+        after: runs.first().map(|run| run.page),
+        ..RunFilter::default()
+    };
     format!(
         "{:#?}",
         (
-            runs,
+            (runs, loaded),
             events,
-            loaded,
             effects,
-            store.runs(&some).unwrap(),
+            store.loaded(&some).unwrap(),
+            store.list(&late).unwrap(),
+            store.count(&late).unwrap(),
+            store.find("", 2).unwrap(),
             store.decisions(&DecisionFilter::default()).unwrap(),
             ["0", "1", "3", "9"].map(|text| store.continuity(&text.parse().unwrap()).unwrap()),
             store.pending_effects(&EffectFilter::due_by(now)).unwrap(),

@@ -121,7 +121,7 @@ fn other_processes_write_beside_it() {
             });
         }
     });
-    assert_eq!(group.runs(&aldis_store::RunFilter::default()).unwrap().len(), 8);
+    assert_eq!(group.count(&aldis_store::RunFilter::default()).unwrap(), 8);
 }
 
 #[test]

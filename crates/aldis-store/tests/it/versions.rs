@@ -49,9 +49,9 @@ fn version_1_opens_with_everything_in_it() {
     let directory = tempfile::tempdir().unwrap();
     database(directory.path(), VERSION_1);
     let store = SqliteStore::open(directory.path()).unwrap();
-    let runs = store.runs(&RunFilter::default()).unwrap();
+    let runs = store.list(&RunFilter::default()).unwrap();
     assert_eq!(runs.len(), 1);
-    assert_eq!((&*runs[0].record.title, runs[0].revision.0), ("An old run", 2));
+    assert_eq!((&*runs[0].title, runs[0].revision.0), ("An old run", 2));
     assert_eq!(store.events(&runs[0].id, 0, 10).unwrap().len(), 2);
     assert_eq!(store.effect("old-effect").unwrap().unwrap().body, "{}");
     child::count_once(&store, "new");
@@ -73,11 +73,9 @@ fn version_2_opens_with_everything_in_it() {
 
 /// Checks that everything of version 2 is there, as it is understood today.
 pub(crate) fn check_version_2(store: &SqliteStore) {
-    let runs = store.runs(&RunFilter::default()).unwrap();
-    let found: Vec<_> = runs
-        .iter()
-        .map(|run| (run.id.as_str(), &*run.record.project, run.record.driver.as_str()))
-        .collect();
+    let runs = store.list(&RunFilter::default()).unwrap();
+    let found: Vec<_> =
+        runs.iter().map(|run| (run.id.as_str(), &*run.project, run.driver.as_str())).collect();
     assert_eq!(
         found,
         [
@@ -90,7 +88,9 @@ pub(crate) fn check_version_2(store: &SqliteStore) {
     );
     let [plan, .., hooked, _] = &runs[..] else { panic!("{runs:?}") };
     assert_eq!((plan.fence, hooked.revision.0, hooked.last_event), (3, 2, 2));
-    assert_eq!(hooked.record.state, r#"{"iteration":2}"#);
+    assert_eq!(store.run(&hooked.id).unwrap().unwrap().record.state, r#"{"iteration":2}"#);
+    let lease = plan.lease.as_ref().unwrap();
+    assert_eq!((&*lease.holder, lease.until), ("pid 17", Timestamp::from_millis(99)));
     assert_eq!(store.load(&plan.id).unwrap().unwrap().parts[0].body, r#"{"task":1}"#);
     let taken = store.event_by_source(&hooked.id, "stop-1").unwrap().unwrap();
     assert_eq!((taken.seq, &*taken.kind), (2, "stop"));
@@ -185,7 +185,7 @@ fn a_damaged_row_is_reported_and_not_guessed_at() {
     for damage in ["UPDATE runs SET id = '../x'", "UPDATE runs SET id = 'ok', revision = -1"] {
         database(directory.path(), damage);
         let store = SqliteStore::open(directory.path()).unwrap();
-        let error = store.runs(&RunFilter::default()).unwrap_err();
+        let error = store.list(&RunFilter::default()).unwrap_err();
         assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use aldis_signal::time::Timestamp;
 use aldis_store::{
     CommitError, Committed, Continuity, Cursor, Decision, DecisionFilter, Effect, EffectFilter,
-    Event, Fault, FaultKind, Lease, LeaseError, Loaded, Run, RunFilter, RunId, Step, Store,
-    StoreError, Timer, Turn, When,
+    Event, Fault, FaultKind, Lease, LeaseError, Loaded, Run, RunFilter, RunId, RunSummary, Step,
+    Store, StoreError, Timer, Turn, When,
 };
 
 /// Any store, with faults on command. Unlike those of the memory store, a planned fault hits commits
@@ -51,8 +51,20 @@ impl<S: Store> Store for Faulty<S> {
         self.inner.load(id)
     }
 
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
-        self.inner.runs(filter)
+    fn loaded(&self, filter: &RunFilter) -> Result<Vec<Loaded>, StoreError> {
+        self.inner.loaded(filter)
+    }
+
+    fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
+        self.inner.list(filter)
+    }
+
+    fn count(&self, filter: &RunFilter) -> Result<u64, StoreError> {
+        self.inner.count(filter)
+    }
+
+    fn find(&self, prefix: &str, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        self.inner.find(prefix, limit)
     }
 
     fn commit(&self, step: &Step) -> Result<Committed, CommitError> {

@@ -1,8 +1,9 @@
 //! `aldis status`: every run of the user, wherever it works.
 
+use std::cmp::Reverse;
 use std::io::Write as _;
 
-use aldis_store::{Run, RunFilter, Store as _};
+use aldis_store::{Run, RunFilter, Store};
 use clap::Args;
 
 use super::Outcome;
@@ -42,13 +43,10 @@ pub(super) struct StatusArgs {
 pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandError> {
     let store = home::open_store(io.state_dir.as_deref())?;
     let now = clock::now()?;
-    let list = |active: bool| RunFilter { active: Some(active), ..RunFilter::default() };
-    let mut runs = store.runs(&list(true))?;
-    let limit = if args.all || args.run.is_some() { usize::MAX } else { ENDED_SHOWN };
-    runs.extend(store.runs(&RunFilter { limit, ..list(false) })?);
-    if let Some(wanted) = &args.run {
-        runs.retain(|run| run.id.as_str().starts_with(&**wanted));
-    }
+    let runs = match &args.run {
+        Some(wanted) => named(&store, wanted)?,
+        None => latest(&store, if args.all { usize::MAX } else { ENDED_SHOWN })?,
+    };
     if let (Some(wanted), true) = (&args.run, runs.is_empty()) {
         let wanted = display::line(wanted);
         writeln!(io.stderr, "there is no run `{wanted}`; `aldis status --all` lists the runs")?;
@@ -69,6 +67,22 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
         }
     }
     Ok(Outcome::Yes)
+}
+
+/// The runs whose names begin so: those that go on first, then the latest.
+fn named(store: &dyn Store, wanted: &str) -> Result<Vec<Run>, CommandError> {
+    let mut found = store.find(wanted, usize::MAX)?;
+    found.sort_by_key(|run| (!run.active, Reverse(run.created)));
+    let runs = found.iter().filter_map(|run| store.run(&run.id).transpose());
+    Ok(runs.collect::<Result<_, _>>()?)
+}
+
+/// The runs that go on, and so many that ended.
+fn latest(store: &dyn Store, limit: usize) -> Result<Vec<Run>, CommandError> {
+    let list = |active: bool| RunFilter { active: Some(active), ..RunFilter::default() };
+    let mut runs = store.loaded(&list(true))?;
+    runs.extend(store.loaded(&RunFilter { limit, ..list(false) })?);
+    Ok(runs.into_iter().map(|loaded| loaded.run).collect())
 }
 
 fn row(io: &mut Io, known: &Known) -> Result<(), CommandError> {

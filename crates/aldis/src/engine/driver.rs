@@ -136,14 +136,14 @@ impl Driver<'_> {
     ) -> Result<Option<Loaded>, DriverError> {
         if let Some(session) = session {
             let bound = RunFilter { session: Some(session.to_owned()), ..active(1) };
-            if let Some(run) = self.store.runs(&bound)?.into_iter().next() {
-                return load(run).map(Some);
+            if let Some(bound) = self.store.loaded(&bound)?.into_iter().next() {
+                return load(bound.run).map(Some);
             }
         }
         let runs =
-            self.store.runs(&RunFilter { projects: projects.to_vec(), ..active(usize::MAX) })?;
+            self.store.loaded(&RunFilter { projects: projects.to_vec(), ..active(usize::MAX) })?;
         let distance = |run: &Run| projects.iter().position(|name| *name == run.record.project);
-        runs.into_iter().min_by_key(distance).map(load).transpose()
+        runs.into_iter().map(|it| it.run).min_by_key(distance).map(load).transpose()
     }
 
     /// Returns the latest run of exactly this project, ended or not.
@@ -154,7 +154,7 @@ impl Driver<'_> {
     pub fn latest(&self, project: &str) -> Result<Option<Loaded>, DriverError> {
         let projects = vec![project.to_owned()];
         let filter = RunFilter { projects, machine: machine(), limit: 1, ..RunFilter::default() };
-        self.store.runs(&filter)?.into_iter().next().map(load).transpose()
+        self.store.loaded(&filter)?.into_iter().next().map(|it| load(it.run)).transpose()
     }
 
     /// Begins a run, and takes its first event with it where there is one.

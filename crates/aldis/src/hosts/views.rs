@@ -155,8 +155,8 @@ pub fn is_outdated(store: &dyn Store, project: &str, text: &str) -> Result<bool,
     let Ok(view) = View::parse(text) else { return Ok(false) };
     let filter =
         RunFilter { projects: vec![project.to_owned()], limit: RUNS_MAX, ..RunFilter::default() };
-    for run in store.runs(&filter)? {
-        let Ok(Loaded { run, state }) = driver::load(run) else { continue };
+    for stored in store.loaded(&filter)? {
+        let Ok(Loaded { run, state }) = driver::load(stored.run) else { continue };
         // It says which run it is of; reading journals costs more.
         if may_be_of(&view, &state) && was_shown(store, &run.id, &view)? {
             return Ok(true);

@@ -33,12 +33,7 @@ impl Metrics {
     }
 
     /// Renders all counters, and how many runs and effects there are.
-    pub(super) fn render(
-        &self,
-        active_runs: usize,
-        pending_effects: usize,
-        stuck: usize,
-    ) -> String {
+    pub(super) fn render(&self, active_runs: u64, pending_effects: usize, stuck: usize) -> String {
         let mut text = String::new();
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let rows = [

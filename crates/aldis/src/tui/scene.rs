@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    Cursor, Decision, DecisionFilter, Revision, Run, RunFilter, RunId, Store, StoreError,
+    Cursor, Decision, DecisionFilter, Revision, RunFilter, RunId, RunSummary, Store, StoreError,
 };
 
 use crate::view::known::Known;
@@ -98,7 +98,7 @@ impl<'s> Reader<'s> {
             return Ok(None);
         }
         let runs = self.listed()?;
-        self.stale |= self.refresh(&runs);
+        self.stale |= self.refresh(&runs)?;
         self.looked = Some(now);
         if !std::mem::take(&mut self.stale) {
             return Ok(None);
@@ -141,13 +141,14 @@ impl<'s> Reader<'s> {
         self.journal.truncate(JOURNAL_MAX);
     }
 
-    fn listed(&self) -> Result<Vec<Run>, StoreError> {
+    fn listed(&self) -> Result<Vec<RunSummary>, StoreError> {
         if let Some(only) = &self.only {
-            return Ok(self.store.run(only)?.into_iter().collect());
+            let found = self.store.find(only.as_str(), 1)?.into_iter();
+            return Ok(found.filter(|run| run.id == *only).collect());
         }
         let list = |active: bool, limit: usize| {
             let filter = RunFilter { active: Some(active), limit, ..RunFilter::default() };
-            self.store.runs(&filter)
+            self.store.list(&filter)
         };
         let mut runs = list(true, ACTIVE_MAX)?;
         runs.extend(list(false, ENDED_MAX)?);
@@ -155,7 +156,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Reads again what has taken a step. Returns whether anything has, or has gone.
-    fn refresh(&mut self, runs: &[Run]) -> bool {
+    fn refresh(&mut self, runs: &[RunSummary]) -> Result<bool, StoreError> {
         let before = self.known.len();
         self.known.retain(|id, _| runs.iter().any(|run| run.id == *id));
         let mut changed = self.known.len() != before;
@@ -163,12 +164,13 @@ impl<'s> Reader<'s> {
             if self.known.get(&run.id).is_some_and(|(revision, _)| *revision == run.revision) {
                 continue;
             }
+            let Some(run) = self.store.run(&run.id)? else { continue };
             let (id, revision) = (run.id.clone(), run.revision);
-            let known = Known::of(self.store, run.clone());
+            let known = Known::of(self.store, run);
             let known = known.map(Rc::new).map_err(|error| error.to_string());
             self.known.insert(id, (revision, known));
             changed = true;
         }
-        changed
+        Ok(changed)
     }
 }

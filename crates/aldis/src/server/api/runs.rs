@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aldis_store::{Cursor, DecisionFilter, RunFilter, RunId};
+use aldis_store::{Cursor, DecisionFilter, Loaded, RunFilter, RunId};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -183,8 +183,8 @@ async fn list(State(app): Shared, Asked(query): Asked<ListQuery>) -> Result<Json
         RunFilter { active: query.active, machine: query.machine, limit, ..RunFilter::default() };
     let runs = app
         .keep(move |keeper| {
-            let runs = keeper.store().runs(&filter)?;
-            Ok(runs.iter().map(|run| shown(keeper.store(), run)).collect::<Vec<Value>>())
+            let runs = keeper.store().loaded(&filter)?;
+            Ok(runs.iter().map(|it| shown(keeper.store(), &it.run)).collect::<Vec<Value>>())
         })
         .await?;
     Ok(Json(json!({ "v": 1, "runs": runs })))
@@ -367,7 +367,7 @@ async fn questions(State(app): Shared) -> Result<Json<Value>, ApiError> {
     let all = app
         .keep(move |keeper| {
             let mut all = Vec::new();
-            for run in keeper.store().runs(&filter)? {
+            for Loaded { run, .. } in keeper.store().loaded(&filter)? {
                 let name = run.id.to_string();
                 let known = Known::of(keeper.store(), run).ok();
                 for (id, text, at) in known.map(|known| known.questions()).unwrap_or_default() {
