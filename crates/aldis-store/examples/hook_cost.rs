@@ -10,8 +10,8 @@ use std::path::Path;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    Driver, NewDecision, NewEffect, NewEvent, Revision, RunFilter, RunId, RunRecord, SqliteStore,
-    Step, Store,
+    Driver, NewDecision, NewEffect, NewEvent, Revision, RunFilter, RunId, RunRecord, Source,
+    SqliteStore, Step, Store,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -54,7 +54,7 @@ fn step(expected: Revision) -> Result<Step, Box<dyn Error>> {
         events: vec![NewEvent {
             kind: "stop".to_owned(),
             body: body.clone(),
-            source: Some(format!("stop-{expected}")),
+            source: Some(Source::new(format!("stop-{expected}"))),
             at,
         }],
         decisions: vec![NewDecision { body: body.clone(), at }],

@@ -17,7 +17,7 @@ use aldis_signal::time::Timestamp;
 use crate::error::CommitError;
 use crate::record::Run;
 use crate::step::{
-    Committed, Driver, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, Step,
+    Committed, Driver, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, Source, Step,
     TimerChange,
 };
 use crate::store::Store;
@@ -45,6 +45,7 @@ pub const CHECKS: &[Check] = checks![
         a_stale_step_changes_nothing,
         a_step_of_a_missing_run_is_refused,
         a_known_source_changes_nothing,
+        a_second_delivery_finds_the_first_answer,
         a_source_twice_in_one_step_is_refused,
         sources_belong_to_their_run,
         a_refused_step_leaves_no_trace,
@@ -162,7 +163,7 @@ fn event(kind: &str, source: Option<&str>) -> NewEvent {
     NewEvent {
         kind: kind.to_owned(),
         body: format!(r#"{{"{kind}":true}}"#),
-        source: source.map(str::to_owned),
+        source: source.map(|key| Source { key: key.to_owned(), digest: format!("of {kind}") }),
         at: at(1_000),
     }
 }

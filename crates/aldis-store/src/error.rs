@@ -122,11 +122,16 @@ pub enum CommitError {
         /// Where the run stands.
         found: Revision,
     },
-    /// This delivery has been recorded before; see its event for the result.
+    /// This delivery has been recorded before: its answer are the decisions of that revision.
     #[error("`{source_key}` has already been recorded")]
     Duplicate {
         /// The source that is known, or that the step names twice.
         source_key: String,
+        /// The digest of the first delivery, where it is known. Another one means that the key was
+        /// used for two requests.
+        digest: Option<String>,
+        /// The revision whose step took the first delivery, where it is known.
+        revision: Option<Revision>,
     },
     /// The writer's lease has passed to somebody else: stop coordinating this run.
     #[error("another coordinator took over (fencing number {current})")]

@@ -30,6 +30,6 @@ pub use sqlite::SqliteStore;
 pub use sqlite::group::GroupStore;
 pub use step::{
     BadRunId, Committed, Driver, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunId,
-    RunRecord, Step, TimerChange,
+    RunRecord, Source, Step, TimerChange,
 };
 pub use store::{OnCommit, Store, Turn};

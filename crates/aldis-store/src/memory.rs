@@ -20,7 +20,7 @@ use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
     RunSummary, Timer,
 };
-use crate::step::{Committed, RunId, Step};
+use crate::step::{Committed, Revision, RunId, Step};
 use crate::store::{Store, Turn};
 
 /// Keeps runs as long as it lives. Deterministic: the same calls give the same answers.
@@ -132,6 +132,10 @@ impl Store for MemoryStore {
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError> {
         Ok(self.read(|tables| tables.decisions_after(run, after, limit)))
+    }
+
+    fn decisions_of(&self, run: &RunId, revision: Revision) -> Result<Vec<Decision>, StoreError> {
+        Ok(self.read(|tables| tables.decisions_of(run, revision)))
     }
 
     fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError> {

@@ -115,8 +115,12 @@ pub struct Event {
     pub kind: String,
     /// The event, as JSON.
     pub body: String,
-    /// Where it came from, if it can be delivered twice.
+    /// The key of its source, if it can be delivered twice.
     pub source: Option<String>,
+    /// The digest of its source; unknown for events of 0.1.0.
+    pub digest: Option<String>,
+    /// The revision whose step took it; unknown for events of 0.1.0.
+    pub revision: Option<Revision>,
 }
 
 /// A decision that was made.

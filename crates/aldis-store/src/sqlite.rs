@@ -25,7 +25,7 @@ use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
     RunSummary, Timer,
 };
-use crate::step::{Committed, RunId, Step};
+use crate::step::{Committed, Revision, RunId, Step};
 use crate::store::{Store, Turn};
 
 /// Older ones can damage a write-ahead log that several processes share.
@@ -251,6 +251,10 @@ impl Store for SqliteStore {
         self.with("read decisions", |connection| {
             read::decisions_after(connection, run, after, limit)
         })
+    }
+
+    fn decisions_of(&self, run: &RunId, revision: Revision) -> Result<Vec<Decision>, StoreError> {
+        self.with("read decisions", |connection| read::decisions_of(connection, run, revision))
     }
 
     fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError> {

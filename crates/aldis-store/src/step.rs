@@ -186,10 +186,27 @@ pub struct NewEvent {
     pub kind: String,
     /// The event, as JSON.
     pub body: String,
-    /// Where it came from, unique in its run: a second delivery of the same source changes nothing.
-    pub source: Option<String>,
+    /// Where it came from: a second delivery of the same source changes nothing.
+    pub source: Option<Source>,
     /// When it happened.
     pub at: Timestamp,
+}
+
+/// What makes a second delivery recognisable, for as long as the run is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The idempotency key, unique in its run.
+    pub key: String,
+    /// A digest of the request, so that another request with the same key is told apart; empty when
+    /// the key says it all.
+    pub digest: String,
+}
+
+impl Source {
+    /// Creates a source whose key says it all.
+    pub fn new(key: impl Into<String>) -> Self {
+        Self { key: key.into(), digest: String::new() }
+    }
 }
 
 /// A decision with its reasons, not yet written.

@@ -10,7 +10,7 @@ use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
     RunSummary, Timer,
 };
-use crate::step::{Committed, RunId, Step};
+use crate::step::{Committed, Revision, RunId, Step};
 
 /// What to do once a step is durable, or refused.
 pub type OnCommit = Box<dyn FnOnce(Box<Step>, Result<Committed, CommitError>) + Send>;
@@ -64,7 +64,8 @@ pub trait Store: Send + Sync {
     /// Returns the run's events after number `after`, in order.
     fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError>;
 
-    /// Returns the event that `source` delivered: how a second delivery gets the first one's answer.
+    /// Returns the event that the source with this key delivered, with the revision and the digest:
+    /// how a second delivery gets the first one's answer.
     fn event_by_source(&self, run: &RunId, source: &str) -> Result<Option<Event>, StoreError>;
 
     /// Returns the decisions that pass the filter, newest first, across runs.
@@ -78,6 +79,9 @@ pub trait Store: Send + Sync {
         after: &Cursor,
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError>;
+
+    /// Returns what the step that led to this revision decided, in order.
+    fn decisions_of(&self, run: &RunId, revision: Revision) -> Result<Vec<Decision>, StoreError>;
 
     /// Returns whether a reader that goes on after this position sees every decision.
     fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError>;

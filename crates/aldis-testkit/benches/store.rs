@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use aldis_signal::time::Timestamp;
 use aldis_store::{
     CommitError, Committed, Driver, GroupStore, NewDecision, NewEffect, NewEvent, Revision, RunId,
-    RunRecord, SqliteStore, Step, Store,
+    RunRecord, Source, SqliteStore, Step, Store,
 };
 use measure::Bars;
 
@@ -204,7 +204,12 @@ fn message(run: &RunId, expected: u64) -> Step {
     let mut step = Step::new(run.clone(), Revision(expected), record, at);
     let source = format!("message-{expected}");
     let body = "e".repeat(300);
-    step.events.push(NewEvent { kind: "said".to_owned(), body, source: Some(source), at });
+    step.events.push(NewEvent {
+        kind: "said".to_owned(),
+        body,
+        source: Some(Source::new(source)),
+        at,
+    });
     step.decisions.push(NewDecision { body: "d".repeat(400), at });
     let key = format!("{run}/{expected}/0");
     step.effects.push(NewEffect { key, kind: "post".to_owned(), body: "p".repeat(250), due: at });

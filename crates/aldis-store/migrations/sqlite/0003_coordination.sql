@@ -30,6 +30,11 @@ CREATE INDEX runs_by_session ON runs (session) WHERE session IS NOT NULL;
 CREATE INDEX runs_active ON runs (project) WHERE active = 1;
 CREATE INDEX runs_ended ON runs (updated) WHERE active = 0;
 
+-- A request that comes again gets the answer of the step that took it. Empty in older rows.
+ALTER TABLE events ADD COLUMN revision INTEGER;
+ALTER TABLE events ADD COLUMN digest TEXT;
+CREATE INDEX decisions_by_revision ON decisions (run, revision);
+
 -- Numbers about the whole store.
 CREATE TABLE marks (
     name  TEXT    NOT NULL PRIMARY KEY,

@@ -98,20 +98,53 @@ pub(super) fn a_known_source_changes_nothing(store: &dyn Store) {
         again.events.insert(index, event("again", Some("one")));
         let error = refused(store, &again);
         assert!(
-            matches!(&error, CommitError::Duplicate { source_key } if source_key == "one"),
-            "{error}"
+            matches!(
+                &error,
+                CommitError::Duplicate { source_key, digest, revision: Some(Revision(1)) }
+                    if source_key == "one" && digest.as_deref() == Some("of one")
+            ),
+            "{error:?}"
         );
         assert_eq!(traces(store, "r"), before);
     }
     let first = some(ok(store.event_by_source(&id("r"), "one")));
     assert_eq!((first.seq, &*first.kind), (1, "one"));
+    assert_eq!((first.revision, first.digest.as_deref()), (Some(Revision(1)), Some("of one")));
+}
+
+pub(super) fn a_second_delivery_finds_the_first_answer(store: &dyn Store) {
+    for expected in 0..5 {
+        let mark = format!("s{expected}");
+        let decisions = vec![decision(&mark), decision(&format!("{mark} too"))];
+        ok(store.commit(&Step { decisions, ..full("r", expected, &mark) }));
+        ok(store.commit(&full("other", expected, &mark)));
+    }
+    // However much happened since: by the key to the revision, by the revision to the decisions.
+    let first = some(ok(store.event_by_source(&id("r"), "s1")));
+    assert_eq!(first.revision, Some(Revision(2)));
+    let answer = ok(store.decisions_of(&id("r"), Revision(2)));
+    let bodies: Vec<&str> = answer.iter().map(|decision| &*decision.body).collect();
+    assert_eq!(bodies, ["s1", "s1 too"]);
+    assert!(answer.iter().all(|decision| decision.run == id("r")));
+    for nothing in [Revision(0), Revision(6), Revision(u64::MAX)] {
+        assert_eq!(ok(store.decisions_of(&id("r"), nothing)), []);
+    }
+    assert_eq!(ok(store.decisions_of(&id("none"), Revision(1))), []);
+    // Events without a source have a revision, too.
+    let events = ok(store.events(&id("r"), 0, 100));
+    let revisions: Vec<_> = events.iter().filter_map(|event| event.revision).collect();
+    assert!(revisions.iter().map(|revision| revision.0).eq([1, 1, 2, 2, 3, 3, 4, 4, 5, 5]));
+    assert_eq!((&events[1].source, &events[1].digest), (&None, &None));
 }
 
 pub(super) fn a_source_twice_in_one_step_is_refused(store: &dyn Store) {
     let twice =
         Step { events: vec![event("a", Some("same")), event("b", Some("same"))], ..step("r", 0) };
     let error = refused(store, &twice);
-    assert!(matches!(error, CommitError::Duplicate { .. }), "{error}");
+    assert!(
+        matches!(error, CommitError::Duplicate { digest: None, revision: None, .. }),
+        "{error:?}"
+    );
     assert_eq!(ok(store.run(&id("r"))), None);
 }
 

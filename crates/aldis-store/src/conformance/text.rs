@@ -5,7 +5,8 @@ use crate::cursor::Cursor;
 use crate::error::CommitError;
 use crate::record::{DecisionFilter, EffectFilter, RunFilter};
 use crate::step::{
-    Driver, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunRecord, Step, TimerChange,
+    Driver, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunRecord, Source, Step,
+    TimerChange,
 };
 use crate::store::Store;
 
@@ -43,7 +44,7 @@ fn step_with(run: &str, expected: u64, text: &str) -> Step {
         events: vec![NewEvent {
             kind: text.clone(),
             body: text.clone(),
-            source: Some(text.clone()),
+            source: Some(Source { key: text.clone(), digest: text.clone() }),
             at: at(0),
         }],
         decisions: vec![NewDecision { body: text.clone(), at: at(0) }],
@@ -66,6 +67,7 @@ fn assert_stored(store: &dyn Store, run: &str, written: &Step, text: &str) {
     assert!(parts.iter().any(|part| part.key == text && part.body == text), "{text:?}");
     let event = some(ok(store.event_by_source(&id(run), text)));
     assert_eq!((&*event.kind, &*event.body, event.source.as_deref()), (text, text, Some(text)));
+    assert_eq!(event.digest.as_deref(), Some(text));
     let of_run = DecisionFilter { run: Some(id(run)), limit: 1, ..DecisionFilter::default() };
     assert_eq!(ok(store.decisions(&of_run))[0].body, text);
     let effect = some(ok(store.effect(text)));

@@ -12,7 +12,7 @@ use crate::record::{
     RunFilter, RunSummary, Timer,
 };
 use crate::step::{
-    Committed, NewEffect, PartChange, Revision, RunId, RunRecord, Step, TimerChange,
+    Committed, NewEffect, PartChange, Revision, RunId, RunRecord, Source, Step, TimerChange,
 };
 
 #[derive(Debug, Default)]
@@ -104,9 +104,11 @@ impl Tables {
             return Err(CommitError::Fenced { current });
         }
         let mut fresh = BTreeSet::new();
-        for source in step.events.iter().filter_map(|event| event.source.as_ref()) {
-            if !fresh.insert(source) || row.is_some_and(|row| row.sources.contains_key(source)) {
-                return Err(CommitError::Duplicate { source_key: source.clone() });
+        for Source { key, .. } in step.events.iter().filter_map(|event| event.source.as_ref()) {
+            let known = self.event_by_source(&step.run, key);
+            if !fresh.insert(key) || known.is_some() {
+                let (digest, revision) = known.map_or((None, None), |it| (it.digest, it.revision));
+                return Err(CommitError::Duplicate { source_key: key.clone(), digest, revision });
             }
         }
         let found = row.map_or(Revision(0), |row| row.run.revision);
@@ -165,6 +167,11 @@ impl Tables {
         let mine = |decision: &&Decision| run.is_none_or(|run| decision.run == *run);
         let later = |decision: &&Decision| decision.cursor.number() > after.number();
         self.decisions.iter().filter(later).filter(mine).take(limit).cloned().collect()
+    }
+
+    pub(super) fn decisions_of(&self, run: &RunId, revision: Revision) -> Vec<Decision> {
+        let mine = |decision: &&Decision| decision.run == *run && decision.revision == revision;
+        self.decisions.iter().filter(mine).cloned().collect()
     }
 
     pub(super) fn continuity(&self, after: &Cursor) -> Continuity {
@@ -359,7 +366,7 @@ impl Row {
         for new in &step.events {
             self.run.last_event += 1;
             if let Some(source) = &new.source {
-                self.sources.insert(source.clone(), self.events.len());
+                self.sources.insert(source.key.clone(), self.events.len());
             }
             self.events.push(Event {
                 run: step.run.clone(),
@@ -367,7 +374,9 @@ impl Row {
                 at: new.at,
                 kind: new.kind.clone(),
                 body: new.body.clone(),
-                source: new.source.clone(),
+                source: new.source.as_ref().map(|source| source.key.clone()),
+                digest: new.source.as_ref().map(|source| source.digest.clone()),
+                revision: Some(self.run.revision),
             });
         }
     }

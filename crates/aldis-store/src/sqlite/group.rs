@@ -23,7 +23,7 @@ use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
     RunSummary, Timer,
 };
-use crate::step::{Committed, RunId, Step};
+use crate::step::{Committed, Revision, RunId, Step};
 use crate::store::{OnCommit, Store, Turn};
 
 /// How many writes wait at most; more callers wait until there is room.
@@ -158,6 +158,10 @@ impl Store for GroupStore {
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError> {
         self.store.decisions_after(run, after, limit)
+    }
+
+    fn decisions_of(&self, run: &RunId, revision: Revision) -> Result<Vec<Decision>, StoreError> {
+        self.store.decisions_of(run, revision)
     }
 
     fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError> {

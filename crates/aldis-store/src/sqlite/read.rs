@@ -16,7 +16,7 @@ const RUN: &str = "SELECT id, revision, last_event, created, updated, fence, pro
 /// The state is the last column of the table, so that this does not read its pages.
 const SUMMARY: &str = "SELECT id, revision, last_event, created, updated, fence, project, session, \
                        machine, driver, title, active, lease_holder, lease_until, number FROM runs";
-const EVENT: &str = "SELECT run, seq, at, kind, body, source FROM events";
+const EVENT: &str = "SELECT run, seq, at, kind, body, source, digest, revision FROM events";
 const DECISION: &str = "SELECT seq, run, revision, at, body FROM decisions";
 const EFFECT: &str = "SELECT key, run, kind, body, due, attempts, error, state FROM outbox";
 
@@ -179,6 +179,18 @@ pub(super) fn decisions_after(
     query.rows(connection, "seq", limit, to_decision)
 }
 
+pub(super) fn decisions_of(
+    connection: &Connection,
+    run: &RunId,
+    revision: Revision,
+) -> rusqlite::Result<Vec<Decision>> {
+    let mut query = Query::new(DECISION);
+    let (run, revision) = (run.as_str(), clamp(revision.0));
+    query.and("run = ? AND revision = ?");
+    query.values.extend([&run as &dyn ToSql, &revision]);
+    query.rows(connection, "seq", usize::MAX, to_decision)
+}
+
 pub(super) fn continuity(connection: &Connection, after: &Cursor) -> rusqlite::Result<Continuity> {
     let sql = "SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'decisions'), 0), \
                (SELECT value FROM marks WHERE name = 'pruned_to')";
@@ -322,6 +334,8 @@ fn to_event(row: &Row<'_>) -> rusqlite::Result<Event> {
         kind: row.get(3)?,
         body: row.get(4)?,
         source: row.get(5)?,
+        digest: row.get(6)?,
+        revision: revision(row, 7)?,
     })
 }
 
@@ -376,6 +390,12 @@ fn driver(row: &Row<'_>, column: usize) -> rusqlite::Result<Driver> {
 pub(super) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     let number: i64 = row.get(column)?;
     u64::try_from(number).map_err(|_| Error::IntegralValueOutOfRange(column, number))
+}
+
+/// Reads a revision that rows of 0.1.0 do not have.
+pub(super) fn revision(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Revision>> {
+    let known = row.get::<_, Option<i64>>(column)?;
+    known.map(|_| count(row, column).map(Revision)).transpose()
 }
 
 fn moment(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {

@@ -6,11 +6,11 @@ use std::time::Duration;
 use aldis_signal::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::read::{clamp, count};
+use super::read::{clamp, count, revision};
 use super::statements::Statements;
 use crate::error::{CommitError, LeaseError};
 use crate::record::Lease;
-use crate::step::{Committed, NewEffect, PartChange, Revision, RunId, Step, TimerChange};
+use crate::step::{Committed, NewEffect, PartChange, Revision, RunId, Source, Step, TimerChange};
 
 /// Runs deleted in one transaction.
 const PRUNE_BATCH: usize = 100;
@@ -88,10 +88,16 @@ fn refusal(
     let in_time = found == step.expected.0;
     let mut fresh = BTreeSet::new();
     for (index, event) in step.events.iter().enumerate() {
-        let Some(source) = &event.source else { continue };
+        let Some(Source { key, .. }) = &event.source else { continue };
         let shows_later = in_time && index == 0;
-        if !fresh.insert(source) || !shows_later && is_known(statements, &step.run, source)? {
-            return Ok(Some(CommitError::Duplicate { source_key: source.clone() }));
+        let twice = !fresh.insert(key);
+        if twice || !shows_later {
+            let known = duplicate(statements, &step.run, key)?;
+            let in_step =
+                || CommitError::Duplicate { source_key: key.clone(), digest: None, revision: None };
+            if let Some(refusal) = known.or_else(|| twice.then(in_step)) {
+                return Ok(Some(refusal));
+            }
         }
     }
     if in_time {
@@ -103,10 +109,19 @@ fn refusal(
     }))
 }
 
-fn is_known(statements: &mut Statements<'_>, run: &RunId, source: &str) -> rusqlite::Result<bool> {
+/// Returns the refusal of a source that is known.
+fn duplicate(
+    statements: &mut Statements<'_>,
+    run: &RunId,
+    source: &str,
+) -> rusqlite::Result<Option<CommitError>> {
     statements
-        .get("SELECT 1 FROM events WHERE run = ?1 AND source = ?2")?
-        .exists(params![run.as_str(), source])
+        .get("SELECT digest, revision FROM events WHERE run = ?1 AND source = ?2")?
+        .query_row(params![run.as_str(), source], |row| {
+            let (source_key, revision) = (source.to_owned(), revision(row, 1)?);
+            Ok(CommitError::Duplicate { source_key, digest: row.get(0)?, revision })
+        })
+        .optional()
 }
 
 fn create_run(
@@ -185,10 +200,11 @@ fn append_events(
 ) -> Refusable<u64, CommitError> {
     for event in &step.events {
         last += 1;
+        let source = event.source.as_ref();
         let appended = statements
             .get(
-                "INSERT INTO events (run, seq, at, kind, source, body) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+                "INSERT INTO events (run, seq, at, kind, source, body, revision, digest) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
                  ON CONFLICT (run, source) WHERE source IS NOT NULL DO NOTHING",
             )?
             .execute(params![
@@ -196,12 +212,16 @@ fn append_events(
                 clamp(last),
                 event.at.as_millis(),
                 event.kind,
-                event.source,
+                source.map(|source| &source.key),
                 event.body,
+                clamp(step.expected.0 + 1),
+                source.map(|source| &source.digest),
             ])?;
-        if appended == 0 {
-            let source_key = event.source.clone().unwrap_or_default();
-            return Ok(Err(CommitError::Duplicate { source_key }));
+        if appended == 0
+            && let Some(source) = source
+            && let Some(refusal) = duplicate(statements, &step.run, &source.key)?
+        {
+            return Ok(Err(refusal));
         }
     }
     Ok(Ok(last))

@@ -5,7 +5,8 @@ use std::time::Duration;
 use aldis_signal::time::Timestamp;
 use aldis_store::{
     DecisionFilter, Driver, EffectFilter, Lease, MemoryStore, NewDecision, NewEffect, NewEvent,
-    PartChange, Revision, RunFilter, RunId, RunRecord, SqliteStore, Step, Store, TimerChange,
+    PartChange, Revision, RunFilter, RunId, RunRecord, Source, SqliteStore, Step, Store,
+    TimerChange,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -31,8 +32,12 @@ fn name() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["", "a", "b", "A", "\0", "ä🙂"]).prop_map(str::to_owned)
 }
 
+fn run_ids() -> [RunId; 3] {
+    ["r", "s", "t"].map(|id| RunId::new(id).unwrap())
+}
+
 fn run() -> impl Strategy<Value = RunId> {
-    prop::sample::select(vec!["r", "s", "t"]).prop_map(|id| RunId::new(id).unwrap())
+    prop::sample::select(run_ids().to_vec())
 }
 
 fn moment() -> impl Strategy<Value = Timestamp> {
@@ -55,7 +60,8 @@ fn record() -> impl Strategy<Value = RunRecord> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let event = (name(), option::weighted(0.3, "[a-f]{2}"), moment())
+    let source = ("[a-f]{2}", name()).prop_map(|(key, digest)| Source { key, digest });
+    let event = (name(), option::weighted(0.3, source), moment())
         .prop_map(|(kind, source, at)| NewEvent { body: kind.clone(), kind, source, at });
     let decision = (name(), moment()).prop_map(|(body, at)| NewDecision { body, at });
     let effect = ("[a-d]", name(), moment()).prop_map(|(key, kind, due)| NewEffect {
@@ -168,10 +174,9 @@ fn look(store: &dyn Store) -> String {
             (runs, loaded),
             events,
             effects,
-            store.loaded(&some).unwrap(),
-            store.list(&late).unwrap(),
-            store.count(&late).unwrap(),
-            store.find("", 2).unwrap(),
+            (store.loaded(&some).unwrap(), store.list(&late).unwrap()),
+            (store.count(&late).unwrap(), store.find("", 2).unwrap()),
+            run_ids().map(|run| store.decisions_of(&run, Revision(2)).unwrap()),
             store.decisions(&DecisionFilter::default()).unwrap(),
             ["0", "1", "3", "9"].map(|text| store.continuity(&text.parse().unwrap()).unwrap()),
             store.pending_effects(&EffectFilter::due_by(now)).unwrap(),

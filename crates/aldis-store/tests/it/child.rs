@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, Driver, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, SqliteStore,
-    Step, Store, StoreError, TimerChange,
+    CommitError, Driver, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, Source,
+    SqliteStore, Step, Store, StoreError, TimerChange,
 };
 
 /// Where the child writes; without it the test below does nothing.
@@ -101,7 +101,7 @@ fn next_step(found: Option<&aldis_store::Run>, mark: &str) -> Step {
         events: vec![NewEvent {
             kind: "count".to_owned(),
             body: mark.to_owned(),
-            source: Some(mark.to_owned()),
+            source: Some(Source::new(mark)),
             at,
         }],
         decisions: vec![NewDecision { body: mark.to_owned(), at }],

@@ -5,8 +5,8 @@ use std::thread;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, Driver, GroupStore, NewEffect, NewEvent, Revision, RunId, RunRecord, SqliteStore,
-    Step, Store as _,
+    CommitError, Driver, GroupStore, NewEffect, NewEvent, Revision, RunId, RunRecord, Source,
+    SqliteStore, Step, Store as _,
 };
 
 const WRITERS: u64 = 32;
@@ -27,7 +27,7 @@ fn step(run: &str, expected: u64, source: &str) -> Step {
     step.events.push(NewEvent {
         kind: "count".to_owned(),
         body: "{}".to_owned(),
-        source: Some(source.to_owned()),
+        source: Some(Source::new(source)),
         at,
     });
     let (key, kind, body) = (source.to_owned(), "post".to_owned(), "{}".to_owned());
@@ -93,7 +93,7 @@ fn a_callback_gets_the_result_and_the_step_back() {
         hand_over(&format!("r{number}"), "second");
     }
     for (step, result) in results.iter().take(2 * WRITERS as usize) {
-        match step.events[0].source.as_deref() {
+        match step.events[0].source.as_ref().map(|source| &*source.key) {
             Some("first") => assert_eq!(result.unwrap().revision.0, 1),
             _ => assert!(matches!(result, Err(CommitError::Conflict { found }) if found.0 == 1)),
         }

@@ -94,6 +94,7 @@ pub(crate) fn check_version_2(store: &SqliteStore) {
     assert_eq!(store.load(&plan.id).unwrap().unwrap().parts[0].body, r#"{"task":1}"#);
     let taken = store.event_by_source(&hooked.id, "stop-1").unwrap().unwrap();
     assert_eq!((taken.seq, &*taken.kind), (2, "stop"));
+    assert_eq!((taken.revision, taken.digest), (None, None));
     // Decisions 1, 2 and 4 were pruned, 6 was the last.
     let of = |text: &str| store.continuity(&text.parse().unwrap()).unwrap();
     assert_eq!(

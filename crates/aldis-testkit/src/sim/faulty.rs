@@ -6,8 +6,8 @@ use std::time::Duration;
 use aldis_signal::time::Timestamp;
 use aldis_store::{
     CommitError, Committed, Continuity, Cursor, Decision, DecisionFilter, Effect, EffectFilter,
-    Event, Fault, FaultKind, Lease, LeaseError, Loaded, Run, RunFilter, RunId, RunSummary, Step,
-    Store, StoreError, Timer, Turn, When,
+    Event, Fault, FaultKind, Lease, LeaseError, Loaded, Revision, Run, RunFilter, RunId,
+    RunSummary, Step, Store, StoreError, Timer, Turn, When,
 };
 
 /// Any store, with faults on command. Unlike those of the memory store, a planned fault hits commits
@@ -94,6 +94,10 @@ impl<S: Store> Store for Faulty<S> {
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError> {
         self.inner.decisions_after(run, after, limit)
+    }
+
+    fn decisions_of(&self, run: &RunId, revision: Revision) -> Result<Vec<Decision>, StoreError> {
+        self.inner.decisions_of(run, revision)
     }
 
     fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError> {

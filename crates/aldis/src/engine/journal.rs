@@ -6,7 +6,7 @@
 
 use aldis_machine::Decision;
 use aldis_signal::time::Timestamp;
-use aldis_store::{CommitError, Driver, Revision, Run, RunId, Step, Store};
+use aldis_store::{CommitError, Driver, Revision, Run, RunId, Source, Step, Store};
 use serde::Serialize;
 
 use crate::engine::driver::DriverError;
@@ -190,7 +190,7 @@ impl<M: Machine> Open<M> {
         step.fence = self.fence;
         step.events.extend(self.pending.iter().map(|(at, event)| stored::event(event, None, *at)));
         if let Some(last) = step.events.last_mut() {
-            last.source.clone_from(&self.source);
+            last.source = self.source.as_deref().map(Source::new);
         }
         step.decisions.extend(decisions.iter().map(|decision| stored::decision(decision, now)));
         let next = Revision(self.revision.0 + 1);

@@ -18,7 +18,7 @@ use aldis_signal::redact::redact_value;
 use aldis_signal::time::Timestamp;
 use aldis_store::{
     CommitError, Committed, Decision, DecisionFilter, Driver, NewDecision, NewEffect, NewEvent,
-    Revision, Run, RunId, RunRecord, Step, Store, StoreError, Timer, TimerChange,
+    Revision, Run, RunId, RunRecord, Source, Step, Store, StoreError, Timer, TimerChange,
 };
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ const SERVED: (&str, Driver) = ("", Driver::Server);
 const ALARM: &str = "wake";
 /// How often a step is tried again because another process was first.
 const TRIES_MAX: usize = 32;
-/// How far back the answer to a repeated request is looked for.
+/// How far back the answer to a repeated request is looked for, where its revision is unknown.
 const LOOK_BACK: usize = 1_000;
 /// How many alarms are taken at once.
 const ALARMS_MAX: usize = 256;
@@ -342,7 +342,7 @@ impl Keeper {
         step.events.push(NewEvent {
             kind: kind.to_owned(),
             body: stepped.event.to_string(),
-            source: source.map(str::to_owned),
+            source: source.map(Source::new),
             at: now,
         });
         let mut decision = Value::Null;
@@ -381,12 +381,16 @@ impl Keeper {
 
     /// Finds what an earlier delivery of the same request led to.
     fn answered(&self, id: &RunId, source: &str) -> Result<Option<Answer>, KeeperError> {
-        if self.store.event_by_source(id, source)?.is_none() {
-            return Ok(None);
-        }
+        let Some(event) = self.store.event_by_source(id, source)? else { return Ok(None) };
         let run = self.load(id)?;
-        let filter = DecisionFilter { run: Some(id.clone()), limit: LOOK_BACK, before: None };
-        let decisions = self.store.decisions(&filter)?;
+        let decisions = match event.revision {
+            Some(revision) => self.store.decisions_of(id, revision)?,
+            // Written by 0.1.0.
+            None => {
+                let run = Some(id.clone());
+                self.store.decisions(&DecisionFilter { run, limit: LOOK_BACK, before: None })?
+            }
+        };
         let found = decisions.iter().filter_map(body).find(|body| body["source"] == source);
         let decision = found.unwrap_or_default();
         let list = |name: &str| decision.get(name).and_then(Value::as_array).cloned();
@@ -451,7 +455,7 @@ fn machine_of(run: &Run) -> Result<&'static dyn Machine, KeeperError> {
 fn not_kept(error: CommitError, id: &RunId) -> Result<Attempt, KeeperError> {
     match error {
         CommitError::Conflict { .. } => Ok(Attempt::Late),
-        CommitError::Duplicate { source_key } => Ok(Attempt::Known(source_key)),
+        CommitError::Duplicate { source_key, .. } => Ok(Attempt::Known(source_key)),
         error => Err(refused(error, id)),
     }
 }

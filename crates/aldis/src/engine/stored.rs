@@ -3,7 +3,7 @@
 use aldis_machine::{Decision, phases, run};
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    Driver, NewDecision, NewEffect, NewEvent, Revision, Run, RunId, RunRecord, Step,
+    Driver, NewDecision, NewEffect, NewEvent, Revision, Run, RunId, RunRecord, Source, Step,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,7 @@ pub(crate) fn step<M: Machine>(
 pub(crate) fn event(event: &impl Serialize, source: Option<&str>, at: Timestamp) -> NewEvent {
     let body = serde_json::to_value(event).unwrap_or_default();
     let kind = body.get("event").and_then(|kind| kind.as_str()).unwrap_or("event").to_owned();
-    NewEvent { kind, body: body.to_string(), source: source.map(str::to_owned), at }
+    NewEvent { kind, body: body.to_string(), source: source.map(Source::new), at }
 }
 
 /// Returns a decision as the journal keeps it.
