@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         store.abandon();
         return Ok(());
     }
-    let turn = store.turn()?;
+    let turn = store.turn(&RunId::new("run")?)?;
     let of_session =
         RunFilter { session: Some("session".to_owned()), limit: 1, ..RunFilter::default() };
     let expected = store.loaded(&of_session)?.first().map_or(Revision(0), |it| it.run.revision);

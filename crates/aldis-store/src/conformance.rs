@@ -51,6 +51,7 @@ pub const CHECKS: &[Check] = checks![
         a_refused_step_leaves_no_trace,
         steps_of_racing_threads_are_all_counted,
         a_turn_admits_its_own_thread,
+        a_turn_holds_up_nobody_else,
     },
     effects::{
         effects_wait_in_order,

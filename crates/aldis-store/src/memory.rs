@@ -15,7 +15,7 @@ pub use self::faults::{Fault, FaultKind, When};
 use self::tables::{Row, Tables};
 use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
-use crate::gate::Gate;
+use crate::gate::Turns;
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
     RunSummary, Timer,
@@ -27,7 +27,7 @@ use crate::store::{Store, Turn};
 #[derive(Debug)]
 pub struct MemoryStore {
     inner: Mutex<Inner>,
-    gate: Gate,
+    turns: Turns,
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ struct Inner {
 
 impl Default for MemoryStore {
     fn default() -> Self {
-        Self { inner: Mutex::default(), gate: Gate::local() }
+        Self { inner: Mutex::default(), turns: Turns::local() }
     }
 }
 
@@ -72,7 +72,6 @@ impl MemoryStore {
         &self,
         write: impl FnOnce(&mut Tables) -> Result<T, E>,
     ) -> Result<T, E> {
-        let _inside = self.gate.enter()?;
         let mut inner = self.inner();
         let Some(fault) = inner.faults.next_write() else { return write(&mut inner.tables) };
         if fault.when == When::After {
@@ -194,8 +193,8 @@ impl Store for MemoryStore {
         self.write(|tables| Ok(tables.release_lease(lease)))
     }
 
-    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError> {
-        Ok(Box::new(self.gate.enter()?))
+    fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
+        Ok(Box::new(self.turns.enter(run)?))
     }
 
     fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {

@@ -20,7 +20,7 @@ use self::files::Files;
 use self::statements::Statements;
 use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
-use crate::gate::Gate;
+use crate::gate::{Gate, Turns};
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
     RunSummary, Timer,
@@ -42,6 +42,7 @@ const IDLE_MAX: usize = 32;
 pub struct SqliteStore {
     files: Files,
     gate: Gate,
+    turns: Turns,
     idle: Mutex<Vec<Connection>>,
 }
 
@@ -63,7 +64,8 @@ impl SqliteStore {
         }
         let files = Files::of(dir)?;
         let gate = Gate::file(files.lock.clone());
-        let store = Self { files, gate, idle: Mutex::default() };
+        let turns = Turns::files(files.turns.clone());
+        let store = Self { files, gate, turns, idle: Mutex::default() };
         let connection = store.connect()?;
         store.idle().push(connection);
         Ok(store)
@@ -321,8 +323,8 @@ impl Store for SqliteStore {
         self.with_turn("release a lease", |connection| write::release_lease(connection, lease))
     }
 
-    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError> {
-        Ok(Box::new(self.gate.enter()?))
+    fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
+        Ok(Box::new(self.turns.enter(run)?))
     }
 
     fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {

@@ -151,11 +151,13 @@ pub trait Store: Send + Sync {
     /// touched. Steps that carry its number stay valid until somebody acquires the next.
     fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError>;
 
-    /// Waits until no other process is between reading and committing, and keeps it so.
+    /// Waits until nobody else holds the turn of this run, and holds it.
     ///
-    /// A courtesy that saves retries: correctness rests on revisions. Commits of the thread that
-    /// holds the turn do not wait again, and neither does its next turn.
-    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError>;
+    /// A courtesy between those who ask for it: whoever reads, decides and commits inside saves
+    /// retries. Correctness rests on revisions, and a commit needs no turn. The thread that holds the
+    /// turn gets it again without waiting. Runs may share one, so holding the turns of two runs at
+    /// once can wait for ever.
+    fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError>;
 
     /// Deletes the runs that ended, took their last step before `ended_before` and have no pending
     /// effect, with their whole history. Returns how many.
@@ -164,5 +166,5 @@ pub trait Store: Send + Sync {
     fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError>;
 }
 
-/// Being the only one between reading and committing, until dropped. Bound to its thread.
+/// The turn of a run, until dropped. Bound to its thread.
 pub trait Turn {}

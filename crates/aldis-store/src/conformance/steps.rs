@@ -209,12 +209,36 @@ fn count_once(store: &dyn Store, source: &str) {
 
 pub(super) fn a_turn_admits_its_own_thread(store: &dyn Store) {
     for expected in 0..3 {
-        let _turn = ok(store.turn());
-        let _again = ok(store.turn());
+        let _turn = ok(store.turn(&id("r")));
+        let _again = ok(store.turn(&id("r")));
         ok(store.commit(&step("r", expected)));
     }
     thread::scope(|scope| {
-        scope.spawn(|| ok(store.commit(&step("r", 3))));
+        scope.spawn(|| drop(ok(store.turn(&id("r")))));
+    });
+    assert_eq!(stored(store, "r").revision, Revision(3));
+}
+
+pub(super) fn a_turn_holds_up_nobody_else(store: &dyn Store) {
+    create(store, "r");
+    create(store, "s");
+    let turn = ok(store.turn(&id("r")));
+    // Commits need no turn, and other runs have their own.
+    thread::scope(|scope| {
+        scope.spawn(|| ok(store.commit(&step("r", 1))));
+        scope.spawn(|| {
+            let _turn = ok(store.turn(&id("s")));
+            ok(store.commit(&step("s", 1)));
+        });
+    });
+    // Whoever wants the same turn waits, and then finds what was committed in it.
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _turn = ok(store.turn(&id("r")));
+            ok(store.commit(&step("r", 3)));
+        });
+        ok(store.commit(&step("r", 2)));
+        drop(turn);
     });
     assert_eq!(stored(store, "r").revision, Revision(4));
 }

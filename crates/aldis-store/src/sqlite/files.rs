@@ -19,6 +19,7 @@ pub(super) struct Files {
     dir: PathBuf,
     pub(super) db: PathBuf,
     pub(super) lock: PathBuf,
+    pub(super) turns: PathBuf,
     log: PathBuf,
 }
 
@@ -32,6 +33,7 @@ impl Files {
         Ok(Self {
             db: dir.join("aldis.db"),
             lock: dir.join("aldis.db.lock"),
+            turns: dir.join("aldis.db.turns"),
             log: dir.join("aldis.db-wal"),
             dir,
         })

@@ -124,18 +124,11 @@ impl Store for GroupStore {
     }
 
     fn commit(&self, step: &Step) -> Result<Committed, CommitError> {
-        // Whoever has the turn keeps the writer out as well.
-        if self.store.gate.is_mine() {
-            return self.store.commit(step);
-        }
         let step = Box::new(step.clone());
         self.ask(|reply| Job::Step { step, reply: Box::new(|_, result| reply(result)) })
     }
 
     fn commit_then(&self, step: Box<Step>, on_commit: OnCommit) {
-        if self.store.gate.is_mine() {
-            return self.store.commit_then(step, on_commit);
-        }
         self.hand_over(Job::Step { step, reply: on_commit });
     }
 
@@ -177,9 +170,6 @@ impl Store for GroupStore {
     }
 
     fn effect_done(&self, key: &str) -> Result<bool, StoreError> {
-        if self.store.gate.is_mine() {
-            return self.store.effect_done(key);
-        }
         self.ask(|reply| Job::Done { key: key.to_owned(), reply })
     }
 
@@ -189,9 +179,6 @@ impl Store for GroupStore {
         next: Option<Timestamp>,
         error: &str,
     ) -> Result<bool, StoreError> {
-        if self.store.gate.is_mine() {
-            return self.store.effect_failed(key, next, error);
-        }
         let (key, error) = (key.to_owned(), error.to_owned());
         self.ask(|reply| Job::Failed { key, next, error, reply })
     }
@@ -227,8 +214,8 @@ impl Store for GroupStore {
         self.store.release_lease(lease)
     }
 
-    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError> {
-        self.store.turn()
+    fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
+        self.store.turn(run)
     }
 
     fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {

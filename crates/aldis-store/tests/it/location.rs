@@ -6,7 +6,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use aldis_store::{SqliteStore, StoreError};
+use aldis_store::{SqliteStore, Store as _, StoreError};
 
 use crate::child;
 
@@ -30,9 +30,14 @@ fn what_is_created_is_ours_alone() {
     let state = directory.path().join("deep/state");
     let store = SqliteStore::open(&state).unwrap();
     child::count_once(&store, "one");
-    assert_eq!(mode(&state), 0o700);
-    for file in ["aldis.db", "aldis.db-wal", "aldis.db-shm", "aldis.db.lock"] {
-        assert_eq!(mode(&state.join(file)), 0o600, "{file}");
+    drop(store.turn(&child::run()).unwrap());
+    let turns = state.join("aldis.db.turns");
+    assert_eq!([mode(&state), mode(&turns)], [0o700; 2]);
+    let files =
+        ["aldis.db", "aldis.db-wal", "aldis.db-shm", "aldis.db.lock"].map(|it| state.join(it));
+    let locks = fs::read_dir(turns).unwrap().map(|entry| entry.unwrap().path());
+    for file in files.into_iter().chain(locks) {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
     }
 }
 

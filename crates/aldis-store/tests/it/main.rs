@@ -11,4 +11,5 @@ mod disk;
 mod faults;
 mod group;
 mod location;
+mod turns;
 mod versions;

@@ -156,8 +156,8 @@ impl<S: Store> Store for Faulty<S> {
         self.inner.release_lease(lease)
     }
 
-    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError> {
-        self.inner.turn()
+    fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
+        self.inner.turn(run)
     }
 
     fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {

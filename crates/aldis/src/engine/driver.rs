@@ -13,9 +13,10 @@ use aldis_machine::phases::{Effect, Event, Outcome, Start, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::{
     CommitError, Driver as DrivenBy, NewEffect, Revision, Run, RunFilter, RunId, Step, Store,
-    StoreError,
+    StoreError, Turn,
 };
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::engine::stored::{self, Machine as _};
 use crate::settings::project::{self, Place};
@@ -112,7 +113,17 @@ impl fmt::Debug for Driver<'_> {
     }
 }
 
-impl Driver<'_> {
+impl<'s> Driver<'s> {
+    /// Waits until nobody else changes the runs of this project. The turn of a run would not do:
+    /// there may be none yet, and the project has one state file.
+    pub(crate) fn turn(&self, project: &str) -> Result<Box<dyn Turn + 's>, DriverError> {
+        let digest = Sha256::digest(project.as_bytes());
+        let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        // Hexadecimal digits can always name a run.
+        let id = RunId::new(name).map_err(|_| DriverError::Contended)?;
+        Ok(self.store.turn(&id)?)
+    }
+
     /// Returns the live run that this session or place belongs to: the session's own before any
     /// other, the nearest before the farther.
     pub(crate) fn live(

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use aldis_machine::phases::{Effect, Event, State, TokenPolicy, View};
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
-use aldis_store::{SqliteStore, Store as _};
+use aldis_store::SqliteStore;
 
 use self::heard::Heard;
 use crate::alarms::{self, Alarm};
@@ -84,7 +84,12 @@ impl Hook<'_> {
         }
         let position = live.as_ref().and_then(|live| live.state.heard_to.clone());
         let heard = Heard::of(self, position.as_deref());
-        let _turn = store.turn()?;
+        let project = match (&live, &found) {
+            (Some(live), _) => live.run.record.project.clone(),
+            (None, Some((directory, _))) => project::name(directory),
+            (None, None) => return Ok(()),
+        };
+        let _turn = driver.turn(&project)?;
         let stepped = match driver.live(&self.place, session)? {
             Some(live) => self.advance(&driver, live, &heard)?,
             None => match found {

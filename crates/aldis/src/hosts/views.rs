@@ -81,7 +81,7 @@ pub fn was_written(store: &dyn Store, run: &RunId) -> Result<bool, StoreError> {
     Ok(first.is_some_and(|effect| effect.state == EffectState::Done))
 }
 
-/// Writes the file of a run. The caller holds the store's turn, so that an older view never
+/// Writes the file of a run. The caller holds the project's turn, so that an older view never
 /// replaces a newer one.
 ///
 /// # Errors
