@@ -27,7 +27,7 @@ const HISTORY_SHOWN: usize = 5;
 pub(crate) fn project(run: &Run) -> String {
     match &*run.record.project {
         "" => "none".to_owned(),
-        project => display::line(project).to_string(),
+        project => display::line(project),
     }
 }
 
