@@ -58,7 +58,14 @@ fn step(expected: Revision) -> Result<Step, Box<dyn Error>> {
             at,
         }],
         decisions: vec![NewDecision { body: body.clone(), at }],
-        effects: vec![NewEffect { key: key.clone(), kind: "answer".to_owned(), body, due: at }],
+        effects: vec![NewEffect {
+            key: key.clone(),
+            kind: "answer".to_owned(),
+            body,
+            due: at,
+            lane: String::new(),
+            requires: Vec::new(),
+        }],
         done: vec![key],
         ..Step::new(RunId::new("run")?, expected, record, at)
     })

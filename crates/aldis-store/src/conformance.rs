@@ -3,6 +3,7 @@
 //! Each check takes a store that nobody else uses and panics with what it found. Run them all
 //! with [`check`], or one by one from [`CHECKS`] to see them by name.
 
+mod claims;
 mod coordination;
 mod effects;
 mod listing;
@@ -60,8 +61,23 @@ pub const CHECKS: &[Check] = checks![
         an_effect_is_pending_until_it_is_done,
         a_step_can_close_its_own_effects,
         a_step_cannot_close_the_effects_of_others,
-        a_failed_effect_comes_back,
+        effects_are_closed_together_and_fenced,
+        effects_are_chosen_by_kind_and_counted,
+    },
+    claims::{
+        an_effect_is_handed_out_once,
+        a_claim_can_be_kept_and_given_back,
+        a_claim_that_is_done_is_over,
+        an_effect_that_failed_comes_back,
         an_effect_that_was_given_up_stays_visible,
+        an_old_claim_closes_nothing,
+        the_coordinator_closes_claimed_effects,
+        a_worker_gets_what_it_asks_for,
+        labels_must_be_offered,
+        a_lane_is_first_in_first_out,
+        a_lane_is_held_up_by_what_others_must_do,
+        a_long_lane_holds_up_nobody_else,
+        racing_workers_share_the_effects,
     },
     coordination::{
         timers_come_due_in_order,
@@ -179,6 +195,8 @@ fn effect(key: &str, due: i64) -> NewEffect {
         kind: "notify".to_owned(),
         body: format!(r#"{{"to":"{key}"}}"#),
         due: at(due),
+        lane: String::new(),
+        requires: Vec::new(),
     }
 }
 

@@ -9,6 +9,7 @@
 //! Absent on purpose: a clock (times are arguments), async (a hook process has no runtime), and any
 //! meaning of what is stored (bodies and states are text to this crate).
 
+mod claim;
 pub mod conformance;
 mod cursor;
 mod error;
@@ -19,6 +20,7 @@ mod sqlite;
 mod step;
 mod store;
 
+pub use claim::{Claim, ClaimRequest, PendingCount};
 pub use cursor::{BadCursor, Continuity, Cursor, PageCursor};
 pub use error::{CommitError, LeaseError, StoreError};
 pub use memory::{Fault, FaultKind, MemoryStore, When};

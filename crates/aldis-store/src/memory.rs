@@ -3,6 +3,7 @@
 //! Also the plainest statement of what a store does, which the property tests hold SQLite to.
 
 mod faults;
+mod outbox;
 mod tables;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,6 +14,7 @@ use aldis_signal::time::Timestamp;
 use self::faults::Faults;
 pub use self::faults::{Fault, FaultKind, When};
 use self::tables::{Row, Tables};
+use crate::claim::{Claim, ClaimRequest, PendingCount};
 use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::Turns;
@@ -142,24 +144,50 @@ impl Store for MemoryStore {
     }
 
     fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {
-        Ok(self.read(|tables| tables.pending_effects(filter)))
+        Ok(self.read(|tables| tables.outbox.pending(filter)))
     }
 
     fn effect(&self, key: &str) -> Result<Option<Effect>, StoreError> {
-        Ok(self.read(|tables| tables.effect(key)))
+        Ok(self.read(|tables| tables.outbox.effect(key)))
     }
 
-    fn effect_done(&self, key: &str) -> Result<bool, StoreError> {
-        self.write(|tables| Ok(tables.effect_done(key, None)))
+    fn pending_count(&self) -> Result<Vec<PendingCount>, StoreError> {
+        Ok(self.read(|tables| tables.outbox.pending_count()))
     }
 
-    fn effect_failed(
+    fn effects_done(
         &self,
-        key: &str,
+        run: &RunId,
+        fence: Option<u64>,
+        keys: &[String],
+    ) -> Result<usize, CommitError> {
+        self.write(|tables| tables.effects_done(run, fence, keys))
+    }
+
+    fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>, StoreError> {
+        self.write(|tables| Ok(tables.outbox.claim(request)))
+    }
+
+    fn keep(
+        &self,
+        claims: &[Claim],
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Vec<bool>, StoreError> {
+        self.write(|tables| Ok(tables.outbox.keep(claims, now.after(ttl))))
+    }
+
+    fn done(&self, claim: &Claim) -> Result<bool, StoreError> {
+        self.write(|tables| Ok(tables.outbox.done(claim)))
+    }
+
+    fn failed(
+        &self,
+        claim: &Claim,
         next: Option<Timestamp>,
         error: &str,
     ) -> Result<bool, StoreError> {
-        self.write(|tables| Ok(tables.effect_failed(key, next, error)))
+        self.write(|tables| Ok(tables.outbox.failed(claim, next, error)))
     }
 
     fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {

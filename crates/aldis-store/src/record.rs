@@ -174,6 +174,12 @@ pub struct Effect {
     pub error: Option<String>,
     /// How it stands.
     pub state: EffectState,
+    /// The queue it waits in; `""` is none.
+    pub lane: String,
+    /// The labels a worker must have to perform it.
+    pub requires: Vec<String>,
+    /// Who claimed it last.
+    pub worker: Option<String>,
 }
 
 /// How an effect stands.
@@ -192,6 +198,8 @@ pub enum EffectState {
 pub struct EffectFilter {
     /// Of this run only.
     pub run: Option<RunId>,
+    /// Of any of these kinds; of all kinds when empty.
+    pub kinds: Vec<String>,
     /// Only those due by then.
     pub due_by: Timestamp,
     /// At most this many.
@@ -201,7 +209,7 @@ pub struct EffectFilter {
 impl EffectFilter {
     /// Chooses every effect of every run that is due by `due_by`.
     pub fn due_by(due_by: Timestamp) -> Self {
-        Self { run: None, due_by, limit: usize::MAX }
+        Self { run: None, kinds: Vec::new(), due_by, limit: usize::MAX }
     }
 }
 

@@ -3,6 +3,9 @@
 mod error;
 mod files;
 pub(crate) mod group;
+mod labels;
+mod leases;
+mod outbox;
 mod read;
 mod schema;
 mod statements;
@@ -18,6 +21,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use self::files::Files;
 use self::statements::Statements;
+use crate::claim::{Claim, ClaimRequest, PendingCount};
 use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::{Gate, Turns};
@@ -127,14 +131,20 @@ impl SqliteStore {
         harmless
     }
 
-    /// As [`Self::with`], behind the gate.
-    fn with_turn<T>(
+    /// Does `work` in a transaction of its own, behind the gate. When it refuses something, it has
+    /// changed nothing.
+    fn write<T>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+        work: impl FnOnce(&mut Statements<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let _inside = self.gate.enter()?;
-        let result = self.with(doing, work)?;
+        let result = self.with(doing, |connection| {
+            let transaction = write::begin(connection)?;
+            let result = work(&mut Statements::new(&transaction))?;
+            transaction.commit()?;
+            Ok(result)
+        })?;
         self.keep_log_short(files::LOG_MAX);
         Ok(result)
     }
@@ -229,7 +239,7 @@ impl Store for SqliteStore {
     }
 
     fn commit(&self, step: &Step) -> Result<Committed, CommitError> {
-        self.with_turn("write a step", |connection| write::step(connection, step))?
+        self.write("write a step", |statements| write::step(statements, step))?
     }
 
     fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
@@ -271,20 +281,46 @@ impl Store for SqliteStore {
         self.with("read the outbox", |connection| read::effect(connection, key))
     }
 
-    fn effect_done(&self, key: &str) -> Result<bool, StoreError> {
-        self.with_turn("close an effect", |connection| {
-            write::effect_done(&mut Statements::new(connection), key, None)
-        })
+    fn pending_count(&self) -> Result<Vec<PendingCount>, StoreError> {
+        self.with("count effects", |connection| read::pending_count(connection))
     }
 
-    fn effect_failed(
+    fn effects_done(
         &self,
-        key: &str,
+        run: &RunId,
+        fence: Option<u64>,
+        keys: &[String],
+    ) -> Result<usize, CommitError> {
+        self.write("close effects", |statements| {
+            outbox::effects_done(statements, run, fence, keys)
+        })?
+    }
+
+    fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>, StoreError> {
+        self.write("claim effects", |statements| outbox::claim(statements, request))
+    }
+
+    fn keep(
+        &self,
+        claims: &[Claim],
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Vec<bool>, StoreError> {
+        self.write("keep claims", |statements| outbox::keep(statements, claims, now, ttl))
+    }
+
+    fn done(&self, claim: &Claim) -> Result<bool, StoreError> {
+        self.write("close an effect", |statements| outbox::done(statements, claim))
+    }
+
+    fn failed(
+        &self,
+        claim: &Claim,
         next: Option<Timestamp>,
         error: &str,
     ) -> Result<bool, StoreError> {
-        self.with_turn("postpone an effect", |connection| {
-            write::effect_failed(&mut Statements::new(connection), key, next, error)
+        self.write("postpone an effect", |statements| {
+            outbox::failed(statements, claim, next, error)
         })
     }
 
@@ -303,8 +339,8 @@ impl Store for SqliteStore {
         now: Timestamp,
         ttl: Duration,
     ) -> Result<Lease, LeaseError> {
-        self.with_turn("acquire a lease", |connection| {
-            write::acquire_lease(connection, run, holder, now, ttl)
+        self.write("acquire a lease", |statements| {
+            leases::acquire(statements, run, holder, now, ttl)
         })?
     }
 
@@ -314,13 +350,11 @@ impl Store for SqliteStore {
         now: Timestamp,
         ttl: Duration,
     ) -> Result<Lease, LeaseError> {
-        self.with_turn("renew a lease", |connection| {
-            write::renew_lease(connection, lease, now, ttl)
-        })?
+        self.write("renew a lease", |statements| leases::renew(statements, lease, now, ttl))?
     }
 
     fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError> {
-        self.with_turn("release a lease", |connection| write::release_lease(connection, lease))
+        self.write("release a lease", |statements| leases::release(statements, lease))
     }
 
     fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
@@ -331,9 +365,8 @@ impl Store for SqliteStore {
         let mut pruned = 0;
         loop {
             // One transaction for each batch, so that others get a turn in between.
-            let batch = self.with_turn("delete old runs", |connection| {
-                write::prune(connection, ended_before)
-            })?;
+            let batch =
+                self.write("delete old runs", |statements| write::prune(statements, ended_before))?;
             pruned += batch;
             if batch == 0 {
                 return Ok(pruned);

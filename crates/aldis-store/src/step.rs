@@ -229,6 +229,11 @@ pub struct NewEffect {
     pub body: String,
     /// Not to be performed before.
     pub due: Timestamp,
+    /// The queue it waits in: effects of one lane are handed out in the order they were enqueued,
+    /// whichever run or kind they are of. Those of the lane `""` need no order.
+    pub lane: String,
+    /// The labels a worker must have to perform it.
+    pub requires: Vec<String>,
 }
 
 /// A change to a run's alarms.

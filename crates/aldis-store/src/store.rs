@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 
+use crate::claim::{Claim, ClaimRequest, PendingCount};
 use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
@@ -88,21 +89,56 @@ pub trait Store: Send + Sync {
 
     /// Returns the effects that are due and not yet performed, in the order they were enqueued.
     ///
-    /// Reading does not claim: whoever performs effects holds a lease or a [turn](Self::turn), or
-    /// lets receivers recognise the key.
+    /// Reading does not claim. This is for the holder of a run's lease, whose steps say what was
+    /// performed; others [claim](Self::claim).
     fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError>;
 
     /// Returns the effect with this key, whatever became of it.
     fn effect(&self, key: &str) -> Result<Option<Effect>, StoreError>;
 
-    /// Records that the effect was performed. Returns whether it was pending until now.
-    fn effect_done(&self, key: &str) -> Result<bool, StoreError>;
+    /// Returns how many effects are pending, by kind and lane, in this order.
+    fn pending_count(&self) -> Result<Vec<PendingCount>, StoreError>;
 
-    /// Records that the effect failed, and when to try again; never again when `next` is `None`.
-    /// Returns whether it was pending until now.
-    fn effect_failed(
+    /// Records that these effects of a run were performed, claimed or not, as [`Step::done`] does,
+    /// without a step. Returns how many were pending until now.
+    ///
+    /// # Errors
+    ///
+    /// [`CommitError::Fenced`] as for a step, then [`CommitError::NoSuchRun`].
+    fn effects_done(
         &self,
-        key: &str,
+        run: &RunId,
+        fence: Option<u64>,
+        keys: &[String],
+    ) -> Result<usize, CommitError>;
+
+    /// Hands out effects that are due and that nobody has claimed, or whose claim is over at
+    /// `request.now`, in the order they were enqueued, each with a new fencing number.
+    ///
+    /// A lane is first in, first out: an effect is handed out only if every pending effect of its
+    /// lane that was enqueued earlier is handed out with it. One that is not due, not wanted or
+    /// claimed already holds up the rest of its lane.
+    fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>, StoreError>;
+
+    /// Keeps claims until `now` + `ttl`. Returns for each whether it was kept: one that passed to
+    /// another worker, or whose effect is not pending any more, is lost. A claim that is over and that
+    /// nobody took meanwhile can still be kept. A `ttl` of zero gives claims back.
+    fn keep(
+        &self,
+        claims: &[Claim],
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Vec<bool>, StoreError>;
+
+    /// Records that a claimed effect was performed. Returns false, and records nothing, if the claim
+    /// is lost.
+    fn done(&self, claim: &Claim) -> Result<bool, StoreError>;
+
+    /// Records that a claimed effect failed, and when to try again; never again when `next` is
+    /// `None`. The claim is over. Returns false, and records nothing, if the claim is lost.
+    fn failed(
+        &self,
+        claim: &Claim,
         next: Option<Timestamp>,
         error: &str,
     ) -> Result<bool, StoreError>;

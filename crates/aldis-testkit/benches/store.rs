@@ -212,7 +212,14 @@ fn message(run: &RunId, expected: u64) -> Step {
     });
     step.decisions.push(NewDecision { body: "d".repeat(400), at });
     let key = format!("{run}/{expected}/0");
-    step.effects.push(NewEffect { key, kind: "post".to_owned(), body: "p".repeat(250), due: at });
+    step.effects.push(NewEffect {
+        key,
+        kind: "post".to_owned(),
+        body: "p".repeat(250),
+        due: at,
+        lane: String::new(),
+        requires: Vec::new(),
+    });
     step
 }
 

@@ -35,6 +35,27 @@ ALTER TABLE events ADD COLUMN revision INTEGER;
 ALTER TABLE events ADD COLUMN digest TEXT;
 CREATE INDEX decisions_by_revision ON decisions (run, revision);
 
+-- Effects are claimed by workers. A lane is a queue; `head` marks the effects with no earlier pending
+-- one of their lane in front of them.
+ALTER TABLE outbox ADD COLUMN lane TEXT NOT NULL DEFAULT '';
+ALTER TABLE outbox ADD COLUMN requires TEXT NOT NULL DEFAULT '';  -- labels, each with a line feed
+ALTER TABLE outbox ADD COLUMN head INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE outbox ADD COLUMN claim INTEGER NOT NULL DEFAULT 0;   -- fencing number of the last claim
+ALTER TABLE outbox ADD COLUMN worker TEXT;
+ALTER TABLE outbox ADD COLUMN claimed_until INTEGER;
+-- What one run sends to one sink kept its order before there were lanes.
+UPDATE outbox SET lane = run || '/' || ifnull(json_extract(body, '$.sink'), '')
+    WHERE state = 0 AND kind = 'sink' AND json_valid(body);
+CREATE INDEX outbox_by_lane ON outbox (lane, seq) WHERE state = 0 AND lane <> '';
+UPDATE outbox SET head = 0 WHERE state = 0 AND lane <> '' AND EXISTS (
+    SELECT 1 FROM outbox AS earlier
+    WHERE earlier.state = 0 AND earlier.lane <> '' AND earlier.lane = outbox.lane
+        AND earlier.seq < outbox.seq
+);
+-- Everything that choosing and counting needs, so that the effects themselves are not read.
+CREATE INDEX outbox_pending ON outbox (head, kind, seq, lane, due, claimed_until, requires)
+    WHERE state = 0;
+
 -- Numbers about the whole store.
 CREATE TABLE marks (
     name  TEXT    NOT NULL PRIMARY KEY,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{at, create, decision, effect, event, id, ok, record, refused, set, some, step};
+use crate::claim::ClaimRequest;
 use crate::cursor::{Continuity, Cursor};
 use crate::error::CommitError;
 use crate::record::{Decision, DecisionFilter, EffectFilter, RunFilter, RunSummary};
@@ -260,6 +261,9 @@ pub(super) fn missing_things_are_not_errors(store: &dyn Store) {
     assert_eq!(decided(store, &DecisionFilter::default()), []);
     assert_eq!(ok(store.pending_effects(&EffectFilter::due_by(at(i64::MAX)))), []);
     assert_eq!(ok(store.effect("k")), None);
+    assert_eq!(ok(store.pending_count()), []);
+    let anything = ClaimRequest::new(&[], "me", at(i64::MAX), Duration::ZERO);
+    assert_eq!(ok(store.claim(&anything)), []);
     assert_eq!(ok(store.due_timers(at(i64::MAX), 10)), []);
     assert_eq!(ok(store.next_timer()), None);
     assert_eq!(ok(store.prune(at(i64::MAX))), 0);
@@ -333,6 +337,6 @@ pub(super) fn pruning_keeps_what_is_still_to_be_done(store: &dyn Store) {
     let record = RunRecord { active: false, ..record() };
     ok(store.commit(&Step { effects: vec![effect("open", 0)], record, ..step("r", 1) }));
     assert_eq!(ok(store.prune(at(i64::MAX))), 0);
-    assert!(ok(store.effect_failed("open", None, "gone")));
+    assert_eq!(ok(store.effects_done(&id("r"), None, &["open".to_owned()])), 1);
     assert_eq!(ok(store.prune(at(i64::MAX))), 1);
 }

@@ -1,6 +1,9 @@
 //! Text and numbers that databases like to get wrong.
 
+use std::time::Duration;
+
 use super::{at, create, event, id, ok, refused, some, step, stored};
+use crate::claim::ClaimRequest;
 use crate::cursor::Cursor;
 use crate::error::CommitError;
 use crate::record::{DecisionFilter, EffectFilter, RunFilter};
@@ -53,6 +56,8 @@ fn step_with(run: &str, expected: u64, text: &str) -> Step {
             kind: text.clone(),
             body: text.clone(),
             due: at(0),
+            lane: text.clone(),
+            requires: vec![text.clone(), text.clone()],
         }],
         timers: vec![TimerChange::Set { key: text.clone(), due: at(0) }],
         parts: vec![PartChange::Set { key: text.clone(), body: text }],
@@ -72,6 +77,7 @@ fn assert_stored(store: &dyn Store, run: &str, written: &Step, text: &str) {
     assert_eq!(ok(store.decisions(&of_run))[0].body, text);
     let effect = some(ok(store.effect(text)));
     assert_eq!((&*effect.key, &*effect.kind, &*effect.body), (text, text, text));
+    assert_eq!((&*effect.lane, &*effect.requires), (text, &[text.to_owned(), text.to_owned()][..]));
     let timers = ok(store.due_timers(at(0), usize::MAX));
     assert!(timers.iter().any(|timer| timer.run == id(run) && timer.key == text));
     let filter = RunFilter {
@@ -102,7 +108,11 @@ pub(super) fn text_is_compared_exactly(store: &dyn Store) {
     let filter = EffectFilter::due_by(at(0));
     assert_eq!(ok(store.pending_effects(&filter)).len(), alike.len());
     assert_eq!(ok(store.due_timers(at(0), usize::MAX)).len(), alike.len());
-    assert!(ok(store.effect_done("a")));
+    assert_eq!(ok(store.effects_done(&id("r"), None, &["a".to_owned()])), 1);
+    // Each is alone in its lane, and none of them can be performed without its label.
+    let mut request = ClaimRequest::new(&[], "\0", at(0), Duration::ZERO);
+    request.labels = vec!["A".to_owned(), "e\u{301}".to_owned()];
+    assert_eq!(ok(store.claim(&request)).len(), 2);
     assert_eq!(ok(store.pending_effects(&filter)).len(), alike.len() - 1);
     // Ids as well.
     create(store, "Run");

@@ -5,15 +5,13 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 
+use super::outbox::Outbox;
 use crate::cursor::{Continuity, Cursor, PageCursor};
 use crate::error::{CommitError, LeaseError};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Loaded, Part, Run,
-    RunFilter, RunSummary, Timer,
+    Decision, DecisionFilter, Event, Lease, Loaded, Part, Run, RunFilter, RunSummary, Timer,
 };
-use crate::step::{
-    Committed, NewEffect, PartChange, Revision, RunId, RunRecord, Source, Step, TimerChange,
-};
+use crate::step::{Committed, PartChange, Revision, RunId, RunRecord, Source, Step, TimerChange};
 
 #[derive(Debug, Default)]
 pub(super) struct Tables {
@@ -23,9 +21,7 @@ pub(super) struct Tables {
     decisions_ever: u64,
     /// The number of the last decision that was pruned.
     pruned_to: u64,
-    /// In the order they were enqueued.
-    outbox: Vec<Effect>,
-    keys: BTreeSet<String>,
+    pub(super) outbox: Outbox,
 }
 
 #[derive(Debug)]
@@ -88,10 +84,10 @@ impl Tables {
             });
         }
         for new in &step.effects {
-            self.enqueue(&step.run, new);
+            self.outbox.enqueue(&step.run, new);
         }
         for key in &step.done {
-            self.effect_done(key, Some(&step.run));
+            self.outbox.close(key, &step.run);
         }
         Ok(committed)
     }
@@ -118,21 +114,6 @@ impl Tables {
             Err(CommitError::NoSuchRun { run: step.run.clone() })
         } else {
             Err(CommitError::Conflict { found })
-        }
-    }
-
-    fn enqueue(&mut self, run: &RunId, new: &NewEffect) {
-        if self.keys.insert(new.key.clone()) {
-            self.outbox.push(Effect {
-                key: new.key.clone(),
-                run: run.clone(),
-                kind: new.kind.clone(),
-                body: new.body.clone(),
-                due: new.due,
-                attempts: 0,
-                error: None,
-                state: EffectState::Pending,
-            });
         }
     }
 
@@ -184,46 +165,21 @@ impl Tables {
         }
     }
 
-    pub(super) fn pending_effects(&self, filter: &EffectFilter) -> Vec<Effect> {
-        self.outbox
-            .iter()
-            .filter(|effect| effect.state == EffectState::Pending && effect.due <= filter.due_by)
-            .filter(|effect| filter.run.as_ref().is_none_or(|run| effect.run == *run))
-            .take(filter.limit)
-            .cloned()
-            .collect()
-    }
-
-    pub(super) fn effect(&self, key: &str) -> Option<Effect> {
-        self.outbox.iter().find(|effect| effect.key == key).cloned()
-    }
-
-    /// Marks an effect, of `run` only if one is given.
-    pub(super) fn effect_done(&mut self, key: &str, run: Option<&RunId>) -> bool {
-        let pending = self.pending(key).filter(|effect| run.is_none_or(|run| effect.run == *run));
-        pending.map(|effect| effect.state = EffectState::Done).is_some()
-    }
-
-    pub(super) fn effect_failed(
+    pub(super) fn effects_done(
         &mut self,
-        key: &str,
-        next: Option<Timestamp>,
-        error: &str,
-    ) -> bool {
-        let Some(effect) = self.pending(key) else { return false };
-        effect.attempts += 1;
-        effect.error = Some(error.to_owned());
-        match next {
-            Some(next) => effect.due = next,
-            None => effect.state = EffectState::GivenUp,
+        run: &RunId,
+        fence: Option<u64>,
+        keys: &[String],
+    ) -> Result<usize, CommitError> {
+        let row = self.runs.get(run);
+        let current = row.map_or(0, |row| row.run.fence);
+        if fence.is_some_and(|fence| fence != current) {
+            return Err(CommitError::Fenced { current });
         }
-        true
-    }
-
-    fn pending(&mut self, key: &str) -> Option<&mut Effect> {
-        self.outbox
-            .iter_mut()
-            .find(|effect| effect.key == key && effect.state == EffectState::Pending)
+        if row.is_none() {
+            return Err(CommitError::NoSuchRun { run: run.clone() });
+        }
+        Ok(keys.iter().filter(|key| self.outbox.close(key, run)).count())
     }
 
     pub(super) fn due_timers(&self, now: Timestamp, limit: usize) -> Vec<Timer> {
@@ -282,12 +238,7 @@ impl Tables {
     }
 
     pub(super) fn prune(&mut self, ended_before: Timestamp) -> usize {
-        let busy: BTreeSet<RunId> = self
-            .outbox
-            .iter()
-            .filter(|effect| effect.state == EffectState::Pending)
-            .map(|effect| effect.run.clone())
-            .collect();
+        let busy = self.outbox.busy();
         let before = self.runs.len();
         self.runs.retain(|id, row| {
             row.run.record.active || row.run.updated >= ended_before || busy.contains(id)
@@ -299,8 +250,7 @@ impl Tables {
         let pruned: Vec<Decision> = pruned;
         let last = pruned.last().map_or(0, |decision| decision.cursor.number());
         self.pruned_to = self.pruned_to.max(last);
-        self.outbox.retain(|effect| self.runs.contains_key(&effect.run));
-        self.keys = self.outbox.iter().map(|effect| effect.key.clone()).collect();
+        self.outbox.retain(|run| self.runs.contains_key(run));
         before - self.runs.len()
     }
 

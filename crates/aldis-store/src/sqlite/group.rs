@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 
-use self::writer::{Helpers, Job, Reply};
-use super::SqliteStore;
+use self::writer::{Helpers, Job, Work, Write};
+use super::{SqliteStore, outbox, write};
+use crate::claim::{Claim, ClaimRequest, PendingCount};
 use crate::cursor::{Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
@@ -37,7 +38,7 @@ const WAITING_MAX: usize = 4_096;
 #[derive(Debug)]
 pub struct GroupStore {
     store: Arc<SqliteStore>,
-    jobs: Option<SyncSender<Job>>,
+    jobs: Option<SyncSender<Box<dyn Job>>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -67,23 +68,28 @@ impl GroupStore {
     }
 
     /// Hands a write to the writer and waits for its answer.
-    fn ask<T: Send + 'static, E: From<StoreError> + Send + 'static>(
+    fn ask<I: Send + 'static, T: Send + 'static>(
         &self,
-        make: impl FnOnce(Reply<Result<T, E>>) -> Job,
-    ) -> Result<T, E> {
+        input: I,
+        work: Work<I, T>,
+    ) -> Result<T, StoreError> {
         let (reply, answer) = mpsc::sync_channel(1);
-        let reply = move |result| {
+        self.hand_over(input, work, move |_, result| {
             // The receiver lives: the caller waits for it below.
             reply.send(result).ok();
-        };
-        self.hand_over(make(Box::new(reply)));
-        answer.recv().unwrap_or_else(|_| Err(self.store.gone().into()))
+        });
+        answer.recv().unwrap_or_else(|_| Err(self.store.gone()))
     }
 
     /// Hands a write to the writer. Its reply is dropped if there is none.
-    fn hand_over(&self, job: Job) {
+    fn hand_over<I: Send + 'static, T: Send + 'static>(
+        &self,
+        input: I,
+        work: Work<I, T>,
+        reply: impl FnOnce(I, Result<T, StoreError>) + Send + 'static,
+    ) {
         if let Some(jobs) = &self.jobs {
-            jobs.send(job).ok();
+            jobs.send(Box::new(Write { input, work, written: None, reply: Box::new(reply) })).ok();
         }
     }
 }
@@ -124,12 +130,14 @@ impl Store for GroupStore {
     }
 
     fn commit(&self, step: &Step) -> Result<Committed, CommitError> {
-        let step = Box::new(step.clone());
-        self.ask(|reply| Job::Step { step, reply: Box::new(|_, result| reply(result)) })
+        self.ask(step.clone(), write::step)?
     }
 
     fn commit_then(&self, step: Box<Step>, on_commit: OnCommit) {
-        self.hand_over(Job::Step { step, reply: on_commit });
+        let work: Work<Box<Step>, _> = |statements, step| write::step(statements, step);
+        self.hand_over(step, work, |step, result| {
+            on_commit(step, result.unwrap_or_else(|error| Err(error.into())));
+        });
     }
 
     fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
@@ -169,18 +177,50 @@ impl Store for GroupStore {
         self.store.effect(key)
     }
 
-    fn effect_done(&self, key: &str) -> Result<bool, StoreError> {
-        self.ask(|reply| Job::Done { key: key.to_owned(), reply })
+    fn pending_count(&self) -> Result<Vec<PendingCount>, StoreError> {
+        self.store.pending_count()
     }
 
-    fn effect_failed(
+    fn effects_done(
         &self,
-        key: &str,
+        run: &RunId,
+        fence: Option<u64>,
+        keys: &[String],
+    ) -> Result<usize, CommitError> {
+        self.ask((run.clone(), fence, keys.to_vec()), |statements, (run, fence, keys)| {
+            outbox::effects_done(statements, run, *fence, keys)
+        })?
+    }
+
+    fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>, StoreError> {
+        self.ask(request.clone(), outbox::claim)
+    }
+
+    fn keep(
+        &self,
+        claims: &[Claim],
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Vec<bool>, StoreError> {
+        self.ask((claims.to_vec(), now, ttl), |statements, (claims, now, ttl)| {
+            outbox::keep(statements, claims, *now, *ttl)
+        })
+    }
+
+    fn done(&self, claim: &Claim) -> Result<bool, StoreError> {
+        self.ask(claim.clone(), outbox::done)
+    }
+
+    fn failed(
+        &self,
+        claim: &Claim,
         next: Option<Timestamp>,
         error: &str,
     ) -> Result<bool, StoreError> {
-        let (key, error) = (key.to_owned(), error.to_owned());
-        self.ask(|reply| Job::Failed { key, next, error, reply })
+        let input = (claim.clone(), next, error.to_owned());
+        self.ask(input, |statements, (claim, next, error)| {
+            outbox::failed(statements, claim, *next, error)
+        })
     }
 
     fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {

@@ -4,6 +4,8 @@ use aldis_signal::time::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Error, OptionalExtension, Row, ToSql, params};
 
+use super::labels;
+use crate::claim::PendingCount;
 use crate::cursor::{Continuity, Cursor, PageCursor};
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Loaded, Part, Run,
@@ -18,7 +20,8 @@ const SUMMARY: &str = "SELECT id, revision, last_event, created, updated, fence,
                        machine, driver, title, active, lease_holder, lease_until, number FROM runs";
 const EVENT: &str = "SELECT run, seq, at, kind, body, source, digest, revision FROM events";
 const DECISION: &str = "SELECT seq, run, revision, at, body FROM decisions";
-const EFFECT: &str = "SELECT key, run, kind, body, due, attempts, error, state FROM outbox";
+const EFFECT: &str = "SELECT key, run, kind, body, due, attempts, error, state, lane, requires, \
+                      worker FROM outbox";
 
 pub(super) fn run(connection: &Connection, id: &RunId) -> rusqlite::Result<Option<Run>> {
     let mut statement = connection.prepare_cached(&format!("{RUN} WHERE id = ?1"))?;
@@ -89,11 +92,7 @@ fn rows<T>(
     let driver = filter.driver.map(Driver::as_str);
     let updated_before = filter.updated_before.map(Timestamp::as_millis);
     let after = filter.after.map(|after| clamp(after.number()));
-    if !filter.projects.is_empty() {
-        let marks = vec!["?"; filter.projects.len()].join(", ");
-        query.and(&format!("project IN ({marks})"));
-        query.values.extend(filter.projects.iter().map(|project| project as &dyn ToSql));
-    }
+    query.one_of("project", &filter.projects);
     if let Some(machine) = &filter.machine {
         query.and("machine = ?");
         query.values.push(machine);
@@ -212,11 +211,22 @@ pub(super) fn pending_effects(
     let due_by = filter.due_by.as_millis();
     query.and("state = 0 AND due <= ?");
     query.values.push(&due_by);
+    query.one_of("kind", &filter.kinds);
     if let Some(run) = &run {
         query.and("run = ?");
         query.values.push(run);
     }
     query.rows(connection, "seq", filter.limit, to_effect)
+}
+
+pub(super) fn pending_count(connection: &Connection) -> rusqlite::Result<Vec<PendingCount>> {
+    // The index holds all that is asked for.
+    let sql = "SELECT kind, lane, count(*) FROM outbox INDEXED BY outbox_pending WHERE state = 0 \
+               GROUP BY kind, lane ORDER BY kind, lane";
+    let to_count = |row: &Row<'_>| {
+        Ok(PendingCount { kind: row.get(0)?, lane: row.get(1)?, count: count(row, 2)? })
+    };
+    connection.prepare_cached(sql)?.query_map([], to_count)?.collect()
 }
 
 pub(super) fn effect(connection: &Connection, key: &str) -> rusqlite::Result<Option<Effect>> {
@@ -244,39 +254,64 @@ pub(super) fn next_timer(connection: &Connection) -> rusqlite::Result<Option<Tim
 }
 
 /// A `SELECT` whose conditions are only known at run time.
-struct Query<'a> {
+pub(super) struct Query<'a> {
     sql: String,
     conditions: usize,
-    values: Vec<&'a dyn ToSql>,
+    pub(super) values: Vec<&'a dyn ToSql>,
 }
 
-impl Query<'_> {
-    fn new(select: &str) -> Self {
+impl<'a> Query<'a> {
+    pub(super) fn new(select: &str) -> Self {
         Self { sql: select.to_owned(), conditions: 0, values: Vec::new() }
     }
 
     /// Adds a condition; its values follow.
-    fn and(&mut self, condition: &str) {
+    pub(super) fn and(&mut self, condition: &str) {
         self.sql += if self.conditions == 0 { " WHERE " } else { " AND " };
         self.sql += condition;
         self.conditions += 1;
     }
 
+    /// Adds the condition that the column has one of these values, if there are any.
+    pub(super) fn one_of(&mut self, column: &str, values: &'a [String]) {
+        if !values.is_empty() {
+            let marks = vec!["?"; values.len()].join(", ");
+            self.and(&format!("{column} IN ({marks})"));
+            self.values.extend(values.iter().map(|value| value as &dyn ToSql));
+        }
+    }
+
     fn rows<T>(
-        mut self,
+        self,
         connection: &Connection,
         order: &str,
         limit: usize,
         to_record: fn(&Row<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<Vec<T>> {
-        let limit = clamp(limit as u64);
-        self.sql += " ORDER BY ";
-        self.sql += order;
-        self.sql += " LIMIT ";
-        self.sql += &limit.to_string();
-        let mut statement = connection.prepare_cached(&self.sql)?;
-        let rows = statement.query_map(&*self.values, to_record)?;
-        rows.collect()
+        let mut records = Vec::new();
+        self.visit(connection, &format!("{order} LIMIT {}", clamp(limit as u64)), |row| {
+            records.push(to_record(row)?);
+            Ok(true)
+        })?;
+        Ok(records)
+    }
+
+    /// Looks at rows in this order for as long as `visit` returns true.
+    pub(super) fn visit(
+        self,
+        connection: &Connection,
+        order: &str,
+        mut visit: impl FnMut(&Row<'_>) -> rusqlite::Result<bool>,
+    ) -> rusqlite::Result<()> {
+        let sql = format!("{} ORDER BY {order}", self.sql);
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut rows = statement.query(&*self.values)?;
+        while let Some(row) = rows.next()? {
+            if !visit(row)? {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -349,7 +384,7 @@ fn to_decision(row: &Row<'_>) -> rusqlite::Result<Decision> {
     })
 }
 
-fn to_effect(row: &Row<'_>) -> rusqlite::Result<Effect> {
+pub(super) fn to_effect(row: &Row<'_>) -> rusqlite::Result<Effect> {
     let state = match row.get::<_, i64>(7)? {
         0 => EffectState::Pending,
         1 => EffectState::Done,
@@ -365,6 +400,9 @@ fn to_effect(row: &Row<'_>) -> rusqlite::Result<Effect> {
         attempts: row.get(5)?,
         error: row.get(6)?,
         state,
+        lane: row.get(8)?,
+        requires: labels::decode(&row.get::<_, String>(9)?),
+        worker: row.get(10)?,
     })
 }
 

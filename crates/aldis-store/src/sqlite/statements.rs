@@ -16,6 +16,10 @@ impl<'c> Statements<'c> {
         Self { connection, ready: Vec::new() }
     }
 
+    pub(super) fn connection(&self) -> &'c Connection {
+        self.connection
+    }
+
     pub(super) fn get(&mut self, sql: &'static str) -> rusqlite::Result<&mut CachedStatement<'c>> {
         // They are few, and seldom two are of the same length.
         let known = self.ready.iter().position(|(text, _)| *text == sql);

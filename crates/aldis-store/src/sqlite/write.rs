@@ -1,16 +1,15 @@
-//! What changes the tables. Each function is one transaction: a `Refused` result has changed nothing.
+//! How a step is written, and how runs are deleted.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
+use super::outbox;
 use super::read::{clamp, count, revision};
 use super::statements::Statements;
-use crate::error::{CommitError, LeaseError};
-use crate::record::Lease;
-use crate::step::{Committed, NewEffect, PartChange, Revision, RunId, Source, Step, TimerChange};
+use crate::error::CommitError;
+use crate::step::{Committed, PartChange, Revision, RunId, Source, Step, TimerChange};
 
 /// Runs deleted in one transaction.
 const PRUNE_BATCH: usize = 100;
@@ -28,17 +27,8 @@ struct Standing {
     stays: bool,
 }
 
-pub(super) fn step(connection: &mut Connection, step: &Step) -> Refusable<Committed, CommitError> {
-    let transaction = begin(connection)?;
-    let result = step_within(&mut Statements::new(&transaction), step)?;
-    if result.is_ok() {
-        transaction.commit()?;
-    }
-    Ok(result)
-}
-
 /// Writes a step as part of a transaction. A refusal has changed nothing.
-pub(super) fn step_within(
+pub(super) fn step(
     statements: &mut Statements<'_>,
     step: &Step,
 ) -> Refusable<Committed, CommitError> {
@@ -59,10 +49,10 @@ pub(super) fn step_within(
     }
     append_decisions(statements, step, revision)?;
     for effect in &step.effects {
-        enqueue(statements, &step.run, effect)?;
+        outbox::enqueue(statements, &step.run, effect)?;
     }
     for key in &step.done {
-        effect_done(statements, key, Some(&step.run))?;
+        outbox::close(statements, &step.run, key)?;
     }
     for change in &step.timers {
         set_timer(statements, &step.run, change)?;
@@ -245,53 +235,6 @@ fn append_decisions(
     Ok(())
 }
 
-fn enqueue(
-    statements: &mut Statements<'_>,
-    run: &RunId,
-    effect: &NewEffect,
-) -> rusqlite::Result<()> {
-    statements
-        .get(
-            "INSERT INTO outbox (key, run, due, kind, body) VALUES (?1, ?2, ?3, ?4, ?5) \
-             ON CONFLICT (key) DO NOTHING",
-        )?
-        .execute(params![
-            effect.key,
-            run.as_str(),
-            effect.due.as_millis(),
-            effect.kind,
-            effect.body,
-        ])?;
-    Ok(())
-}
-
-/// Marks an effect, of `run` only if one is given.
-pub(super) fn effect_done(
-    statements: &mut Statements<'_>,
-    key: &str,
-    run: Option<&RunId>,
-) -> rusqlite::Result<bool> {
-    let changed = statements
-        .get("UPDATE outbox SET state = 1 WHERE key = ?1 AND state = 0 AND run = ifnull(?2, run)")?
-        .execute(params![key, run.map(RunId::as_str)])?;
-    Ok(changed > 0)
-}
-
-pub(super) fn effect_failed(
-    statements: &mut Statements<'_>,
-    key: &str,
-    next: Option<Timestamp>,
-    error: &str,
-) -> rusqlite::Result<bool> {
-    let changed = statements
-        .get(
-            "UPDATE outbox SET attempts = attempts + 1, error = ?2, due = ifnull(?3, due), \
-             state = iif(?3 IS NULL, 2, 0) WHERE key = ?1 AND state = 0",
-        )?
-        .execute(params![key, error, next.map(Timestamp::as_millis)])?;
-    Ok(changed > 0)
-}
-
 fn set_timer(
     statements: &mut Statements<'_>,
     run: &RunId,
@@ -330,94 +273,13 @@ fn keep_part(
     Ok(())
 }
 
-pub(super) fn acquire_lease(
-    connection: &mut Connection,
-    run: &RunId,
-    holder: &str,
-    now: Timestamp,
-    ttl: Duration,
-) -> Refusable<Lease, LeaseError> {
-    let transaction = begin(connection)?;
-    let found = transaction
-        .prepare_cached("SELECT fence, lease_holder, lease_until FROM runs WHERE id = ?1")?
-        .query_row([run.as_str()], |row| {
-            Ok((count(row, 0)?, row.get::<_, Option<String>>(1)?, row.get::<_, Option<i64>>(2)?))
-        })
-        .optional()?;
-    let Some((fence, current, until)) = found else {
-        return Ok(Err(LeaseError::NoSuchRun { run: run.clone() }));
-    };
-    let until = until.map(Timestamp::from_millis);
-    if let (Some(current), Some(until)) = (current, until)
-        && current != holder
-        && until > now
-    {
-        return Ok(Err(LeaseError::Held { holder: current, until }));
-    }
-    let until = now.after(ttl);
-    let lease = Lease { run: run.clone(), holder: holder.to_owned(), fence: fence + 1, until };
-    lend(&transaction, &lease)?;
-    transaction.commit()?;
-    Ok(Ok(lease))
-}
-
-pub(super) fn renew_lease(
-    connection: &mut Connection,
-    lease: &Lease,
-    now: Timestamp,
-    ttl: Duration,
-) -> Refusable<Lease, LeaseError> {
-    let transaction = begin(connection)?;
-    let found = transaction
-        .prepare_cached("SELECT fence, lease_holder FROM runs WHERE id = ?1")?
-        .query_row([lease.run.as_str()], |row| {
-            Ok((count(row, 0)?, row.get::<_, Option<String>>(1)?))
-        })
-        .optional()?;
-    let Some((fence, holder)) = found else {
-        return Ok(Err(LeaseError::NoSuchRun { run: lease.run.clone() }));
-    };
-    if fence != lease.fence || holder.as_ref() != Some(&lease.holder) {
-        return Ok(Err(LeaseError::Lost { current: fence }));
-    }
-    let lease = Lease { until: now.after(ttl), ..lease.clone() };
-    lend(&transaction, &lease)?;
-    transaction.commit()?;
-    Ok(Ok(lease))
-}
-
-pub(super) fn release_lease(connection: &Connection, lease: &Lease) -> rusqlite::Result<bool> {
-    let changed = connection
-        .prepare_cached(
-            "UPDATE runs SET lease_holder = NULL, lease_until = NULL \
-             WHERE id = ?1 AND fence = ?2 AND lease_holder = ?3",
-        )?
-        .execute(params![lease.run.as_str(), clamp(lease.fence), lease.holder])?;
-    Ok(changed > 0)
-}
-
-fn lend(transaction: &Transaction<'_>, lease: &Lease) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "UPDATE runs SET fence = ?2, lease_holder = ?3, lease_until = ?4 WHERE id = ?1",
-        )?
-        .execute(params![
-            lease.run.as_str(),
-            clamp(lease.fence),
-            lease.holder,
-            lease.until.as_millis(),
-        ])?;
-    Ok(())
-}
-
 /// Deletes a batch of old runs and returns how many it were; 0 when none is left.
 pub(super) fn prune(
-    connection: &mut Connection,
+    statements: &mut Statements<'_>,
     ended_before: Timestamp,
 ) -> rusqlite::Result<usize> {
-    let transaction = begin(connection)?;
-    let old: Vec<String> = transaction
-        .prepare_cached(
+    let old: Vec<String> = statements
+        .get(
             "SELECT id FROM runs WHERE active = 0 AND updated < ?1 AND NOT EXISTS \
              (SELECT 1 FROM outbox WHERE state = 0 AND run = runs.id) ORDER BY number LIMIT ?2",
         )?
@@ -434,10 +296,9 @@ pub(super) fn prune(
             "DELETE FROM parts WHERE run = ?1",
             "DELETE FROM runs WHERE id = ?1",
         ] {
-            transaction.prepare_cached(sql)?.execute([id])?;
+            statements.get(sql)?.execute([id])?;
         }
     }
-    transaction.commit()?;
     Ok(old.len())
 }
 

@@ -110,6 +110,8 @@ fn next_step(found: Option<&aldis_store::Run>, mark: &str) -> Step {
             kind: "notify".to_owned(),
             body: String::new(),
             due: at,
+            lane: String::new(),
+            requires: Vec::new(),
         }],
         timers: vec![TimerChange::Set { key: mark.to_owned(), due: at }],
         ..Step::new(run(), found.map_or(Revision(0), |run| run.revision), record, at)

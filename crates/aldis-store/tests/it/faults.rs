@@ -1,9 +1,11 @@
 //! Faults of the memory store: as commanded, before or after, and never a lie about what happened.
 
+use std::time::Duration;
+
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, Driver, Fault, FaultKind, MemoryStore, Revision, RunId, RunRecord, Step, Store,
-    StoreError, When,
+    ClaimRequest, CommitError, Driver, Fault, FaultKind, MemoryStore, Revision, RunId, RunRecord,
+    Step, Store, StoreError, When,
 };
 
 fn step(expected: u64) -> Step {
@@ -47,7 +49,8 @@ fn the_nth_write_fails_and_no_other() {
     store.fail_nth(3, Fault { when: When::Before, kind: FaultKind::Busy });
     store.fail_nth(4, Fault { when: When::Before, kind: FaultKind::ReadOnly });
     store.commit(&step(0)).unwrap();
-    assert!(!store.effect_done("unknown").unwrap());
+    let nothing = ClaimRequest::new(&[], "me", Timestamp::from_millis(0), Duration::ZERO);
+    assert_eq!(store.claim(&nothing).unwrap(), []);
     let error = store.commit(&step(1)).unwrap_err();
     assert!(matches!(error, CommitError::Store(StoreError::Busy { .. })), "{error}");
     let error = store.prune(Timestamp::from_millis(0)).unwrap_err();

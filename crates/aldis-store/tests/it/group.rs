@@ -31,7 +31,8 @@ fn step(run: &str, expected: u64, source: &str) -> Step {
         at,
     });
     let (key, kind, body) = (source.to_owned(), "post".to_owned(), "{}".to_owned());
-    step.effects.push(NewEffect { key, kind, body, due: at });
+    let (lane, requires) = (run.to_owned(), Vec::new());
+    step.effects.push(NewEffect { key, kind, body, due: at, lane, requires });
     step
 }
 
@@ -61,7 +62,8 @@ fn refused_steps_spoil_nothing_for_their_group() {
                     assert!(matches!(known, CommitError::Duplicate { .. }));
                     let missing = store.commit(&step("missing", 7, "x")).unwrap_err();
                     assert!(matches!(missing, CommitError::NoSuchRun { .. }));
-                    assert!(store.effect_done(&source).unwrap());
+                    let done = store.effects_done(&RunId::new(&*run).unwrap(), None, &[source]);
+                    assert_eq!(done.unwrap(), 1);
                 }
             });
         }

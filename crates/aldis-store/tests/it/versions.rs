@@ -107,6 +107,7 @@ pub(crate) fn check_version_2(store: &SqliteStore) {
         ["hooked/view/2", "general/1/0/all"]
     );
     assert_eq!(pending[1].error.as_deref(), Some("timed out"));
+    assert_eq!([&*pending[0].lane, &*pending[1].lane], ["", "general/all"]);
     assert_eq!(store.next_timer().unwrap(), Some(Timestamp::from_millis(100)));
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, Committed, Continuity, Cursor, Decision, DecisionFilter, Effect, EffectFilter,
-    Event, Fault, FaultKind, Lease, LeaseError, Loaded, Revision, Run, RunFilter, RunId,
-    RunSummary, Step, Store, StoreError, Timer, Turn, When,
+    Claim, ClaimRequest, CommitError, Committed, Continuity, Cursor, Decision, DecisionFilter,
+    Effect, EffectFilter, Event, Fault, FaultKind, Lease, LeaseError, Loaded, PendingCount,
+    Revision, Run, RunFilter, RunId, RunSummary, Step, Store, StoreError, Timer, Turn, When,
 };
 
 /// Any store, with faults on command. Unlike those of the memory store, a planned fault hits commits
@@ -112,17 +112,43 @@ impl<S: Store> Store for Faulty<S> {
         self.inner.effect(key)
     }
 
-    fn effect_done(&self, key: &str) -> Result<bool, StoreError> {
-        self.inner.effect_done(key)
+    fn pending_count(&self) -> Result<Vec<PendingCount>, StoreError> {
+        self.inner.pending_count()
     }
 
-    fn effect_failed(
+    fn effects_done(
         &self,
-        key: &str,
+        run: &RunId,
+        fence: Option<u64>,
+        keys: &[String],
+    ) -> Result<usize, CommitError> {
+        self.inner.effects_done(run, fence, keys)
+    }
+
+    fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>, StoreError> {
+        self.inner.claim(request)
+    }
+
+    fn keep(
+        &self,
+        claims: &[Claim],
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Vec<bool>, StoreError> {
+        self.inner.keep(claims, now, ttl)
+    }
+
+    fn done(&self, claim: &Claim) -> Result<bool, StoreError> {
+        self.inner.done(claim)
+    }
+
+    fn failed(
+        &self,
+        claim: &Claim,
         next: Option<Timestamp>,
         error: &str,
     ) -> Result<bool, StoreError> {
-        self.inner.effect_failed(key, next, error)
+        self.inner.failed(claim, next, error)
     }
 
     fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {

@@ -278,6 +278,8 @@ impl<'s> Driver<'s> {
                 kind: "view".to_owned(),
                 body: serde_json::json!({ "project": project }).to_string(),
                 due: self.now,
+                lane: String::new(),
+                requires: Vec::new(),
             });
         }
         step

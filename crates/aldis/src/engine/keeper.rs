@@ -29,6 +29,8 @@ use crate::settings::secret;
 
 /// Runs that belong to the server alone: no project, and nobody else drives them.
 const SERVED: (&str, Driver) = ("", Driver::Server);
+/// The kind of effects that go to a sink.
+pub(crate) const SINK: &str = "sink";
 /// The only alarm of a run.
 const ALARM: &str = "wake";
 /// How often a step is tried again because another process was first.
@@ -372,9 +374,12 @@ impl Keeper {
         let routed = effects.iter().flat_map(|effect| (self.route)(id, effect));
         let parcel = |(number, (sink, effect)): (usize, (String, Value))| NewEffect {
             key: format!("{id}/{revision}/{number}/{sink}"),
-            kind: "sink".to_owned(),
+            kind: SINK.to_owned(),
             body: json!({ "sink": sink, "effect": effect }).to_string(),
             due,
+            // What one run sends to one sink keeps its order.
+            lane: format!("{id}/{sink}"),
+            requires: Vec::new(),
         };
         routed.enumerate().map(parcel).collect()
     }

@@ -151,7 +151,8 @@ pub(crate) fn effect(
     due: Timestamp,
 ) -> NewEffect {
     let key = format!("{run}/{revision}/{number}");
-    NewEffect { key, kind: machine.to_owned(), body: json(effect), due }
+    let (lane, requires) = (String::new(), Vec::new());
+    NewEffect { key, kind: machine.to_owned(), body: json(effect), due, lane, requires }
 }
 
 fn json(value: &impl Serialize) -> String {

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use aldis_machine::phases::{Event, State, View};
-use aldis_store::{EffectState, Revision, RunFilter, RunId, Store, StoreError};
+use aldis_store::{CommitError, EffectState, Revision, RunFilter, RunId, Store, StoreError};
 
 use crate::engine::driver::{self, Loaded, Origin, Stepped, view_key};
 use crate::hosts::view_file::{self, Found};
@@ -118,7 +118,7 @@ pub(crate) fn refresh(store: &dyn Store, stepped: &Stepped) -> Result<(), String
     let Stepped { run, state, .. } = stepped;
     let known = state.adopted || was_written(store, run).map_err(|error| error.to_string())?;
     if !known {
-        store.effect_done(&view_key(run, Revision(1))).map_err(|error| error.to_string())?;
+        record(store, run, &[view_key(run, Revision(1))]).map_err(|error| error.to_string())?;
     }
     Ok(())
 }
@@ -139,10 +139,15 @@ pub(crate) fn perform(store: &dyn Store, stepped: &Stepped) -> Result<(), String
 ///
 /// Fails if the store does.
 pub fn written(store: &dyn Store, run: &RunId, revision: Revision) -> Result<(), StoreError> {
-    if revision > Revision(1) {
-        store.effect_done(&view_key(run, Revision(1)))?;
+    record(store, run, &[view_key(run, Revision(1)), view_key(run, revision)])
+}
+
+/// Records what was written. There is nothing to record of a run that is gone.
+fn record(store: &dyn Store, run: &RunId, keys: &[String]) -> Result<(), StoreError> {
+    match store.effects_done(run, None, keys) {
+        Err(CommitError::Store(error)) => Err(error),
+        _ => Ok(()),
     }
-    store.effect_done(&view_key(run, revision)).map(drop)
 }
 
 /// Returns whether the text is an earlier view of a run of the project: one that was never replaced

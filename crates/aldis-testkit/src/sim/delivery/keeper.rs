@@ -181,6 +181,8 @@ impl<S: Store> Stored<S> {
             kind: "effect".to_owned(),
             body: json(effect),
             due: Timestamp::from_millis(0),
+            lane: String::new(),
+            requires: Vec::new(),
         }));
         step
     }
@@ -210,14 +212,16 @@ impl<S: Store> Keeper for Stored<S> {
 
     fn pending(&self) -> Option<(String, Effect)> {
         let due_by = Timestamp::from_millis(i64::MAX);
-        let filter = EffectFilter { run: Some(self.run.clone()), due_by, limit: 1 };
+        let run = Some(self.run.clone());
+        let filter = EffectFilter { run, limit: 1, ..EffectFilter::due_by(due_by) };
         let effect = self.store.pending_effects(&filter).ok()?.into_iter().next()?;
         let body = serde_json::from_str(&effect.body).ok()?;
         Some((effect.key, body))
     }
 
     fn done(&mut self, key: &str) -> Result<(), String> {
-        self.store.effect_done(key).map(drop).map_err(|error| error.to_string())
+        let closed = self.store.effects_done(&self.run, None, &[key.to_owned()]);
+        closed.map(drop).map_err(|error| error.to_string())
     }
 
     fn journal(&self) -> Vec<(Timestamp, Rc<Event>)> {

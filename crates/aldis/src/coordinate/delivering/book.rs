@@ -310,8 +310,10 @@ impl Book {
     ///
     /// Fails if the store does.
     pub(crate) fn flush(&mut self, store: &dyn Store) -> Result<(), DriverError> {
-        for key in std::mem::take(&mut self.done) {
-            store.effect_done(&key)?;
+        if !self.done.is_empty() {
+            let closed = store.effects_done(&self.id, self.fence, &self.done);
+            closed.map_err(DriverError::from_commit)?;
+            self.done.clear();
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aldis_signal::time::Timestamp;
-use aldis_store::{EffectFilter, Loaded, RunFilter};
+use aldis_store::{Loaded, RunFilter};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -17,9 +17,6 @@ use crate::engine::keeper::{Keeper, KeeperError};
 use crate::engine::machines;
 use crate::server::app::App;
 use crate::server::error::ApiError;
-
-/// How many waiting effects are counted.
-const COUNT_MAX: usize = 100_000;
 
 pub(super) const ROUTES: &[Route] = &[
     Route {
@@ -98,9 +95,7 @@ async fn metrics(State(app): Shared) -> Result<Response, ApiError> {
     let (runs, effects, stuck) = app
         .keep(move |keeper| {
             let active = RunFilter { active: Some(true), ..RunFilter::default() };
-            let later = Timestamp::from_millis(i64::MAX);
-            let pending = EffectFilter { limit: COUNT_MAX, ..EffectFilter::due_by(later) };
-            let effects = keeper.store().pending_effects(&pending)?.len();
+            let effects = keeper.store().pending_count()?.iter().map(|it| it.count).sum();
             Ok((keeper.store().count(&active)?, effects, troubles(keeper, now)?.len()))
         })
         .await?;
