@@ -87,6 +87,7 @@ pub const CHECKS: &[Check] = checks![
         a_lease_can_be_kept,
         a_lost_lease_cannot_be_kept,
         a_released_lease_is_free,
+        a_lease_can_be_broken,
         the_same_name_takes_over_from_itself,
         an_old_fencing_number_writes_nothing,
         being_fenced_is_said_first,

@@ -161,6 +161,8 @@ pub enum LeaseError {
         holder: String,
         /// When to ask again.
         until: Timestamp,
+        /// Its fencing number, to end exactly this lease if its holder is gone.
+        fence: u64,
     },
     /// It was released, or somebody else took it: stop coordinating this run.
     #[error("the lease was lost (fencing number {current})")]

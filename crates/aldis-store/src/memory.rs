@@ -221,6 +221,10 @@ impl Store for MemoryStore {
         self.write(|tables| Ok(tables.release_lease(lease)))
     }
 
+    fn break_lease(&self, run: &RunId, fence: u64) -> Result<bool, StoreError> {
+        self.write(|tables| Ok(tables.break_lease(run, fence)))
+    }
+
     fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
         Ok(Box::new(self.turns.enter(run)?))
     }

@@ -18,7 +18,8 @@ pub struct Run {
     pub created: Timestamp,
     /// When its last step was taken.
     pub updated: Timestamp,
-    /// The fencing number of its last lease; 0 when there never was one.
+    /// The fencing number that counts: of its last lease, or above it if that was broken. 0 when
+    /// there never was one.
     pub fence: u64,
     /// Everything the last step recorded about it.
     pub record: RunRecord,
@@ -46,7 +47,7 @@ pub struct RunSummary {
     pub created: Timestamp,
     /// When its last step was taken.
     pub updated: Timestamp,
-    /// The fencing number of its last lease; 0 when there never was one.
+    /// The fencing number that counts, as in [`Run`].
     pub fence: u64,
     /// The lease that somebody holds, expired or not.
     pub lease: Option<Lease>,

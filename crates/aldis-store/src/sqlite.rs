@@ -357,6 +357,10 @@ impl Store for SqliteStore {
         self.write("release a lease", |statements| leases::release(statements, lease))
     }
 
+    fn break_lease(&self, run: &RunId, fence: u64) -> Result<bool, StoreError> {
+        self.write("end a lease", |statements| leases::end(statements, run, fence))
+    }
+
     fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
         Ok(Box::new(self.turns.enter(run)?))
     }

@@ -187,6 +187,11 @@ pub trait Store: Send + Sync {
     /// touched. Steps that carry its number stay valid until somebody acquires the next.
     fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError>;
 
+    /// Ends the lease with this fencing number, whoever holds it: for a holder that is known to be
+    /// gone. Returns whether it was in force, expired or not; another lease is not touched. The
+    /// number is void from then on, so that a holder that lives after all writes nothing.
+    fn break_lease(&self, run: &RunId, fence: u64) -> Result<bool, StoreError>;
+
     /// Waits until nobody else holds the turn of this run, and holds it.
     ///
     /// A courtesy between those who ask for it: whoever reads, decides and commits inside saves

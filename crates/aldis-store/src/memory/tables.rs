@@ -212,7 +212,8 @@ impl Tables {
             && other != holder
             && *until > now
         {
-            return Err(LeaseError::Held { holder: other.clone(), until: *until });
+            let (holder, until, fence) = (other.clone(), *until, row.run.fence);
+            return Err(LeaseError::Held { holder, until, fence });
         }
         row.run.fence += 1;
         Ok(row.lend(holder, now.after(ttl)))
@@ -235,6 +236,12 @@ impl Tables {
     pub(super) fn release_lease(&mut self, lease: &Lease) -> bool {
         let row = self.runs.get_mut(&lease.run).filter(|row| row.is_lent(lease));
         row.map(|row| row.lease = None).is_some()
+    }
+
+    pub(super) fn break_lease(&mut self, run: &RunId, fence: u64) -> bool {
+        let row = self.runs.get_mut(run).filter(|row| row.run.fence == fence);
+        let ended = row.and_then(|row| row.lease.take().inspect(|_| row.run.fence += 1));
+        ended.is_some()
     }
 
     pub(super) fn prune(&mut self, ended_before: Timestamp) -> usize {

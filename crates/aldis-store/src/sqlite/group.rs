@@ -254,6 +254,10 @@ impl Store for GroupStore {
         self.store.release_lease(lease)
     }
 
+    fn break_lease(&self, run: &RunId, fence: u64) -> Result<bool, StoreError> {
+        self.store.break_lease(run, fence)
+    }
+
     fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
         self.store.turn(run)
     }

@@ -33,7 +33,7 @@ pub(super) fn acquire(
         && current != holder
         && until > now
     {
-        return Ok(Err(LeaseError::Held { holder: current, until }));
+        return Ok(Err(LeaseError::Held { holder: current, until, fence }));
     }
     let until = now.after(ttl);
     let lease = Lease { run: run.clone(), holder: holder.to_owned(), fence: fence + 1, until };
@@ -71,6 +71,20 @@ pub(super) fn release(statements: &mut Statements<'_>, lease: &Lease) -> rusqlit
              WHERE id = ?1 AND fence = ?2 AND lease_holder = ?3",
         )?
         .execute(params![lease.run.as_str(), clamp(lease.fence), lease.holder])?;
+    Ok(changed > 0)
+}
+
+pub(super) fn end(
+    statements: &mut Statements<'_>,
+    run: &RunId,
+    fence: u64,
+) -> rusqlite::Result<bool> {
+    let changed = statements
+        .get(
+            "UPDATE runs SET fence = fence + 1, lease_holder = NULL, lease_until = NULL \
+             WHERE id = ?1 AND fence = ?2 AND lease_holder IS NOT NULL",
+        )?
+        .execute(params![run.as_str(), clamp(fence)])?;
     Ok(changed > 0)
 }
 

@@ -29,6 +29,7 @@ enum Action {
     Acquire(RunId, String, i64),
     Renew(Lease, i64),
     Release(Lease),
+    Break(RunId, u64),
     Prune(i64),
 }
 
@@ -148,6 +149,7 @@ fn action() -> impl Strategy<Value = Action> {
             .prop_map(|(run, holder, now)| Action::Acquire(run, holder, now)),
         1 => (lease(), 0..20_i64).prop_map(|(lease, now)| Action::Renew(lease, now)),
         1 => lease().prop_map(Action::Release),
+        1 => (run(), 0..4_u64).prop_map(|(run, fence)| Action::Break(run, fence)),
         1 => (0..20_i64).prop_map(Action::Prune),
     ]
 }
@@ -183,6 +185,7 @@ fn act(store: &dyn Store, action: &Action, claims: &mut Vec<Claim>) -> String {
             format!("{:?}", store.acquire_lease(run, holder, at(*now), ttl))
         }
         Action::Renew(lease, now) => format!("{:?}", store.renew_lease(lease, at(*now), ttl)),
+        Action::Break(run, fence) => format!("{:?}", store.break_lease(run, *fence)),
         Action::Release(lease) => format!("{:?}", store.release_lease(lease)),
         Action::Prune(before) => format!("{:?}", store.prune(at(*before))),
     }

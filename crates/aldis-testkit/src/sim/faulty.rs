@@ -182,6 +182,10 @@ impl<S: Store> Store for Faulty<S> {
         self.inner.release_lease(lease)
     }
 
+    fn break_lease(&self, run: &RunId, fence: u64) -> Result<bool, StoreError> {
+        self.inner.break_lease(run, fence)
+    }
+
     fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
         self.inner.turn(run)
     }

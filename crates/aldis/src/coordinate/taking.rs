@@ -23,10 +23,8 @@ const ORPHAN_GRACE: Duration = Duration::from_secs(5);
 pub(crate) fn lease(store: &dyn Store, run: &RunId, now: Timestamp) -> Result<Lease, CommandError> {
     let me = Holder::me().to_string();
     let acquired = match store.acquire_lease(run, &me, now, LEASE) {
-        Err(LeaseError::Held { holder, .. }) if is_gone(&holder) => {
-            // In its name it can be ended at once; from here on its fencing number is void.
-            let inherited = store.acquire_lease(run, &holder, now, LEASE)?;
-            store.release_lease(&inherited)?;
+        Err(LeaseError::Held { holder, fence, .. }) if is_gone(&holder) => {
+            store.break_lease(run, fence)?;
             store.acquire_lease(run, &me, now, LEASE)
         }
         acquired => acquired,

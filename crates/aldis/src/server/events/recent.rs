@@ -140,7 +140,7 @@ mod tests {
     fn decisions(numbers: impl Iterator<Item = u64>, body: usize) -> Vec<(u64, Decision)> {
         let decision = |read: u64| Decision {
             cursor: (read * 7).to_string().parse().unwrap(),
-            run: RunId::new(if read % 3 == 0 { "odd" } else { "even" }).unwrap(),
+            run: RunId::new(if read.is_multiple_of(3) { "odd" } else { "even" }).unwrap(),
             revision: Revision(read),
             at: Timestamp::from_millis(0),
             body: format!("{{\"rule\":\"x/{read}\",\"pad\":\"{}\"}}", "p".repeat(body)),
