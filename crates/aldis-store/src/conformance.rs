@@ -6,6 +6,7 @@
 mod claims;
 mod coordination;
 mod effects;
+mod feed;
 mod listing;
 mod parts;
 mod steps;
@@ -78,6 +79,12 @@ pub const CHECKS: &[Check] = checks![
         a_lane_is_held_up_by_what_others_must_do,
         a_long_lane_holds_up_nobody_else,
         racing_workers_share_the_effects,
+    },
+    feed::{
+        a_wait_without_a_change_ends_in_time,
+        a_change_before_the_wait_ends_it_at_once,
+        every_waiting_thread_is_woken,
+        nothing_is_missed_between_reading_and_waiting,
     },
     coordination::{
         timers_come_due_in_order,

@@ -108,6 +108,17 @@ pub enum Continuity {
     Unknown,
 }
 
+/// What a store had seen of its own changes at some moment. Two that differ say that something was
+/// written in between; they mean nothing to another store object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChangeStamp(u64, u64);
+
+impl ChangeStamp {
+    pub(crate) fn of(source: u64, count: u64) -> Self {
+        Self(source, count)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     //! What can be read back, and nothing else.

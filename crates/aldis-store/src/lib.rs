@@ -6,7 +6,7 @@
 //! the same for a server with many writers, [`MemoryStore`] the one for simulators, and
 //! [`conformance`] is what all must do.
 //!
-//! Absent on purpose: a clock (times are arguments), async (a hook process has no runtime), and any
+//! Absent on purpose: a clock (times are arguments, only waits are measured), async (a hook process has no runtime), and any
 //! meaning of what is stored (bodies and states are text to this crate).
 
 mod claim;
@@ -21,7 +21,7 @@ mod step;
 mod store;
 
 pub use claim::{Claim, ClaimRequest, PendingCount};
-pub use cursor::{BadCursor, Continuity, Cursor, PageCursor};
+pub use cursor::{BadCursor, ChangeStamp, Continuity, Cursor, PageCursor};
 pub use error::{CommitError, LeaseError, StoreError};
 pub use memory::{Fault, FaultKind, MemoryStore, When};
 pub use record::{

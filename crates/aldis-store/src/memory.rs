@@ -6,7 +6,7 @@ mod faults;
 mod outbox;
 mod tables;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
@@ -15,7 +15,7 @@ use self::faults::Faults;
 pub use self::faults::{Fault, FaultKind, When};
 use self::tables::{Row, Tables};
 use crate::claim::{Claim, ClaimRequest, PendingCount};
-use crate::cursor::{Continuity, Cursor};
+use crate::cursor::{ChangeStamp, Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::Turns;
 use crate::record::{
@@ -29,6 +29,8 @@ use crate::store::{Store, Turn};
 #[derive(Debug)]
 pub struct MemoryStore {
     inner: Mutex<Inner>,
+    /// Wakes whoever waits for a change.
+    written: Condvar,
     turns: Turns,
 }
 
@@ -36,11 +38,13 @@ pub struct MemoryStore {
 struct Inner {
     tables: Tables,
     faults: Faults,
+    /// How many writes took effect.
+    writes: u64,
 }
 
 impl Default for MemoryStore {
     fn default() -> Self {
-        Self { inner: Mutex::default(), turns: Turns::local() }
+        Self { inner: Mutex::default(), written: Condvar::new(), turns: Turns::local() }
     }
 }
 
@@ -75,12 +79,15 @@ impl MemoryStore {
         write: impl FnOnce(&mut Tables) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut inner = self.inner();
-        let Some(fault) = inner.faults.next_write() else { return write(&mut inner.tables) };
-        if fault.when == When::After {
-            // A refusal has no outcome to be unsure of.
-            write(&mut inner.tables)?;
+        let fault = inner.faults.next_write();
+        if let Some(Fault { when: When::Before, kind }) = fault {
+            return Err(kind.error().into());
         }
-        Err(fault.kind.error().into())
+        // A refusal has no outcome to be unsure of.
+        let result = write(&mut inner.tables)?;
+        inner.writes += 1;
+        self.written.notify_all();
+        fault.map_or(Ok(result), |fault| Err(fault.kind.error().into()))
     }
 }
 
@@ -196,6 +203,21 @@ impl Store for MemoryStore {
 
     fn next_timer(&self) -> Result<Option<Timestamp>, StoreError> {
         Ok(self.read(Tables::next_timer))
+    }
+
+    fn change(&self) -> Result<ChangeStamp, StoreError> {
+        Ok(ChangeStamp::of(0, self.inner().writes))
+    }
+
+    fn wait_for_change(
+        &self,
+        after: &ChangeStamp,
+        timeout: Duration,
+    ) -> Result<ChangeStamp, StoreError> {
+        let same = |inner: &mut Inner| ChangeStamp::of(0, inner.writes) == *after;
+        let waited = self.written.wait_timeout_while(self.inner(), timeout, same);
+        let (inner, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        Ok(ChangeStamp::of(0, inner.writes))
     }
 
     fn acquire_lease(

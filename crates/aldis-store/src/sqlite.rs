@@ -9,6 +9,7 @@ mod outbox;
 mod read;
 mod schema;
 mod statements;
+mod watch;
 mod write;
 
 use std::path::Path;
@@ -21,8 +22,9 @@ use rusqlite::{Connection, OpenFlags};
 
 use self::files::Files;
 use self::statements::Statements;
+use self::watch::Watch;
 use crate::claim::{Claim, ClaimRequest, PendingCount};
-use crate::cursor::{Continuity, Cursor};
+use crate::cursor::{ChangeStamp, Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::{Gate, Turns};
 use crate::record::{
@@ -47,6 +49,7 @@ pub struct SqliteStore {
     files: Files,
     gate: Gate,
     turns: Turns,
+    watch: Watch,
     idle: Mutex<Vec<Connection>>,
 }
 
@@ -69,7 +72,8 @@ impl SqliteStore {
         let files = Files::of(dir)?;
         let gate = Gate::file(files.lock.clone());
         let turns = Turns::files(files.turns.clone());
-        let store = Self { files, gate, turns, idle: Mutex::default() };
+        let (watch, idle) = (Watch::default(), Mutex::default());
+        let store = Self { files, gate, turns, watch, idle };
         let connection = store.connect()?;
         store.idle().push(connection);
         Ok(store)
@@ -145,6 +149,7 @@ impl SqliteStore {
             transaction.commit()?;
             Ok(result)
         })?;
+        self.watch.wake();
         self.keep_log_short(files::LOG_MAX);
         Ok(result)
     }
@@ -330,6 +335,18 @@ impl Store for SqliteStore {
 
     fn next_timer(&self) -> Result<Option<Timestamp>, StoreError> {
         self.with("read timers", |connection| read::next_timer(connection))
+    }
+
+    fn change(&self) -> Result<ChangeStamp, StoreError> {
+        self.watch.change(self)
+    }
+
+    fn wait_for_change(
+        &self,
+        after: &ChangeStamp,
+        timeout: Duration,
+    ) -> Result<ChangeStamp, StoreError> {
+        self.watch.wait(self, after, timeout)
     }
 
     fn acquire_lease(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use aldis_signal::time::Timestamp;
 
 use crate::claim::{Claim, ClaimRequest, PendingCount};
-use crate::cursor::{Continuity, Cursor};
+use crate::cursor::{ChangeStamp, Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
@@ -151,6 +151,22 @@ pub trait Store: Send + Sync {
 
     /// Returns when the next timer of any run is due.
     fn next_timer(&self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Returns a stamp that differs from earlier ones if anything was written since, by anybody.
+    ///
+    /// Take it first, then read, then [wait](Self::wait_for_change): nothing is missed.
+    fn change(&self) -> Result<ChangeStamp, StoreError>;
+
+    /// Waits until anybody, in any process, has written something after this stamp was taken, but no
+    /// longer than `timeout`. Returns the stamp that counts then: the same one if nothing was
+    /// written. It may differ without a write: then there is nothing new to read.
+    ///
+    /// Any number of threads may wait at once.
+    fn wait_for_change(
+        &self,
+        after: &ChangeStamp,
+        timeout: Duration,
+    ) -> Result<ChangeStamp, StoreError>;
 
     /// Takes the right to coordinate a run until `now` + `ttl`, with a new fencing number.
     ///

@@ -18,7 +18,7 @@ use aldis_signal::time::Timestamp;
 use self::writer::{Helpers, Job, Work, Write};
 use super::{SqliteStore, outbox, write};
 use crate::claim::{Claim, ClaimRequest, PendingCount};
-use crate::cursor::{Continuity, Cursor};
+use crate::cursor::{ChangeStamp, Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
@@ -229,6 +229,18 @@ impl Store for GroupStore {
 
     fn next_timer(&self) -> Result<Option<Timestamp>, StoreError> {
         self.store.next_timer()
+    }
+
+    fn change(&self) -> Result<ChangeStamp, StoreError> {
+        self.store.change()
+    }
+
+    fn wait_for_change(
+        &self,
+        after: &ChangeStamp,
+        timeout: Duration,
+    ) -> Result<ChangeStamp, StoreError> {
+        self.store.wait_for_change(after, timeout)
     }
 
     fn acquire_lease(

@@ -9,6 +9,7 @@ mod crash;
 mod crowd;
 mod disk;
 mod faults;
+mod feed;
 mod group;
 mod location;
 mod turns;

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    Claim, ClaimRequest, CommitError, Committed, Continuity, Cursor, Decision, DecisionFilter,
-    Effect, EffectFilter, Event, Fault, FaultKind, Lease, LeaseError, Loaded, PendingCount,
-    Revision, Run, RunFilter, RunId, RunSummary, Step, Store, StoreError, Timer, Turn, When,
+    ChangeStamp, Claim, ClaimRequest, CommitError, Committed, Continuity, Cursor, Decision,
+    DecisionFilter, Effect, EffectFilter, Event, Fault, FaultKind, Lease, LeaseError, Loaded,
+    PendingCount, Revision, Run, RunFilter, RunId, RunSummary, Step, Store, StoreError, Timer,
+    Turn, When,
 };
 
 /// Any store, with faults on command. Unlike those of the memory store, a planned fault hits commits
@@ -157,6 +158,18 @@ impl<S: Store> Store for Faulty<S> {
 
     fn next_timer(&self) -> Result<Option<Timestamp>, StoreError> {
         self.inner.next_timer()
+    }
+
+    fn change(&self) -> Result<ChangeStamp, StoreError> {
+        self.inner.change()
+    }
+
+    fn wait_for_change(
+        &self,
+        after: &ChangeStamp,
+        timeout: Duration,
+    ) -> Result<ChangeStamp, StoreError> {
+        self.inner.wait_for_change(after, timeout)
     }
 
     fn acquire_lease(

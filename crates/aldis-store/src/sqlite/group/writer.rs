@@ -173,7 +173,10 @@ impl<'s, 'c> Writer<'s, 'c> {
         let store = self.store;
         let Ok(_inside) = store.gate.enter() else { return Err(group) };
         match self.attempt(&mut group) {
-            Ok(Ok(())) => self.answer(group),
+            Ok(Ok(())) => {
+                store.watch.wake();
+                self.answer(group);
+            }
             // The disk failed during the commit: whether it is there is unknown to all of them.
             Ok(Err(error)) => {
                 store.retire_idle();
