@@ -9,6 +9,7 @@ mod effects;
 mod feed;
 mod listing;
 mod parts;
+mod retention;
 mod steps;
 mod text;
 
@@ -110,18 +111,19 @@ pub const CHECKS: &[Check] = checks![
         events_are_read_in_pages,
         decisions_are_read_backwards_across_runs,
         decisions_can_be_followed,
-        a_reader_knows_what_it_missed,
         missing_things_are_not_errors,
         limits_hold,
+    },
+    retention::{
         only_old_ended_runs_are_pruned,
         pruning_forgets_everything,
-        pruning_keeps_what_is_still_to_be_done,
+        a_pruned_effect_frees_its_lane,
+        a_reader_knows_what_it_missed,
     },
     parts::{
         parts_are_kept_until_they_change,
         a_run_and_its_parts_are_of_one_step,
         a_refused_step_leaves_the_parts,
-        parts_go_with_their_run,
     },
     text::{
         any_text_comes_back_as_it_was,

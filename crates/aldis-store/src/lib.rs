@@ -25,8 +25,8 @@ pub use cursor::{BadCursor, ChangeStamp, Continuity, Cursor, PageCursor};
 pub use error::{CommitError, LeaseError, StoreError};
 pub use memory::{Fault, FaultKind, MemoryStore, When};
 pub use record::{
-    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Loaded, Part, Run,
-    RunFilter, RunSummary, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Loaded, Part, Prune,
+    Run, RunFilter, RunSummary, StoreSize, Timer,
 };
 pub use sqlite::SqliteStore;
 pub use sqlite::group::GroupStore;

@@ -19,8 +19,8 @@ use crate::cursor::{ChangeStamp, Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::Turns;
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
-    RunSummary, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Prune, Run, RunFilter,
+    RunSummary, StoreSize, Timer,
 };
 use crate::step::{Committed, Revision, RunId, Step};
 use crate::store::{Store, Turn};
@@ -251,7 +251,12 @@ impl Store for MemoryStore {
         Ok(Box::new(self.turns.enter(run)?))
     }
 
-    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {
-        self.write(|tables| Ok(tables.prune(ended_before)))
+    fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError> {
+        self.write(|tables| Ok(tables.prune(prune)))
+    }
+
+    fn size(&self) -> Result<StoreSize, StoreError> {
+        let runs = self.read(|tables| tables.rows(&RunFilter::default()).count() as u64);
+        Ok(StoreSize { runs, ..StoreSize::default() })
     }
 }

@@ -214,6 +214,30 @@ impl EffectFilter {
     }
 }
 
+/// Which runs to delete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prune {
+    /// Those that ended and took their last step before.
+    pub ended_before: Timestamp,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// How much a store holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreSize {
+    /// How long the database is, without its log.
+    pub bytes: u64,
+    /// How much of that is free for new rows.
+    pub free_bytes: u64,
+    /// How long the write-ahead log is.
+    pub log_bytes: u64,
+    /// How many runs there are.
+    pub runs: u64,
+    /// How many pruned runs have rows left that a later call of `prune` deletes.
+    pub unfinished: u64,
+}
+
 /// An alarm that is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timer {

@@ -6,6 +6,7 @@ pub(crate) mod group;
 mod labels;
 mod leases;
 mod outbox;
+mod prune;
 mod read;
 mod schema;
 mod statements;
@@ -28,8 +29,8 @@ use crate::cursor::{ChangeStamp, Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::gate::{Gate, Turns};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
-    RunSummary, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Prune, Run, RunFilter,
+    RunSummary, StoreSize, Timer,
 };
 use crate::step::{Committed, Revision, RunId, Step};
 use crate::store::{Store, Turn};
@@ -244,7 +245,15 @@ impl Store for SqliteStore {
     }
 
     fn commit(&self, step: &Step) -> Result<Committed, CommitError> {
-        self.write("write a step", |statements| write::step(statements, step))?
+        loop {
+            let written = self.write("write a step", |statements| write::step(statements, step))?;
+            if let Some(committed) = written? {
+                return Ok(committed);
+            }
+            self.write("delete an old run", |statements| {
+                prune::finish(statements, &step.run, &mut { prune::ROWS })
+            })?;
+        }
     }
 
     fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
@@ -382,16 +391,28 @@ impl Store for SqliteStore {
         Ok(Box::new(self.turns.enter(run)?))
     }
 
-    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {
-        let mut pruned = 0;
-        loop {
-            // One transaction for each batch, so that others get a turn in between.
-            let batch =
-                self.write("delete old runs", |statements| write::prune(statements, ended_before))?;
-            pruned += batch;
-            if batch == 0 {
-                return Ok(pruned);
+    fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError> {
+        let mut gone = Vec::new();
+        for _ in 0..prune::TRANSACTIONS {
+            let limit = prune.limit - gone.len();
+            let (batch, more) = self.write("delete old runs", |statements| {
+                prune::batch(statements, prune.ended_before, limit)
+            })?;
+            gone.extend(batch);
+            if !more {
+                break;
             }
         }
+        for _ in 0..prune::TRANSACTIONS {
+            if !self.write("give space back", prune::give_back)? {
+                break;
+            }
+        }
+        Ok(gone)
+    }
+
+    fn size(&self) -> Result<StoreSize, StoreError> {
+        let size = self.with("measure the database", |connection| read::size(connection))?;
+        Ok(StoreSize { log_bytes: self.files.log_length(), ..size })
     }
 }

@@ -8,8 +8,8 @@ use crate::claim::{Claim, ClaimRequest, PendingCount};
 use crate::cursor::{ChangeStamp, Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
-    RunSummary, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Prune, Run, RunFilter,
+    RunSummary, StoreSize, Timer,
 };
 use crate::step::{Committed, Revision, RunId, Step};
 
@@ -216,11 +216,16 @@ pub trait Store: Send + Sync {
     /// once can wait for ever.
     fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError>;
 
-    /// Deletes the runs that ended, took their last step before `ended_before` and have no pending
-    /// effect, with their whole history. Returns how many.
+    /// Deletes runs that ended long ago, those with the oldest last step first, with their whole
+    /// history: effects that are still pending are given up, and keys and sources are forgotten.
+    /// Returns the runs that are gone.
     ///
-    /// The store forgets their effect keys and sources with them.
-    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError>;
+    /// Does a bounded amount of work, with others in between. A run is gone at once; of a long history
+    /// some rows may stay readable until later calls have deleted them.
+    fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError>;
+
+    /// Returns how much the store holds. Cheap.
+    fn size(&self) -> Result<StoreSize, StoreError>;
 }
 
 /// The turn of a run, until dropped. Bound to its thread.

@@ -56,6 +56,11 @@ UPDATE outbox SET head = 0 WHERE state = 0 AND lane <> '' AND EXISTS (
 CREATE INDEX outbox_pending ON outbox (head, kind, seq, lane, due, claimed_until, requires)
     WHERE state = 0;
 
+-- Runs that were deleted and whose history is still being deleted.
+CREATE TABLE doomed (
+    run TEXT NOT NULL PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
 -- Numbers about the whole store.
 CREATE TABLE marks (
     name  TEXT    NOT NULL PRIMARY KEY,

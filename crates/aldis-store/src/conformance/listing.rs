@@ -1,12 +1,11 @@
-//! Reading: order, filters, pages, and what retention takes away.
+//! Reading: order, filters and pages.
 
 use std::time::Duration;
 
-use super::{at, create, decision, effect, event, id, ok, record, refused, set, some, step};
+use super::{at, create, decision, effect, event, id, ok, record, set, step};
 use crate::claim::ClaimRequest;
-use crate::cursor::{Continuity, Cursor};
-use crate::error::CommitError;
-use crate::record::{Decision, DecisionFilter, EffectFilter, RunFilter, RunSummary};
+use crate::cursor::Cursor;
+use crate::record::{Decision, DecisionFilter, EffectFilter, Prune, RunFilter, RunSummary};
 use crate::step::{Driver, Revision, RunRecord, Step};
 use crate::store::Store;
 
@@ -228,27 +227,6 @@ pub(super) fn decisions_can_be_followed(store: &dyn Store) {
     assert_eq!(bodies(&after(None, ok(text.parse()), 10)), ["3", "4"]);
 }
 
-pub(super) fn a_reader_knows_what_it_missed(store: &dyn Store) {
-    let continuity = |cursor: &Cursor| ok(store.continuity(cursor));
-    assert_eq!(continuity(&Cursor::START), Continuity::Complete);
-    for (run, active) in [("a", false), ("b", true), ("c", false)] {
-        ended(store, run, active, 10);
-    }
-    let [c, b, a] = [0, 1, 2].map(|at| decided(store, &DecisionFilter::default())[at].cursor);
-    ok(store.commit(&Step { at: at(30), ..step("c", 1) }));
-    for cursor in [Cursor::START, a, b, c] {
-        assert_eq!(continuity(&cursor), Continuity::Complete);
-    }
-    assert_eq!(ok(store.prune(at(20))), 1);
-    assert_eq!(continuity(&Cursor::START), Continuity::Pruned);
-    for cursor in [a, b, c] {
-        assert_eq!(continuity(&cursor), Continuity::Complete);
-    }
-    // Of another store, or of this one before a backup was restored.
-    assert_eq!(continuity(&ok("4711".parse())), Continuity::Unknown);
-    assert_eq!(continuity(&ok("47-11".parse())), Continuity::Unknown);
-}
-
 pub(super) fn missing_things_are_not_errors(store: &dyn Store) {
     let none = id("none");
     assert_eq!(ok(store.run(&none)), None);
@@ -266,7 +244,9 @@ pub(super) fn missing_things_are_not_errors(store: &dyn Store) {
     assert_eq!(ok(store.claim(&anything)), []);
     assert_eq!(ok(store.due_timers(at(i64::MAX), 10)), []);
     assert_eq!(ok(store.next_timer()), None);
-    assert_eq!(ok(store.prune(at(i64::MAX))), 0);
+    let everything = Prune { ended_before: at(i64::MAX), limit: usize::MAX };
+    assert_eq!(ok(store.prune(&everything)), []);
+    assert_eq!(ok(store.size()).runs, 0);
 }
 
 pub(super) fn limits_hold(store: &dyn Store) {
@@ -289,54 +269,4 @@ pub(super) fn limits_hold(store: &dyn Store) {
         assert_eq!(ok(store.pending_effects(&filter)).len(), expected);
         assert_eq!(ok(store.due_timers(at(0), limit)).len(), expected);
     }
-}
-
-/// Commits a first step that ends the run at `millis`, or does not.
-fn ended(store: &dyn Store, run: &str, active: bool, millis: i64) -> Step {
-    let last = Step {
-        events: vec![event("e", Some("e"))],
-        decisions: vec![decision(run)],
-        effects: vec![effect(run, 0)],
-        done: vec![run.to_owned()],
-        timers: vec![set("t", 0)],
-        record: RunRecord { active, ..record() },
-        at: at(millis),
-        ..step(run, 0)
-    };
-    ok(store.commit(&last));
-    last
-}
-
-pub(super) fn only_old_ended_runs_are_pruned(store: &dyn Store) {
-    ended(store, "old", false, 10);
-    ended(store, "active", true, 10);
-    ended(store, "young", false, 20);
-    assert_eq!(ok(store.prune(at(20))), 1);
-    assert_eq!(listed(store, &RunFilter::default()), ["young", "active"]);
-    assert_eq!(ok(store.prune(at(20))), 0);
-    assert_eq!(bodies(&decided(store, &DecisionFilter::default())), ["young", "active"]);
-    assert_eq!(ok(store.due_timers(at(0), 10)).len(), 2);
-}
-
-pub(super) fn pruning_forgets_everything(store: &dyn Store) {
-    let last = ended(store, "r", false, 10);
-    let newest = decided(store, &DecisionFilter::default())[0].cursor;
-    assert_eq!(ok(store.prune(at(11))), 1);
-    missing_things_are_not_errors(store);
-    let gone = refused(store, &step("r", 1));
-    assert!(matches!(gone, CommitError::NoSuchRun { .. }), "{gone}");
-
-    // The same step is now a new run, and its decisions get new numbers.
-    assert_eq!(ok(store.commit(&last)).revision, Revision(1));
-    assert_eq!(ok(store.decisions_after(None, &newest, 10)).len(), 1);
-    assert_eq!(some(ok(store.event_by_source(&id("r"), "e"))).seq, 1);
-}
-
-pub(super) fn pruning_keeps_what_is_still_to_be_done(store: &dyn Store) {
-    ended(store, "r", false, 10);
-    let record = RunRecord { active: false, ..record() };
-    ok(store.commit(&Step { effects: vec![effect("open", 0)], record, ..step("r", 1) }));
-    assert_eq!(ok(store.prune(at(i64::MAX))), 0);
-    assert_eq!(ok(store.effects_done(&id("r"), None, &["open".to_owned()])), 1);
-    assert_eq!(ok(store.prune(at(i64::MAX))), 1);
 }

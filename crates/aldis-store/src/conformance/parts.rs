@@ -72,14 +72,3 @@ pub(super) fn a_refused_step_leaves_the_parts(store: &dyn Store) {
     assert_eq!(kept(store, "r"), []);
     assert_eq!(kept(store, "none"), []);
 }
-
-pub(super) fn parts_go_with_their_run(store: &dyn Store) {
-    let record = RunRecord { active: false, ..record() };
-    ok(store.commit(&Step { parts: vec![set("a", "1")], record, ..step("r", 0) }));
-    ok(store.commit(&Step { parts: vec![set("a", "2")], ..step("s", 0) }));
-    assert_eq!(ok(store.prune(super::at(i64::MAX))), 1);
-    assert_eq!(kept(store, "r"), []);
-    assert_eq!(kept(store, "s"), pairs(&[("a", "2")]));
-    create(store, "r");
-    assert_eq!(kept(store, "r"), [], "a new run of the same name has none");
-}

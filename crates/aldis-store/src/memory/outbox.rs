@@ -140,14 +140,8 @@ impl Outbox {
     }
 
     /// Forgets the effects of runs that are gone.
-    pub(super) fn retain(&mut self, keep: impl Fn(&RunId) -> bool) {
-        self.entries.retain(|entry| keep(&entry.effect.run));
+    pub(super) fn forget(&mut self, gone: &[RunId]) {
+        self.entries.retain(|entry| !gone.contains(&entry.effect.run));
         self.keys = self.entries.iter().map(|entry| entry.effect.key.clone()).collect();
-    }
-
-    /// The runs that still want something done.
-    pub(super) fn busy(&self) -> BTreeSet<RunId> {
-        let pending = self.entries.iter().filter(|entry| entry.is_pending());
-        pending.map(|entry| entry.effect.run.clone()).collect()
     }
 }

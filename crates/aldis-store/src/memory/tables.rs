@@ -9,7 +9,7 @@ use super::outbox::Outbox;
 use crate::cursor::{Continuity, Cursor, PageCursor};
 use crate::error::{CommitError, LeaseError};
 use crate::record::{
-    Decision, DecisionFilter, Event, Lease, Loaded, Part, Run, RunFilter, RunSummary, Timer,
+    Decision, DecisionFilter, Event, Lease, Loaded, Part, Prune, Run, RunFilter, RunSummary, Timer,
 };
 use crate::step::{Committed, PartChange, Revision, RunId, RunRecord, Source, Step, TimerChange};
 
@@ -244,21 +244,19 @@ impl Tables {
         ended.is_some()
     }
 
-    pub(super) fn prune(&mut self, ended_before: Timestamp) -> usize {
-        let busy = self.outbox.busy();
-        let before = self.runs.len();
-        self.runs.retain(|id, row| {
-            row.run.record.active || row.run.updated >= ended_before || busy.contains(id)
-        });
-        let (kept, pruned) = std::mem::take(&mut self.decisions)
-            .into_iter()
-            .partition(|decision| self.runs.contains_key(&decision.run));
-        self.decisions = kept;
-        let pruned: Vec<Decision> = pruned;
-        let last = pruned.last().map_or(0, |decision| decision.cursor.number());
-        self.pruned_to = self.pruned_to.max(last);
-        self.outbox.retain(|run| self.runs.contains_key(run));
-        before - self.runs.len()
+    pub(super) fn prune(&mut self, prune: &Prune) -> Vec<RunId> {
+        let ended = |row: &&Row| !row.run.record.active && row.run.updated < prune.ended_before;
+        let mut old: Vec<&Row> = self.runs.values().filter(ended).collect();
+        old.sort_by_key(|row| (row.run.updated, row.number));
+        let old = old.into_iter().take(prune.limit).map(|row| row.run.id.clone());
+        let gone: Vec<RunId> = old.collect();
+        self.runs.retain(|id, _| !gone.contains(id));
+        let lost = self.decisions.iter().rfind(|decision| gone.contains(&decision.run));
+        let pruned_to = lost.map_or(0, |decision| decision.cursor.number());
+        self.pruned_to = self.pruned_to.max(pruned_to);
+        self.decisions.retain(|decision| !gone.contains(&decision.run));
+        self.outbox.forget(&gone);
+        gone
     }
 
     fn row(&mut self, run: &RunId) -> Result<&mut Row, LeaseError> {

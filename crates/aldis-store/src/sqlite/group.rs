@@ -21,8 +21,8 @@ use crate::claim::{Claim, ClaimRequest, PendingCount};
 use crate::cursor::{ChangeStamp, Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Run, RunFilter,
-    RunSummary, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Prune, Run, RunFilter,
+    RunSummary, StoreSize, Timer,
 };
 use crate::step::{Committed, Revision, RunId, Step};
 use crate::store::{OnCommit, Store, Turn};
@@ -130,13 +130,22 @@ impl Store for GroupStore {
     }
 
     fn commit(&self, step: &Step) -> Result<Committed, CommitError> {
-        self.ask(step.clone(), write::step)?
+        let written = self.ask(step.clone(), write::step)??;
+        written.map_or_else(|| self.store.commit(step), Ok)
     }
 
     fn commit_then(&self, step: Box<Step>, on_commit: OnCommit) {
         let work: Work<Box<Step>, _> = |statements, step| write::step(statements, step);
-        self.hand_over(step, work, |step, result| {
-            on_commit(step, result.unwrap_or_else(|error| Err(error.into())));
+        let store = self.store.clone();
+        self.hand_over(step, work, move |step, result| match result {
+            Ok(Ok(Some(committed))) => on_commit(step, Ok(committed)),
+            Ok(Err(refusal)) => on_commit(step, Err(refusal)),
+            Err(error) => on_commit(step, Err(error.into())),
+            // An old run of the same name is deleted first, which may take a while.
+            Ok(Ok(None)) => drop(thread::spawn(move || {
+                let result = store.commit(&step);
+                on_commit(step, result);
+            })),
         });
     }
 
@@ -274,7 +283,11 @@ impl Store for GroupStore {
         self.store.turn(run)
     }
 
-    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {
-        self.store.prune(ended_before)
+    fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError> {
+        self.store.prune(prune)
+    }
+
+    fn size(&self) -> Result<StoreSize, StoreError> {
+        self.store.size()
     }
 }

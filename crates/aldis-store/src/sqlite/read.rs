@@ -9,7 +9,7 @@ use crate::claim::PendingCount;
 use crate::cursor::{Continuity, Cursor, PageCursor};
 use crate::record::{
     Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Loaded, Part, Run,
-    RunFilter, RunSummary, Timer,
+    RunFilter, RunSummary, StoreSize, Timer,
 };
 use crate::step::{Driver, Revision, RunId, RunRecord};
 
@@ -253,6 +253,22 @@ pub(super) fn next_timer(connection: &Connection) -> rusqlite::Result<Option<Tim
         .map(|due| due.map(Timestamp::from_millis))
 }
 
+/// Returns the sizes but for that of the log.
+pub(super) fn size(connection: &Connection) -> rusqlite::Result<StoreSize> {
+    let sql = "SELECT page_count * page_size, freelist_count * page_size, \
+               (SELECT count(*) FROM runs), (SELECT count(*) FROM doomed) \
+               FROM pragma_page_count, pragma_page_size, pragma_freelist_count";
+    connection.prepare_cached(sql)?.query_row([], |row| {
+        Ok(StoreSize {
+            bytes: count(row, 0)?,
+            free_bytes: count(row, 1)?,
+            log_bytes: 0,
+            runs: count(row, 2)?,
+            unfinished: count(row, 3)?,
+        })
+    })
+}
+
 /// A `SELECT` whose conditions are only known at run time.
 pub(super) struct Query<'a> {
     sql: String,
@@ -410,7 +426,7 @@ fn to_timer(row: &Row<'_>) -> rusqlite::Result<Timer> {
     Ok(Timer { run: run_id(row, 0)?, key: row.get(1)?, due: moment(row, 2)? })
 }
 
-fn run_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RunId> {
+pub(super) fn run_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RunId> {
     let text: String = row.get(column)?;
     RunId::new(text)
         .map_err(|error| Error::FromSqlConversionFailure(column, Type::Text, Box::new(error)))

@@ -1,18 +1,14 @@
-//! How a step is written, and how runs are deleted.
+//! How a step is written.
 
 use std::collections::BTreeSet;
 
-use aldis_signal::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::outbox;
 use super::read::{clamp, count, revision};
 use super::statements::Statements;
+use super::{outbox, prune};
 use crate::error::CommitError;
 use crate::step::{Committed, PartChange, Revision, RunId, Source, Step, TimerChange};
-
-/// Runs deleted in one transaction.
-const PRUNE_BATCH: usize = 100;
 
 /// SQLite failed, or the write was refused for a reason.
 pub(super) type Refusable<T, E> = rusqlite::Result<Result<T, E>>;
@@ -27,14 +23,18 @@ struct Standing {
     stays: bool,
 }
 
-/// Writes a step as part of a transaction. A refusal has changed nothing.
+/// Writes a step as part of a transaction. A refusal has changed nothing. Nothing is returned, and
+/// nothing was written, if what is left of a run of the same name must be deleted first.
 pub(super) fn step(
     statements: &mut Statements<'_>,
     step: &Step,
-) -> Refusable<Committed, CommitError> {
+) -> Refusable<Option<Committed>, CommitError> {
     let standing = standing(statements, step)?;
     if let Some(refusal) = refusal(statements, step, standing.as_ref())? {
         return Ok(Err(refusal));
+    }
+    if standing.is_none() && prune::is_doomed(statements, &step.run)? {
+        return Ok(Ok(None));
     }
     let revision = Revision(step.expected.0 + 1);
     let before = standing.as_ref().map_or(0, |standing| standing.last_event);
@@ -60,7 +60,7 @@ pub(super) fn step(
     for change in &step.parts {
         keep_part(statements, &step.run, change)?;
     }
-    Ok(Ok(committed))
+    Ok(Ok(Some(committed)))
 }
 
 /// Decides whether the step must not be written, in the order the trait promises. Whether the first
@@ -271,35 +271,6 @@ fn keep_part(
             .execute(params![run.as_str(), key])?,
     };
     Ok(())
-}
-
-/// Deletes a batch of old runs and returns how many it were; 0 when none is left.
-pub(super) fn prune(
-    statements: &mut Statements<'_>,
-    ended_before: Timestamp,
-) -> rusqlite::Result<usize> {
-    let old: Vec<String> = statements
-        .get(
-            "SELECT id FROM runs WHERE active = 0 AND updated < ?1 AND NOT EXISTS \
-             (SELECT 1 FROM outbox WHERE state = 0 AND run = runs.id) ORDER BY number LIMIT ?2",
-        )?
-        .query_map(params![ended_before.as_millis(), clamp(PRUNE_BATCH as u64)], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    for id in &old {
-        for sql in [
-            "UPDATE marks SET value = max(value, ifnull((SELECT max(seq) FROM decisions \
-             WHERE run = ?1), 0)) WHERE name = 'pruned_to'",
-            "DELETE FROM events WHERE run = ?1",
-            "DELETE FROM decisions WHERE run = ?1",
-            "DELETE FROM outbox WHERE state IN (0, 1, 2) AND run = ?1",
-            "DELETE FROM timers WHERE run = ?1",
-            "DELETE FROM parts WHERE run = ?1",
-            "DELETE FROM runs WHERE id = ?1",
-        ] {
-            statements.get(sql)?.execute([id])?;
-        }
-    }
-    Ok(old.len())
 }
 
 pub(super) fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {

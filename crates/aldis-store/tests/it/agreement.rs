@@ -5,8 +5,8 @@ use std::time::Duration;
 use aldis_signal::time::Timestamp;
 use aldis_store::{
     Claim, ClaimRequest, DecisionFilter, Driver, EffectFilter, Lease, MemoryStore, NewDecision,
-    NewEffect, NewEvent, PartChange, Revision, RunFilter, RunId, RunRecord, Source, SqliteStore,
-    Step, Store, TimerChange,
+    NewEffect, NewEvent, PartChange, Prune, Revision, RunFilter, RunId, RunRecord, Source,
+    SqliteStore, Step, Store, TimerChange,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -30,7 +30,7 @@ enum Action {
     Renew(Lease, i64),
     Release(Lease),
     Break(RunId, u64),
-    Prune(i64),
+    Prune(i64, usize),
 }
 
 fn name() -> impl Strategy<Value = String> {
@@ -150,7 +150,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => (lease(), 0..20_i64).prop_map(|(lease, now)| Action::Renew(lease, now)),
         1 => lease().prop_map(Action::Release),
         1 => (run(), 0..4_u64).prop_map(|(run, fence)| Action::Break(run, fence)),
-        1 => (0..20_i64).prop_map(Action::Prune),
+        1 => (0..20_i64, 0..3_usize).prop_map(|(before, limit)| Action::Prune(before, limit)),
     ]
 }
 
@@ -187,7 +187,10 @@ fn act(store: &dyn Store, action: &Action, claims: &mut Vec<Claim>) -> String {
         Action::Renew(lease, now) => format!("{:?}", store.renew_lease(lease, at(*now), ttl)),
         Action::Break(run, fence) => format!("{:?}", store.break_lease(run, *fence)),
         Action::Release(lease) => format!("{:?}", store.release_lease(lease)),
-        Action::Prune(before) => format!("{:?}", store.prune(at(*before))),
+        Action::Prune(before, limit) => {
+            let (ended_before, limit) = (at(*before), *limit);
+            format!("{:?}", store.prune(&Prune { ended_before, limit }))
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    ClaimRequest, CommitError, Driver, Fault, FaultKind, MemoryStore, Revision, RunId, RunRecord,
-    Step, Store, StoreError, When,
+    ClaimRequest, CommitError, Driver, Fault, FaultKind, MemoryStore, Prune, Revision, RunId,
+    RunRecord, Step, Store, StoreError, When,
 };
 
 fn step(expected: u64) -> Step {
@@ -53,7 +53,8 @@ fn the_nth_write_fails_and_no_other() {
     assert_eq!(store.claim(&nothing).unwrap(), []);
     let error = store.commit(&step(1)).unwrap_err();
     assert!(matches!(error, CommitError::Store(StoreError::Busy { .. })), "{error}");
-    let error = store.prune(Timestamp::from_millis(0)).unwrap_err();
+    let error =
+        store.prune(&Prune { ended_before: Timestamp::from_millis(0), limit: 1 }).unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
     store.commit(&step(1)).unwrap();
     assert_eq!(revision(&store), 2);

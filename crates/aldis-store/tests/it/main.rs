@@ -12,5 +12,6 @@ mod faults;
 mod feed;
 mod group;
 mod location;
+mod retention;
 mod turns;
 mod versions;

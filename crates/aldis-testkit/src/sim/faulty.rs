@@ -7,8 +7,8 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{
     ChangeStamp, Claim, ClaimRequest, CommitError, Committed, Continuity, Cursor, Decision,
     DecisionFilter, Effect, EffectFilter, Event, Fault, FaultKind, Lease, LeaseError, Loaded,
-    PendingCount, Revision, Run, RunFilter, RunId, RunSummary, Step, Store, StoreError, Timer,
-    Turn, When,
+    PendingCount, Prune, Revision, Run, RunFilter, RunId, RunSummary, Step, Store, StoreError,
+    StoreSize, Timer, Turn, When,
 };
 
 /// Any store, with faults on command. Unlike those of the memory store, a planned fault hits commits
@@ -203,7 +203,11 @@ impl<S: Store> Store for Faulty<S> {
         self.inner.turn(run)
     }
 
-    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {
-        self.inner.prune(ended_before)
+    fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError> {
+        self.inner.prune(prune)
+    }
+
+    fn size(&self) -> Result<StoreSize, StoreError> {
+        self.inner.size()
     }
 }

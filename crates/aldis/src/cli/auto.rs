@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use aldis_machine::phases::{Config, Event, Pipeline, Start, TokenPolicy};
 use aldis_signal::time::Timestamp;
-use aldis_store::{SqliteStore, Store as _, Turn};
+use aldis_store::{Prune, SqliteStore, Store as _, Turn};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Outcome;
@@ -31,6 +31,8 @@ const SESSION_VARIABLES: [&str; 3] =
     ["CLAUDE_CODE_SESSION_ID", "GEMINI_SESSION_ID", "CODEX_THREAD_ID"];
 /// How long ended runs are kept.
 const KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+/// How many are deleted at once.
+const PRUNED_MAX: usize = 100;
 /// The longest task.
 const TASK_MAX: u64 = 64 * 1024;
 
@@ -227,7 +229,7 @@ fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
     let begin = begin(io, &scene, args)?;
     let project = project::name(scene.place.root());
     let stepped = driver.create(&project, &Origin::Start(Box::new(begin)), None)?;
-    scene.store.prune(scene.now.before(KEPT))?;
+    scene.store.prune(&Prune { ended_before: scene.now.before(KEPT), limit: PRUNED_MAX })?;
     write_view(io, &scene, &stepped)?;
     if json {
         let form = RunForm::new(&stepped.run, &project, &stepped.state);
