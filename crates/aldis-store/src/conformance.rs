@@ -117,6 +117,7 @@ pub const CHECKS: &[Check] = checks![
     retention::{
         only_old_ended_runs_are_pruned,
         pruning_forgets_everything,
+        a_probe_leaves_nothing_behind,
         a_pruned_effect_frees_its_lane,
         a_reader_knows_what_it_missed,
     },

@@ -255,6 +255,10 @@ impl Store for MemoryStore {
         self.write(|tables| Ok(tables.prune(prune)))
     }
 
+    fn probe(&self) -> Result<(), StoreError> {
+        self.write(|_| Ok(()))
+    }
+
     fn size(&self) -> Result<StoreSize, StoreError> {
         let runs = self.read(|tables| tables.rows(&RunFilter::default()).count() as u64);
         Ok(StoreSize { runs, ..StoreSize::default() })

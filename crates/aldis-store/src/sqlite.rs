@@ -411,6 +411,10 @@ impl Store for SqliteStore {
         Ok(gone)
     }
 
+    fn probe(&self) -> Result<(), StoreError> {
+        self.write("write a probe", write::probe)
+    }
+
     fn size(&self) -> Result<StoreSize, StoreError> {
         let size = self.with("measure the database", |connection| read::size(connection))?;
         Ok(StoreSize { log_bytes: self.files.log_length(), ..size })

@@ -224,6 +224,10 @@ pub trait Store: Send + Sync {
     /// some rows may stay readable until later calls have deleted them.
     fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError>;
 
+    /// Writes something small, durably, as a commit does: fails exactly when commits fail, because the
+    /// disk is full or nothing may be written. For checks of health.
+    fn probe(&self) -> Result<(), StoreError>;
+
     /// Returns how much the store holds. Cheap.
     fn size(&self) -> Result<StoreSize, StoreError>;
 }

@@ -61,6 +61,12 @@ CREATE TABLE doomed (
     run TEXT NOT NULL PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
+-- Written to find out whether anything can be written.
+CREATE TABLE probe (
+    number INTEGER PRIMARY KEY CHECK (number = 1),
+    count  INTEGER NOT NULL
+) STRICT;
+
 -- Numbers about the whole store.
 CREATE TABLE marks (
     name  TEXT    NOT NULL PRIMARY KEY,

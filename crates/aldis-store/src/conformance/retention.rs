@@ -64,6 +64,13 @@ pub(super) fn only_old_ended_runs_are_pruned(store: &dyn Store) {
     assert_eq!(ok(store.size()).unfinished, 0);
 }
 
+pub(super) fn a_probe_leaves_nothing_behind(store: &dyn Store) {
+    for _ in 0..3 {
+        ok(store.probe());
+    }
+    missing_things_are_not_errors(store);
+}
+
 pub(super) fn pruning_forgets_everything(store: &dyn Store) {
     ended(store, "r", false, 10);
     let (_, newest) = decided(store).remove(0);

@@ -287,6 +287,10 @@ impl Store for GroupStore {
         self.store.prune(prune)
     }
 
+    fn probe(&self) -> Result<(), StoreError> {
+        self.ask((), |statements, ()| write::probe(statements))
+    }
+
     fn size(&self) -> Result<StoreSize, StoreError> {
         self.store.size()
     }

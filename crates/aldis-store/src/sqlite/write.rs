@@ -273,6 +273,12 @@ fn keep_part(
     Ok(())
 }
 
+/// Changes one row that means nothing.
+pub(super) fn probe(statements: &mut Statements<'_>) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO probe VALUES (1, 1) ON CONFLICT DO UPDATE SET count = count + 1";
+    statements.get(sql)?.execute([]).map(drop)
+}
+
 pub(super) fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }

@@ -84,6 +84,11 @@ pub(crate) fn count_once(store: &SqliteStore, mark: &str) {
     panic!("the store does not let us through");
 }
 
+/// The step that raises the counter by one.
+pub(crate) fn step(store: &SqliteStore, mark: &str) -> Step {
+    next_step(store.run(&run()).unwrap().as_ref(), mark)
+}
+
 /// A step that touches every table and counts one up.
 fn next_step(found: Option<&aldis_store::Run>, mark: &str) -> Step {
     let at = Timestamp::from_millis(1_000);

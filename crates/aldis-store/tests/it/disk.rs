@@ -1,7 +1,10 @@
 //! Failing disks: the kind of error is reported, nothing acknowledged is lost, and the store recovers.
 
 #[cfg(target_os = "linux")]
-use std::process::Command;
+use std::{io::Write as _, path::Path, process::Command};
+
+#[cfg(target_os = "linux")]
+use aldis_store::{SqliteStore, Store as _};
 
 #[cfg(target_os = "linux")]
 use crate::child;
@@ -73,6 +76,61 @@ fn a_failing_sync_is_reported_and_outlived() {
         reported += usize::from(output_text.contains("failed to write a step"));
     }
     assert!(reported >= 2, "a failing sync was reported {reported} times only");
+}
+
+/// The child of the test below: prints how a probe and a commit end.
+#[cfg(target_os = "linux")]
+#[test]
+fn prober() {
+    let Some(directory) = std::env::var_os("ALDIS_TEST_PROBE") else { return };
+    let store = SqliteStore::open(Path::new(&directory)).unwrap();
+    let mut out = std::io::stdout();
+    for number in 0..3 {
+        let probed = store.probe().map_err(|error| error.to_string());
+        writeln!(out, "\nprobed {probed:?}").unwrap();
+        let committed = store.commit(&child::step(&store, &number.to_string()));
+        let committed = committed.map(drop).map_err(|error| error.to_string());
+        writeln!(out, "committed {committed:?}").unwrap();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_probe_fails_exactly_when_commits_do() {
+    if !has_strace() {
+        return;
+    }
+    for (inject, expected) in [
+        ("pwrite64:error=ENOSPC:when=1+", "no space left"),
+        ("pwrite64:error=EROFS:when=1+", "Err"),
+        ("fsync,fdatasync:error=EIO:when=1+", "Err"),
+        // Nothing fails that early.
+        ("pwrite64:error=ENOSPC:when=9999+", "Ok"),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        // Open all the time: the first one to open a database writes the index of its log.
+        let store = SqliteStore::open(directory.path()).unwrap();
+        child::count_once(&store, "first");
+        let output = Command::new("strace")
+            .args(["-f", "-qq", "-o", "/dev/null", "-e"])
+            .arg(format!("inject={inject}"))
+            .arg(std::env::current_exe().unwrap())
+            .args(["disk::prober", "--exact", "--nocapture"])
+            .env("ALDIS_TEST_PROBE", directory.path())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let results = |what: &str| -> Vec<String> {
+            let lines = text.lines().filter_map(|line| line.strip_prefix(what));
+            lines.map(str::to_owned).collect()
+        };
+        let (probed, committed) = (results("probed "), results("committed "));
+        assert_eq!((probed.len(), committed.len()), (3, 3), "{inject}: {text}");
+        for result in probed.iter().chain(&committed) {
+            assert!(result.contains(expected), "{inject}: {text}");
+        }
+        store.check().unwrap();
+    }
 }
 
 #[cfg(target_os = "linux")]

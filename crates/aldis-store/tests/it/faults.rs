@@ -58,4 +58,7 @@ fn the_nth_write_fails_and_no_other() {
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
     store.commit(&step(1)).unwrap();
     assert_eq!(revision(&store), 2);
+    store.fail_next(Fault { when: When::Before, kind: FaultKind::Full });
+    assert!(matches!(store.probe(), Err(StoreError::Full { .. })));
+    store.probe().unwrap();
 }

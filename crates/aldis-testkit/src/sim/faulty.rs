@@ -207,6 +207,10 @@ impl<S: Store> Store for Faulty<S> {
         self.inner.prune(prune)
     }
 
+    fn probe(&self) -> Result<(), StoreError> {
+        self.inner.probe()
+    }
+
     fn size(&self) -> Result<StoreSize, StoreError> {
         self.inner.size()
     }
