@@ -20,8 +20,8 @@ use aldis_signal::time::Timestamp;
 use crate::error::CommitError;
 use crate::record::Run;
 use crate::step::{
-    Committed, Driver, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, Source, Step,
-    TimerChange,
+    Committed, Driver, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunId, RunRecord,
+    Source, Step, TimerChange,
 };
 use crate::store::Store;
 
@@ -218,6 +218,19 @@ fn set(key: &str, due: i64) -> TimerChange {
 /// A step that changes nothing but the revision.
 fn step(run: &str, expected: u64) -> Step {
     Step::new(id(run), Revision(expected), record(), at(1_000))
+}
+
+/// A step that touches every table.
+pub(crate) fn full_step(run: &str, expected: u64, mark: &str) -> Step {
+    Step {
+        events: vec![event(mark, Some(mark)), event("plain", None)],
+        decisions: vec![decision(mark)],
+        effects: vec![NewEffect { lane: "lane".to_owned(), ..effect(mark, 0) }],
+        timers: vec![set(mark, 5)],
+        parts: vec![PartChange::Set { key: mark.to_owned(), body: mark.to_owned() }],
+        record: RunRecord { state: mark.to_owned(), ..record() },
+        ..step(run, expected)
+    }
 }
 
 /// Commits a first step.

@@ -6,6 +6,8 @@ pub(crate) mod group;
 mod labels;
 mod leases;
 mod outbox;
+#[cfg(test)]
+mod plans;
 mod prune;
 mod read;
 mod schema;

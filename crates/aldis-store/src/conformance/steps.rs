@@ -2,23 +2,12 @@
 
 use std::thread;
 
-use super::{create, decision, effect, event, id, ok, record, refused, set, some, step, stored};
+use super::full_step as full;
+use super::{create, decision, event, id, ok, refused, some, step, stored};
 use crate::error::CommitError;
 use crate::record::{DecisionFilter, EffectFilter};
-use crate::step::{Committed, Revision, RunRecord, Step};
+use crate::step::{Committed, Revision, Step};
 use crate::store::Store;
-
-/// A step that touches every table.
-fn full(run: &str, expected: u64, mark: &str) -> Step {
-    Step {
-        events: vec![event(mark, Some(mark)), event("plain", None)],
-        decisions: vec![decision(mark)],
-        effects: vec![effect(mark, 0)],
-        timers: vec![set(mark, 5)],
-        record: RunRecord { state: mark.to_owned(), ..record() },
-        ..step(run, expected)
-    }
-}
 
 /// Everything that can be seen of a run and its step `mark`.
 fn traces(store: &dyn Store, run: &str) -> String {
