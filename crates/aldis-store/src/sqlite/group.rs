@@ -104,29 +104,49 @@ impl Drop for GroupStore {
     }
 }
 
+/// Reading, leases and retention go straight through.
+macro_rules! forward {
+    ($(fn $name:ident($($argument:ident: $kind:ty),*) -> $result:ty;)+) => {
+        $(fn $name(&self, $($argument: $kind),*) -> $result {
+            self.store.$name($($argument),*)
+        })+
+    };
+}
+
 impl Store for GroupStore {
-    fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
-        self.store.run(id)
+    forward! {
+        fn run(id: &RunId) -> Result<Option<Run>, StoreError>;
+        fn load(id: &RunId) -> Result<Option<Loaded>, StoreError>;
+        fn loaded(filter: &RunFilter) -> Result<Vec<Loaded>, StoreError>;
+        fn list(filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError>;
+        fn count(filter: &RunFilter) -> Result<u64, StoreError>;
+        fn find(prefix: &str, limit: usize) -> Result<Vec<RunSummary>, StoreError>;
+        fn events(run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError>;
+        fn event_by_source(run: &RunId, source: &str) -> Result<Option<Event>, StoreError>;
+        fn decisions(filter: &DecisionFilter) -> Result<Vec<Decision>, StoreError>;
+        fn decisions_after(run: Option<&RunId>, after: &Cursor, limit: usize)
+            -> Result<Vec<Decision>, StoreError>;
+        fn decisions_of(run: &RunId, revision: Revision) -> Result<Vec<Decision>, StoreError>;
+        fn continuity(after: &Cursor) -> Result<Continuity, StoreError>;
+        fn pending_effects(filter: &EffectFilter) -> Result<Vec<Effect>, StoreError>;
+        fn effect(key: &str) -> Result<Option<Effect>, StoreError>;
+        fn pending_count() -> Result<Vec<PendingCount>, StoreError>;
+        fn due_timers(now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError>;
+        fn next_timer() -> Result<Option<Timestamp>, StoreError>;
+        fn change() -> Result<ChangeStamp, StoreError>;
+        fn wait_for_change(after: &ChangeStamp, timeout: Duration)
+            -> Result<ChangeStamp, StoreError>;
+        fn acquire_lease(run: &RunId, holder: &str, now: Timestamp, ttl: Duration)
+            -> Result<Lease, LeaseError>;
+        fn renew_lease(lease: &Lease, now: Timestamp, ttl: Duration) -> Result<Lease, LeaseError>;
+        fn release_lease(lease: &Lease) -> Result<bool, StoreError>;
+        fn break_lease(run: &RunId, fence: u64) -> Result<bool, StoreError>;
+        fn prune(prune: &Prune) -> Result<Vec<RunId>, StoreError>;
+        fn size() -> Result<StoreSize, StoreError>;
     }
 
-    fn load(&self, id: &RunId) -> Result<Option<Loaded>, StoreError> {
-        self.store.load(id)
-    }
-
-    fn loaded(&self, filter: &RunFilter) -> Result<Vec<Loaded>, StoreError> {
-        self.store.loaded(filter)
-    }
-
-    fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
-        self.store.list(filter)
-    }
-
-    fn count(&self, filter: &RunFilter) -> Result<u64, StoreError> {
-        self.store.count(filter)
-    }
-
-    fn find(&self, prefix: &str, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
-        self.store.find(prefix, limit)
+    fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
+        self.store.turn(run)
     }
 
     fn commit(&self, step: &Step) -> Result<Committed, CommitError> {
@@ -142,52 +162,14 @@ impl Store for GroupStore {
             Ok(Err(refusal)) => on_commit(step, Err(refusal)),
             Err(error) => on_commit(step, Err(error.into())),
             // An old run of the same name is deleted first, which may take a while.
-            Ok(Ok(None)) => drop(thread::spawn(move || {
-                let result = store.commit(&step);
-                on_commit(step, result);
-            })),
+            Ok(Ok(None)) => {
+                let again = move || {
+                    let result = store.commit(&step);
+                    on_commit(step, result);
+                };
+                thread::Builder::new().spawn(again).ok();
+            }
         });
-    }
-
-    fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
-        self.store.events(run, after, limit)
-    }
-
-    fn event_by_source(&self, run: &RunId, source: &str) -> Result<Option<Event>, StoreError> {
-        self.store.event_by_source(run, source)
-    }
-
-    fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<Decision>, StoreError> {
-        self.store.decisions(filter)
-    }
-
-    fn decisions_after(
-        &self,
-        run: Option<&RunId>,
-        after: &Cursor,
-        limit: usize,
-    ) -> Result<Vec<Decision>, StoreError> {
-        self.store.decisions_after(run, after, limit)
-    }
-
-    fn decisions_of(&self, run: &RunId, revision: Revision) -> Result<Vec<Decision>, StoreError> {
-        self.store.decisions_of(run, revision)
-    }
-
-    fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError> {
-        self.store.continuity(after)
-    }
-
-    fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {
-        self.store.pending_effects(filter)
-    }
-
-    fn effect(&self, key: &str) -> Result<Option<Effect>, StoreError> {
-        self.store.effect(key)
-    }
-
-    fn pending_count(&self) -> Result<Vec<PendingCount>, StoreError> {
-        self.store.pending_count()
     }
 
     fn effects_done(
@@ -232,66 +214,7 @@ impl Store for GroupStore {
         })
     }
 
-    fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {
-        self.store.due_timers(now, limit)
-    }
-
-    fn next_timer(&self) -> Result<Option<Timestamp>, StoreError> {
-        self.store.next_timer()
-    }
-
-    fn change(&self) -> Result<ChangeStamp, StoreError> {
-        self.store.change()
-    }
-
-    fn wait_for_change(
-        &self,
-        after: &ChangeStamp,
-        timeout: Duration,
-    ) -> Result<ChangeStamp, StoreError> {
-        self.store.wait_for_change(after, timeout)
-    }
-
-    fn acquire_lease(
-        &self,
-        run: &RunId,
-        holder: &str,
-        now: Timestamp,
-        ttl: Duration,
-    ) -> Result<Lease, LeaseError> {
-        self.store.acquire_lease(run, holder, now, ttl)
-    }
-
-    fn renew_lease(
-        &self,
-        lease: &Lease,
-        now: Timestamp,
-        ttl: Duration,
-    ) -> Result<Lease, LeaseError> {
-        self.store.renew_lease(lease, now, ttl)
-    }
-
-    fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError> {
-        self.store.release_lease(lease)
-    }
-
-    fn break_lease(&self, run: &RunId, fence: u64) -> Result<bool, StoreError> {
-        self.store.break_lease(run, fence)
-    }
-
-    fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
-        self.store.turn(run)
-    }
-
-    fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError> {
-        self.store.prune(prune)
-    }
-
     fn probe(&self) -> Result<(), StoreError> {
         self.ask((), |statements, ()| write::probe(statements))
-    }
-
-    fn size(&self) -> Result<StoreSize, StoreError> {
-        self.store.size()
     }
 }
