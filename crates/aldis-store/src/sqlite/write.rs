@@ -30,11 +30,12 @@ pub(super) fn step(
     step: &Step,
 ) -> Refusable<Option<Committed>, CommitError> {
     let standing = standing(statements, step)?;
-    if let Some(refusal) = refusal(statements, step, standing.as_ref())? {
-        return Ok(Err(refusal));
-    }
+    // Before anything else: the sources of the old run are still there.
     if standing.is_none() && prune::is_doomed(statements, &step.run)? {
         return Ok(Ok(None));
+    }
+    if let Some(refusal) = refusal(statements, step, standing.as_ref())? {
+        return Ok(Err(refusal));
     }
     let revision = Revision(step.expected.0 + 1);
     let before = standing.as_ref().map_or(0, |standing| standing.last_event);

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    Driver, GroupStore, NewDecision, NewEffect, NewEvent, PartChange, Prune, Revision, RunFilter,
-    RunId, RunRecord, Source, SqliteStore, Step, Store, TimerChange,
+    CommitError, Driver, GroupStore, NewDecision, NewEffect, NewEvent, PartChange, Prune, Revision,
+    RunFilter, RunId, RunRecord, Source, SqliteStore, Step, Store, TimerChange,
 };
 use rusqlite::Connection;
 
@@ -111,7 +111,8 @@ fn the_name_of_a_run_that_is_being_deleted_can_be_used_again() {
             assert_eq!(store.prune(&EVERYTHING).unwrap(), [id("long")]);
             assert_eq!(store.size().unwrap().unfinished, 1);
             // The same keys and sources as before, and nothing else is left of the old run.
-            let first = step("long", 0, 3, false);
+            let mut first = step("long", 0, 3, false);
+            first.events[1].source = Some(Source::new(format!("9.{}", PER_STEP - 1)));
             if callback {
                 let (sender, results) = std::sync::mpsc::channel();
                 let reply = move |_, result| sender.send(result).unwrap();
@@ -126,6 +127,13 @@ fn the_name_of_a_run_that_is_being_deleted_can_be_used_again() {
             assert_eq!(store.load(&id("long")).unwrap().unwrap().parts.len(), 1);
             assert_eq!(store.prune(&EVERYTHING).unwrap(), [id("long")]);
         }
+        // A late step of the old run finds none, whatever is left of it.
+        long_run(&*store, "long");
+        assert_eq!(store.prune(&EVERYTHING).unwrap(), [id("long")]);
+        let mut late = step("long", 10, 1, true);
+        late.events[0].source = Some(Source::new(format!("9.{}", PER_STEP - 1)));
+        let late = store.commit(&late).unwrap_err();
+        assert!(matches!(late, CommitError::NoSuchRun { .. }), "{late}");
     }
 }
 
