@@ -10,8 +10,8 @@ use std::path::Path;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    NewDecision, NewEffect, NewEvent, Revision, RunFilter, RunId, RunRecord, SqliteStore, Step,
-    Store,
+    Driver, NewDecision, NewEffect, NewEvent, Revision, RunFilter, RunId, RunRecord, Source,
+    SqliteStore, Step, Store,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -25,10 +25,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         store.abandon();
         return Ok(());
     }
-    let turn = store.turn()?;
+    let turn = store.turn(&RunId::new("run")?)?;
     let of_session =
         RunFilter { session: Some("session".to_owned()), limit: 1, ..RunFilter::default() };
-    let expected = store.runs(&of_session)?.first().map_or(Revision(0), |run| run.revision);
+    let expected = store.loaded(&of_session)?.first().map_or(Revision(0), |it| it.run.revision);
     if stop.as_deref() != Some("read") {
         store.commit(&step(expected)?)?;
     }
@@ -43,6 +43,7 @@ fn step(expected: Revision) -> Result<Step, Box<dyn Error>> {
         project: "project".to_owned(),
         session: Some("session".to_owned()),
         machine: "run".to_owned(),
+        driver: Driver::Hook,
         title: "A run".to_owned(),
         active: true,
         state: format!(r#"{{"iteration":{expected},"notes":"{}"}}"#, "x".repeat(1_000)),
@@ -53,11 +54,18 @@ fn step(expected: Revision) -> Result<Step, Box<dyn Error>> {
         events: vec![NewEvent {
             kind: "stop".to_owned(),
             body: body.clone(),
-            source: Some(format!("stop-{expected}")),
+            source: Some(Source::new(format!("stop-{expected}"))),
             at,
         }],
         decisions: vec![NewDecision { body: body.clone(), at }],
-        effects: vec![NewEffect { key: key.clone(), kind: "answer".to_owned(), body, due: at }],
+        effects: vec![NewEffect {
+            key: key.clone(),
+            kind: "answer".to_owned(),
+            body,
+            due: at,
+            lane: String::new(),
+            requires: Vec::new(),
+        }],
         done: vec![key],
         ..Step::new(RunId::new("run")?, expected, record, at)
     })

@@ -3,10 +3,13 @@
 //! Each check takes a store that nobody else uses and panics with what it found. Run them all
 //! with [`check`], or one by one from [`CHECKS`] to see them by name.
 
+mod claims;
 mod coordination;
 mod effects;
+mod feed;
 mod listing;
 mod parts;
+mod retention;
 mod steps;
 mod text;
 
@@ -17,7 +20,8 @@ use aldis_signal::time::Timestamp;
 use crate::error::CommitError;
 use crate::record::Run;
 use crate::step::{
-    Committed, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, Step, TimerChange,
+    Committed, Driver, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunId, RunRecord,
+    Source, Step, TimerChange,
 };
 use crate::store::Store;
 
@@ -44,11 +48,13 @@ pub const CHECKS: &[Check] = checks![
         a_stale_step_changes_nothing,
         a_step_of_a_missing_run_is_refused,
         a_known_source_changes_nothing,
+        a_second_delivery_finds_the_first_answer,
         a_source_twice_in_one_step_is_refused,
         sources_belong_to_their_run,
         a_refused_step_leaves_no_trace,
         steps_of_racing_threads_are_all_counted,
         a_turn_admits_its_own_thread,
+        a_turn_holds_up_nobody_else,
     },
     effects::{
         effects_wait_in_order,
@@ -57,8 +63,29 @@ pub const CHECKS: &[Check] = checks![
         an_effect_is_pending_until_it_is_done,
         a_step_can_close_its_own_effects,
         a_step_cannot_close_the_effects_of_others,
-        a_failed_effect_comes_back,
+        effects_are_closed_together_and_fenced,
+        effects_are_chosen_by_kind_and_counted,
+    },
+    claims::{
+        an_effect_is_handed_out_once,
+        a_claim_can_be_kept_and_given_back,
+        a_claim_that_is_done_is_over,
+        an_effect_that_failed_comes_back,
         an_effect_that_was_given_up_stays_visible,
+        an_old_claim_closes_nothing,
+        the_coordinator_closes_claimed_effects,
+        a_worker_gets_what_it_asks_for,
+        labels_must_be_offered,
+        a_lane_is_first_in_first_out,
+        a_lane_is_held_up_by_what_others_must_do,
+        a_long_lane_holds_up_nobody_else,
+        racing_workers_share_the_effects,
+    },
+    feed::{
+        a_wait_without_a_change_ends_in_time,
+        a_change_before_the_wait_ends_it_at_once,
+        every_waiting_thread_is_woken,
+        nothing_is_missed_between_reading_and_waiting,
     },
     coordination::{
         timers_come_due_in_order,
@@ -68,6 +95,7 @@ pub const CHECKS: &[Check] = checks![
         a_lease_can_be_kept,
         a_lost_lease_cannot_be_kept,
         a_released_lease_is_free,
+        a_lease_can_be_broken,
         the_same_name_takes_over_from_itself,
         an_old_fencing_number_writes_nothing,
         being_fenced_is_said_first,
@@ -77,19 +105,26 @@ pub const CHECKS: &[Check] = checks![
     listing::{
         runs_are_listed_newest_first,
         runs_are_filtered,
+        a_summary_has_everything_but_the_state,
+        runs_are_listed_in_pages,
+        runs_are_found_by_prefix,
         events_are_read_in_pages,
         decisions_are_read_backwards_across_runs,
         decisions_can_be_followed,
         missing_things_are_not_errors,
         limits_hold,
+    },
+    retention::{
         only_old_ended_runs_are_pruned,
         pruning_forgets_everything,
-        pruning_keeps_what_is_still_to_be_done,
+        a_probe_leaves_nothing_behind,
+        a_pruned_effect_frees_its_lane,
+        a_reader_knows_what_it_missed,
     },
     parts::{
         parts_are_kept_until_they_change,
+        a_run_and_its_parts_are_of_one_step,
         a_refused_step_leaves_the_parts,
-        parts_go_with_their_run,
     },
     text::{
         any_text_comes_back_as_it_was,
@@ -145,6 +180,7 @@ fn record() -> RunRecord {
         project: "aldis".to_owned(),
         session: Some("session-1".to_owned()),
         machine: "run".to_owned(),
+        driver: Driver::Process,
         title: "Fix the tests".to_owned(),
         active: true,
         state: r#"{"iteration":0}"#.to_owned(),
@@ -155,7 +191,7 @@ fn event(kind: &str, source: Option<&str>) -> NewEvent {
     NewEvent {
         kind: kind.to_owned(),
         body: format!(r#"{{"{kind}":true}}"#),
-        source: source.map(str::to_owned),
+        source: source.map(|key| Source { key: key.to_owned(), digest: format!("of {kind}") }),
         at: at(1_000),
     }
 }
@@ -170,6 +206,8 @@ fn effect(key: &str, due: i64) -> NewEffect {
         kind: "notify".to_owned(),
         body: format!(r#"{{"to":"{key}"}}"#),
         due: at(due),
+        lane: String::new(),
+        requires: Vec::new(),
     }
 }
 
@@ -180,6 +218,19 @@ fn set(key: &str, due: i64) -> TimerChange {
 /// A step that changes nothing but the revision.
 fn step(run: &str, expected: u64) -> Step {
     Step::new(id(run), Revision(expected), record(), at(1_000))
+}
+
+/// A step that touches every table.
+pub(crate) fn full_step(run: &str, expected: u64, mark: &str) -> Step {
+    Step {
+        events: vec![event(mark, Some(mark)), event("plain", None)],
+        decisions: vec![decision(mark)],
+        effects: vec![NewEffect { lane: "lane".to_owned(), ..effect(mark, 0) }],
+        timers: vec![set(mark, 5)],
+        parts: vec![PartChange::Set { key: mark.to_owned(), body: mark.to_owned() }],
+        record: RunRecord { state: mark.to_owned(), ..record() },
+        ..step(run, expected)
+    }
 }
 
 /// Commits a first step.

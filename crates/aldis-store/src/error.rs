@@ -7,7 +7,7 @@ use aldis_signal::time::Timestamp;
 
 use crate::step::{Revision, RunId};
 
-/// The store could not do its work. The message names the place and the remedy.
+/// The store could not do its work. The message names the location and the remedy.
 ///
 /// After a failed write the outcome is unknown: the step may be there. Repeating the very same step
 /// is safe, because one that was written after all is then refused as
@@ -16,43 +16,45 @@ use crate::step::{Revision, RunId};
 #[non_exhaustive]
 pub enum StoreError {
     /// Somebody else held the database for too long.
-    #[error("{place} is held by another process; try again, or find the process that hangs")]
+    #[error("{location} is held by another process; try again, or find the process that hangs")]
     Busy {
         /// Which store.
-        place: String,
+        location: String,
     },
     /// No space left. Nothing acknowledged is lost.
-    #[error("no space left for {place}; free some and try again, nothing recorded is lost")]
+    #[error("no space left for {location}; free some and try again, nothing recorded is lost")]
     Full {
         /// Which store.
-        place: String,
+        location: String,
     },
     /// The store can be read but not written.
-    #[error("{place} cannot be written ({detail}); make it writable, or choose another directory")]
+    #[error(
+        "{location} cannot be written ({detail}); make it writable, or choose another directory"
+    )]
     ReadOnly {
         /// Which store.
-        place: String,
-        /// What the system said.
+        location: String,
+        /// The error of the system.
         detail: String,
     },
     /// What is stored is not what was written, or is not ours.
     #[error(
-        "{place} is damaged or no Aldis database ({detail}); move it away, or restore a backup"
+        "{location} is damaged or no Aldis database ({detail}); move it away, or restore a backup"
     )]
     Corrupt {
         /// Which store.
-        place: String,
+        location: String,
         /// What was found.
         detail: String,
     },
     /// A newer version has been here. It may have changed meanings, so nothing is touched.
     #[error(
-        "{place} was written by a newer version (schema {found}, this one knows {known}); \
+        "{location} was written by a newer version (schema {found}, this one knows {known}); \
          update this program"
     )]
     NewerSchema {
         /// Which store.
-        place: String,
+        location: String,
         /// The schema it has.
         found: u32,
         /// The newest one this program knows.
@@ -64,29 +66,29 @@ pub enum StoreError {
         /// Its version.
         version: &'static str,
     },
-    /// The place is not one to keep state in: others could read or replace it.
-    #[error("refusing to use {place}: {why}")]
+    /// The location is not one to keep state in: others could read or replace it.
+    #[error("refusing to use {location}: {why}")]
     Unsafe {
         /// The file or directory.
-        place: String,
+        location: String,
         /// What is wrong with it, and the remedy.
         why: &'static str,
     },
     /// The system failed. The connection is not used again; the next call opens a new one.
-    #[error("failed to {doing} in {place}: {detail}; check the disk and the permissions")]
+    #[error("failed to {doing} in {location}: {detail}; check the disk and the permissions")]
     Io {
         /// Which store.
-        place: String,
+        location: String,
         /// What was being done.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         detail: String,
     },
     /// Anything else.
-    #[error("failed to {doing} in {place}: {detail}")]
+    #[error("failed to {doing} in {location}: {detail}")]
     Other {
         /// Which store.
-        place: String,
+        location: String,
         /// What was being done.
         doing: &'static str,
         /// What went wrong.
@@ -96,15 +98,15 @@ pub enum StoreError {
 
 impl StoreError {
     /// Sorts an error of the file system.
-    pub(crate) fn from_io(error: &io::Error, place: &Path, doing: &'static str) -> Self {
-        let place = place.display().to_string();
+    pub(crate) fn from_io(error: &io::Error, location: &Path, doing: &'static str) -> Self {
+        let location = location.display().to_string();
         let detail = error.to_string();
         match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { place },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { location },
             io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
-                Self::ReadOnly { place, detail }
+                Self::ReadOnly { location, detail }
             }
-            _ => Self::Io { place, doing, detail },
+            _ => Self::Io { location, doing, detail },
         }
     }
 }
@@ -120,11 +122,16 @@ pub enum CommitError {
         /// Where the run stands.
         found: Revision,
     },
-    /// This delivery has been recorded before; its event tells with what result.
+    /// This delivery has been recorded before: its answer are the decisions of that revision.
     #[error("`{source_key}` has already been recorded")]
     Duplicate {
         /// The source that is known, or that the step names twice.
         source_key: String,
+        /// The digest of the first delivery, where it is known. Another one means that the key was
+        /// used for two requests.
+        digest: Option<String>,
+        /// The revision whose step took the first delivery, where it is known.
+        revision: Option<Revision>,
     },
     /// The writer's lease has passed to somebody else: stop coordinating this run.
     #[error("another coordinator took over (fencing number {current})")]
@@ -154,6 +161,8 @@ pub enum LeaseError {
         holder: String,
         /// When to ask again.
         until: Timestamp,
+        /// Its fencing number, to end exactly this lease if its holder is gone.
+        fence: u64,
     },
     /// It was released, or somebody else took it: stop coordinating this run.
     #[error("the lease was lost (fencing number {current})")]

@@ -3,15 +3,19 @@
 //!
 //! SQLite's own busy handler sleeps and tries again, so under load the unlucky wait for seconds.
 //! The kernel queues those who wait for a file lock and wakes the next one at once.
+//!
+//! One gate stands in front of every write. [`Turns`] are gates as well, one for each run: whoever
+//! holds a turn passes the first gate like everybody else, and nobody holds that one for long.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::marker::PhantomData;
-use std::path::PathBuf;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
 use crate::error::StoreError;
+use crate::step::RunId;
 use crate::store::Turn;
 
 /// Where writers queue.
@@ -72,11 +76,6 @@ impl Gate {
         Ok(inside)
     }
 
-    /// Returns whether this thread is inside.
-    pub(crate) fn is_mine(&self) -> bool {
-        self.state().owner == Some(thread::current().id())
-    }
-
     fn lock_file(&self) -> Result<(), StoreError> {
         let Some(path) = &self.path else { return Ok(()) };
         let known = self.state().file.take();
@@ -109,6 +108,62 @@ impl Drop for Inside<'_> {
     }
 }
 
+/// The turns of runs: each run has one of a fixed number of gates, so that few are ever created.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    /// Where the lock files are; none when there are no other processes.
+    dir: Option<PathBuf>,
+    gates: [OnceLock<Gate>; Self::GATES as usize],
+}
+
+impl Turns {
+    /// A promise between processes: never change it.
+    const GATES: u64 = 64;
+
+    /// Creates turns between the threads of this process.
+    pub(crate) fn local() -> Self {
+        Self { dir: None, gates: [const { OnceLock::new() }; Self::GATES as usize] }
+    }
+
+    /// Creates turns between all processes that use the same directory.
+    pub(crate) fn files(dir: PathBuf) -> Self {
+        Self { dir: Some(dir), ..Self::local() }
+    }
+
+    /// Waits for the turn of a run.
+    pub(crate) fn enter(&self, run: &RunId) -> Result<Inside<'_>, StoreError> {
+        let number = gate_of(run) % Self::GATES;
+        let gate = &self.gates[number as usize];
+        if let (None, Some(dir)) = (gate.get(), &self.dir) {
+            create_dir(dir)
+                .map_err(|error| StoreError::from_io(&error, dir, "create the directory"))?;
+        }
+        let open = || match &self.dir {
+            Some(dir) => Gate::file(dir.join(format!("{number:02}.lock"))),
+            None => Gate::local(),
+        };
+        gate.get_or_init(open).enter()
+    }
+}
+
+/// FNV-1a: the same in every process of every version.
+fn gate_of(run: &RunId) -> u64 {
+    let hash = run.as_str().bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    hash ^ (hash >> 32)
+}
+
+fn create_dir(dir: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        result => result,
+    }
+}
+
 fn open(path: &PathBuf) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
@@ -120,7 +175,7 @@ fn open(path: &PathBuf) -> io::Result<File> {
 fn lock(file: &File) -> io::Result<()> {
     loop {
         match file.lock() {
-            // A signal that is handled elsewhere is no reason to give up one's place.
+            // A signal that is handled elsewhere is no reason to leave the queue.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             result => return result,
         }
@@ -161,6 +216,13 @@ mod tests {
             assert_eq!(gates[0].state().depth, 0);
             assert_eq!(gates[0].state().owner, None);
         }
+    }
+
+    #[test]
+    fn every_version_finds_the_same_turn() {
+        let gates = ["a", "auto-7f3a", "general"]
+            .map(|id| gate_of(&RunId::new(id).unwrap()) % Turns::GATES);
+        assert_eq!(gates, [0, 26, 29]);
     }
 
     #[test]

@@ -6,10 +6,12 @@
 //! the same for a server with many writers, [`MemoryStore`] the one for simulators, and
 //! [`conformance`] is what all must do.
 //!
-//! Absent on purpose: a clock (times are arguments), async (a hook process has no runtime), and any
+//! Absent on purpose: a clock (times are arguments, only waits are measured), async (a hook process has no runtime), and any
 //! meaning of what is stored (bodies and states are text to this crate).
 
+mod claim;
 pub mod conformance;
+mod cursor;
 mod error;
 mod gate;
 mod memory;
@@ -18,16 +20,18 @@ mod sqlite;
 mod step;
 mod store;
 
+pub use claim::{Claim, ClaimRequest, PendingCount};
+pub use cursor::{BadCursor, ChangeStamp, Continuity, Cursor, PageCursor};
 pub use error::{CommitError, LeaseError, StoreError};
 pub use memory::{Fault, FaultKind, MemoryStore, When};
 pub use record::{
-    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Part, Run,
-    RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Loaded, Part, Prune,
+    Run, RunFilter, RunSummary, StoreSize, Timer,
 };
 pub use sqlite::SqliteStore;
 pub use sqlite::group::GroupStore;
 pub use step::{
-    BadRunId, Committed, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunId, RunRecord,
-    Step, TimerChange,
+    BadRunId, Committed, Driver, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunId,
+    RunRecord, Source, Step, TimerChange,
 };
-pub use store::{Store, Then, Turn};
+pub use store::{OnCommit, Store, Turn};

@@ -3,40 +3,48 @@
 //! Also the plainest statement of what a store does, which the property tests hold SQLite to.
 
 mod faults;
+mod outbox;
 mod tables;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 
 use self::faults::Faults;
 pub use self::faults::{Fault, FaultKind, When};
-use self::tables::Tables;
+use self::tables::{Row, Tables};
+use crate::claim::{Claim, ClaimRequest, PendingCount};
+use crate::cursor::{ChangeStamp, Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
-use crate::gate::Gate;
+use crate::gate::Turns;
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Prune, Run, RunFilter,
+    RunSummary, StoreSize, Timer,
 };
-use crate::step::{Committed, RunId, Step};
+use crate::step::{Committed, Revision, RunId, Step};
 use crate::store::{Store, Turn};
 
 /// Keeps runs as long as it lives. Deterministic: the same calls give the same answers.
 #[derive(Debug)]
 pub struct MemoryStore {
     inner: Mutex<Inner>,
-    gate: Gate,
+    /// Wakes whoever waits for a change.
+    written: Condvar,
+    turns: Turns,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     tables: Tables,
     faults: Faults,
+    /// How many writes took effect.
+    writes: u64,
 }
 
 impl Default for MemoryStore {
     fn default() -> Self {
-        Self { inner: Mutex::default(), gate: Gate::local() }
+        Self { inner: Mutex::default(), written: Condvar::new(), turns: Turns::local() }
     }
 }
 
@@ -70,14 +78,16 @@ impl MemoryStore {
         &self,
         write: impl FnOnce(&mut Tables) -> Result<T, E>,
     ) -> Result<T, E> {
-        let _inside = self.gate.enter()?;
         let mut inner = self.inner();
-        let Some(fault) = inner.faults.next_write() else { return write(&mut inner.tables) };
-        if fault.when == When::After {
-            // A refusal has no outcome to be unsure of.
-            write(&mut inner.tables)?;
+        let fault = inner.faults.next_write();
+        if let Some(Fault { when: When::Before, kind }) = fault {
+            return Err(kind.error().into());
         }
-        Err(fault.kind.error().into())
+        // A refusal has no outcome to be unsure of.
+        let result = write(&mut inner.tables)?;
+        inner.writes += 1;
+        self.written.notify_all();
+        fault.map_or(Ok(result), |fault| Err(fault.kind.error().into()))
     }
 }
 
@@ -86,12 +96,25 @@ impl Store for MemoryStore {
         Ok(self.read(|tables| tables.run(id)))
     }
 
-    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
-        Ok(self.read(|tables| tables.parts(run)))
+    fn load(&self, id: &RunId) -> Result<Option<Loaded>, StoreError> {
+        Ok(self.read(|tables| tables.load(id)))
     }
 
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
-        Ok(self.read(|tables| tables.runs(filter)))
+    fn loaded(&self, filter: &RunFilter) -> Result<Vec<Loaded>, StoreError> {
+        Ok(self.read(|tables| tables.rows(filter).map(Row::load).collect()))
+    }
+
+    fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
+        Ok(self.read(|tables| tables.rows(filter).map(Row::summary).collect()))
+    }
+
+    fn count(&self, filter: &RunFilter) -> Result<u64, StoreError> {
+        let all = RunFilter { limit: usize::MAX, ..filter.clone() };
+        Ok(self.read(|tables| tables.rows(&all).count() as u64))
+    }
+
+    fn find(&self, prefix: &str, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        Ok(self.read(|tables| tables.find(prefix, limit)))
     }
 
     fn commit(&self, step: &Step) -> Result<Committed, CommitError> {
@@ -113,31 +136,65 @@ impl Store for MemoryStore {
     fn decisions_after(
         &self,
         run: Option<&RunId>,
-        after: u64,
+        after: &Cursor,
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError> {
         Ok(self.read(|tables| tables.decisions_after(run, after, limit)))
     }
 
+    fn decisions_of(&self, run: &RunId, revision: Revision) -> Result<Vec<Decision>, StoreError> {
+        Ok(self.read(|tables| tables.decisions_of(run, revision)))
+    }
+
+    fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError> {
+        Ok(self.read(|tables| tables.continuity(after)))
+    }
+
     fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {
-        Ok(self.read(|tables| tables.pending_effects(filter)))
+        Ok(self.read(|tables| tables.outbox.pending(filter)))
     }
 
     fn effect(&self, key: &str) -> Result<Option<Effect>, StoreError> {
-        Ok(self.read(|tables| tables.effect(key)))
+        Ok(self.read(|tables| tables.outbox.effect(key)))
     }
 
-    fn effect_done(&self, key: &str) -> Result<bool, StoreError> {
-        self.write(|tables| Ok(tables.effect_done(key, None)))
+    fn pending_count(&self) -> Result<Vec<PendingCount>, StoreError> {
+        Ok(self.read(|tables| tables.outbox.pending_count()))
     }
 
-    fn effect_failed(
+    fn effects_done(
         &self,
-        key: &str,
+        run: &RunId,
+        fence: Option<u64>,
+        keys: &[String],
+    ) -> Result<usize, CommitError> {
+        self.write(|tables| tables.effects_done(run, fence, keys))
+    }
+
+    fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>, StoreError> {
+        self.write(|tables| Ok(tables.outbox.claim(request)))
+    }
+
+    fn keep(
+        &self,
+        claims: &[Claim],
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Vec<bool>, StoreError> {
+        self.write(|tables| Ok(tables.outbox.keep(claims, now.after(ttl))))
+    }
+
+    fn done(&self, claim: &Claim) -> Result<bool, StoreError> {
+        self.write(|tables| Ok(tables.outbox.done(claim)))
+    }
+
+    fn failed(
+        &self,
+        claim: &Claim,
         next: Option<Timestamp>,
         error: &str,
     ) -> Result<bool, StoreError> {
-        self.write(|tables| Ok(tables.effect_failed(key, next, error)))
+        self.write(|tables| Ok(tables.outbox.failed(claim, next, error)))
     }
 
     fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {
@@ -146,6 +203,21 @@ impl Store for MemoryStore {
 
     fn next_timer(&self) -> Result<Option<Timestamp>, StoreError> {
         Ok(self.read(Tables::next_timer))
+    }
+
+    fn change(&self) -> Result<ChangeStamp, StoreError> {
+        Ok(ChangeStamp::of(0, self.inner().writes))
+    }
+
+    fn wait_for_change(
+        &self,
+        after: &ChangeStamp,
+        timeout: Duration,
+    ) -> Result<ChangeStamp, StoreError> {
+        let same = |inner: &mut Inner| ChangeStamp::of(0, inner.writes) == *after;
+        let waited = self.written.wait_timeout_while(self.inner(), timeout, same);
+        let (inner, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        Ok(ChangeStamp::of(0, inner.writes))
     }
 
     fn acquire_lease(
@@ -171,11 +243,24 @@ impl Store for MemoryStore {
         self.write(|tables| Ok(tables.release_lease(lease)))
     }
 
-    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError> {
-        Ok(Box::new(self.gate.enter()?))
+    fn break_lease(&self, run: &RunId, fence: u64) -> Result<bool, StoreError> {
+        self.write(|tables| Ok(tables.break_lease(run, fence)))
     }
 
-    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {
-        self.write(|tables| Ok(tables.prune(ended_before)))
+    fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
+        Ok(Box::new(self.turns.enter(run)?))
+    }
+
+    fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError> {
+        self.write(|tables| Ok(tables.prune(prune)))
+    }
+
+    fn probe(&self) -> Result<(), StoreError> {
+        self.write(|_| Ok(()))
+    }
+
+    fn size(&self) -> Result<StoreSize, StoreError> {
+        let runs = self.read(|tables| tables.rows(&RunFilter::default()).count() as u64);
+        Ok(StoreSize { runs, ..StoreSize::default() })
     }
 }

@@ -2,7 +2,8 @@
 
 use aldis_signal::time::Timestamp;
 
-use crate::step::{Revision, RunId, RunRecord};
+use crate::cursor::{Cursor, PageCursor};
+use crate::step::{Driver, Revision, RunId, RunRecord};
 
 /// A run as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,10 +18,53 @@ pub struct Run {
     pub created: Timestamp,
     /// When its last step was taken.
     pub updated: Timestamp,
-    /// The fencing number of its last lease; 0 when there never was one.
+    /// The fencing number that counts: of its last lease, or above it if that was broken. 0 when
+    /// there never was one.
     pub fence: u64,
-    /// Everything the last step said about it.
+    /// Everything the last step recorded about it.
     pub record: RunRecord,
+}
+
+/// A run with the parts of its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// The run.
+    pub run: Run,
+    /// The parts of its state, in the order of their keys' bytes.
+    pub parts: Vec<Part>,
+}
+
+/// A run without its state: what a list shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Its name.
+    pub id: RunId,
+    /// How many steps it has taken.
+    pub revision: Revision,
+    /// The number of its last event; 0 when it has none.
+    pub last_event: u64,
+    /// When its first step was taken.
+    pub created: Timestamp,
+    /// When its last step was taken.
+    pub updated: Timestamp,
+    /// The fencing number that counts, as in [`Run`].
+    pub fence: u64,
+    /// The lease that somebody holds, expired or not.
+    pub lease: Option<Lease>,
+    /// The project it works on; empty when there is none.
+    pub project: String,
+    /// The host's session it is bound to, if any.
+    pub session: Option<String>,
+    /// Which machine decides.
+    pub machine: String,
+    /// Who takes its steps.
+    pub driver: Driver,
+    /// What people call it.
+    pub title: String,
+    /// Whether it can still step.
+    pub active: bool,
+    /// Its position in the list, for the page after it.
+    pub page: PageCursor,
 }
 
 /// Which runs to list. The default lists every run.
@@ -30,17 +74,32 @@ pub struct RunFilter {
     pub projects: Vec<String>,
     /// Of this machine only.
     pub machine: Option<String>,
+    /// Of this driver only.
+    pub driver: Option<Driver>,
     /// Only those that can still step, or only those that cannot.
     pub active: Option<bool>,
     /// Bound to this session only.
     pub session: Option<String>,
+    /// Only those whose last step was taken before.
+    pub updated_before: Option<Timestamp>,
+    /// Only those that the list has after this one: how to ask for the next page.
+    pub after: Option<PageCursor>,
     /// At most this many.
     pub limit: usize,
 }
 
 impl Default for RunFilter {
     fn default() -> Self {
-        Self { projects: Vec::new(), machine: None, active: None, session: None, limit: usize::MAX }
+        Self {
+            projects: Vec::new(),
+            machine: None,
+            driver: None,
+            active: None,
+            session: None,
+            updated_before: None,
+            after: None,
+            limit: usize::MAX,
+        }
     }
 }
 
@@ -49,7 +108,7 @@ impl Default for RunFilter {
 pub struct Event {
     /// Whose history it belongs to.
     pub run: RunId,
-    /// Its place in that history: 1, 2, 3, without gaps.
+    /// Its number in that history: 1, 2, 3, without gaps.
     pub seq: u64,
     /// When it happened.
     pub at: Timestamp,
@@ -57,15 +116,19 @@ pub struct Event {
     pub kind: String,
     /// The event, as JSON.
     pub body: String,
-    /// Where it came from, if it can be delivered twice.
+    /// The key of its source, if it can be delivered twice.
     pub source: Option<String>,
+    /// The digest of its source; unknown for events of 0.1.0.
+    pub digest: Option<String>,
+    /// The revision whose step took it; unknown for events of 0.1.0.
+    pub revision: Option<Revision>,
 }
 
 /// A decision that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Its place among the decisions of all runs. Grows, is never reused, may have gaps.
-    pub seq: u64,
+    /// Its position among the decisions of all runs. Never reused.
+    pub cursor: Cursor,
     /// Whose decision it is.
     pub run: RunId,
     /// The revision whose step made it.
@@ -81,8 +144,8 @@ pub struct Decision {
 pub struct DecisionFilter {
     /// Of this run only.
     pub run: Option<RunId>,
-    /// Only those before this sequence number: how a next page is asked for.
-    pub before: Option<u64>,
+    /// Only those before this position: how to ask for the next page.
+    pub before: Option<Cursor>,
     /// At most this many.
     pub limit: usize,
 }
@@ -112,6 +175,12 @@ pub struct Effect {
     pub error: Option<String>,
     /// How it stands.
     pub state: EffectState,
+    /// The queue it waits in; `""` is none.
+    pub lane: String,
+    /// The labels a worker must have to perform it.
+    pub requires: Vec<String>,
+    /// Who claimed it last.
+    pub worker: Option<String>,
 }
 
 /// How an effect stands.
@@ -130,6 +199,8 @@ pub enum EffectState {
 pub struct EffectFilter {
     /// Of this run only.
     pub run: Option<RunId>,
+    /// Of any of these kinds; of all kinds when empty.
+    pub kinds: Vec<String>,
     /// Only those due by then.
     pub due_by: Timestamp,
     /// At most this many.
@@ -139,8 +210,32 @@ pub struct EffectFilter {
 impl EffectFilter {
     /// Chooses every effect of every run that is due by `due_by`.
     pub fn due_by(due_by: Timestamp) -> Self {
-        Self { run: None, due_by, limit: usize::MAX }
+        Self { run: None, kinds: Vec::new(), due_by, limit: usize::MAX }
     }
+}
+
+/// Which runs to delete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prune {
+    /// Those that ended and took their last step before.
+    pub ended_before: Timestamp,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// How much a store holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreSize {
+    /// How long the database is, without its log.
+    pub bytes: u64,
+    /// How much of that is free for new rows.
+    pub free_bytes: u64,
+    /// How long the write-ahead log is.
+    pub log_bytes: u64,
+    /// How many runs there are.
+    pub runs: u64,
+    /// How many pruned runs have rows left that a later call of `prune` deletes.
+    pub unfinished: u64,
 }
 
 /// An alarm that is set.

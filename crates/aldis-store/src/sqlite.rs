@@ -3,9 +3,16 @@
 mod error;
 mod files;
 pub(crate) mod group;
+mod labels;
+mod leases;
+mod outbox;
+#[cfg(test)]
+mod plans;
+mod prune;
 mod read;
 mod schema;
 mod statements;
+mod watch;
 mod write;
 
 use std::path::Path;
@@ -18,12 +25,16 @@ use rusqlite::{Connection, OpenFlags};
 
 use self::files::Files;
 use self::statements::Statements;
+use self::watch::Watch;
+use crate::claim::{Claim, ClaimRequest, PendingCount};
+use crate::cursor::{ChangeStamp, Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
-use crate::gate::Gate;
+use crate::gate::{Gate, Turns};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Prune, Run, RunFilter,
+    RunSummary, StoreSize, Timer,
 };
-use crate::step::{Committed, RunId, Step};
+use crate::step::{Committed, Revision, RunId, Step};
 use crate::store::{Store, Turn};
 
 /// Older ones can damage a write-ahead log that several processes share.
@@ -40,6 +51,8 @@ const IDLE_MAX: usize = 32;
 pub struct SqliteStore {
     files: Files,
     gate: Gate,
+    turns: Turns,
+    watch: Watch,
     idle: Mutex<Vec<Connection>>,
 }
 
@@ -61,7 +74,9 @@ impl SqliteStore {
         }
         let files = Files::of(dir)?;
         let gate = Gate::file(files.lock.clone());
-        let store = Self { files, gate, idle: Mutex::default() };
+        let turns = Turns::files(files.turns.clone());
+        let (watch, idle) = (Watch::default(), Mutex::default());
+        let store = Self { files, gate, turns, watch, idle };
         let connection = store.connect()?;
         store.idle().push(connection);
         Ok(store)
@@ -123,14 +138,21 @@ impl SqliteStore {
         harmless
     }
 
-    /// As [`Self::with`], behind the gate.
-    fn with_turn<T>(
+    /// Does `work` in a transaction of its own, behind the gate. When it refuses something, it has
+    /// changed nothing.
+    fn write<T>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+        work: impl FnOnce(&mut Statements<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let _inside = self.gate.enter()?;
-        let result = self.with(doing, work)?;
+        let result = self.with(doing, |connection| {
+            let transaction = write::begin(connection)?;
+            let result = work(&mut Statements::new(&transaction))?;
+            transaction.commit()?;
+            Ok(result)
+        })?;
+        self.watch.wake();
         self.keep_log_short(files::LOG_MAX);
         Ok(result)
     }
@@ -155,8 +177,8 @@ impl SqliteStore {
         // Before anything else: a newer schema need not even be readable.
         let found = schema::version(&connection).map_err(sort)?;
         if found > schema::KNOWN {
-            let place = self.place();
-            return Err(StoreError::NewerSchema { place, found, known: schema::KNOWN });
+            let location = self.location();
+            return Err(StoreError::NewerSchema { location, found, known: schema::KNOWN });
         }
         if found < schema::KNOWN {
             let _inside = self.gate.enter()?;
@@ -177,18 +199,18 @@ impl SqliteStore {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         self.files.db.display().to_string()
     }
 
     /// The thread that writes is gone.
     fn gone(&self) -> StoreError {
         let detail = "the writer has stopped".to_owned();
-        StoreError::Other { place: self.place(), doing: "write", detail }
+        StoreError::Other { location: self.location(), doing: "write", detail }
     }
 
     fn corrupt(&self, detail: String) -> StoreError {
-        StoreError::Corrupt { place: self.place(), detail }
+        StoreError::Corrupt { location: self.location(), detail }
     }
 }
 
@@ -204,16 +226,36 @@ impl Store for SqliteStore {
         self.with("read a run", |connection| read::run(connection, id))
     }
 
-    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
-        self.with("read the parts of a run", |connection| read::parts(connection, run))
+    fn load(&self, id: &RunId) -> Result<Option<Loaded>, StoreError> {
+        self.with("read a run", |connection| read::load(connection, id))
     }
 
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
-        self.with("list runs", |connection| read::runs(connection, filter))
+    fn loaded(&self, filter: &RunFilter) -> Result<Vec<Loaded>, StoreError> {
+        self.with("read runs", |connection| read::loaded(connection, filter))
+    }
+
+    fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
+        self.with("list runs", |connection| read::list(connection, filter))
+    }
+
+    fn count(&self, filter: &RunFilter) -> Result<u64, StoreError> {
+        self.with("count runs", |connection| read::count_runs(connection, filter))
+    }
+
+    fn find(&self, prefix: &str, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        self.with("find runs", |connection| read::find(connection, prefix, limit))
     }
 
     fn commit(&self, step: &Step) -> Result<Committed, CommitError> {
-        self.with_turn("write a step", |connection| write::step(connection, step))?
+        loop {
+            let written = self.write("write a step", |statements| write::step(statements, step))?;
+            if let Some(committed) = written? {
+                return Ok(committed);
+            }
+            self.write("delete an old run", |statements| {
+                prune::finish(statements, &step.run, &mut { prune::ROWS })
+            })?;
+        }
     }
 
     fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
@@ -231,12 +273,20 @@ impl Store for SqliteStore {
     fn decisions_after(
         &self,
         run: Option<&RunId>,
-        after: u64,
+        after: &Cursor,
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError> {
         self.with("read decisions", |connection| {
             read::decisions_after(connection, run, after, limit)
         })
+    }
+
+    fn decisions_of(&self, run: &RunId, revision: Revision) -> Result<Vec<Decision>, StoreError> {
+        self.with("read decisions", |connection| read::decisions_of(connection, run, revision))
+    }
+
+    fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError> {
+        self.with("read decisions", |connection| read::continuity(connection, after))
     }
 
     fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {
@@ -247,20 +297,46 @@ impl Store for SqliteStore {
         self.with("read the outbox", |connection| read::effect(connection, key))
     }
 
-    fn effect_done(&self, key: &str) -> Result<bool, StoreError> {
-        self.with_turn("close an effect", |connection| {
-            write::effect_done(&mut Statements::new(connection), key, None)
-        })
+    fn pending_count(&self) -> Result<Vec<PendingCount>, StoreError> {
+        self.with("count effects", |connection| read::pending_count(connection))
     }
 
-    fn effect_failed(
+    fn effects_done(
         &self,
-        key: &str,
+        run: &RunId,
+        fence: Option<u64>,
+        keys: &[String],
+    ) -> Result<usize, CommitError> {
+        self.write("close effects", |statements| {
+            outbox::effects_done(statements, run, fence, keys)
+        })?
+    }
+
+    fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>, StoreError> {
+        self.write("claim effects", |statements| outbox::claim(statements, request))
+    }
+
+    fn keep(
+        &self,
+        claims: &[Claim],
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Vec<bool>, StoreError> {
+        self.write("keep claims", |statements| outbox::keep(statements, claims, now, ttl))
+    }
+
+    fn done(&self, claim: &Claim) -> Result<bool, StoreError> {
+        self.write("close an effect", |statements| outbox::done(statements, claim))
+    }
+
+    fn failed(
+        &self,
+        claim: &Claim,
         next: Option<Timestamp>,
         error: &str,
     ) -> Result<bool, StoreError> {
-        self.with_turn("postpone an effect", |connection| {
-            write::effect_failed(&mut Statements::new(connection), key, next, error)
+        self.write("postpone an effect", |statements| {
+            outbox::failed(statements, claim, next, error)
         })
     }
 
@@ -272,6 +348,18 @@ impl Store for SqliteStore {
         self.with("read timers", |connection| read::next_timer(connection))
     }
 
+    fn change(&self) -> Result<ChangeStamp, StoreError> {
+        self.watch.change(self)
+    }
+
+    fn wait_for_change(
+        &self,
+        after: &ChangeStamp,
+        timeout: Duration,
+    ) -> Result<ChangeStamp, StoreError> {
+        self.watch.wait(self, after, timeout)
+    }
+
     fn acquire_lease(
         &self,
         run: &RunId,
@@ -279,8 +367,8 @@ impl Store for SqliteStore {
         now: Timestamp,
         ttl: Duration,
     ) -> Result<Lease, LeaseError> {
-        self.with_turn("acquire a lease", |connection| {
-            write::acquire_lease(connection, run, holder, now, ttl)
+        self.write("acquire a lease", |statements| {
+            leases::acquire(statements, run, holder, now, ttl)
         })?
     }
 
@@ -290,30 +378,47 @@ impl Store for SqliteStore {
         now: Timestamp,
         ttl: Duration,
     ) -> Result<Lease, LeaseError> {
-        self.with_turn("renew a lease", |connection| {
-            write::renew_lease(connection, lease, now, ttl)
-        })?
+        self.write("renew a lease", |statements| leases::renew(statements, lease, now, ttl))?
     }
 
     fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError> {
-        self.with_turn("release a lease", |connection| write::release_lease(connection, lease))
+        self.write("release a lease", |statements| leases::release(statements, lease))
     }
 
-    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError> {
-        Ok(Box::new(self.gate.enter()?))
+    fn break_lease(&self, run: &RunId, fence: u64) -> Result<bool, StoreError> {
+        self.write("end a lease", |statements| leases::end(statements, run, fence))
     }
 
-    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {
-        let mut pruned = 0;
-        loop {
-            // One transaction for each batch, so that others get a turn in between.
-            let batch = self.with_turn("delete old runs", |connection| {
-                write::prune(connection, ended_before)
+    fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
+        Ok(Box::new(self.turns.enter(run)?))
+    }
+
+    fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError> {
+        let mut gone = Vec::new();
+        for _ in 0..prune::TRANSACTIONS {
+            let limit = prune.limit - gone.len();
+            let (batch, more) = self.write("delete old runs", |statements| {
+                prune::batch(statements, prune.ended_before, limit)
             })?;
-            pruned += batch;
-            if batch == 0 {
-                return Ok(pruned);
+            gone.extend(batch);
+            if !more {
+                break;
             }
         }
+        for _ in 0..prune::TRANSACTIONS {
+            if !self.write("give space back", prune::give_back)? {
+                break;
+            }
+        }
+        Ok(gone)
+    }
+
+    fn probe(&self) -> Result<(), StoreError> {
+        self.write("write a probe", write::probe)
+    }
+
+    fn size(&self) -> Result<StoreSize, StoreError> {
+        let size = self.with("measure the database", |connection| read::size(connection))?;
+        Ok(StoreSize { log_bytes: self.files.log_length(), ..size })
     }
 }

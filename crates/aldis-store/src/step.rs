@@ -38,9 +38,9 @@ impl RunId {
     /// [`BadRunId`] when it is outside the alphabet above.
     pub fn new(text: impl Into<String>) -> Result<Self, BadRunId> {
         let text = text.into();
-        let word = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         let good = (1..=Self::MAX).contains(&text.len())
-            && text.bytes().all(word)
+            && text.bytes().all(allowed)
             && text.starts_with(|first: char| first.is_ascii_alphanumeric())
             && !text.ends_with('.');
         if good { Ok(Self(text)) } else { Err(BadRunId(text)) }
@@ -131,18 +131,52 @@ impl Step {
 /// What is known about a run, apart from its history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRecord {
-    /// The project it works on, as the caller names projects.
+    /// The project it works on, as the caller names projects; empty when there is none.
     pub project: String,
     /// The host's session it is bound to, if any.
     pub session: Option<String>,
-    /// Which machine drives it.
+    /// Which machine decides.
     pub machine: String,
+    /// Who takes its steps.
+    pub driver: Driver,
     /// What people call it.
     pub title: String,
     /// Whether it can still step. A run that ended is kept until it is pruned.
     pub active: bool,
     /// The machine's state, or the part of it that every step writes, as JSON. A cache of the events: losing it loses time, not truth.
     pub state: String,
+}
+
+/// Who takes the steps of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Driver {
+    /// A hook that a host calls.
+    Hook,
+    /// A process of its own.
+    Process,
+    /// A server, on request.
+    Server,
+    /// A worker that claimed it.
+    Worker,
+}
+
+impl Driver {
+    const ALL: [Self; 4] = [Self::Hook, Self::Process, Self::Server, Self::Worker];
+
+    /// Returns the name under which it is stored.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hook => "hook",
+            Self::Process => "process",
+            Self::Server => "server",
+            Self::Worker => "worker",
+        }
+    }
+
+    /// Returns the driver of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|driver| driver.as_str() == name)
+    }
 }
 
 /// Something that happened, not yet written.
@@ -152,10 +186,27 @@ pub struct NewEvent {
     pub kind: String,
     /// The event, as JSON.
     pub body: String,
-    /// Where it came from, unique in its run: a second delivery of the same source changes nothing.
-    pub source: Option<String>,
+    /// Where it came from: a second delivery of the same source changes nothing.
+    pub source: Option<Source>,
     /// When it happened.
     pub at: Timestamp,
+}
+
+/// What makes a second delivery recognisable, for as long as the run is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The idempotency key, unique in its run.
+    pub key: String,
+    /// A digest of the request, so that another request with the same key is told apart; empty when
+    /// the key says it all.
+    pub digest: String,
+}
+
+impl Source {
+    /// Creates a source whose key says it all.
+    pub fn new(key: impl Into<String>) -> Self {
+        Self { key: key.into(), digest: String::new() }
+    }
 }
 
 /// A decision with its reasons, not yet written.
@@ -178,6 +229,11 @@ pub struct NewEffect {
     pub body: String,
     /// Not to be performed before.
     pub due: Timestamp,
+    /// The queue it waits in: effects of one lane are handed out in the order they were enqueued,
+    /// whichever run or kind they are of. Those of the lane `""` need no order.
+    pub lane: String,
+    /// The labels a worker must have to perform it.
+    pub requires: Vec<String>,
 }
 
 /// A change to a run's alarms.

@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 
+use crate::claim::{Claim, ClaimRequest, PendingCount};
+use crate::cursor::{ChangeStamp, Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Prune, Run, RunFilter,
+    RunSummary, StoreSize, Timer,
 };
-use crate::step::{Committed, RunId, Step};
+use crate::step::{Committed, Revision, RunId, Step};
 
 /// What to do once a step is durable, or refused.
-pub type Then = Box<dyn FnOnce(Box<Step>, Result<Committed, CommitError>) + Send>;
+pub type OnCommit = Box<dyn FnOnce(Box<Step>, Result<Committed, CommitError>) + Send>;
 
 /// A durable home for runs, shared by any number of processes.
 ///
@@ -22,14 +25,22 @@ pub trait Store: Send + Sync {
     /// Returns the run as its last step left it.
     fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError>;
 
-    /// Returns the parts of the run's state, in the order of their keys' bytes.
-    ///
-    /// Parts and [run](Self::run) are read one after the other: a reader that does not keep others
-    /// from committing compares the revision before and after.
-    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError>;
+    /// Returns the run with the parts of its state, as one step left them.
+    fn load(&self, id: &RunId) -> Result<Option<Loaded>, StoreError>;
 
-    /// Returns the runs that pass the filter, the latest created first.
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError>;
+    /// Returns the runs that pass the filter with their parts, the latest created first. For
+    /// whoever needs all their states at once; lists need [`list`](Self::list).
+    fn loaded(&self, filter: &RunFilter) -> Result<Vec<Loaded>, StoreError>;
+
+    /// Returns the runs that pass the filter without their states, the latest created first.
+    fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError>;
+
+    /// Returns how many runs pass the filter, whatever its limit.
+    fn count(&self, filter: &RunFilter) -> Result<u64, StoreError>;
+
+    /// Returns the runs whose id begins with `prefix`, in the order of their ids: the run of exactly
+    /// that name comes first.
+    fn find(&self, prefix: &str, limit: usize) -> Result<Vec<RunSummary>, StoreError>;
 
     /// Writes one step: all of it or nothing. When this returns `Ok`, the step is durable.
     ///
@@ -43,49 +54,91 @@ pub trait Store: Send + Sync {
     /// [`CommitError::NoSuchRun`]; [`CommitError::Conflict`].
     fn commit(&self, step: &Step) -> Result<Committed, CommitError>;
 
-    /// As [`commit`](Self::commit), for whoever cannot wait: `then` is called with the step and what
+    /// As [`commit`](Self::commit), for whoever cannot wait: `on_commit` is called with the step and what
     /// came of it, by whatever thread knows, perhaps before this returns. It must not wait for
     /// anything. If it is dropped without being called, whether the step is written is unknown.
-    fn commit_then(&self, step: Box<Step>, then: Then) {
+    fn commit_then(&self, step: Box<Step>, on_commit: OnCommit) {
         let result = self.commit(&step);
-        then(step, result);
+        on_commit(step, result);
     }
 
     /// Returns the run's events after number `after`, in order.
     fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError>;
 
-    /// Returns the event that `source` delivered: how a second delivery gets the first one's answer.
+    /// Returns the event that the source with this key delivered, with the revision and the digest:
+    /// how a second delivery gets the first one's answer.
     fn event_by_source(&self, run: &RunId, source: &str) -> Result<Option<Event>, StoreError>;
 
     /// Returns the decisions that pass the filter, newest first, across runs.
     fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<Decision>, StoreError>;
 
-    /// Returns the decisions after number `after`, of this run only if one is given, in order: how a
-    /// reader follows what happens.
+    /// Returns the decisions after this position, of this run only if one is given, in order: how a
+    /// reader follows what happens. None is skipped that becomes visible later.
     fn decisions_after(
         &self,
         run: Option<&RunId>,
-        after: u64,
+        after: &Cursor,
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError>;
 
+    /// Returns what the step that led to this revision decided, in order.
+    fn decisions_of(&self, run: &RunId, revision: Revision) -> Result<Vec<Decision>, StoreError>;
+
+    /// Returns whether a reader that goes on after this position sees every decision.
+    fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError>;
+
     /// Returns the effects that are due and not yet performed, in the order they were enqueued.
     ///
-    /// Reading does not claim: whoever performs effects holds a lease or a [turn](Self::turn), or
-    /// lets receivers recognise the key.
+    /// Reading does not claim. This is for the holder of a run's lease, whose steps say what was
+    /// performed; others [claim](Self::claim).
     fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError>;
 
     /// Returns the effect with this key, whatever became of it.
     fn effect(&self, key: &str) -> Result<Option<Effect>, StoreError>;
 
-    /// Records that the effect was performed. Returns whether it was pending until now.
-    fn effect_done(&self, key: &str) -> Result<bool, StoreError>;
+    /// Returns how many effects are pending, by kind and lane, in this order.
+    fn pending_count(&self) -> Result<Vec<PendingCount>, StoreError>;
 
-    /// Records that the effect failed, and when to try again; never again when `next` is `None`.
-    /// Returns whether it was pending until now.
-    fn effect_failed(
+    /// Records that these effects of a run were performed, claimed or not, as [`Step::done`] does,
+    /// without a step. Returns how many were pending until now.
+    ///
+    /// # Errors
+    ///
+    /// [`CommitError::Fenced`] as for a step, then [`CommitError::NoSuchRun`].
+    fn effects_done(
         &self,
-        key: &str,
+        run: &RunId,
+        fence: Option<u64>,
+        keys: &[String],
+    ) -> Result<usize, CommitError>;
+
+    /// Hands out effects that are due and that nobody has claimed, or whose claim is over at
+    /// `request.now`, in the order they were enqueued, each with a new fencing number.
+    ///
+    /// A lane is first in, first out: an effect is handed out only if every pending effect of its
+    /// lane that was enqueued earlier is handed out with it. One that is not due, not wanted or
+    /// claimed already holds up the rest of its lane.
+    fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>, StoreError>;
+
+    /// Keeps claims until `now` + `ttl`. Returns for each whether it was kept: one that passed to
+    /// another worker, or whose effect is not pending any more, is lost. A claim that is over and that
+    /// nobody took meanwhile can still be kept. A `ttl` of zero gives claims back.
+    fn keep(
+        &self,
+        claims: &[Claim],
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Vec<bool>, StoreError>;
+
+    /// Records that a claimed effect was performed. Returns false, and records nothing, if the claim
+    /// is lost.
+    fn done(&self, claim: &Claim) -> Result<bool, StoreError>;
+
+    /// Records that a claimed effect failed, and when to try again; never again when `next` is
+    /// `None`. The claim is over. Returns false, and records nothing, if the claim is lost.
+    fn failed(
+        &self,
+        claim: &Claim,
         next: Option<Timestamp>,
         error: &str,
     ) -> Result<bool, StoreError>;
@@ -98,6 +151,22 @@ pub trait Store: Send + Sync {
 
     /// Returns when the next timer of any run is due.
     fn next_timer(&self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Returns a stamp that differs from earlier ones if anything was written since, by anybody.
+    ///
+    /// Take it first, then read, then [wait](Self::wait_for_change): nothing is missed.
+    fn change(&self) -> Result<ChangeStamp, StoreError>;
+
+    /// Waits until anybody, in any process, has written something after this stamp was taken, but no
+    /// longer than `timeout`. Returns the stamp that counts then: the same one if nothing was
+    /// written. It may differ without a write: then there is nothing new to read.
+    ///
+    /// Any number of threads may wait at once.
+    fn wait_for_change(
+        &self,
+        after: &ChangeStamp,
+        timeout: Duration,
+    ) -> Result<ChangeStamp, StoreError>;
 
     /// Takes the right to coordinate a run until `now` + `ttl`, with a new fencing number.
     ///
@@ -134,18 +203,34 @@ pub trait Store: Send + Sync {
     /// touched. Steps that carry its number stay valid until somebody acquires the next.
     fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError>;
 
-    /// Waits until no other process is between reading and committing, and keeps it so.
-    ///
-    /// A courtesy that saves retries: correctness rests on revisions. Commits of the thread that
-    /// holds the turn do not wait again, and neither does its next turn.
-    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError>;
+    /// Ends the lease with this fencing number, whoever holds it: for a holder that is known to be
+    /// gone. Returns whether it was in force, expired or not; another lease is not touched. The
+    /// number is void from then on, so that a holder that lives after all writes nothing.
+    fn break_lease(&self, run: &RunId, fence: u64) -> Result<bool, StoreError>;
 
-    /// Deletes the runs that ended, took their last step before `ended_before` and have no pending
-    /// effect, with their whole history. Returns how many.
+    /// Waits until nobody else holds the turn of this run, and holds it.
     ///
-    /// The store forgets their effect keys and sources with them.
-    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError>;
+    /// A courtesy between those who ask for it: whoever reads, decides and commits inside saves
+    /// retries. Correctness rests on revisions, and a commit needs no turn. The thread that holds the
+    /// turn gets it again without waiting. Runs may share one, so holding the turns of two runs at
+    /// once can wait for ever.
+    fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError>;
+
+    /// Deletes runs that ended long ago, those with the oldest last step first, with their whole
+    /// history: effects that are still pending are given up, and keys and sources are forgotten.
+    /// Returns the runs that are gone.
+    ///
+    /// Does a bounded amount of work, with others in between. A run is gone at once; of a long history
+    /// some rows may stay readable until later calls have deleted them.
+    fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError>;
+
+    /// Writes something small, durably, as a commit does: fails exactly when commits fail, because the
+    /// disk is full or nothing may be written. For checks of health.
+    fn probe(&self) -> Result<(), StoreError>;
+
+    /// Returns how much the store holds. Cheap.
+    fn size(&self) -> Result<StoreSize, StoreError>;
 }
 
-/// Being the only one between reading and committing, until dropped. Bound to its thread.
+/// The turn of a run, until dropped. Bound to its thread.
 pub trait Turn {}

@@ -92,7 +92,9 @@ impl Stage {
         for directory in ["state", "project/.caw"] {
             for entry in fs::read_dir(stage.path(directory))? {
                 let path = entry?.path();
-                stage.before.push((path.clone(), fs::read(path)?));
+                if path.is_file() {
+                    stage.before.push((path.clone(), fs::read(path)?));
+                }
             }
         }
         Ok(stage)

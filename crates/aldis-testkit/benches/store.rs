@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, Committed, GroupStore, NewDecision, NewEffect, NewEvent, Revision, RunId,
-    RunRecord, SqliteStore, Step, Store,
+    CommitError, Committed, Driver, GroupStore, NewDecision, NewEffect, NewEvent, Revision, RunId,
+    RunRecord, Source, SqliteStore, Step, Store,
 };
 use measure::Bars;
 
@@ -193,9 +193,10 @@ fn hand_over<const RUNS: usize>(
 fn message(run: &RunId, expected: u64) -> Step {
     let at = Timestamp::from_millis(1_772_445_600_000 + i64::try_from(expected).unwrap_or(0));
     let record = RunRecord {
-        project: "serve".to_owned(),
+        project: String::new(),
         session: None,
         machine: "turns".to_owned(),
+        driver: Driver::Server,
         title: run.to_string(),
         active: true,
         state: "s".repeat(1_200),
@@ -203,10 +204,22 @@ fn message(run: &RunId, expected: u64) -> Step {
     let mut step = Step::new(run.clone(), Revision(expected), record, at);
     let source = format!("message-{expected}");
     let body = "e".repeat(300);
-    step.events.push(NewEvent { kind: "said".to_owned(), body, source: Some(source), at });
+    step.events.push(NewEvent {
+        kind: "said".to_owned(),
+        body,
+        source: Some(Source::new(source)),
+        at,
+    });
     step.decisions.push(NewDecision { body: "d".repeat(400), at });
     let key = format!("{run}/{expected}/0");
-    step.effects.push(NewEffect { key, kind: "post".to_owned(), body: "p".repeat(250), due: at });
+    step.effects.push(NewEffect {
+        key,
+        kind: "post".to_owned(),
+        body: "p".repeat(250),
+        due: at,
+        lane: String::new(),
+        requires: Vec::new(),
+    });
     step
 }
 

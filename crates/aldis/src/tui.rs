@@ -24,7 +24,7 @@ use self::model::{Input, Model, Order};
 use self::palette::Palette;
 use self::scene::Reader;
 use self::screen::Screen;
-use crate::engine::keeper::{Keeper, SERVED};
+use crate::engine::keeper::Keeper;
 use crate::engine::machines::Wish;
 use crate::error::CommandError;
 use crate::settings::clock::SteadyClock;
@@ -90,7 +90,7 @@ fn tell(keeper: &Keeper, now: Timestamp, id: &RunId, wish: &Wish) -> String {
         Ok(run) => run,
         Err(error) => return error.to_string(),
     };
-    if run.record.project == SERVED {
+    if run.record.driver == aldis_store::Driver::Server {
         // What it leads to is for the server to carry out.
         return format!("{id} belongs to `aldis serve`: use its dashboard or its API");
     }

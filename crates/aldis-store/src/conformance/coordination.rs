@@ -46,7 +46,7 @@ pub(super) fn a_timer_can_be_moved_and_cleared(store: &dyn Store) {
     let clear = |key: &str| TimerChange::Clear { key: key.to_owned() };
     arm(store, "r", 2, vec![clear("k"), clear("unknown")]);
     assert_eq!(due(store, 100), ["other/k", "r/other"]);
-    // In the order given: the last word counts.
+    // In the order given: the last change counts.
     arm(store, "r", 3, vec![clear("other"), set("other", 60), set("gone", 1), clear("gone")]);
     assert_eq!(due(store, 100), ["other/k", "r/other"]);
     assert_eq!(ok(store.next_timer()), Some(at(40)));
@@ -57,8 +57,8 @@ pub(super) fn a_lease_keeps_others_out(store: &dyn Store) {
     let lease = ok(acquire(store, "one", 1_000));
     assert_eq!(lease, Lease { run: id("r"), holder: "one".to_owned(), fence: 1, until: at(1_100) });
     match acquire(store, "two", 1_099) {
-        Err(LeaseError::Held { holder, until }) => {
-            assert_eq!((&*holder, until), ("one", at(1_100)));
+        Err(LeaseError::Held { holder, until, fence }) => {
+            assert_eq!((&*holder, until, fence), ("one", at(1_100), 1));
         }
         other => panic!("unexpected {other:?}"),
     }
@@ -105,6 +105,29 @@ pub(super) fn a_released_lease_is_free(store: &dyn Store) {
     let lost = store.renew_lease(&lease, at(1_001), TTL);
     assert!(matches!(lost, Err(LeaseError::Lost { current: 1 })), "{lost:?}");
     assert_eq!(ok(acquire(store, "two", 1_001)).fence, 2);
+}
+
+pub(super) fn a_lease_can_be_broken(store: &dyn Store) {
+    create(store, "r");
+    let lease = ok(acquire(store, "one", 1_000));
+    let broken = |fence| ok(store.break_lease(&id("r"), fence));
+    assert!(!broken(0) && !broken(2), "exactly the lease that is meant");
+    assert!(matches!(acquire(store, "two", 1_050), Err(LeaseError::Held { .. })));
+    assert!(broken(lease.fence));
+    assert!(!broken(lease.fence), "it was broken before");
+    // Its holder lives after all: it neither writes nor keeps the lease.
+    let late = Step { fence: Some(lease.fence), ..step("r", 1) };
+    assert!(matches!(refused(store, &late), CommitError::Fenced { .. }));
+    assert!(matches!(store.renew_lease(&lease, at(1_050), TTL), Err(LeaseError::Lost { .. })));
+    assert!(!ok(store.release_lease(&lease)));
+    // The next one need not wait.
+    let next = ok(acquire(store, "two", 1_050));
+    assert!(next.fence > lease.fence);
+    assert!(!broken(lease.fence), "a successor is not touched");
+    ok(store.commit(&Step { fence: Some(next.fence), ..step("r", 1) }));
+    assert!(ok(store.release_lease(&next)));
+    assert!(!broken(next.fence), "nobody holds it");
+    assert!(!ok(store.break_lease(&id("none"), 0)));
 }
 
 pub(super) fn the_same_name_takes_over_from_itself(store: &dyn Store) {

@@ -1,8 +1,11 @@
 //! The outbox: nothing lost, nothing enqueued twice.
 
-use super::{at, create, effect, id, ok, some, step};
+use std::time::Duration;
+
+use super::{at, effect, id, ok, some, step, stored};
+use crate::error::CommitError;
 use crate::record::{Effect, EffectFilter, EffectState};
-use crate::step::Step;
+use crate::step::{NewEffect, Revision, Step};
 use crate::store::Store;
 
 fn enqueue(store: &dyn Store, run: &str, expected: u64, effects: &[(&str, i64)]) {
@@ -12,6 +15,11 @@ fn enqueue(store: &dyn Store, run: &str, expected: u64, effects: &[(&str, i64)])
 
 fn pending(store: &dyn Store, due_by: i64) -> Vec<Effect> {
     ok(store.pending_effects(&EffectFilter::due_by(at(due_by))))
+}
+
+/// Records that an effect was performed. Returns whether it was pending.
+fn close(store: &dyn Store, run: &str, key: &str) -> bool {
+    ok(store.effects_done(&id(run), None, &[key.to_owned()])) == 1
 }
 
 fn keys(effects: &[Effect]) -> Vec<&str> {
@@ -39,6 +47,9 @@ pub(super) fn effects_wait_in_order(store: &dyn Store) {
             attempts: 0,
             error: None,
             state: EffectState::Pending,
+            lane: String::new(),
+            requires: Vec::new(),
+            worker: None,
         }]
     );
 }
@@ -58,7 +69,7 @@ pub(super) fn a_key_is_never_enqueued_twice(store: &dyn Store) {
     assert_eq!(keys(&effects), ["k", "other"]);
     assert_eq!((effects[0].due, &effects[0].run), (at(1), &id("a")));
 
-    assert!(ok(store.effect_done("k")));
+    assert!(close(store, "a", "k"));
     enqueue(store, "a", 2, &[("k", 5)]);
     assert_eq!(keys(&pending(store, 10)), ["other"]);
 }
@@ -69,9 +80,9 @@ pub(super) fn an_effect_is_pending_until_it_is_done(store: &dyn Store) {
     for _ in 0..2 {
         assert_eq!(keys(&pending(store, 10)), ["a", "b"]);
     }
-    assert!(ok(store.effect_done("a")));
-    assert!(!ok(store.effect_done("a")), "it was done before");
-    assert!(!ok(store.effect_done("unknown")));
+    assert!(close(store, "r", "a"));
+    assert!(!close(store, "r", "a"), "it was done before");
+    assert!(!close(store, "r", "unknown"));
     assert_eq!(keys(&pending(store, 10)), ["b"]);
     assert_eq!(some(ok(store.effect("a"))).state, EffectState::Done);
 }
@@ -94,32 +105,53 @@ pub(super) fn a_step_cannot_close_the_effects_of_others(store: &dyn Store) {
     assert_eq!(keys(&pending(store, 10)), ["k"]);
 }
 
-pub(super) fn a_failed_effect_comes_back(store: &dyn Store) {
-    enqueue(store, "r", 0, &[("k", 0)]);
-    for attempt in 1..=3 {
-        let next = i64::from(attempt) * 100;
-        assert!(ok(store.effect_failed("k", Some(at(next)), "refused")));
-        assert_eq!(keys(&pending(store, next - 1)), [""; 0]);
-        let effects = pending(store, next);
-        assert_eq!((effects[0].attempts, effects[0].due), (attempt, at(next)));
-        assert_eq!(effects[0].error.as_deref(), Some("refused"));
-    }
-    assert!(ok(store.effect_done("k")));
-    assert!(!ok(store.effect_failed("k", Some(at(0)), "too late")));
-    assert!(!ok(store.effect_failed("unknown", None, "too late")));
-    assert_eq!(some(ok(store.effect("k"))).attempts, 3);
-    assert_eq!(keys(&pending(store, 1_000)), [""; 0]);
+pub(super) fn effects_are_closed_together_and_fenced(store: &dyn Store) {
+    enqueue(store, "a", 0, &[("k1", 0), ("k2", 0), ("k3", 0)]);
+    enqueue(store, "b", 0, &[("other", 0)]);
+    let old = ok(store.acquire_lease(&id("a"), "one", at(0), Duration::from_millis(10))).fence;
+    let new = ok(store.acquire_lease(&id("a"), "two", at(10), Duration::from_millis(10))).fence;
+    let close = |fence, keys: &[&str]| {
+        let keys: Vec<String> = keys.iter().map(|&key| key.to_owned()).collect();
+        store.effects_done(&id("a"), fence, &keys)
+    };
+    // A coordinator that was replaced closes nothing of its successor's.
+    let fenced = close(Some(old), &["k1"]);
+    assert!(matches!(fenced, Err(CommitError::Fenced { current }) if current == new), "{fenced:?}");
+    assert_eq!(pending(store, 10).len(), 4);
+    // Those of other runs, unknown ones and repetitions do not count.
+    assert_eq!(ok(close(Some(new), &["k1", "other", "unknown", "k1", "k3"])), 2);
+    assert_eq!(keys(&pending(store, 10)), ["k2", "other"]);
+    assert_eq!(ok(close(None, &["k1", "k2"])), 1);
+    assert_eq!(ok(close(None, &[])), 0);
+    assert_eq!(stored(store, "a").revision, Revision(1), "no step was taken");
+    let missing = store.effects_done(&id("none"), None, &[]);
+    assert!(matches!(missing, Err(CommitError::NoSuchRun { .. })), "{missing:?}");
+    let missing = store.effects_done(&id("none"), Some(1), &[]);
+    assert!(matches!(missing, Err(CommitError::Fenced { current: 0 })), "{missing:?}");
 }
 
-pub(super) fn an_effect_that_was_given_up_stays_visible(store: &dyn Store) {
-    create(store, "r");
-    enqueue(store, "r", 1, &[("k", 7)]);
-    assert!(ok(store.effect_failed("k", None, "gone for good")));
-    assert_eq!(keys(&pending(store, 1_000)), [""; 0]);
-    let effect = some(ok(store.effect("k")));
-    assert_eq!((effect.state, effect.attempts), (EffectState::GivenUp, 1));
-    assert_eq!((effect.error.as_deref(), effect.due), (Some("gone for good"), at(7)));
-    assert!(!ok(store.effect_done("k")));
-    enqueue(store, "r", 2, &[("k", 7)]);
-    assert_eq!(keys(&pending(store, 1_000)), [""; 0]);
+pub(super) fn effects_are_chosen_by_kind_and_counted(store: &dyn Store) {
+    let of = |key: &str, kind: &str, lane: &str| NewEffect {
+        kind: kind.to_owned(),
+        lane: lane.to_owned(),
+        ..effect(key, 7)
+    };
+    let effects = vec![of("1", "b", ""), of("2", "a", "x"), of("3", "a", ""), of("4", "a", "x")];
+    ok(store.commit(&Step { effects, ..step("r", 0) }));
+    ok(store.commit(&Step { effects: vec![of("5", "c", "x")], ..step("s", 0) }));
+    let chosen = |kinds: &[&str]| {
+        let kinds = kinds.iter().map(|&kind| kind.to_owned()).collect();
+        let filter = EffectFilter { kinds, ..EffectFilter::due_by(at(7)) };
+        ok(store.pending_effects(&filter)).into_iter().map(|it| it.key).collect::<Vec<_>>()
+    };
+    assert_eq!(chosen(&["a"]), ["2", "3", "4"]);
+    assert_eq!(chosen(&["c", "b", "none"]), ["1", "5"]);
+    assert_eq!(chosen(&["none"]), [""; 0]);
+    let counted = || {
+        let counts = ok(store.pending_count()).into_iter();
+        counts.map(|it| format!("{} {} {}", it.kind, it.lane, it.count)).collect::<Vec<_>>()
+    };
+    assert_eq!(counted(), ["a  1", "a x 2", "b  1", "c x 1"], "due or not");
+    assert!(close(store, "r", "2") && close(store, "s", "5"));
+    assert_eq!(counted(), ["a  1", "a x 1", "b  1"]);
 }

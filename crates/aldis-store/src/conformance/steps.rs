@@ -2,23 +2,12 @@
 
 use std::thread;
 
-use super::{create, decision, effect, event, id, ok, record, refused, set, some, step, stored};
+use super::full_step as full;
+use super::{create, decision, event, id, ok, refused, some, step, stored};
 use crate::error::CommitError;
 use crate::record::{DecisionFilter, EffectFilter};
-use crate::step::{Committed, Revision, RunRecord, Step};
+use crate::step::{Committed, Revision, Step};
 use crate::store::Store;
-
-/// A step that touches every table.
-fn full(run: &str, expected: u64, mark: &str) -> Step {
-    Step {
-        events: vec![event(mark, Some(mark)), event("plain", None)],
-        decisions: vec![decision(mark)],
-        effects: vec![effect(mark, 0)],
-        timers: vec![set(mark, 5)],
-        record: RunRecord { state: mark.to_owned(), ..record() },
-        ..step(run, expected)
-    }
-}
 
 /// Everything that can be seen of a run and its step `mark`.
 fn traces(store: &dyn Store, run: &str) -> String {
@@ -93,25 +82,58 @@ pub(super) fn a_known_source_changes_nothing(store: &dyn Store) {
     ok(store.commit(&full("r", 0, "one")));
     let before = traces(store, "r");
     // Whatever the revision: a second delivery often comes with an old one.
-    for (expected, place) in [(0, 1), (1, 1), (7, 1), (0, 0), (1, 0), (7, 0)] {
+    for (expected, index) in [(0, 1), (1, 1), (7, 1), (0, 0), (1, 0), (7, 0)] {
         let mut again = full("r", expected, "two");
-        again.events.insert(place, event("again", Some("one")));
+        again.events.insert(index, event("again", Some("one")));
         let error = refused(store, &again);
         assert!(
-            matches!(&error, CommitError::Duplicate { source_key } if source_key == "one"),
-            "{error}"
+            matches!(
+                &error,
+                CommitError::Duplicate { source_key, digest, revision: Some(Revision(1)) }
+                    if source_key == "one" && digest.as_deref() == Some("of one")
+            ),
+            "{error:?}"
         );
         assert_eq!(traces(store, "r"), before);
     }
     let first = some(ok(store.event_by_source(&id("r"), "one")));
     assert_eq!((first.seq, &*first.kind), (1, "one"));
+    assert_eq!((first.revision, first.digest.as_deref()), (Some(Revision(1)), Some("of one")));
+}
+
+pub(super) fn a_second_delivery_finds_the_first_answer(store: &dyn Store) {
+    for expected in 0..5 {
+        let mark = format!("s{expected}");
+        let decisions = vec![decision(&mark), decision(&format!("{mark} too"))];
+        ok(store.commit(&Step { decisions, ..full("r", expected, &mark) }));
+        ok(store.commit(&full("other", expected, &mark)));
+    }
+    // However much happened since: by the key to the revision, by the revision to the decisions.
+    let first = some(ok(store.event_by_source(&id("r"), "s1")));
+    assert_eq!(first.revision, Some(Revision(2)));
+    let answer = ok(store.decisions_of(&id("r"), Revision(2)));
+    let bodies: Vec<&str> = answer.iter().map(|decision| &*decision.body).collect();
+    assert_eq!(bodies, ["s1", "s1 too"]);
+    assert!(answer.iter().all(|decision| decision.run == id("r")));
+    for nothing in [Revision(0), Revision(6), Revision(u64::MAX)] {
+        assert_eq!(ok(store.decisions_of(&id("r"), nothing)), []);
+    }
+    assert_eq!(ok(store.decisions_of(&id("none"), Revision(1))), []);
+    // Events without a source have a revision, too.
+    let events = ok(store.events(&id("r"), 0, 100));
+    let revisions: Vec<_> = events.iter().filter_map(|event| event.revision).collect();
+    assert!(revisions.iter().map(|revision| revision.0).eq([1, 1, 2, 2, 3, 3, 4, 4, 5, 5]));
+    assert_eq!((&events[1].source, &events[1].digest), (&None, &None));
 }
 
 pub(super) fn a_source_twice_in_one_step_is_refused(store: &dyn Store) {
     let twice =
         Step { events: vec![event("a", Some("same")), event("b", Some("same"))], ..step("r", 0) };
     let error = refused(store, &twice);
-    assert!(matches!(error, CommitError::Duplicate { .. }), "{error}");
+    assert!(
+        matches!(error, CommitError::Duplicate { digest: None, revision: None, .. }),
+        "{error:?}"
+    );
     assert_eq!(ok(store.run(&id("r"))), None);
 }
 
@@ -176,12 +198,36 @@ fn count_once(store: &dyn Store, source: &str) {
 
 pub(super) fn a_turn_admits_its_own_thread(store: &dyn Store) {
     for expected in 0..3 {
-        let _turn = ok(store.turn());
-        let _again = ok(store.turn());
+        let _turn = ok(store.turn(&id("r")));
+        let _again = ok(store.turn(&id("r")));
         ok(store.commit(&step("r", expected)));
     }
     thread::scope(|scope| {
-        scope.spawn(|| ok(store.commit(&step("r", 3))));
+        scope.spawn(|| drop(ok(store.turn(&id("r")))));
+    });
+    assert_eq!(stored(store, "r").revision, Revision(3));
+}
+
+pub(super) fn a_turn_holds_up_nobody_else(store: &dyn Store) {
+    create(store, "r");
+    create(store, "s");
+    let turn = ok(store.turn(&id("r")));
+    // Commits need no turn, and other runs have their own.
+    thread::scope(|scope| {
+        scope.spawn(|| ok(store.commit(&step("r", 1))));
+        scope.spawn(|| {
+            let _turn = ok(store.turn(&id("s")));
+            ok(store.commit(&step("s", 1)));
+        });
+    });
+    // Whoever wants the same turn waits, and then finds what was committed in it.
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _turn = ok(store.turn(&id("r")));
+            ok(store.commit(&step("r", 3)));
+        });
+        ok(store.commit(&step("r", 2)));
+        drop(turn);
     });
     assert_eq!(stored(store, "r").revision, Revision(4));
 }

@@ -1,10 +1,15 @@
 //! Text and numbers that databases like to get wrong.
 
+use std::time::Duration;
+
 use super::{at, create, event, id, ok, refused, some, step, stored};
+use crate::claim::ClaimRequest;
+use crate::cursor::Cursor;
 use crate::error::CommitError;
 use crate::record::{DecisionFilter, EffectFilter, RunFilter};
 use crate::step::{
-    NewDecision, NewEffect, NewEvent, PartChange, Revision, RunRecord, Step, TimerChange,
+    Driver, NewDecision, NewEffect, NewEvent, PartChange, Revision, RunRecord, Source, Step,
+    TimerChange,
 };
 use crate::store::Store;
 
@@ -26,14 +31,15 @@ const AWKWARD: &[&str] = &[
     "0x10",
 ];
 
-/// A step that says `text` wherever text is allowed.
-fn saying(run: &str, expected: u64, text: &str) -> Step {
+/// A step with `text` wherever text is allowed.
+fn step_with(run: &str, expected: u64, text: &str) -> Step {
     let text = text.to_owned();
     Step {
         record: RunRecord {
             project: text.clone(),
             session: Some(text.clone()),
             machine: text.clone(),
+            driver: Driver::Worker,
             title: text.clone(),
             active: true,
             state: text.clone(),
@@ -41,7 +47,7 @@ fn saying(run: &str, expected: u64, text: &str) -> Step {
         events: vec![NewEvent {
             kind: text.clone(),
             body: text.clone(),
-            source: Some(text.clone()),
+            source: Some(Source { key: text.clone(), digest: text.clone() }),
             at: at(0),
         }],
         decisions: vec![NewDecision { body: text.clone(), at: at(0) }],
@@ -50,6 +56,8 @@ fn saying(run: &str, expected: u64, text: &str) -> Step {
             kind: text.clone(),
             body: text.clone(),
             due: at(0),
+            lane: text.clone(),
+            requires: vec![text.clone(), text.clone()],
         }],
         timers: vec![TimerChange::Set { key: text.clone(), due: at(0) }],
         parts: vec![PartChange::Set { key: text.clone(), body: text }],
@@ -58,16 +66,18 @@ fn saying(run: &str, expected: u64, text: &str) -> Step {
 }
 
 #[track_caller]
-fn assert_says(store: &dyn Store, run: &str, said: &Step, text: &str) {
-    assert_eq!(stored(store, run).record, said.record);
-    let parts = ok(store.parts(&id(run)));
+fn assert_stored(store: &dyn Store, run: &str, written: &Step, text: &str) {
+    assert_eq!(stored(store, run).record, written.record);
+    let parts = some(ok(store.load(&id(run)))).parts;
     assert!(parts.iter().any(|part| part.key == text && part.body == text), "{text:?}");
     let event = some(ok(store.event_by_source(&id(run), text)));
     assert_eq!((&*event.kind, &*event.body, event.source.as_deref()), (text, text, Some(text)));
+    assert_eq!(event.digest.as_deref(), Some(text));
     let of_run = DecisionFilter { run: Some(id(run)), limit: 1, ..DecisionFilter::default() };
     assert_eq!(ok(store.decisions(&of_run))[0].body, text);
     let effect = some(ok(store.effect(text)));
     assert_eq!((&*effect.key, &*effect.kind, &*effect.body), (text, text, text));
+    assert_eq!((&*effect.lane, &*effect.requires), (text, &[text.to_owned(), text.to_owned()][..]));
     let timers = ok(store.due_timers(at(0), usize::MAX));
     assert!(timers.iter().any(|timer| timer.run == id(run) && timer.key == text));
     let filter = RunFilter {
@@ -76,15 +86,15 @@ fn assert_says(store: &dyn Store, run: &str, said: &Step, text: &str) {
         machine: Some(text.to_owned()),
         ..RunFilter::default()
     };
-    assert_eq!(ok(store.runs(&filter)).len(), 1);
+    assert_eq!(ok(store.list(&filter)).len(), 1);
 }
 
 pub(super) fn any_text_comes_back_as_it_was(store: &dyn Store) {
     for (number, text) in AWKWARD.iter().enumerate() {
         let run = format!("r{number}");
-        let said = saying(&run, 0, text);
-        ok(store.commit(&said));
-        assert_says(store, &run, &said, text);
+        let written = step_with(&run, 0, text);
+        ok(store.commit(&written));
+        assert_stored(store, &run, &written, text);
     }
 }
 
@@ -92,13 +102,17 @@ pub(super) fn text_is_compared_exactly(store: &dyn Store) {
     // Neither case, nor normal form, nor what follows a NUL, nor trailing space is ignored.
     let alike = ["a", "A", "a ", "a\0", "a\0b", "\u{e9}", "e\u{301}", "1", "1.0", "01"];
     for (expected, text) in alike.iter().enumerate() {
-        ok(store.commit(&saying("r", expected as u64, text)));
+        ok(store.commit(&step_with("r", expected as u64, text)));
     }
     assert_eq!(stored(store, "r").last_event, alike.len() as u64);
     let filter = EffectFilter::due_by(at(0));
     assert_eq!(ok(store.pending_effects(&filter)).len(), alike.len());
     assert_eq!(ok(store.due_timers(at(0), usize::MAX)).len(), alike.len());
-    assert!(ok(store.effect_done("a")));
+    assert_eq!(ok(store.effects_done(&id("r"), None, &["a".to_owned()])), 1);
+    // Each is alone in its lane, and none of them can be performed without its label.
+    let mut request = ClaimRequest::new(&[], "\0", at(0), Duration::ZERO);
+    request.labels = vec!["A".to_owned(), "e\u{301}".to_owned()];
+    assert_eq!(ok(store.claim(&request)).len(), 2);
     assert_eq!(ok(store.pending_effects(&filter)).len(), alike.len() - 1);
     // Ids as well.
     create(store, "Run");
@@ -107,17 +121,17 @@ pub(super) fn text_is_compared_exactly(store: &dyn Store) {
 
 pub(super) fn huge_text_comes_back_as_it_was(store: &dyn Store) {
     let text = "{\"🙂\": \"\0\"}".repeat(200_000);
-    let mut said = step("r", 0);
-    said.record.state.clone_from(&text);
-    said.events = vec![NewEvent { body: text.clone(), ..event("huge", None) }];
-    ok(store.commit(&said));
+    let mut written = step("r", 0);
+    written.record.state.clone_from(&text);
+    written.events = vec![NewEvent { body: text.clone(), ..event("huge", None) }];
+    ok(store.commit(&written));
     assert!(stored(store, "r").record.state == text, "the state changed");
     assert!(ok(store.events(&id("r"), 0, 1))[0].body == text, "the event changed");
 }
 
 pub(super) fn extreme_moments_come_back_as_they_were(store: &dyn Store) {
     for (expected, millis) in [i64::MIN, -1, 0, i64::MAX].into_iter().enumerate() {
-        let mut extreme = saying("r", expected as u64, &format!("k{expected}"));
+        let mut extreme = step_with("r", expected as u64, &format!("k{expected}"));
         extreme.at = at(millis);
         extreme.events[0].at = at(millis);
         extreme.decisions[0].at = at(millis);
@@ -142,6 +156,6 @@ pub(super) fn extreme_numbers_are_only_refused(store: &dyn Store) {
         assert!(matches!(error, CommitError::Conflict { found: Revision(1) }), "{error}");
     }
     assert_eq!(ok(store.events(&id("r"), u64::MAX, 10)), []);
-    let filter = DecisionFilter { before: Some(u64::MAX), ..DecisionFilter::default() };
+    let filter = DecisionFilter { before: Some(Cursor::START), ..DecisionFilter::default() };
     assert_eq!(ok(store.decisions(&filter)), []);
 }

@@ -18,7 +18,7 @@ pub struct Fault {
 pub enum When {
     /// It did not.
     Before,
-    /// It did, and the caller is told that it failed: the unknown outcome.
+    /// It did, and the caller gets an error: the unknown outcome.
     After,
 }
 
@@ -37,13 +37,13 @@ pub enum FaultKind {
 
 impl FaultKind {
     pub(super) fn error(self) -> StoreError {
-        let place = "the memory store".to_owned();
+        let location = "the memory store".to_owned();
         let detail = "as commanded".to_owned();
         match self {
-            Self::Busy => StoreError::Busy { place },
-            Self::Full => StoreError::Full { place },
-            Self::Io => StoreError::Io { place, doing: "write", detail },
-            Self::ReadOnly => StoreError::ReadOnly { place, detail },
+            Self::Busy => StoreError::Busy { location },
+            Self::Full => StoreError::Full { location },
+            Self::Io => StoreError::Io { location, doing: "write", detail },
+            Self::ReadOnly => StoreError::ReadOnly { location, detail },
         }
     }
 }

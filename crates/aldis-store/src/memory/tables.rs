@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 
+use super::outbox::Outbox;
+use crate::cursor::{Continuity, Cursor, PageCursor};
 use crate::error::{CommitError, LeaseError};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, EffectState, Event, Lease, Part, Run,
-    RunFilter, Timer,
+    Decision, DecisionFilter, Event, Lease, Loaded, Part, Prune, Run, RunFilter, RunSummary, Timer,
 };
-use crate::step::{Committed, NewEffect, PartChange, Revision, RunId, Step, TimerChange};
+use crate::step::{Committed, PartChange, Revision, RunId, RunRecord, Source, Step, TimerChange};
 
 #[derive(Debug, Default)]
 pub(super) struct Tables {
@@ -18,14 +19,13 @@ pub(super) struct Tables {
     /// In order of their sequence numbers.
     decisions: Vec<Decision>,
     decisions_ever: u64,
-    /// In the order they were enqueued.
-    outbox: Vec<Effect>,
-    keys: BTreeSet<String>,
-    runs_ever: u64,
+    /// The number of the last decision that was pruned.
+    pruned_to: u64,
+    pub(super) outbox: Outbox,
 }
 
 #[derive(Debug)]
-struct Row {
+pub(super) struct Row {
     /// Grows with each run that is created.
     number: u64,
     run: Run,
@@ -42,24 +42,30 @@ impl Tables {
         self.runs.get(id).map(|row| row.run.clone())
     }
 
-    pub(super) fn parts(&self, run: &RunId) -> Vec<Part> {
-        let parts = self.runs.get(run).into_iter().flat_map(|row| &row.parts);
-        parts.map(|(key, body)| Part { key: key.clone(), body: body.clone() }).collect()
+    pub(super) fn load(&self, id: &RunId) -> Option<Loaded> {
+        self.runs.get(id).map(Row::load)
     }
 
-    pub(super) fn runs(&self, filter: &RunFilter) -> Vec<Run> {
+    /// The runs that pass, the latest created first.
+    pub(super) fn rows(&self, filter: &RunFilter) -> impl Iterator<Item = &Row> {
         let mut rows: Vec<&Row> = self.runs.values().filter(|row| passes(row, filter)).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.number));
-        rows.into_iter().take(filter.limit).map(|row| row.run.clone()).collect()
+        rows.into_iter().take(filter.limit)
+    }
+
+    pub(super) fn find(&self, prefix: &str, limit: usize) -> Vec<RunSummary> {
+        let found = self.runs.values().filter(|row| row.run.id.as_str().starts_with(prefix));
+        found.take(limit).map(Row::summary).collect()
     }
 
     pub(super) fn commit(&mut self, step: &Step) -> Result<Committed, CommitError> {
         self.admit(step)?;
         let revision = Revision(step.expected.0 + 1);
-        let row = self.runs.entry(step.run.clone()).or_insert_with(|| {
-            self.runs_ever += 1;
-            Row::new(self.runs_ever, step)
-        });
+        if !self.runs.contains_key(&step.run) {
+            let last = self.runs.values().map(|row| row.number).max().unwrap_or(0);
+            self.runs.insert(step.run.clone(), Row::new(last + 1, step));
+        }
+        let row = self.runs.entry(step.run.clone()).or_insert_with(|| Row::new(0, step));
         row.run.revision = revision;
         row.run.updated = step.at;
         row.run.record = step.record.clone();
@@ -70,7 +76,7 @@ impl Tables {
         for new in &step.decisions {
             self.decisions_ever += 1;
             self.decisions.push(Decision {
-                seq: self.decisions_ever,
+                cursor: Cursor::of(self.decisions_ever),
                 run: step.run.clone(),
                 revision,
                 at: new.at,
@@ -78,10 +84,10 @@ impl Tables {
             });
         }
         for new in &step.effects {
-            self.enqueue(&step.run, new);
+            self.outbox.enqueue(&step.run, new);
         }
         for key in &step.done {
-            self.effect_done(key, Some(&step.run));
+            self.outbox.close(key, &step.run);
         }
         Ok(committed)
     }
@@ -94,9 +100,11 @@ impl Tables {
             return Err(CommitError::Fenced { current });
         }
         let mut fresh = BTreeSet::new();
-        for source in step.events.iter().filter_map(|event| event.source.as_ref()) {
-            if !fresh.insert(source) || row.is_some_and(|row| row.sources.contains_key(source)) {
-                return Err(CommitError::Duplicate { source_key: source.clone() });
+        for Source { key, .. } in step.events.iter().filter_map(|event| event.source.as_ref()) {
+            let known = self.event_by_source(&step.run, key);
+            if !fresh.insert(key) || known.is_some() {
+                let (digest, revision) = known.map_or((None, None), |it| (it.digest, it.revision));
+                return Err(CommitError::Duplicate { source_key: key.clone(), digest, revision });
             }
         }
         let found = row.map_or(Revision(0), |row| row.run.revision);
@@ -106,21 +114,6 @@ impl Tables {
             Err(CommitError::NoSuchRun { run: step.run.clone() })
         } else {
             Err(CommitError::Conflict { found })
-        }
-    }
-
-    fn enqueue(&mut self, run: &RunId, new: &NewEffect) {
-        if self.keys.insert(new.key.clone()) {
-            self.outbox.push(Effect {
-                key: new.key.clone(),
-                run: run.clone(),
-                kind: new.kind.clone(),
-                body: new.body.clone(),
-                due: new.due,
-                attempts: 0,
-                error: None,
-                state: EffectState::Pending,
-            });
         }
     }
 
@@ -135,10 +128,11 @@ impl Tables {
     }
 
     pub(super) fn decisions(&self, filter: &DecisionFilter) -> Vec<Decision> {
+        let before = filter.before.map(Cursor::number);
         self.decisions
             .iter()
             .rev()
-            .filter(|decision| filter.before.is_none_or(|before| decision.seq < before))
+            .filter(|decision| before.is_none_or(|before| decision.cursor.number() < before))
             .filter(|decision| filter.run.as_ref().is_none_or(|run| decision.run == *run))
             .take(filter.limit)
             .cloned()
@@ -148,54 +142,44 @@ impl Tables {
     pub(super) fn decisions_after(
         &self,
         run: Option<&RunId>,
-        after: u64,
+        after: &Cursor,
         limit: usize,
     ) -> Vec<Decision> {
         let mine = |decision: &&Decision| run.is_none_or(|run| decision.run == *run);
-        let later = self.decisions.iter().filter(|decision| decision.seq > after);
-        later.filter(mine).take(limit).cloned().collect()
+        let later = |decision: &&Decision| decision.cursor.number() > after.number();
+        self.decisions.iter().filter(later).filter(mine).take(limit).cloned().collect()
     }
 
-    pub(super) fn pending_effects(&self, filter: &EffectFilter) -> Vec<Effect> {
-        self.outbox
-            .iter()
-            .filter(|effect| effect.state == EffectState::Pending && effect.due <= filter.due_by)
-            .filter(|effect| filter.run.as_ref().is_none_or(|run| effect.run == *run))
-            .take(filter.limit)
-            .cloned()
-            .collect()
+    pub(super) fn decisions_of(&self, run: &RunId, revision: Revision) -> Vec<Decision> {
+        let mine = |decision: &&Decision| decision.run == *run && decision.revision == revision;
+        self.decisions.iter().filter(mine).cloned().collect()
     }
 
-    pub(super) fn effect(&self, key: &str) -> Option<Effect> {
-        self.outbox.iter().find(|effect| effect.key == key).cloned()
-    }
-
-    /// Marks an effect, of `run` only if one is given.
-    pub(super) fn effect_done(&mut self, key: &str, run: Option<&RunId>) -> bool {
-        let pending = self.pending(key).filter(|effect| run.is_none_or(|run| effect.run == *run));
-        pending.map(|effect| effect.state = EffectState::Done).is_some()
-    }
-
-    pub(super) fn effect_failed(
-        &mut self,
-        key: &str,
-        next: Option<Timestamp>,
-        error: &str,
-    ) -> bool {
-        let Some(effect) = self.pending(key) else { return false };
-        effect.attempts += 1;
-        effect.error = Some(error.to_owned());
-        match next {
-            Some(next) => effect.due = next,
-            None => effect.state = EffectState::GivenUp,
+    pub(super) fn continuity(&self, after: &Cursor) -> Continuity {
+        if after.number() > self.decisions_ever {
+            Continuity::Unknown
+        } else if after.number() < self.pruned_to {
+            Continuity::Pruned
+        } else {
+            Continuity::Complete
         }
-        true
     }
 
-    fn pending(&mut self, key: &str) -> Option<&mut Effect> {
-        self.outbox
-            .iter_mut()
-            .find(|effect| effect.key == key && effect.state == EffectState::Pending)
+    pub(super) fn effects_done(
+        &mut self,
+        run: &RunId,
+        fence: Option<u64>,
+        keys: &[String],
+    ) -> Result<usize, CommitError> {
+        let row = self.runs.get(run);
+        let current = row.map_or(0, |row| row.run.fence);
+        if fence.is_some_and(|fence| fence != current) {
+            return Err(CommitError::Fenced { current });
+        }
+        if row.is_none() {
+            return Err(CommitError::NoSuchRun { run: run.clone() });
+        }
+        Ok(keys.iter().filter(|key| self.outbox.close(key, run)).count())
     }
 
     pub(super) fn due_timers(&self, now: Timestamp, limit: usize) -> Vec<Timer> {
@@ -228,7 +212,8 @@ impl Tables {
             && other != holder
             && *until > now
         {
-            return Err(LeaseError::Held { holder: other.clone(), until: *until });
+            let (holder, until, fence) = (other.clone(), *until, row.run.fence);
+            return Err(LeaseError::Held { holder, until, fence });
         }
         row.run.fence += 1;
         Ok(row.lend(holder, now.after(ttl)))
@@ -253,21 +238,25 @@ impl Tables {
         row.map(|row| row.lease = None).is_some()
     }
 
-    pub(super) fn prune(&mut self, ended_before: Timestamp) -> usize {
-        let busy: BTreeSet<RunId> = self
-            .outbox
-            .iter()
-            .filter(|effect| effect.state == EffectState::Pending)
-            .map(|effect| effect.run.clone())
-            .collect();
-        let before = self.runs.len();
-        self.runs.retain(|id, row| {
-            row.run.record.active || row.run.updated >= ended_before || busy.contains(id)
-        });
-        self.decisions.retain(|decision| self.runs.contains_key(&decision.run));
-        self.outbox.retain(|effect| self.runs.contains_key(&effect.run));
-        self.keys = self.outbox.iter().map(|effect| effect.key.clone()).collect();
-        before - self.runs.len()
+    pub(super) fn break_lease(&mut self, run: &RunId, fence: u64) -> bool {
+        let row = self.runs.get_mut(run).filter(|row| row.run.fence == fence);
+        let ended = row.and_then(|row| row.lease.take().inspect(|_| row.run.fence += 1));
+        ended.is_some()
+    }
+
+    pub(super) fn prune(&mut self, prune: &Prune) -> Vec<RunId> {
+        let ended = |row: &&Row| !row.run.record.active && row.run.updated < prune.ended_before;
+        let mut old: Vec<&Row> = self.runs.values().filter(ended).collect();
+        old.sort_by_key(|row| (row.run.updated, row.number));
+        let old = old.into_iter().take(prune.limit).map(|row| row.run.id.clone());
+        let gone: Vec<RunId> = old.collect();
+        self.runs.retain(|id, _| !gone.contains(id));
+        let lost = self.decisions.iter().rfind(|decision| gone.contains(&decision.run));
+        let pruned_to = lost.map_or(0, |decision| decision.cursor.number());
+        self.pruned_to = self.pruned_to.max(pruned_to);
+        self.decisions.retain(|decision| !gone.contains(&decision.run));
+        self.outbox.forget(&gone);
+        gone
     }
 
     fn row(&mut self, run: &RunId) -> Result<&mut Row, LeaseError> {
@@ -297,11 +286,42 @@ impl Row {
         }
     }
 
+    pub(super) fn summary(&self) -> RunSummary {
+        let Run { id, revision, last_event, created, updated, fence, record } = self.run.clone();
+        let lease = self.lease.clone().map(|(holder, until)| {
+            let run = id.clone();
+            Lease { run, holder, fence, until }
+        });
+        let RunRecord { project, session, machine, driver, title, active, state: _ } = record;
+        let page = PageCursor::of(self.number);
+        RunSummary {
+            id,
+            revision,
+            last_event,
+            created,
+            updated,
+            fence,
+            lease,
+            project,
+            session,
+            machine,
+            driver,
+            title,
+            active,
+            page,
+        }
+    }
+
+    pub(super) fn load(&self) -> Loaded {
+        let part = |(key, body): (&String, &String)| Part { key: key.clone(), body: body.clone() };
+        Loaded { run: self.run.clone(), parts: self.parts.iter().map(part).collect() }
+    }
+
     fn append(&mut self, step: &Step) {
         for new in &step.events {
             self.run.last_event += 1;
             if let Some(source) = &new.source {
-                self.sources.insert(source.clone(), self.events.len());
+                self.sources.insert(source.key.clone(), self.events.len());
             }
             self.events.push(Event {
                 run: step.run.clone(),
@@ -309,7 +329,9 @@ impl Row {
                 at: new.at,
                 kind: new.kind.clone(),
                 body: new.body.clone(),
-                source: new.source.clone(),
+                source: new.source.as_ref().map(|source| source.key.clone()),
+                digest: new.source.as_ref().map(|source| source.digest.clone()),
+                revision: Some(self.run.revision),
             });
         }
     }
@@ -347,6 +369,9 @@ fn passes(row: &Row, filter: &RunFilter) -> bool {
     let record = &row.run.record;
     (filter.projects.is_empty() || filter.projects.contains(&record.project))
         && filter.machine.as_ref().is_none_or(|machine| record.machine == *machine)
+        && filter.driver.is_none_or(|driver| record.driver == driver)
+        && filter.updated_before.is_none_or(|before| row.run.updated < before)
+        && filter.after.is_none_or(|after| row.number < after.number())
         && filter.active.is_none_or(|active| record.active == active)
         && filter.session.as_ref().is_none_or(|session| record.session.as_ref() == Some(session))
 }

@@ -1,4 +1,4 @@
-//! Where the database lives, and whether that is a safe place.
+//! Where the database lives, and whether it is safe there.
 //!
 //! A state directory that somebody else can write to, or that leads elsewhere, would let a checkout
 //! or another user choose what we read. Refusing is cheaper than repairing.
@@ -19,6 +19,7 @@ pub(super) struct Files {
     dir: PathBuf,
     pub(super) db: PathBuf,
     pub(super) lock: PathBuf,
+    pub(super) turns: PathBuf,
     log: PathBuf,
 }
 
@@ -32,6 +33,7 @@ impl Files {
         Ok(Self {
             db: dir.join("aldis.db"),
             lock: dir.join("aldis.db.lock"),
+            turns: dir.join("aldis.db.turns"),
             log: dir.join("aldis.db-wal"),
             dir,
         })
@@ -99,7 +101,7 @@ fn look(path: &Path) -> Result<Option<Metadata>, StoreError> {
 }
 
 fn refuse(path: &Path, why: &'static str) -> StoreError {
-    StoreError::Unsafe { place: path.display().to_string(), why }
+    StoreError::Unsafe { location: path.display().to_string(), why }
 }
 
 fn check_dir(directory: &Metadata) -> Result<(), &'static str> {

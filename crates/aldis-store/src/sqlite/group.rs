@@ -15,14 +15,17 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 
-use self::writer::{Helpers, Job, Reply};
-use super::SqliteStore;
+use self::writer::{Helpers, Job, Work, Write};
+use super::{SqliteStore, outbox, write};
+use crate::claim::{Claim, ClaimRequest, PendingCount};
+use crate::cursor::{ChangeStamp, Continuity, Cursor};
 use crate::error::{CommitError, LeaseError, StoreError};
 use crate::record::{
-    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Part, Run, RunFilter, Timer,
+    Decision, DecisionFilter, Effect, EffectFilter, Event, Lease, Loaded, Prune, Run, RunFilter,
+    RunSummary, StoreSize, Timer,
 };
-use crate::step::{Committed, RunId, Step};
-use crate::store::{Store, Then, Turn};
+use crate::step::{Committed, Revision, RunId, Step};
+use crate::store::{OnCommit, Store, Turn};
 
 /// How many writes wait at most; more callers wait until there is room.
 const WAITING_MAX: usize = 4_096;
@@ -35,7 +38,7 @@ const WAITING_MAX: usize = 4_096;
 #[derive(Debug)]
 pub struct GroupStore {
     store: Arc<SqliteStore>,
-    jobs: Option<SyncSender<Job>>,
+    jobs: Option<SyncSender<Box<dyn Job>>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -65,23 +68,28 @@ impl GroupStore {
     }
 
     /// Hands a write to the writer and waits for its answer.
-    fn ask<T: Send + 'static, E: From<StoreError> + Send + 'static>(
+    fn ask<I: Send + 'static, T: Send + 'static>(
         &self,
-        make: impl FnOnce(Reply<Result<T, E>>) -> Job,
-    ) -> Result<T, E> {
+        input: I,
+        work: Work<I, T>,
+    ) -> Result<T, StoreError> {
         let (reply, answer) = mpsc::sync_channel(1);
-        let reply = move |result| {
-            // There is somebody to hear it: whoever asks waits here.
+        self.hand_over(input, work, move |_, result| {
+            // The receiver lives: the caller waits for it below.
             reply.send(result).ok();
-        };
-        self.hand_over(make(Box::new(reply)));
-        answer.recv().unwrap_or_else(|_| Err(self.store.gone().into()))
+        });
+        answer.recv().unwrap_or_else(|_| Err(self.store.gone()))
     }
 
     /// Hands a write to the writer. Its reply is dropped if there is none.
-    fn hand_over(&self, job: Job) {
+    fn hand_over<I: Send + 'static, T: Send + 'static>(
+        &self,
+        input: I,
+        work: Work<I, T>,
+        reply: impl FnOnce(I, Result<T, StoreError>) + Send + 'static,
+    ) {
         if let Some(jobs) = &self.jobs {
-            jobs.send(job).ok();
+            jobs.send(Box::new(Write { input, work, written: None, reply: Box::new(reply) })).ok();
         }
     }
 }
@@ -96,120 +104,117 @@ impl Drop for GroupStore {
     }
 }
 
+/// Reading, leases and retention go straight through.
+macro_rules! forward {
+    ($(fn $name:ident($($argument:ident: $kind:ty),*) -> $result:ty;)+) => {
+        $(fn $name(&self, $($argument: $kind),*) -> $result {
+            self.store.$name($($argument),*)
+        })+
+    };
+}
+
 impl Store for GroupStore {
-    fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
-        self.store.run(id)
+    forward! {
+        fn run(id: &RunId) -> Result<Option<Run>, StoreError>;
+        fn load(id: &RunId) -> Result<Option<Loaded>, StoreError>;
+        fn loaded(filter: &RunFilter) -> Result<Vec<Loaded>, StoreError>;
+        fn list(filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError>;
+        fn count(filter: &RunFilter) -> Result<u64, StoreError>;
+        fn find(prefix: &str, limit: usize) -> Result<Vec<RunSummary>, StoreError>;
+        fn events(run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError>;
+        fn event_by_source(run: &RunId, source: &str) -> Result<Option<Event>, StoreError>;
+        fn decisions(filter: &DecisionFilter) -> Result<Vec<Decision>, StoreError>;
+        fn decisions_after(run: Option<&RunId>, after: &Cursor, limit: usize)
+            -> Result<Vec<Decision>, StoreError>;
+        fn decisions_of(run: &RunId, revision: Revision) -> Result<Vec<Decision>, StoreError>;
+        fn continuity(after: &Cursor) -> Result<Continuity, StoreError>;
+        fn pending_effects(filter: &EffectFilter) -> Result<Vec<Effect>, StoreError>;
+        fn effect(key: &str) -> Result<Option<Effect>, StoreError>;
+        fn pending_count() -> Result<Vec<PendingCount>, StoreError>;
+        fn due_timers(now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError>;
+        fn next_timer() -> Result<Option<Timestamp>, StoreError>;
+        fn change() -> Result<ChangeStamp, StoreError>;
+        fn wait_for_change(after: &ChangeStamp, timeout: Duration)
+            -> Result<ChangeStamp, StoreError>;
+        fn acquire_lease(run: &RunId, holder: &str, now: Timestamp, ttl: Duration)
+            -> Result<Lease, LeaseError>;
+        fn renew_lease(lease: &Lease, now: Timestamp, ttl: Duration) -> Result<Lease, LeaseError>;
+        fn release_lease(lease: &Lease) -> Result<bool, StoreError>;
+        fn break_lease(run: &RunId, fence: u64) -> Result<bool, StoreError>;
+        fn prune(prune: &Prune) -> Result<Vec<RunId>, StoreError>;
+        fn size() -> Result<StoreSize, StoreError>;
     }
 
-    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
-        self.store.parts(run)
-    }
-
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
-        self.store.runs(filter)
+    fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
+        self.store.turn(run)
     }
 
     fn commit(&self, step: &Step) -> Result<Committed, CommitError> {
-        // Whoever has the turn keeps the writer out as well.
-        if self.store.gate.is_mine() {
-            return self.store.commit(step);
-        }
-        let step = Box::new(step.clone());
-        self.ask(|reply| Job::Step { step, reply: Box::new(|_, result| reply(result)) })
+        let written = self.ask(step.clone(), write::step)??;
+        written.map_or_else(|| self.store.commit(step), Ok)
     }
 
-    fn commit_then(&self, step: Box<Step>, then: Then) {
-        if self.store.gate.is_mine() {
-            return self.store.commit_then(step, then);
-        }
-        self.hand_over(Job::Step { step, reply: then });
+    fn commit_then(&self, step: Box<Step>, on_commit: OnCommit) {
+        let work: Work<Box<Step>, _> = |statements, step| write::step(statements, step);
+        let store = self.store.clone();
+        self.hand_over(step, work, move |step, result| match result {
+            Ok(Ok(Some(committed))) => on_commit(step, Ok(committed)),
+            Ok(Err(refusal)) => on_commit(step, Err(refusal)),
+            Err(error) => on_commit(step, Err(error.into())),
+            // An old run of the same name is deleted first, which may take a while.
+            Ok(Ok(None)) => {
+                let again = move || {
+                    let result = store.commit(&step);
+                    on_commit(step, result);
+                };
+                thread::Builder::new().spawn(again).ok();
+            }
+        });
     }
 
-    fn events(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
-        self.store.events(run, after, limit)
-    }
-
-    fn event_by_source(&self, run: &RunId, source: &str) -> Result<Option<Event>, StoreError> {
-        self.store.event_by_source(run, source)
-    }
-
-    fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<Decision>, StoreError> {
-        self.store.decisions(filter)
-    }
-
-    fn decisions_after(
+    fn effects_done(
         &self,
-        run: Option<&RunId>,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Decision>, StoreError> {
-        self.store.decisions_after(run, after, limit)
+        run: &RunId,
+        fence: Option<u64>,
+        keys: &[String],
+    ) -> Result<usize, CommitError> {
+        self.ask((run.clone(), fence, keys.to_vec()), |statements, (run, fence, keys)| {
+            outbox::effects_done(statements, run, *fence, keys)
+        })?
     }
 
-    fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {
-        self.store.pending_effects(filter)
+    fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>, StoreError> {
+        self.ask(request.clone(), outbox::claim)
     }
 
-    fn effect(&self, key: &str) -> Result<Option<Effect>, StoreError> {
-        self.store.effect(key)
-    }
-
-    fn effect_done(&self, key: &str) -> Result<bool, StoreError> {
-        if self.store.gate.is_mine() {
-            return self.store.effect_done(key);
-        }
-        self.ask(|reply| Job::Done { key: key.to_owned(), reply })
-    }
-
-    fn effect_failed(
+    fn keep(
         &self,
-        key: &str,
+        claims: &[Claim],
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Vec<bool>, StoreError> {
+        self.ask((claims.to_vec(), now, ttl), |statements, (claims, now, ttl)| {
+            outbox::keep(statements, claims, *now, *ttl)
+        })
+    }
+
+    fn done(&self, claim: &Claim) -> Result<bool, StoreError> {
+        self.ask(claim.clone(), outbox::done)
+    }
+
+    fn failed(
+        &self,
+        claim: &Claim,
         next: Option<Timestamp>,
         error: &str,
     ) -> Result<bool, StoreError> {
-        if self.store.gate.is_mine() {
-            return self.store.effect_failed(key, next, error);
-        }
-        let (key, error) = (key.to_owned(), error.to_owned());
-        self.ask(|reply| Job::Failed { key, next, error, reply })
+        let input = (claim.clone(), next, error.to_owned());
+        self.ask(input, |statements, (claim, next, error)| {
+            outbox::failed(statements, claim, *next, error)
+        })
     }
 
-    fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {
-        self.store.due_timers(now, limit)
-    }
-
-    fn next_timer(&self) -> Result<Option<Timestamp>, StoreError> {
-        self.store.next_timer()
-    }
-
-    fn acquire_lease(
-        &self,
-        run: &RunId,
-        holder: &str,
-        now: Timestamp,
-        ttl: Duration,
-    ) -> Result<Lease, LeaseError> {
-        self.store.acquire_lease(run, holder, now, ttl)
-    }
-
-    fn renew_lease(
-        &self,
-        lease: &Lease,
-        now: Timestamp,
-        ttl: Duration,
-    ) -> Result<Lease, LeaseError> {
-        self.store.renew_lease(lease, now, ttl)
-    }
-
-    fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError> {
-        self.store.release_lease(lease)
-    }
-
-    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError> {
-        self.store.turn()
-    }
-
-    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {
-        self.store.prune(ended_before)
+    fn probe(&self) -> Result<(), StoreError> {
+        self.ask((), |statements, ()| write::probe(statements))
     }
 }

@@ -10,6 +10,7 @@ use super::read::count;
 pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_init.sql"),
     include_str!("../../migrations/sqlite/0002_parts.sql"),
+    include_str!("../../migrations/sqlite/0003_coordination.sql"),
 ];
 
 /// The version this program reads and writes.
@@ -69,6 +70,8 @@ pub(super) fn migrate(
     if version(connection)? == 0 && !is_empty(connection)? {
         return Ok(Err("it holds somebody else's tables"));
     }
+    // Only a file without a page takes this: older databases need `VACUUM` once.
+    connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
     // Remembered in the file; a change of mode cannot be part of a transaction.
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {

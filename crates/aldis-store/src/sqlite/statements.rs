@@ -1,4 +1,4 @@
-//! Statements that are prepared once and then kept at hand.
+//! A cache of prepared statements.
 
 use rusqlite::{CachedStatement, Connection};
 
@@ -16,16 +16,20 @@ impl<'c> Statements<'c> {
         Self { connection, ready: Vec::new() }
     }
 
+    pub(super) fn connection(&self) -> &'c Connection {
+        self.connection
+    }
+
     pub(super) fn get(&mut self, sql: &'static str) -> rusqlite::Result<&mut CachedStatement<'c>> {
         // They are few, and seldom two are of the same length.
         let known = self.ready.iter().position(|(text, _)| *text == sql);
-        let place = match known {
-            Some(place) => place,
+        let index = match known {
+            Some(index) => index,
             None => {
                 self.ready.push((sql, self.connection.prepare_cached(sql)?));
                 self.ready.len() - 1
             }
         };
-        Ok(&mut self.ready[place].1)
+        Ok(&mut self.ready[index].1)
     }
 }

@@ -1,19 +1,14 @@
-//! What changes the tables. Each function is one transaction: a `Refused` result has changed nothing.
+//! How a step is written.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use aldis_signal::time::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::read::{clamp, count};
+use super::read::{clamp, count, revision};
 use super::statements::Statements;
-use crate::error::{CommitError, LeaseError};
-use crate::record::Lease;
-use crate::step::{Committed, NewEffect, PartChange, Revision, RunId, Step, TimerChange};
-
-/// Runs deleted in one transaction.
-const PRUNE_BATCH: usize = 100;
+use super::{outbox, prune};
+use crate::error::CommitError;
+use crate::step::{Committed, PartChange, Revision, RunId, Source, Step, TimerChange};
 
 /// SQLite failed, or the write was refused for a reason.
 pub(super) type Refusable<T, E> = rusqlite::Result<Result<T, E>>;
@@ -24,25 +19,21 @@ struct Standing {
     revision: u64,
     last_event: u64,
     fence: u64,
-    /// Whether the step leaves it in its project and session.
+    /// Whether the step leaves what runs are found by: project, session, machine, driver, active.
     stays: bool,
 }
 
-pub(super) fn step(connection: &mut Connection, step: &Step) -> Refusable<Committed, CommitError> {
-    let transaction = begin(connection)?;
-    let result = step_within(&mut Statements::new(&transaction), step)?;
-    if result.is_ok() {
-        transaction.commit()?;
-    }
-    Ok(result)
-}
-
-/// Writes a step as part of a transaction. A refusal has changed nothing.
-pub(super) fn step_within(
+/// Writes a step as part of a transaction. A refusal has changed nothing. Nothing is returned, and
+/// nothing was written, if what is left of a run of the same name must be deleted first.
+pub(super) fn step(
     statements: &mut Statements<'_>,
     step: &Step,
-) -> Refusable<Committed, CommitError> {
+) -> Refusable<Option<Committed>, CommitError> {
     let standing = standing(statements, step)?;
+    // Before anything else: the sources of the old run are still there.
+    if standing.is_none() && prune::is_doomed(statements, &step.run)? {
+        return Ok(Ok(None));
+    }
     if let Some(refusal) = refusal(statements, step, standing.as_ref())? {
         return Ok(Err(refusal));
     }
@@ -59,10 +50,10 @@ pub(super) fn step_within(
     }
     append_decisions(statements, step, revision)?;
     for effect in &step.effects {
-        enqueue(statements, &step.run, effect)?;
+        outbox::enqueue(statements, &step.run, effect)?;
     }
     for key in &step.done {
-        effect_done(statements, key, Some(&step.run))?;
+        outbox::close(statements, &step.run, key)?;
     }
     for change in &step.timers {
         set_timer(statements, &step.run, change)?;
@@ -70,7 +61,7 @@ pub(super) fn step_within(
     for change in &step.parts {
         keep_part(statements, &step.run, change)?;
     }
-    Ok(Ok(committed))
+    Ok(Ok(Some(committed)))
 }
 
 /// Decides whether the step must not be written, in the order the trait promises. Whether the first
@@ -87,11 +78,17 @@ fn refusal(
     let found = standing.map_or(0, |standing| standing.revision);
     let in_time = found == step.expected.0;
     let mut fresh = BTreeSet::new();
-    for (place, event) in step.events.iter().enumerate() {
-        let Some(source) = &event.source else { continue };
-        let shows_later = in_time && place == 0;
-        if !fresh.insert(source) || !shows_later && is_known(statements, &step.run, source)? {
-            return Ok(Some(CommitError::Duplicate { source_key: source.clone() }));
+    for (index, event) in step.events.iter().enumerate() {
+        let Some(Source { key, .. }) = &event.source else { continue };
+        let shows_later = in_time && index == 0;
+        let twice = !fresh.insert(key);
+        if twice || !shows_later {
+            let known = duplicate(statements, &step.run, key)?;
+            let in_step =
+                || CommitError::Duplicate { source_key: key.clone(), digest: None, revision: None };
+            if let Some(refusal) = known.or_else(|| twice.then(in_step)) {
+                return Ok(Some(refusal));
+            }
         }
     }
     if in_time {
@@ -103,10 +100,19 @@ fn refusal(
     }))
 }
 
-fn is_known(statements: &mut Statements<'_>, run: &RunId, source: &str) -> rusqlite::Result<bool> {
+/// Returns the refusal of a source that is known.
+fn duplicate(
+    statements: &mut Statements<'_>,
+    run: &RunId,
+    source: &str,
+) -> rusqlite::Result<Option<CommitError>> {
     statements
-        .get("SELECT 1 FROM events WHERE run = ?1 AND source = ?2")?
-        .exists(params![run.as_str(), source])
+        .get("SELECT digest, revision FROM events WHERE run = ?1 AND source = ?2")?
+        .query_row(params![run.as_str(), source], |row| {
+            let (source_key, revision) = (source.to_owned(), revision(row, 1)?);
+            Ok(CommitError::Duplicate { source_key, digest: row.get(0)?, revision })
+        })
+        .optional()
 }
 
 fn create_run(
@@ -117,14 +123,16 @@ fn create_run(
     let record = &step.record;
     statements
         .get(
-            "INSERT INTO runs (id, project, session, machine, active, revision, last_event, \
-             created, updated, title, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10)",
+            "INSERT INTO runs (id, project, session, machine, driver, active, revision, last_event, \
+             created, updated, title, state) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10, ?11)",
         )?
         .execute(params![
             step.run.as_str(),
             record.project,
             record.session,
             record.machine,
+            record.driver.as_str(),
             record.active,
             clamp(committed.revision.0),
             clamp(committed.last_event),
@@ -145,18 +153,26 @@ fn save_run(
     // Most steps leave the run where it was: its entries in the indexes need not be written anew.
     if !standing.stays {
         statements
-            .get("UPDATE runs SET project = ?2, session = ?3 WHERE number = ?1")?
-            .execute(params![standing.number, record.project, record.session])?;
+            .get(
+                "UPDATE runs SET project = ?2, session = ?3, machine = ?4, driver = ?5, \
+                 active = ?6 WHERE number = ?1",
+            )?
+            .execute(params![
+                standing.number,
+                record.project,
+                record.session,
+                record.machine,
+                record.driver.as_str(),
+                record.active,
+            ])?;
     }
     statements
         .get(
-            "UPDATE runs SET machine = ?2, active = ?3, revision = ?4, last_event = ?5, \
-             updated = ?6, title = ?7, state = ?8 WHERE number = ?1",
+            "UPDATE runs SET revision = ?2, last_event = ?3, updated = ?4, title = ?5, \
+             state = ?6 WHERE number = ?1",
         )?
         .execute(params![
             standing.number,
-            record.machine,
-            record.active,
             clamp(committed.revision.0),
             clamp(committed.last_event),
             step.at.as_millis(),
@@ -175,10 +191,11 @@ fn append_events(
 ) -> Refusable<u64, CommitError> {
     for event in &step.events {
         last += 1;
+        let source = event.source.as_ref();
         let appended = statements
             .get(
-                "INSERT INTO events (run, seq, at, kind, source, body) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+                "INSERT INTO events (run, seq, at, kind, source, body, revision, digest) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
                  ON CONFLICT (run, source) WHERE source IS NOT NULL DO NOTHING",
             )?
             .execute(params![
@@ -186,12 +203,16 @@ fn append_events(
                 clamp(last),
                 event.at.as_millis(),
                 event.kind,
-                event.source,
+                source.map(|source| &source.key),
                 event.body,
+                clamp(step.expected.0 + 1),
+                source.map(|source| &source.digest),
             ])?;
-        if appended == 0 {
-            let source_key = event.source.clone().unwrap_or_default();
-            return Ok(Err(CommitError::Duplicate { source_key }));
+        if appended == 0
+            && let Some(source) = source
+            && let Some(refusal) = duplicate(statements, &step.run, &source.key)?
+        {
+            return Ok(Err(refusal));
         }
     }
     Ok(Ok(last))
@@ -213,53 +234,6 @@ fn append_decisions(
             ])?;
     }
     Ok(())
-}
-
-fn enqueue(
-    statements: &mut Statements<'_>,
-    run: &RunId,
-    effect: &NewEffect,
-) -> rusqlite::Result<()> {
-    statements
-        .get(
-            "INSERT INTO outbox (key, run, due, kind, body) VALUES (?1, ?2, ?3, ?4, ?5) \
-             ON CONFLICT (key) DO NOTHING",
-        )?
-        .execute(params![
-            effect.key,
-            run.as_str(),
-            effect.due.as_millis(),
-            effect.kind,
-            effect.body,
-        ])?;
-    Ok(())
-}
-
-/// Marks an effect, of `run` only if one is given.
-pub(super) fn effect_done(
-    statements: &mut Statements<'_>,
-    key: &str,
-    run: Option<&RunId>,
-) -> rusqlite::Result<bool> {
-    let changed = statements
-        .get("UPDATE outbox SET state = 1 WHERE key = ?1 AND state = 0 AND run = ifnull(?2, run)")?
-        .execute(params![key, run.map(RunId::as_str)])?;
-    Ok(changed > 0)
-}
-
-pub(super) fn effect_failed(
-    statements: &mut Statements<'_>,
-    key: &str,
-    next: Option<Timestamp>,
-    error: &str,
-) -> rusqlite::Result<bool> {
-    let changed = statements
-        .get(
-            "UPDATE outbox SET attempts = attempts + 1, error = ?2, due = ifnull(?3, due), \
-             state = iif(?3 IS NULL, 2, 0) WHERE key = ?1 AND state = 0",
-        )?
-        .execute(params![key, error, next.map(Timestamp::as_millis)])?;
-    Ok(changed > 0)
 }
 
 fn set_timer(
@@ -300,113 +274,10 @@ fn keep_part(
     Ok(())
 }
 
-pub(super) fn acquire_lease(
-    connection: &mut Connection,
-    run: &RunId,
-    holder: &str,
-    now: Timestamp,
-    ttl: Duration,
-) -> Refusable<Lease, LeaseError> {
-    let transaction = begin(connection)?;
-    let found = transaction
-        .prepare_cached("SELECT fence, lease_holder, lease_until FROM runs WHERE id = ?1")?
-        .query_row([run.as_str()], |row| {
-            Ok((count(row, 0)?, row.get::<_, Option<String>>(1)?, row.get::<_, Option<i64>>(2)?))
-        })
-        .optional()?;
-    let Some((fence, current, until)) = found else {
-        return Ok(Err(LeaseError::NoSuchRun { run: run.clone() }));
-    };
-    let until = until.map(Timestamp::from_millis);
-    if let (Some(current), Some(until)) = (current, until)
-        && current != holder
-        && until > now
-    {
-        return Ok(Err(LeaseError::Held { holder: current, until }));
-    }
-    let until = now.after(ttl);
-    let lease = Lease { run: run.clone(), holder: holder.to_owned(), fence: fence + 1, until };
-    lend(&transaction, &lease)?;
-    transaction.commit()?;
-    Ok(Ok(lease))
-}
-
-pub(super) fn renew_lease(
-    connection: &mut Connection,
-    lease: &Lease,
-    now: Timestamp,
-    ttl: Duration,
-) -> Refusable<Lease, LeaseError> {
-    let transaction = begin(connection)?;
-    let found = transaction
-        .prepare_cached("SELECT fence, lease_holder FROM runs WHERE id = ?1")?
-        .query_row([lease.run.as_str()], |row| {
-            Ok((count(row, 0)?, row.get::<_, Option<String>>(1)?))
-        })
-        .optional()?;
-    let Some((fence, holder)) = found else {
-        return Ok(Err(LeaseError::NoSuchRun { run: lease.run.clone() }));
-    };
-    if fence != lease.fence || holder.as_ref() != Some(&lease.holder) {
-        return Ok(Err(LeaseError::Lost { current: fence }));
-    }
-    let lease = Lease { until: now.after(ttl), ..lease.clone() };
-    lend(&transaction, &lease)?;
-    transaction.commit()?;
-    Ok(Ok(lease))
-}
-
-pub(super) fn release_lease(connection: &Connection, lease: &Lease) -> rusqlite::Result<bool> {
-    let changed = connection
-        .prepare_cached(
-            "UPDATE runs SET lease_holder = NULL, lease_until = NULL \
-             WHERE id = ?1 AND fence = ?2 AND lease_holder = ?3",
-        )?
-        .execute(params![lease.run.as_str(), clamp(lease.fence), lease.holder])?;
-    Ok(changed > 0)
-}
-
-fn lend(transaction: &Transaction<'_>, lease: &Lease) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "UPDATE runs SET fence = ?2, lease_holder = ?3, lease_until = ?4 WHERE id = ?1",
-        )?
-        .execute(params![
-            lease.run.as_str(),
-            clamp(lease.fence),
-            lease.holder,
-            lease.until.as_millis(),
-        ])?;
-    Ok(())
-}
-
-/// Deletes a batch of old runs and returns how many it were; 0 when none is left.
-pub(super) fn prune(
-    connection: &mut Connection,
-    ended_before: Timestamp,
-) -> rusqlite::Result<usize> {
-    let transaction = begin(connection)?;
-    let old: Vec<String> = transaction
-        .prepare_cached(
-            "SELECT id FROM runs WHERE active = 0 AND updated < ?1 AND NOT EXISTS \
-             (SELECT 1 FROM outbox WHERE state = 0 AND run = runs.id) ORDER BY number LIMIT ?2",
-        )?
-        .query_map(params![ended_before.as_millis(), clamp(PRUNE_BATCH as u64)], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    for id in &old {
-        for sql in [
-            "DELETE FROM events WHERE run = ?1",
-            "DELETE FROM decisions WHERE run = ?1",
-            "DELETE FROM outbox WHERE state IN (0, 1, 2) AND run = ?1",
-            "DELETE FROM timers WHERE run = ?1",
-            "DELETE FROM parts WHERE run = ?1",
-            "DELETE FROM runs WHERE id = ?1",
-        ] {
-            transaction.prepare_cached(sql)?.execute([id])?;
-        }
-    }
-    transaction.commit()?;
-    Ok(old.len())
+/// Changes one row that means nothing.
+pub(super) fn probe(statements: &mut Statements<'_>) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO probe VALUES (1, 1) ON CONFLICT DO UPDATE SET count = count + 1";
+    statements.get(sql)?.execute([]).map(drop)
 }
 
 pub(super) fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
@@ -417,17 +288,27 @@ fn standing(statements: &mut Statements<'_>, step: &Step) -> rusqlite::Result<Op
     let record = &step.record;
     statements
         .get(
-            "SELECT number, revision, last_event, fence, project = ?2 AND session IS ?3 FROM runs \
-             WHERE id = ?1",
+            "SELECT number, revision, last_event, fence, project = ?2 AND session IS ?3 \
+             AND machine = ?4 AND driver = ?5 AND active = ?6 FROM runs WHERE id = ?1",
         )?
-        .query_row(params![step.run.as_str(), record.project, record.session], |row| {
-            Ok(Standing {
-                number: row.get(0)?,
-                revision: count(row, 1)?,
-                last_event: count(row, 2)?,
-                fence: count(row, 3)?,
-                stays: row.get(4)?,
-            })
-        })
+        .query_row(
+            params![
+                step.run.as_str(),
+                record.project,
+                record.session,
+                record.machine,
+                record.driver.as_str(),
+                record.active,
+            ],
+            |row| {
+                Ok(Standing {
+                    number: row.get(0)?,
+                    revision: count(row, 1)?,
+                    last_event: count(row, 2)?,
+                    fence: count(row, 3)?,
+                    stays: row.get(4)?,
+                })
+            },
+        )
         .optional()
 }

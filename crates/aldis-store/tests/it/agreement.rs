@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    DecisionFilter, EffectFilter, Lease, MemoryStore, NewDecision, NewEffect, NewEvent, PartChange,
-    Revision, RunFilter, RunId, RunRecord, SqliteStore, Step, Store, TimerChange,
+    Claim, ClaimRequest, DecisionFilter, Driver, EffectFilter, Lease, MemoryStore, NewDecision,
+    NewEffect, NewEvent, PartChange, Prune, Revision, RunFilter, RunId, RunRecord, Source,
+    SqliteStore, Step, Store, TimerChange,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -19,20 +20,29 @@ enum Action {
         step: Box<Step>,
         off: i64,
     },
-    EffectDone(String),
-    EffectFailed(String, Option<i64>),
+    EffectsDone(RunId, Option<u64>, Vec<String>),
+    Claim(ClaimRequest),
+    /// These are done to an earlier claim, chosen by its number.
+    Keep(usize, i64),
+    Done(usize),
+    Failed(usize, Option<i64>),
     Acquire(RunId, String, i64),
     Renew(Lease, i64),
     Release(Lease),
-    Prune(i64),
+    Break(RunId, u64),
+    Prune(i64, usize),
 }
 
 fn name() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["", "a", "b", "A", "\0", "ä🙂"]).prop_map(str::to_owned)
 }
 
+fn run_ids() -> [RunId; 3] {
+    ["r", "s", "t"].map(|id| RunId::new(id).unwrap())
+}
+
 fn run() -> impl Strategy<Value = RunId> {
-    prop::sample::select(vec!["r", "s", "t"]).prop_map(|id| RunId::new(id).unwrap())
+    prop::sample::select(run_ids().to_vec())
 }
 
 fn moment() -> impl Strategy<Value = Timestamp> {
@@ -40,11 +50,13 @@ fn moment() -> impl Strategy<Value = Timestamp> {
 }
 
 fn record() -> impl Strategy<Value = RunRecord> {
-    (name(), option::of(name()), name(), name(), any::<bool>()).prop_map(
-        |(project, session, machine, state, active)| RunRecord {
+    let driver = prop::sample::select(vec![Driver::Hook, Driver::Server]);
+    (name(), option::of(name()), name(), driver, name(), any::<bool>()).prop_map(
+        |(project, session, machine, driver, state, active)| RunRecord {
             project,
             session,
             machine,
+            driver,
             title: String::new(),
             active,
             state,
@@ -53,15 +65,16 @@ fn record() -> impl Strategy<Value = RunRecord> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let event = (name(), option::weighted(0.3, "[a-f]{2}"), moment())
+    let source = ("[a-f]{2}", name()).prop_map(|(key, digest)| Source { key, digest });
+    let event = (name(), option::weighted(0.3, source), moment())
         .prop_map(|(kind, source, at)| NewEvent { body: kind.clone(), kind, source, at });
     let decision = (name(), moment()).prop_map(|(body, at)| NewDecision { body, at });
-    let effect = ("[a-d]", name(), moment()).prop_map(|(key, kind, due)| NewEffect {
-        key,
-        body: kind.clone(),
-        kind,
-        due,
-    });
+    let lane = prop::sample::select(vec!["", "", "x", "y"]).prop_map(str::to_owned);
+    let requires = prop_oneof![2 => Just(Vec::new()), 1 => vec(name(), 0..2)];
+    let effect =
+        ("[a-h]", name(), moment(), lane, requires).prop_map(|(key, kind, due, lane, requires)| {
+            NewEffect { key, body: kind.clone(), kind, due, lane, requires }
+        });
     let timer = prop_oneof![
         (name(), moment()).prop_map(|(key, due)| TimerChange::Set { key, due }),
         name().prop_map(|key| TimerChange::Clear { key }),
@@ -102,23 +115,47 @@ fn lease() -> impl Strategy<Value = Lease> {
     })
 }
 
+fn request() -> impl Strategy<Value = ClaimRequest> {
+    (
+        vec(name(), 0..3),
+        option::weighted(0.3, name()),
+        option::weighted(0.3, run()),
+        0..4_usize,
+        0..20_i64,
+    )
+        .prop_map(|(kinds, lane, run, limit, now)| ClaimRequest {
+            labels: vec!["a".to_owned(), "\0".to_owned()],
+            lane,
+            run,
+            limit,
+            // Half of the kinds would mean half of the effects.
+            kinds: if kinds.len() == 1 { Vec::new() } else { kinds },
+            ..ClaimRequest::new(&[], "w", Timestamp::from_millis(now), Duration::from_millis(5))
+        })
+}
+
 fn action() -> impl Strategy<Value = Action> {
     let off = prop_oneof![8 => Just(0_i64), 1 => Just(-1), 1 => Just(1)];
     prop_oneof![
         8 => (step(), off).prop_map(|(step, off)| Action::Commit { step: Box::new(step), off }),
-        1 => "[a-d]".prop_map(Action::EffectDone),
-        2 => ("[a-d]", option::of(0..20_i64))
-            .prop_map(|(key, next)| Action::EffectFailed(key, next)),
+        1 => (run(), option::weighted(0.3, 0..3_u64), vec("[a-d]", 0..3))
+            .prop_map(|(run, fence, keys)| Action::EffectsDone(run, fence, keys)),
+        6 => request().prop_map(Action::Claim),
+        2 => (0..8_usize, 0..20_i64).prop_map(|(claim, now)| Action::Keep(claim, now)),
+        2 => (0..8_usize).prop_map(Action::Done),
+        2 => (0..8_usize, option::of(0..20_i64))
+            .prop_map(|(claim, next)| Action::Failed(claim, next)),
         2 => (run(), name(), 0..20_i64)
             .prop_map(|(run, holder, now)| Action::Acquire(run, holder, now)),
         1 => (lease(), 0..20_i64).prop_map(|(lease, now)| Action::Renew(lease, now)),
         1 => lease().prop_map(Action::Release),
-        1 => (0..20_i64).prop_map(Action::Prune),
+        1 => (run(), 0..4_u64).prop_map(|(run, fence)| Action::Break(run, fence)),
+        1 => (0..20_i64, 0..3_usize).prop_map(|(before, limit)| Action::Prune(before, limit)),
     ]
 }
 
 /// Does it, and returns the answer.
-fn act(store: &dyn Store, action: &Action) -> String {
+fn act(store: &dyn Store, action: &Action, claims: &mut Vec<Claim>) -> String {
     let at = Timestamp::from_millis;
     let ttl = Duration::from_millis(5);
     match action {
@@ -127,43 +164,72 @@ fn act(store: &dyn Store, action: &Action) -> String {
             let expected = Revision(found.saturating_add_signed(*off));
             format!("{:?}", store.commit(&Step { expected, ..(**step).clone() }))
         }
-        Action::EffectDone(key) => format!("{:?}", store.effect_done(key)),
-        Action::EffectFailed(key, next) => {
-            format!("{:?}", store.effect_failed(key, next.map(at), "no"))
+        Action::EffectsDone(run, fence, keys) => {
+            format!("{:?}", store.effects_done(run, *fence, keys))
+        }
+        Action::Claim(request) => {
+            let handed_out = store.claim(request).unwrap();
+            claims.extend(handed_out.iter().cloned());
+            format!("{handed_out:?}")
+        }
+        Action::Keep(number, now) => {
+            let some = claims.get(*number..).unwrap_or_default();
+            format!("{:?}", store.keep(some, at(*now), ttl))
+        }
+        Action::Done(number) => format!("{:?}", claims.get(*number).map(|it| store.done(it))),
+        Action::Failed(number, next) => {
+            let failed = |claim| store.failed(claim, next.map(at), "no");
+            format!("{:?}", claims.get(*number).map(failed))
         }
         Action::Acquire(run, holder, now) => {
             format!("{:?}", store.acquire_lease(run, holder, at(*now), ttl))
         }
         Action::Renew(lease, now) => format!("{:?}", store.renew_lease(lease, at(*now), ttl)),
+        Action::Break(run, fence) => format!("{:?}", store.break_lease(run, *fence)),
         Action::Release(lease) => format!("{:?}", store.release_lease(lease)),
-        Action::Prune(before) => format!("{:?}", store.prune(at(*before))),
+        Action::Prune(before, limit) => {
+            let (ended_before, limit) = (at(*before), *limit);
+            format!("{:?}", store.prune(&Prune { ended_before, limit }))
+        }
     }
 }
 
 /// Everything that can be read.
 fn look(store: &dyn Store) -> String {
     let now = Timestamp::from_millis(10);
-    let runs = store.runs(&RunFilter::default()).unwrap();
+    let runs = store.list(&RunFilter::default()).unwrap();
     let events: Vec<_> =
         runs.iter().map(|run| store.events(&run.id, 1, usize::MAX).unwrap()).collect();
-    let parts: Vec<_> = runs.iter().map(|run| store.parts(&run.id).unwrap()).collect();
-    let effects: Vec<_> = ["a", "b", "c", "d"].map(|key| store.effect(key).unwrap()).to_vec();
+    let loaded: Vec<_> = runs.iter().map(|run| store.load(&run.id).unwrap()).collect();
+    let effects: Vec<_> =
+        ["a", "b", "c", "d", "e", "f", "g", "h"].map(|key| store.effect(key).unwrap()).to_vec();
     let some = RunFilter {
         projects: vec!["a".to_owned(), "\0".to_owned()],
         active: Some(true),
         session: Some("b".to_owned()),
         ..RunFilter::default()
     };
+    let late = RunFilter {
+        driver: Some(Driver::Hook),
+        updated_before: Some(now),
+        after: runs.first().map(|run| run.page),
+        ..RunFilter::default()
+    };
     format!(
         "{:#?}",
         (
-            runs,
+            (runs, loaded),
             events,
-            parts,
             effects,
-            store.runs(&some).unwrap(),
+            (store.loaded(&some).unwrap(), store.list(&late).unwrap()),
+            (store.count(&late).unwrap(), store.find("", 2).unwrap()),
+            run_ids().map(|run| store.decisions_of(&run, Revision(2)).unwrap()),
             store.decisions(&DecisionFilter::default()).unwrap(),
-            store.pending_effects(&EffectFilter::due_by(now)).unwrap(),
+            ["0", "1", "3", "9"].map(|text| store.continuity(&text.parse().unwrap()).unwrap()),
+            (
+                store.pending_effects(&EffectFilter::due_by(now)).unwrap(),
+                store.pending_count().unwrap()
+            ),
             store.due_timers(now, 4).unwrap(),
             store.next_timer().unwrap(),
         )
@@ -174,12 +240,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn memory_and_sqlite_answer_alike(actions in vec(action(), 1..25)) {
+    fn memory_and_sqlite_answer_alike(actions in vec(action(), 1..40)) {
         let directory = tempfile::tempdir().unwrap();
         let sqlite = SqliteStore::open(directory.path()).unwrap();
         let memory = MemoryStore::new();
+        let mut claims = [Vec::new(), Vec::new()];
         for action in &actions {
-            prop_assert_eq!(act(&sqlite, action), act(&memory, action), "{:?}", action);
+            let answer = act(&sqlite, action, &mut claims[0]);
+            prop_assert_eq!(answer, act(&memory, action, &mut claims[1]), "{:?}", action);
         }
         prop_assert_eq!(look(&sqlite), look(&memory));
     }

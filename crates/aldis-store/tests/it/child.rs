@@ -1,4 +1,4 @@
-//! This test binary again, as another process: a writer that says which steps were acknowledged.
+//! This test binary again, as another process: a writer that prints which steps were acknowledged.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, SqliteStore, Step,
-    Store, StoreError, TimerChange,
+    CommitError, Driver, NewDecision, NewEffect, NewEvent, Revision, RunId, RunRecord, Source,
+    SqliteStore, Step, Store, StoreError, TimerChange,
 };
 
-/// Tells the child where to write; without it the test below does nothing.
+/// Where the child writes; without it the test below does nothing.
 const DIRECTORY: &str = "ALDIS_TEST_DIRECTORY";
 const NAME: &str = "ALDIS_TEST_NAME";
 const STEPS: &str = "ALDIS_TEST_STEPS";
@@ -27,7 +27,7 @@ pub(crate) fn command(directory: &Path, name: &str, steps: u64) -> Command {
     command
 }
 
-/// Hands the orders over to whatever ends up running this binary.
+/// Passes the parameters to whatever process runs this binary.
 pub(crate) fn configure(command: &mut Command, directory: &Path, name: &str, steps: u64) {
     command
         .env(DIRECTORY, directory)
@@ -54,7 +54,7 @@ fn writer() {
     }
 }
 
-/// Tries again while the disk fails, saying so: with a fault injected, that is what is expected.
+/// Retries while the disk fails, and prints each error: with a fault injected, that is what is expected.
 fn retry<T>(mut work: impl FnMut() -> Result<T, StoreError>) -> T {
     for _ in 0..50 {
         match work() {
@@ -84,6 +84,11 @@ pub(crate) fn count_once(store: &SqliteStore, mark: &str) {
     panic!("the store does not let us through");
 }
 
+/// The step that raises the counter by one.
+pub(crate) fn step(store: &SqliteStore, mark: &str) -> Step {
+    next_step(store.run(&run()).unwrap().as_ref(), mark)
+}
+
 /// A step that touches every table and counts one up.
 fn next_step(found: Option<&aldis_store::Run>, mark: &str) -> Step {
     let at = Timestamp::from_millis(1_000);
@@ -92,6 +97,7 @@ fn next_step(found: Option<&aldis_store::Run>, mark: &str) -> Step {
         project: "project".to_owned(),
         session: None,
         machine: "counter".to_owned(),
+        driver: Driver::Process,
         title: "x".repeat(3_000),
         active: true,
         state: (counter + 1).to_string(),
@@ -100,15 +106,17 @@ fn next_step(found: Option<&aldis_store::Run>, mark: &str) -> Step {
         events: vec![NewEvent {
             kind: "count".to_owned(),
             body: mark.to_owned(),
-            source: Some(mark.to_owned()),
+            source: Some(Source::new(mark)),
             at,
         }],
         decisions: vec![NewDecision { body: mark.to_owned(), at }],
         effects: vec![NewEffect {
             key: mark.to_owned(),
-            kind: "tell".to_owned(),
+            kind: "notify".to_owned(),
             body: String::new(),
             due: at,
+            lane: String::new(),
+            requires: Vec::new(),
         }],
         timers: vec![TimerChange::Set { key: mark.to_owned(), due: at }],
         ..Step::new(run(), found.map_or(Revision(0), |run| run.revision), record, at)

@@ -30,37 +30,37 @@ fn threads_with_one_store() {
 #[test]
 fn threads_with_stores_of_their_own_in_a_fresh_directory() {
     let directory = tempfile::tempdir().unwrap();
-    let place = directory.path().join("not/yet");
+    let state = directory.path().join("not/yet");
     thread::scope(|scope| {
         for number in 0..CROWD {
-            let place = &place;
+            let state = &state;
             scope.spawn(move || {
-                let store = SqliteStore::open(place).unwrap();
+                let store = SqliteStore::open(state).unwrap();
                 for step in 0..STEPS {
                     child::count_once(&store, &format!("{number}.{step}"));
                 }
             });
         }
     });
-    assert_eq!(child::verify(&place, &[]), CROWD * STEPS);
+    assert_eq!(child::verify(&state, &[]), CROWD * STEPS);
 }
 
 #[test]
 fn processes_in_a_fresh_directory() {
     for _ in 0..3 {
         let directory = tempfile::tempdir().unwrap();
-        let place = directory.path().join("state");
+        let state = directory.path().join("state");
         let children: Vec<Child> = (0..CROWD)
-            .map(|number| child::command(&place, &number.to_string(), STEPS).spawn().unwrap())
+            .map(|number| child::command(&state, &number.to_string(), STEPS).spawn().unwrap())
             .collect();
         let mut marks = Vec::new();
         for child in children {
             let output = child.wait_with_output().unwrap();
-            let said = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success() && !said.contains("failed:"), "{said}");
+            let output_text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && !output_text.contains("failed:"), "{output_text}");
             marks.extend(child::acknowledged(&output.stdout));
         }
         assert_eq!(marks.len() as u64, CROWD * STEPS);
-        assert_eq!(child::verify(&place, &marks), CROWD * STEPS);
+        assert_eq!(child::verify(&state, &marks), CROWD * STEPS);
     }
 }

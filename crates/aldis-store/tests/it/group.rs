@@ -5,8 +5,8 @@ use std::thread;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, GroupStore, NewEffect, NewEvent, Revision, RunId, RunRecord, SqliteStore, Step,
-    Store as _,
+    CommitError, Driver, GroupStore, NewEffect, NewEvent, Revision, RunId, RunRecord, Source,
+    SqliteStore, Step, Store as _,
 };
 
 const WRITERS: u64 = 32;
@@ -17,6 +17,7 @@ fn step(run: &str, expected: u64, source: &str) -> Step {
         project: String::new(),
         session: None,
         machine: "test".to_owned(),
+        driver: Driver::Server,
         title: String::new(),
         active: true,
         state: expected.to_string(),
@@ -26,11 +27,12 @@ fn step(run: &str, expected: u64, source: &str) -> Step {
     step.events.push(NewEvent {
         kind: "count".to_owned(),
         body: "{}".to_owned(),
-        source: Some(source.to_owned()),
+        source: Some(Source::new(source)),
         at,
     });
     let (key, kind, body) = (source.to_owned(), "post".to_owned(), "{}".to_owned());
-    step.effects.push(NewEffect { key, kind, body, due: at });
+    let (lane, requires) = (run.to_owned(), Vec::new());
+    step.effects.push(NewEffect { key, kind, body, due: at, lane, requires });
     step
 }
 
@@ -60,7 +62,8 @@ fn refused_steps_spoil_nothing_for_their_group() {
                     assert!(matches!(known, CommitError::Duplicate { .. }));
                     let missing = store.commit(&step("missing", 7, "x")).unwrap_err();
                     assert!(matches!(missing, CommitError::NoSuchRun { .. }));
-                    assert!(store.effect_done(&source).unwrap());
+                    let done = store.effects_done(&RunId::new(&*run).unwrap(), None, &[source]);
+                    assert_eq!(done.unwrap(), 1);
                 }
             });
         }
@@ -77,22 +80,22 @@ fn refused_steps_spoil_nothing_for_their_group() {
 }
 
 #[test]
-fn those_who_do_not_wait_are_told_and_get_their_step_back() {
+fn a_callback_gets_the_result_and_the_step_back() {
     let directory = tempfile::tempdir().unwrap();
     let store = GroupStore::open(directory.path()).unwrap();
-    let (told, heard) = std::sync::mpsc::channel();
+    let (sender, results) = std::sync::mpsc::channel();
     let hand_over = |run: &str, source: &str| {
-        let told = told.clone();
+        let sender = sender.clone();
         let step = Box::new(step(run, 0, source));
-        store.commit_then(step, Box::new(move |step, result| told.send((step, result)).unwrap()));
+        store.commit_then(step, Box::new(move |step, result| sender.send((step, result)).unwrap()));
     };
     for number in 0..WRITERS {
         // The second of each is late, whether or not it is in the group of the first.
         hand_over(&format!("r{number}"), "first");
         hand_over(&format!("r{number}"), "second");
     }
-    for (step, result) in heard.iter().take(2 * WRITERS as usize) {
-        match step.events[0].source.as_deref() {
+    for (step, result) in results.iter().take(2 * WRITERS as usize) {
+        match step.events[0].source.as_ref().map(|source| &*source.key) {
             Some("first") => assert_eq!(result.unwrap().revision.0, 1),
             _ => assert!(matches!(result, Err(CommitError::Conflict { found }) if found.0 == 1)),
         }
@@ -120,7 +123,7 @@ fn other_processes_write_beside_it() {
             });
         }
     });
-    assert_eq!(group.runs(&aldis_store::RunFilter::default()).unwrap().len(), 8);
+    assert_eq!(group.count(&aldis_store::RunFilter::default()).unwrap(), 8);
 }
 
 #[test]

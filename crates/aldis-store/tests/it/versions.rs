@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use aldis_store::{RunFilter, SqliteStore, Store, StoreError};
+use aldis_signal::time::Timestamp;
+use aldis_store::{EffectFilter, RunFilter, SqliteStore, Store, StoreError};
 use rusqlite::Connection;
 
 use crate::child;
@@ -12,7 +13,7 @@ use crate::child;
 const VERSION_1: &str = include_str!("../data/version-1.sql");
 
 /// Writes `aldis.db` as some program left it.
-fn database(directory: &Path, sql: &str) {
+pub(crate) fn database(directory: &Path, sql: &str) {
     let connection = Connection::open(directory.join("aldis.db")).unwrap();
     connection.execute_batch(sql).unwrap();
     drop(connection);
@@ -35,6 +36,9 @@ fn keep_private(directory: &Path) {
     }
 }
 
+/// What 0.1.0 left behind. Never edit.
+pub(crate) const VERSION_2: &str = include_str!("../data/version-2.sql");
+
 fn version(directory: &Path) -> u32 {
     let connection = Connection::open(directory.join("aldis.db")).unwrap();
     connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap()
@@ -45,15 +49,66 @@ fn version_1_opens_with_everything_in_it() {
     let directory = tempfile::tempdir().unwrap();
     database(directory.path(), VERSION_1);
     let store = SqliteStore::open(directory.path()).unwrap();
-    let runs = store.runs(&RunFilter::default()).unwrap();
+    let runs = store.list(&RunFilter::default()).unwrap();
     assert_eq!(runs.len(), 1);
-    assert_eq!((&*runs[0].record.title, runs[0].revision.0), ("An old run", 2));
+    assert_eq!((&*runs[0].title, runs[0].revision.0), ("An old run", 2));
     assert_eq!(store.events(&runs[0].id, 0, 10).unwrap().len(), 2);
     assert_eq!(store.effect("old-effect").unwrap().unwrap().body, "{}");
     child::count_once(&store, "new");
     store.check().unwrap();
-    assert_eq!(store.parts(&runs[0].id).unwrap(), []);
-    assert_eq!(version(directory.path()), 2);
+    assert_eq!(store.load(&runs[0].id).unwrap().unwrap().parts, []);
+    assert_eq!(version(directory.path()), 3);
+}
+
+#[test]
+fn version_2_opens_with_everything_in_it() {
+    let directory = tempfile::tempdir().unwrap();
+    database(directory.path(), VERSION_2);
+    let store = SqliteStore::open(directory.path()).unwrap();
+    check_version_2(&store);
+    child::count_once(&store, "new");
+    store.check().unwrap();
+    assert_eq!(version(directory.path()), 3);
+}
+
+/// Checks that everything of version 2 is there, as it is understood today.
+pub(crate) fn check_version_2(store: &SqliteStore) {
+    let runs = store.list(&RunFilter::default()).unwrap();
+    let found: Vec<_> =
+        runs.iter().map(|run| (run.id.as_str(), &*run.project, run.driver.as_str())).collect();
+    assert_eq!(
+        found,
+        [
+            ("plan", "/home/me/shop", "process"),
+            ("served-phases", "", "server"),
+            ("general", "", "server"),
+            ("hooked", "/home/me/shop", "hook"),
+            ("gone-before", "/home/me/shop", "process"),
+        ]
+    );
+    let [plan, .., hooked, _] = &runs[..] else { panic!("{runs:?}") };
+    assert_eq!((plan.fence, hooked.revision.0, hooked.last_event), (3, 2, 2));
+    assert_eq!(store.run(&hooked.id).unwrap().unwrap().record.state, r#"{"iteration":2}"#);
+    let lease = plan.lease.as_ref().unwrap();
+    assert_eq!((&*lease.holder, lease.until), ("pid 17", Timestamp::from_millis(99)));
+    assert_eq!(store.load(&plan.id).unwrap().unwrap().parts[0].body, r#"{"task":1}"#);
+    let taken = store.event_by_source(&hooked.id, "stop-1").unwrap().unwrap();
+    assert_eq!((taken.seq, &*taken.kind), (2, "stop"));
+    assert_eq!((taken.revision, taken.digest), (None, None));
+    // Decisions 1, 2 and 4 were pruned, 6 was the last.
+    let of = |text: &str| store.continuity(&text.parse().unwrap()).unwrap();
+    assert_eq!(
+        [of("1"), of("2"), of("7")].map(|it| format!("{it:?}")),
+        ["Pruned", "Complete", "Unknown"]
+    );
+    let pending = store.pending_effects(&EffectFilter::due_by(Timestamp::from_millis(99))).unwrap();
+    assert_eq!(
+        pending.iter().map(|effect| &*effect.key).collect::<Vec<_>>(),
+        ["hooked/view/2", "general/1/0/all"]
+    );
+    assert_eq!(pending[1].error.as_deref(), Some("timed out"));
+    assert_eq!([&*pending[0].lane, &*pending[1].lane], ["", "general/all"]);
+    assert_eq!(store.next_timer().unwrap(), Some(Timestamp::from_millis(100)));
 }
 
 #[test]
@@ -72,11 +127,14 @@ fn the_released_schema_is_the_one_we_create() {
         })
         .collect()
     };
-    let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    database(old.path(), VERSION_1);
-    drop(SqliteStore::open(old.path()).unwrap());
+    let new = tempfile::tempdir().unwrap();
     drop(SqliteStore::open(new.path()).unwrap());
-    assert_eq!(schema(old.path()), schema(new.path()));
+    for released in [VERSION_1, VERSION_2] {
+        let old = tempfile::tempdir().unwrap();
+        database(old.path(), released);
+        drop(SqliteStore::open(old.path()).unwrap());
+        assert_eq!(schema(old.path()), schema(new.path()));
+    }
 }
 
 #[test]
@@ -100,7 +158,7 @@ fn a_newer_version_is_not_touched() {
     database(directory.path(), "PRAGMA user_version = 7");
     let before = fs::read(directory.path().join("aldis.db")).unwrap();
     let error = SqliteStore::open(directory.path()).unwrap_err();
-    assert!(matches!(error, StoreError::NewerSchema { found: 7, known: 2, .. }), "{error}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 7, known: 3, .. }), "{error}");
     assert!(error.to_string().contains("update this program"), "{error}");
     assert!(error.to_string().contains("aldis.db"), "{error}");
     assert!(fs::read(directory.path().join("aldis.db")).unwrap() == before);
@@ -129,7 +187,7 @@ fn a_damaged_row_is_reported_and_not_guessed_at() {
     for damage in ["UPDATE runs SET id = '../x'", "UPDATE runs SET id = 'ok', revision = -1"] {
         database(directory.path(), damage);
         let store = SqliteStore::open(directory.path()).unwrap();
-        let error = store.runs(&RunFilter::default()).unwrap_err();
+        let error = store.list(&RunFilter::default()).unwrap_err();
         assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
     }
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, Committed, Decision, DecisionFilter, Effect, EffectFilter, Event, Fault,
-    FaultKind, Lease, LeaseError, Part, Run, RunFilter, RunId, Step, Store, StoreError, Timer,
-    Turn, When,
+    ChangeStamp, Claim, ClaimRequest, CommitError, Committed, Continuity, Cursor, Decision,
+    DecisionFilter, Effect, EffectFilter, Event, Fault, FaultKind, Lease, LeaseError, Loaded,
+    PendingCount, Prune, Revision, Run, RunFilter, RunId, RunSummary, Step, Store, StoreError,
+    StoreSize, Timer, Turn, When,
 };
 
 /// Any store, with faults on command. Unlike those of the memory store, a planned fault hits commits
@@ -33,12 +34,12 @@ impl<S> Faulty<S> {
 }
 
 fn error(kind: FaultKind) -> StoreError {
-    let (place, detail) = ("the simulated store".to_owned(), "as commanded".to_owned());
+    let (location, detail) = ("the simulated store".to_owned(), "as commanded".to_owned());
     match kind {
-        FaultKind::Busy => StoreError::Busy { place },
-        FaultKind::Full => StoreError::Full { place },
-        FaultKind::Io => StoreError::Io { place, doing: "write", detail },
-        FaultKind::ReadOnly => StoreError::ReadOnly { place, detail },
+        FaultKind::Busy => StoreError::Busy { location },
+        FaultKind::Full => StoreError::Full { location },
+        FaultKind::Io => StoreError::Io { location, doing: "write", detail },
+        FaultKind::ReadOnly => StoreError::ReadOnly { location, detail },
     }
 }
 
@@ -47,12 +48,24 @@ impl<S: Store> Store for Faulty<S> {
         self.inner.run(id)
     }
 
-    fn parts(&self, run: &RunId) -> Result<Vec<Part>, StoreError> {
-        self.inner.parts(run)
+    fn load(&self, id: &RunId) -> Result<Option<Loaded>, StoreError> {
+        self.inner.load(id)
     }
 
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, StoreError> {
-        self.inner.runs(filter)
+    fn loaded(&self, filter: &RunFilter) -> Result<Vec<Loaded>, StoreError> {
+        self.inner.loaded(filter)
+    }
+
+    fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, StoreError> {
+        self.inner.list(filter)
+    }
+
+    fn count(&self, filter: &RunFilter) -> Result<u64, StoreError> {
+        self.inner.count(filter)
+    }
+
+    fn find(&self, prefix: &str, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        self.inner.find(prefix, limit)
     }
 
     fn commit(&self, step: &Step) -> Result<Committed, CommitError> {
@@ -78,10 +91,18 @@ impl<S: Store> Store for Faulty<S> {
     fn decisions_after(
         &self,
         run: Option<&RunId>,
-        after: u64,
+        after: &Cursor,
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError> {
         self.inner.decisions_after(run, after, limit)
+    }
+
+    fn decisions_of(&self, run: &RunId, revision: Revision) -> Result<Vec<Decision>, StoreError> {
+        self.inner.decisions_of(run, revision)
+    }
+
+    fn continuity(&self, after: &Cursor) -> Result<Continuity, StoreError> {
+        self.inner.continuity(after)
     }
 
     fn pending_effects(&self, filter: &EffectFilter) -> Result<Vec<Effect>, StoreError> {
@@ -92,17 +113,43 @@ impl<S: Store> Store for Faulty<S> {
         self.inner.effect(key)
     }
 
-    fn effect_done(&self, key: &str) -> Result<bool, StoreError> {
-        self.inner.effect_done(key)
+    fn pending_count(&self) -> Result<Vec<PendingCount>, StoreError> {
+        self.inner.pending_count()
     }
 
-    fn effect_failed(
+    fn effects_done(
         &self,
-        key: &str,
+        run: &RunId,
+        fence: Option<u64>,
+        keys: &[String],
+    ) -> Result<usize, CommitError> {
+        self.inner.effects_done(run, fence, keys)
+    }
+
+    fn claim(&self, request: &ClaimRequest) -> Result<Vec<Claim>, StoreError> {
+        self.inner.claim(request)
+    }
+
+    fn keep(
+        &self,
+        claims: &[Claim],
+        now: Timestamp,
+        ttl: Duration,
+    ) -> Result<Vec<bool>, StoreError> {
+        self.inner.keep(claims, now, ttl)
+    }
+
+    fn done(&self, claim: &Claim) -> Result<bool, StoreError> {
+        self.inner.done(claim)
+    }
+
+    fn failed(
+        &self,
+        claim: &Claim,
         next: Option<Timestamp>,
         error: &str,
     ) -> Result<bool, StoreError> {
-        self.inner.effect_failed(key, next, error)
+        self.inner.failed(claim, next, error)
     }
 
     fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {
@@ -111,6 +158,18 @@ impl<S: Store> Store for Faulty<S> {
 
     fn next_timer(&self) -> Result<Option<Timestamp>, StoreError> {
         self.inner.next_timer()
+    }
+
+    fn change(&self) -> Result<ChangeStamp, StoreError> {
+        self.inner.change()
+    }
+
+    fn wait_for_change(
+        &self,
+        after: &ChangeStamp,
+        timeout: Duration,
+    ) -> Result<ChangeStamp, StoreError> {
+        self.inner.wait_for_change(after, timeout)
     }
 
     fn acquire_lease(
@@ -136,11 +195,23 @@ impl<S: Store> Store for Faulty<S> {
         self.inner.release_lease(lease)
     }
 
-    fn turn(&self) -> Result<Box<dyn Turn + '_>, StoreError> {
-        self.inner.turn()
+    fn break_lease(&self, run: &RunId, fence: u64) -> Result<bool, StoreError> {
+        self.inner.break_lease(run, fence)
     }
 
-    fn prune(&self, ended_before: Timestamp) -> Result<usize, StoreError> {
-        self.inner.prune(ended_before)
+    fn turn(&self, run: &RunId) -> Result<Box<dyn Turn + '_>, StoreError> {
+        self.inner.turn(run)
+    }
+
+    fn prune(&self, prune: &Prune) -> Result<Vec<RunId>, StoreError> {
+        self.inner.prune(prune)
+    }
+
+    fn probe(&self) -> Result<(), StoreError> {
+        self.inner.probe()
+    }
+
+    fn size(&self) -> Result<StoreSize, StoreError> {
+        self.inner.size()
     }
 }

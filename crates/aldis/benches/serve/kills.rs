@@ -6,7 +6,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use aldis_store::{RunId, Store as _};
+use aldis_store::{Cursor, RunId, Store as _};
 use serde_json::json;
 
 use crate::follow::{self, Reads};
@@ -103,9 +103,10 @@ fn missed(server: &Server, log: &std::path::Path) -> io::Result<(usize, usize)> 
     let seen: Vec<u64> = text.lines().filter_map(|line| line.parse().ok()).collect();
     let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return Ok((1, 0)) };
     let store = server.store()?;
-    let decisions = store.decisions_after(None, first - 1, usize::MAX).map_err(io::Error::other)?;
-    let there: BTreeSet<u64> =
-        decisions.iter().map(|decision| decision.seq).filter(|seq| seq <= last).collect();
+    let before: Cursor = (first - 1).to_string().parse().map_err(io::Error::other)?;
+    let decisions = store.decisions_after(None, &before, usize::MAX).map_err(io::Error::other)?;
+    let numbers = decisions.iter().filter_map(|decision| decision.cursor.to_string().parse().ok());
+    let there: BTreeSet<u64> = numbers.filter(|number| number <= last).collect();
     let in_order = seen.windows(2).filter(|pair| pair[0] >= pair[1]).count();
     let unseen = there.difference(&seen.iter().copied().collect()).count();
     Ok((unseen + in_order, seen.len()))

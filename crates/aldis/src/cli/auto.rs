@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aldis_machine::phases::{Config, Event, Pipeline, Start, TokenPolicy};
 use aldis_signal::time::Timestamp;
-use aldis_store::{SqliteStore, Store as _};
+use aldis_store::{Prune, SqliteStore, Store as _, Turn};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Outcome;
@@ -30,6 +30,8 @@ use crate::view::wire::run::RunForm;
 
 /// How long ended runs are kept.
 const KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+/// How many are deleted at once.
+const PRUNED_MAX: usize = 100;
 /// The longest task.
 const TASK_MAX: u64 = 64 * 1024;
 
@@ -178,6 +180,13 @@ impl Scene {
         Driver { store: &self.store, now: self.now }
     }
 
+    /// Waits for the turn of the project whose run is meant.
+    fn turn(&self) -> Result<Box<dyn Turn + '_>, CommandError> {
+        let run = self.run()?.map(|loaded| loaded.run.record.project);
+        let project = run.unwrap_or_else(|| project::name(self.place.root()));
+        Ok(self.driver().turn(&project)?)
+    }
+
     /// The run of this place: the live one, else the latest.
     fn run(&self) -> Result<Option<Loaded>, CommandError> {
         let driver = self.driver();
@@ -200,7 +209,7 @@ pub(super) fn run(io: &mut Io, command: AutoCommand) -> Result<Outcome, CommandE
 fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
     let driver = scene.driver();
-    let _turn = scene.store.turn()?;
+    let _turn = scene.turn()?;
     if let Some(live) = driver.live(&scene.place, None)? {
         if !args.replace {
             let id = &live.run.id;
@@ -217,7 +226,7 @@ fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
     let begin = begin(io, &scene, args)?;
     let project = project::name(scene.place.root());
     let stepped = driver.create(&project, &Origin::Start(Box::new(begin)), None)?;
-    scene.store.prune(scene.now.before(KEPT))?;
+    scene.store.prune(&Prune { ended_before: scene.now.before(KEPT), limit: PRUNED_MAX })?;
     write_view(io, &scene, &stepped)?;
     if json {
         let form = RunForm::new(&stepped.run, &project, &stepped.state);
@@ -366,7 +375,7 @@ fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
 
 fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
-    let _turn = scene.store.turn()?;
+    let _turn = scene.turn()?;
     let Some(loaded) = scene.run()? else {
         writeln!(io.stderr, "no run to resume in `{}`", scene.place.root().display())?;
         return Ok(Outcome::No);
@@ -393,7 +402,7 @@ fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
 
 fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
-    let _turn = scene.store.turn()?;
+    let _turn = scene.turn()?;
     let Some(live) = scene.driver().live(&scene.place, None)? else {
         writeln!(io.stderr, "no active run in `{}`", scene.place.root().display())?;
         return Ok(Outcome::No);

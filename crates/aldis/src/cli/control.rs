@@ -118,7 +118,7 @@ fn asks(store: &dyn Store, run: &Run, id: &str) -> bool {
 /// The only run of any other project that asks this.
 fn elsewhere(store: &dyn Store, id: &str) -> Result<Vec<Run>, CommandError> {
     let active = RunFilter { active: Some(true), ..RunFilter::default() };
-    let mut runs = store.runs(&active)?;
+    let mut runs = all(store, &active)?;
     runs.retain(|run| asks(store, run, id));
     if runs.len() > 1 {
         let names: Vec<String> = runs.iter().map(|run| run.id.to_string()).collect();
@@ -126,6 +126,10 @@ fn elsewhere(store: &dyn Store, id: &str) -> Result<Vec<Run>, CommandError> {
             .with_help("say which: aldis answer --run RUN ID TEXT"));
     }
     Ok(runs)
+}
+
+fn all(store: &dyn Store, filter: &RunFilter) -> Result<Vec<Run>, CommandError> {
+    Ok(store.loaded(filter)?.into_iter().map(|loaded| loaded.run).collect())
 }
 
 /// Says why a word meant nothing.
@@ -229,7 +233,7 @@ fn chosen(store: &dyn Store, name: Option<&str>) -> Result<Vec<Run>, CommandErro
     let place = Place::of(&directory, None);
     let projects = place.around().map(project::name).collect();
     let filter = RunFilter { projects, limit: RUNS_MAX, ..RunFilter::default() };
-    let mut runs = store.runs(&filter)?;
+    let mut runs = all(store, &filter)?;
     runs.retain(|run| [run::State::NAME, book::NAME].contains(&&*run.record.machine));
     // One that goes on is meant before one that ended later.
     runs.sort_by_key(|run| !run.record.active);

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::thread;
 use std::time::Duration;
 
-use aldis_store::{Decision, DecisionFilter, RunId, Store};
+use aldis_store::{Cursor, Decision, DecisionFilter, RunId, Store};
 use clap::Args;
 
 use super::{Outcome, why};
@@ -72,7 +72,7 @@ pub(super) fn run(io: &mut Io, args: &LogArgs) -> Result<Outcome, CommandError> 
         show_failures(io, args)?;
     }
     if args.follow {
-        let newest = decisions.first().map_or(0, |decision| decision.seq);
+        let newest = decisions.first().map_or(Cursor::START, |decision| decision.cursor);
         follow(io, args, &store, run.as_ref(), newest)?;
     }
     Ok(Outcome::Yes)
@@ -84,14 +84,14 @@ fn follow(
     args: &LogArgs,
     store: &dyn Store,
     run: Option<&RunId>,
-    mut newest: u64,
+    mut newest: Cursor,
 ) -> Result<(), CommandError> {
     loop {
         io.stdout.flush()?;
-        let decisions = store.decisions_after(run, newest, PAGE)?;
+        let decisions = store.decisions_after(run, &newest, PAGE)?;
         for decision in &decisions {
             print(io, args, decision)?;
-            newest = decision.seq;
+            newest = decision.cursor;
         }
         if decisions.len() < PAGE {
             thread::sleep(LOOK_EVERY);

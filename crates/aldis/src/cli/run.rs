@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use aldis_machine::run::{Ending, Event, Start, State};
 use aldis_signal::{Rules, prompt};
-use aldis_store::{RunFilter, Store};
+use aldis_store::{Loaded, RunFilter, Store};
 use aldis_transcript::Input;
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
@@ -181,7 +181,7 @@ fn go_on(
     let projects = place.around().map(project::name).collect();
     let machine = Some(State::NAME.to_owned());
     let filter = RunFilter { projects, machine, limit: 1, ..RunFilter::default() };
-    let Some(run) = store.runs(&filter)?.into_iter().next() else {
+    let Some(Loaded { run, .. }) = store.loaded(&filter)?.into_iter().next() else {
         return Err(CommandError::new("there is no run to continue in this project")
             .with_help("start one: aldis run --task TEXT -- COMMAND"));
     };

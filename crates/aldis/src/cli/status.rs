@@ -1,8 +1,9 @@
 //! `aldis status`: every run of the user, wherever it works.
 
+use std::cmp::Reverse;
 use std::io::Write as _;
 
-use aldis_store::{Run, RunFilter, Store as _};
+use aldis_store::{Run, RunFilter, Store};
 use clap::Args;
 
 use super::Outcome;
@@ -16,6 +17,7 @@ use crate::view::display;
 use crate::view::json;
 use crate::view::known::Known;
 use crate::view::paint::Paint;
+use crate::view::show;
 
 /// How many ended runs are listed without being asked for.
 const ENDED_SHOWN: usize = 5;
@@ -43,13 +45,10 @@ pub(super) struct StatusArgs {
 pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandError> {
     let store = home::open_store(io.state_dir.as_deref())?;
     let now = clock::now()?;
-    let list = |active: bool| RunFilter { active: Some(active), ..RunFilter::default() };
-    let mut runs = store.runs(&list(true))?;
-    let limit = if args.all || args.run.is_some() { usize::MAX } else { ENDED_SHOWN };
-    runs.extend(store.runs(&RunFilter { limit, ..list(false) })?);
-    if let Some(wanted) = &args.run {
-        runs.retain(|run| run.id.as_str().starts_with(&**wanted));
-    }
+    let runs = match &args.run {
+        Some(wanted) => named(&store, wanted)?,
+        None => latest(&store, if args.all { usize::MAX } else { ENDED_SHOWN })?,
+    };
     if let (Some(wanted), true) = (&args.run, runs.is_empty()) {
         let wanted = display::line(wanted);
         writeln!(io.stderr, "there is no run `{wanted}`; `aldis status --all` lists the runs")?;
@@ -78,13 +77,30 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
     Ok(Outcome::Yes)
 }
 
+/// The runs whose names begin so: those that go on first, then the latest.
+fn named(store: &dyn Store, wanted: &str) -> Result<Vec<Run>, CommandError> {
+    let mut found = store.find(wanted, usize::MAX)?;
+    found.sort_by_key(|run| (!run.active, Reverse(run.created)));
+    let runs = found.iter().filter_map(|run| store.run(&run.id).transpose());
+    Ok(runs.collect::<Result<_, _>>()?)
+}
+
+/// The runs that go on, and so many that ended.
+fn latest(store: &dyn Store, limit: usize) -> Result<Vec<Run>, CommandError> {
+    let list = |active: bool| RunFilter { active: Some(active), ..RunFilter::default() };
+    let mut runs = store.loaded(&list(true))?;
+    runs.extend(store.loaded(&RunFilter { limit, ..list(false) })?);
+    Ok(runs.into_iter().map(|loaded| loaded.run).collect())
+}
+
 fn row(io: &mut Io, known: &Known) -> Result<(), CommandError> {
     let paint = Paint { on: io.color_stdout };
     let mark = if known.is_live() { "●" } else { " " };
-    let Run { id, record, .. } = known.run();
+    let run = known.run();
+    let Run { id, record, .. } = run;
     let title = display::excerpt(&record.title, TITLE_MAX);
     let standing = known.standing(paint);
     writeln!(io.stdout, "{mark} {}  {title:<TITLE_MAX$}  {standing}", paint.strong(id))?;
-    writeln!(io.stdout, "    {}", paint.dim(display::line(&record.project)))?;
+    writeln!(io.stdout, "    {}", paint.dim(show::project(run)))?;
     Ok(())
 }

@@ -81,5 +81,5 @@ pub(super) fn latest(store: &dyn Store, place: &Place) -> Result<Option<RunId>, 
     let projects = place.around().map(project::name).collect();
     let machine = Some(book::NAME.to_owned());
     let filter = RunFilter { projects, machine, limit: 1, ..RunFilter::default() };
-    Ok(store.runs(&filter)?.into_iter().next().map(|run| run.id))
+    Ok(store.list(&filter)?.into_iter().next().map(|run| run.id))
 }

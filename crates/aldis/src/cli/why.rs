@@ -123,11 +123,10 @@ fn around(
 
 /// The run of this name, or the only one whose name begins so.
 pub(super) fn find(store: &dyn Store, name: &str) -> Result<RunId, CommandError> {
-    let runs = store.runs(&aldis_store::RunFilter::default())?;
-    let mut found = runs.iter().map(|run| &run.id).filter(|id| id.as_str().starts_with(name));
+    let mut found = store.find(name, 2)?.into_iter().map(|run| run.id);
     match (found.next(), found.next()) {
-        (Some(id), None) => Ok(id.clone()),
-        (Some(id), Some(_)) if id.as_str() == name => Ok(id.clone()),
+        (Some(id), None) => Ok(id),
+        (Some(id), Some(_)) if id.as_str() == name => Ok(id),
         (Some(_), Some(_)) => Err(CommandError::new(format!("several runs begin with `{name}`"))
             .with_help("write more of the name; `aldis status --all` lists them")),
         (None, _) => Err(CommandError::new(format!("there is no run `{name}`"))

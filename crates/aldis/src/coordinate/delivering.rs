@@ -219,14 +219,14 @@ impl<'p> Delivery<'p> {
     fn perform(&mut self) -> Result<(), CommandError> {
         while std::mem::take(&mut self.due) {
             let run = Some(self.book.id.clone());
-            let filter = EffectFilter { run, due_by: self.now(), limit: EFFECTS };
+            let filter = EffectFilter { run, limit: EFFECTS, ..EffectFilter::due_by(self.now()) };
             let pending = self.store.pending_effects(&filter)?;
             for effect in pending {
                 if self.book.was_performed(&effect.key) {
                     continue;
                 }
                 let Ok(wanted) = serde_json::from_str::<Effect>(&effect.body) else {
-                    self.store.effect_failed(&effect.key, None, "not understood")?;
+                    taking::give_up(self.store, &self.lease, &effect.key, self.now())?;
                     continue;
                 };
                 self.due = true;

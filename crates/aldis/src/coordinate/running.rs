@@ -28,6 +28,7 @@ use crate::agents::logbook::Logbook;
 use crate::agents::recipe::Recipe;
 use crate::coordinate::person::Person;
 use crate::coordinate::taking;
+use crate::engine::driver::DriverError;
 use crate::engine::journal::Open;
 use crate::error::CommandError;
 use crate::notify::{Message, Notices};
@@ -129,7 +130,7 @@ impl<'p> Supervisor<'p> {
         let lease = taking::lease(store, &open.id, clock.now())?;
         open.fence = Some(lease.fence);
         open.state.agent.iter().for_each(|agent| taking::end_orphan(agent));
-        forget_hands(store, &open.id)?;
+        forget_hands(store, &open.id, open.fence)?;
         let interrupts = Interrupts::listen()
             .map_err(|error| CommandError::new(format!("listening for Ctrl-C: {error}")))?;
         let person = if plan.ask_here { Person::look() } else { Person::absent() };
@@ -199,18 +200,20 @@ impl<'p> Supervisor<'p> {
     /// Performs what was decided, by us or by others, in order.
     fn perform(&mut self) -> Result<(), CommandError> {
         while std::mem::take(&mut self.due) {
-            let filter =
-                EffectFilter { run: Some(self.open.id.clone()), due_by: self.now(), limit: 1 };
+            let run = Some(self.open.id.clone());
+            let filter = EffectFilter { run, limit: 1, ..EffectFilter::due_by(self.now()) };
             let Some(effect) = self.store.pending_effects(&filter)?.into_iter().next() else {
                 return Ok(());
             };
             let Ok(wanted) = serde_json::from_str::<Effect>(&effect.body) else {
-                self.store.effect_failed(&effect.key, None, "not understood")?;
+                taking::give_up(self.store, &self.lease, &effect.key, self.now())?;
                 self.due = true;
                 continue;
             };
             let next = self.act(&effect.key, wanted)?;
-            self.store.effect_done(&effect.key)?;
+            self.store
+                .effects_done(&self.open.id, self.open.fence, std::slice::from_ref(&effect.key))
+                .map_err(DriverError::from_commit)?;
             self.due = true;
             if let Some(event) = next {
                 self.advance(event)?;

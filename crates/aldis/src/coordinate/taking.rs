@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use aldis_machine::run::Effect;
 use aldis_signal::time::Timestamp;
-use aldis_store::{EffectFilter, Lease, LeaseError, RunId, Store, StoreError};
+use aldis_store::{ClaimRequest, EffectFilter, Lease, LeaseError, RunId, Store, StoreError};
 
+use crate::engine::driver::DriverError;
 use crate::error::CommandError;
 use aldis_process::{Found, Holder, Identity, find};
 
@@ -22,10 +23,8 @@ const ORPHAN_GRACE: Duration = Duration::from_secs(5);
 pub(crate) fn lease(store: &dyn Store, run: &RunId, now: Timestamp) -> Result<Lease, CommandError> {
     let me = Holder::me().to_string();
     let acquired = match store.acquire_lease(run, &me, now, LEASE) {
-        Err(LeaseError::Held { holder, .. }) if is_gone(&holder) => {
-            // In its name it can be ended at once; from here on its fencing number is void.
-            let inherited = store.acquire_lease(run, &holder, now, LEASE)?;
-            store.release_lease(&inherited)?;
+        Err(LeaseError::Held { holder, fence, .. }) if is_gone(&holder) => {
+            store.break_lease(run, fence)?;
             store.acquire_lease(run, &me, now, LEASE)
         }
         acquired => acquired,
@@ -49,10 +48,15 @@ pub(crate) fn end_orphan(identity: &str) {
 
 /// Forgets what a supervisor that has gone was about to do with its agent. The machine says anew
 /// what is to be done, and twice would be two agents. What is for people is still done.
-pub(crate) fn forget_hands(store: &dyn Store, run: &RunId) -> Result<(), StoreError> {
+pub(crate) fn forget_hands(
+    store: &dyn Store,
+    run: &RunId,
+    fence: Option<u64>,
+) -> Result<(), DriverError> {
     // Whatever the clock says now: it may have been set back since.
     let due_by = Timestamp::from_millis(i64::MAX);
-    let filter = EffectFilter { run: Some(run.clone()), due_by, limit: usize::MAX };
+    let filter = EffectFilter { run: Some(run.clone()), ..EffectFilter::due_by(due_by) };
+    let mut forgotten = Vec::new();
     for effect in store.pending_effects(&filter)? {
         let for_people = matches!(
             serde_json::from_str(&effect.body),
@@ -62,7 +66,27 @@ pub(crate) fn forget_hands(store: &dyn Store, run: &RunId) -> Result<(), StoreEr
                 | Effect::Finish { .. })
         );
         if !for_people {
-            store.effect_done(&effect.key)?;
+            forgotten.push(effect.key);
+        }
+    }
+    store.effects_done(run, fence, &forgotten).map_err(DriverError::from_commit)?;
+    Ok(())
+}
+
+/// Gives an effect of a run up that cannot be understood. Those that are claimed with it are free
+/// again at once.
+pub(crate) fn give_up(
+    store: &dyn Store,
+    lease: &Lease,
+    key: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let run = Some(lease.run.clone());
+    let request =
+        ClaimRequest { run, ..ClaimRequest::new(&[], &lease.holder, now, Duration::ZERO) };
+    for claim in store.claim(&request)? {
+        if claim.effect.key == key {
+            store.failed(&claim, None, "not understood")?;
         }
     }
     Ok(())

@@ -12,9 +12,11 @@ use aldis_machine::Decision;
 use aldis_machine::phases::{Effect, Event, Outcome, Start, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, NewEffect, Revision, Run, RunFilter, RunId, Step, Store, StoreError,
+    CommitError, Driver as DrivenBy, NewEffect, Revision, Run, RunFilter, RunId, Step, Store,
+    StoreError, Turn,
 };
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::engine::stored::{self, Machine as _};
 use crate::settings::project::{self, Place};
@@ -111,7 +113,17 @@ impl fmt::Debug for Driver<'_> {
     }
 }
 
-impl Driver<'_> {
+impl<'s> Driver<'s> {
+    /// Waits until nobody else changes the runs of this project. The turn of a run would not do:
+    /// there may be none yet, and the project has one state file.
+    pub(crate) fn turn(&self, project: &str) -> Result<Box<dyn Turn + 's>, DriverError> {
+        let digest = Sha256::digest(project.as_bytes());
+        let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        // Hexadecimal digits can always name a run.
+        let id = RunId::new(name).map_err(|_| DriverError::Contended)?;
+        Ok(self.store.turn(&id)?)
+    }
+
     /// Returns the live run that this session or place belongs to: the session's own before any
     /// other, the nearest before the farther.
     pub(crate) fn live(
@@ -135,14 +147,14 @@ impl Driver<'_> {
     ) -> Result<Option<Loaded>, DriverError> {
         if let Some(session) = session {
             let bound = RunFilter { session: Some(session.to_owned()), ..active(1) };
-            if let Some(run) = self.store.runs(&bound)?.into_iter().next() {
-                return load(run).map(Some);
+            if let Some(bound) = self.store.loaded(&bound)?.into_iter().next() {
+                return load(bound.run).map(Some);
             }
         }
         let runs =
-            self.store.runs(&RunFilter { projects: projects.to_vec(), ..active(usize::MAX) })?;
+            self.store.loaded(&RunFilter { projects: projects.to_vec(), ..active(usize::MAX) })?;
         let distance = |run: &Run| projects.iter().position(|name| *name == run.record.project);
-        runs.into_iter().min_by_key(distance).map(load).transpose()
+        runs.into_iter().map(|it| it.run).min_by_key(distance).map(load).transpose()
     }
 
     /// Returns the latest run of exactly this project, ended or not.
@@ -153,7 +165,7 @@ impl Driver<'_> {
     pub fn latest(&self, project: &str) -> Result<Option<Loaded>, DriverError> {
         let projects = vec![project.to_owned()];
         let filter = RunFilter { projects, machine: machine(), limit: 1, ..RunFilter::default() };
-        self.store.runs(&filter)?.into_iter().next().map(load).transpose()
+        self.store.loaded(&filter)?.into_iter().next().map(|it| load(it.run)).transpose()
     }
 
     /// Begins a run, and takes its first event with it where there is one.
@@ -191,7 +203,8 @@ impl Driver<'_> {
             Some(event) => state.on_event(self.now, event),
             None => Outcome { effects: vec![Effect::WriteView], decision: Some(begun(&state)) },
         };
-        let mut step = self.step(run.clone(), Revision(0), project, &state, &outcome);
+        let mut step =
+            self.step(run.clone(), Revision(0), (project, DrivenBy::Hook), &state, &outcome);
         step.events.push(stored::event(origin, None, self.now));
         step.events.extend(event.map(|event| stored::event(event, None, self.now)));
         let committed = self.store.commit(&step).map_err(DriverError::from_commit)?;
@@ -224,7 +237,8 @@ impl Driver<'_> {
                     outcome,
                 });
             }
-            let mut step = self.step(run.id.clone(), run.revision, &project, &state, &outcome);
+            let driven = (&*project, run.record.driver);
+            let mut step = self.step(run.id.clone(), run.revision, driven, &state, &outcome);
             step.events.push(stored::event(event, source, self.now));
             match self.store.commit(&step) {
                 Ok(committed) => {
@@ -246,11 +260,11 @@ impl Driver<'_> {
         &self,
         run: RunId,
         expected: Revision,
-        project: &str,
+        (project, driver): (&str, DrivenBy),
         state: &State,
         outcome: &Outcome,
     ) -> Step {
-        let mut step = stored::step(run, expected, project, state, self.now);
+        let mut step = stored::step(run, expected, (project, driver), state, self.now);
         let decided = outcome.decision.iter();
         step.decisions.extend(decided.map(|decision| stored::decision(decision, self.now)));
         if outcome.effects.contains(&Effect::WriteView) {
@@ -264,6 +278,8 @@ impl Driver<'_> {
                 kind: "view".to_owned(),
                 body: serde_json::json!({ "project": project }).to_string(),
                 due: self.now,
+                lane: String::new(),
+                requires: Vec::new(),
             });
         }
         step

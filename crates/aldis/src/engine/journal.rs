@@ -6,7 +6,7 @@
 
 use aldis_machine::Decision;
 use aldis_signal::time::Timestamp;
-use aldis_store::{CommitError, Revision, Run, RunId, Step, Store};
+use aldis_store::{CommitError, Driver, Revision, Run, RunId, Source, Step, Store};
 use serde::Serialize;
 
 use crate::engine::driver::DriverError;
@@ -30,6 +30,7 @@ struct Began<'s, S> {
 pub(crate) struct Open<M: Machine> {
     pub(crate) id: RunId,
     pub(crate) project: String,
+    driver: Driver,
     pub(crate) revision: Revision,
     /// The fencing number under which steps are written, if any.
     pub(crate) fence: Option<u64>,
@@ -52,13 +53,21 @@ impl<M: Machine> Open<M> {
         let began = stored::event(&Began { event: "start", start }, None, now);
         for _ in 0..TRIES_MAX {
             let id = secret::run_id().map_err(DriverError::Random)?;
-            let mut step = stored::step(id.clone(), Revision(0), project, &state, now);
+            let driven = (project, Driver::Process);
+            let mut step = stored::step(id.clone(), Revision(0), driven, &state, now);
             step.events.push(began.clone());
             match store.commit(&step) {
                 Ok(committed) => {
-                    let (project, revision) = (project.to_owned(), committed.revision);
-                    let (fence, source, pending) = (None, None, Vec::new());
-                    return Ok(Self { id, project, revision, fence, state, source, pending });
+                    return Ok(Self {
+                        id,
+                        project: project.to_owned(),
+                        driver: Driver::Process,
+                        revision: committed.revision,
+                        fence: None,
+                        state,
+                        source: None,
+                        pending: Vec::new(),
+                    });
                 }
                 // Another run has that name.
                 Err(CommitError::Conflict { .. }) => {}
@@ -72,8 +81,16 @@ impl<M: Machine> Open<M> {
     pub(crate) fn load(run: Run) -> Result<Self, DriverError> {
         let state = stored::state(&run)?;
         let Run { id, revision, record, .. } = run;
-        let (fence, source, pending) = (None, None, Vec::new());
-        Ok(Self { id, project: record.project, revision, fence, state, source, pending })
+        Ok(Self {
+            id,
+            project: record.project,
+            driver: record.driver,
+            revision,
+            fence: None,
+            state,
+            source: None,
+            pending: Vec::new(),
+        })
     }
 
     /// Lets the machine take an event. Returns whether a step was written: then effects may be due.
@@ -168,12 +185,12 @@ impl<M: Machine> Open<M> {
     }
 
     fn step(&self, now: Timestamp, effects: &[M::Effect], decisions: &[Decision]) -> Step {
-        let mut step =
-            stored::step(self.id.clone(), self.revision, &self.project, &self.state, now);
+        let driven = (&*self.project, self.driver);
+        let mut step = stored::step(self.id.clone(), self.revision, driven, &self.state, now);
         step.fence = self.fence;
         step.events.extend(self.pending.iter().map(|(at, event)| stored::event(event, None, *at)));
         if let Some(last) = step.events.last_mut() {
-            last.source.clone_from(&self.source);
+            last.source = self.source.as_deref().map(Source::new);
         }
         step.decisions.extend(decisions.iter().map(|decision| stored::decision(decision, now)));
         let next = Revision(self.revision.0 + 1);

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use aldis_signal::redact::redact_value;
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, Committed, Decision, DecisionFilter, NewDecision, NewEffect, NewEvent, Revision,
-    Run, RunId, RunRecord, Step, Store, StoreError, Timer, TimerChange,
+    CommitError, Committed, Decision, DecisionFilter, Driver, NewDecision, NewEffect, NewEvent,
+    Revision, Run, RunId, RunRecord, Source, Step, Store, StoreError, Timer, TimerChange,
 };
 use serde_json::{Value, json};
 
@@ -27,13 +27,15 @@ use crate::coordinate::delivering::book;
 use crate::engine::machines::{self, Machine, Members, Refused, Stepped};
 use crate::settings::secret;
 
-/// The project of runs that nobody gave one.
-pub(crate) const SERVED: &str = "serve";
+/// Runs that belong to the server alone: no project, and nobody else drives them.
+const SERVED: (&str, Driver) = ("", Driver::Server);
+/// The kind of effects that go to a sink.
+pub(crate) const SINK: &str = "sink";
 /// The only alarm of a run.
 const ALARM: &str = "wake";
 /// How often a step is tried again because another process was first.
 const TRIES_MAX: usize = 32;
-/// How far back the answer to a repeated request is looked for.
+/// How far back the answer to a repeated request is looked for, where its revision is unknown.
 const LOOK_BACK: usize = 1_000;
 /// How many alarms are taken at once.
 const ALARMS_MAX: usize = 256;
@@ -253,8 +255,8 @@ impl Keeper {
         if stepped.decision.is_none() && !machine.listens() {
             return Ok(Attempt::Idle(answer(&self.nudge, run, stepped, Value::Null)));
         }
-        let (id, project) = (&run.id, &run.record.project);
-        let (step, why) = self.step(now, id, run.revision, project, machine, &mut stepped, source);
+        let (id, driven) = (&run.id, (&*run.record.project, run.record.driver));
+        let (step, why) = self.step(now, id, run.revision, driven, machine, &mut stepped, source);
         match self.store.commit(&step) {
             Ok(committed) => {
                 let run = after(step, committed, run.created, run.fence);
@@ -323,7 +325,7 @@ impl Keeper {
         now: Timestamp,
         id: &RunId,
         expected: Revision,
-        project: &str,
+        (project, driver): (&str, Driver),
         machine: &dyn Machine,
         stepped: &mut Stepped,
         source: Option<&str>,
@@ -332,6 +334,7 @@ impl Keeper {
             project: project.to_owned(),
             session: stepped.session.take(),
             machine: machine.name().to_owned(),
+            driver,
             title: std::mem::take(&mut stepped.title),
             active: stepped.active,
             state: std::mem::take(&mut stepped.state),
@@ -341,7 +344,7 @@ impl Keeper {
         step.events.push(NewEvent {
             kind: kind.to_owned(),
             body: stepped.event.to_string(),
-            source: source.map(str::to_owned),
+            source: source.map(Source::new),
             at: now,
         });
         let mut decision = Value::Null;
@@ -371,21 +374,28 @@ impl Keeper {
         let routed = effects.iter().flat_map(|effect| (self.route)(id, effect));
         let parcel = |(number, (sink, effect)): (usize, (String, Value))| NewEffect {
             key: format!("{id}/{revision}/{number}/{sink}"),
-            kind: "sink".to_owned(),
+            kind: SINK.to_owned(),
             body: json!({ "sink": sink, "effect": effect }).to_string(),
             due,
+            // What one run sends to one sink keeps its order.
+            lane: format!("{id}/{sink}"),
+            requires: Vec::new(),
         };
         routed.enumerate().map(parcel).collect()
     }
 
     /// Finds what an earlier delivery of the same request led to.
     fn answered(&self, id: &RunId, source: &str) -> Result<Option<Answer>, KeeperError> {
-        if self.store.event_by_source(id, source)?.is_none() {
-            return Ok(None);
-        }
+        let Some(event) = self.store.event_by_source(id, source)? else { return Ok(None) };
         let run = self.load(id)?;
-        let filter = DecisionFilter { run: Some(id.clone()), limit: LOOK_BACK, before: None };
-        let decisions = self.store.decisions(&filter)?;
+        let decisions = match event.revision {
+            Some(revision) => self.store.decisions_of(id, revision)?,
+            // Written by 0.1.0.
+            None => {
+                let run = Some(id.clone());
+                self.store.decisions(&DecisionFilter { run, limit: LOOK_BACK, before: None })?
+            }
+        };
         let found = decisions.iter().filter_map(body).find(|body| body["source"] == source);
         let decision = found.unwrap_or_default();
         let list = |name: &str| decision.get(name).and_then(Value::as_array).cloned();
@@ -450,7 +460,7 @@ fn machine_of(run: &Run) -> Result<&'static dyn Machine, KeeperError> {
 fn not_kept(error: CommitError, id: &RunId) -> Result<Attempt, KeeperError> {
     match error {
         CommitError::Conflict { .. } => Ok(Attempt::Late),
-        CommitError::Duplicate { source_key } => Ok(Attempt::Known(source_key)),
+        CommitError::Duplicate { source_key, .. } => Ok(Attempt::Known(source_key)),
         error => Err(refused(error, id)),
     }
 }

@@ -2,7 +2,7 @@
 
 use aldis_machine::run::{Event, Start, State};
 use aldis_signal::time::Timestamp;
-use aldis_store::{Run, RunId, Store, StoreError};
+use aldis_store::{Run, RunId, Store};
 
 use crate::coordinate::running;
 use crate::engine::driver::DriverError;
@@ -80,7 +80,7 @@ impl RunLog {
     /// # Errors
     ///
     /// Fails if the store does.
-    pub fn forget_hands(&self, store: &dyn Store) -> Result<(), StoreError> {
-        running::forget_hands(store, &self.0.id)
+    pub fn forget_hands(&self, store: &dyn Store) -> Result<(), DriverError> {
+        running::forget_hands(store, &self.0.id, self.0.fence)
     }
 }

@@ -2,7 +2,9 @@
 
 use aldis_machine::{Decision, phases, run};
 use aldis_signal::time::Timestamp;
-use aldis_store::{NewDecision, NewEffect, NewEvent, Revision, Run, RunId, RunRecord, Step};
+use aldis_store::{
+    Driver, NewDecision, NewEffect, NewEvent, Revision, Run, RunId, RunRecord, Source, Step,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -113,7 +115,7 @@ pub(crate) fn encode(state: &impl Serialize) -> String {
 pub(crate) fn step<M: Machine>(
     run: RunId,
     expected: Revision,
-    project: &str,
+    (project, driver): (&str, Driver),
     state: &M,
     now: Timestamp,
 ) -> Step {
@@ -121,6 +123,7 @@ pub(crate) fn step<M: Machine>(
         project: project.to_owned(),
         session: state.session().map(str::to_owned),
         machine: M::NAME.to_owned(),
+        driver,
         title: state.title().to_owned(),
         active: state.is_active(),
         state: encode(state),
@@ -132,7 +135,7 @@ pub(crate) fn step<M: Machine>(
 pub(crate) fn event(event: &impl Serialize, source: Option<&str>, at: Timestamp) -> NewEvent {
     let body = serde_json::to_value(event).unwrap_or_default();
     let kind = body.get("event").and_then(|kind| kind.as_str()).unwrap_or("event").to_owned();
-    NewEvent { kind, body: body.to_string(), source: source.map(str::to_owned), at }
+    NewEvent { kind, body: body.to_string(), source: source.map(Source::new), at }
 }
 
 /// Returns a decision as the journal keeps it.
@@ -148,7 +151,8 @@ pub(crate) fn effect(
     due: Timestamp,
 ) -> NewEffect {
     let key = format!("{run}/{revision}/{number}");
-    NewEffect { key, kind: machine.to_owned(), body: json(effect), due }
+    let (lane, requires) = (String::new(), Vec::new());
+    NewEffect { key, kind: machine.to_owned(), body: json(effect), due, lane, requires }
 }
 
 fn json(value: &impl Serialize) -> String {

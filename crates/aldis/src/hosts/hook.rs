@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use aldis_machine::phases::{Effect, Event, State, TokenPolicy, View};
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
-use aldis_store::{SqliteStore, Store as _};
+use aldis_store::SqliteStore;
 
 use self::state_file::{ReadOutcome, StateFileCheck};
 use self::stop_context::StopContext;
@@ -93,7 +93,12 @@ impl Hook<'_> {
         let context = StopContext::of(self, position.as_deref());
         let may_adopt = live.is_none()
             && found.as_ref().is_some_and(|(project, text)| self.may_adopt(project, text));
-        let _turn = store.turn()?;
+        let project = match (&live, &found) {
+            (Some(live), _) => live.run.record.project.clone(),
+            (None, Some((directory, _))) => project::name(directory),
+            (None, None) => return Ok(()),
+        };
+        let _turn = driver.turn(&project)?;
         let stepped = match driver.live(&self.place, session)? {
             Some(live) => self.advance(&driver, live, &context)?,
             None => match found {

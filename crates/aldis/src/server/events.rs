@@ -16,10 +16,10 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use aldis_store::{DecisionFilter, RunId};
+use aldis_store::{Continuity, Cursor, DecisionFilter, RunId};
 use axum::body::{Body, Bytes};
 use hyper::body::Frame;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time;
 
@@ -79,9 +79,9 @@ async fn read_new(app: &Arc<App>) -> Result<(), ApiError> {
         let after = app.bus.begin();
         let bus = app.clone();
         let page = app.keep(move |keeper| {
-            let page = keeper.store().decisions_after(None, after, PAGE)?;
-            let (read, newest) = (page.len(), page.last().map_or(after, |last| last.seq));
-            bus.bus.tell(recent::pieces(bus.bus.wanted(page)), newest);
+            let page = keeper.store().decisions_after(None, &after, PAGE)?;
+            let (read, newest) = (page.len(), page.last().map_or(after, |last| last.cursor));
+            bus.bus.tell(recent::pieces(bus.bus.wanted(page)), newest, read);
             Ok(read)
         });
         if page.await? < PAGE {
@@ -90,10 +90,10 @@ async fn read_new(app: &Arc<App>) -> Result<(), ApiError> {
     }
 }
 
-async fn newest(app: &Arc<App>) -> Result<u64, ApiError> {
+async fn newest(app: &Arc<App>) -> Result<Cursor, ApiError> {
     let filter = DecisionFilter { limit: 1, ..DecisionFilter::default() };
     let last = app.keep(move |keeper| Ok(keeper.store().decisions(&filter)?)).await?;
-    Ok(last.first().map_or(0, |decision| decision.seq))
+    Ok(last.first().map_or(Cursor::START, |decision| decision.cursor))
 }
 
 /// Opens a stream of the decisions after `after`, of one run or all; of those to come if nothing is
@@ -101,13 +101,14 @@ async fn newest(app: &Arc<App>) -> Result<u64, ApiError> {
 pub(super) async fn open(
     app: &Arc<App>,
     run: Option<RunId>,
-    after: Option<u64>,
+    after: Option<Cursor>,
 ) -> Result<Body, ApiError> {
     let newest = newest(app).await?;
     let (pieces, feed) = mpsc::channel(BACKLOG);
     let seat = app.bus.follow(run.as_ref());
     let last = after.unwrap_or(newest);
-    let mut follower = Follower { app: app.clone(), run, seat, last, pieces };
+    let (read, sent) = (None, Vec::new());
+    let mut follower = Follower { app: app.clone(), run, seat, last, read, sent, pieces };
     let gap = match after {
         Some(after) => follower.gap(after, newest).await?,
         None => None,
@@ -128,7 +129,12 @@ struct Follower {
     app: Arc<App>,
     run: Option<RunId>,
     seat: Seat,
-    last: u64,
+    /// The last decision that it has got.
+    last: Cursor,
+    /// Up to which number of the bus it has got everything; nothing while it reads the store.
+    read: Option<u64>,
+    /// What it has got from the store that the bus had perhaps not read.
+    sent: Vec<Cursor>,
     pieces: mpsc::Sender<Bytes>,
 }
 
@@ -141,16 +147,24 @@ enum Cut {
 
 impl Follower {
     /// Returns what to say if decisions that the client has not seen are no longer there.
-    async fn gap(&mut self, after: u64, newest: u64) -> Result<Option<String>, ApiError> {
-        let first = self.app.keep(|keeper| Ok(keeper.store().decisions_after(None, 0, 1)?)).await?;
-        let oldest = first.first().map_or(0, |decision| decision.seq);
+    async fn gap(&mut self, after: Cursor, newest: Cursor) -> Result<Option<String>, ApiError> {
+        let (first, continuity) = self
+            .app
+            .keep(move |keeper| {
+                let first = keeper.store().decisions_after(None, &Cursor::START, 1)?;
+                Ok((first, keeper.store().continuity(&after)?))
+            })
+            .await?;
+        let oldest = first.first().map_or(Cursor::START, |decision| decision.cursor);
         // An id from another database is as lost as one that is too old.
-        let lost = after > newest || after + 1 < oldest;
-        if after > newest {
-            self.last = newest;
+        match continuity {
+            Continuity::Complete => return Ok(None),
+            Continuity::Pruned => {}
+            Continuity::Unknown => self.last = newest,
         }
+        let [after, oldest, newest] = [after, oldest, newest].map(number);
         let data = json!({ "after": after, "oldest": oldest, "newest": newest });
-        Ok(lost.then(|| format!("event: gap\ndata: {data}\n\n")))
+        Ok(Some(format!("event: gap\ndata: {data}\n\n")))
     }
 
     async fn follow(&mut self, gap: Option<String>) -> Cut {
@@ -175,27 +189,33 @@ impl Follower {
     /// Sends everything there is.
     async fn catch_up(&mut self) -> Result<(), Cut> {
         loop {
-            let (known, newest) = self.app.bus.after(self.run.as_ref(), self.last);
+            let known = self.read.and_then(|read| self.app.bus.after(self.run.as_ref(), read));
             if let Some(pieces) = known {
                 return self.tell(pieces).await;
             }
+            // Whatever the bus reads after this comes from it, and some of it from the store, too.
+            let read = self.app.bus.read();
+            self.read = None;
             // A store that fails now is asked again with the next decision.
-            let Ok((pieces, more)) = self.stored().await else { return Ok(()) };
-            self.tell(pieces).await?;
-            if !more {
-                self.last = self.last.max(newest);
+            let Ok((pieces, cursors)) = self.stored().await else { return Ok(()) };
+            for piece in pieces {
+                self.send(piece.after(0, &[])).await?;
+                self.last = piece.last().cursor;
+            }
+            if cursors.len() < PAGE {
+                (self.read, self.sent) = (Some(read), cursors);
                 return Ok(());
             }
         }
     }
 
-    /// Reads a page of what is not in memory, and whether there may be more.
-    async fn stored(&self) -> Result<(Vec<Arc<Piece>>, bool), ApiError> {
+    /// Reads a page of what is not in memory.
+    async fn stored(&self) -> Result<(Vec<Arc<Piece>>, Vec<Cursor>), ApiError> {
         let (run, after) = (self.run.clone(), self.last);
         let read = self.app.keep(move |keeper| {
-            let page = keeper.store().decisions_after(run.as_ref(), after, PAGE)?;
-            let more = page.len() == PAGE;
-            Ok((recent::pieces(page), more))
+            let page = keeper.store().decisions_after(run.as_ref(), &after, PAGE)?;
+            let cursors = page.iter().map(|decision| decision.cursor).collect();
+            Ok((recent::pieces((1..).zip(page)), cursors))
         });
         read.await
     }
@@ -203,9 +223,16 @@ impl Follower {
     /// Sends what the client has not got yet.
     async fn tell(&mut self, pieces: Vec<Arc<Piece>>) -> Result<(), Cut> {
         for piece in pieces {
-            let text = piece.after(self.last);
-            self.last = self.last.max(piece.last());
-            self.send(text).await?;
+            let text = piece.after(self.read.unwrap_or(0), &self.sent);
+            let last = piece.last();
+            self.read = Some(last.read);
+            if !self.sent.contains(&last.cursor) {
+                self.last = last.cursor;
+                self.sent.clear();
+            }
+            if !text.is_empty() {
+                self.send(text).await?;
+            }
         }
         Ok(())
     }
@@ -222,6 +249,12 @@ impl Follower {
         room.map_err(|_| Cut::Gone)?.send(text.into());
         Ok(())
     }
+}
+
+/// A cursor as clients have always got it: a number where its text is one.
+fn number(cursor: Cursor) -> Value {
+    let text = cursor.to_string();
+    text.parse::<u64>().map_or_else(|_| json!(text), |number| json!(number))
 }
 
 /// The body of a stream.

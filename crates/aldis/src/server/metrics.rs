@@ -33,12 +33,7 @@ impl Metrics {
     }
 
     /// Renders all counters, and how many runs and effects there are.
-    pub(super) fn render(
-        &self,
-        active_runs: usize,
-        pending_effects: usize,
-        stuck: usize,
-    ) -> String {
+    pub(super) fn render(&self, active_runs: u64, pending_effects: u64, stuck: usize) -> String {
         let mut text = String::new();
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let rows = [
@@ -85,8 +80,8 @@ impl Metrics {
                 "Effects that were given up.",
                 load(&self.given_up),
             ),
-            ("aldis_runs_active", "gauge", "Runs that can still step.", active_runs as u64),
-            ("aldis_effects_pending", "gauge", "Effects that wait.", pending_effects as u64),
+            ("aldis_runs_active", "gauge", "Runs that can still step.", active_runs),
+            ("aldis_effects_pending", "gauge", "Effects that wait.", pending_effects),
             ("aldis_turns_stuck", "gauge", "Turns that should have ended.", stuck as u64),
         ];
         for (name, kind, help, value) in rows {

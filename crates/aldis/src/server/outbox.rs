@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
-use aldis_store::{Effect, EffectFilter};
+use aldis_store::{ClaimRequest, CommitError, Effect, EffectFilter};
 use serde_json::Value;
 use tokio::time;
 
 use super::app::App;
 use super::metrics::add;
 use super::sinks::{Delivery, Parcel, Sinks};
+use crate::engine::keeper::SINK;
 
 /// Even without news the outbox is looked at so often: what failed comes due by itself.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -36,29 +37,22 @@ pub(super) async fn deliver(app: Arc<App>) {
 /// Tries what is due, in the order it was asked for.
 async fn round(app: &Arc<App>) {
     let ever = Timestamp::from_millis(i64::MAX);
-    let filter = EffectFilter { limit: PAGE, ..EffectFilter::due_by(ever) };
+    // Other kinds are performed by those who drive the run.
+    let kinds = vec![SINK.to_owned()];
+    let filter = EffectFilter { kinds, limit: PAGE, ..EffectFilter::due_by(ever) };
     let waiting = app.keep(move |keeper| Ok(keeper.store().pending_effects(&filter)?)).await;
-    // Views are written by those who own the project.
-    let waiting = waiting.unwrap_or_default().into_iter().filter(|effect| effect.kind == "sink");
     let mut held_up: Vec<String> = Vec::new();
-    for effect in waiting {
+    for effect in waiting.unwrap_or_default() {
         if *app.stopping.borrow() {
             return;
         }
-        let lane = lane(&effect);
-        if held_up.contains(&lane) {
+        if held_up.contains(&effect.lane) {
             continue;
         }
         if effect.due > app.now() || !one(app, &effect).await {
-            held_up.push(lane);
+            held_up.push(effect.lane);
         }
     }
-}
-
-/// Effects of one run to one sink keep their order.
-fn lane(effect: &Effect) -> String {
-    let sink = effect.key.rsplit('/').next().unwrap_or_default();
-    format!("{}/{sink}", effect.run)
 }
 
 /// Tries one effect; returns whether it is out of the way.
@@ -66,28 +60,49 @@ async fn one(app: &Arc<App>, effect: &Effect) -> bool {
     let (sinks, sent, at) = (app.sinks.clone(), effect.clone(), app.now().as_millis() / 1_000);
     let delivery = tokio::task::spawn_blocking(move || send(&sinks, &sent, at)).await;
     let broken = || Delivery::Later { why: "the delivery broke off".to_owned(), after: None };
-    let key = effect.key.clone();
     match delivery.unwrap_or_else(|_| broken()) {
         Delivery::Done => {
             add(&app.metrics.delivered);
-            app.keep(move |keeper| Ok(keeper.store().effect_done(&key)?)).await.is_ok()
+            let (run, key) = (effect.run.clone(), effect.key.clone());
+            let done =
+                app.keep(move |keeper| match keeper.store().effects_done(&run, None, &[key]) {
+                    Err(CommitError::Store(error)) => Err(error.into()),
+                    _ => Ok(()),
+                });
+            done.await.is_ok()
         }
         Delivery::Later { why, after } if effect.attempts + 1 < TRIES_MAX => {
             add(&app.metrics.delivery_failures);
             let next = app.now().after(after.unwrap_or_else(|| pause(effect.attempts)));
-            let failed =
-                app.keep(move |keeper| Ok(keeper.store().effect_failed(&key, Some(next), &why)?));
             // Whether or not this could be written, the lane waits.
-            failed.await.ok();
+            failed(app, effect, Some(next), why).await;
             false
         }
         Delivery::Later { why, .. } | Delivery::Impossible(why) => {
             add(&app.metrics.given_up);
-            let given_up =
-                app.keep(move |keeper| Ok(keeper.store().effect_failed(&key, None, &why)?));
-            given_up.await.is_ok()
+            failed(app, effect, None, why).await
         }
     }
+}
+
+/// Records a failure. Claimed for this alone: there is one server, and one that is killed while it
+/// sends leaves nothing behind that its successor would have to wait for. Returns whether it could be
+/// written.
+async fn failed(app: &Arc<App>, effect: &Effect, next: Option<Timestamp>, why: String) -> bool {
+    let request = ClaimRequest {
+        lane: Some(effect.lane.clone()),
+        run: Some(effect.run.clone()),
+        ..ClaimRequest::new(&[SINK], "server", app.now(), Duration::ZERO)
+    };
+    let key = effect.key.clone();
+    let written = app.keep(move |keeper| {
+        let claims = keeper.store().claim(&request)?;
+        match claims.iter().find(|claim| claim.effect.key == key) {
+            Some(claim) => Ok(keeper.store().failed(claim, next, &why)?),
+            None => Ok(false),
+        }
+    });
+    written.await.is_ok()
 }
 
 fn send(sinks: &Sinks, effect: &Effect, at: i64) -> Delivery {

@@ -9,7 +9,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
-use aldis_store::{Decision, DecisionFilter, Revision, Run, RunFilter, RunId, Store, StoreError};
+use aldis_store::{
+    Cursor, Decision, DecisionFilter, Revision, RunFilter, RunId, RunSummary, Store, StoreError,
+};
 
 use crate::view::known::Known;
 use crate::view::wire::run::DecisionForm;
@@ -70,8 +72,8 @@ pub(crate) struct Reader<'s> {
     only: Option<RunId>,
     known: BTreeMap<RunId, (Revision, Result<Rc<Known>, String>)>,
     journal: VecDeque<Rc<DecisionForm>>,
-    /// The number of the latest decision that was read.
-    newest: u64,
+    /// The latest decision that was read.
+    newest: Cursor,
     looked: Option<Timestamp>,
     /// Whether something has changed that nobody was shown.
     stale: bool,
@@ -81,7 +83,7 @@ impl<'s> Reader<'s> {
     /// Reads everything, or about one run only.
     pub(crate) fn new(store: &'s dyn Store, only: Option<RunId>) -> Self {
         let (known, journal) = (BTreeMap::new(), VecDeque::new());
-        Self { store, only, known, journal, newest: 0, looked: None, stale: true }
+        Self { store, only, known, journal, newest: Cursor::START, looked: None, stale: true }
     }
 
     /// Returns what there is to see, if that may have changed since the last look.
@@ -96,7 +98,7 @@ impl<'s> Reader<'s> {
             return Ok(None);
         }
         let runs = self.listed()?;
-        self.stale |= self.refresh(&runs);
+        self.stale |= self.refresh(&runs)?;
         self.looked = Some(now);
         if !std::mem::take(&mut self.stale) {
             return Ok(None);
@@ -115,7 +117,7 @@ impl<'s> Reader<'s> {
 
     /// Reads what was decided since. Returns whether anything was.
     fn follow(&mut self) -> Result<bool, StoreError> {
-        let new = self.store.decisions_after(self.only.as_ref(), self.newest, JOURNAL_MAX)?;
+        let new = self.store.decisions_after(self.only.as_ref(), &self.newest, JOURNAL_MAX)?;
         let behind = new.len() == JOURNAL_MAX;
         if behind {
             // Whoever is that far behind wants the end of the story.
@@ -131,7 +133,7 @@ impl<'s> Reader<'s> {
 
     fn note(&mut self, decisions: impl Iterator<Item = Decision>) {
         for decision in decisions {
-            self.newest = decision.seq;
+            self.newest = decision.cursor;
             if let Some(form) = DecisionForm::new(&decision) {
                 self.journal.push_front(Rc::new(form));
             }
@@ -139,13 +141,14 @@ impl<'s> Reader<'s> {
         self.journal.truncate(JOURNAL_MAX);
     }
 
-    fn listed(&self) -> Result<Vec<Run>, StoreError> {
+    fn listed(&self) -> Result<Vec<RunSummary>, StoreError> {
         if let Some(only) = &self.only {
-            return Ok(self.store.run(only)?.into_iter().collect());
+            let found = self.store.find(only.as_str(), 1)?.into_iter();
+            return Ok(found.filter(|run| run.id == *only).collect());
         }
         let list = |active: bool, limit: usize| {
             let filter = RunFilter { active: Some(active), limit, ..RunFilter::default() };
-            self.store.runs(&filter)
+            self.store.list(&filter)
         };
         let mut runs = list(true, ACTIVE_MAX)?;
         runs.extend(list(false, ENDED_MAX)?);
@@ -153,7 +156,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Reads again what has taken a step. Returns whether anything has, or has gone.
-    fn refresh(&mut self, runs: &[Run]) -> bool {
+    fn refresh(&mut self, runs: &[RunSummary]) -> Result<bool, StoreError> {
         let before = self.known.len();
         self.known.retain(|id, _| runs.iter().any(|run| run.id == *id));
         let mut changed = self.known.len() != before;
@@ -161,12 +164,13 @@ impl<'s> Reader<'s> {
             if self.known.get(&run.id).is_some_and(|(revision, _)| *revision == run.revision) {
                 continue;
             }
+            let Some(run) = self.store.run(&run.id)? else { continue };
             let (id, revision) = (run.id.clone(), run.revision);
-            let known = Known::of(self.store, run.clone());
+            let known = Known::of(self.store, run);
             let known = known.map(Rc::new).map_err(|error| error.to_string());
             self.known.insert(id, (revision, known));
             changed = true;
         }
-        changed
+        Ok(changed)
     }
 }

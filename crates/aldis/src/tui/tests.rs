@@ -57,7 +57,8 @@ fn supervised(store: &dyn Store, name: &str, task: &str, events: &[Value]) -> Op
     };
     let state = run::State::start(at(0), start);
     let id = RunId::new(name).unwrap();
-    store.commit(&stored::step(id.clone(), Revision(0), "/home/me/shop", &state, at(0))).unwrap();
+    let driven = ("/home/me/shop", aldis_store::Driver::Process);
+    store.commit(&stored::step(id.clone(), Revision(0), driven, &state, at(0))).unwrap();
     let mut open = Open::<run::State>::load(store.run(&id).unwrap().unwrap()).unwrap();
     for (second, event) in (0..).zip(events) {
         open.advance(store, at(second), serde_json::from_value(event.clone()).unwrap()).unwrap();

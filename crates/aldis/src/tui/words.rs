@@ -17,7 +17,7 @@ use crate::engine::machines::Wish;
 use crate::view::display;
 use crate::view::known::Known;
 use crate::view::paint::Paint;
-use crate::view::show::{elapsed, reasons, rough};
+use crate::view::show::{self, elapsed, reasons, rough};
 use crate::view::wire::run::DecisionForm;
 
 /// How wide a bar is.
@@ -229,7 +229,7 @@ pub(super) fn about(
         let text = format!("{} ago", rough(now.since(at)));
         lines.extend(fact(palette, "evidence", &text, width));
     }
-    lines.extend(fact(palette, "project", &stored.record.project, width));
+    lines.extend(fact(palette, "project", &show::project(stored), width));
     match known {
         Known::Channel(_, state) => lines.extend(channel(palette, now, state, width)),
         Known::Phases(_, state) => {

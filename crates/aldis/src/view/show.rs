@@ -23,6 +23,14 @@ const TITLE_MAX: usize = 60;
 /// How much history of a channel is shown.
 const HISTORY_SHOWN: usize = 5;
 
+/// The project of a run, for a line of its own.
+pub(crate) fn project(run: &Run) -> String {
+    match &*run.record.project {
+        "" => "none".to_owned(),
+        project => display::line(project),
+    }
+}
+
 /// Shows a run in a few lines.
 pub(crate) fn run(io: &mut Io, now: Timestamp, run: &Run, state: &State) -> io::Result<()> {
     let paint = Paint { on: io.color_stdout };
@@ -30,7 +38,7 @@ pub(crate) fn run(io: &mut Io, now: Timestamp, run: &Run, state: &State) -> io::
     writeln!(io.stdout, "{}  {}", paint.strong(&run.id), paint.strong(title))?;
     let out = &mut io.stdout;
     writeln!(out, "  {}", standing(paint, state))?;
-    writeln!(out, "  project   {}", display::line(&run.record.project))?;
+    writeln!(out, "  project   {}", project(run))?;
     match &state.session {
         Some(session) => writeln!(out, "  session   {}", display::line(session))?,
         None if state.is_live() => {
@@ -124,7 +132,7 @@ pub(crate) fn supervised_run(
     let out = &mut io.stdout;
     writeln!(out, "{}  {}", paint.strong(&run.id), paint.strong(title))?;
     writeln!(out, "  {}", supervised(paint, state))?;
-    writeln!(out, "  project   {}", display::line(&run.record.project))?;
+    writeln!(out, "  project   {}", project(run))?;
     writeln!(out, "  progress  {}", ago(now, state.monitor.last_progress()))?;
     let cost = state.cost();
     if cost.tokens > 0 || cost.micro_dollars > 0 {
@@ -166,7 +174,7 @@ pub(crate) fn delivery_run(
     let out = &mut io.stdout;
     writeln!(out, "{}  {}", paint.strong(&run.id), paint.strong(title))?;
     writeln!(out, "  {}", delivery(paint, state))?;
-    writeln!(out, "  project   {}", display::line(&run.record.project))?;
+    writeln!(out, "  project   {}", project(run))?;
     writeln!(out, "  began     {}", ago(now, state.run().started_at))?;
     for (id, question) in &state.run().questions {
         writeln!(out, "  question  {id}: {}", display::line(&question.text))?;

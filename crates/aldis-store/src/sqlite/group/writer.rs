@@ -4,17 +4,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, Sender, SyncSender}
 use std::thread;
 use std::time::Duration;
 
-use aldis_signal::time::Timestamp;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::error::{CommitError, StoreError};
+use crate::error::StoreError;
 use crate::sqlite::statements::Statements;
-use crate::sqlite::{SqliteStore, error, files, retire, schema, write};
-use crate::step::{Committed, Step};
-use crate::store::Then;
+use crate::sqlite::{SqliteStore, error, files, retire, schema};
 
-/// Where an answer goes. One that is dropped instead tells whoever waits that there is none.
-pub(super) type Reply<T> = Box<dyn FnOnce(T) + Send>;
+/// Where an answer goes. Dropping it without a call is an error to the caller.
+pub(super) type Reply<I, T> = Box<dyn FnOnce(I, Result<T, StoreError>) + Send>;
 
 /// The largest group: it bounds how long the first of it waits for the last.
 const GROUP_MAX: usize = 512;
@@ -37,39 +34,66 @@ const SETTINGS: &str = "PRAGMA cache_size = -65536;";
 const DOING: &str = "write a group of steps";
 
 /// One write that waits.
-pub(super) enum Job {
-    /// An effect was performed.
-    Done { key: String, reply: Reply<Result<bool, StoreError>> },
-    /// An effect failed.
-    Failed {
-        key: String,
-        next: Option<Timestamp>,
-        error: String,
-        reply: Reply<Result<bool, StoreError>>,
-    },
-    /// A machine stepped. Whoever handed the step over gets it back.
-    Step { step: Box<Step>, reply: Then },
+pub(super) trait Job: Send {
+    /// Writes it as part of a transaction, and keeps the result until that is durable.
+    fn write(&mut self, statements: &mut Statements<'_>) -> rusqlite::Result<()>;
+
+    /// Answers with the result of the write.
+    fn answer(self: Box<Self>);
+
+    /// Answers with an error.
+    fn fail(self: Box<Self>, error: StoreError);
 }
 
-/// What a write came to, before it is durable.
-pub(super) enum Written {
-    Effect(bool),
-    Step(Result<Committed, CommitError>),
+/// A write with what it needs and what came of it. Whoever handed the input over gets it back.
+pub(super) struct Write<I, T> {
+    pub(super) input: I,
+    pub(super) work: Work<I, T>,
+    pub(super) written: Option<T>,
+    pub(super) reply: Reply<I, T>,
 }
 
-/// A group that is durable, and what came of each.
-pub(super) type Answers = Vec<(Job, Written)>;
+pub(super) type Work<I, T> = fn(&mut Statements<'_>, &I) -> rusqlite::Result<T>;
+
+impl<I: Send, T: Send> Job for Write<I, T> {
+    fn write(&mut self, statements: &mut Statements<'_>) -> rusqlite::Result<()> {
+        self.written = Some((self.work)(statements, &self.input)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>) {
+        // Always there: a group is answered after all of it was written.
+        if let Some(written) = self.written {
+            (self.reply)(self.input, Ok(written));
+        }
+    }
+
+    fn fail(self: Box<Self>, error: StoreError) {
+        (self.reply)(self.input, Err(error));
+    }
+}
+
+/// Writes a job in a transaction of its own, and answers it.
+fn alone(store: &SqliteStore, mut job: Box<dyn Job>) {
+    match store.write(DOING, |statements| job.write(statements)) {
+        Ok(()) => job.answer(),
+        Err(error) => job.fail(error),
+    }
+}
+
+/// A group that is durable.
+pub(super) type Group = Vec<Box<dyn Job>>;
 
 /// Those who do for the writer what others need not wait for.
 pub(super) struct Helpers {
     /// Answers large groups: waking a hundred threads takes as long as writing dozens of steps.
-    pub(super) answers: Sender<Answers>,
+    pub(super) answers: Sender<Group>,
     /// Copies the log back, beside the writer.
     pub(super) copier: SyncSender<()>,
 }
 
 /// Writes until nobody can ask any more.
-pub(super) fn work(store: &SqliteStore, waiting: &Receiver<Job>, helpers: &Helpers) {
+pub(super) fn work(store: &SqliteStore, waiting: &Receiver<Box<dyn Job>>, helpers: &Helpers) {
     while let Ok(first) = waiting.recv() {
         let left = match store.connect() {
             Ok(connection) => {
@@ -79,8 +103,8 @@ pub(super) fn work(store: &SqliteStore, waiting: &Receiver<Job>, helpers: &Helpe
             }
             Err(_) => vec![first],
         };
-        // Whose fault it was shows alone, and then each hears of it.
-        left.into_iter().for_each(|job| job.alone(store));
+        // Retried one by one, so that only the job at fault gets the error.
+        left.into_iter().for_each(|job| alone(store, job));
     }
 }
 
@@ -107,7 +131,7 @@ impl<'s, 'c> Writer<'s, 'c> {
 
     /// Writes what comes, `first` first, until nobody can ask any more or something fails. Returns
     /// those who have no answer yet and of whom nothing is written.
-    fn serve(mut self, first: Job, waiting: &Receiver<Job>) -> Vec<Job> {
+    fn serve(mut self, first: Box<dyn Job>, waiting: &Receiver<Box<dyn Job>>) -> Group {
         let (mut next, mut tidy) = (Some(first), true);
         loop {
             if let Some(first) = next.take() {
@@ -131,7 +155,7 @@ impl<'s, 'c> Writer<'s, 'c> {
 
     /// Takes what waits. Those who were answered a moment ago are back in a moment: after a large group
     /// they get the time, because a small one costs the disk as much.
-    fn gather(&mut self, first: Job, waiting: &Receiver<Job>) -> Vec<Job> {
+    fn gather(&mut self, first: Box<dyn Job>, waiting: &Receiver<Box<dyn Job>>) -> Group {
         let mut group = vec![first];
         for nap in 0..=NAPS {
             group.extend(waiting.try_iter().take(GROUP_MAX - group.len()));
@@ -145,13 +169,16 @@ impl<'s, 'c> Writer<'s, 'c> {
     }
 
     /// Writes a group durably and answers everybody in it, unless something fails.
-    fn write(&mut self, group: Vec<Job>) -> Result<(), Vec<Job>> {
+    fn write(&mut self, mut group: Group) -> Result<(), Group> {
         let store = self.store;
         let Ok(_inside) = store.gate.enter() else { return Err(group) };
-        match self.attempt(&group) {
-            Ok((written, Ok(()))) => self.answer(group.into_iter().zip(written).collect()),
+        match self.attempt(&mut group) {
+            Ok(Ok(())) => {
+                store.watch.wake();
+                self.answer(group);
+            }
             // The disk failed during the commit: whether it is there is unknown to all of them.
-            Ok((_, Err(error))) => {
+            Ok(Err(error)) => {
                 store.retire_idle();
                 for job in group {
                     job.fail(error::sort(&error, &store.files.db, DOING));
@@ -186,21 +213,22 @@ impl<'s, 'c> Writer<'s, 'c> {
     }
 
     /// Writes all in one transaction. The inner result is that of the commit.
-    fn attempt(&mut self, group: &[Job]) -> rusqlite::Result<(Vec<Written>, rusqlite::Result<()>)> {
+    fn attempt(&mut self, group: &mut Group) -> rusqlite::Result<rusqlite::Result<()>> {
         // Unchecked, because the statements borrow the connection too: nothing else begins one.
         let transaction =
             Transaction::new_unchecked(self.connection, TransactionBehavior::Immediate)?;
-        let written: rusqlite::Result<Vec<Written>> =
-            group.iter().map(|job| job.write(&mut self.statements)).collect();
-        Ok((written?, transaction.commit()))
+        for job in group {
+            job.write(&mut self.statements)?;
+        }
+        Ok(transaction.commit())
     }
 
-    fn answer(&self, answers: Answers) {
-        if answers.len() < MANY {
-            return answer(answers);
+    fn answer(&self, group: Group) {
+        if group.len() < MANY {
+            return answer(group);
         }
-        if let Err(SendError(answers)) = self.helpers.answers.send(answers) {
-            answer(answers);
+        if let Err(SendError(group)) = self.helpers.answers.send(group) {
+            answer(group);
         }
     }
 
@@ -217,57 +245,9 @@ impl<'s, 'c> Writer<'s, 'c> {
     }
 
     /// Something failed: other connections may be as bad as this one. Returns those who are left.
-    fn give_up(&self, error: &rusqlite::Error, left: Vec<Job>) -> Vec<Job> {
+    fn give_up(&self, error: &rusqlite::Error, left: Group) -> Group {
         self.store.still_trusts(&error::sort(error, &self.store.files.db, DOING));
         left
-    }
-}
-
-impl Job {
-    fn write(&self, statements: &mut Statements<'_>) -> rusqlite::Result<Written> {
-        match self {
-            Self::Done { key, .. } => {
-                write::effect_done(statements, key, None).map(Written::Effect)
-            }
-            Self::Failed { key, next, error, .. } => {
-                write::effect_failed(statements, key, *next, error).map(Written::Effect)
-            }
-            Self::Step { step, .. } => write::step_within(statements, step).map(Written::Step),
-        }
-    }
-
-    /// Takes the way of a single write.
-    fn alone(self, store: &SqliteStore) {
-        use crate::store::Store as _;
-        match self {
-            Self::Done { key, reply } => reply(store.effect_done(&key)),
-            Self::Failed { key, next, error, reply } => {
-                reply(store.effect_failed(&key, next, &error));
-            }
-            Self::Step { step, reply } => {
-                let result = store.commit(&step);
-                reply(step, result);
-            }
-        }
-    }
-
-    fn answer(self, written: Written) {
-        match (self, written) {
-            (Self::Done { reply, .. } | Self::Failed { reply, .. }, Written::Effect(changed)) => {
-                reply(Ok(changed));
-            }
-            (Self::Step { step, reply }, Written::Step(result)) => reply(step, result),
-            // Each job is zipped with what it wrote itself. Dropping the reply is an error to whoever
-            // waits.
-            (Self::Done { .. } | Self::Failed { .. } | Self::Step { .. }, _) => {}
-        }
-    }
-
-    fn fail(self, error: StoreError) {
-        match self {
-            Self::Done { reply, .. } | Self::Failed { reply, .. } => reply(Err(error)),
-            Self::Step { step, reply } => reply(step, Err(error.into())),
-        }
     }
 }
 
@@ -280,8 +260,6 @@ pub(super) fn copy(store: &SqliteStore, asked: &Receiver<()>) {
 }
 
 /// Answers everybody in a group.
-pub(super) fn answer(answers: Answers) {
-    for (job, written) in answers {
-        job.answer(written);
-    }
+pub(super) fn answer(group: Group) {
+    group.into_iter().for_each(Job::answer);
 }

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use aldis_machine::delivery::{Effect, Event, Outcome, Run, Start, State, Task};
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    EffectFilter, Fault, MemoryStore, NewDecision, NewEffect, NewEvent, PartChange, Revision,
-    RunId, RunRecord, SqliteStore, Step, Store, When,
+    Driver, EffectFilter, Fault, Loaded, MemoryStore, NewDecision, NewEffect, NewEvent, PartChange,
+    Revision, RunId, RunRecord, SqliteStore, Step, Store, When,
 };
 
 use super::super::faulty::Faulty;
@@ -152,6 +152,7 @@ impl<S: Store> Stored<S> {
             project: "simulated".to_owned(),
             session: None,
             machine: "delivery".to_owned(),
+            driver: Driver::Process,
             title: state.run().title.clone(),
             active: state.ending().is_none(),
             state: json(state.run()),
@@ -180,6 +181,8 @@ impl<S: Store> Stored<S> {
             kind: "effect".to_owned(),
             body: json(effect),
             due: Timestamp::from_millis(0),
+            lane: String::new(),
+            requires: Vec::new(),
         }));
         step
     }
@@ -194,10 +197,9 @@ impl<S: Store> Keeper for Stored<S> {
     }
 
     fn load(&self) -> Result<State, String> {
-        let run = self.store.run(&self.run).map_err(|error| error.to_string())?;
-        let run = run.ok_or("nothing was written")?;
+        let loaded = self.store.load(&self.run).map_err(|error| error.to_string())?;
+        let Loaded { run, parts } = loaded.ok_or("nothing was written")?;
         let run: Run = serde_json::from_str(&run.record.state).map_err(|it| it.to_string())?;
-        let parts = self.store.parts(&self.run).map_err(|error| error.to_string())?;
         let tasks: Result<Vec<Task>, _> =
             parts.iter().map(|part| serde_json::from_str(&part.body)).collect();
         let tasks = tasks.map_err(|error| error.to_string())?;
@@ -210,14 +212,16 @@ impl<S: Store> Keeper for Stored<S> {
 
     fn pending(&self) -> Option<(String, Effect)> {
         let due_by = Timestamp::from_millis(i64::MAX);
-        let filter = EffectFilter { run: Some(self.run.clone()), due_by, limit: 1 };
+        let run = Some(self.run.clone());
+        let filter = EffectFilter { run, limit: 1, ..EffectFilter::due_by(due_by) };
         let effect = self.store.pending_effects(&filter).ok()?.into_iter().next()?;
         let body = serde_json::from_str(&effect.body).ok()?;
         Some((effect.key, body))
     }
 
     fn done(&mut self, key: &str) -> Result<(), String> {
-        self.store.effect_done(key).map(drop).map_err(|error| error.to_string())
+        let closed = self.store.effects_done(&self.run, None, &[key.to_owned()]);
+        closed.map(drop).map_err(|error| error.to_string())
     }
 
     fn journal(&self) -> Vec<(Timestamp, Rc<Event>)> {

@@ -85,7 +85,7 @@ impl Engine for Driven {
 
     fn take_over(&mut self) -> Result<(), Failure> {
         let log = self.load()?;
-        log.forget_hands(self.store()).map_err(|_| Failure::Store)?;
+        log.forget_hands(self.store()).map_err(failure)?;
         self.supervisor = Some(log);
         Ok(())
     }
@@ -130,7 +130,8 @@ impl Engine for Driven {
 
     fn due(&self) -> Option<Due> {
         let due_by = Timestamp::from_millis(i64::MAX);
-        let filter = EffectFilter { run: self.run.clone(), due_by, limit: 1 };
+        let run = self.run.clone();
+        let filter = EffectFilter { run, limit: 1, ..EffectFilter::due_by(due_by) };
         let stored = self.store().pending_effects(&filter).ok()?.into_iter().next()?;
         let effect = serde_json::from_str(&stored.body).ok()?;
         Some(Due { key: stored.key, effect })
@@ -138,7 +139,9 @@ impl Engine for Driven {
 
     fn performed(&mut self, key: &str) {
         // What is not recorded is performed again: that is what faults are about.
-        self.store().effect_done(key).ok();
+        if let Some(run) = &self.run {
+            self.store().effects_done(run, None, &[key.to_owned()]).ok();
+        }
     }
 
     fn fail_next(&mut self, fault: Option<Fault>) {

@@ -109,7 +109,9 @@ impl Engine for Stored {
 
     fn done(&mut self, key: &str) {
         // What is not recorded is carried out again: that is what faults are about.
-        self.store().effect_done(key).ok();
+        if let Ok(Some(effect)) = self.store().effect(key) {
+            self.store().effects_done(&effect.run, None, &[effect.key]).ok();
+        }
     }
 
     fn journal(&self, channel: &str) -> (Timestamp, Vec<Line>) {

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use aldis_machine::delivery::{Dispatch, Event, Outcome, Run as Whole, State, Task};
 use aldis_machine::run::Usage;
 use aldis_signal::time::Timestamp;
-use aldis_store::{CommitError, Part, PartChange, Revision, Run, RunId, RunRecord, Step, Store};
+use aldis_store::{
+    CommitError, Driver, Loaded, Part, PartChange, Revision, Run, RunId, RunRecord, Step, Store,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +51,7 @@ pub(crate) struct Session {
 pub(crate) struct Book {
     pub(crate) id: RunId,
     pub(crate) project: String,
+    driver: Driver,
     pub(crate) revision: Revision,
     /// The fencing number under which steps are written, if any.
     pub(crate) fence: Option<u64>,
@@ -78,7 +81,7 @@ impl Book {
         launch: String,
     ) -> Result<Self, DriverError> {
         let id = secret::run_id().map_err(DriverError::Random)?;
-        let mut book = Self::new(id, project, state, launch);
+        let mut book = Self::new(id, (project, Driver::Process), state, launch);
         for _ in 0..TRIES_MAX {
             match store.commit(&book.first_step(now, start, None)) {
                 Ok(committed) => {
@@ -96,10 +99,15 @@ impl Book {
     }
 
     /// Returns a delivery that no store has yet.
-    pub(crate) fn new(id: RunId, project: &str, state: State, launch: String) -> Self {
+    pub(crate) fn new(
+        id: RunId,
+        (project, driver): (&str, Driver),
+        state: State,
+        launch: String,
+    ) -> Self {
         let (project, done, fence) = (project.to_owned(), Vec::new(), None);
         let (revision, processes, sessions) = (Revision(0), Vec::new(), BTreeMap::new());
-        Self { id, project, revision, fence, state, launch, processes, sessions, done }
+        Self { id, project, driver, revision, fence, state, launch, processes, sessions, done }
     }
 
     /// Returns the step that begins it; `start` is what it was made of.
@@ -141,15 +149,8 @@ impl Book {
     ///
     /// Fails if the store does, or if this version does not know the form.
     pub(crate) fn load(store: &dyn Store, id: &RunId) -> Result<Self, DriverError> {
-        for _ in 0..TRIES_MAX {
-            let run = store.run(id)?.ok_or(DriverError::Contended)?;
-            let parts = store.parts(id)?;
-            // Somebody may have written between the two.
-            if store.run(id)?.is_some_and(|again| again.revision == run.revision) {
-                return Self::from_parts(run, parts);
-            }
-        }
-        Err(DriverError::Contended)
+        let Loaded { run, parts } = store.load(id)?.ok_or(DriverError::Contended)?;
+        Self::from_parts(run, parts)
     }
 
     fn from_parts(run: Run, parts: Vec<Part>) -> Result<Self, DriverError> {
@@ -171,8 +172,8 @@ impl Book {
         let state =
             State::from_parts(whole, tasks).map_err(|error| unreadable(error.to_string()))?;
         let Run { id, revision, record, .. } = run;
-        let (project, fence, done) = (record.project, None, Vec::new());
-        Ok(Self { id, project, revision, fence, state, launch, processes, sessions, done })
+        let (project, driver, fence, done) = (record.project, record.driver, None, Vec::new());
+        Ok(Self { id, project, driver, revision, fence, state, launch, processes, sessions, done })
     }
 
     /// Lets the machine take an event, and keeps what came of it.
@@ -309,8 +310,10 @@ impl Book {
     ///
     /// Fails if the store does.
     pub(crate) fn flush(&mut self, store: &dyn Store) -> Result<(), DriverError> {
-        for key in std::mem::take(&mut self.done) {
-            store.effect_done(&key)?;
+        if !self.done.is_empty() {
+            let closed = store.effects_done(&self.id, self.fence, &self.done);
+            closed.map_err(DriverError::from_commit)?;
+            self.done.clear();
         }
         Ok(())
     }
@@ -335,6 +338,7 @@ impl Book {
             project: self.project.clone(),
             session: None,
             machine: NAME.to_owned(),
+            driver: self.driver,
             title: run.title.clone(),
             active: run.ending.is_none(),
             state: stored::encode(run),

@@ -3,7 +3,7 @@
 
 use aldis_machine::delivery::{Effect, Event, Outcome, State};
 use aldis_signal::time::Timestamp;
-use aldis_store::{NewDecision, Run, RunId, Step, TimerChange};
+use aldis_store::{Driver, NewDecision, Run, RunId, Step, TimerChange};
 use serde_json::{Value, json};
 
 use super::{ALARM, Answer, Attempt, Keeper, KeeperError, News, SERVED, after, not_kept, refused};
@@ -58,7 +58,7 @@ impl Keeper {
         event: Members,
         source: Option<&str>,
     ) -> Result<Attempt, KeeperError> {
-        if run.record.project != SERVED {
+        if run.record.driver != Driver::Server {
             let what = format!("a process of its own drives the delivery `{}`", run.id);
             return Err(KeeperError::Conflict(what));
         }

@@ -66,8 +66,15 @@ impl Keeper {
         let mut stepped = machine.step(now, &run.record.state, event).ok()?;
         stepped.decision.as_ref()?;
         let Run { revision, created, fence, record, .. } = run;
-        let (step, why) =
-            self.step(now, id, revision, &record.project, machine, &mut stepped, source);
+        let (step, why) = self.step(
+            now,
+            id,
+            revision,
+            (&record.project, record.driver),
+            machine,
+            &mut stepped,
+            source,
+        );
         let (tell, told) = oneshot::channel();
         let nudge = self.nudge.clone();
         // Also when nobody waits any more: what is stored has to be remembered and carried out. Without

@@ -70,6 +70,18 @@ fn a_repeat_at_another_process_has_the_first_answer() {
 }
 
 #[test]
+fn a_late_repeat_has_the_first_answer() {
+    let [one, _] = two();
+    let first = say(&one, "pm", "TURN_COMPLETE", Some("k"));
+    for _ in 0..LOOK_BACK {
+        say(&one, "pm", "Not my turn.", None);
+    }
+    let second = say(&one, "pm", "TURN_COMPLETE", Some("k"));
+    assert!(second.repeated);
+    assert_eq!(first.replies, second.replies);
+}
+
+#[test]
 fn what_another_process_closed_is_closed() {
     let [one, other] = two();
     one.wish(now(), &RunId::new("c").unwrap(), &Wish::Abort, None).unwrap();

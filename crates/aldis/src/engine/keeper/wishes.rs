@@ -2,10 +2,10 @@
 //! hook.
 
 use aldis_signal::time::Timestamp;
-use aldis_store::{Run, RunId};
+use aldis_store::{Driver as DrivenBy, Run, RunId};
 use serde_json::Value;
 
-use super::{Answer, Keeper, KeeperError, News, SERVED, delivery, machine_of};
+use super::{Answer, Keeper, KeeperError, News, delivery, machine_of};
 use crate::cli::control;
 use crate::engine::driver::{self, Driver, DriverError};
 use crate::engine::machines::{self, Members, Wish};
@@ -21,7 +21,7 @@ impl Keeper {
         source: Option<&str>,
     ) -> Result<Answer, KeeperError> {
         let run = self.load(id)?;
-        if run.record.project != SERVED && run.record.machine != machines::PHASES {
+        if run.record.driver != DrivenBy::Server && run.record.machine != machines::PHASES {
             return self.tell(now, run, wish, source);
         }
         if delivery::is_one(&run) {
@@ -35,7 +35,7 @@ impl Keeper {
         let Value::Object(event) = machine.wish(wish).ok_or_else(impossible)? else {
             return Err(impossible());
         };
-        if run.record.project != SERVED {
+        if run.record.driver != DrivenBy::Server {
             return self.wish_of_hook(now, run, event, source);
         }
         self.advance(now, id, &event, source)

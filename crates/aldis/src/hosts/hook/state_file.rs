@@ -11,7 +11,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
 use aldis_machine::phases::{Event, State, View};
-use aldis_store::{EffectState, Revision, RunFilter, RunId, Store, StoreError};
+use aldis_store::{CommitError, EffectState, Revision, RunFilter, RunId, Store, StoreError};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
@@ -35,6 +35,10 @@ pub enum StateFileCheck {
 /// Fails if the store does.
 pub(crate) fn inspect(store: &dyn Store, loaded: &Loaded) -> Result<StateFileCheck, StoreError> {
     let Loaded { run, state } = loaded;
+    // A run without a project has no file.
+    if run.record.project.is_empty() {
+        return Ok(StateFileCheck::Unchanged);
+    }
     let text = match read(Path::new(&run.record.project)) {
         ReadOutcome::Text(text) => text,
         // Where no file could ever be written, its absence says nothing.
@@ -83,13 +87,16 @@ pub fn was_written(store: &dyn Store, run: &RunId) -> Result<bool, StoreError> {
     Ok(first.is_some_and(|effect| effect.state == EffectState::Done))
 }
 
-/// Writes the file of a run. The caller holds the store's turn, so that an older view never
+/// Writes the file of a run. The caller holds the project's turn, so that an older view never
 /// replaces a newer one.
 ///
 /// # Errors
 ///
 /// Says why the file stays as it is.
 pub(crate) fn write(project: &Path, state: &State) -> Result<(), String> {
+    if project.as_os_str().is_empty() {
+        return Ok(());
+    }
     let found = match read(project) {
         ReadOutcome::Absent => None,
         ReadOutcome::Text(text) => Some(text),
@@ -117,7 +124,7 @@ pub(crate) fn refresh(store: &dyn Store, stepped: &Stepped) -> Result<(), String
     let Stepped { run, state, .. } = stepped;
     let known = state.adopted || was_written(store, run).map_err(|error| error.to_string())?;
     if !known {
-        store.effect_done(&view_key(run, Revision(1))).map_err(|error| error.to_string())?;
+        record(store, run, &[view_key(run, Revision(1))]).map_err(|error| error.to_string())?;
     }
     Ok(())
 }
@@ -138,10 +145,15 @@ pub(crate) fn perform(store: &dyn Store, stepped: &Stepped) -> Result<(), String
 ///
 /// Fails if the store does.
 pub fn written(store: &dyn Store, run: &RunId, revision: Revision) -> Result<(), StoreError> {
-    if revision > Revision(1) {
-        store.effect_done(&view_key(run, Revision(1)))?;
+    record(store, run, &[view_key(run, Revision(1)), view_key(run, revision)])
+}
+
+/// Records what was written. There is nothing to record of a run that is gone.
+fn record(store: &dyn Store, run: &RunId, keys: &[String]) -> Result<(), StoreError> {
+    match store.effects_done(run, None, keys) {
+        Err(CommitError::Store(error)) => Err(error),
+        _ => Ok(()),
     }
-    store.effect_done(&view_key(run, revision)).map(drop)
 }
 
 /// Returns whether the text is an earlier view of a run of the project: one that was never replaced
@@ -154,8 +166,8 @@ pub fn is_outdated(store: &dyn Store, project: &str, text: &str) -> Result<bool,
     let Ok(view) = View::parse(text) else { return Ok(false) };
     let filter =
         RunFilter { projects: vec![project.to_owned()], limit: RUNS_MAX, ..RunFilter::default() };
-    for run in store.runs(&filter)? {
-        let Ok(Loaded { run, state }) = driver::load(run) else { continue };
+    for stored in store.loaded(&filter)? {
+        let Ok(Loaded { run, state }) = driver::load(stored.run) else { continue };
         // It says which run it is of; reading journals costs more.
         if may_be_of(&view, &state) && was_shown(store, &run.id, &view)? {
             return Ok(true);

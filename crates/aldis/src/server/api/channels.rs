@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aldis_machine::turns::{Board, Config, Persona, Reply, State as Channel, Verdict};
-use aldis_store::{RunFilter, RunId};
+use aldis_store::{Loaded, RunFilter, RunId};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -151,8 +151,8 @@ fn open_channels() -> RunFilter {
 async fn list(State(app): Shared) -> Result<Json<Value>, ApiError> {
     let channels = app
         .keep(|keeper| {
-            let runs = keeper.store().runs(&open_channels())?;
-            Ok(runs.iter().map(|run| shown(keeper.store(), run)).collect::<Vec<Value>>())
+            let runs = keeper.store().loaded(&open_channels())?;
+            Ok(runs.iter().map(|it| shown(keeper.store(), &it.run)).collect::<Vec<Value>>())
         })
         .await?;
     Ok(Json(json!({ "v": 1, "channels": channels })))
@@ -250,9 +250,9 @@ fn channel(keeper: &Keeper, id: &RunId) -> Result<aldis_store::Run, KeeperError>
 }
 
 async fn export(State(app): Shared) -> Result<Json<Value>, ApiError> {
-    let runs = app.keep(|keeper| Ok(keeper.store().runs(&open_channels())?)).await?;
+    let runs = app.keep(|keeper| Ok(keeper.store().loaded(&open_channels())?)).await?;
     let mut board = Board::default();
-    for run in &runs {
+    for Loaded { run, .. } in &runs {
         let state: Result<Channel, _> = machines::restore(&run.record.state);
         board.channels.extend(state.map(|state| (state.channel.clone(), state)));
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aldis_store::{DecisionFilter, RunFilter, RunId};
+use aldis_store::{Cursor, DecisionFilter, Loaded, RunFilter, RunId};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -183,8 +183,8 @@ async fn list(State(app): Shared, Asked(query): Asked<ListQuery>) -> Result<Json
         RunFilter { active: query.active, machine: query.machine, limit, ..RunFilter::default() };
     let runs = app
         .keep(move |keeper| {
-            let runs = keeper.store().runs(&filter)?;
-            Ok(runs.iter().map(|run| shown(keeper.store(), run)).collect::<Vec<Value>>())
+            let runs = keeper.store().loaded(&filter)?;
+            Ok(runs.iter().map(|it| shown(keeper.store(), &it.run)).collect::<Vec<Value>>())
         })
         .await?;
     Ok(Json(json!({ "v": 1, "runs": runs })))
@@ -246,8 +246,19 @@ async fn tasks(State(app): Shared, Named(id): Named) -> Result<Json<Value>, ApiE
 #[serde(deny_unknown_fields)]
 struct Page {
     after: Option<u64>,
-    before: Option<u64>,
+    before: Option<String>,
     limit: Option<usize>,
+}
+
+impl Page {
+    fn before(&self) -> Result<Option<Cursor>, ApiError> {
+        cursor(self.before.as_deref())
+    }
+}
+
+fn cursor(text: Option<&str>) -> Result<Option<Cursor>, ApiError> {
+    let cursor = text.map(str::parse).transpose();
+    cursor.map_err(|error: aldis_store::BadCursor| ApiError::bad(error.to_string()))
 }
 
 async fn why(
@@ -256,13 +267,13 @@ async fn why(
     Asked(page): Asked<Page>,
 ) -> Result<Json<Value>, ApiError> {
     let limit = page.limit.unwrap_or(1).min(LIST_MAX);
-    let filter = DecisionFilter { run: Some(id.clone()), before: page.before, limit };
+    let filter = DecisionFilter { run: Some(id.clone()), before: page.before()?, limit };
     read_decisions(&app, filter, Some(id)).await
 }
 
 async fn decisions(State(app): Shared, Asked(page): Asked<Page>) -> Result<Json<Value>, ApiError> {
     let limit = page.limit.unwrap_or(LIST_USUAL).min(LIST_MAX);
-    let filter = DecisionFilter { run: None, before: page.before, limit };
+    let filter = DecisionFilter { run: None, before: page.before()?, limit };
     read_decisions(&app, filter, None).await
 }
 
@@ -356,7 +367,7 @@ async fn questions(State(app): Shared) -> Result<Json<Value>, ApiError> {
     let all = app
         .keep(move |keeper| {
             let mut all = Vec::new();
-            for run in keeper.store().runs(&filter)? {
+            for Loaded { run, .. } in keeper.store().loaded(&filter)? {
                 let name = run.id.to_string();
                 let known = Known::of(keeper.store(), run).ok();
                 for (id, text, at) in known.map(|known| known.questions()).unwrap_or_default() {
@@ -374,7 +385,7 @@ async fn questions(State(app): Shared) -> Result<Json<Value>, ApiError> {
 struct Follow {
     run: Option<String>,
     channel: Option<String>,
-    after: Option<u64>,
+    after: Option<String>,
 }
 
 async fn follow(
@@ -384,12 +395,9 @@ async fn follow(
 ) -> Result<Response, ApiError> {
     let run = query.run.or(query.channel).map(RunId::new).transpose();
     let run = run.map_err(|error| ApiError::not_found(error.to_string()))?;
-    let digits = |id: &HeaderValue| {
-        let id = id.to_str().ok().filter(|id| id.bytes().all(|byte| byte.is_ascii_digit()));
-        id.and_then(|id| id.parse::<u64>().ok())
-            .ok_or_else(|| ApiError::bad("`Last-Event-ID` is a number"))
-    };
-    let last = headers.get("last-event-id").map(digits).transpose()?;
-    let body = events::open(&app, run, last.or(query.after)).await?;
+    let last = headers.get("last-event-id").map(HeaderValue::to_str).transpose();
+    let last = last.map_err(|_| ApiError::bad("`Last-Event-ID` is not the id of an event"))?;
+    let after = cursor(last.or(query.after.as_deref()))?;
+    let body = events::open(&app, run, after).await?;
     Ok(([(CONTENT_TYPE, "text/event-stream")], body).into_response())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aldis_signal::time::Timestamp;
-use aldis_store::{EffectFilter, RunFilter};
+use aldis_store::{Loaded, RunFilter};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -17,9 +17,6 @@ use crate::engine::keeper::{Keeper, KeeperError};
 use crate::engine::machines;
 use crate::server::app::App;
 use crate::server::error::ApiError;
-
-/// How many waiting effects are counted.
-const COUNT_MAX: usize = 100_000;
 
 pub(super) const ROUTES: &[Route] = &[
     Route {
@@ -69,8 +66,8 @@ type Shared = State<Arc<App>>;
 /// What is wrong with active runs.
 fn troubles(keeper: &Keeper, now: Timestamp) -> Result<Vec<Value>, KeeperError> {
     let active = RunFilter { active: Some(true), ..RunFilter::default() };
-    let runs = keeper.store().runs(&active)?;
-    let trouble = |run: &aldis_store::Run| {
+    let runs = keeper.store().loaded(&active)?;
+    let trouble = |Loaded { run, .. }: &Loaded| {
         let what = machines::named(&run.record.machine)?.trouble(run, now)?;
         Some(json!({ "run": run.id.as_str(), "what": what }))
     };
@@ -98,10 +95,8 @@ async fn metrics(State(app): Shared) -> Result<Response, ApiError> {
     let (runs, effects, stuck) = app
         .keep(move |keeper| {
             let active = RunFilter { active: Some(true), ..RunFilter::default() };
-            let later = Timestamp::from_millis(i64::MAX);
-            let pending = EffectFilter { limit: COUNT_MAX, ..EffectFilter::due_by(later) };
-            let effects = keeper.store().pending_effects(&pending)?.len();
-            Ok((keeper.store().runs(&active)?.len(), effects, troubles(keeper, now)?.len()))
+            let effects = keeper.store().pending_count()?.iter().map(|it| it.count).sum();
+            Ok((keeper.store().count(&active)?, effects, troubles(keeper, now)?.len()))
         })
         .await?;
     let text = app.metrics.render(runs, effects, stuck);

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use aldis_store::{Decision, RunId};
+use aldis_store::{Cursor, Decision, RunId};
 use tokio::sync::watch;
 
 use super::recent::{Piece, Recent};
@@ -21,10 +21,12 @@ const KEPT_OF_RUN_MAX: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(in crate::server) struct Bus(Mutex<Topics>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Topics {
     /// The last decision that was read for them.
-    newest: u64,
+    newest: Cursor,
+    /// How many were read: cursors have no order, these numbers do.
+    read: u64,
     all: Topic,
     runs: HashMap<RunId, Topic>,
 }
@@ -75,36 +77,38 @@ impl Bus {
     }
 
     /// Leaves out what was decided up to now.
-    pub(super) fn skip_to(&self, newest: u64) {
+    pub(super) fn skip_to(&self, newest: Cursor) {
         let mut topics = self.topics();
         topics.newest = newest;
+        // Whoever has got everything up to here has not got what is left out.
+        topics.read += 1;
         topics.each().for_each(|topic| topic.recent = None);
     }
 
     /// Begins with the topics that have become wanted, and returns behind which decision.
-    pub(super) fn begin(&self) -> u64 {
+    pub(super) fn begin(&self) -> Cursor {
         let mut topics = self.topics();
-        let newest = topics.newest;
-        topics.each().for_each(|topic| topic.begin(newest));
-        newest
+        let read = topics.read;
+        topics.each().for_each(|topic| topic.begin(read));
+        topics.newest
     }
 
-    /// Returns those that somebody is to be told.
-    pub(super) fn wanted(&self, decisions: Vec<Decision>) -> Vec<Decision> {
+    /// Numbers what was read, and returns those that somebody is to be told.
+    pub(super) fn wanted(&self, decisions: Vec<Decision>) -> Vec<(u64, Decision)> {
         let topics = self.topics();
-        if topics.all.recent.is_some() {
-            return decisions;
-        }
         let wanted = |decision: &Decision| {
-            topics.runs.get(&decision.run).is_some_and(|topic| topic.recent.is_some())
+            topics.all.recent.is_some()
+                || topics.runs.get(&decision.run).is_some_and(|topic| topic.recent.is_some())
         };
-        decisions.into_iter().filter(wanted).collect()
+        let numbered = (topics.read + 1..).zip(decisions);
+        numbered.filter(|(_, decision)| wanted(decision)).collect()
     }
 
-    /// Keeps what is new, up to this number, and rings for those who want it.
-    pub(super) fn tell(&self, pieces: Vec<Arc<Piece>>, newest: u64) {
+    /// Keeps what is new, the `count` decisions up to this one, and rings for those who want it.
+    pub(super) fn tell(&self, pieces: Vec<Arc<Piece>>, newest: Cursor, count: usize) {
         let mut topics = self.topics();
         topics.newest = newest;
+        topics.read += count as u64;
         for piece in pieces {
             for run in piece.runs().collect::<BTreeSet<_>>() {
                 if let Some(topic) = topics.runs.get_mut(run) {
@@ -115,13 +119,17 @@ impl Bus {
         }
     }
 
-    /// Returns what there is of a run, or of everything, after this number; nothing if some of it may
-    /// only be in the store. And up to which number that is.
-    pub(super) fn after(&self, run: Option<&RunId>, after: u64) -> (Option<Vec<Arc<Piece>>>, u64) {
+    /// Returns what was read of a run, or of everything, after this number; nothing if some of it may
+    /// only be in the store.
+    pub(super) fn after(&self, run: Option<&RunId>, after: u64) -> Option<Vec<Arc<Piece>>> {
         let topics = self.topics();
-        let topic = run.map_or(Some(&topics.all), |run| topics.runs.get(run));
-        let recent = topic.and_then(|topic| topic.recent.as_ref());
-        (recent.and_then(|recent| recent.after(after)), topics.newest)
+        let topic = run.map_or(Some(&topics.all), |run| topics.runs.get(run))?;
+        topic.recent.as_ref()?.after(after)
+    }
+
+    /// Returns the number of the last decision that was read: everything up to it is in the store.
+    pub(super) fn read(&self) -> u64 {
+        self.topics().read
     }
 }
 
@@ -139,6 +147,12 @@ impl Drop for Stalled<'_> {
     }
 }
 
+impl Default for Topics {
+    fn default() -> Self {
+        Self { newest: Cursor::START, read: 0, all: Topic::default(), runs: HashMap::new() }
+    }
+}
+
 impl Topics {
     fn each(&mut self) -> impl Iterator<Item = &mut Topic> {
         self.runs.values_mut().chain([&mut self.all])
@@ -152,9 +166,9 @@ impl Topic {
 
     /// Begins behind this number if somebody has come. Something may have been decided before that, so
     /// they look.
-    fn begin(&mut self, newest: u64) {
+    fn begin(&mut self, read: u64) {
         if self.recent.is_none() && self.is_wanted() {
-            self.recent = Some(Recent::behind(newest));
+            self.recent = Some(Recent::behind(read));
             self.bell.send_replace(());
         }
     }
@@ -181,32 +195,36 @@ mod tests {
         RunId::new(name).unwrap()
     }
 
-    fn decided(seq: u64, name: &str) -> Decision {
-        let (revision, at) = (Revision(seq), Timestamp::from_millis(0));
-        Decision { seq, run: run(name), revision, at, body: "{}".to_owned() }
+    /// The decision that is read as number `read`, unless others are left out.
+    fn decided(read: u64, name: &str) -> Decision {
+        let cursor = (100 - read).to_string().parse().unwrap();
+        let (revision, at) = (Revision(read), Timestamp::from_millis(0));
+        Decision { cursor, run: run(name), revision, at, body: "{}".to_owned() }
     }
 
     /// Does what the reader of the store does with a page; returns how much is put into words.
     fn publish(bus: &Bus, page: Vec<Decision>) -> usize {
         assert!(bus.is_wanted());
         bus.begin();
-        let newest = page.last().unwrap().seq;
+        let (newest, count) = (page.last().unwrap().cursor, page.len());
         let wanted = bus.wanted(page);
         let made = wanted.len();
-        bus.tell(recent::pieces(wanted), newest);
+        bus.tell(recent::pieces(wanted), newest, count);
         made
     }
 
     /// How many decisions there are for a follower behind this number.
     fn told(bus: &Bus, run: Option<&RunId>, after: u64) -> Option<usize> {
-        let pieces = bus.after(run, after).0?;
+        let pieces = bus.after(run, after)?;
         Some(pieces.iter().map(|piece| piece.runs().count()).sum())
     }
 
     #[test]
     fn a_run_is_told_to_those_who_follow_it_alone() {
         let bus = Bus::default();
-        bus.skip_to(4);
+        for _ in 0..4 {
+            bus.skip_to(Cursor::START);
+        }
         let (a, b) = (run("a"), run("b"));
         let (mut seat_a, mut seat_b) = (bus.follow(Some(&a)), bus.follow(Some(&b)));
         assert_eq!(told(&bus, Some(&a), 4), None, "nobody reads for it yet");

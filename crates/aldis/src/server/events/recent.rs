@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use aldis_store::{Decision, RunId};
+use aldis_store::{Cursor, Decision, RunId};
 use axum::body::Bytes;
 
 use super::words;
@@ -15,14 +15,22 @@ const PIECE: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct Piece {
     text: Bytes,
-    /// Each with its number, its run, and where its words end. Never empty.
-    told: Vec<(u64, RunId, usize)>,
+    /// Each with its position, its run, and where its words end. Never empty.
+    told: Vec<(Position, RunId, usize)>,
+}
+
+/// Where a decision stands: in the order in which the bus read it, and in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) read: u64,
+    pub(super) cursor: Cursor,
 }
 
 impl Piece {
-    /// The number of its last decision.
-    pub(super) fn last(&self) -> u64 {
-        self.told.last().map_or(0, |(seq, ..)| *seq)
+    /// The position of its last decision.
+    pub(super) fn last(&self) -> Position {
+        let start = Position { read: 0, cursor: Cursor::START };
+        self.told.last().map_or(start, |(position, ..)| *position)
     }
 
     /// The runs of its decisions, in order.
@@ -30,19 +38,24 @@ impl Piece {
         self.told.iter().map(|(_, run, _)| run)
     }
 
-    /// What it says after number `after`.
-    pub(super) fn after(&self, after: u64) -> Bytes {
-        let new = self.told.partition_point(|(seq, ..)| *seq <= after);
-        self.text.slice(self.beginning(new)..)
+    /// What it says of the decisions that were read after number `after`, without those in `sent`.
+    pub(super) fn after(&self, after: u64, sent: &[Cursor]) -> Bytes {
+        let new = self.told.partition_point(|(position, ..)| position.read <= after);
+        let known = |at: &usize| sent.contains(&self.told[*at].0.cursor);
+        if sent.is_empty() || !(new..self.told.len()).any(|at| known(&at)) {
+            return self.text.slice(self.beginning(new)..);
+        }
+        let fresh = (new..self.told.len()).filter(|at| !known(at));
+        fresh.flat_map(|at| self.text.slice(self.beginning(at)..self.told[at].2)).collect()
     }
 
     /// What it says of this run: a copy, which keeps none of the rest in memory.
     pub(super) fn only(&self, run: &RunId) -> Self {
         let (mut text, mut told) = (Vec::new(), Vec::new());
-        for (place, (seq, of, end)) in self.told.iter().enumerate() {
+        for (place, (position, of, end)) in self.told.iter().enumerate() {
             if of == run {
                 text.extend_from_slice(&self.text.slice(self.beginning(place)..*end));
-                told.push((*seq, of.clone(), text.len()));
+                told.push((*position, of.clone(), text.len()));
             }
         }
         Self { text: text.into(), told }
@@ -55,13 +68,13 @@ impl Piece {
     }
 }
 
-/// Puts decisions into words, in pieces.
-pub(super) fn pieces(decisions: Vec<Decision>) -> Vec<Arc<Piece>> {
+/// Puts decisions into words, in pieces. Each comes with the number under which the bus read it.
+pub(super) fn pieces(decisions: impl IntoIterator<Item = (u64, Decision)>) -> Vec<Arc<Piece>> {
     let mut pieces = Vec::new();
     let (mut text, mut told) = (Vec::new(), Vec::new());
-    for decision in decisions {
+    for (read, decision) in decisions {
         words::append(&mut text, &decision);
-        told.push((decision.seq, decision.run, text.len()));
+        told.push((Position { read, cursor: decision.cursor }, decision.run, text.len()));
         if text.len() >= PIECE {
             pieces.push(piece(&mut text, &mut told));
         }
@@ -72,7 +85,7 @@ pub(super) fn pieces(decisions: Vec<Decision>) -> Vec<Arc<Piece>> {
     pieces
 }
 
-fn piece(text: &mut Vec<u8>, told: &mut Vec<(u64, RunId, usize)>) -> Arc<Piece> {
+fn piece(text: &mut Vec<u8>, told: &mut Vec<(Position, RunId, usize)>) -> Arc<Piece> {
     Arc::new(Piece { text: std::mem::take(text).into(), told: std::mem::take(told) })
 }
 
@@ -81,7 +94,7 @@ fn piece(text: &mut Vec<u8>, told: &mut Vec<(u64, RunId, usize)>) -> Arc<Piece> 
 pub(super) struct Recent {
     pieces: VecDeque<Arc<Piece>>,
     size: usize,
-    /// Everything after this number is in the pieces.
+    /// Everything that was read after this number is in the pieces.
     since: u64,
 }
 
@@ -99,7 +112,7 @@ impl Recent {
             && let Some(oldest) = self.pieces.pop_front()
         {
             self.size -= oldest.text.len();
-            self.since = oldest.last();
+            self.since = oldest.last().read;
         }
     }
 
@@ -108,7 +121,7 @@ impl Recent {
         if after < self.since {
             return None;
         }
-        let new = self.pieces.partition_point(|piece| piece.last() <= after);
+        let new = self.pieces.partition_point(|piece| piece.last().read <= after);
         Some(self.pieces.iter().skip(new).cloned().collect())
     }
 }
@@ -124,25 +137,25 @@ mod tests {
 
     const KEPT_MAX: usize = 1 << 20;
 
-    fn decisions(numbers: impl Iterator<Item = u64>, body: usize) -> Vec<Decision> {
-        let decision = |seq| Decision {
-            seq,
-            run: RunId::new(if seq % 3 == 0 { "odd" } else { "even" }).unwrap(),
-            revision: Revision(seq),
+    fn decisions(numbers: impl Iterator<Item = u64>, body: usize) -> Vec<(u64, Decision)> {
+        let decision = |read: u64| Decision {
+            cursor: (read * 7).to_string().parse().unwrap(),
+            run: RunId::new(if read.is_multiple_of(3) { "odd" } else { "even" }).unwrap(),
+            revision: Revision(read),
             at: Timestamp::from_millis(0),
-            body: format!("{{\"rule\":\"x/{seq}\",\"pad\":\"{}\"}}", "p".repeat(body)),
+            body: format!("{{\"rule\":\"x/{read}\",\"pad\":\"{}\"}}", "p".repeat(body)),
         };
-        numbers.map(decision).collect()
+        numbers.map(|read| (read, decision(read))).collect()
     }
 
-    fn wanted<'d>(decisions: impl Iterator<Item = &'d Decision>) -> Vec<u8> {
+    fn wanted<'d>(decisions: impl Iterator<Item = &'d (u64, Decision)>) -> Vec<u8> {
         let mut text = Vec::new();
-        decisions.for_each(|decision| words::append(&mut text, decision));
+        decisions.for_each(|(_, decision)| words::append(&mut text, decision));
         text
     }
 
     fn said(pieces: &[Arc<Piece>], after: u64) -> Vec<u8> {
-        pieces.iter().flat_map(|piece| piece.after(after)).collect()
+        pieces.iter().flat_map(|piece| piece.after(after, &[])).collect()
     }
 
     #[test]
@@ -158,12 +171,22 @@ mod tests {
             assert!(recent.pieces.len() > 2, "one piece proves little");
             assert!(recent.after(7).is_none(), "what was before is only in the store");
             for after in 8..=400 {
-                let new = all.iter().filter(|decision| decision.seq > after);
-                let wanted = wanted(new.filter(|it| run.is_none_or(|run| it.run == *run)));
+                let new = all.iter().filter(|(read, _)| *read > after);
+                let wanted = wanted(new.filter(|(_, it)| run.is_none_or(|run| it.run == *run)));
                 let found = said(&recent.after(after).unwrap(), after);
                 assert!(found == wanted, "{run:?} after {after}");
             }
         }
+    }
+
+    #[test]
+    fn what_was_sent_before_is_left_out() {
+        let all = decisions(1..40, 10);
+        let sent: Vec<Cursor> = all[9..14].iter().map(|(_, decision)| decision.cursor).collect();
+        let fresh = all[5..9].iter().chain(&all[14..]);
+        let pieces = pieces(all.clone());
+        let found: Vec<u8> = pieces.iter().flat_map(|piece| piece.after(5, &sent)).collect();
+        assert!(found == wanted(fresh));
     }
 
     #[test]

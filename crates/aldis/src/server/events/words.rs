@@ -14,7 +14,7 @@ pub(super) fn append(text: &mut Vec<u8>, decision: &Decision) {
         Err(_) => serde_json::from_str(&decision.body).map_or("null", RawValue::get),
     };
     let rule = parsed.ok().and_then(|ruled| ruled.rule);
-    let id = decision.seq.to_string();
+    let id = decision.cursor.to_string();
     let envelope = Envelope {
         specversion: "1.0",
         id: &id,
@@ -75,10 +75,10 @@ mod tests {
             ("{broken", "decision", Value::Null),
             (r#"{"rule":"x"} more"#, "decision", Value::Null),
         ] {
-            let (seq, run) = (7, RunId::new("c1").unwrap());
+            let (cursor, run) = ("7".parse().unwrap(), RunId::new("c1").unwrap());
             let (revision, at) = (Revision(1), Timestamp::from_millis(0));
             let mut text = Vec::new();
-            append(&mut text, &Decision { seq, run, revision, at, body: body.to_owned() });
+            append(&mut text, &Decision { cursor, run, revision, at, body: body.to_owned() });
             let text = String::from_utf8(text).unwrap();
             let lines: Vec<&str> = text.split('\n').collect();
             let [id, event, envelope, "", ""] = lines[..] else { panic!("{text}") };

@@ -316,7 +316,8 @@ impl DecisionForm {
         Some(Self {
             v: VERSION,
             kind: "decision".to_owned(),
-            seq: stored.seq,
+            // A number in every store there is; another one will need a form of its own.
+            seq: stored.cursor.to_string().parse().unwrap_or_default(),
             run: stored.run.to_string(),
             task,
             at: stored.at.to_string(),

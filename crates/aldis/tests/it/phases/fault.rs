@@ -152,7 +152,8 @@ impl Project {
         }
         let store = SqliteStore::open(&self.state_dir()).unwrap();
         store.check().unwrap();
-        let runs = store.runs(&RunFilter::default()).unwrap();
+        let runs = store.loaded(&RunFilter::default()).unwrap();
+        let runs: Vec<_> = runs.into_iter().map(|loaded| loaded.run).collect();
         let events = |run: &aldis_store::Run| store.events(&run.id, 0, usize::MAX).unwrap().len();
         let events = runs.iter().map(events).sum();
         let last = runs.first();

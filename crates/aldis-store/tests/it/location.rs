@@ -6,7 +6,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use aldis_store::{SqliteStore, StoreError};
+use aldis_store::{SqliteStore, Store as _, StoreError};
 
 use crate::child;
 
@@ -27,12 +27,17 @@ fn assert_refused(directory: &Path, reason: &str) {
 #[test]
 fn what_is_created_is_ours_alone() {
     let directory = tempfile::tempdir().unwrap();
-    let place = directory.path().join("deep/state");
-    let store = SqliteStore::open(&place).unwrap();
+    let state = directory.path().join("deep/state");
+    let store = SqliteStore::open(&state).unwrap();
     child::count_once(&store, "one");
-    assert_eq!(mode(&place), 0o700);
-    for file in ["aldis.db", "aldis.db-wal", "aldis.db-shm", "aldis.db.lock"] {
-        assert_eq!(mode(&place.join(file)), 0o600, "{file}");
+    drop(store.turn(&child::run()).unwrap());
+    let turns = state.join("aldis.db.turns");
+    assert_eq!([mode(&state), mode(&turns)], [0o700; 2]);
+    let files =
+        ["aldis.db", "aldis.db-wal", "aldis.db-shm", "aldis.db.lock"].map(|it| state.join(it));
+    let locks = fs::read_dir(turns).unwrap().map(|entry| entry.unwrap().path());
+    for file in files.into_iter().chain(locks) {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
     }
 }
 
@@ -63,17 +68,17 @@ fn links_and_strange_files_are_refused() {
 }
 
 #[test]
-fn places_that_others_can_write_to_are_refused() {
+fn directories_that_others_can_write_to_are_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let place = directory.path().join("state");
-    drop(SqliteStore::open(&place).unwrap());
-    fs::set_permissions(&place, Permissions::from_mode(0o770)).unwrap();
-    assert_refused(&place, "chmod go-w");
-    fs::set_permissions(&place, Permissions::from_mode(0o755)).unwrap();
-    fs::set_permissions(place.join("aldis.db"), Permissions::from_mode(0o666)).unwrap();
-    assert_refused(&place, "chmod go-w");
-    fs::set_permissions(place.join("aldis.db"), Permissions::from_mode(0o600)).unwrap();
-    SqliteStore::open(&place).unwrap();
+    let state = directory.path().join("state");
+    drop(SqliteStore::open(&state).unwrap());
+    fs::set_permissions(&state, Permissions::from_mode(0o770)).unwrap();
+    assert_refused(&state, "chmod go-w");
+    fs::set_permissions(&state, Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(state.join("aldis.db"), Permissions::from_mode(0o666)).unwrap();
+    assert_refused(&state, "chmod go-w");
+    fs::set_permissions(state.join("aldis.db"), Permissions::from_mode(0o600)).unwrap();
+    SqliteStore::open(&state).unwrap();
 }
 
 fn log_size(directory: &Path) -> u64 {
