@@ -329,13 +329,13 @@ impl<'p> Supervisor<'p> {
             Some(Output::Stdout(bytes)) => {
                 self.log.write(&bytes);
                 job.hear(&bytes, now, &mut said);
-                job.agent.give_back(bytes);
+                job.agent.recycle(bytes);
             }
             Some(Output::Stderr(bytes)) => {
                 self.log.write(&bytes);
                 job.overhear(&bytes, now);
                 self.live.aside(&bytes);
-                job.agent.give_back(bytes);
+                job.agent.recycle(bytes);
             }
             Some(Output::Closed) => job.closed = true,
             Some(Output::Exited(exit)) => {

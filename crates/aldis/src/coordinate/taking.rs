@@ -7,7 +7,7 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{EffectFilter, Lease, LeaseError, RunId, Store, StoreError};
 
 use crate::error::CommandError;
-use aldis_process::{Found, Holder, Identity, find};
+use aldis_process::{Found, Identity, LeaseHolder, find};
 
 /// How long a lease lasts.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
@@ -20,7 +20,7 @@ const ORPHAN_GRACE: Duration = Duration::from_secs(5);
 ///
 /// Fails if a living process does already.
 pub(crate) fn lease(store: &dyn Store, run: &RunId, now: Timestamp) -> Result<Lease, CommandError> {
-    let me = Holder::me().to_string();
+    let me = LeaseHolder::me().to_string();
     let acquired = match store.acquire_lease(run, &me, now, LEASE) {
         Err(LeaseError::Held { holder, .. }) if is_gone(&holder) => {
             // In its name it can be ended at once; from here on its fencing number is void.
@@ -34,7 +34,7 @@ pub(crate) fn lease(store: &dyn Store, run: &RunId, now: Timestamp) -> Result<Le
 }
 
 fn is_gone(holder: &str) -> bool {
-    holder.parse::<Holder>().is_ok_and(|holder| holder.is_gone())
+    holder.parse::<LeaseHolder>().is_ok_and(|holder| holder.is_gone())
 }
 
 /// Ends what a supervisor that has gone left of its agent, given the agent's stored identity. Only

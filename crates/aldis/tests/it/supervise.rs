@@ -26,7 +26,7 @@ const PART: &str = "TEST_PART";
 fn script(text: &str) -> Launch {
     let mut launch = Launch::new("sh");
     launch.args = vec!["-c".into(), text.into()];
-    launch.keeper = Some(ALDIS.into());
+    launch.reaper = Some(ALDIS.into());
     launch
 }
 
@@ -35,7 +35,7 @@ fn hostile(name: &str) -> Launch {
     let mut launch = Launch::new("sh");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hostile");
     launch.args = vec![fs::canonicalize(folder.join(name)).unwrap().into()];
-    launch.keeper = Some(ALDIS.into());
+    launch.reaper = Some(ALDIS.into());
     launch
 }
 

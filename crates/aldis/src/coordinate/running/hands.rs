@@ -87,7 +87,7 @@ impl<'r> Job<'r> {
     ) -> (Vec<Said>, Event) {
         let Self { agent, mut role, exit, .. } = self;
         let mut said = Vec::new();
-        let ended = agent.end_hearing(grace, |output| {
+        let ended = agent.end_with(grace, |output| {
             if let Output::Stdout(bytes) | Output::Stderr(bytes) = &output {
                 log.write(bytes);
             }

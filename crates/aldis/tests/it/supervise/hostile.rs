@@ -43,7 +43,7 @@ fn one_that_does_as_asked_is_not_killed() {
         let agent = Agent::start(&way(script(polite))).unwrap();
         hear_until(&agent, |heard| heard.stdout == b"ready\n");
         let mut last = super::Heard::default();
-        let ended = agent.end_hearing(Duration::from_secs(50), |output| last.add(output));
+        let ended = agent.end_with(Duration::from_secs(50), |output| last.add(output));
         assert_eq!((ended.exit, ended.survivors.len()), (exited(7), 0));
         assert_eq!(last.text(), "bye\n");
         assert!(last.closed);
@@ -209,7 +209,7 @@ fn a_tree_of_forty_is_ended() {
     both_ways(|way| {
         let agent = Agent::start(&way(hostile("agent_13_fork_tree.sh"))).unwrap();
         let mark = agent.identity().mark.clone();
-        // The keeper, the agent, eight shells and their children.
+        // The reaper, the agent, eight shells and their children.
         wait_until("forty", || super::marked(&mark).len() >= 2 + 8 + 32);
         end(agent);
     });

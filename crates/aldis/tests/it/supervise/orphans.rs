@@ -81,12 +81,12 @@ fn a_killed_supervisor_needs_nobody_to_continue() {
 }
 
 #[test]
-fn what_a_killed_keeper_leaves_is_found_as_well() {
+fn what_a_killed_reaper_leaves_is_found_as_well() {
     for control_group in [true, false] {
         let (mut child, identity) = supervisor(control_group);
         // Stopped first, so that it cannot do anything about it.
         kill(&child.id(), Signal::STOP);
-        kill(&identity.keeper_pid.unsigned_abs(), Signal::KILL);
+        kill(&identity.reaper_pid.unsigned_abs(), Signal::KILL);
         child.kill().unwrap();
         child.wait().unwrap();
         let Found::Alive(orphan) = find(&identity) else { panic!("nobody was found") };
@@ -96,12 +96,12 @@ fn what_a_killed_keeper_leaves_is_found_as_well() {
 }
 
 #[test]
-fn a_killed_or_stopped_keeper_does_not_save_its_agent() {
+fn a_killed_or_stopped_reaper_does_not_save_its_agent() {
     both_ways(|way| {
         for signal in [Signal::KILL, Signal::STOP] {
             let agent = Agent::start(&way(script(STUBBORN))).unwrap();
             hear_until(&agent, |heard| heard.stdout == b"ready\n");
-            kill(&agent.identity().keeper_pid.unsigned_abs(), signal);
+            kill(&agent.identity().reaper_pid.unsigned_abs(), signal);
             if signal == Signal::KILL {
                 let heard = hear_until(&agent, |heard| heard.exit.is_some());
                 let exit = heard.exit.unwrap();
@@ -113,14 +113,14 @@ fn a_killed_or_stopped_keeper_does_not_save_its_agent() {
 }
 
 #[test]
-fn a_keeper_told_to_stop_ends_its_agent() {
+fn a_reaper_told_to_stop_ends_its_agent() {
     both_ways(|way| {
         let agent = Agent::start(&way(script(
             "trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done",
         )))
         .unwrap();
         hear_until(&agent, |heard| heard.stdout == b"ready\n");
-        kill(&agent.identity().keeper_pid.unsigned_abs(), Signal::TERM);
+        kill(&agent.identity().reaper_pid.unsigned_abs(), Signal::TERM);
         assert_eq!(hear_until(&agent, |heard| heard.exit.is_some()).exit, exited(3));
         end(agent);
     });
@@ -134,7 +134,7 @@ fn a_number_used_again_is_somebody_else() {
         // The same numbers, and nothing else.
         let reused = Identity {
             start: own.start - 1,
-            keeper_start: own.keeper_start - 1,
+            reaper_start: own.reaper_start - 1,
             mark: "0".repeat(own.mark.len()),
             cgroup: None,
             ..own.clone()

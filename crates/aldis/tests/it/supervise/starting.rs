@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::Duration;
 
-use aldis_process::{Agent, Asked, Environment, Interrupts, Launch};
+use aldis_process::{Agent, Environment, Interrupts, Launch, SignalCounts};
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::{
@@ -184,8 +184,8 @@ fn what_cannot_be_started_says_why_and_what_to_do() {
         ("./no-interpreter", "`./no-interpreter` needs an interpreter", "first line"),
     ];
     let launch = |program: &str| {
-        let keeper = Some(ALDIS.into());
-        Launch { cwd: folder.path().to_owned(), keeper, ..Launch::new(program) }
+        let reaper = Some(ALDIS.into());
+        Launch { cwd: folder.path().to_owned(), reaper, ..Launch::new(program) }
     };
     both_ways(|way| {
         for (program, message, help) in table {
@@ -199,9 +199,9 @@ fn what_cannot_be_started_says_why_and_what_to_do() {
         let nowhere = Launch { cwd: folder.path().join("nowhere"), ..launch("sh") };
         let error = Agent::start(&way(nowhere)).unwrap_err();
         assert!(error.to_string().starts_with("there is no directory"), "{error}");
-        let keeper = Launch { keeper: Some("/bin/true".into()), ..launch("sh") };
-        let error = Agent::start(&way(keeper)).unwrap_err();
-        assert_eq!(error.to_string(), "the keeper of `sh` did not start it");
+        let without = Launch { reaper: Some("/bin/true".into()), ..launch("sh") };
+        let error = Agent::start(&way(without)).unwrap_err();
+        assert_eq!(error.to_string(), "the reaper process did not start `sh`");
     });
 }
 
@@ -219,14 +219,14 @@ fn every_interrupt_is_counted() {
         (Signal::INT, 1, 0),
     ];
     for (signal, interrupt, terminate) in expected {
-        assert_eq!(interrupts.take(), Asked::default());
+        assert_eq!(interrupts.take(), SignalCounts::default());
         kill_process(getpid(), signal).unwrap();
         // Another thread may be the one that is told.
-        let found = Cell::new(Asked::default());
+        let found = Cell::new(SignalCounts::default());
         wait_until("being told", || {
             found.set(interrupts.take());
-            found.get() != Asked::default()
+            found.get() != SignalCounts::default()
         });
-        assert_eq!(found.get(), Asked { interrupt, terminate });
+        assert_eq!(found.get(), SignalCounts { interrupt, terminate });
     }
 }

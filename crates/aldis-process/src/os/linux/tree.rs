@@ -1,8 +1,8 @@
-//! Who is whose child, read from `/proc`.
+//! Processes and their parents, read from `/proc`.
 //!
-//! A process is known by its number and its start time together: numbers are used again. Signals
-//! go through a descriptor of the process, taken before the start time is checked, so they cannot
-//! reach a stranger that has inherited the number.
+//! A process is identified by its number and its start time together, because numbers are reused.
+//! Signals go through a pidfd that is opened before the start time is checked, so they cannot reach
+//! another process that was given the same number in between.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,21 +14,21 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 pub(super) struct Process {
     pub(super) pid: i32,
     pub(super) parent: i32,
-    /// In ticks since the machine was started.
+    /// In clock ticks since the boot.
     pub(super) start: u64,
     state: u8,
     threads: u32,
 }
 
 impl Process {
-    /// Reads about a process, if there is one.
+    /// Reads the entry of a process, if there is one.
     pub(super) fn read(pid: i32) -> Option<Self> {
-        // The name may be any bytes.
+        // The name of the program may be any bytes.
         let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
         Self::parse(pid, &String::from_utf8_lossy(&text))
     }
 
-    /// The name stands in parentheses and may contain some: only the last one closes it.
+    /// The name is in parentheses and may contain some: only the last one closes it.
     fn parse(pid: i32, text: &str) -> Option<Self> {
         let (_, rest) = text.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -41,13 +41,13 @@ impl Process {
         })
     }
 
-    /// Returns the process if it is still the one that started then.
+    /// Returns the process if it is still the one that was started then.
     pub(super) fn same(pid: i32, start: u64) -> Option<Self> {
         Self::read(pid).filter(|process| process.start == start)
     }
 
-    /// Whether something still runs. A process whose first thread has ended looks like a zombie
-    /// while the others go on.
+    /// Whether anything of it still runs. A process whose main thread has exited looks like a
+    /// zombie while other threads run on.
     pub(super) fn is_alive(&self) -> bool {
         !matches!(self.state, b'Z' | b'X') || self.threads > 1
     }
@@ -57,12 +57,12 @@ impl Process {
         matches!(self.state, b'T' | b't')
     }
 
-    /// Sends a signal to this very process. That it has gone is no failure.
+    /// Sends a signal to this very process. It is not an error if it has exited.
     pub(super) fn signal(&self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else { return };
         let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
         if Self::same(self.pid, self.start).is_some() {
-            // It may have ended in between.
+            // It may have exited in between.
             let _sent = pidfd_send_signal(&handle, signal);
         }
     }
@@ -73,7 +73,7 @@ impl Process {
         String::from_utf8_lossy(&name).trim_end().to_owned()
     }
 
-    /// Whether the process was started with this in the value of this variable.
+    /// Whether the process was started with this mark in this variable.
     pub(super) fn is_marked(&self, variable: &str, mark: &str) -> bool {
         let environment = fs::read(format!("/proc/{}/environ", self.pid)).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|entry| {
@@ -111,8 +111,8 @@ pub(super) fn below(roots: &[i32], all: &[Process]) -> Vec<Process> {
     }
 }
 
-/// Returns what tells this start of the machine from others.
-pub(super) fn boot() -> String {
+/// Returns the identifier of this boot of the machine.
+pub(crate) fn boot() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()
 }

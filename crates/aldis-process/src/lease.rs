@@ -1,41 +1,38 @@
-//! Who coordinates a run, in words that tell whether it still lives.
+//! Who coordinates a run, in a text that tells whether that process still lives.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::tree::{self, Process};
+use crate::os;
 
 /// One process of one boot of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct LeaseHolder {
     pid: i32,
     start: u64,
     boot: String,
 }
 
-impl Holder {
+impl LeaseHolder {
     /// Returns this process.
     pub fn me() -> Self {
         let pid = i32::try_from(std::process::id()).unwrap_or_default();
-        let start = Process::read(pid).map_or(0, |process| process.start);
-        Self { pid, start, boot: tree::boot() }
+        Self { pid, start: os::process_start(pid).unwrap_or_default(), boot: os::boot() }
     }
 
-    /// Returns whether the process has certainly gone. Of another machine nothing is certain; a
-    /// boot that is not this one is one of this machine's past, as the store is on its disk.
+    /// Returns whether the process has certainly gone.
     pub fn is_gone(&self) -> bool {
-        let same = || Process::same(self.pid, self.start);
-        self.boot != tree::boot() || same().is_none_or(|process| !process.is_alive())
+        self.boot != os::boot() || !os::is_alive(self.pid, self.start)
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for LeaseHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "process {} of {}.{}", self.pid, self.boot, self.start)
     }
 }
 
-impl FromStr for Holder {
+impl FromStr for LeaseHolder {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -49,17 +46,17 @@ impl FromStr for Holder {
 
 #[cfg(test)]
 mod tests {
-    //! Holders that live, have gone, or never were.
+    //! Holders that live, are gone, or never were.
 
     use super::*;
 
     #[test]
     fn the_living_and_the_gone_are_told_apart() {
-        let me = Holder::me();
+        let me = LeaseHolder::me();
         assert_eq!(me.to_string().parse(), Ok(me.clone()));
         assert!(!me.is_gone());
-        assert!(Holder { start: me.start + 1, ..me.clone() }.is_gone(), "a number used again");
-        assert!(Holder { boot: "before".to_owned(), ..me }.is_gone());
-        assert!("somebody".parse::<Holder>().is_err());
+        assert!(LeaseHolder { start: me.start + 1, ..me.clone() }.is_gone(), "a reused number");
+        assert!(LeaseHolder { boot: "before".to_owned(), ..me }.is_gone());
+        assert!("somebody".parse::<LeaseHolder>().is_err());
     }
 }
