@@ -14,7 +14,7 @@ use crate::os;
 pub const REAPER_COMMAND: &str = "agent-reaper";
 
 /// What the reaper is told on its command line. Directory and environment are inherited.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReaperArgs {
     /// Whether the agent's streams are a terminal (`--terminal`).
     pub terminal: bool,
@@ -26,6 +26,26 @@ pub struct ReaperArgs {
     pub args: Vec<OsString>,
 }
 
+impl ReaperArgs {
+    /// Reads what follows the name of the command, for programs without a parser of their own.
+    /// Returns nothing if it is not what a supervisor passes.
+    pub fn parse(args: impl IntoIterator<Item = OsString>) -> Option<Self> {
+        let mut args = args.into_iter();
+        let (mut terminal, mut cgroup, mut program) = (false, None, None);
+        loop {
+            match args.next()?.to_str()? {
+                "--terminal" => terminal = true,
+                "--cgroup" => cgroup = Some(args.next()?.into()),
+                "--program" => program = Some(args.next()?.into()),
+                "--" => break,
+                _ => return None,
+            }
+        }
+        let args: Vec<OsString> = args.collect();
+        (!args.is_empty()).then_some(Self { terminal, cgroup, program: program?, args })
+    }
+}
+
 /// Starts the agent and waits until it and all its descendants have ended. Standard input must be
 /// the socket of a supervisor.
 ///
@@ -34,4 +54,28 @@ pub struct ReaperArgs {
 /// Fails if standard input is not such a socket, and on systems without a reaper.
 pub fn run_reaper(args: &ReaperArgs) -> io::Result<()> {
     os::run_reaper(args)
+}
+
+#[cfg(test)]
+mod tests {
+    //! The command line of the reaper.
+
+    use super::*;
+
+    #[test]
+    fn reads_what_a_supervisor_passes_and_nothing_else() {
+        let parse = |line: &str| ReaperArgs::parse(line.split(' ').map(OsString::from));
+        let bare = ReaperArgs {
+            terminal: false,
+            cgroup: None,
+            program: "/bin/sh".into(),
+            args: vec!["sh".into(), "--terminal".into()],
+        };
+        assert_eq!(parse("--program /bin/sh -- sh --terminal"), Some(bare.clone()));
+        let full = ReaperArgs { terminal: true, cgroup: Some("/g".into()), ..bare };
+        assert_eq!(parse("--cgroup /g --terminal --program /bin/sh -- sh --terminal"), Some(full));
+        for wrong in ["", "--program", "--program x", "--program x --", "-- x", "--help -- x"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
 }

@@ -22,7 +22,6 @@ mod scan;
 mod schema;
 mod serve;
 #[cfg(target_os = "linux")]
-mod supervise;
 mod tidy;
 mod turns;
 #[cfg(target_os = "linux")]

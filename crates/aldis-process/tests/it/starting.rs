@@ -10,11 +10,10 @@ use std::time::Duration;
 use aldis_process::{Agent, Environment, Interrupts, Launch, SignalCounts};
 use rustix::process::{Signal, getpid, kill_process};
 
-use super::{
-    assert_passes, both_ways, end, exited, hear, hear_until, in_own_process, input, run, script,
-    wait_until,
+use crate::{
+    REAPER, assert_passes, both_ways, end, exited, in_own_process, input, read_to_end, read_until,
+    run, script, wait_until,
 };
-use crate::sandbox::ALDIS;
 
 #[test]
 fn reads_its_input_to_the_end() {
@@ -40,9 +39,9 @@ fn input_that_nobody_reads_hangs_nobody() {
 
 #[test]
 fn output_and_errors_are_told_apart() {
-    let heard = run(&script("echo out; echo err >&2; exit 5"));
-    assert_eq!((heard.stdout, heard.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
-    assert_eq!(heard.exit, exited(5));
+    let record = run(&script("echo out; echo err >&2; exit 5"));
+    assert_eq!((record.stdout, record.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
+    assert_eq!(record.exit, exited(5));
 }
 
 #[test]
@@ -61,15 +60,15 @@ fn a_terminal_is_wide_silent_and_has_an_end() {
         assert!(error.unwrap_err().to_string().contains("5000"));
         // One that reads although nobody types waits, and can be ended.
         let agent = Agent::start(&terminal("echo ready; cat")).unwrap();
-        hear_until(&agent, |heard| heard.stdout == b"ready\n");
+        read_until(&agent, |record| record.stdout == b"ready\n");
         end(agent);
     });
 }
 
 #[test]
 fn no_controlling_terminal_of_ours_is_inherited() {
-    let heard = run(&script("(: </dev/tty) 2>/dev/null || echo none"));
-    assert_eq!(heard.text(), "none\n");
+    let record = run(&script("(: </dev/tty) 2>/dev/null || echo none"));
+    assert_eq!(record.text(), "none\n");
 }
 
 #[test]
@@ -79,8 +78,8 @@ fn only_what_is_listed_is_inherited() {
     let leaking = nix::unistd::dup(&file).unwrap();
     assert!(leaking.as_raw_fd() > 2);
     both_ways(|way| {
-        let heard = run(&way(script("for fd in /proc/$$/fd/*; do readlink $fd; done")));
-        let text = heard.text();
+        let record = run(&way(script("for fd in /proc/$$/fd/*; do readlink $fd; done")));
+        let text = record.text();
         let open: Vec<&str> = text.lines().map(|line| line.split(':').next().unwrap()).collect();
         assert_eq!(open, ["/dev/null", "pipe", "pipe"]);
 
@@ -88,8 +87,8 @@ fn only_what_is_listed_is_inherited() {
             inherit: Some(vec!["PATH".into()]),
             set: vec![("GREETING".into(), "hello".into())],
         };
-        let heard = run(&way(Launch { environment, ..script("env") }));
-        let text = heard.text();
+        let record = run(&way(Launch { environment, ..script("env") }));
+        let text = record.text();
         let mut names: Vec<&str> =
             text.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
         names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
@@ -104,13 +103,13 @@ fn an_interrupt_asks() {
         let text = "trap 'echo asked; exit 6' INT; echo ready; while :; do sleep 0.01; done";
         for suspended in [false, true] {
             let agent = Agent::start(&way(script(text))).unwrap();
-            hear_until(&agent, |heard| heard.stdout == b"ready\n");
+            read_until(&agent, |record| record.stdout == b"ready\n");
             if suspended {
                 agent.suspend();
             }
             agent.interrupt();
-            let heard = hear(&agent);
-            assert_eq!((heard.text().as_str(), heard.exit), ("asked\n", exited(6)));
+            let record = read_to_end(&agent);
+            assert_eq!((record.text().as_str(), record.exit), ("asked\n", exited(6)));
             end(agent);
         }
     });
@@ -162,7 +161,7 @@ fn dropping_an_agent_ends_it() {
         let agent = Agent::start(&way(script("trap '' TERM; sleep 60 & sleep 60"))).unwrap();
         let identity = agent.identity().clone();
         drop(agent);
-        super::assert_nothing_left(&identity);
+        crate::assert_nothing_left(&identity);
     });
 }
 
@@ -184,7 +183,7 @@ fn what_cannot_be_started_says_why_and_what_to_do() {
         ("./no-interpreter", "`./no-interpreter` needs an interpreter", "first line"),
     ];
     let launch = |program: &str| {
-        let reaper = Some(ALDIS.into());
+        let reaper = Some(REAPER.into());
         Launch { cwd: folder.path().to_owned(), reaper, ..Launch::new(program) }
     };
     both_ways(|way| {

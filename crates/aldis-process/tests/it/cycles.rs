@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aldis_process::{Agent, Launch};
 
-use super::{PAUSE, assert_passes, hostile, in_own_process, marked, script};
+use crate::{PAUSE, assert_passes, hostile, in_own_process, marked, script};
 
 const CYCLES: usize = 500;
 const BACKGROUND: &str = "(setsid sh -c 'sleep 60 & sleep 60' &) ; echo started; exit 1";
@@ -46,7 +46,7 @@ fn nothing_is_left_of_many_agents() {
         match Agent::start(&launch) {
             Ok(agent) => {
                 marks.push(agent.identity().mark.clone());
-                // Some are heard for a while, some are ended while they start.
+                // Some are read for a while, some are ended while they start.
                 for _ in 0..way % 3 {
                     agent.next(PAUSE / 2);
                 }

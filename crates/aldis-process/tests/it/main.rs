@@ -1,5 +1,7 @@
 //! Agents as real processes, the hostile ones of `testdata/hostile` among them.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod cycles;
 mod hostile;
 mod orphans;
@@ -14,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use aldis_process::{Agent, Exit, Identity, Input, Launch, Output};
 
-use crate::sandbox::ALDIS;
-
+/// The program that becomes the reaper.
+const REAPER: &str = env!("CARGO_BIN_EXE_aldis-agent-reaper");
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);
@@ -26,7 +28,7 @@ const PART: &str = "TEST_PART";
 fn script(text: &str) -> Launch {
     let mut launch = Launch::new("sh");
     launch.args = vec!["-c".into(), text.into()];
-    launch.reaper = Some(ALDIS.into());
+    launch.reaper = Some(REAPER.into());
     launch
 }
 
@@ -35,7 +37,7 @@ fn hostile(name: &str) -> Launch {
     let mut launch = Launch::new("sh");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hostile");
     launch.args = vec![fs::canonicalize(folder.join(name)).unwrap().into()];
-    launch.reaper = Some(ALDIS.into());
+    launch.reaper = Some(REAPER.into());
     launch
 }
 
@@ -48,7 +50,7 @@ fn both_ways(case: impl Fn(&dyn Fn(Launch) -> Launch)) {
 
 /// What an agent has done.
 #[derive(Debug, Default)]
-struct Heard {
+struct Record {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     exit: Option<Exit>,
@@ -57,7 +59,7 @@ struct Heard {
     order: Vec<&'static str>,
 }
 
-impl Heard {
+impl Record {
     fn add(&mut self, output: Output) {
         let name = match output {
             Output::Stdout(bytes) => {
@@ -93,33 +95,33 @@ impl Heard {
     }
 }
 
-/// Listens until a condition holds.
-fn hear_until(agent: &Agent, done: impl Fn(&Heard) -> bool) -> Heard {
-    let mut heard = Heard::default();
+/// Reads until a condition holds.
+fn read_until(agent: &Agent, done: impl Fn(&Record) -> bool) -> Record {
+    let mut record = Record::default();
     let start = Instant::now();
-    while !done(&heard) {
-        assert!(start.elapsed() < PATIENCE, "{:?}", heard.order);
+    while !done(&record) {
+        assert!(start.elapsed() < PATIENCE, "{:?}", record.order);
         if let Some(output) = agent.next(PAUSE) {
-            heard.add(output);
+            record.add(output);
         }
     }
-    heard
+    record
 }
 
-/// Listens until there is nothing more to hear.
-fn hear(agent: &Agent) -> Heard {
-    hear_until(agent, |heard| heard.closed && heard.exit.is_some())
+/// Reads until the output is closed and the agent has exited.
+fn read_to_end(agent: &Agent) -> Record {
+    read_until(agent, |record| record.closed && record.exit.is_some())
 }
 
-/// Starts an agent, listens to its end and sees that nothing is left.
-fn run(launch: &Launch) -> Heard {
+/// Starts an agent, reads to its end and checks that nothing is left.
+fn run(launch: &Launch) -> Record {
     let agent = Agent::start(launch).unwrap();
-    let heard = hear(&agent);
+    let record = read_to_end(&agent);
     end(agent);
-    heard
+    record
 }
 
-/// Ends an agent at once and sees that nothing is left. Returns how it ended.
+/// Ends an agent at once and checks that nothing is left. Returns how it ended.
 fn end(agent: Agent) -> Option<Exit> {
     end_within(agent, Duration::ZERO)
 }
@@ -170,7 +172,7 @@ fn in_own_process(test: &str) -> Option<Command> {
         return None;
     }
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", &format!("supervise::{test}"), "--test-threads=1", "--nocapture"]);
+    command.args(["--exact", test, "--test-threads=1", "--nocapture"]);
     command.env(PART, test);
     Some(command)
 }

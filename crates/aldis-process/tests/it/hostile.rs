@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use aldis_process::{Agent, Launch};
 
-use super::{
-    PAUSE, assert_passes, both_ways, end, end_within, exited, hear, hear_until, hostile,
-    in_own_process, killed, run, script, wait_until,
+use crate::{
+    PAUSE, assert_passes, both_ways, end, end_within, exited, hostile, in_own_process, killed,
+    read_to_end, read_until, run, script, wait_until,
 };
 
 const COMPLETE: &str = "<chorus>COMPLETE</chorus>\n";
@@ -20,8 +20,8 @@ const GROWTH_MAX: usize = 12 * 1024 * 1024;
 #[test]
 fn control() {
     both_ways(|way| {
-        let heard = run(&way(hostile("agent_00_control.sh")));
-        assert_eq!((heard.text().as_str(), heard.exit), (COMPLETE, exited(0)));
+        let record = run(&way(hostile("agent_00_control.sh")));
+        assert_eq!((record.text().as_str(), record.exit), (COMPLETE, exited(0)));
     });
 }
 
@@ -41,8 +41,8 @@ fn one_that_does_as_asked_is_not_killed() {
     both_ways(|way| {
         let polite = "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.01; done";
         let agent = Agent::start(&way(script(polite))).unwrap();
-        hear_until(&agent, |heard| heard.stdout == b"ready\n");
-        let mut last = super::Heard::default();
+        read_until(&agent, |record| record.stdout == b"ready\n");
+        let mut last = crate::Record::default();
         let ended = agent.end_with(Duration::from_secs(50), |output| last.add(output));
         assert_eq!((ended.exit, ended.survivors.len()), (exited(7), 0));
         assert_eq!(last.text(), "bye\n");
@@ -54,7 +54,7 @@ fn one_that_does_as_asked_is_not_killed() {
 fn a_grandchild_in_its_own_session_ends_with_the_agent() {
     both_ways(|way| {
         let agent = Agent::start(&way(hostile("agent_02_setsid_grandchild.sh"))).unwrap();
-        hear_until(&agent, |heard| heard.stdout == b"started\n");
+        read_until(&agent, |record| record.stdout == b"started\n");
         assert_eq!(end_within(agent, Duration::from_secs(50)), killed(SIGTERM));
     });
 }
@@ -65,8 +65,8 @@ fn a_grandchild_that_has_forgotten_its_parents_ends_with_the_agent() {
         let forks = "(setsid env -i sh -c '(sleep 61 & echo $! >&3; exec >&- 2>&- 3>&-; sleep 61) & ' \
                      3>&1 &) ; sleep 61";
         let agent = Agent::start(&way(script(forks))).unwrap();
-        let heard = hear_until(&agent, |heard| heard.stdout.ends_with(b"\n"));
-        let grandchild = format!("/proc/{}", heard.text().trim());
+        let record = read_until(&agent, |record| record.stdout.ends_with(b"\n"));
+        let grandchild = format!("/proc/{}", record.text().trim());
         assert!(fs::exists(&grandchild).unwrap());
         end(agent);
         assert!(!fs::exists(&grandchild).unwrap());
@@ -77,9 +77,9 @@ fn a_grandchild_that_has_forgotten_its_parents_ends_with_the_agent() {
 fn a_grandchild_that_holds_the_pipe_does_not_hold_the_end() {
     both_ways(|way| {
         let agent = Agent::start(&way(hostile("agent_03_holds_stdout.sh"))).unwrap();
-        let heard = hear(&agent);
-        assert_eq!((heard.text().as_str(), heard.exit), (COMPLETE, exited(0)));
-        assert_eq!(*heard.order.last().unwrap(), "closed");
+        let record = read_to_end(&agent);
+        assert_eq!((record.text().as_str(), record.exit), (COMPLETE, exited(0)));
+        assert_eq!(*record.order.last().unwrap(), "closed");
         end(agent);
     });
 }
@@ -92,9 +92,9 @@ fn what_was_written_before_the_end_is_not_lost() {
         let agent = Agent::start(&way(script(text))).unwrap();
         // Nobody reads before the agent has ended.
         wait_until("the end", || !is_running(agent.identity().pid));
-        let heard = hear(&agent);
-        assert_eq!(heard.exit, exited(3));
-        assert_eq!(heard.stdout.iter().filter(|byte| **byte == 0).count(), 65536);
+        let record = read_to_end(&agent);
+        assert_eq!(record.exit, exited(3));
+        assert_eq!(record.stdout.iter().filter(|byte| **byte == 0).count(), 65536);
         end(agent);
     });
 }
@@ -128,7 +128,7 @@ fn a_flood_loses_nothing_and_grows_nothing() {
 }
 
 #[test]
-fn who_is_not_heard_has_to_wait() {
+fn an_agent_that_nobody_reads_blocks() {
     both_ways(|way| {
         for terminal in [false, true] {
             let launch = Launch { terminal, ..way(script("exec yes")) };
@@ -155,16 +155,16 @@ fn who_is_not_heard_has_to_wait() {
 #[test]
 fn a_letter_split_by_time_arrives_whole() {
     both_ways(|way| {
-        let heard = run(&way(hostile("agent_07_split_utf8.sh")));
-        assert_eq!(heard.text(), format!("é\n{COMPLETE}"));
+        let record = run(&way(hostile("agent_07_split_utf8.sh")));
+        assert_eq!(record.text(), format!("é\n{COMPLETE}"));
     });
 }
 
 #[test]
 fn a_crash_after_a_signal_is_told() {
     both_ways(|way| {
-        let heard = run(&way(hostile("agent_08_signal_then_crash.sh")));
-        assert_eq!((heard.text().as_str(), heard.exit), (COMPLETE, killed(SIGSEGV)));
+        let record = run(&way(hostile("agent_08_signal_then_crash.sh")));
+        assert_eq!((record.text().as_str(), record.exit), (COMPLETE, killed(SIGSEGV)));
     });
 }
 
@@ -172,8 +172,8 @@ fn a_crash_after_a_signal_is_told() {
 fn one_that_works_on_after_its_signal_can_be_ended() {
     both_ways(|way| {
         let agent = Agent::start(&way(hostile("agent_09_signal_then_work.sh"))).unwrap();
-        let heard = hear_until(&agent, |heard| heard.stdout.ends_with(b"\n"));
-        assert_eq!((heard.text().as_str(), heard.exit), (COMPLETE, None));
+        let record = read_until(&agent, |record| record.stdout.ends_with(b"\n"));
+        assert_eq!((record.text().as_str(), record.exit), (COMPLETE, None));
         assert_eq!(end_within(agent, Duration::from_secs(50)), killed(SIGTERM));
     });
 }
@@ -182,8 +182,8 @@ fn one_that_works_on_after_its_signal_can_be_ended() {
 fn the_end_of_output_is_not_the_end() {
     both_ways(|way| {
         let agent = Agent::start(&way(hostile("agent_11_closes_stdout.sh"))).unwrap();
-        let heard = hear_until(&agent, |heard| heard.closed);
-        assert_eq!((heard.exit, heard.stdout.len()), (None, 0));
+        let record = read_until(&agent, |record| record.closed);
+        assert_eq!((record.exit, record.stdout.len()), (None, 0));
         assert!(is_running(agent.identity().pid));
         assert_eq!(end(agent), killed(SIGKILL));
     });
@@ -193,13 +193,13 @@ fn the_end_of_output_is_not_the_end() {
 fn one_that_stops_itself_is_noticed_and_can_go_on_or_be_ended() {
     both_ways(|way| {
         let agent = Agent::start(&way(hostile("agent_12_stops_itself.sh"))).unwrap();
-        hear_until(&agent, |heard| heard.stopped);
+        read_until(&agent, |record| record.stopped);
         agent.resume();
-        assert_eq!(hear(&agent).exit, exited(0));
+        assert_eq!(read_to_end(&agent).exit, exited(0));
         end(agent);
 
         let agent = Agent::start(&way(hostile("agent_12_stops_itself.sh"))).unwrap();
-        hear_until(&agent, |heard| heard.stopped);
+        read_until(&agent, |record| record.stopped);
         assert_eq!(end_within(agent, Duration::from_secs(50)), killed(SIGTERM));
     });
 }
@@ -210,7 +210,7 @@ fn a_tree_of_forty_is_ended() {
         let agent = Agent::start(&way(hostile("agent_13_fork_tree.sh"))).unwrap();
         let mark = agent.identity().mark.clone();
         // The reaper, the agent, eight shells and their children.
-        wait_until("forty", || super::marked(&mark).len() >= 2 + 8 + 32);
+        wait_until("forty", || crate::marked(&mark).len() >= 2 + 8 + 32);
         end(agent);
     });
 }
@@ -230,16 +230,16 @@ fn one_that_writes_files_writes_them_where_it_works() {
 fn a_question_to_the_terminal_hangs_nobody() {
     both_ways(|way| {
         for (terminal, expected) in [(false, "ok\n"), (true, "\x1b[6nok\n")] {
-            let heard = run(&Launch { terminal, ..way(hostile("agent_16_tty_probe.sh")) });
-            assert_eq!((heard.text().as_str(), heard.exit), (expected, exited(0)));
+            let record = run(&Launch { terminal, ..way(hostile("agent_16_tty_probe.sh")) });
+            assert_eq!((record.text().as_str(), record.exit), (expected, exited(0)));
         }
     });
 }
 
 #[test]
 fn the_control_for_clock_steps_ends() {
-    let heard = run(&hostile("agent_19_clock.sh"));
-    assert_eq!((heard.text().lines().count(), heard.exit), (2, exited(0)));
+    let record = run(&hostile("agent_19_clock.sh"));
+    assert_eq!((record.text().lines().count(), record.exit), (2, exited(0)));
 }
 
 fn is_running(pid: i32) -> bool {

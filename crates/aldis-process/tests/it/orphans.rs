@@ -9,8 +9,8 @@ use std::time::Duration;
 use aldis_process::{Agent, Found, Identity, Launch, find};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{
-    PAUSE, assert_nothing_left, both_ways, end, exited, hear_until, in_own_process, marked, script,
+use crate::{
+    PAUSE, assert_nothing_left, both_ways, end, exited, in_own_process, marked, read_until, script,
     wait_until,
 };
 
@@ -28,7 +28,7 @@ fn supervises_until_it_is_killed() {
     }
     let control_group = env::var_os(GROUPED).is_some();
     let agent = Agent::start(&Launch { control_group, ..script(STUBBORN) }).unwrap();
-    hear_until(&agent, |heard| heard.stdout == b"ready\n");
+    read_until(&agent, |record| record.stdout == b"ready\n");
     let told = env::var_os(TOLD).unwrap();
     let draft = Path::new(&told).with_extension("draft");
     fs::write(&draft, serde_json::to_vec(agent.identity()).unwrap()).unwrap();
@@ -100,11 +100,11 @@ fn a_killed_or_stopped_reaper_does_not_save_its_agent() {
     both_ways(|way| {
         for signal in [Signal::KILL, Signal::STOP] {
             let agent = Agent::start(&way(script(STUBBORN))).unwrap();
-            hear_until(&agent, |heard| heard.stdout == b"ready\n");
+            read_until(&agent, |record| record.stdout == b"ready\n");
             kill(&agent.identity().reaper_pid.unsigned_abs(), signal);
             if signal == Signal::KILL {
-                let heard = hear_until(&agent, |heard| heard.exit.is_some());
-                let exit = heard.exit.unwrap();
+                let record = read_until(&agent, |record| record.exit.is_some());
+                let exit = record.exit.unwrap();
                 assert_eq!((exit.code, exit.signal), (None, None));
             }
             end(agent);
@@ -119,9 +119,9 @@ fn a_reaper_told_to_stop_ends_its_agent() {
             "trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done",
         )))
         .unwrap();
-        hear_until(&agent, |heard| heard.stdout == b"ready\n");
+        read_until(&agent, |record| record.stdout == b"ready\n");
         kill(&agent.identity().reaper_pid.unsigned_abs(), Signal::TERM);
-        assert_eq!(hear_until(&agent, |heard| heard.exit.is_some()).exit, exited(3));
+        assert_eq!(read_until(&agent, |record| record.exit.is_some()).exit, exited(3));
         end(agent);
     });
 }
