@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 
+use crate::Mark;
 use crate::os::{self, ProgramCheck};
 
 /// The variable that carries the mark in the environment of every process of an agent.
@@ -29,6 +30,9 @@ pub struct Launch {
     pub environment: Environment,
     /// What it reads on standard input.
     pub input: Input,
+    /// The mark of its processes; by default a random one. Who stores it before the start can find
+    /// the agent with [`find_marked`](crate::find_marked) whenever the supervisor is killed.
+    pub mark: Option<Mark>,
     /// Whether it runs on a terminal (of 1000 columns) instead of pipes. Then output and errors
     /// are one stream. Linux only.
     pub terminal: bool,
@@ -49,6 +53,7 @@ impl Launch {
             cwd: PathBuf::from("."),
             environment: Environment::default(),
             input: Input::Empty,
+            mark: None,
             terminal: false,
             control_group: true,
             reaper: None,
@@ -80,13 +85,13 @@ pub struct Environment {
 
 impl Environment {
     /// Returns the variables an agent starts with.
-    pub(crate) fn resolve(&self, mark: &str) -> Vec<(OsString, OsString)> {
+    pub(crate) fn resolve(&self, mark: &Mark) -> Vec<(OsString, OsString)> {
         let mut variables: Vec<(OsString, OsString)> =
             env::vars_os().filter(|(name, _)| self.inherits(name)).collect();
         let set = self.set.iter().cloned();
         // An agent within an agent carries both marks.
         let outer = env::var_os(MARK_VARIABLE).map(|outer| outer.to_string_lossy().into_owned());
-        let mark = outer.map_or_else(|| mark.to_owned(), |outer| format!("{outer}:{mark}"));
+        let mark = mark.below(outer.as_deref());
         for (name, value) in set.chain([(MARK_VARIABLE.into(), mark.into())]) {
             variables.retain(|(known, _)| !os::same_variable(known, &name));
             variables.push((name, value));
@@ -291,9 +296,10 @@ mod tests {
             (MARK_VARIABLE.into(), "forged".into()),
         ];
         let environment = Environment { inherit: Some(Vec::new()), set };
-        let found = environment.resolve("mark");
+        let mark = Mark::derive("mark");
+        let found = environment.resolve(&mark);
         assert_eq!(found.len(), 2);
         assert_eq!(found[0], ("A".into(), "2".into()));
-        assert!(found[1].1.to_string_lossy().ends_with("mark"));
+        assert!(mark.is_in(&found[1].1.to_string_lossy()));
     }
 }

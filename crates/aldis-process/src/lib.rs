@@ -10,8 +10,8 @@
 //! - Output is read in bounded memory, with back-pressure: an agent that nobody reads blocks.
 //! - The agent has no controlling terminal of ours. A Ctrl-C reaches us ([`Interrupts`]), and the
 //!   caller decides what it means for the agent.
-//! - After a crash of the supervisor, [`find`] tells whether anything of an agent is left, and never
-//!   mistakes another process with the same number for it.
+//! - After a crash of the supervisor, [`find`] and [`find_marked`] tell whether anything of an agent
+//!   is left, and never mistake another process with the same number for it.
 //!
 //! How strong the first and the last promise are depends on the system. On Linux a small process
 //! stands between us and each agent, the reaper (`os/linux/reaper.rs`), a child subreaper: the tree
@@ -29,17 +29,20 @@ mod identity;
 mod interrupts;
 mod launch;
 mod lease;
+mod mark;
 mod os;
 mod reaper;
+mod space;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::identity::{Found, Identity, Orphan, find};
+pub use self::identity::{Found, Identity, Orphan, find, find_marked};
 pub use self::interrupts::{Interrupts, SignalCounts};
 pub use self::launch::{Environment, Input, Launch, StartError};
-pub use self::lease::LeaseHolder;
+pub use self::lease::{LeaseHolder, Liveness, NotALeaseHolder};
+pub use self::mark::{InvalidMark, Mark};
 pub use self::reaper::{REAPER_COMMAND, ReaperArgs, run_reaper};
 
 /// What an agent does.

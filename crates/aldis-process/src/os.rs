@@ -12,7 +12,9 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
-pub(crate) use self::linux::{boot, find, is_alive, process_start, run_reaper, since_boot, start};
+pub(crate) use self::linux::{
+    find, find_marked, host_name, liveness, pid_space, run_reaper, since_boot, start, start_time,
+};
 #[cfg(unix)]
 pub(crate) use self::unix::signals::Interrupts;
 #[cfg(unix)]

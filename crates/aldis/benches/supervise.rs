@@ -96,7 +96,7 @@ mod bench {
             }
         }
         let seconds = start.elapsed().as_secs_f64();
-        let used = own_time() - before + time_of(agent.identity().reaper_pid);
+        let used = own_time() - before + time_of(agent.identity().reaper_pid.unwrap_or_default());
         assert_eq!(agent.end(PATIENCE).survivors, []);
         assert_eq!(bytes, total);
         (used, seconds, bytes)

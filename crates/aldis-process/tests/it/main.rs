@@ -4,6 +4,7 @@
 
 mod cycles;
 mod hostile;
+mod lease;
 mod orphans;
 mod starting;
 
@@ -14,7 +15,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use aldis_process::{Agent, Exit, Identity, Input, Launch, Output};
+use aldis_process::{Agent, Exit, Identity, Input, Launch, Mark, Output};
 
 /// The program that becomes the reaper.
 const REAPER: &str = env!("CARGO_BIN_EXE_aldis-agent-reaper");
@@ -143,11 +144,11 @@ fn assert_nothing_left(identity: &Identity) {
 }
 
 /// Returns the processes that carry a mark in their environment.
-fn marked(mark: &str) -> Vec<String> {
+fn marked(mark: &Mark) -> Vec<String> {
     let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let is_marked = |path: &PathBuf| {
         let environment = fs::read(path.join("environ")).unwrap_or_default();
-        String::from_utf8_lossy(&environment).contains(mark)
+        String::from_utf8_lossy(&environment).contains(mark.as_str())
     };
     let name = |path: PathBuf| {
         let name = fs::read_to_string(path.join("comm")).unwrap_or_default();

@@ -2,11 +2,12 @@
 
 use std::env;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use aldis_process::{Agent, Found, Identity, Launch, find};
+use aldis_process::{Agent, Found, Identity, Launch, Mark, find, find_marked};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
@@ -17,6 +18,7 @@ use crate::{
 /// Where the supervisor that is to be killed says whom it supervises.
 const TOLD: &str = "TEST_TOLD";
 const GROUPED: &str = "TEST_GROUPED";
+const MARK: &str = "TEST_MARK";
 const STUBBORN: &str = "trap '' TERM INT HUP; setsid sh -c \"trap '' TERM HUP; sleep 60\" & \
                         echo ready; sleep 60";
 
@@ -27,7 +29,8 @@ fn supervises_until_it_is_killed() {
         return;
     }
     let control_group = env::var_os(GROUPED).is_some();
-    let agent = Agent::start(&Launch { control_group, ..script(STUBBORN) }).unwrap();
+    let mark = env::var(MARK).ok().map(|mark| Mark::try_from(mark).unwrap());
+    let agent = Agent::start(&Launch { control_group, mark, ..script(STUBBORN) }).unwrap();
     read_until(&agent, |record| record.stdout == b"ready\n");
     let told = env::var_os(TOLD).unwrap();
     let draft = Path::new(&told).with_extension("draft");
@@ -40,12 +43,19 @@ fn supervises_until_it_is_killed() {
 
 /// Starts a supervisor in a process of its own. Returns it and its agent.
 fn supervisor(control_group: bool) -> (Child, Identity) {
+    marked_supervisor(control_group, None)
+}
+
+fn marked_supervisor(control_group: bool, mark: Option<&Mark>) -> (Child, Identity) {
     let folder = tempfile::tempdir().unwrap();
     let told = folder.path().join("identity");
     let mut command = in_own_process("orphans::supervises_until_it_is_killed").unwrap();
     command.env(TOLD, &told).stdout(Stdio::null()).stderr(Stdio::null());
     if control_group {
         command.env(GROUPED, "1");
+    }
+    if let Some(mark) = mark {
+        command.env(MARK, mark.as_str());
     }
     let child = command.spawn().unwrap();
     wait_until("being told", || told.exists());
@@ -86,7 +96,7 @@ fn what_a_killed_reaper_leaves_is_found_as_well() {
         let (mut child, identity) = supervisor(control_group);
         // Stopped first, so that it cannot do anything about it.
         kill(&child.id(), Signal::STOP);
-        kill(&identity.reaper_pid.unsigned_abs(), Signal::KILL);
+        kill(&identity.reaper_pid.unwrap().unsigned_abs(), Signal::KILL);
         child.kill().unwrap();
         child.wait().unwrap();
         let Found::Alive(orphan) = find(&identity) else { panic!("nobody was found") };
@@ -101,7 +111,7 @@ fn a_killed_or_stopped_reaper_does_not_save_its_agent() {
         for signal in [Signal::KILL, Signal::STOP] {
             let agent = Agent::start(&way(script(STUBBORN))).unwrap();
             read_until(&agent, |record| record.stdout == b"ready\n");
-            kill(&agent.identity().reaper_pid.unsigned_abs(), signal);
+            kill(&agent.identity().reaper_pid.unwrap().unsigned_abs(), signal);
             if signal == Signal::KILL {
                 let record = read_until(&agent, |record| record.exit.is_some());
                 let exit = record.exit.unwrap();
@@ -120,7 +130,7 @@ fn a_reaper_told_to_stop_ends_its_agent() {
         )))
         .unwrap();
         read_until(&agent, |record| record.stdout == b"ready\n");
-        kill(&agent.identity().reaper_pid.unsigned_abs(), Signal::TERM);
+        kill(&agent.identity().reaper_pid.unwrap().unsigned_abs(), Signal::TERM);
         assert_eq!(read_until(&agent, |record| record.exit.is_some()).exit, exited(3));
         end(agent);
     });
@@ -133,19 +143,104 @@ fn a_number_used_again_is_somebody_else() {
         let own = agent.identity();
         // The same numbers, and nothing else.
         let reused = Identity {
-            start: own.start - 1,
-            reaper_start: own.reaper_start - 1,
-            mark: "0".repeat(own.mark.len()),
+            start: own.start.map(|start| start - 1),
+            reaper_start: own.reaper_start.map(|start| start - 1),
+            mark: Mark::random().unwrap(),
             cgroup: None,
             ..own.clone()
         };
         assert!(matches!(find(&reused), Found::Gone));
-        let other_boot = Identity { boot: "another".to_owned(), ..own.clone() };
-        assert!(matches!(find(&other_boot), Found::Gone));
+        let other_boot = Identity { boot: Some("another".to_owned()), ..own.clone() };
+        assert!(!matches!(find(&other_boot), Found::Alive(_)));
         assert!(matches!(find(own), Found::Alive(_)));
         assert_eq!(agent.next(Duration::ZERO), None);
         end(agent);
     });
+}
+
+/// Writes a stand-in for the reaper that starts something and then does this to itself, before it
+/// has reported anything.
+fn broken_reaper(folder: &Path, act: &str) -> PathBuf {
+    let path = folder.join("reaper");
+    let family = "sh -c \"trap '' TERM HUP; sleep 60\" & setsid sleep 60 & sleep 60 &";
+    fs::write(&path, format!("#!/bin/sh\n{family}\n{act}\nsleep 60\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn a_reaper_lost_before_its_first_report_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    // The last one stops again as often as it is continued.
+    for act in ["kill -9 $$", "kill -STOP $$; exit 1", "while :; do kill -STOP $$; done"] {
+        both_ways(|way| {
+            let mark = Mark::random().unwrap();
+            let reaper = Some(broken_reaper(folder.path(), act));
+            let launch = Launch { mark: Some(mark.clone()), reaper, ..script("sleep 60") };
+            let error = Agent::start(&way(launch)).unwrap_err();
+            assert_eq!(error.to_string(), "the reaper process did not start `sh`", "{act}");
+            assert_eq!(marked(&mark), [""; 0], "{act}");
+        });
+    }
+}
+
+#[test]
+fn an_agent_that_kills_its_reaper_at_once_does_not_survive() {
+    both_ways(|way| {
+        for _ in 0..10 {
+            let mark = Mark::random().unwrap();
+            let text = "kill -9 $PPID; trap '' TERM; setsid sleep 60 & sleep 60";
+            let launch = Launch { mark: Some(mark.clone()), ..script(text) };
+            // Whether the report comes first is a matter of luck.
+            if let Ok(agent) = Agent::start(&way(launch)) {
+                end(agent);
+            }
+            assert_eq!(marked(&mark), [""; 0]);
+        }
+    });
+}
+
+#[test]
+fn the_exit_of_an_agent_that_stops_its_reaper_is_reported() {
+    both_ways(|way| {
+        for _ in 0..5 {
+            let agent = Agent::start(&way(script("kill -STOP $PPID; exit 3"))).unwrap();
+            assert_eq!(read_until(&agent, |record| record.exit.is_some()).exit, exited(3));
+            end(agent);
+        }
+    });
+}
+
+#[test]
+fn an_agent_is_found_by_a_mark_that_was_chosen_before() {
+    for control_group in [true, false] {
+        let mark = Mark::derive(&format!("{} {control_group}", std::process::id()));
+        assert!(matches!(find_marked(&mark), Found::Gone));
+        let (mut child, identity) = marked_supervisor(control_group, Some(&mark));
+        assert_eq!(identity.mark, mark);
+        // Nothing but the mark is known, as if it was killed before it could store the identity.
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if let Found::Alive(orphan) = find_marked(&mark) {
+            assert_eq!(orphan.end(Duration::from_secs(5)), []);
+        }
+        assert_nothing_left(&identity);
+        assert!(matches!(find_marked(&mark), Found::Gone));
+    }
+}
+
+#[test]
+fn a_mark_finds_what_a_killed_reaper_leaves() {
+    for control_group in [true, false] {
+        let (mut child, identity) = supervisor(control_group);
+        kill(&child.id(), Signal::STOP);
+        kill(&identity.reaper_pid.unwrap().unsigned_abs(), Signal::KILL);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let Found::Alive(orphan) = find_marked(&identity.mark) else { panic!("nothing was found") };
+        assert_eq!(orphan.end(Duration::from_millis(50)), []);
+        assert_eq!(marked(&identity.mark), [""; 0]);
+    }
 }
 
 fn kill(pid: &u32, signal: Signal) {

@@ -7,7 +7,7 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{EffectFilter, Lease, LeaseError, RunId, Store, StoreError};
 
 use crate::error::CommandError;
-use aldis_process::{Found, Identity, LeaseHolder, find};
+use aldis_process::{Found, Identity, LeaseHolder, Liveness, find};
 
 /// How long a lease lasts.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
@@ -34,7 +34,8 @@ pub(crate) fn lease(store: &dyn Store, run: &RunId, now: Timestamp) -> Result<Le
 }
 
 fn is_gone(holder: &str) -> bool {
-    holder.parse::<LeaseHolder>().is_ok_and(|holder| holder.is_gone())
+    // Of a process that cannot be seen from here only the time of its lease tells.
+    holder.parse::<LeaseHolder>().is_ok_and(|holder| holder.liveness() == Liveness::Gone)
 }
 
 /// Ends what a supervisor that has gone left of its agent, given the agent's stored identity. Only

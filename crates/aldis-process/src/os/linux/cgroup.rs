@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::tree::Process;
+use crate::Mark;
 
 /// The prefix of the names of our groups.
 const PREFIX: &str = "aldis-";
@@ -30,7 +31,7 @@ pub(super) struct Cgroup {
 
 impl Cgroup {
     /// Creates a group below our own, if the system allows it.
-    pub(super) fn create(mark: &str) -> Option<Self> {
+    pub(super) fn create(mark: &Mark) -> Option<Self> {
         let parent = own()?;
         remove_forgotten(&parent);
         let pid = process::id();

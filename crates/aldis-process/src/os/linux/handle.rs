@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,22 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 use super::REAPER_SLACK;
 use super::cgroup::Cgroup;
 use super::clock::since_boot;
-use super::message::{self, Inbox, ReaperEvent, ReaperRequest};
+use super::message::{self, Inbox, ReaperEvent, ReaperRequest, STREAMS};
+use super::tree::Process;
 use crate::os::KILL_LIMIT;
 use crate::{Launch, REAPER_COMMAND};
 
 /// How long a reaper may take to start the agent.
 const START_LIMIT: Duration = Duration::from_secs(30);
+/// How often it is checked meanwhile whether somebody has stopped the reaper, and how often it is
+/// continued before we give up: an agent could stop it again and again.
+const START_CHECK: Duration = Duration::from_millis(50);
+const START_CONTINUES: u32 = 3;
 /// How often the exit of the reaper is polled.
 const REAP_PAUSE: Duration = Duration::from_millis(1);
 
@@ -66,22 +73,42 @@ impl ReaperHandle {
         i32::try_from(self.child.id()).unwrap_or_default()
     }
 
-    /// Waits until the reaper has started the agent or could not. Returns nothing if it has exited.
+    /// Passes the agent's streams to the reaper.
+    pub(super) fn send_streams(&self, streams: &[OwnedFd; STREAMS]) -> io::Result<()> {
+        match message::send_streams(&self.control, streams.each_ref().map(OwnedFd::as_fd)) {
+            // The reaper has exited; that no event comes will tell.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Waits until the reaper has started the agent or could not. Returns nothing if it has exited,
+    /// if it takes too long, or if somebody keeps stopping it.
     pub(super) fn first_event(&self, inbox: &mut Inbox) -> io::Result<Option<ReaperEvent>> {
-        self.control.set_read_timeout(Some(START_LIMIT))?;
+        self.control.set_read_timeout(Some(START_CHECK))?;
         let until = since_boot() + START_LIMIT;
+        let mut continues = 0;
         let event = loop {
             let open = inbox.fill(&self.control)?;
             let event = inbox.next();
-            if event.is_some() || !open || since_boot() >= until {
+            if event.is_some() || !open || since_boot() >= until || continues > START_CONTINUES {
                 break event;
             }
+            continues += u32::from(self.resume_if_stopped());
         };
         self.control.set_nonblocking(true)?;
         Ok(event)
     }
 
+    /// Continues the reaper if somebody has stopped it. Returns whether that was so.
+    pub(super) fn resume_if_stopped(&self) -> bool {
+        let stopped = Process::read(self.pid()).filter(Process::is_stopped);
+        stopped.iter().for_each(|process| process.signal(Signal::CONT));
+        stopped.is_some()
+    }
+
     pub(super) fn request(&self, request: ReaperRequest) {
+        self.resume_if_stopped();
         // A reaper that has exited has nothing left to do; one that hangs is swept away.
         let _sent = message::send(&self.control, &request);
     }

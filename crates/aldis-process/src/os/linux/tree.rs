@@ -9,11 +9,15 @@ use std::fs;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use crate::launch::MARK_VARIABLE;
+use crate::{Mark, REAPER_COMMAND};
+
 /// One process as `/proc/PID/stat` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: i32,
     pub(super) parent: i32,
+    pub(super) session: i32,
     /// In clock ticks since the boot.
     pub(super) start: u64,
     state: u8,
@@ -35,6 +39,7 @@ impl Process {
         Some(Self {
             pid,
             parent: fields.get(1)?.parse().ok()?,
+            session: fields.get(3)?.parse().ok()?,
             start: fields.get(19)?.parse().ok()?,
             state: *fields.first()?.as_bytes().first()?,
             threads: fields.get(17)?.parse().ok()?,
@@ -73,14 +78,20 @@ impl Process {
         String::from_utf8_lossy(&name).trim_end().to_owned()
     }
 
-    /// Whether the process was started with this mark in this variable.
-    pub(super) fn is_marked(&self, variable: &str, mark: &str) -> bool {
+    /// Whether it looks like a reaper of ours: a session leader with that command line.
+    pub(super) fn is_reaper(&self) -> bool {
+        let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let command = line.split(|byte| *byte == 0).nth(1);
+        self.session == self.pid && command == Some(REAPER_COMMAND.as_bytes())
+    }
+
+    /// Whether the process was started with this mark.
+    pub(super) fn is_marked(&self, mark: &Mark) -> bool {
         let environment = fs::read(format!("/proc/{}/environ", self.pid)).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|entry| {
             let entry = String::from_utf8_lossy(entry);
-            entry
-                .split_once('=')
-                .is_some_and(|(name, value)| name == variable && value.contains(mark))
+            let variable = entry.split_once('=').filter(|(name, _)| *name == MARK_VARIABLE);
+            variable.is_some_and(|(_, value)| mark.is_in(value))
         })
     }
 }
@@ -111,12 +122,6 @@ pub(super) fn below(roots: &[i32], all: &[Process]) -> Vec<Process> {
     }
 }
 
-/// Returns the identifier of this boot of the machine.
-pub(crate) fn boot() -> String {
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    text.trim().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,7 +131,7 @@ mod tests {
         let text = "7 (a) R 1 (b)) S 3 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 2 0 991 12 13\n";
         let process = Process::parse(7, text).unwrap();
         assert_eq!((process.parent, process.start, process.state), (3, 991, b'S'));
-        assert_eq!(process.threads, 2);
+        assert_eq!((process.session, process.threads), (7, 2));
         assert_eq!(Process::parse(7, "7 (a) S 3"), None);
     }
 
@@ -141,7 +146,8 @@ mod tests {
 
     #[test]
     fn walks_the_tree_in_any_order() {
-        let process = |pid, parent| Process { pid, parent, start: 0, state: b'S', threads: 1 };
+        let process =
+            |pid, parent| Process { pid, parent, session: 0, start: 0, state: b'S', threads: 1 };
         let all = [process(9, 8), process(8, 2), process(2, 1), process(3, 1), process(1, 0)];
         let mut found: Vec<i32> = below(&[2], &all).iter().map(|process| process.pid).collect();
         found.sort_unstable();
