@@ -25,12 +25,14 @@
 //! runs as the same user and could kill us, or hide a process by killing its reaper, clearing the
 //! environment and leaving control group and session.
 
+mod bounded;
 mod identity;
 mod interrupts;
 mod launch;
 mod lease;
 mod mark;
 mod os;
+mod reader;
 mod reaper;
 mod space;
 
@@ -38,6 +40,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::bounded::{BoundedError, BoundedOutput, run_bounded, run_bounded_with_input};
 pub use self::identity::{Found, Identity, Orphan, find, find_marked};
 pub use self::interrupts::{Interrupts, SignalCounts};
 pub use self::launch::{Environment, Input, Launch, StartError};
@@ -151,6 +154,12 @@ impl Agent {
     pub fn end_with(mut self, grace: Duration, mut on_output: impl FnMut(Output)) -> Ended {
         self.process.end(grace, &mut on_output)
     }
+}
+
+/// Makes writing beyond the file size limit (`ulimit -f`) fail with an error instead of killing this
+/// process with `SIGXFSZ`. Programs that are started afterwards are not affected.
+pub fn ignore_file_size_signal() {
+    os::ignore_file_size_signal();
 }
 
 /// Returns the time since the machine was started, including the time it slept.

@@ -18,7 +18,10 @@ pub(crate) use self::linux::{
 #[cfg(unix)]
 pub(crate) use self::unix::signals::Interrupts;
 #[cfg(unix)]
-pub(crate) use self::unix::{check_program, is_not_a_program, is_path, same_variable, spellings};
+pub(crate) use self::unix::{
+    check_program, contain, ignore_file_size_signal, is_not_a_program, is_path, same_variable,
+    spellings,
+};
 use crate::{Ended, Identity, Output, Survivor};
 
 /// How long a descendant may hold the output open after the agent has exited.

@@ -8,8 +8,14 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use process_wrap::std::{CommandWrap, ProcessSession};
 use rustix::io::Errno;
+use signal_hook::consts::SIGXFSZ;
+use signal_hook::flag;
 
 use super::ProgramCheck;
 
@@ -28,6 +34,22 @@ pub(crate) fn check_program(path: &Path) -> ProgramCheck {
 /// Whether the system does not know how to run a file (`ENOEXEC`).
 pub(crate) fn is_not_a_program(error: &io::Error) -> bool {
     error.raw_os_error().map(Errno::from_raw_os_error) == Some(Errno::NOEXEC)
+}
+
+/// Makes a program the leader of a session and process group of its own, without a controlling
+/// terminal.
+pub(crate) fn contain(command: Command) -> CommandWrap {
+    let mut command = CommandWrap::from(command);
+    command.wrap(ProcessSession);
+    command
+}
+
+/// Replaces the default action of `SIGXFSZ`, which is to kill: the write that exceeds the limit then
+/// fails with `EFBIG`. A handler and not `SIG_IGN`, because `execve` resets handlers: the programs
+/// that we start keep the default action.
+pub(crate) fn ignore_file_size_signal() {
+    // Nothing is lost if it cannot be registered.
+    let _registered = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
 /// Whether an operation only has to be tried again.

@@ -7,13 +7,18 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::Duration;
 
-use aldis_process::{Agent, Environment, Interrupts, Launch, SignalCounts};
+use aldis_process::{
+    Agent, Environment, Interrupts, Launch, SignalCounts, ignore_file_size_signal,
+};
+use nix::sys::resource::{Resource, setrlimit};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::{
     REAPER, assert_passes, both_ways, end, exited, in_own_process, input, read_to_end, read_until,
     run, script, wait_until,
 };
+
+const SIGXFSZ: u32 = 25;
 
 #[test]
 fn reads_its_input_to_the_end() {
@@ -228,4 +233,27 @@ fn every_interrupt_is_counted() {
         });
         assert_eq!(found.get(), SignalCounts { interrupt, terminate });
     }
+}
+
+#[test]
+fn a_file_size_limit_kills_agents_and_not_us() {
+    let test = "starting::a_file_size_limit_kills_agents_and_not_us";
+    if let Some(command) = in_own_process(test) {
+        return assert_passes(command);
+    }
+    ignore_file_size_signal();
+    let folder = tempfile::tempdir().unwrap();
+    both_ways(|way| {
+        let text = "grep SigIgn /proc/$$/status; ulimit -f 1; sh -c 'head -c 9999 /dev/zero >f'; \
+                    kill -l $?";
+        let launch = Launch { cwd: folder.path().to_owned(), ..script(text) };
+        let text = run(&way(launch)).text();
+        let (ignored, signal) = text.trim_start_matches("SigIgn:").split_once('\n').unwrap();
+        let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+        assert_eq!(ignored & 1 << (SIGXFSZ - 1), 0, "it is not inherited");
+        assert_eq!(signal, "XFSZ\n");
+    });
+    setrlimit(Resource::RLIMIT_FSIZE, 1, 1).unwrap();
+    let error = fs::write(folder.path().join("g"), "long").unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::FileTooLarge);
 }
