@@ -143,7 +143,8 @@ mod tests {
         let identity: Identity = serde_json::from_str(OLD).unwrap();
         assert_eq!((identity.pid, identity.start), (812, Some(99123)));
         assert_eq!((identity.reaper_pid, identity.reaper_start), (Some(811), Some(99122)));
-        assert!(matches!(find(&identity), Found::Gone), "an earlier boot");
+        let earlier = os::pid_space().boot.is_some();
+        assert_eq!(matches!(find(&identity), Found::Gone), earlier, "an earlier boot");
         let again = serde_json::to_string(&identity).unwrap();
         assert_eq!(serde_json::from_str::<Identity>(&again).unwrap(), identity);
         assert!(!again.contains("keeper"));
@@ -156,7 +157,7 @@ mod tests {
         let here = Identity::here(own, os::start_time(own), mark);
         assert!(matches!(find(&here), Found::Gone), "whoever looks is not what is left");
         let container = Identity { namespace: here.namespace.map(|it| it + 1), ..here.clone() };
-        assert!(matches!(find(&container), Found::Unknown));
+        assert!(here.namespace.is_none() || matches!(find(&container), Found::Unknown));
         let other = Some("another".to_owned());
         let machine = Identity { machine: other.clone(), boot: other.clone(), ..here.clone() };
         assert!(matches!(find(&machine), Found::Unknown));

@@ -36,6 +36,8 @@ pub struct Launch {
     /// Whether it runs on a terminal (of 1000 columns) instead of pipes. Then output and errors
     /// are one stream. Linux only.
     pub terminal: bool,
+    /// Which implementation supervises it.
+    pub supervision: Supervision,
     /// Whether to use a control group if the system allows it. Without one, walking the process
     /// tree does the same. Linux only; ignored elsewhere.
     pub control_group: bool,
@@ -55,10 +57,22 @@ impl Launch {
             input: Input::Empty,
             mark: None,
             terminal: false,
+            supervision: Supervision::Native,
             control_group: true,
             reaper: None,
         }
     }
+}
+
+/// Which implementation supervises an agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Supervision {
+    /// The strongest that this system has.
+    #[default]
+    Native,
+    /// The fallback for systems that have no better one: process groups on Unix, job objects on
+    /// Windows. On Linux it needs the cargo feature `portable` and is for testing it.
+    Portable,
 }
 
 /// What an agent reads on its standard input.
@@ -158,6 +172,12 @@ pub enum StartError {
         /// How long the line is.
         length: usize,
     },
+    /// This system cannot do what is asked for.
+    #[error("{what}: not supported on this system")]
+    NotSupported {
+        /// What is asked for.
+        what: &'static str,
+    },
     /// The reaper did not report that it has started the agent.
     #[error("the reaper process did not start `{program}`")]
     Reaper {
@@ -197,6 +217,7 @@ impl StartError {
             Self::Reaper { .. } => {
                 "see whether `aldis --version` works, and whether memory is left".to_owned()
             }
+            Self::NotSupported { .. } => "see docs/platforms.md".to_owned(),
             Self::System { .. } => return None,
         })
     }
@@ -236,18 +257,20 @@ impl Launch {
             }
         }
         let program = self.program.to_string_lossy().into_owned();
+        let spellings = os::spellings(&self.program);
         if os::is_path(&self.program) {
-            return match os::check_program(&self.cwd.join(&self.program)) {
-                ProgramCheck::Executable => Ok(PathBuf::from(&self.program)),
-                ProgramCheck::NotExecutable | ProgramCheck::Hidden => {
+            let check = |name: &&OsString| os::check_program(&self.cwd.join(name));
+            let found = spellings.iter().find(|name| check(name) != ProgramCheck::Missing);
+            return match (found, found.as_ref().map(check)) {
+                (Some(name), Some(ProgramCheck::Executable)) => Ok(PathBuf::from(name)),
+                (Some(_), Some(ProgramCheck::NotExecutable | ProgramCheck::Hidden)) => {
                     Err(StartError::NotExecutable { program })
                 }
-                ProgramCheck::Missing => Err(StartError::NotFound { program, searched: false }),
+                _ => Err(StartError::NotFound { program, searched: false }),
             };
         }
         let is_path = |name: &OsStr| os::same_variable(name, OsStr::new("PATH"));
         let path = variables.iter().find(|(name, _)| is_path(name)).map(|(_, value)| value);
-        let spellings = os::spellings(&self.program);
         let directories = path.into_iter().flat_map(env::split_paths);
         let candidates = directories.flat_map(|directory| {
             spellings.iter().map(|name| directory.join(name)).collect::<Vec<_>>()

@@ -129,8 +129,11 @@ mod tests {
         let me = LeaseHolder::me();
         assert_eq!(me.to_string().parse(), Ok(me.clone()));
         assert_eq!(me.liveness(), Liveness::Alive);
-        let Some(StartTime::Ticks(start)) = me.start else { panic!("{me}") };
-        let reused = LeaseHolder { start: Some(StartTime::Ticks(start + 1)), ..me.clone() };
+        let earlier = match me.start.unwrap() {
+            StartTime::Ticks(ticks) => StartTime::Ticks(ticks - 1),
+            StartTime::Seconds(seconds) => StartTime::Seconds(seconds - 60),
+        };
+        let reused = LeaseHolder { start: Some(earlier), ..me.clone() };
         assert_eq!(reused.liveness(), Liveness::Gone);
         let nobody = LeaseHolder { pid: i32::MAX, start: None, ..me.clone() };
         assert_eq!(nobody.liveness(), Liveness::Gone);
@@ -149,9 +152,9 @@ mod tests {
         };
         let other_boot = Some("00000000-0000-0000-0000-000000000000".to_owned());
         let container = of(machine.as_deref().unwrap(), &boot, namespace.map(|it| it + 1));
-        assert_eq!(container.liveness(), Liveness::Unknown);
+        assert!(namespace.is_none() || container.liveness() == Liveness::Unknown);
         assert_eq!(of("another", &other_boot, namespace).liveness(), Liveness::Unknown);
-        if me.space.machine.is_some() {
+        if me.space.machine.is_some() && boot.is_some() {
             let before = of(machine.as_deref().unwrap(), &other_boot, namespace);
             assert_eq!(before.liveness(), Liveness::Gone, "this machine was rebooted");
         }
@@ -160,7 +163,8 @@ mod tests {
     #[test]
     fn holders_of_the_first_version_are_understood() {
         let me = LeaseHolder::me();
-        let (Some(boot), Some(start)) = (&me.space.boot, me.start) else { panic!("{me}") };
+        // There was no first version for systems that do not tell their boot.
+        let (Some(boot), Some(start)) = (&me.space.boot, me.start) else { return };
         let old = |text: String| {
             let holder: LeaseHolder = text.parse().unwrap();
             // The store releases a lease under the text that it was acquired with.

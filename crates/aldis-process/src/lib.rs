@@ -17,7 +17,7 @@
 //! stands between us and each agent, the reaper (`os/linux/reaper.rs`), a child subreaper: the tree
 //! is known exactly, whatever `setsid` and double forks its processes do, nobody stays a zombie, no
 //! exit status of our other children is taken by mistake, and if we are killed the reaper ends the
-//! agent.
+//! agent. Elsewhere `os/portable.rs` promises less, and says what.
 //!
 //! # What is deliberately absent
 //!
@@ -43,7 +43,7 @@ use serde::{Deserialize, Serialize};
 pub use self::bounded::{BoundedError, BoundedOutput, run_bounded, run_bounded_with_input};
 pub use self::identity::{Found, Identity, Orphan, find, find_marked};
 pub use self::interrupts::{Interrupts, SignalCounts};
-pub use self::launch::{Environment, Input, Launch, StartError};
+pub use self::launch::{Environment, Input, Launch, StartError, Supervision};
 pub use self::lease::{LeaseHolder, Liveness, NotALeaseHolder};
 pub use self::mark::{InvalidMark, Mark};
 pub use self::reaper::{REAPER_COMMAND, ReaperArgs, run_reaper};

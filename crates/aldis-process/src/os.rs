@@ -1,18 +1,26 @@
-//! Selects the implementation for this system: the only place below `src` that knows platforms.
+//! Selects the implementation for this system. Only this file and those below `os/` know platforms.
 //!
 //! [`Supervised`] and [`Remains`] are what an implementation provides; the contract is that of
 //! [`Agent`](crate::Agent) and [`Orphan`](crate::Orphan).
 
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(any(not(target_os = "linux"), feature = "portable"))]
+mod portable;
 #[cfg(unix)]
 mod unix;
+#[cfg(windows)]
+mod windows;
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 pub(crate) use self::linux::{
+    find_marked, host_name, liveness, pid_space, run_reaper, since_boot, start_time,
+};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use self::portable::{
     find, find_marked, host_name, liveness, pid_space, run_reaper, since_boot, start, start_time,
 };
 #[cfg(unix)]
@@ -22,6 +30,14 @@ pub(crate) use self::unix::{
     check_program, contain, ignore_file_size_signal, is_not_a_program, is_path, same_variable,
     spellings,
 };
+#[cfg(windows)]
+pub(crate) use self::windows::{
+    Interrupts, check_program, contain, ignore_file_size_signal, is_not_a_program, is_path,
+    same_variable, spellings,
+};
+#[cfg(target_os = "linux")]
+use crate::{Ended, Found, Identity, Launch, Output, StartError, Supervision, Survivor};
+#[cfg(not(target_os = "linux"))]
 use crate::{Ended, Identity, Output, Survivor};
 
 /// How long a descendant may hold the output open after the agent has exited.
@@ -63,4 +79,28 @@ pub(crate) enum ProgramCheck {
     /// In a directory that we may not search.
     Hidden,
     Missing,
+}
+
+/// Starts an agent.
+#[cfg(target_os = "linux")]
+pub(crate) fn start(launch: &Launch) -> Result<Box<dyn Supervised>, StartError> {
+    match launch.supervision {
+        Supervision::Native => linux::start(launch),
+        #[cfg(feature = "portable")]
+        Supervision::Portable => portable::start(launch),
+        #[cfg(not(feature = "portable"))]
+        Supervision::Portable => Err(StartError::NotSupported { what: "the portable fallback" }),
+    }
+}
+
+/// Looks for what is left of an agent, with the implementation that has started it.
+#[cfg(target_os = "linux")]
+pub(crate) fn find(identity: &Identity) -> Found {
+    match (identity.start, identity.started_at) {
+        #[cfg(feature = "portable")]
+        (None, Some(_)) => portable::find(identity),
+        #[cfg(not(feature = "portable"))]
+        (None, Some(_)) => Found::Unknown,
+        _ => linux::find(identity),
+    }
 }

@@ -1,5 +1,7 @@
 //! Agents as real processes, the hostile ones of `testdata/hostile` among them.
 
+// They look at what is left through /proc.
+#![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bounded;
@@ -16,7 +18,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use aldis_process::{Agent, Exit, Identity, Input, Launch, Mark, Output};
+use aldis_process::{Agent, Exit, Identity, Input, Launch, Mark, Output, Supervision};
 
 /// The program that becomes the reaper.
 const REAPER: &str = env!("CARGO_BIN_EXE_aldis-agent-reaper");
@@ -43,8 +45,15 @@ fn hostile(name: &str) -> Launch {
     launch
 }
 
-/// Runs a case with a control group, where there can be one, and without.
-fn both_ways(case: impl Fn(&dyn Fn(Launch) -> Launch)) {
+/// Runs a case on every implementation that this system can run: what all of them promise.
+fn everywhere(case: impl Fn(&dyn Fn(Launch) -> Launch)) {
+    natively(&case);
+    case(&|launch| Launch { supervision: Supervision::Portable, ..launch });
+}
+
+/// Runs a case on the implementation for Linux alone, with a control group, where there can be one,
+/// and without.
+fn natively(case: impl Fn(&dyn Fn(Launch) -> Launch)) {
     for control_group in [true, false] {
         case(&|launch| Launch { control_group, ..launch });
     }

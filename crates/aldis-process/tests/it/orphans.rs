@@ -7,20 +7,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use aldis_process::{Agent, Found, Identity, Launch, Mark, find, find_marked};
+use aldis_process::{Agent, Found, Identity, Launch, Mark, Supervision, find, find_marked};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
-    PAUSE, assert_nothing_left, both_ways, end, exited, in_own_process, marked, read_until, script,
-    wait_until,
+    PAUSE, assert_nothing_left, end, everywhere, exited, in_own_process, marked, natively,
+    read_until, script, wait_until,
 };
 
 /// Where the supervisor that is to be killed says whom it supervises.
 const TOLD: &str = "TEST_TOLD";
-const GROUPED: &str = "TEST_GROUPED";
+/// How it supervises.
+const WAY: &str = "TEST_WAY";
 const MARK: &str = "TEST_MARK";
 const STUBBORN: &str = "trap '' TERM INT HUP; setsid sh -c \"trap '' TERM HUP; sleep 60\" & \
                         echo ready; sleep 60";
+
+/// With a control group, where there can be one; without; and on the fallback.
+const GROUPED: &str = "grouped";
+const WALKED: &str = "walked";
+const PORTABLE: &str = "portable";
 
 /// Not a test of its own: the process that [`supervisor`] starts.
 #[test]
@@ -28,9 +34,15 @@ fn supervises_until_it_is_killed() {
     if in_own_process("orphans::supervises_until_it_is_killed").is_some() {
         return;
     }
-    let control_group = env::var_os(GROUPED).is_some();
+    let way = env::var(WAY).unwrap();
     let mark = env::var(MARK).ok().map(|mark| Mark::try_from(mark).unwrap());
-    let agent = Agent::start(&Launch { control_group, mark, ..script(STUBBORN) }).unwrap();
+    let launch = match &*way {
+        GROUPED => script(STUBBORN),
+        WALKED => Launch { control_group: false, ..script(STUBBORN) },
+        PORTABLE => Launch { supervision: Supervision::Portable, ..script(STUBBORN) },
+        other => panic!("{other}"),
+    };
+    let agent = Agent::start(&Launch { mark, ..launch }).unwrap();
     read_until(&agent, |record| record.stdout == b"ready\n");
     let told = env::var_os(TOLD).unwrap();
     let draft = Path::new(&told).with_extension("draft");
@@ -42,18 +54,15 @@ fn supervises_until_it_is_killed() {
 }
 
 /// Starts a supervisor in a process of its own. Returns it and its agent.
-fn supervisor(control_group: bool) -> (Child, Identity) {
-    marked_supervisor(control_group, None)
+fn supervisor(way: &str) -> (Child, Identity) {
+    marked_supervisor(way, None)
 }
 
-fn marked_supervisor(control_group: bool, mark: Option<&Mark>) -> (Child, Identity) {
+fn marked_supervisor(way: &str, mark: Option<&Mark>) -> (Child, Identity) {
     let folder = tempfile::tempdir().unwrap();
     let told = folder.path().join("identity");
     let mut command = in_own_process("orphans::supervises_until_it_is_killed").unwrap();
-    command.env(TOLD, &told).stdout(Stdio::null()).stderr(Stdio::null());
-    if control_group {
-        command.env(GROUPED, "1");
-    }
+    command.env(TOLD, &told).env(WAY, way).stdout(Stdio::null()).stderr(Stdio::null());
     if let Some(mark) = mark {
         command.env(MARK, mark.as_str());
     }
@@ -65,8 +74,8 @@ fn marked_supervisor(control_group: bool, mark: Option<&Mark>) -> (Child, Identi
 
 #[test]
 fn a_killed_supervisor_leaves_nothing() {
-    for control_group in [true, false] {
-        let (mut child, identity) = supervisor(control_group);
+    for way in [GROUPED, WALKED] {
+        let (mut child, identity) = supervisor(way);
         wait_until("four processes", || marked(&identity.mark).len() >= 4);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -79,9 +88,27 @@ fn a_killed_supervisor_leaves_nothing() {
 }
 
 #[test]
+fn what_a_supervisor_without_a_reaper_leaves_is_found() {
+    for by_mark in [false, true] {
+        let (mut child, identity) = supervisor(PORTABLE);
+        wait_until("four processes", || marked(&identity.mark).len() >= 4);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let found = if by_mark { find_marked(&identity.mark) } else { find(&identity) };
+        let Found::Alive(orphan) = found else { panic!("{found:?}") };
+        assert_eq!(orphan.end(Duration::from_millis(50)), []);
+        assert_nothing_left(&identity);
+        assert!(matches!(find(&identity), Found::Gone));
+        // Without a start time it is told by the mark alone, which not every system shows.
+        let untold = Identity { started_at: None, start: None, ..identity };
+        assert!(!matches!(find(&untold), Found::Alive(_)));
+    }
+}
+
+#[test]
 fn a_killed_supervisor_needs_nobody_to_continue() {
-    for control_group in [true, false] {
-        let (mut child, identity) = supervisor(control_group);
+    for way in [GROUPED, WALKED] {
+        let (mut child, identity) = supervisor(way);
         child.kill().unwrap();
         child.wait().unwrap();
         wait_until("everybody's end", || marked(&identity.mark).is_empty());
@@ -92,8 +119,8 @@ fn a_killed_supervisor_needs_nobody_to_continue() {
 
 #[test]
 fn what_a_killed_reaper_leaves_is_found_as_well() {
-    for control_group in [true, false] {
-        let (mut child, identity) = supervisor(control_group);
+    for way in [GROUPED, WALKED] {
+        let (mut child, identity) = supervisor(way);
         // Stopped first, so that it cannot do anything about it.
         kill(&child.id(), Signal::STOP);
         kill(&identity.reaper_pid.unwrap().unsigned_abs(), Signal::KILL);
@@ -107,7 +134,7 @@ fn what_a_killed_reaper_leaves_is_found_as_well() {
 
 #[test]
 fn a_killed_or_stopped_reaper_does_not_save_its_agent() {
-    both_ways(|way| {
+    natively(|way| {
         for signal in [Signal::KILL, Signal::STOP] {
             let agent = Agent::start(&way(script(STUBBORN))).unwrap();
             read_until(&agent, |record| record.stdout == b"ready\n");
@@ -124,7 +151,7 @@ fn a_killed_or_stopped_reaper_does_not_save_its_agent() {
 
 #[test]
 fn a_reaper_told_to_stop_ends_its_agent() {
-    both_ways(|way| {
+    natively(|way| {
         let agent = Agent::start(&way(script(
             "trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done",
         )))
@@ -138,12 +165,13 @@ fn a_reaper_told_to_stop_ends_its_agent() {
 
 #[test]
 fn a_number_used_again_is_somebody_else() {
-    both_ways(|way| {
+    everywhere(|way| {
         let agent = Agent::start(&way(script("sleep 60"))).unwrap();
         let own = agent.identity();
         // The same numbers, and nothing else.
         let reused = Identity {
             start: own.start.map(|start| start - 1),
+            started_at: own.started_at.map(|start| start - 60),
             reaper_start: own.reaper_start.map(|start| start - 1),
             mark: Mark::random().unwrap(),
             cgroup: None,
@@ -173,7 +201,7 @@ fn a_reaper_lost_before_its_first_report_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     // The last one stops again as often as it is continued.
     for act in ["kill -9 $$", "kill -STOP $$; exit 1", "while :; do kill -STOP $$; done"] {
-        both_ways(|way| {
+        natively(|way| {
             let mark = Mark::random().unwrap();
             let reaper = Some(broken_reaper(folder.path(), act));
             let launch = Launch { mark: Some(mark.clone()), reaper, ..script("sleep 60") };
@@ -186,7 +214,7 @@ fn a_reaper_lost_before_its_first_report_leaves_nothing() {
 
 #[test]
 fn an_agent_that_kills_its_reaper_at_once_does_not_survive() {
-    both_ways(|way| {
+    natively(|way| {
         for _ in 0..10 {
             let mark = Mark::random().unwrap();
             let text = "kill -9 $PPID; trap '' TERM; setsid sleep 60 & sleep 60";
@@ -202,7 +230,7 @@ fn an_agent_that_kills_its_reaper_at_once_does_not_survive() {
 
 #[test]
 fn the_exit_of_an_agent_that_stops_its_reaper_is_reported() {
-    both_ways(|way| {
+    natively(|way| {
         for _ in 0..5 {
             let agent = Agent::start(&way(script("kill -STOP $PPID; exit 3"))).unwrap();
             assert_eq!(read_until(&agent, |record| record.exit.is_some()).exit, exited(3));
@@ -213,10 +241,10 @@ fn the_exit_of_an_agent_that_stops_its_reaper_is_reported() {
 
 #[test]
 fn an_agent_is_found_by_a_mark_that_was_chosen_before() {
-    for control_group in [true, false] {
-        let mark = Mark::derive(&format!("{} {control_group}", std::process::id()));
+    for way in [GROUPED, WALKED] {
+        let mark = Mark::derive(&format!("{} {way}", std::process::id()));
         assert!(matches!(find_marked(&mark), Found::Gone));
-        let (mut child, identity) = marked_supervisor(control_group, Some(&mark));
+        let (mut child, identity) = marked_supervisor(way, Some(&mark));
         assert_eq!(identity.mark, mark);
         // Nothing but the mark is known, as if it was killed before it could store the identity.
         child.kill().unwrap();
@@ -231,8 +259,8 @@ fn an_agent_is_found_by_a_mark_that_was_chosen_before() {
 
 #[test]
 fn a_mark_finds_what_a_killed_reaper_leaves() {
-    for control_group in [true, false] {
-        let (mut child, identity) = supervisor(control_group);
+    for way in [GROUPED, WALKED] {
+        let (mut child, identity) = supervisor(way);
         kill(&child.id(), Signal::STOP);
         kill(&identity.reaper_pid.unwrap().unsigned_abs(), Signal::KILL);
         child.kill().unwrap();

@@ -8,21 +8,21 @@ use std::process::Command;
 use std::time::Duration;
 
 use aldis_process::{
-    Agent, Environment, Interrupts, Launch, SignalCounts, ignore_file_size_signal,
+    Agent, Environment, Interrupts, Launch, SignalCounts, Supervision, ignore_file_size_signal,
 };
 use nix::sys::resource::{Resource, setrlimit};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::{
-    REAPER, assert_passes, both_ways, end, exited, in_own_process, input, read_to_end, read_until,
-    run, script, wait_until,
+    REAPER, assert_passes, end, everywhere, exited, in_own_process, input, natively, read_to_end,
+    read_until, run, script, wait_until,
 };
 
 const SIGXFSZ: u32 = 25;
 
 #[test]
 fn reads_its_input_to_the_end() {
-    both_ways(|way| {
+    everywhere(|way| {
         let large = "line\n".repeat(100_000);
         for text in ["", "a", "a\n", "ü\0\n\n", &large] {
             let launch = Launch { input: input(text), ..script("cat") };
@@ -34,7 +34,7 @@ fn reads_its_input_to_the_end() {
 
 #[test]
 fn input_that_nobody_reads_hangs_nobody() {
-    both_ways(|way| {
+    everywhere(|way| {
         let launch = Launch { input: input(&"x".repeat(1_000_000)), ..script("exit 4") };
         assert_eq!(run(&way(launch)).exit, exited(4));
         let launch = Launch { input: input(&"x".repeat(1_000_000)), ..script("sleep 60") };
@@ -44,14 +44,16 @@ fn input_that_nobody_reads_hangs_nobody() {
 
 #[test]
 fn output_and_errors_are_told_apart() {
-    let record = run(&script("echo out; echo err >&2; exit 5"));
-    assert_eq!((record.stdout, record.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
-    assert_eq!(record.exit, exited(5));
+    everywhere(|way| {
+        let record = run(&way(script("echo out; echo err >&2; exit 5")));
+        assert_eq!((record.stdout, record.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
+        assert_eq!(record.exit, exited(5));
+    });
 }
 
 #[test]
 fn a_terminal_is_wide_silent_and_has_an_end() {
-    both_ways(|way| {
+    natively(|way| {
         let terminal = |text: &str| Launch { terminal: true, ..way(script(text)) };
         assert_eq!(
             run(&terminal("stty size; tty >/dev/null && echo yes")).text(),
@@ -71,9 +73,19 @@ fn a_terminal_is_wide_silent_and_has_an_end() {
 }
 
 #[test]
+fn the_fallback_has_no_terminals_and_says_so() {
+    let launch =
+        Launch { terminal: true, supervision: Supervision::Portable, ..script("echo hello") };
+    let error = Agent::start(&launch).unwrap_err();
+    assert_eq!(error.to_string(), "a terminal for agents: not supported on this system");
+}
+
+#[test]
 fn no_controlling_terminal_of_ours_is_inherited() {
-    let record = run(&script("(: </dev/tty) 2>/dev/null || echo none"));
-    assert_eq!(record.text(), "none\n");
+    everywhere(|way| {
+        let record = run(&way(script("(: </dev/tty) 2>/dev/null || echo none")));
+        assert_eq!(record.text(), "none\n");
+    });
 }
 
 #[test]
@@ -82,12 +94,13 @@ fn only_what_is_listed_is_inherited() {
     let file = File::open("/dev/null").unwrap();
     let leaking = nix::unistd::dup(&file).unwrap();
     assert!(leaking.as_raw_fd() > 2);
-    both_ways(|way| {
+    natively(|way| {
         let record = run(&way(script("for fd in /proc/$$/fd/*; do readlink $fd; done")));
         let text = record.text();
         let open: Vec<&str> = text.lines().map(|line| line.split(':').next().unwrap()).collect();
         assert_eq!(open, ["/dev/null", "pipe", "pipe"]);
-
+    });
+    everywhere(|way| {
         let environment = Environment {
             inherit: Some(vec!["PATH".into()]),
             set: vec![("GREETING".into(), "hello".into())],
@@ -104,7 +117,7 @@ fn only_what_is_listed_is_inherited() {
 
 #[test]
 fn an_interrupt_asks() {
-    both_ways(|way| {
+    everywhere(|way| {
         let text = "trap 'echo asked; exit 6' INT; echo ready; while :; do sleep 0.01; done";
         for suspended in [false, true] {
             let agent = Agent::start(&way(script(text))).unwrap();
@@ -122,28 +135,28 @@ fn an_interrupt_asks() {
 
 #[test]
 fn suspending_stops_everything_and_resuming_lets_it_go_on() {
-    both_ways(|way| {
+    everywhere(|way| {
         let folder = tempfile::tempdir().unwrap();
-        let count = "while :; do i=$((i+1)); echo $i >$0; done";
+        let count = "while :; do echo >>$0; done";
         let text = format!("setsid sh -c '{count}' a & exec sh -c '{count}' b");
         let launch = Launch { cwd: folder.path().to_owned(), ..script(&text) };
         let agent = Agent::start(&way(launch)).unwrap();
-        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+        let size = |name: &str| fs::metadata(folder.path().join(name)).map_or(0, |data| data.len());
         for name in ["a", "b"] {
-            wait_until("counting", || !read(name).is_empty());
+            wait_until("counting", || size(name) > 0);
         }
         agent.suspend();
         let still = || {
-            let before = (read("a"), read("b"));
+            let before = (size("a"), size("b"));
             std::thread::sleep(Duration::from_millis(100));
-            before == (read("a"), read("b"))
+            before == (size("a"), size("b"))
         };
         wait_until("standing still", still);
         assert!(still());
         assert_eq!(agent.next(Duration::ZERO), None, "that it was suspended is no news");
         agent.resume();
-        let before = (read("a"), read("b"));
-        wait_until("going on", || read("a") != before.0 && read("b") != before.1);
+        let before = (size("a"), size("b"));
+        wait_until("going on", || size("a") != before.0 && size("b") != before.1);
         // Whoever is suspended can be ended all the same.
         agent.suspend();
         end(agent);
@@ -152,17 +165,19 @@ fn suspending_stops_everything_and_resuming_lets_it_go_on() {
 
 #[test]
 fn other_children_keep_their_exit_codes() {
-    let agent = Agent::start(&script("sleep 60")).unwrap();
-    for code in 0..20 {
-        let status = Command::new("sh").args(["-c", &format!("exit {code}")]).status().unwrap();
-        assert_eq!(status.code(), Some(code));
-    }
-    end(agent);
+    everywhere(|way| {
+        let agent = Agent::start(&way(script("sleep 60"))).unwrap();
+        for code in 0..20 {
+            let status = Command::new("sh").args(["-c", &format!("exit {code}")]).status().unwrap();
+            assert_eq!(status.code(), Some(code));
+        }
+        end(agent);
+    });
 }
 
 #[test]
 fn dropping_an_agent_ends_it() {
-    both_ways(|way| {
+    everywhere(|way| {
         let agent = Agent::start(&way(script("trap '' TERM; sleep 60 & sleep 60"))).unwrap();
         let identity = agent.identity().clone();
         drop(agent);
@@ -184,14 +199,13 @@ fn what_cannot_be_started_says_why_and_what_to_do() {
         ("no-such-agent", "there is no program `no-such-agent`", "PATH"),
         ("./no-such-agent", "there is no program `./no-such-agent`", "path"),
         ("./plain", "`./plain` is not executable", "chmod +x ./plain"),
-        ("./no-head", "`./no-head` is no program that this system can run", "#!/bin/sh"),
         ("./no-interpreter", "`./no-interpreter` needs an interpreter", "first line"),
     ];
     let launch = |program: &str| {
         let reaper = Some(REAPER.into());
         Launch { cwd: folder.path().to_owned(), reaper, ..Launch::new(program) }
     };
-    both_ways(|way| {
+    everywhere(|way| {
         for (program, message, help) in table {
             let error = Agent::start(&way(launch(program))).unwrap_err();
             assert!(error.to_string().starts_with(message), "{error}");
@@ -203,6 +217,13 @@ fn what_cannot_be_started_says_why_and_what_to_do() {
         let nowhere = Launch { cwd: folder.path().join("nowhere"), ..launch("sh") };
         let error = Agent::start(&way(nowhere)).unwrap_err();
         assert!(error.to_string().starts_with("there is no directory"), "{error}");
+    });
+    natively(|way| {
+        // Elsewhere execvp(3) gives it to a shell.
+        let error = Agent::start(&way(launch("./no-head"))).unwrap_err();
+        let message = "`./no-head` is no program that this system can run";
+        assert_eq!(error.to_string(), message);
+        assert!(error.help().unwrap().contains("#!/bin/sh"));
         let without = Launch { reaper: Some("/bin/true".into()), ..launch("sh") };
         let error = Agent::start(&way(without)).unwrap_err();
         assert_eq!(error.to_string(), "the reaper process did not start `sh`");
@@ -243,7 +264,7 @@ fn a_file_size_limit_kills_agents_and_not_us() {
     }
     ignore_file_size_signal();
     let folder = tempfile::tempdir().unwrap();
-    both_ways(|way| {
+    everywhere(|way| {
         let text = "grep SigIgn /proc/$$/status; ulimit -f 1; sh -c 'head -c 9999 /dev/zero >f'; \
                     kill -l $?";
         let launch = Launch { cwd: folder.path().to_owned(), ..script(text) };

@@ -49,6 +49,7 @@ impl SignalCounter {
     }
 
     /// Becomes readable when a signal arrives.
+    #[cfg(target_os = "linux")]
     pub(crate) fn arrivals(&self) -> &UnixStream {
         &self.arrivals
     }
