@@ -33,6 +33,11 @@ pub struct Launch {
     /// The mark of its processes; by default a random one. Who stores it before the start can find
     /// the agent with [`find_marked`](crate::find_marked) whenever the supervisor is killed.
     pub mark: Option<Mark>,
+    /// A second mark, shared by all agents of one owner, such as a run. [`find_marked`] finds all of
+    /// them, also one whose own mark nobody knows; ending one agent leaves the others alone.
+    ///
+    /// [`find_marked`]: crate::find_marked
+    pub owner: Option<Mark>,
     /// Whether it runs on a terminal (of 1000 columns) instead of pipes. Then output and errors
     /// are one stream. Linux only.
     pub terminal: bool,
@@ -56,6 +61,7 @@ impl Launch {
             environment: Environment::default(),
             input: Input::Empty,
             mark: None,
+            owner: None,
             terminal: false,
             supervision: Supervision::Native,
             control_group: true,
@@ -99,12 +105,13 @@ pub struct Environment {
 
 impl Environment {
     /// Returns the variables an agent starts with.
-    pub(crate) fn resolve(&self, mark: &Mark) -> Vec<(OsString, OsString)> {
+    pub(crate) fn resolve(&self, mark: &Mark, owner: Option<&Mark>) -> Vec<(OsString, OsString)> {
         let mut variables: Vec<(OsString, OsString)> =
             env::vars_os().filter(|(name, _)| self.inherits(name)).collect();
         let set = self.set.iter().cloned();
         // An agent within an agent carries both marks.
         let outer = env::var_os(MARK_VARIABLE).map(|outer| outer.to_string_lossy().into_owned());
+        let outer = owner.map(|owner| owner.below(outer.as_deref())).or(outer);
         let mark = mark.below(outer.as_deref());
         for (name, value) in set.chain([(MARK_VARIABLE.into(), mark.into())]) {
             variables.retain(|(known, _)| !os::same_variable(known, &name));
@@ -319,10 +326,13 @@ mod tests {
             (MARK_VARIABLE.into(), "forged".into()),
         ];
         let environment = Environment { inherit: Some(Vec::new()), set };
-        let mark = Mark::derive("mark");
-        let found = environment.resolve(&mark);
+        let (mark, owner) = (Mark::derive("mark"), Mark::derive("owner"));
+        let found = environment.resolve(&mark, Some(&owner));
         assert_eq!(found.len(), 2);
         assert_eq!(found[0], ("A".into(), "2".into()));
-        assert!(mark.is_in(&found[1].1.to_string_lossy()));
+        let value = found[1].1.to_string_lossy();
+        assert!(mark.is_in(&value) && owner.is_in(&value));
+        let alone = environment.resolve(&mark, None);
+        assert!(!owner.is_in(&alone[1].1.to_string_lossy()));
     }
 }

@@ -58,7 +58,7 @@ impl Agent {
     fn start(launch: &Launch) -> Result<Self, StartError> {
         let failed = |error| StartError::from_io(launch, error);
         let mark = launch.mark.clone().map_or_else(Mark::random, Ok).map_err(failed)?;
-        let variables = launch.environment.resolve(&mark);
+        let variables = launch.environment.resolve(&mark, launch.owner.as_ref());
         let program = launch.check(&variables)?;
         let streams = StreamPairs::open(launch).map_err(failed)?;
         let group = if launch.control_group { Cgroup::create(&mark) } else { None };

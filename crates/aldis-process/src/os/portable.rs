@@ -102,7 +102,7 @@ impl Agent {
         }
         let failed = |error| StartError::from_io(launch, error);
         let mark = launch.mark.clone().map_or_else(Mark::random, Ok).map_err(failed)?;
-        let variables = launch.environment.resolve(&mark);
+        let variables = launch.environment.resolve(&mark, launch.owner.as_ref());
         let program = launch.check(&variables)?;
         let mut command = Command::new(program);
         set_name(&mut command, &launch.program);

@@ -258,6 +258,27 @@ fn an_agent_is_found_by_a_mark_that_was_chosen_before() {
 }
 
 #[test]
+fn the_mark_of_an_owner_finds_all_its_agents_and_ends_none_by_accident() {
+    everywhere(|way| {
+        let owner = Mark::random().unwrap();
+        let start = || {
+            let launch = Launch { owner: Some(owner.clone()), ..script(STUBBORN) };
+            let agent = Agent::start(&way(launch)).unwrap();
+            read_until(&agent, |record| record.stdout == b"ready\n");
+            agent
+        };
+        let (first, second) = (start(), start());
+        assert!(matches!(find_marked(&owner), Found::Alive(_)));
+        end(first);
+        assert_eq!(second.next(Duration::ZERO), None, "the other one goes on");
+        let Found::Alive(orphan) = find_marked(&owner) else { panic!("nothing was found") };
+        assert_eq!(orphan.end(Duration::from_millis(50)), []);
+        assert_eq!(marked(&owner), [""; 0]);
+        end(second);
+    });
+}
+
+#[test]
 fn a_mark_finds_what_a_killed_reaper_leaves() {
     for way in [GROUPED, WALKED] {
         let (mut child, identity) = supervisor(way);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use crate::error::CommandError;
-use aldis_process::{Agent, Input, Launch, StartError};
+use aldis_process::{Agent, Input, Launch, Mark, StartError};
 
 /// How an agent gets its prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -69,7 +69,8 @@ impl Recipe {
         Some(Self { command: resume.iter().map(named).collect(), ..self.clone() })
     }
 
-    /// Starts the agent with a prompt, in a directory, with these variables beside ours.
+    /// Starts the agent with a prompt, in a directory, with these variables beside ours. `owner` marks
+    /// all agents of a run.
     ///
     /// # Errors
     ///
@@ -79,12 +80,14 @@ impl Recipe {
         prompt: &str,
         directory: &Path,
         variables: &[(&str, &str)],
+        owner: Mark,
     ) -> Result<Started, CommandError> {
         let mut words = self.command.iter().cloned();
         let mut launch = Launch::new(words.next().unwrap_or_default());
         launch.args = words.collect();
         directory.clone_into(&mut launch.cwd);
         launch.terminal = self.pty;
+        launch.owner = Some(owner);
         launch.environment.set =
             variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let mut file = None;

@@ -7,7 +7,7 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{EffectFilter, Lease, LeaseError, RunId, Store, StoreError};
 
 use crate::error::CommandError;
-use aldis_process::{Found, Identity, LeaseHolder, Liveness, find};
+use aldis_process::{Found, Identity, LeaseHolder, Liveness, Mark, find, find_marked};
 
 /// How long a lease lasts.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
@@ -44,6 +44,19 @@ pub(crate) fn end_orphan(identity: &str) {
     if let Ok(identity) = serde_json::from_str::<Identity>(identity)
         && let Found::Alive(orphan) = find(&identity)
     {
+        orphan.end(ORPHAN_GRACE);
+    }
+}
+
+/// Returns what marks every agent and check of a run.
+pub(crate) fn mark(run: &RunId) -> Mark {
+    Mark::derive(&format!("run {run}"))
+}
+
+/// Ends agents of a run whose identity was not stored: their supervisor was killed after it had
+/// started them. Only for who holds the lease and has started none yet.
+pub(crate) fn end_unknown(run: &RunId) {
+    if let Found::Alive(orphan) = find_marked(&mark(run)) {
         orphan.end(ORPHAN_GRACE);
     }
 }

@@ -102,7 +102,7 @@ impl ReaperHandle {
 
     /// Continues the reaper if somebody has stopped it. Returns whether that was so.
     pub(super) fn resume_if_stopped(&self) -> bool {
-        let stopped = Process::read(self.pid()).filter(Process::is_stopped);
+        let stopped = Process::read(self.pid()).filter(Process::is_stopped_by_signal);
         stopped.iter().for_each(|process| process.signal(Signal::CONT));
         stopped.is_some()
     }

@@ -62,6 +62,11 @@ impl Process {
         matches!(self.state, b'T' | b't')
     }
 
+    /// Whether a signal has stopped it. A debugger or `strace` stops for a moment, and often.
+    pub(super) fn is_stopped_by_signal(&self) -> bool {
+        self.state == b'T'
+    }
+
     /// Sends a signal to this very process. It is not an error if it has exited.
     pub(super) fn signal(&self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else { return };
