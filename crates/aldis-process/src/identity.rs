@@ -161,8 +161,8 @@ mod tests {
         let other = Some("another".to_owned());
         let machine = Identity { machine: other.clone(), boot: other.clone(), ..here.clone() };
         assert!(matches!(find(&machine), Found::Unknown));
-        let untold = Identity { machine: None, boot: other, ..here };
-        assert!(matches!(find(&untold), Found::Unknown));
+        let unknown = Identity { machine: None, boot: other, ..here };
+        assert!(matches!(find(&unknown), Found::Unknown));
     }
 
     #[test]

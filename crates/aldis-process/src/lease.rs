@@ -7,7 +7,7 @@ use crate::os;
 use crate::space::{PidSpace, Relation, StartTime};
 
 /// Stands for what the system does not tell.
-const UNTOLD: &str = "-";
+const ABSENT: &str = "-";
 
 /// One process of one boot of one machine, as the holder of a lease.
 ///
@@ -63,20 +63,20 @@ impl LeaseHolder {
 fn printable(host: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let host: String = host.chars().map(|c| if plain(c) { c } else { '_' }).take(64).collect();
-    if host.is_empty() { UNTOLD.to_owned() } else { host }
+    if host.is_empty() { ABSENT.to_owned() } else { host }
 }
 
 impl fmt::Display for LeaseHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let PidSpace { machine, boot, namespace } = &self.space;
         let start = self.start.map(|start| start.to_string());
-        let boot = boot.as_deref().unwrap_or(UNTOLD);
+        let boot = boot.as_deref().unwrap_or(ABSENT);
         let Some(host) = &self.host else {
             return write!(f, "process {} of {boot}.{}", self.pid, start.unwrap_or_default());
         };
         let namespace = namespace.map(|namespace| namespace.to_string());
         let [machine, namespace, start] =
-            [machine, &namespace, &start].map(|member| member.as_deref().unwrap_or(UNTOLD));
+            [machine, &namespace, &start].map(|member| member.as_deref().unwrap_or(ABSENT));
         write!(f, "process {} on {host} [{machine} {boot} {namespace} {start}]", self.pid)
     }
 }
@@ -93,7 +93,7 @@ fn parse(text: &str) -> Option<LeaseHolder> {
     let (pid, rest) = text.strip_prefix("process ")?.split_once(" on ")?;
     let (host, members) = rest.strip_suffix(']')?.split_once(" [")?;
     let members: Vec<Option<&str>> =
-        members.split(' ').map(|member| (member != UNTOLD).then_some(member)).collect();
+        members.split(' ').map(|member| (member != ABSENT).then_some(member)).collect();
     let [machine, boot, namespace, start] = members[..] else { return None };
     let space = PidSpace {
         machine: machine.map(str::to_owned),
@@ -137,8 +137,8 @@ mod tests {
         assert_eq!(reused.liveness(), Liveness::Gone);
         let nobody = LeaseHolder { pid: i32::MAX, start: None, ..me.clone() };
         assert_eq!(nobody.liveness(), Liveness::Gone);
-        let untold = LeaseHolder { start: None, ..me };
-        assert_eq!(untold.liveness(), Liveness::Unknown, "the number alone does not tell");
+        let absent = LeaseHolder { start: None, ..me };
+        assert_eq!(absent.liveness(), Liveness::Unknown, "the number alone does not tell");
     }
 
     #[test]
@@ -192,9 +192,9 @@ mod tests {
         ] {
             assert_eq!(text.parse::<LeaseHolder>(), Err(NotALeaseHolder), "{text}");
         }
-        let untold = "process 1 on - [- - - -]";
-        assert_eq!(untold.parse::<LeaseHolder>().unwrap().to_string(), untold);
-        assert_eq!(untold.parse::<LeaseHolder>().unwrap().liveness(), Liveness::Unknown);
+        let absent = "process 1 on - [- - - -]";
+        assert_eq!(absent.parse::<LeaseHolder>().unwrap().to_string(), absent);
+        assert_eq!(absent.parse::<LeaseHolder>().unwrap().liveness(), Liveness::Unknown);
     }
 
     #[test]

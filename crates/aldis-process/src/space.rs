@@ -22,7 +22,7 @@ pub(crate) struct PidSpace {
     pub(crate) machine: Option<String>,
     /// The boot of the machine: an identifier that no other boot of any machine has.
     pub(crate) boot: Option<String>,
-    /// The PID namespace. [`PidSpace::UNTOLD`] never equals another one, not even itself.
+    /// The PID namespace. [`PidSpace::UNKNOWN`] never equals another one, not even itself.
     pub(crate) namespace: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum Relation {
 
 impl PidSpace {
     /// The system has PID namespaces and does not tell which one is ours.
-    pub(crate) const UNTOLD: u64 = 0;
+    pub(crate) const UNKNOWN: u64 = 0;
 
     /// Returns how this stored space relates to that of this process.
     pub(crate) fn relation(&self) -> Relation {
@@ -72,7 +72,7 @@ impl PidSpace {
         match (self.namespace, here.namespace) {
             // Version 0.1.0 did not store it; elsewhere than on Linux there is none.
             (None, _) => Relation::Same,
-            (Some(stored), Some(ours)) if stored == ours && ours != Self::UNTOLD => Relation::Same,
+            (Some(stored), Some(ours)) if stored == ours && ours != Self::UNKNOWN => Relation::Same,
             _ => Relation::Elsewhere,
         }
     }
@@ -125,9 +125,9 @@ mod tests {
     use super::*;
 
     fn space(machine: &str, boot: &str, namespace: u64) -> PidSpace {
-        let told = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let namespace = (namespace != 9).then_some(namespace);
-        PidSpace { machine: told(machine), boot: told(boot), namespace }
+        PidSpace { machine: known(machine), boot: known(boot), namespace }
     }
 
     #[test]
@@ -140,13 +140,13 @@ mod tests {
             ("another machine", space("n", "a", 1), space("m", "b", 1), Elsewhere),
             ("another container", space("m", "b", 2), space("m", "b", 1), Elsewhere),
             ("renamed since", space("n", "b", 1), space("m", "b", 1), Same),
-            ("machines untold", space("", "a", 1), space("", "b", 1), AnotherBoot),
+            ("machines unknown", space("", "a", 1), space("", "b", 1), AnotherBoot),
             ("stored by 0.1.0", space("", "b", 9), space("m", "b", 1), Same),
             ("stored by 0.1.0, another boot", space("", "a", 9), space("m", "b", 1), AnotherBoot),
-            ("namespaces untold", space("m", "b", 0), space("m", "b", 0), Elsewhere),
+            ("namespaces unknown", space("m", "b", 0), space("m", "b", 0), Elsewhere),
             ("no boots", space("m", "", 9), space("m", "", 9), Same),
             ("no boots, another machine", space("n", "", 9), space("m", "", 9), Elsewhere),
-            ("nothing told", space("", "", 9), space("", "", 9), Elsewhere),
+            ("nothing known", space("", "", 9), space("", "", 9), Elsewhere),
         ];
         for (name, stored, here, expected) in table {
             assert_eq!(stored.relation_to(&here), expected, "{name}");

@@ -44,11 +44,11 @@ fn namespace() -> u64 {
     let own = fs::read_link("/proc/self").unwrap_or_default();
     // A /proc that was mounted outside of our namespace shows processes by other numbers.
     if own.to_str() != Some(&process::id().to_string()) {
-        return PidSpace::UNTOLD;
+        return PidSpace::UNKNOWN;
     }
     let link = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let inode = link.to_str().and_then(|link| link.strip_prefix("pid:[")?.strip_suffix(']'));
-    inode.and_then(|inode| inode.parse().ok()).unwrap_or(PidSpace::UNTOLD)
+    inode.and_then(|inode| inode.parse().ok()).unwrap_or(PidSpace::UNKNOWN)
 }
 
 /// Returns when a process was started.

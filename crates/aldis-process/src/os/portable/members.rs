@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn this_process_is_found_and_no_other() {
         let own = i32::try_from(process::id()).unwrap();
-        let Some(StartTime::Seconds(start)) = start_time(own) else { panic!("it is not told") };
+        let Some(StartTime::Seconds(start)) = start_time(own) else { panic!("no start time") };
         assert!(is_alive(own, start) && is_alive(own, start + START_SLACK));
         assert!(!is_alive(own, start + START_SLACK + 1), "a reused number");
         assert!(!is_alive(i32::MAX, start));

@@ -71,7 +71,7 @@ mod tests {
         let own = i32::try_from(std::process::id()).unwrap();
         let start = start_time(own);
         assert_eq!(liveness(own, start), Liveness::Alive);
-        let Some(StartTime::Seconds(seconds)) = start else { panic!("it is not told") };
+        let Some(StartTime::Seconds(seconds)) = start else { panic!("no start time") };
         assert_eq!(liveness(own, Some(StartTime::Seconds(seconds - 60))), Liveness::Gone);
         assert_eq!(liveness(i32::MAX, start), Liveness::Gone);
         assert_eq!(liveness(i32::MAX, None), Liveness::Gone);
