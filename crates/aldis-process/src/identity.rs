@@ -1,44 +1,84 @@
 //! Finding an agent again after its supervisor was killed.
 //!
-//! A process number alone names a stranger sooner or later. An [`Identity`] has the start time and
-//! the machine's boot as well, a random mark that every process of the agent carries in its
-//! environment, and the control group.
+//! Process numbers are reused, so a number alone names another process sooner or later. An
+//! [`Identity`] also has the start time, the space in which the number means something, the mark in
+//! the environment of every process of the agent, and the control group.
 
 use std::path::PathBuf;
-use std::thread;
 use std::time::Duration;
 
-use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
-use super::Survivor;
-use super::cgroup::Cgroup;
-use super::keeper::{KILL_LIMIT, survivors};
-use super::launch::MARK_VARIABLE;
-use super::tree::{self, Process};
-use crate::clock;
+use crate::mark::Mark;
+use crate::space::{PidSpace, Relation, StartTime};
+use crate::{Survivor, os};
 
-/// How often it is looked whether they have gone.
-const PAUSE: Duration = Duration::from_millis(10);
-
-/// Who an agent is, in a form that can be stored.
+/// How to recognise an agent, in a form that can be stored. What a system does not have is absent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The agent's process.
     pub pid: i32,
-    /// When it was started, in ticks since the boot.
-    pub start: u64,
-    /// The process that keeps it.
-    pub keeper_pid: i32,
-    /// When that was started.
-    pub keeper_start: u64,
-    /// Which boot of the machine this was.
-    pub boot: String,
-    /// What marks every process of the agent.
-    pub mark: String,
-    /// The agent's control group, if it has one.
-    #[serde(default)]
+    /// When it was started, in clock ticks since the boot (Linux).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<u64>,
+    /// When it was started, in seconds since 1970 (elsewhere).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<u64>,
+    /// Its reaper (Linux).
+    #[serde(default, alias = "keeper_pid", skip_serializing_if = "Option::is_none")]
+    pub reaper_pid: Option<i32>,
+    /// When the reaper was started, in clock ticks since the boot.
+    #[serde(default, alias = "keeper_start", skip_serializing_if = "Option::is_none")]
+    pub reaper_start: Option<u64>,
+    /// The mark in the environment of every process of the agent.
+    pub mark: Mark,
+    /// The agent's control group (Linux).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<PathBuf>,
+    /// A digest of what tells the machine from others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// The boot of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
+    /// The PID namespace (Linux).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<u64>,
+}
+
+impl Identity {
+    /// Describes an agent of our own space, of which only process and mark are known.
+    pub(crate) fn here(pid: i32, start: Option<StartTime>, mark: Mark) -> Self {
+        let PidSpace { machine, boot, namespace } = os::pid_space();
+        let (start, started_at) = match start {
+            Some(StartTime::Ticks(ticks)) => (Some(ticks), None),
+            Some(StartTime::Seconds(seconds)) => (None, Some(seconds)),
+            None => (None, None),
+        };
+        let (reaper_pid, reaper_start, cgroup) = (None, None, None);
+        Self {
+            pid,
+            start,
+            started_at,
+            reaper_pid,
+            reaper_start,
+            mark,
+            cgroup,
+            machine,
+            boot,
+            namespace,
+        }
+    }
+
+    fn relation(&self) -> Relation {
+        let (machine, boot) = (self.machine.clone(), self.boot.clone());
+        let space = PidSpace { machine, boot, namespace: self.namespace };
+        match space.relation() {
+            // Version 0.1.0 stored no namespace, and its store was always that of one machine.
+            Relation::AnotherBoot if self.namespace.is_none() => Relation::EarlierBoot,
+            relation => relation,
+        }
+    }
 }
 
 /// What is left of an agent.
@@ -46,107 +86,87 @@ pub struct Identity {
 pub enum Found {
     /// Nothing.
     Gone,
-    /// Something that runs.
+    /// At least one process.
     Alive(Orphan),
+    /// It cannot be seen from here: it was started on another machine or in another PID namespace,
+    /// or the system does not tell.
+    Unknown,
 }
 
-/// The rest of an agent whose supervisor has gone.
+/// The remaining processes of an agent whose supervisor is gone.
 #[derive(Debug)]
 pub struct Orphan {
-    identity: Identity,
+    pub(crate) remains: Box<dyn os::Remains>,
 }
 
 /// Looks for what is left of an agent, and removes its control group if nothing is.
 ///
 /// The caller must know that nobody supervises it any more.
 pub fn find(identity: &Identity) -> Found {
-    if identity.boot != tree::boot() {
-        return Found::Gone;
+    match identity.relation() {
+        Relation::Same => os::find(identity),
+        Relation::EarlierBoot => Found::Gone,
+        Relation::AnotherBoot | Relation::Elsewhere => Found::Unknown,
     }
-    if alive(identity).is_empty() {
-        identity.clear();
-        return Found::Gone;
-    }
-    Found::Alive(Orphan { identity: identity.clone() })
+}
+
+/// Looks for processes that carry a mark: an agent that was started with
+/// [`Launch::mark`](crate::Launch::mark), and of which nothing else is known.
+///
+/// Only processes of this machine and PID namespace are seen; [`Found::Gone`] says nothing about
+/// others. The caller must know that nobody supervises it any more.
+pub fn find_marked(mark: &Mark) -> Found {
+    os::find_marked(mark)
 }
 
 impl Orphan {
-    /// Ends it: asks everybody to stop, and after the time of grace kills whoever is left.
-    /// Returns who has survived that; there should be nobody.
+    /// Ends it: asks every process to stop (`SIGTERM`), and kills what is left after the grace
+    /// period. Returns the survivors; normally none.
     pub fn end(self, grace: Duration) -> Vec<Survivor> {
-        // Stopping the keeper makes it end the tree, and it is the one who can reap.
-        for process in alive(&self.identity) {
-            process.signal(Signal::TERM);
-            process.signal(Signal::CONT);
-        }
-        if let Some(group) = &self.identity.cgroup {
-            let _thawed = Cgroup::at(group.clone()).freeze(false);
-        }
-        let until = clock::since_boot().saturating_add(grace);
-        while clock::since_boot() < until {
-            if alive(&self.identity).is_empty() {
-                self.identity.clear();
-                return Vec::new();
-            }
-            thread::sleep(PAUSE);
-        }
-        sweep(&self.identity)
+        self.remains.end(grace)
     }
 }
 
-impl Identity {
-    /// Removes what the file system knows of it.
-    fn clear(&self) {
-        if let Some(group) = &self.cgroup {
-            Cgroup::at(group.clone()).remove();
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    //! Identities as they are stored.
 
-/// Kills whatever is left of an agent, keeper included. Returns who has survived.
-pub(super) fn sweep(identity: &Identity) -> Vec<Survivor> {
-    let until = clock::since_boot() + KILL_LIMIT;
-    loop {
-        let left = alive(identity);
-        if left.is_empty() {
-            identity.clear();
-            return Vec::new();
-        }
-        if clock::since_boot() >= until {
-            return survivors(&left);
-        }
-        if let Some(group) = &identity.cgroup {
-            let _killed = Cgroup::at(group.clone()).kill();
-        }
-        // The keeper goes last: while it lives, nobody below it can be orphaned out of sight.
-        let (keeper, others): (Vec<_>, Vec<_>) =
-            left.into_iter().partition(|process| process.pid == identity.keeper_pid);
-        let targets = if others.is_empty() { keeper } else { others };
-        targets.iter().for_each(|process| process.signal(Signal::KILL));
-        thread::sleep(PAUSE);
-    }
-}
+    use super::*;
 
-/// Returns every living process that belongs to an agent, its keeper included.
-fn alive(identity: &Identity) -> Vec<Process> {
-    let all = tree::all();
-    let mut found: Vec<Process> = all
-        .iter()
-        .filter(|process| {
-            let known = (process.pid, process.start);
-            known == (identity.pid, identity.start)
-                || known == (identity.keeper_pid, identity.keeper_start)
-                || process.is_marked(MARK_VARIABLE, &identity.mark)
-        })
-        .copied()
-        .collect();
-    if let Some(group) = &identity.cgroup {
-        found.extend(Cgroup::at(group.clone()).processes());
+    /// As version 0.1.0 wrote it.
+    const OLD: &str = r#"{"pid":812,"start":99123,"keeper_pid":811,"keeper_start":99122,
+        "boot":"4b1c0f8a-0000-4000-8000-0123456789ab",
+        "mark":"0123456789abcdef0123456789abcdef","cgroup":null}"#;
+
+    #[test]
+    fn identities_of_the_first_version_are_understood() {
+        let identity: Identity = serde_json::from_str(OLD).unwrap();
+        assert_eq!((identity.pid, identity.start), (812, Some(99123)));
+        assert_eq!((identity.reaper_pid, identity.reaper_start), (Some(811), Some(99122)));
+        let earlier = os::pid_space().boot.is_some();
+        assert_eq!(matches!(find(&identity), Found::Gone), earlier, "an earlier boot");
+        let again = serde_json::to_string(&identity).unwrap();
+        assert_eq!(serde_json::from_str::<Identity>(&again).unwrap(), identity);
+        assert!(!again.contains("keeper"));
     }
-    let roots: Vec<i32> = found.iter().map(|process| process.pid).collect();
-    found.extend(tree::below(&roots, &all));
-    found.sort_unstable_by_key(|process| process.pid);
-    found.dedup_by_key(|process| process.pid);
-    found.retain(Process::is_alive);
-    found
+
+    #[test]
+    fn agents_elsewhere_cannot_be_seen() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let mark = Mark::random().unwrap();
+        let here = Identity::here(own, os::start_time(own), mark);
+        assert!(matches!(find(&here), Found::Gone), "whoever looks is not what is left");
+        let container = Identity { namespace: here.namespace.map(|it| it + 1), ..here.clone() };
+        assert!(here.namespace.is_none() || matches!(find(&container), Found::Unknown));
+        let other = Some("another".to_owned());
+        let machine = Identity { machine: other.clone(), boot: other.clone(), ..here.clone() };
+        assert!(matches!(find(&machine), Found::Unknown));
+        let unknown = Identity { machine: None, boot: other, ..here };
+        assert!(matches!(find(&unknown), Found::Unknown));
+    }
+
+    #[test]
+    fn an_identity_without_a_mark_is_none() {
+        assert!(serde_json::from_str::<Identity>(r#"{"pid":1,"mark":""}"#).is_err());
+    }
 }

@@ -2,22 +2,20 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use rustix::io::Errno;
+use crate::Mark;
+use crate::os::{self, ProgramCheck};
 
-/// The variable that marks every process of an agent, for finding those that were left.
-pub(super) const MARK_VARIABLE: &str = "ALDIS_SUPERVISED";
-/// Our own variables that agents get all the same: their hooks must find the same state.
+/// The variable that carries the mark in the environment of every process of an agent.
+pub(crate) const MARK_VARIABLE: &str = "ALDIS_SUPERVISED";
+/// Our own variables that agents inherit all the same: their hooks must find the same state.
 const OWN_PASSED: &[&str] = &["ALDIS_STATE_DIR", "ALDIS_NOW"];
-/// How our own variables start.
+/// The prefix of our own variables.
 const OWN_PREFIX: &[u8] = b"ALDIS_";
-/// The longest line that a terminal passes on.
-pub(super) const TERMINAL_LINE_MAX: usize = 4095;
+/// The longest line that a terminal passes on in canonical mode.
+const TERMINAL_LINE_MAX: usize = 4095;
 
 /// What to start.
 #[derive(Clone, Debug)]
@@ -26,24 +24,35 @@ pub struct Launch {
     pub program: OsString,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// What it sees of our environment.
+    /// What it inherits of our environment.
     pub environment: Environment,
     /// What it reads on standard input.
     pub input: Input,
+    /// The mark of its processes; by default a random one. Who stores it before the start can find
+    /// the agent with [`find_marked`](crate::find_marked) whenever the supervisor is killed.
+    pub mark: Option<Mark>,
+    /// A second mark, shared by all agents of one owner, such as a run. [`find_marked`] finds all of
+    /// them, also one whose own mark nobody knows; ending one agent leaves the others alone.
+    ///
+    /// [`find_marked`]: crate::find_marked
+    pub owner: Option<Mark>,
     /// Whether it runs on a terminal (of 1000 columns) instead of pipes. Then output and errors
-    /// are one stream.
+    /// are one stream. Linux only.
     pub terminal: bool,
-    /// Whether to use a control group if the system allows it. Without, the same is done by
-    /// walking the tree of processes.
+    /// Which implementation supervises it.
+    pub supervision: Supervision,
+    /// Whether to use a control group if the system allows it. Without one, walking the process
+    /// tree does the same. Linux only; ignored elsewhere.
     pub control_group: bool,
-    /// The program whose hidden command `supervised-exec` keeps the agent: by default this one.
-    pub keeper: Option<PathBuf>,
+    /// The program whose hidden command [`REAPER_COMMAND`](crate::REAPER_COMMAND) becomes the
+    /// reaper; by default the running one. Linux only; ignored elsewhere.
+    pub reaper: Option<PathBuf>,
 }
 
 impl Launch {
-    /// Starts a description: no arguments, no input, pipes, in this directory.
+    /// Describes a program without arguments and input, on pipes, in the current directory.
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
             program: program.into(),
@@ -51,11 +60,25 @@ impl Launch {
             cwd: PathBuf::from("."),
             environment: Environment::default(),
             input: Input::Empty,
+            mark: None,
+            owner: None,
             terminal: false,
+            supervision: Supervision::Native,
             control_group: true,
-            keeper: None,
+            reaper: None,
         }
     }
+}
+
+/// Which implementation supervises an agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Supervision {
+    /// The strongest that this system has.
+    #[default]
+    Native,
+    /// The fallback for systems that have no better one: process groups on Unix, job objects on
+    /// Windows. On Linux it needs the cargo feature `portable` and is for testing it.
+    Portable,
 }
 
 /// What an agent reads on its standard input.
@@ -68,29 +91,30 @@ pub enum Input {
     Text(Vec<u8>),
 }
 
-/// What an agent sees of our environment.
+/// What an agent inherits of our environment.
 ///
-/// By default everything but our own variables. Of those only `ALDIS_STATE_DIR` and `ALDIS_NOW`
-/// are passed on, so that hooks within the agent find the same state.
+/// By default everything but our own variables (`ALDIS_*`). Of those only `ALDIS_STATE_DIR` and
+/// `ALDIS_NOW` are passed on, so that hooks within the agent find the same state.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// The names to inherit, if not all.
     pub inherit: Option<Vec<OsString>>,
-    /// What is set besides, over what is inherited.
+    /// Variables to set, over inherited ones.
     pub set: Vec<(OsString, OsString)>,
 }
 
 impl Environment {
     /// Returns the variables an agent starts with.
-    pub(super) fn resolve(&self, mark: &str) -> Vec<(OsString, OsString)> {
+    pub(crate) fn resolve(&self, mark: &Mark, owner: Option<&Mark>) -> Vec<(OsString, OsString)> {
         let mut variables: Vec<(OsString, OsString)> =
             env::vars_os().filter(|(name, _)| self.inherits(name)).collect();
         let set = self.set.iter().cloned();
-        // An agent within an agent is marked by both.
+        // An agent within an agent carries both marks.
         let outer = env::var_os(MARK_VARIABLE).map(|outer| outer.to_string_lossy().into_owned());
-        let mark = outer.map_or_else(|| mark.to_owned(), |outer| format!("{outer}:{mark}"));
+        let outer = owner.map(|owner| owner.below(outer.as_deref())).or(outer);
+        let mark = mark.below(outer.as_deref());
         for (name, value) in set.chain([(MARK_VARIABLE.into(), mark.into())]) {
-            variables.retain(|(known, _)| *known != name);
+            variables.retain(|(known, _)| !os::same_variable(known, &name));
             variables.push((name, value));
         }
         variables
@@ -98,10 +122,10 @@ impl Environment {
 
     fn inherits(&self, name: &OsStr) -> bool {
         match &self.inherit {
-            Some(names) => names.iter().any(|listed| listed == name),
+            Some(names) => names.iter().any(|listed| os::same_variable(listed, name)),
             None => {
-                !name.as_bytes().starts_with(OWN_PREFIX)
-                    || OWN_PASSED.iter().any(|passed| name == *passed)
+                !name.as_encoded_bytes().starts_with(OWN_PREFIX)
+                    || OWN_PASSED.iter().any(|passed| os::same_variable(name, OsStr::new(passed)))
             }
         }
     }
@@ -155,9 +179,15 @@ pub enum StartError {
         /// How long the line is.
         length: usize,
     },
-    /// The process that keeps the agent did not do its part.
-    #[error("the keeper of `{program}` did not start it")]
-    Keeper {
+    /// This system cannot do what is asked for.
+    #[error("{what}: not supported on this system")]
+    NotSupported {
+        /// What is asked for.
+        what: &'static str,
+    },
+    /// The reaper did not report that it has started the agent.
+    #[error("the reaper process did not start `{program}`")]
+    Reaper {
         /// As it was given.
         program: String,
     },
@@ -191,39 +221,39 @@ impl StartError {
                 "give the prompt on standard input or in a file instead".to_owned()
             }
             Self::LineTooLong { .. } => "use pipes, or give the prompt in a file".to_owned(),
-            Self::Keeper { .. } => {
+            Self::Reaper { .. } => {
                 "see whether `aldis --version` works, and whether memory is left".to_owned()
             }
+            Self::NotSupported { .. } => "see docs/platforms.md".to_owned(),
             Self::System { .. } => return None,
         })
     }
 
-    /// Says what an error number of the system means for this program.
-    pub(super) fn from_number(launch: &Launch, number: i32) -> Self {
+    /// Says why the system refused to run a program that [`Launch::check`] has found.
+    pub(crate) fn from_spawn(launch: &Launch, error: io::Error) -> Self {
         let program = launch.program.to_string_lossy().into_owned();
-        match Errno::from_raw_os_error(number) {
-            // It was there when it was looked up.
-            Errno::NOENT => Self::NoInterpreter { program },
-            Errno::ACCESS | Errno::PERM => Self::NotExecutable { program },
-            Errno::NOEXEC => Self::NotAProgram { program },
-            Errno::TOOBIG => Self::TooLong { program },
-            _ => Self::System { program, error: io::Error::from_raw_os_error(number) },
+        match error.kind() {
+            // The program itself was there when it was looked up.
+            io::ErrorKind::NotFound => Self::NoInterpreter { program },
+            io::ErrorKind::PermissionDenied => Self::NotExecutable { program },
+            _ if os::is_not_a_program(&error) => Self::NotAProgram { program },
+            _ => Self::from_io(launch, error),
         }
     }
 
-    pub(super) fn from_io(launch: &Launch, error: io::Error) -> Self {
-        match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::TOOBIG) => {
-                Self::TooLong { program: launch.program.to_string_lossy().into_owned() }
-            }
-            _ => Self::System { program: launch.program.to_string_lossy().into_owned(), error },
+    /// Says why what is needed beside the program could not be had.
+    pub(crate) fn from_io(launch: &Launch, error: io::Error) -> Self {
+        let program = launch.program.to_string_lossy().into_owned();
+        match error.kind() {
+            io::ErrorKind::ArgumentListTooLong => Self::TooLong { program },
+            _ => Self::System { program, error },
         }
     }
 }
 
 impl Launch {
     /// Checks what can be checked before anything is started, and finds the program.
-    pub(super) fn check(&self, variables: &[(OsString, OsString)]) -> Result<PathBuf, StartError> {
+    pub(crate) fn check(&self, variables: &[(OsString, OsString)]) -> Result<PathBuf, StartError> {
         if !self.cwd.is_dir() {
             return Err(StartError::NoDirectory { path: self.cwd.clone() });
         }
@@ -234,45 +264,37 @@ impl Launch {
             }
         }
         let program = self.program.to_string_lossy().into_owned();
-        if self.program.as_bytes().contains(&b'/') {
-            return match judge(&self.cwd.join(&self.program)) {
-                Verdict::Runs => Ok(PathBuf::from(&self.program)),
-                Verdict::MayNot | Verdict::Hidden => Err(StartError::NotExecutable { program }),
-                Verdict::Missing => Err(StartError::NotFound { program, searched: false }),
+        let spellings = os::spellings(&self.program);
+        if os::is_path(&self.program) {
+            let check = |name: &&OsString| os::check_program(&self.cwd.join(name));
+            let found = spellings.iter().find(|name| check(name) != ProgramCheck::Missing);
+            return match (found, found.as_ref().map(check)) {
+                (Some(name), Some(ProgramCheck::Executable)) => Ok(PathBuf::from(name)),
+                (Some(_), Some(ProgramCheck::NotExecutable | ProgramCheck::Hidden)) => {
+                    Err(StartError::NotExecutable { program })
+                }
+                _ => Err(StartError::NotFound { program, searched: false }),
             };
         }
-        let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
+        let is_path = |name: &OsStr| os::same_variable(name, OsStr::new("PATH"));
+        let path = variables.iter().find(|(name, _)| is_path(name)).map(|(_, value)| value);
+        let directories = path.into_iter().flat_map(env::split_paths);
+        let candidates = directories.flat_map(|directory| {
+            spellings.iter().map(|name| directory.join(name)).collect::<Vec<_>>()
+        });
         let mut error = StartError::NotFound { program, searched: true };
-        for directory in path.into_iter().flat_map(env::split_paths) {
-            let candidate = directory.join(&self.program);
-            match judge(&self.cwd.join(&candidate)) {
-                Verdict::Runs => return Ok(candidate),
-                Verdict::MayNot => {
+        for candidate in candidates {
+            match os::check_program(&self.cwd.join(&candidate)) {
+                ProgramCheck::Executable => return Ok(candidate),
+                ProgramCheck::NotExecutable => {
                     let program = candidate.to_string_lossy().into_owned();
                     error = StartError::NotExecutable { program };
                 }
-                // A directory that others keep to themselves says nothing about the program.
-                Verdict::Hidden | Verdict::Missing => {}
+                // A directory of PATH that we may not search says nothing about the program.
+                ProgramCheck::Hidden | ProgramCheck::Missing => {}
             }
         }
         Err(error)
-    }
-}
-
-enum Verdict {
-    Runs,
-    MayNot,
-    /// In a directory that we may not look into.
-    Hidden,
-    Missing,
-}
-
-fn judge(path: &Path) -> Verdict {
-    match fs::metadata(path) {
-        Ok(data) if data.is_file() && data.permissions().mode() & 0o111 != 0 => Verdict::Runs,
-        Ok(_) => Verdict::MayNot,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Verdict::Hidden,
-        Err(_) => Verdict::Missing,
     }
 }
 
@@ -304,9 +326,13 @@ mod tests {
             (MARK_VARIABLE.into(), "forged".into()),
         ];
         let environment = Environment { inherit: Some(Vec::new()), set };
-        let found = environment.resolve("mark");
+        let (mark, owner) = (Mark::derive("mark"), Mark::derive("owner"));
+        let found = environment.resolve(&mark, Some(&owner));
         assert_eq!(found.len(), 2);
         assert_eq!(found[0], ("A".into(), "2".into()));
-        assert!(found[1].1.to_string_lossy().ends_with("mark"));
+        let value = found[1].1.to_string_lossy();
+        assert!(mark.is_in(&value) && owner.is_in(&value));
+        let alone = environment.resolve(&mark, None);
+        assert!(!owner.is_in(&alone[1].1.to_string_lossy()));
     }
 }

@@ -1,70 +1,52 @@
-//! Agents as real processes: started, heard, suspended, and ended with everything they started.
+//! Agents as operating-system processes: started, read, suspended, and ended with everything they
+//! started.
 //!
-//! Between us and each agent stands a small process, the keeper (see `keeper.rs`), which is the
-//! subreaper of the agent's tree. What follows from that:
+//! This file is the portable API and its contract; `os.rs` selects the implementation.
 //!
-//! - The tree is known exactly, whatever `setsid` and double forks its processes do.
-//! - Nobody stays a zombie, and no exit status of our other children is taken by mistake.
-//! - If we are killed, the keeper ends the agent. If the keeper is killed too, [`find`] knows the
-//!   processes by number and start time, by a mark in their environment and by control group.
+//! # What holds
 //!
-//! The agent has no controlling terminal of ours: a Ctrl-C reaches us ([`Interrupts`]), and we
-//! decide what it means. Deadlines are the caller's business. Linux only.
+//! - An agent ends with its whole process tree: [`Agent::end`] and dropping an [`Agent`] leave
+//!   nothing running, or say what survived.
+//! - Output is read in bounded memory, with back-pressure: an agent that nobody reads blocks.
+//! - The agent has no controlling terminal of ours. A Ctrl-C reaches us ([`Interrupts`]), and the
+//!   caller decides what it means for the agent.
+//! - After a crash of the supervisor, [`find`] and [`find_marked`] tell whether anything of an agent
+//!   is left, and never mistake another process with the same number for it.
 //!
-//! What is deliberately absent: protection from an agent that means harm. It runs as the same
-//! user and could kill us, or hide a process by killing its keeper, clearing the environment and
-//! leaving the control group.
+//! How strong the first and the last promise are depends on the system. On Linux a small process
+//! stands between us and each agent, the reaper (`os/linux/reaper.rs`), a child subreaper: the tree
+//! is known exactly, whatever `setsid` and double forks its processes do, nobody stays a zombie, no
+//! exit status of our other children is taken by mistake, and if we are killed the reaper ends the
+//! agent. Elsewhere `os/portable.rs` promises less, and says what.
+//!
+//! # What is deliberately absent
+//!
+//! Deadlines are the caller's business. There is no protection from an agent that means harm: it
+//! runs as the same user and could kill us, or hide a process by killing its reaper, clearing the
+//! environment and leaving control group and session.
 
-mod cgroup;
-mod clock;
-mod holder;
+mod bounded;
 mod identity;
 mod interrupts;
-mod keeper;
 mod launch;
-mod message;
-mod pump;
-mod terminal;
-mod tree;
+mod lease;
+mod mark;
+mod os;
+mod reader;
+mod reaper;
+mod space;
 
-use std::cell::{Cell, RefCell};
-use std::ffi::OsString;
-use std::fs::File;
-use std::io;
-use std::net::Shutdown;
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
-use rustix::io::ioctl_fionbio;
 use serde::{Deserialize, Serialize};
 
-use self::cgroup::Cgroup;
-pub use self::clock::since_boot;
-pub use self::holder::Holder;
-pub use self::identity::{Found, Identity, Orphan, find};
-pub use self::interrupts::{Asked, Interrupts};
-pub use self::keeper::{Duty, keep};
-use self::keeper::{KILL_LIMIT, STRAGGLER_GRACE};
-pub use self::launch::{Environment, Input, Launch, StartError};
-use self::message::{Inbox, Order, Report};
-use self::pump::{Item, Next, Pump, Streams};
-use self::tree::Process;
-
-/// The hidden command that makes a keeper of this program.
-pub(crate) const KEEPER_COMMAND: &str = "supervised-exec";
-/// How long a keeper may take to start the agent.
-const START_LIMIT: Duration = Duration::from_secs(30);
-/// How much later than agreed the keeper may answer before we do its work.
-const KEEPER_SLACK: Duration = Duration::from_secs(1);
-/// How often it is looked whether the keeper has ended.
-const REAP_PAUSE: Duration = Duration::from_millis(1);
-/// The bytes of a mark, before they are written as twice as many digits.
-const MARK_BYTES: usize = 16;
+pub use self::bounded::{BoundedError, BoundedOutput, run_bounded, run_bounded_with_input};
+pub use self::identity::{Found, Identity, Orphan, find, find_marked};
+pub use self::interrupts::{Interrupts, SignalCounts};
+pub use self::launch::{Environment, Input, Launch, StartError, Supervision};
+pub use self::lease::{LeaseHolder, Liveness, NotALeaseHolder};
+pub use self::mark::{InvalidMark, Mark};
+pub use self::reaper::{REAPER_COMMAND, ReaperArgs, run_reaper};
 
 /// What an agent does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,28 +55,28 @@ pub enum Output {
     Stdout(Vec<u8>),
     /// It has written to standard error. At most 64 KiB.
     Stderr(Vec<u8>),
-    /// There will be no more output. Comes once, before or after [`Output::Exited`]; if it comes
-    /// after, then at most 100 ms and what was still unread later.
+    /// There will be no more output. Comes once, before or after [`Output::Exited`]; if after, then
+    /// at most 100 ms and what was still unread later.
     Closed,
-    /// The agent has ended; what it has started may still run. Comes once.
+    /// The agent has exited; its descendants may still run. Comes once.
     Exited(Exit),
-    /// The agent was stopped, and not by [`Agent::suspend`]. [`Agent::resume`] lets it go on.
+    /// The agent was stopped, and not by [`Agent::suspend`]. [`Agent::resume`] continues it.
     Stopped,
 }
 
-/// How an agent ended. Nothing is known if its keeper was killed: then it may even still run.
+/// How an agent ended. Both are absent if its reaper was killed: then it may even still run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exit {
-    /// The exit code, if it ended by itself.
+    /// The exit code, if it exited by itself.
     pub code: Option<i32>,
-    /// The signal that ended it, if one did.
+    /// The signal that killed it, if one did.
     pub signal: Option<i32>,
 }
 
 /// A process that could not be ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survivor {
-    /// Its number.
+    /// Its process number.
     pub pid: i32,
     /// The name of its program.
     pub name: String,
@@ -103,20 +85,16 @@ pub struct Survivor {
 /// The end of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// How it ended, if that was not heard before.
+    /// How it exited, if that is known.
     pub exit: Option<Exit>,
-    /// Who could not be ended; there should be nobody.
+    /// Processes that could not be ended; normally none.
     pub survivors: Vec<Survivor>,
 }
 
 /// A running agent. Dropping it kills it with everything it has started.
 #[derive(Debug)]
 pub struct Agent {
-    identity: Identity,
-    keeper: Keeper,
-    /// Gone once the agent was ended.
-    pump: RefCell<Option<Pump>>,
-    exit: Cell<Option<Exit>>,
+    process: Box<dyn os::Supervised>,
 }
 
 impl Agent {
@@ -124,297 +102,71 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// Fails if the program is missing or cannot be run, or if the system lacks something.
+    /// Fails if the program is missing or cannot be run, or if the system lacks something. Then
+    /// nothing of it is left running.
     pub fn start(launch: &Launch) -> Result<Self, StartError> {
-        let failed = |error| StartError::from_io(launch, error);
-        let mark = mark().map_err(failed)?;
-        let variables = launch.environment.resolve(&mark);
-        let program = launch.check(&variables)?;
-        let Ends { streams, theirs } = Ends::open(launch).map_err(failed)?;
-        let group = if launch.control_group { Cgroup::create(&mark) } else { None };
-        let keeper = Keeper::start(launch, &program, variables, group).map_err(failed)?;
-        let [input, output, errors] = &theirs;
-        let borrowed = [input.as_fd(), output.as_fd(), errors.as_fd()];
-        match message::send_streams(&keeper.control, borrowed) {
-            // It has gone; that it says nothing will tell.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-            result => result.map_err(failed)?,
-        }
-        drop(theirs);
-
-        let mut inbox = Inbox::default();
-        let report = keeper.first_report(&mut inbox).map_err(failed)?;
-        let (pid, start, grouped) = match report {
-            Some(Report::Started { pid, start, grouped }) => (pid, start, grouped),
-            Some(Report::Refused { error }) => {
-                return Err(StartError::from_number(launch, error));
-            }
-            _ => {
-                let program = launch.program.to_string_lossy().into_owned();
-                return Err(StartError::Keeper { program });
-            }
-        };
-        let path = keeper.group.as_ref().map(|group| group.path().to_owned());
-        let identity = Identity {
-            pid,
-            start,
-            keeper_pid: keeper.pid(),
-            keeper_start: Process::read(keeper.pid()).map_or(0, |process| process.start),
-            boot: tree::boot(),
-            mark,
-            cgroup: path.filter(|_| grouped),
-        };
-        let control = keeper.control.try_clone().map_err(failed)?;
-        let pump = RefCell::new(Some(Pump::new(control, inbox, streams)));
-        Ok(Self { identity, keeper, pump, exit: Cell::new(None) })
+        Ok(Self { process: os::start(launch)? })
     }
 
-    /// Returns who the agent is, for finding it again.
+    /// Returns how to recognise the agent, for finding it again.
     pub fn identity(&self) -> &Identity {
-        &self.identity
+        self.process.identity()
     }
 
-    /// Waits for what the agent does next, at most so long. While nobody asks, an agent that
-    /// writes much has to wait, and so has one that is to read much.
+    /// Waits for what the agent does next, at most this long. Back-pressure: while nobody calls
+    /// this, an agent that writes much blocks, and so does one that reads much input.
     ///
     /// After both [`Output::Closed`] and [`Output::Exited`] there is nothing to wait for.
     pub fn next(&self, timeout: Duration) -> Option<Output> {
-        match self.pump.borrow_mut().as_mut()?.next(timeout) {
-            Next::Item(Item::Output(output)) => {
-                self.note(&output);
-                Some(output)
-            }
-            // The keeper was told to end by somebody else. The end will say who survived.
-            Next::Item(Item::Ended(_)) | Next::Nothing => None,
-            Next::Over => {
-                // Or whoever asks in a loop would be busy doing nothing.
-                thread::sleep(timeout);
-                None
-            }
-        }
+        self.process.next(timeout)
     }
 
-    /// Takes the memory of a piece of output back, for the next one.
-    pub fn give_back(&self, piece: Vec<u8>) {
-        if let Some(pump) = self.pump.borrow_mut().as_mut() {
-            pump.give_back(piece);
-        }
+    /// Takes the buffer of a piece of output back, so that the next read need not allocate one.
+    pub fn recycle(&self, piece: Vec<u8>) {
+        self.process.recycle(piece);
     }
 
-    fn note(&self, output: &Output) {
-        if let Output::Exited(exit) = output {
-            self.exit.set(Some(*exit));
-        }
-    }
-
-    /// Asks the agent to stop, as Ctrl-C in a terminal does. A suspended agent goes on for that.
+    /// Asks the agent to stop, as Ctrl-C in a terminal does. A suspended agent is resumed first.
     pub fn interrupt(&self) {
-        self.keeper.order(Order::Interrupt);
+        self.process.interrupt();
     }
 
     /// Suspends the agent and everything it has started.
     pub fn suspend(&self) {
-        self.keeper.order(Order::Suspend);
+        self.process.suspend();
     }
 
-    /// Lets a suspended agent go on, or one that was stopped otherwise.
+    /// Resumes a suspended agent, or one that was stopped otherwise.
     pub fn resume(&self) {
-        self.keeper.order(Order::Resume);
+        self.process.resume();
     }
 
-    /// Ends the agent and everything it has started: asks, and kills whoever is left after the
-    /// time of grace. What outlives the agent itself gets at most a quarter of a second.
+    /// Ends the agent and everything it has started: asks (`SIGTERM`), and kills what is left after
+    /// the grace period. Once the agent itself has exited, its descendants get at most a quarter of
+    /// a second.
     ///
-    /// Output that was not taken is lost; see [`Agent::end_hearing`].
+    /// Output that was not taken is lost; see [`Agent::end_with`].
     pub fn end(self, grace: Duration) -> Ended {
-        self.end_hearing(grace, |_| ())
+        self.end_with(grace, drop)
     }
 
     /// Does what [`Agent::end`] does, and passes on what the agent does meanwhile.
-    pub fn end_hearing(mut self, grace: Duration, hear: impl FnMut(Output)) -> Ended {
-        self.finish(grace, hear)
-    }
-
-    fn finish(&mut self, grace: Duration, mut hear: impl FnMut(Output)) -> Ended {
-        let mut survivors = None;
-        if let Some(mut pump) = self.pump.take() {
-            let millis = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-            self.keeper.order(Order::End { grace: millis });
-            let limit = grace.saturating_add(STRAGGLER_GRACE + KILL_LIMIT + KEEPER_SLACK);
-            let until = since_boot().saturating_add(limit);
-            loop {
-                match pump.next(until.saturating_sub(since_boot())) {
-                    Next::Item(Item::Output(output)) => {
-                        self.note(&output);
-                        hear(output);
-                    }
-                    Next::Item(Item::Ended(left)) => survivors = Some(left),
-                    Next::Nothing | Next::Over => break,
-                }
-            }
-        }
-        let survivors = match survivors {
-            Some(none) if none.is_empty() => none,
-            // The keeper could not do it, or is not there to do it.
-            _ => identity::sweep(&self.identity),
-        };
-        self.keeper.dismiss(KEEPER_SLACK);
-        Ended { exit: self.exit.get(), survivors }
+    pub fn end_with(mut self, grace: Duration, mut on_output: impl FnMut(Output)) -> Ended {
+        self.process.end(grace, &mut on_output)
     }
 }
 
-impl Drop for Agent {
-    fn drop(&mut self) {
-        if self.pump.get_mut().is_some() {
-            self.finish(Duration::ZERO, drop);
-        }
-    }
+/// Makes writing beyond the file size limit (`ulimit -f`) fail with an error instead of killing this
+/// process with `SIGXFSZ`. Programs that are started afterwards are not affected.
+pub fn ignore_file_size_signal() {
+    os::ignore_file_size_signal();
 }
 
-/// The keeper's process, our way to talk to it, and the group that it may have used.
-#[derive(Debug)]
-struct Keeper {
-    child: Child,
-    control: UnixStream,
-    group: Option<Cgroup>,
-}
-
-impl Keeper {
-    fn start(
-        launch: &Launch,
-        program: &Path,
-        variables: Vec<(OsString, OsString)>,
-        group: Option<Cgroup>,
-    ) -> io::Result<Self> {
-        let (control, socket) = UnixStream::pair()?;
-        // Not by its path: the file may have been replaced since we were started.
-        let own = || PathBuf::from("/proc/self/exe");
-        let mut command = Command::new(launch.keeper.clone().unwrap_or_else(own));
-        command.arg0("aldis").arg(KEEPER_COMMAND).arg("--program").arg(program);
-        if launch.terminal {
-            command.arg("--terminal");
-        }
-        if let Some(group) = &group {
-            command.arg("--cgroup").arg(group.path());
-        }
-        command.arg("--").arg(&launch.program).args(&launch.args);
-        command.env_clear().envs(variables).current_dir(&launch.cwd);
-        command.stdin(OwnedFd::from(socket)).stdout(Stdio::null()).stderr(Stdio::null());
-        match command.spawn() {
-            Ok(child) => Ok(Self { child, control, group }),
-            Err(error) => {
-                if let Some(group) = group {
-                    group.remove();
-                }
-                Err(error)
-            }
-        }
-    }
-
-    fn pid(&self) -> i32 {
-        i32::try_from(self.child.id()).unwrap_or_default()
-    }
-
-    /// Waits until it has started the agent or could not. Returns nothing if it has gone.
-    fn first_report(&self, inbox: &mut Inbox) -> io::Result<Option<Report>> {
-        self.control.set_read_timeout(Some(START_LIMIT))?;
-        let until = since_boot() + START_LIMIT;
-        let report = loop {
-            let open = inbox.fill(&self.control)?;
-            let report = inbox.next();
-            if report.is_some() || !open || since_boot() >= until {
-                break report;
-            }
-        };
-        self.control.set_nonblocking(true)?;
-        Ok(report)
-    }
-
-    fn order(&self, order: Order) {
-        // One that has gone has nothing left to do; one that does not listen is swept away.
-        let _sent = message::send(&self.control, &order);
-    }
-
-    /// Waits until it has ended, kills it if that takes too long, and tidies up.
-    fn dismiss(&mut self, limit: Duration) {
-        let until = since_boot() + limit;
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if since_boot() >= until {
-                // Fails if it has just ended.
-                let _killed = self.child.kill();
-                let _status = self.child.wait();
-                break;
-            }
-            thread::sleep(REAP_PAUSE);
-        }
-        if let Some(group) = self.group.take() {
-            group.remove();
-        }
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            self.order(Order::End { grace: 0 });
-        }
-        // Without us it ends by itself, unless it never got as far as listening.
-        let _shut = self.control.shutdown(Shutdown::Both);
-        self.dismiss(KILL_LIMIT + KEEPER_SLACK);
-    }
-}
-
-/// Both ends of the agent's streams.
-#[derive(Debug)]
-struct Ends {
-    streams: Streams,
-    theirs: [OwnedFd; message::STREAMS],
-}
-
-impl Ends {
-    fn open(launch: &Launch) -> io::Result<Self> {
-        if launch.terminal { Self::terminal(&launch.input) } else { Self::pipes(&launch.input) }
-    }
-
-    fn terminal(input: &Input) -> io::Result<Self> {
-        let (ours, theirs) = terminal::open()?;
-        ioctl_fionbio(&ours, true)?;
-        let input = match input {
-            Input::Empty => None,
-            Input::Text(text) => {
-                Some((File::from(ours.try_clone()?), terminal::typed(text.clone())))
-            }
-        };
-        let streams = Streams { output: File::from(ours), errors: None, input };
-        Ok(Self { streams, theirs: [theirs.try_clone()?, theirs.try_clone()?, theirs] })
-    }
-
-    fn pipes(input: &Input) -> io::Result<Self> {
-        let (output, their_output) = io::pipe()?;
-        let (errors, their_errors) = io::pipe()?;
-        let (input, their_input) = match input {
-            Input::Empty => (None, OwnedFd::from(File::open("/dev/null")?)),
-            Input::Text(text) => {
-                let (theirs, ours) = io::pipe()?;
-                (Some((unblocked(ours)?, text.clone())), theirs.into())
-            }
-        };
-        let (output, errors) = (unblocked(output)?, Some(unblocked(errors)?));
-        let streams = Streams { output, errors, input };
-        Ok(Self { streams, theirs: [their_input, their_output.into(), their_errors.into()] })
-    }
-}
-
-/// Makes a file of our end of a pipe that never makes us wait. The other end is not affected.
-fn unblocked(end: impl Into<OwnedFd>) -> io::Result<File> {
-    let end = end.into();
-    ioctl_fionbio(&end, true)?;
-    Ok(File::from(end))
-}
-
-/// Makes a mark that no other process has.
-fn mark() -> io::Result<String> {
-    let mut bytes = [0; MARK_BYTES];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+/// Returns the time since the machine was started, including the time it slept.
+///
+/// Setting the wall clock does not move it, and a deadline measured with it has passed when a laptop
+/// wakes up after it. Where the system does not tell, it counts from some moment of this process, so
+/// values of different processes must not be compared.
+pub fn since_boot() -> Duration {
+    os::since_boot()
 }

@@ -67,7 +67,7 @@ mod bench {
         println!("start and end: {:?}", start.elapsed() / STARTS);
     }
 
-    /// Listens to an agent. Returns the processor time used by us and the keeper, the time it took
+    /// Listens to an agent. Returns the processor time used by us and the reaper, the time it took
     /// and the bytes heard.
     fn listen(
         rate: usize,
@@ -96,14 +96,14 @@ mod bench {
             }
         }
         let seconds = start.elapsed().as_secs_f64();
-        let used = own_time() - before + time_of(agent.identity().keeper_pid);
+        let used = own_time() - before + time_of(agent.identity().reaper_pid.unwrap_or_default());
         assert_eq!(agent.end(PATIENCE).survivors, []);
         assert_eq!(bytes, total);
         (used, seconds, bytes)
     }
 
     fn launch(program: &str) -> Launch {
-        Launch { keeper: Some(env!("CARGO_BIN_EXE_aldis").into()), ..Launch::new(program) }
+        Launch { reaper: Some(env!("CARGO_BIN_EXE_aldis").into()), ..Launch::new(program) }
     }
 
     /// The agent: writes so much, at this rate.

@@ -1,5 +1,6 @@
 //! The commands: arguments in, exit code out.
 
+mod agent_reaper;
 mod auto;
 mod completions;
 mod config;
@@ -23,8 +24,6 @@ mod scripted_agent;
 mod serve;
 mod status;
 mod step;
-#[cfg(target_os = "linux")]
-mod supervised_exec;
 mod tasks;
 mod trust;
 mod uninstall;
@@ -74,6 +73,7 @@ struct Cli {
 enum Command {
     /// End a supervised run
     Abort(control::ControlArgs),
+    AgentReaper(agent_reaper::AgentReaperArgs),
     Answer(control::AnswerArgs),
     #[command(subcommand)]
     Auto(auto::AutoCommand),
@@ -106,8 +106,6 @@ enum Command {
     Serve(serve::ServeArgs),
     Status(status::StatusArgs),
     Step(step::StepArgs),
-    #[cfg(target_os = "linux")]
-    SupervisedExec(supervised_exec::SupervisedExecArgs),
     Tasks(tasks::TasksArgs),
     Trust(trust::TrustArgs),
     Uninstall(uninstall::UninstallArgs),
@@ -162,6 +160,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     io.state_dir = cli.state_dir;
     let result = match cli.command {
         Command::Abort(args) => control::abort(io, &args),
+        Command::AgentReaper(args) => agent_reaper::run(args),
         Command::Answer(args) => control::answer(io, &args),
         Command::Auto(command) => auto::run(io, command),
         Command::Completions(args) => completions::run(io, &args),
@@ -189,8 +188,6 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Serve(args) => serve::run(io, &args),
         Command::Status(args) => status::run(io, &args),
         Command::Step(args) => step::run(io, &args),
-        #[cfg(target_os = "linux")]
-        Command::SupervisedExec(args) => supervised_exec::run(args),
         Command::Trust(args) => trust::run(io, &args),
         Command::Tasks(args) => tasks::run(io, &args),
         Command::Watch(args) => watch::run(io, &args),

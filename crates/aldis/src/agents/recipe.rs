@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use crate::error::CommandError;
 pub(crate) use crate::settings::prompt_by::PromptBy;
-use aldis_process::{Agent, Input, Launch, StartError};
+use aldis_process::{Agent, Input, Launch, Mark, StartError};
 
 /// How to start an agent.
 #[derive(Clone, Debug)]
@@ -56,7 +56,8 @@ impl Recipe {
         Some(Self { command: resume.iter().map(named).collect(), ..self.clone() })
     }
 
-    /// Starts the agent with a prompt, in a directory, with these variables beside ours.
+    /// Starts the agent with a prompt, in a directory, with these variables beside ours. `owner` marks
+    /// all agents of a run.
     ///
     /// # Errors
     ///
@@ -66,12 +67,14 @@ impl Recipe {
         prompt: &str,
         directory: &Path,
         variables: &[(&str, &str)],
+        owner: Mark,
     ) -> Result<Started, CommandError> {
         let mut words = self.command.iter().cloned();
         let mut launch = Launch::new(words.next().unwrap_or_default());
         launch.args = words.collect();
         directory.clone_into(&mut launch.cwd);
         launch.terminal = self.pty;
+        launch.owner = Some(owner);
         launch.environment.set =
             variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let mut file = None;

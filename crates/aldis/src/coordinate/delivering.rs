@@ -139,6 +139,7 @@ impl<'p> Delivery<'p> {
             taking::end_orphan(&identity);
             book.note_gone(store, clock.now(), agent, None)?;
         }
+        taking::end_unknown(&book.id);
         let interrupts = Interrupts::listen()
             .map_err(|error| CommandError::new(format!("listening for Ctrl-C: {error}")))?;
         let worktrees = book.state.run().config.worktrees;
@@ -316,9 +317,9 @@ impl<'p> Delivery<'p> {
         let before = session.filter(|_| resumed.is_some()).map(|session| session.spent);
         let recipe = resumed.as_ref().unwrap_or(recipe);
         let started = match self.places.of_task(task) {
-            Ok(directory) => {
-                recipe.start(&prompt, &directory, &variables).map(|started| (started, directory))
-            }
+            Ok(directory) => recipe
+                .start(&prompt, &directory, &variables, taking::mark(&self.book.id))
+                .map(|started| (started, directory)),
             Err(error) => Err(CommandError::new(error.to_string())),
         };
         let started = match started {

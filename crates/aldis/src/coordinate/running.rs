@@ -130,6 +130,7 @@ impl<'p> Supervisor<'p> {
         let lease = taking::lease(store, &open.id, clock.now())?;
         open.fence = Some(lease.fence);
         open.state.agent.iter().for_each(|agent| taking::end_orphan(agent));
+        taking::end_unknown(&open.id);
         forget_hands(store, &open.id, open.fence)?;
         let interrupts = Interrupts::listen()
             .map_err(|error| CommandError::new(format!("listening for Ctrl-C: {error}")))?;
@@ -269,7 +270,7 @@ impl<'p> Supervisor<'p> {
     fn start_agent(&mut self, prompt: &str) -> Result<Event, CommandError> {
         let (shown, plan) = (self.live.shows_words(), self.plan);
         let ear = Ear::new(&plan.rules, plan.recipe.input, plan.zone.clone(), shown);
-        let job = Job::agent(self.plan, prompt, ear);
+        let job = Job::agent(self.plan, prompt, taking::mark(&self.open.id), ear);
         let job = match job {
             Ok(job) => job,
             Err(error) => {
@@ -290,7 +291,7 @@ impl<'p> Supervisor<'p> {
             return Ok(Some(Event::Checked { passed: true, output: String::new() }));
         };
         self.live.checking(self.now(), verify);
-        match Job::check(self.plan, verify) {
+        match Job::check(self.plan, verify, taking::mark(&self.open.id)) {
             Ok(job) => {
                 self.job = Some(job);
                 let most = Duration::from_secs(self.open.state.config.iteration_timeout);
@@ -332,13 +333,13 @@ impl<'p> Supervisor<'p> {
             Some(Output::Stdout(bytes)) => {
                 self.log.write(&bytes);
                 job.hear(&bytes, now, &mut said);
-                job.agent.give_back(bytes);
+                job.agent.recycle(bytes);
             }
             Some(Output::Stderr(bytes)) => {
                 self.log.write(&bytes);
                 job.overhear(&bytes, now);
                 self.live.aside(&bytes);
-                job.agent.give_back(bytes);
+                job.agent.recycle(bytes);
             }
             Some(Output::Closed) => job.closed = true,
             Some(Output::Exited(exit)) => {

@@ -8,7 +8,7 @@ use aldis_store::{ClaimRequest, EffectFilter, Lease, LeaseError, RunId, Store, S
 
 use crate::engine::driver::DriverError;
 use crate::error::CommandError;
-use aldis_process::{Found, Holder, Identity, find};
+use aldis_process::{Found, Identity, LeaseHolder, Liveness, Mark, find, find_marked};
 
 /// How long a lease lasts.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
@@ -21,7 +21,7 @@ const ORPHAN_GRACE: Duration = Duration::from_secs(5);
 ///
 /// Fails if a living process does already.
 pub(crate) fn lease(store: &dyn Store, run: &RunId, now: Timestamp) -> Result<Lease, CommandError> {
-    let me = Holder::me().to_string();
+    let me = LeaseHolder::me().to_string();
     let acquired = match store.acquire_lease(run, &me, now, LEASE) {
         Err(LeaseError::Held { holder, fence, .. }) if is_gone(&holder) => {
             store.break_lease(run, fence)?;
@@ -33,7 +33,8 @@ pub(crate) fn lease(store: &dyn Store, run: &RunId, now: Timestamp) -> Result<Le
 }
 
 fn is_gone(holder: &str) -> bool {
-    holder.parse::<Holder>().is_ok_and(|holder| holder.is_gone())
+    // Of a process that cannot be seen from here only the time of its lease tells.
+    holder.parse::<LeaseHolder>().is_ok_and(|holder| holder.liveness() == Liveness::Gone)
 }
 
 /// Ends what a supervisor that has gone left of its agent, given the agent's stored identity. Only
@@ -42,6 +43,19 @@ pub(crate) fn end_orphan(identity: &str) {
     if let Ok(identity) = serde_json::from_str::<Identity>(identity)
         && let Found::Alive(orphan) = find(&identity)
     {
+        orphan.end(ORPHAN_GRACE);
+    }
+}
+
+/// Returns what marks every agent and check of a run.
+pub(crate) fn mark(run: &RunId) -> Mark {
+    Mark::derive(&format!("run {run}"))
+}
+
+/// Ends agents of a run whose identity was not stored: their supervisor was killed after it had
+/// started them. Only for who holds the lease and has started none yet.
+pub(crate) fn end_unknown(run: &RunId) {
+    if let Found::Alive(orphan) = find_marked(&mark(run)) {
         orphan.end(ORPHAN_GRACE);
     }
 }

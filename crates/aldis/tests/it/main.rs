@@ -23,7 +23,6 @@ mod scan;
 mod schema;
 mod serve;
 #[cfg(target_os = "linux")]
-mod supervise;
 mod tidy;
 mod turns;
 #[cfg(target_os = "linux")]

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::phases::fault::has_strace;
 use crate::phases::project::{Project, testdata};
 use crate::sandbox::{ALDIS, Done};
 
@@ -240,6 +241,30 @@ fn a_killed_supervisor_is_continued() {
     let done = stage.0.run(&["run", "--continue"]);
     assert_eq!(done.code, 0, "{}", done.text());
     assert_eq!(stage.status()["iteration"], 2, "the iteration that was cut off is repeated");
+    assert_nothing_runs_in(&stage.0.path(), "the killed supervisor");
+}
+
+/// The first agent kills the supervisor before that can store whom it has started: its disk is slow.
+#[test]
+fn no_second_agent_is_started_beside_one_that_was_not_stored() {
+    if !has_strace() {
+        return;
+    }
+    let stage = Stage::new("");
+    let agent = "#!/bin/sh\nif mkdir first 2>/dev/null; then\n  trap '' TERM HUP INT\n  echo $$ > pid\n  \
+                 read -r _ _ _ supervisor _ < /proc/$PPID/stat\n  kill -9 $supervisor\n  \
+                 while :; do sleep 0.1; done\nfi\nkill -0 $(cat pid) 2>/dev/null && touch two\n\
+                 echo '<chorus>COMPLETE</chorus>'\n";
+    stage.script("agent.sh", agent);
+    let mut command = stage.0.command("strace");
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.args(["-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync"]);
+    command.args(["-e", "inject=fsync,fdatasync:delay_enter=200000", ALDIS]);
+    command.args(Stage::arguments(&[])).stdin(Stdio::null()).stdout(Stdio::null());
+    assert_eq!(command.status().unwrap().code(), None, "it was killed");
+    let done = stage.0.run(&["run", "--continue"]);
+    assert_eq!(done.code, 0, "{}", done.text());
+    assert!(!stage.0.path().join("two").exists(), "two agents worked at once");
     assert_nothing_runs_in(&stage.0.path(), "the killed supervisor");
 }
 

@@ -125,6 +125,21 @@ fn names(line: &str, host: &str) -> bool {
 }
 
 #[test]
+fn only_one_place_knows_platforms() {
+    let conditions = ["target_os", "cfg(unix", "cfg(windows", "cfg!(", "not(unix", "not(windows"];
+    let mut found = Vec::new();
+    for (file, text) in rust_files() {
+        let elsewhere = file
+            .strip_prefix("crates/aldis-process/src/")
+            .is_some_and(|file| file != "os.rs" && !file.starts_with("os/"));
+        if elsewhere && conditions.iter().any(|condition| text.contains(condition)) {
+            found.push(file);
+        }
+    }
+    assert_eq!(found, [""; 0], "what depends on the system belongs below os/");
+}
+
+#[test]
 fn unsafe_code_stays_in_its_one_module() {
     let mut found = Vec::new();
     for (file, text) in rust_files() {

@@ -142,12 +142,12 @@ impl<'r> Worker<'r> {
                 self.log.write(&bytes);
                 let heard = &mut self.heard;
                 self.ear.push(&bytes, now, &mut |said| heard.take(said));
-                self.started.agent.give_back(bytes);
+                self.started.agent.recycle(bytes);
             }
             Output::Stderr(bytes) => {
                 self.log.write(&bytes);
                 self.errors.push(&bytes, now, &mut drop);
-                self.started.agent.give_back(bytes);
+                self.started.agent.recycle(bytes);
             }
             Output::Closed => self.closed = true,
             Output::Exited(exit) => {
@@ -167,7 +167,7 @@ impl<'r> Worker<'r> {
     pub(super) fn end(self, grace: Duration, now: Timestamp) -> Last {
         let Self { mut heard, started, mut ear, mut errors, mut log, exit, .. } = self;
         let Started { agent, prompt: _prompt } = started;
-        let ended = agent.end_hearing(grace, |output| match output {
+        let ended = agent.end_with(grace, |output| match output {
             Output::Stdout(bytes) => {
                 log.write(&bytes);
                 ear.push(&bytes, now, &mut |said| heard.take(said));

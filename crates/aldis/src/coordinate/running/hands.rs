@@ -15,7 +15,7 @@ use crate::agents::ear::{Ear, Said};
 use crate::agents::logbook::Logbook;
 use crate::agents::recipe::{self, Started};
 use crate::error::CommandError;
-use aldis_process::{Agent, Launch, Output};
+use aldis_process::{Agent, Launch, Mark, Output};
 
 /// How much of a check's output is kept.
 const OUTPUT_MAX: usize = 64 * 1024;
@@ -43,17 +43,23 @@ enum Role<'r> {
 
 impl<'r> Job<'r> {
     /// Starts the agent with a prompt.
-    pub(super) fn agent(plan: &Plan, prompt: &str, ear: Ear<'r>) -> Result<Self, CommandError> {
-        let Started { agent, prompt } = plan.recipe.start(prompt, &plan.directory, &[])?;
+    pub(super) fn agent(
+        plan: &Plan,
+        prompt: &str,
+        owner: Mark,
+        ear: Ear<'r>,
+    ) -> Result<Self, CommandError> {
+        let Started { agent, prompt } = plan.recipe.start(prompt, &plan.directory, &[], owner)?;
         let errors = Facts::new(Input::Format(Format::Text), plan.zone.clone());
         Ok(Self::new(agent, Role::Agent(Box::new(ear), Box::new(errors)), prompt))
     }
 
     /// Starts the check.
-    pub(super) fn check(plan: &Plan, verify: &str) -> Result<Self, CommandError> {
+    pub(super) fn check(plan: &Plan, verify: &str, owner: Mark) -> Result<Self, CommandError> {
         let mut launch = Launch::new(SHELL);
         launch.args = ["-c", verify].map(OsString::from).to_vec();
         launch.cwd.clone_from(&plan.directory);
+        launch.owner = Some(owner);
         Ok(Self::new(recipe::start(&launch)?, Role::Check(Vec::new()), None))
     }
 
@@ -87,7 +93,7 @@ impl<'r> Job<'r> {
     ) -> (Vec<Said>, Event) {
         let Self { agent, mut role, exit, .. } = self;
         let mut said = Vec::new();
-        let ended = agent.end_hearing(grace, |output| {
+        let ended = agent.end_with(grace, |output| {
             if let Output::Stdout(bytes) | Output::Stderr(bytes) = &output {
                 log.write(bytes);
             }

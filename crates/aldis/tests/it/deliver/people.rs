@@ -66,7 +66,7 @@ fn a_person_at_the_terminal_is_asked_on_the_spot() {
         },
         input: Input::Text(b"Drop it.\n".to_vec()),
         terminal: true,
-        keeper: Some(ALDIS.into()),
+        reaper: Some(ALDIS.into()),
         ..Launch::new(ALDIS)
     };
     let agent = Agent::start(&launch).unwrap();

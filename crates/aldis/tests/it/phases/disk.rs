@@ -207,3 +207,22 @@ fn without_a_home_there_is_nothing_to_say() {
         assert_eq!((done.code, done.stdout, done.stderr), (0, String::new(), String::new()));
     }
 }
+
+/// SIGXFSZ kills whoever does not care for it.
+#[test]
+fn a_file_size_limit_is_like_a_full_disk() {
+    let project = Project::new();
+    project.start(&[]);
+    let Act::Hook(payload) = project.stopping("Not yet.") else { panic!("not a hook") };
+    let limited = |arguments: &str, input: &[u8]| {
+        let mut command = project.command("/bin/sh");
+        let script = format!("ulimit -f 0; exec \"$0\" {arguments}");
+        command.args(["-c", &script, crate::sandbox::ALDIS]);
+        super::project::feed(command, input)
+    };
+    let done = limited("hook claude-code", payload.to_string().as_bytes());
+    assert_eq!((done.code, &*done.stderr), (0, ""), "{}", done.text());
+    let done = limited("auto stop", b"");
+    assert_eq!(done.code, 2, "{}", done.text());
+    assert_eq!(project.stop("Not yet.").word(), "block");
+}

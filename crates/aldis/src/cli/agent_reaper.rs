@@ -1,4 +1,4 @@
-//! `aldis supervised-exec`: what `aldis` starts itself with to keep an agent. Not for people.
+//! `aldis agent-reaper`: what `aldis` starts itself with to hold an agent's processes. Not for people.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use clap::Args;
 
 use super::Outcome;
 use crate::error::CommandError;
-use aldis_process::{Duty, keep};
+use aldis_process::{ReaperArgs, run_reaper};
 
-/// Keeps an agent for a supervisor, whose socket is standard input
+/// Holds an agent's processes for a supervisor, whose socket is standard input
 #[derive(Debug, Args)]
 #[command(hide = true)]
-pub(super) struct SupervisedExecArgs {
+pub(super) struct AgentReaperArgs {
     /// Whether the agent gets a terminal
     #[arg(long)]
     terminal: bool,
@@ -27,9 +27,9 @@ pub(super) struct SupervisedExecArgs {
     args: Vec<OsString>,
 }
 
-pub(super) fn run(args: SupervisedExecArgs) -> Result<Outcome, CommandError> {
-    let SupervisedExecArgs { terminal, cgroup, program, args } = args;
-    keep(&Duty { terminal, cgroup, program, args })
-        .map_err(|error| CommandError::new(format!("failed to keep an agent: {error}")))?;
+pub(super) fn run(args: AgentReaperArgs) -> Result<Outcome, CommandError> {
+    let AgentReaperArgs { terminal, cgroup, program, args } = args;
+    run_reaper(&ReaperArgs { terminal, cgroup, program, args })
+        .map_err(|error| CommandError::new(format!("failed to hold an agent: {error}")))?;
     Ok(Outcome::Yes)
 }

@@ -1,7 +1,13 @@
 //! Agents as real processes, the hostile ones of `testdata/hostile` among them.
 
+// They look at what is left through /proc.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bounded;
 mod cycles;
 mod hostile;
+mod lease;
 mod orphans;
 mod starting;
 
@@ -12,10 +18,10 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use aldis_process::{Agent, Exit, Identity, Input, Launch, Output};
+use aldis_process::{Agent, Exit, Identity, Input, Launch, Mark, Output, Supervision};
 
-use crate::sandbox::ALDIS;
-
+/// The program that becomes the reaper.
+const REAPER: &str = env!("CARGO_BIN_EXE_aldis-agent-reaper");
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);
@@ -26,7 +32,7 @@ const PART: &str = "TEST_PART";
 fn script(text: &str) -> Launch {
     let mut launch = Launch::new("sh");
     launch.args = vec!["-c".into(), text.into()];
-    launch.keeper = Some(ALDIS.into());
+    launch.reaper = Some(REAPER.into());
     launch
 }
 
@@ -35,12 +41,19 @@ fn hostile(name: &str) -> Launch {
     let mut launch = Launch::new("sh");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hostile");
     launch.args = vec![fs::canonicalize(folder.join(name)).unwrap().into()];
-    launch.keeper = Some(ALDIS.into());
+    launch.reaper = Some(REAPER.into());
     launch
 }
 
-/// Runs a case with a control group, where there can be one, and without.
-fn both_ways(case: impl Fn(&dyn Fn(Launch) -> Launch)) {
+/// Runs a case on every implementation that this system can run: what all of them promise.
+fn everywhere(case: impl Fn(&dyn Fn(Launch) -> Launch)) {
+    natively(&case);
+    case(&|launch| Launch { supervision: Supervision::Portable, ..launch });
+}
+
+/// Runs a case on the implementation for Linux alone, with a control group, where there can be one,
+/// and without.
+fn natively(case: impl Fn(&dyn Fn(Launch) -> Launch)) {
     for control_group in [true, false] {
         case(&|launch| Launch { control_group, ..launch });
     }
@@ -48,7 +61,7 @@ fn both_ways(case: impl Fn(&dyn Fn(Launch) -> Launch)) {
 
 /// What an agent has done.
 #[derive(Debug, Default)]
-struct Heard {
+struct Record {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     exit: Option<Exit>,
@@ -57,7 +70,7 @@ struct Heard {
     order: Vec<&'static str>,
 }
 
-impl Heard {
+impl Record {
     fn add(&mut self, output: Output) {
         let name = match output {
             Output::Stdout(bytes) => {
@@ -93,33 +106,33 @@ impl Heard {
     }
 }
 
-/// Listens until a condition holds.
-fn hear_until(agent: &Agent, done: impl Fn(&Heard) -> bool) -> Heard {
-    let mut heard = Heard::default();
+/// Reads until a condition holds.
+fn read_until(agent: &Agent, done: impl Fn(&Record) -> bool) -> Record {
+    let mut record = Record::default();
     let start = Instant::now();
-    while !done(&heard) {
-        assert!(start.elapsed() < PATIENCE, "{:?}", heard.order);
+    while !done(&record) {
+        assert!(start.elapsed() < PATIENCE, "{:?}", record.order);
         if let Some(output) = agent.next(PAUSE) {
-            heard.add(output);
+            record.add(output);
         }
     }
-    heard
+    record
 }
 
-/// Listens until there is nothing more to hear.
-fn hear(agent: &Agent) -> Heard {
-    hear_until(agent, |heard| heard.closed && heard.exit.is_some())
+/// Reads until the output is closed and the agent has exited.
+fn read_to_end(agent: &Agent) -> Record {
+    read_until(agent, |record| record.closed && record.exit.is_some())
 }
 
-/// Starts an agent, listens to its end and sees that nothing is left.
-fn run(launch: &Launch) -> Heard {
+/// Starts an agent, reads to its end and checks that nothing is left.
+fn run(launch: &Launch) -> Record {
     let agent = Agent::start(launch).unwrap();
-    let heard = hear(&agent);
+    let record = read_to_end(&agent);
     end(agent);
-    heard
+    record
 }
 
-/// Ends an agent at once and sees that nothing is left. Returns how it ended.
+/// Ends an agent at once and checks that nothing is left. Returns how it ended.
 fn end(agent: Agent) -> Option<Exit> {
     end_within(agent, Duration::ZERO)
 }
@@ -141,11 +154,11 @@ fn assert_nothing_left(identity: &Identity) {
 }
 
 /// Returns the processes that carry a mark in their environment.
-fn marked(mark: &str) -> Vec<String> {
+fn marked(mark: &Mark) -> Vec<String> {
     let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let is_marked = |path: &PathBuf| {
         let environment = fs::read(path.join("environ")).unwrap_or_default();
-        String::from_utf8_lossy(&environment).contains(mark)
+        String::from_utf8_lossy(&environment).contains(mark.as_str())
     };
     let name = |path: PathBuf| {
         let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
@@ -170,7 +183,7 @@ fn in_own_process(test: &str) -> Option<Command> {
         return None;
     }
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", &format!("supervise::{test}"), "--test-threads=1", "--nocapture"]);
+    command.args(["--exact", test, "--test-threads=1", "--nocapture"]);
     command.env(PART, test);
     Some(command)
 }

@@ -1,8 +1,8 @@
-//! A terminal for agents that refuse to work without one.
+//! A pseudo-terminal for agents that refuse to work on pipes.
 //!
-//! It is wide, so that nothing is wrapped; it does not echo, or the prompt would come back as if
-//! the agent had said it; and it leaves line ends alone. Questions to the terminal, such as
-//! `ESC [ 6 n`, get no answer.
+//! It is wide, so that no line is wrapped. Echo is off, or the prompt would come back as if the
+//! agent had printed it, and output processing is off, so that line ends stay as written. Queries
+//! to the terminal, such as `ESC [ 6 n`, get no reply.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,10 +15,10 @@ use rustix::termios::{
 /// Wide enough that no name or signal is wrapped.
 const COLUMNS: u16 = 1000;
 const ROWS: u16 = 50;
-/// What ends the input of a terminal, or of a line that has none.
+/// The end-of-file character (`VEOF`, Ctrl-D).
 const END_OF_INPUT: u8 = 4;
 
-/// Opens a terminal: our end and the agent's.
+/// Opens a pseudo-terminal. Returns our side and the agent's.
 pub(super) fn open() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = openpt(flags)?;
@@ -34,9 +34,9 @@ pub(super) fn open() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((ours, theirs))
 }
 
-/// Turns text into what is typed: the text and the key that ends the input.
+/// Turns text into keystrokes: the text and the end-of-file character.
 pub(super) fn typed(mut text: Vec<u8>) -> Vec<u8> {
-    // The first one only ends an unfinished line.
+    // After an unfinished line the first end-of-file character only submits that line.
     if text.last().is_some_and(|byte| *byte != b'\n') {
         text.push(END_OF_INPUT);
     }

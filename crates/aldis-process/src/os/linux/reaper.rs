@@ -1,18 +1,16 @@
-//! The keeper: a small process between us and one agent, so that nothing of the agent is lost.
+//! The reaper: a small process between the supervisor and one agent that loses nothing of its tree.
 //!
-//! It is the parent of the agent and a subreaper: whoever is orphaned below it becomes its child,
-//! `setsid` or not. So the agent's tree is exactly what is below the keeper; it can reap anybody
-//! without taking an exit status from somebody else; and when the system says that it has no
-//! children, nobody is left. It ends the tree when we tell it to, and also when we are gone: an
-//! agent does not outlive a killed supervisor. No output passes through it.
+//! It is the parent of the agent and a child subreaper (`PR_SET_CHILD_SUBREAPER`): a process that
+//! is orphaned below it becomes its child, `setsid` or not. So the agent's tree is exactly what is
+//! below the reaper, it can wait for any child without taking an exit status from other code, and
+//! `ECHILD` means that nothing is left. It ends the tree on request, and also when the supervisor is
+//! gone, so an agent does not outlive a killed supervisor. No output passes through it.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
 use std::process::{self, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -27,67 +25,48 @@ use rustix::termios::tcsetpgrp;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use super::cgroup::{self, Cgroup};
-use super::interrupts::Counter;
-use super::message::{self, Inbox, Order, Report};
+use super::clock;
+use super::message::{self, Inbox, ReaperEvent, ReaperRequest};
 use super::tree::{self, Process};
-use super::{Exit, Survivor};
-use crate::clock;
+use crate::os::unix::signals::SignalCounter;
+use crate::os::{KILL_LIMIT, STRAGGLER_GRACE};
+use crate::reaper::ReaperArgs;
+use crate::{Exit, Survivor};
 
-/// How long an agent may take to stop when its supervisor has gone.
+/// How long an agent may take to stop when its supervisor is gone.
 const ORPHAN_GRACE: Duration = Duration::from_secs(1);
-/// How long what the agent leaves behind may take to stop, once it has ended itself.
-pub(super) const STRAGGLER_GRACE: Duration = Duration::from_millis(250);
-/// How long killing may take. Only a process stuck in the kernel takes longer.
-pub(super) const KILL_LIMIT: Duration = Duration::from_secs(5);
-/// How often killing is tried again, at first and at most: new children may have been born.
+/// How often killing is retried, at first and at most: children may have been born in between.
 const KILL_PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 /// How often suspending looks for children born in the meantime.
 const SUSPEND_ROUNDS: usize = 100;
-/// How often it is told that the agent was stopped. One that plays with it must not fill the
-/// socket, or its end could not be told.
-const STOPS_TOLD_MAX: u32 = 100;
-/// How often a program that is being written is tried again, and after how long.
+/// How many stops are reported. An agent that stops itself in a loop must not fill the socket, or
+/// its exit could not be reported.
+const STOPS_REPORTED_MAX: u32 = 100;
+/// How often a program that is still open for writing (`ETXTBSY`) is retried, and after how long.
 const BUSY_TRIES: u32 = 50;
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
-/// What the keeper is told on its command line. The rest is inherited: directory, environment.
-#[derive(Debug)]
-pub struct Duty {
-    /// Whether the streams are a terminal.
-    pub terminal: bool,
-    /// The control group to start the agent in.
-    pub cgroup: Option<PathBuf>,
-    /// The program.
-    pub program: PathBuf,
-    /// Its name for itself and its arguments.
-    pub args: Vec<OsString>,
-}
-
-/// Starts the agent and keeps it until it and all its descendants have ended.
-///
-/// # Errors
-///
-/// Fails if standard input is not the socket of a supervisor.
-pub fn keep(duty: &Duty) -> io::Result<()> {
+/// Starts the agent and waits until its whole tree has ended.
+pub(crate) fn run(args: &ReaperArgs) -> io::Result<()> {
     close_inherited();
-    // Fails if we lead a group already: then somebody has started us by hand.
+    // Fails if we lead a process group already: then somebody has started us by hand.
     let _session = setsid();
     set_child_subreaper(Some(getpid()))?;
     let control = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
-    // Before the first child, so that none is missed.
-    let children = Counter::new(&[SIGCHLD])?;
-    let quit = Counter::new(&[SIGTERM, SIGINT, SIGHUP])?;
+    // Before the first child, so that no SIGCHLD is missed.
+    let children = SignalCounter::new(&[SIGCHLD])?;
+    let quit = SignalCounter::new(&[SIGTERM, SIGINT, SIGHUP])?;
     let streams = message::receive_streams(&control)?;
-    let mut cgroup = duty.cgroup.clone().map(Cgroup::at);
-    let leader = match start(duty, streams, &mut cgroup) {
+    let mut cgroup = args.cgroup.clone().map(Cgroup::at);
+    let leader = match start(args, streams, &mut cgroup) {
         Ok(leader) => leader,
         Err(error) => {
             let error = error.raw_os_error().unwrap_or_default();
-            return message::send(&control, &Report::Refused { error });
+            return message::send(&control, &ReaperEvent::Refused { error });
         }
     };
     control.set_nonblocking(true)?;
-    let keeper = Keeper {
+    let reaper = Reaper {
         control: Some(control),
         inbox: Inbox::default(),
         children,
@@ -97,14 +76,14 @@ pub fn keep(duty: &Duty) -> io::Result<()> {
         leader_gone: false,
         suspended: false,
         stopped: Vec::new(),
-        stops_told: 0,
+        stops_reported: 0,
         phase: Phase::Watching,
     };
-    keeper.run();
+    reaper.run();
     Ok(())
 }
 
-/// Closes what we have inherited by the carelessness of others, so that the agent does not.
+/// Closes descriptors that were inherited by mistake, so that the agent does not inherit them.
 fn close_inherited() {
     let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().filter_map(Result::ok);
     let open: Vec<i32> =
@@ -115,21 +94,22 @@ fn close_inherited() {
     }
 }
 
-/// Starts the agent in its group.
+/// Starts the agent in its process group and control group.
 fn start(
-    duty: &Duty,
+    args: &ReaperArgs,
     [input, output, errors]: [OwnedFd; message::STREAMS],
     cgroup: &mut Option<Cgroup>,
 ) -> io::Result<i32> {
-    let terminal = duty.terminal.then(|| output.try_clone()).transpose()?;
+    let terminal = args.terminal.then(|| output.try_clone()).transpose()?;
     if let Some(terminal) = &terminal {
         ioctl_tiocsctty(terminal)?;
     }
-    let (name, args) = duty.args.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut command = Command::new(&duty.program);
-    command.arg0(name).args(args).process_group(0);
+    let (name, arguments) = args.args.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(&args.program);
+    command.arg0(name).args(arguments).process_group(0);
     command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::from(errors));
-    // Children are born into the group of their parent: nothing can slip out in between.
+    // Children are born into the control group of their parent, so we enter it, spawn and leave:
+    // moving the agent afterwards would miss what it forks before.
     let home = cgroup::own();
     if home.is_none() || cgroup.as_ref().is_some_and(|group| group.enter().is_err()) {
         *cgroup = None;
@@ -138,19 +118,20 @@ fn start(
     if let (Some(_), Some(home)) = (&cgroup, home)
         && Cgroup::at(home).enter().is_err()
     {
-        // Killing or freezing the group would now hit us as well.
+        // Killing or freezing the group would now hit the reaper as well.
         *cgroup = None;
     }
     let leader = i32::try_from(spawned?.id()).map_err(|_| io::ErrorKind::InvalidData)?;
     if let (Some(terminal), Some(group)) = (terminal, Pid::from_raw(leader)) {
         tcsetpgrp(&terminal, group)?;
-        // It may have asked for the terminal before it was in the foreground.
+        // It may have used the terminal before it was in the foreground (SIGTTIN, SIGTTOU).
         let _continued = kill_process_group(group, Signal::CONT);
     }
     Ok(leader)
 }
 
-/// A program just written may still be open for writing in a child of somebody else.
+/// Retries `ETXTBSY`: a program just written may still be open for writing in a forked child of
+/// another thread.
 fn spawn(command: &mut Command) -> io::Result<process::Child> {
     for _ in 0..BUSY_TRIES {
         match command.spawn() {
@@ -163,7 +144,7 @@ fn spawn(command: &mut Command) -> io::Result<process::Child> {
     command.spawn()
 }
 
-/// What the keeper is doing. Times are by [`clock::since_boot`].
+/// What the reaper is doing. Times are by [`clock::since_boot`].
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Watching,
@@ -172,27 +153,27 @@ enum Phase {
 }
 
 #[derive(Debug)]
-struct Keeper {
-    /// The supervisor, until it has gone.
+struct Reaper {
+    /// The supervisor, until it has closed the socket.
     control: Option<UnixStream>,
     inbox: Inbox,
-    children: Counter,
-    quit: Counter,
+    children: SignalCounter,
+    quit: SignalCounter,
     cgroup: Option<Cgroup>,
     leader: i32,
     leader_gone: bool,
     suspended: bool,
-    /// Whom suspending has stopped, where there is no group to freeze.
+    /// What suspending has stopped, where there is no control group to freeze.
     stopped: Vec<Process>,
-    stops_told: u32,
+    stops_reported: u32,
     phase: Phase,
 }
 
-impl Keeper {
+impl Reaper {
     fn run(mut self) {
         let start = Process::read(self.leader).map_or(0, |process| process.start);
         let grouped = self.cgroup.is_some();
-        self.report(&Report::Started { pid: self.leader, start, grouped });
+        self.report(&ReaperEvent::Started { pid: self.leader, start, grouped });
         loop {
             self.children.take();
             let empty = self.reap();
@@ -213,17 +194,17 @@ impl Keeper {
                     self.kill();
                 }
             }
-            self.wait_for_news();
-            self.obey();
+            self.wait_for_event();
+            self.handle_requests();
         }
         let survivors = survivors(&self.tree());
         if let Some(cgroup) = &self.cgroup {
             cgroup.remove();
         }
-        self.report(&Report::Ended { survivors });
+        self.report(&ReaperEvent::Ended { survivors });
     }
 
-    /// Collects whoever has ended. Returns whether nobody is left.
+    /// Waits for exited children without blocking. Returns whether none is left.
     fn reap(&mut self) -> bool {
         loop {
             match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
@@ -240,9 +221,9 @@ impl Keeper {
             return;
         }
         if status.stopped() {
-            if !self.suspended && self.stops_told < STOPS_TOLD_MAX {
-                self.stops_told += 1;
-                self.report(&Report::Stopped);
+            if !self.suspended && self.stops_reported < STOPS_REPORTED_MAX {
+                self.stops_reported += 1;
+                self.report(&ReaperEvent::Stopped);
             }
             return;
         }
@@ -251,11 +232,11 @@ impl Keeper {
             *until = (*until).min(clock::since_boot() + STRAGGLER_GRACE);
         }
         let exit = Exit { code: status.exit_status(), signal: status.terminating_signal() };
-        self.report(&Report::Exited(exit));
+        self.report(&ReaperEvent::Exited(exit));
     }
 
-    /// Sleeps until a child, the supervisor or the time has something to say.
-    fn wait_for_news(&self) {
+    /// Sleeps until a child changes, a request arrives or a deadline passes.
+    fn wait_for_event(&self) {
         let timeout = match self.phase {
             Phase::Watching => None,
             Phase::Asking { until } => Some(until.saturating_sub(clock::since_boot())),
@@ -267,22 +248,22 @@ impl Keeper {
         ];
         sources.extend(self.control.as_ref().map(|control| PollFd::new(control, PollFlags::IN)));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        // An interruption is news as well.
+        // EINTR is an event as well.
         let _ready = poll(&mut sources, timeout.as_ref());
     }
 
-    fn obey(&mut self) {
+    fn handle_requests(&mut self) {
         if self.quit.take() > 0 {
             self.end(ORPHAN_GRACE);
         }
         let Some(control) = &self.control else { return };
         let open = self.inbox.fill(control).unwrap_or(false);
-        while let Some(order) = self.inbox.next() {
-            match order {
-                Order::Interrupt => self.interrupt(),
-                Order::Suspend => self.suspend(),
-                Order::Resume => self.resume(),
-                Order::End { grace } => self.end(Duration::from_millis(grace)),
+        while let Some(request) = self.inbox.next() {
+            match request {
+                ReaperRequest::Interrupt => self.interrupt(),
+                ReaperRequest::Suspend => self.suspend(),
+                ReaperRequest::Resume => self.resume(),
+                ReaperRequest::End { grace } => self.end(Duration::from_millis(grace)),
             }
         }
         if !open {
@@ -294,7 +275,7 @@ impl Keeper {
     fn interrupt(&mut self) {
         self.resume();
         match Pid::from_raw(self.leader).filter(|_| !self.leader_gone) {
-            // As a terminal does it. The leader is not reaped, so the number is its own.
+            // As a terminal does. The leader is not reaped yet, so its number is not reused.
             Some(group) => drop(kill_process_group(group, Signal::INT)),
             None => self.tree().iter().for_each(|process| process.signal(Signal::INT)),
         }
@@ -305,7 +286,7 @@ impl Keeper {
         if self.cgroup.as_ref().is_some_and(|group| group.freeze(true).is_ok()) {
             return;
         }
-        // Children born while we look are found by looking again.
+        // Children born while we look are found by the next round.
         for _ in 0..SUSPEND_ROUNDS {
             let new: Vec<Process> = self
                 .tree()
@@ -321,7 +302,7 @@ impl Keeper {
         }
     }
 
-    /// Lets everything go on that we have suspended, or else everything that is stopped.
+    /// Continues what [`Reaper::suspend`] has stopped, or else everything that is stopped.
     fn resume(&mut self) {
         if let Some(group) = &self.cgroup {
             let _thawed = group.freeze(false);
@@ -334,13 +315,13 @@ impl Keeper {
         stopped.iter().for_each(|process| process.signal(Signal::CONT));
     }
 
-    /// Asks everybody to stop, and sets the time after which nobody is asked.
+    /// Sends SIGTERM to the tree, and sets the deadline for SIGKILL.
     fn end(&mut self, grace: Duration) {
         let grace = if self.leader_gone { grace.min(STRAGGLER_GRACE) } else { grace };
         let wanted = clock::since_boot() + grace;
         match &mut self.phase {
             Phase::Watching => self.phase = Phase::Asking { until: wanted },
-            // Asking twice is asking for haste.
+            // A second request may only shorten the grace period.
             Phase::Asking { until } => *until = wanted.min(*until),
             Phase::Killing { .. } => return,
         }
@@ -348,7 +329,7 @@ impl Keeper {
             return;
         }
         self.tree().iter().for_each(|process| process.signal(Signal::TERM));
-        // Whoever is stopped cannot stop by himself.
+        // A stopped process cannot react to SIGTERM.
         self.resume();
         self.tree()
             .iter()
@@ -358,7 +339,7 @@ impl Keeper {
 
     fn kill(&self) {
         if let Some(group) = &self.cgroup {
-            // Before Linux 5.14 the walk below is all there is.
+            // Fails before Linux 5.14; the tree walk below then does it alone.
             let _killed = group.kill();
         }
         self.tree().iter().for_each(|process| process.signal(Signal::KILL));
@@ -368,15 +349,15 @@ impl Keeper {
         tree::below(&[getpid().as_raw_nonzero().get()], &tree::all())
     }
 
-    /// Tells the supervisor, who may have gone.
-    fn report(&self, report: &Report) {
+    /// Tells the supervisor, which may be gone.
+    fn report(&self, event: &ReaperEvent) {
         if let Some(control) = &self.control {
-            let _sent = message::send(control, report);
+            let _sent = message::send(control, event);
         }
     }
 }
 
-/// Names those who live.
+/// Names the processes that are still alive.
 pub(super) fn survivors(processes: &[Process]) -> Vec<Survivor> {
     processes
         .iter()

@@ -1,8 +1,9 @@
-//! A control group of the agent's own, where the system lets us make one.
+//! A control group (cgroup v2) for each agent, where the system lets us create one.
 //!
-//! Membership passes to every child and cannot be left by `setsid` or by forking twice, so one
-//! write ends or freezes everything at once. Many systems do not let a plain user make groups;
-//! everything here is therefore optional, and what it does is also done by walking the tree.
+//! Children are born into the group of their parent, and neither `setsid` nor a double fork leaves
+//! it, so one write kills or freezes the whole tree at once. Many systems do not let an unprivileged
+//! user create groups; everything here is therefore optional, and walking the process tree does the
+//! same where there is none.
 
 use std::fs;
 use std::io;
@@ -12,31 +13,32 @@ use std::thread;
 use std::time::Duration;
 
 use super::tree::Process;
+use crate::Mark;
 
-/// How the names of our groups start.
+/// The prefix of the names of our groups.
 const PREFIX: &str = "aldis-";
-/// How deep groups within the group are looked for.
+/// How deep nested groups are searched for.
 const DEPTH_MAX: usize = 16;
-/// How often removing is tried, as a group stays busy until its last process is reaped.
+/// How often removal is retried: a group stays busy until its last process is reaped.
 const REMOVE_TRIES: u32 = 50;
 const REMOVE_PAUSE: Duration = Duration::from_millis(10);
 
-/// A control group (version 2).
+/// A control group.
 #[derive(Clone, Debug)]
 pub(super) struct Cgroup {
     path: PathBuf,
 }
 
 impl Cgroup {
-    /// Makes a new group below our own, if the system allows it.
-    pub(super) fn create(mark: &str) -> Option<Self> {
+    /// Creates a group below our own, if the system allows it.
+    pub(super) fn create(mark: &Mark) -> Option<Self> {
         let parent = own()?;
         remove_forgotten(&parent);
         let pid = process::id();
         let start = Process::read(i32::try_from(pid).ok()?)?.start;
         let path = parent.join(format!("{PREFIX}{pid}-{start}-{mark}"));
         fs::create_dir(&path).ok()?;
-        // A file that we may not write later would be of no use now.
+        // A group is of no use if we may not move processes into it.
         let writable = fs::OpenOptions::new().write(true).open(path.join("cgroup.procs")).is_ok();
         let group = Self { path };
         if writable {
@@ -46,7 +48,7 @@ impl Cgroup {
         None
     }
 
-    /// Returns the group at a path that [`Cgroup::create`] has once chosen.
+    /// Returns the group at a path that [`Cgroup::create`] chose earlier.
     pub(super) fn at(path: PathBuf) -> Self {
         Self { path }
     }
@@ -60,7 +62,7 @@ impl Cgroup {
         fs::write(self.path.join("cgroup.procs"), "0")
     }
 
-    /// Freezes every process of the group, or lets them go on.
+    /// Freezes every process of the group, or thaws them.
     pub(super) fn freeze(&self, frozen: bool) -> io::Result<()> {
         fs::write(self.path.join("cgroup.freeze"), if frozen { "1" } else { "0" })
     }
@@ -70,7 +72,7 @@ impl Cgroup {
         fs::write(self.path.join("cgroup.kill"), "1")
     }
 
-    /// Returns the processes of the group and of the groups within.
+    /// Returns the processes of the group and of nested groups.
     pub(super) fn processes(&self) -> Vec<Process> {
         let mut found = Vec::new();
         for path in groups(&self.path, DEPTH_MAX) {
@@ -83,7 +85,7 @@ impl Cgroup {
     /// Removes the group once it is empty. Returns whether it is gone.
     pub(super) fn remove(&self) -> bool {
         for _ in 0..REMOVE_TRIES {
-            // Groups within come first.
+            // Nested groups must go first.
             for path in groups(&self.path, DEPTH_MAX).iter().rev() {
                 let _removed = fs::remove_dir(path);
             }
@@ -96,7 +98,7 @@ impl Cgroup {
     }
 }
 
-/// Returns a group and those within it, outer ones first.
+/// Returns a group and the groups nested in it, outer ones first.
 fn groups(path: &Path, depth: usize) -> Vec<PathBuf> {
     let mut found = vec![path.to_owned()];
     if depth > 0 {
@@ -107,7 +109,7 @@ fn groups(path: &Path, depth: usize) -> Vec<PathBuf> {
     found
 }
 
-/// Removes the empty groups of processes that were killed before they could.
+/// Removes empty groups of supervisors that were killed before they could do it.
 fn remove_forgotten(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().filter_map(Result::ok) {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -118,7 +120,7 @@ fn remove_forgotten(parent: &Path) {
         if let (Some(pid), Some(start)) = (pid, start)
             && Process::same(pid, start).is_none()
         {
-            // Fails if somebody lives there; then whoever continues the run will see to it.
+            // Fails if the group is not empty; whoever takes the run over ends those processes.
             let _removed = fs::remove_dir(entry.path());
         }
     }
@@ -131,7 +133,7 @@ pub(super) fn own() -> Option<PathBuf> {
     directory(&groups, &mounts).filter(|path| path.join("cgroup.procs").exists())
 }
 
-/// Finds our group in what `/proc/self` says about groups and mounts.
+/// Finds our group from the contents of `/proc/self/cgroup` and `/proc/self/mountinfo`.
 fn directory(groups: &str, mounts: &str) -> Option<PathBuf> {
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     for line in mounts.lines() {
@@ -141,7 +143,7 @@ fn directory(groups: &str, mounts: &str) -> Option<PathBuf> {
         }
         let mut fields = place.split(' ').skip(3);
         let (root, mount) = (fields.next()?, fields.next()?);
-        // Outside of what is mounted there is nothing that we can reach.
+        // A group outside of the mounted part of the hierarchy cannot be reached.
         let Ok(rest) = Path::new(group).strip_prefix(root) else { continue };
         if !rest.components().any(|part| part.as_os_str() == "..") {
             return Some(Path::new(mount).join(rest));

@@ -7,18 +7,22 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::Duration;
 
-use aldis_process::{Agent, Asked, Environment, Interrupts, Launch};
+use aldis_process::{
+    Agent, Environment, Interrupts, Launch, SignalCounts, Supervision, ignore_file_size_signal,
+};
+use nix::sys::resource::{Resource, setrlimit};
 use rustix::process::{Signal, getpid, kill_process};
 
-use super::{
-    assert_passes, both_ways, end, exited, hear, hear_until, in_own_process, input, run, script,
-    wait_until,
+use crate::{
+    REAPER, assert_passes, end, everywhere, exited, in_own_process, input, natively, read_to_end,
+    read_until, run, script, wait_until,
 };
-use crate::sandbox::ALDIS;
+
+const SIGXFSZ: u32 = 25;
 
 #[test]
 fn reads_its_input_to_the_end() {
-    both_ways(|way| {
+    everywhere(|way| {
         let large = "line\n".repeat(100_000);
         for text in ["", "a", "a\n", "ü\0\n\n", &large] {
             let launch = Launch { input: input(text), ..script("cat") };
@@ -30,7 +34,7 @@ fn reads_its_input_to_the_end() {
 
 #[test]
 fn input_that_nobody_reads_hangs_nobody() {
-    both_ways(|way| {
+    everywhere(|way| {
         let launch = Launch { input: input(&"x".repeat(1_000_000)), ..script("exit 4") };
         assert_eq!(run(&way(launch)).exit, exited(4));
         let launch = Launch { input: input(&"x".repeat(1_000_000)), ..script("sleep 60") };
@@ -40,14 +44,16 @@ fn input_that_nobody_reads_hangs_nobody() {
 
 #[test]
 fn output_and_errors_are_told_apart() {
-    let heard = run(&script("echo out; echo err >&2; exit 5"));
-    assert_eq!((heard.stdout, heard.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
-    assert_eq!(heard.exit, exited(5));
+    everywhere(|way| {
+        let record = run(&way(script("echo out; echo err >&2; exit 5")));
+        assert_eq!((record.stdout, record.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
+        assert_eq!(record.exit, exited(5));
+    });
 }
 
 #[test]
 fn a_terminal_is_wide_silent_and_has_an_end() {
-    both_ways(|way| {
+    natively(|way| {
         let terminal = |text: &str| Launch { terminal: true, ..way(script(text)) };
         assert_eq!(
             run(&terminal("stty size; tty >/dev/null && echo yes")).text(),
@@ -61,15 +67,25 @@ fn a_terminal_is_wide_silent_and_has_an_end() {
         assert!(error.unwrap_err().to_string().contains("5000"));
         // One that reads although nobody types waits, and can be ended.
         let agent = Agent::start(&terminal("echo ready; cat")).unwrap();
-        hear_until(&agent, |heard| heard.stdout == b"ready\n");
+        read_until(&agent, |record| record.stdout == b"ready\n");
         end(agent);
     });
 }
 
 #[test]
+fn the_fallback_has_no_terminals_and_says_so() {
+    let launch =
+        Launch { terminal: true, supervision: Supervision::Portable, ..script("echo hello") };
+    let error = Agent::start(&launch).unwrap_err();
+    assert_eq!(error.to_string(), "a terminal for agents: not supported on this system");
+}
+
+#[test]
 fn no_controlling_terminal_of_ours_is_inherited() {
-    let heard = run(&script("(: </dev/tty) 2>/dev/null || echo none"));
-    assert_eq!(heard.text(), "none\n");
+    everywhere(|way| {
+        let record = run(&way(script("(: </dev/tty) 2>/dev/null || echo none")));
+        assert_eq!(record.text(), "none\n");
+    });
 }
 
 #[test]
@@ -78,18 +94,19 @@ fn only_what_is_listed_is_inherited() {
     let file = File::open("/dev/null").unwrap();
     let leaking = nix::unistd::dup(&file).unwrap();
     assert!(leaking.as_raw_fd() > 2);
-    both_ways(|way| {
-        let heard = run(&way(script("for fd in /proc/$$/fd/*; do readlink $fd; done")));
-        let text = heard.text();
+    natively(|way| {
+        let record = run(&way(script("for fd in /proc/$$/fd/*; do readlink $fd; done")));
+        let text = record.text();
         let open: Vec<&str> = text.lines().map(|line| line.split(':').next().unwrap()).collect();
         assert_eq!(open, ["/dev/null", "pipe", "pipe"]);
-
+    });
+    everywhere(|way| {
         let environment = Environment {
             inherit: Some(vec!["PATH".into()]),
             set: vec![("GREETING".into(), "hello".into())],
         };
-        let heard = run(&way(Launch { environment, ..script("env") }));
-        let text = heard.text();
+        let record = run(&way(Launch { environment, ..script("env") }));
+        let text = record.text();
         let mut names: Vec<&str> =
             text.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
         names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
@@ -100,17 +117,17 @@ fn only_what_is_listed_is_inherited() {
 
 #[test]
 fn an_interrupt_asks() {
-    both_ways(|way| {
+    everywhere(|way| {
         let text = "trap 'echo asked; exit 6' INT; echo ready; while :; do sleep 0.01; done";
         for suspended in [false, true] {
             let agent = Agent::start(&way(script(text))).unwrap();
-            hear_until(&agent, |heard| heard.stdout == b"ready\n");
+            read_until(&agent, |record| record.stdout == b"ready\n");
             if suspended {
                 agent.suspend();
             }
             agent.interrupt();
-            let heard = hear(&agent);
-            assert_eq!((heard.text().as_str(), heard.exit), ("asked\n", exited(6)));
+            let record = read_to_end(&agent);
+            assert_eq!((record.text().as_str(), record.exit), ("asked\n", exited(6)));
             end(agent);
         }
     });
@@ -118,28 +135,28 @@ fn an_interrupt_asks() {
 
 #[test]
 fn suspending_stops_everything_and_resuming_lets_it_go_on() {
-    both_ways(|way| {
+    everywhere(|way| {
         let folder = tempfile::tempdir().unwrap();
-        let count = "while :; do i=$((i+1)); echo $i >$0; done";
+        let count = "while :; do echo >>$0; done";
         let text = format!("setsid sh -c '{count}' a & exec sh -c '{count}' b");
         let launch = Launch { cwd: folder.path().to_owned(), ..script(&text) };
         let agent = Agent::start(&way(launch)).unwrap();
-        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+        let size = |name: &str| fs::metadata(folder.path().join(name)).map_or(0, |data| data.len());
         for name in ["a", "b"] {
-            wait_until("counting", || !read(name).is_empty());
+            wait_until("counting", || size(name) > 0);
         }
         agent.suspend();
         let still = || {
-            let before = (read("a"), read("b"));
+            let before = (size("a"), size("b"));
             std::thread::sleep(Duration::from_millis(100));
-            before == (read("a"), read("b"))
+            before == (size("a"), size("b"))
         };
         wait_until("standing still", still);
         assert!(still());
         assert_eq!(agent.next(Duration::ZERO), None, "that it was suspended is no news");
         agent.resume();
-        let before = (read("a"), read("b"));
-        wait_until("going on", || read("a") != before.0 && read("b") != before.1);
+        let before = (size("a"), size("b"));
+        wait_until("going on", || size("a") != before.0 && size("b") != before.1);
         // Whoever is suspended can be ended all the same.
         agent.suspend();
         end(agent);
@@ -148,21 +165,23 @@ fn suspending_stops_everything_and_resuming_lets_it_go_on() {
 
 #[test]
 fn other_children_keep_their_exit_codes() {
-    let agent = Agent::start(&script("sleep 60")).unwrap();
-    for code in 0..20 {
-        let status = Command::new("sh").args(["-c", &format!("exit {code}")]).status().unwrap();
-        assert_eq!(status.code(), Some(code));
-    }
-    end(agent);
+    everywhere(|way| {
+        let agent = Agent::start(&way(script("sleep 60"))).unwrap();
+        for code in 0..20 {
+            let status = Command::new("sh").args(["-c", &format!("exit {code}")]).status().unwrap();
+            assert_eq!(status.code(), Some(code));
+        }
+        end(agent);
+    });
 }
 
 #[test]
 fn dropping_an_agent_ends_it() {
-    both_ways(|way| {
+    everywhere(|way| {
         let agent = Agent::start(&way(script("trap '' TERM; sleep 60 & sleep 60"))).unwrap();
         let identity = agent.identity().clone();
         drop(agent);
-        super::assert_nothing_left(&identity);
+        crate::assert_nothing_left(&identity);
     });
 }
 
@@ -180,14 +199,13 @@ fn what_cannot_be_started_says_why_and_what_to_do() {
         ("no-such-agent", "there is no program `no-such-agent`", "PATH"),
         ("./no-such-agent", "there is no program `./no-such-agent`", "path"),
         ("./plain", "`./plain` is not executable", "chmod +x ./plain"),
-        ("./no-head", "`./no-head` is no program that this system can run", "#!/bin/sh"),
         ("./no-interpreter", "`./no-interpreter` needs an interpreter", "first line"),
     ];
     let launch = |program: &str| {
-        let keeper = Some(ALDIS.into());
-        Launch { cwd: folder.path().to_owned(), keeper, ..Launch::new(program) }
+        let reaper = Some(REAPER.into());
+        Launch { cwd: folder.path().to_owned(), reaper, ..Launch::new(program) }
     };
-    both_ways(|way| {
+    everywhere(|way| {
         for (program, message, help) in table {
             let error = Agent::start(&way(launch(program))).unwrap_err();
             assert!(error.to_string().starts_with(message), "{error}");
@@ -199,9 +217,16 @@ fn what_cannot_be_started_says_why_and_what_to_do() {
         let nowhere = Launch { cwd: folder.path().join("nowhere"), ..launch("sh") };
         let error = Agent::start(&way(nowhere)).unwrap_err();
         assert!(error.to_string().starts_with("there is no directory"), "{error}");
-        let keeper = Launch { keeper: Some("/bin/true".into()), ..launch("sh") };
-        let error = Agent::start(&way(keeper)).unwrap_err();
-        assert_eq!(error.to_string(), "the keeper of `sh` did not start it");
+    });
+    natively(|way| {
+        // Elsewhere execvp(3) gives it to a shell.
+        let error = Agent::start(&way(launch("./no-head"))).unwrap_err();
+        let message = "`./no-head` is no program that this system can run";
+        assert_eq!(error.to_string(), message);
+        assert!(error.help().unwrap().contains("#!/bin/sh"));
+        let without = Launch { reaper: Some("/bin/true".into()), ..launch("sh") };
+        let error = Agent::start(&way(without)).unwrap_err();
+        assert_eq!(error.to_string(), "the reaper process did not start `sh`");
     });
 }
 
@@ -219,14 +244,37 @@ fn every_interrupt_is_counted() {
         (Signal::INT, 1, 0),
     ];
     for (signal, interrupt, terminate) in expected {
-        assert_eq!(interrupts.take(), Asked::default());
+        assert_eq!(interrupts.take(), SignalCounts::default());
         kill_process(getpid(), signal).unwrap();
         // Another thread may be the one that is told.
-        let found = Cell::new(Asked::default());
+        let found = Cell::new(SignalCounts::default());
         wait_until("being told", || {
             found.set(interrupts.take());
-            found.get() != Asked::default()
+            found.get() != SignalCounts::default()
         });
-        assert_eq!(found.get(), Asked { interrupt, terminate });
+        assert_eq!(found.get(), SignalCounts { interrupt, terminate });
     }
+}
+
+#[test]
+fn a_file_size_limit_kills_agents_and_not_us() {
+    let test = "starting::a_file_size_limit_kills_agents_and_not_us";
+    if let Some(command) = in_own_process(test) {
+        return assert_passes(command);
+    }
+    ignore_file_size_signal();
+    let folder = tempfile::tempdir().unwrap();
+    everywhere(|way| {
+        let text = "grep SigIgn /proc/$$/status; ulimit -f 1; sh -c 'head -c 9999 /dev/zero >f'; \
+                    kill -l $?";
+        let launch = Launch { cwd: folder.path().to_owned(), ..script(text) };
+        let text = run(&way(launch)).text();
+        let (ignored, signal) = text.trim_start_matches("SigIgn:").split_once('\n').unwrap();
+        let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+        assert_eq!(ignored & 1 << (SIGXFSZ - 1), 0, "it is not inherited");
+        assert_eq!(signal, "XFSZ\n");
+    });
+    setrlimit(Resource::RLIMIT_FSIZE, 1, 1).unwrap();
+    let error = fs::write(folder.path().join("g"), "long").unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::FileTooLarge);
 }

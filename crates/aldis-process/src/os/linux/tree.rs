@@ -1,53 +1,58 @@
-//! Who is whose child, read from `/proc`.
+//! Processes and their parents, read from `/proc`.
 //!
-//! A process is known by its number and its start time together: numbers are used again. Signals
-//! go through a descriptor of the process, taken before the start time is checked, so they cannot
-//! reach a stranger that has inherited the number.
+//! A process is identified by its number and its start time together, because numbers are reused.
+//! Signals go through a pidfd that is opened before the start time is checked, so they cannot reach
+//! another process that was given the same number in between.
 
 use std::collections::HashSet;
 use std::fs;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use crate::launch::MARK_VARIABLE;
+use crate::{Mark, REAPER_COMMAND};
+
 /// One process as `/proc/PID/stat` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: i32,
     pub(super) parent: i32,
-    /// In ticks since the machine was started.
+    pub(super) session: i32,
+    /// In clock ticks since the boot.
     pub(super) start: u64,
     state: u8,
     threads: u32,
 }
 
 impl Process {
-    /// Reads about a process, if there is one.
+    /// Reads the entry of a process, if there is one.
     pub(super) fn read(pid: i32) -> Option<Self> {
-        // The name may be any bytes.
+        // The name of the program may be any bytes.
         let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
         Self::parse(pid, &String::from_utf8_lossy(&text))
     }
 
-    /// The name stands in parentheses and may contain some: only the last one closes it.
+    /// The name is in parentheses and may contain some: only the last one closes it.
     fn parse(pid: i32, text: &str) -> Option<Self> {
         let (_, rest) = text.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
         Some(Self {
             pid,
             parent: fields.get(1)?.parse().ok()?,
+            session: fields.get(3)?.parse().ok()?,
             start: fields.get(19)?.parse().ok()?,
             state: *fields.first()?.as_bytes().first()?,
             threads: fields.get(17)?.parse().ok()?,
         })
     }
 
-    /// Returns the process if it is still the one that started then.
+    /// Returns the process if it is still the one that was started then.
     pub(super) fn same(pid: i32, start: u64) -> Option<Self> {
         Self::read(pid).filter(|process| process.start == start)
     }
 
-    /// Whether something still runs. A process whose first thread has ended looks like a zombie
-    /// while the others go on.
+    /// Whether anything of it still runs. A process whose main thread has exited looks like a
+    /// zombie while other threads run on.
     pub(super) fn is_alive(&self) -> bool {
         !matches!(self.state, b'Z' | b'X') || self.threads > 1
     }
@@ -57,12 +62,17 @@ impl Process {
         matches!(self.state, b'T' | b't')
     }
 
-    /// Sends a signal to this very process. That it has gone is no failure.
+    /// Whether a signal has stopped it. A debugger or `strace` stops for a moment, and often.
+    pub(super) fn is_stopped_by_signal(&self) -> bool {
+        self.state == b'T'
+    }
+
+    /// Sends a signal to this very process. It is not an error if it has exited.
     pub(super) fn signal(&self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else { return };
         let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
         if Self::same(self.pid, self.start).is_some() {
-            // It may have ended in between.
+            // It may have exited in between.
             let _sent = pidfd_send_signal(&handle, signal);
         }
     }
@@ -73,14 +83,20 @@ impl Process {
         String::from_utf8_lossy(&name).trim_end().to_owned()
     }
 
-    /// Whether the process was started with this in the value of this variable.
-    pub(super) fn is_marked(&self, variable: &str, mark: &str) -> bool {
+    /// Whether it looks like a reaper of ours: a session leader with that command line.
+    pub(super) fn is_reaper(&self) -> bool {
+        let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let command = line.split(|byte| *byte == 0).nth(1);
+        self.session == self.pid && command == Some(REAPER_COMMAND.as_bytes())
+    }
+
+    /// Whether the process was started with this mark.
+    pub(super) fn is_marked(&self, mark: &Mark) -> bool {
         let environment = fs::read(format!("/proc/{}/environ", self.pid)).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|entry| {
             let entry = String::from_utf8_lossy(entry);
-            entry
-                .split_once('=')
-                .is_some_and(|(name, value)| name == variable && value.contains(mark))
+            let variable = entry.split_once('=').filter(|(name, _)| *name == MARK_VARIABLE);
+            variable.is_some_and(|(_, value)| mark.is_in(value))
         })
     }
 }
@@ -111,12 +127,6 @@ pub(super) fn below(roots: &[i32], all: &[Process]) -> Vec<Process> {
     }
 }
 
-/// Returns what tells this start of the machine from others.
-pub(super) fn boot() -> String {
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    text.trim().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,7 +136,7 @@ mod tests {
         let text = "7 (a) R 1 (b)) S 3 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 2 0 991 12 13\n";
         let process = Process::parse(7, text).unwrap();
         assert_eq!((process.parent, process.start, process.state), (3, 991, b'S'));
-        assert_eq!(process.threads, 2);
+        assert_eq!((process.session, process.threads), (7, 2));
         assert_eq!(Process::parse(7, "7 (a) S 3"), None);
     }
 
@@ -141,7 +151,8 @@ mod tests {
 
     #[test]
     fn walks_the_tree_in_any_order() {
-        let process = |pid, parent| Process { pid, parent, start: 0, state: b'S', threads: 1 };
+        let process =
+            |pid, parent| Process { pid, parent, session: 0, start: 0, state: b'S', threads: 1 };
         let all = [process(9, 8), process(8, 2), process(2, 1), process(3, 1), process(1, 0)];
         let mut found: Vec<i32> = below(&[2], &all).iter().map(|process| process.pid).collect();
         found.sort_unstable();

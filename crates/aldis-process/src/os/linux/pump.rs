@@ -1,9 +1,9 @@
-//! Moves an agent's input and output, for as long as somebody asks what comes next.
+//! Moves an agent's input and output with `poll`, on the thread of whoever asks what comes next.
 //!
-//! When nobody takes the output the pipe is full at some time, and then the agent waits.
-//! The end of the output is not the end of the agent, nor the other way round: when the agent has
-//! ended, some descendant may still hold its output open. Everything that was written until then
-//! is read, and what comes later for a short while; then the output is closed.
+//! Memory is bounded by back-pressure: while nobody takes output the pipe fills up, and the agent
+//! blocks. End of file is not the exit of the agent, nor the other way round: after the exit some
+//! descendant may still hold the pipe open. Everything written before the exit is read, and what
+//! comes later for a short while; then the output counts as closed.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,34 +16,34 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::pipe::fcntl_setpipe_size;
 
-use super::message::{Inbox, Report, is_passing};
-use super::{Exit, Output, Survivor};
-use crate::clock;
+use super::clock;
+use super::message::{Inbox, ReaperEvent};
+use crate::os::LEAK_WINDOW;
+use crate::os::unix::is_transient;
+use crate::{Exit, Output, Survivor};
 
-/// The most that one piece of output has. Larger ones were tried, and cost as much: what fewer calls
-/// save is lost elsewhere.
+/// The size of the read buffer. Larger ones were measured and cost as much: what fewer system calls
+/// save is lost in cache misses.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// How many full pieces are read from a stream before anything else is looked at.
+/// How many full buffers are read from one stream before the other sources are polled.
 const FULL_MAX: usize = 16;
-/// How long a descendant may hold the output open after the agent has ended.
-pub(super) const LEAK_WINDOW: Duration = Duration::from_millis(100);
-/// After less than so much the pump rests for a short while, so that an agent that writes line by line
-/// does not wake it each time. Nothing is late that matters: the end of the agent ends the rest.
-const REST_BELOW: usize = 32 * 1024;
-/// How long, if the pipe holds what an agent writes meanwhile, or if it is as small as usual.
-const REST: Duration = Duration::from_millis(16);
-const REST_SMALL: Duration = Duration::from_millis(4);
-/// How long at most while an agent writes so much that nobody can follow: being woken seldom for
-/// much costs half of being woken often for little.
-const REST_LONGEST: Duration = Duration::from_millis(60);
-/// What the pipe shall hold, and that of an agent that writes much. The system may refuse, if there
-/// are many.
+/// After a burst smaller than this the pump pauses reading for a moment (batching), so that an agent
+/// that writes line by line does not wake it for each line. The exit of the agent ends the pause.
+const PAUSE_BELOW: usize = 32 * 1024;
+/// The length of that pause with an enlarged pipe, and with one of the default size.
+const PAUSE: Duration = Duration::from_millis(16);
+const PAUSE_SMALL: Duration = Duration::from_millis(4);
+/// The longest pause while an agent writes more than can be read: few wake-ups for much cost half of
+/// many wake-ups for little.
+const PAUSE_LONGEST: Duration = Duration::from_millis(60);
+/// The wanted capacity of a pipe, and of the pipe of an agent that writes much. The system refuses
+/// when the user's limit for pipes is reached.
 const PIPE_BYTES: usize = 256 * 1024;
 const PIPE_BYTES_MOST: usize = 1024 * 1024;
-/// What a terminal may hold that it does not tell about.
+/// What a terminal may buffer without showing it in `FIONREAD`.
 const TERMINAL_BYTES: u64 = 128 * 1024;
 
-/// What was waited for.
+/// The result of waiting.
 #[derive(Debug)]
 pub(super) enum Next {
     Item(Item),
@@ -57,17 +57,17 @@ pub(super) enum Next {
 #[derive(Debug)]
 pub(super) enum Item {
     Output(Output),
-    /// The keeper says that it is over.
+    /// The reaper has ended the tree, apart from these survivors.
     Ended(Vec<Survivor>),
 }
 
-/// Our ends of the agent's streams. None of them may block.
+/// Our ends of the agent's streams, all non-blocking.
 #[derive(Debug)]
 pub(super) struct Streams {
     pub(super) output: File,
-    /// On a terminal there is only one.
+    /// Absent on a terminal.
     pub(super) errors: Option<File>,
-    /// Where input goes, and what.
+    /// The input pipe, and what to write to it.
     pub(super) input: Option<(File, Vec<u8>)>,
 }
 
@@ -77,12 +77,12 @@ struct Source {
     file: File,
     is_errors: bool,
     terminal: bool,
-    /// How much it holds, as far as is known.
+    /// Its capacity, if it could be enlarged.
     pipe: Option<usize>,
-    /// How much came since the last rest began, and when that was.
+    /// How much was read since the last pause began, and when that was.
     burst: usize,
-    rested: Duration,
-    /// How many bytes were there when the agent ended and are not read yet.
+    paused_at: Duration,
+    /// How many bytes were in the pipe when the agent exited and are not read yet.
     owed: u64,
 }
 
@@ -94,26 +94,26 @@ struct Feed {
     written: usize,
 }
 
-/// The streams of one agent and its keeper's reports.
+/// The streams of one agent and the events of its reaper.
 #[derive(Debug)]
 pub(super) struct Pump {
-    /// The keeper, until it has gone.
+    /// The reaper, until it has closed the socket.
     control: Option<UnixStream>,
     inbox: Inbox,
     sources: [Option<Source>; 2],
     feed: Option<Feed>,
-    /// What nobody has taken yet.
+    /// What was not taken yet.
     items: VecDeque<Item>,
     exited: bool,
     closed: bool,
-    /// When the output is closed although somebody holds it.
+    /// When the output counts as closed although a descendant holds the pipe.
     leak_until: Option<Duration>,
-    /// When reading goes on.
-    rest_until: Option<Duration>,
-    /// The stream that gave a full piece last, and how many were read without waiting.
+    /// When the pause ends.
+    pause_until: Option<Duration>,
+    /// The stream that filled the buffer last, and how many buffers were read without polling.
     full: Option<usize>,
     full_read: usize,
-    /// Memory for the next piece of output.
+    /// The buffer for the next read.
     buffer: Vec<u8>,
 }
 
@@ -122,8 +122,8 @@ impl Pump {
         let terminal = streams.errors.is_none();
         let source = |file, is_errors| {
             let pipe = fcntl_setpipe_size(&file, PIPE_BYTES).ok();
-            let rested = clock::since_boot();
-            Source { file, is_errors, terminal, pipe, burst: 0, rested, owed: 0 }
+            let paused_at = clock::since_boot();
+            Source { file, is_errors, terminal, pipe, burst: 0, paused_at, owed: 0 }
         };
         let errors = streams.errors.map(|errors| source(errors, true));
         let mut pump = Self {
@@ -135,18 +135,18 @@ impl Pump {
             exited: false,
             closed: false,
             leak_until: None,
-            rest_until: None,
+            pause_until: None,
             full: None,
             full_read: 0,
             buffer: Vec::new(),
         };
-        // More than the first report may have arrived with it.
-        pump.pass_on();
+        // More than the first event may have arrived with it.
+        pump.handle_events();
         pump
     }
 
-    /// Takes the memory of a piece back.
-    pub(super) fn give_back(&mut self, piece: Vec<u8>) {
+    /// Takes a buffer back for the next read.
+    pub(super) fn recycle(&mut self, piece: Vec<u8>) {
         if piece.capacity() > self.buffer.capacity() {
             self.buffer = piece;
         }
@@ -174,7 +174,7 @@ impl Pump {
     fn turn(&mut self, until: Duration) {
         let ready = self.more().unwrap_or_else(|| self.wait(until));
         if ready.control {
-            self.hear();
+            self.read_events();
         }
         if ready.feed {
             self.feed();
@@ -193,8 +193,8 @@ impl Pump {
         }
     }
 
-    /// Returns the stream that gave a full piece, which has most likely more: asking costs as much as
-    /// trying. Not for ever: others want to be looked at, too.
+    /// Returns the stream that filled the buffer, which most likely has more: polling costs as much
+    /// as reading. Bounded, so that the other sources are not starved.
     fn more(&mut self) -> Option<Ready> {
         let index = self.full.take().filter(|_| self.full_read < FULL_MAX);
         self.full_read = if index.is_some() { self.full_read + 1 } else { 0 };
@@ -205,14 +205,14 @@ impl Pump {
     /// Sleeps until something can be done, but not for longer than `until`.
     fn wait(&mut self, until: Duration) -> Ready {
         let now = clock::since_boot();
-        self.rest_until = self.rest_until.filter(|until| *until > now);
-        let resting = self.rest_until.is_some();
-        let until = [self.leak_until, self.rest_until].into_iter().flatten().fold(until, Ord::min);
+        self.pause_until = self.pause_until.filter(|until| *until > now);
+        let paused = self.pause_until.is_some();
+        let until = [self.leak_until, self.pause_until].into_iter().flatten().fold(until, Ord::min);
         let timeout = Timespec::try_from(until.saturating_sub(now)).ok();
         let mut polled = Vec::with_capacity(4);
         polled.extend(self.control.as_ref().map(|socket| PollFd::new(socket, PollFlags::IN)));
         polled.extend(self.feed.as_ref().map(|feed| PollFd::new(&feed.file, PollFlags::OUT)));
-        let sources = self.sources.iter().flatten().filter(|_| !resting);
+        let sources = self.sources.iter().flatten().filter(|_| !paused);
         polled.extend(sources.map(|source| PollFd::new(&source.file, PollFlags::IN)));
         if poll(&mut polled, timeout.as_ref()).is_err() {
             return Ready::default();
@@ -223,29 +223,29 @@ impl Pump {
             control: take(self.control.is_some()),
             feed: take(self.feed.is_some()),
             sources: [&self.sources[0], &self.sources[1]]
-                .map(|source| take(source.is_some() && !resting)),
+                .map(|source| take(source.is_some() && !paused)),
         }
     }
 
-    /// Reads what the keeper reports.
-    fn hear(&mut self) {
+    /// Reads the events of the reaper.
+    fn read_events(&mut self) {
         let Some(control) = &self.control else { return };
         let open = self.inbox.fill(control).unwrap_or(false);
-        self.pass_on();
+        self.handle_events();
         if !open {
             self.control = None;
-            // Without its keeper nobody can say how an agent ended, or whether.
+            // Only the parent of a process learns its exit status.
             self.note_exit(Exit { code: None, signal: None });
         }
     }
 
-    fn pass_on(&mut self) {
-        while let Some(report) = self.inbox.next() {
-            match report {
-                Report::Started { .. } | Report::Refused { .. } => {}
-                Report::Stopped => self.items.push_back(Item::Output(Output::Stopped)),
-                Report::Exited(exit) => self.note_exit(exit),
-                Report::Ended { survivors } => self.items.push_back(Item::Ended(survivors)),
+    fn handle_events(&mut self) {
+        while let Some(event) = self.inbox.next() {
+            match event {
+                ReaperEvent::Started { .. } | ReaperEvent::Refused { .. } => {}
+                ReaperEvent::Stopped => self.items.push_back(Item::Output(Output::Stopped)),
+                ReaperEvent::Exited(exit) => self.note_exit(exit),
+                ReaperEvent::Ended { survivors } => self.items.push_back(Item::Ended(survivors)),
             }
         }
     }
@@ -256,11 +256,11 @@ impl Pump {
         }
         self.exited = true;
         self.feed = None;
-        self.rest_until = None;
+        self.pause_until = None;
         self.leak_until = Some(clock::since_boot() + LEAK_WINDOW);
         for source in self.sources.iter_mut().flatten() {
-            let told = ioctl_fionread(&source.file).unwrap_or_default();
-            source.owed = if source.terminal { told.max(TERMINAL_BYTES) } else { told };
+            let queued = ioctl_fionread(&source.file).unwrap_or_default();
+            source.owed = if source.terminal { queued.max(TERMINAL_BYTES) } else { queued };
         }
         self.items.push_back(Item::Output(Output::Exited(exit)));
     }
@@ -274,15 +274,15 @@ impl Pump {
             Ok(length) if length > 0 => {
                 source.owed = source.owed.saturating_sub(length as u64);
                 source.burst += length;
-                // Less than was asked for is all that there was.
+                // A short read has emptied the pipe.
                 if length < CHUNK_BYTES && !self.exited {
                     let now = clock::since_boot();
-                    self.rest_until = Some(now + source.rest(now));
+                    self.pause_until = Some(now + source.pause(now));
                 }
                 if length == CHUNK_BYTES {
                     self.full = Some(index);
                 }
-                // What is little is not worth so much memory, should it wait somewhere.
+                // A small piece is copied, so that a queue of them does not hold large buffers.
                 let is_much = length >= CHUNK_BYTES / 4;
                 let bytes =
                     if is_much { std::mem::take(&mut self.buffer) } else { self.buffer.clone() };
@@ -293,7 +293,7 @@ impl Pump {
             }
             Err(Errno::INTR) => true,
             Err(Errno::AGAIN) => false,
-            // A terminal that nobody has open any more fails instead of ending.
+            // A terminal without any opener fails (EIO) instead of ending.
             Ok(_) | Err(_) => {
                 self.sources[index] = None;
                 false
@@ -301,7 +301,7 @@ impl Pump {
         }
     }
 
-    /// Reads what was written before the agent ended, and closes the streams.
+    /// Reads what was written before the agent exited, and closes the streams.
     fn give_up(&mut self) {
         for index in 0..self.sources.len() {
             while self.sources[index].as_ref().is_some_and(|source| source.owed > 0)
@@ -317,8 +317,8 @@ impl Pump {
         let Some(feed) = &mut self.feed else { return };
         match feed.file.write(&feed.bytes[feed.written..]) {
             Ok(length) if length > 0 => feed.written += length,
-            Err(error) if is_passing(&error) => return,
-            // It does not want to know.
+            Err(error) if is_transient(&error) => return,
+            // The agent has closed its input.
             Ok(_) | Err(_) => feed.written = feed.bytes.len(),
         }
         if feed.written == feed.bytes.len() {
@@ -328,24 +328,24 @@ impl Pump {
 }
 
 impl Source {
-    /// Returns how long to rest, now that nearly everything was read: until the pipe will be half
-    /// full, if much has come, so that the agent need not wait.
-    fn rest(&mut self, now: Duration) -> Duration {
+    /// Returns how long to pause now that the pipe is nearly empty: after a large burst until the pipe
+    /// will be half full, so that the agent does not block.
+    fn pause(&mut self, now: Duration) -> Duration {
         let burst = std::mem::take(&mut self.burst);
-        let took = now.saturating_sub(std::mem::replace(&mut self.rested, now));
-        // A terminal holds too little to wait for more.
+        let took = now.saturating_sub(std::mem::replace(&mut self.paused_at, now));
+        // A terminal buffers too little for a pause.
         if self.terminal {
             return Duration::ZERO;
         }
-        let Some(mut pipe) = self.pipe else { return REST_SMALL };
-        if burst < REST_BELOW {
-            return REST;
+        let Some(mut pipe) = self.pipe else { return PAUSE_SMALL };
+        if burst < PAUSE_BELOW {
+            return PAUSE;
         }
         if pipe < PIPE_BYTES_MOST {
             pipe = fcntl_setpipe_size(&self.file, PIPE_BYTES_MOST).unwrap_or(pipe);
             self.pipe = Some(pipe);
         }
-        took.mul_f64(pipe as f64 / 2.0 / burst as f64).min(REST_LONGEST)
+        took.mul_f64(pipe as f64 / 2.0 / burst as f64).min(PAUSE_LONGEST)
     }
 }
 
@@ -358,41 +358,41 @@ struct Ready {
 
 #[cfg(test)]
 mod tests {
-    //! How long the pump rests.
+    //! How long the pump pauses, and that no source is starved.
 
     use std::os::fd::OwnedFd;
 
     use super::*;
 
     #[test]
-    fn rests_depend_on_how_much_comes() {
+    fn pauses_depend_on_how_much_comes() {
         let (read, _write) = rustix::pipe::pipe().unwrap();
         let mut now = Duration::from_secs(100);
         let mut source = source(read);
-        let mut rest = |source: &mut Source, burst, after| {
+        let mut pause = |source: &mut Source, burst, after| {
             source.burst = burst;
             now += Duration::from_millis(after);
-            source.rest(now)
+            source.pause(now)
         };
-        assert_eq!(rest(&mut source, 100, 1), REST);
+        assert_eq!(pause(&mut source, 100, 1), PAUSE);
         assert_eq!(source.pipe, Some(PIPE_BYTES), "little needs no more room");
         // 100 MB/s: so long that half of the pipe is full then.
-        let short = rest(&mut source, 1_600_000, 16);
+        let short = pause(&mut source, 1_600_000, 16);
         let pipe = source.pipe.unwrap();
         assert!(pipe >= PIPE_BYTES, "{pipe}");
         let filled = short.as_secs_f64() * 100e6;
         assert!((filled - pipe as f64 / 2.0).abs() < 1_000.0, "{filled} of {pipe}");
         // After silence, or at a slow pace: no longer than nobody notices.
-        assert_eq!(rest(&mut source, 64 * 1024, 5_000), REST_LONGEST);
+        assert_eq!(pause(&mut source, 64 * 1024, 5_000), PAUSE_LONGEST);
         source.pipe = None;
-        assert_eq!(rest(&mut source, 1_600_000, 16), REST_SMALL);
+        assert_eq!(pause(&mut source, 1_600_000, 16), PAUSE_SMALL);
         source.terminal = true;
-        assert_eq!(rest(&mut source, 100, 1), Duration::ZERO);
+        assert_eq!(pause(&mut source, 100, 1), Duration::ZERO);
     }
 
     #[test]
     fn full_pieces_are_not_read_for_ever() {
-        let (control, _keeper) = UnixStream::pair().unwrap();
+        let (control, _reaper) = UnixStream::pair().unwrap();
         let (output, _write) = rustix::pipe::pipe().unwrap();
         let streams = Streams { output: output.into(), errors: None, input: None };
         let mut pump = Pump::new(control, Inbox::default(), streams);
@@ -410,7 +410,7 @@ mod tests {
 
     fn source(read: OwnedFd) -> Source {
         let (is_errors, terminal, pipe) = (false, false, Some(PIPE_BYTES));
-        let rested = Duration::from_secs(100);
-        Source { file: read.into(), is_errors, terminal, pipe, burst: 0, rested, owed: 0 }
+        let paused_at = Duration::from_secs(100);
+        Source { file: read.into(), is_errors, terminal, pipe, burst: 0, paused_at, owed: 0 }
     }
 }

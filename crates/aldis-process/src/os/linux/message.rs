@@ -1,7 +1,7 @@
-//! What we and the keeper of an agent say to each other: lines of JSON on a socket.
+//! The protocol between supervisor and reaper: one JSON object per line on a Unix socket.
 //!
-//! The first thing sent is no line but the three streams of the agent, as descriptors, so that
-//! nothing has to be inherited that some other child could inherit as well.
+//! The first message is not a line but the three streams of the agent, passed as descriptors
+//! (`SCM_RIGHTS`), so that no inheritable descriptor exists that another child could inherit too.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -15,40 +15,41 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Exit, Survivor};
+use crate::os::unix::is_transient;
+use crate::{Exit, Survivor};
 
 /// The longest line either side accepts.
 const LINE_MAX: usize = 64 * 1024;
-/// How many streams are handed over: input, output and errors.
+/// How many streams are passed: input, output and errors.
 pub(super) const STREAMS: usize = 3;
 
-/// What we want of the keeper.
+/// What the supervisor wants from the reaper.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Order {
-    /// Ask the agent to stop, as Ctrl-C does.
+pub(super) enum ReaperRequest {
+    /// Send SIGINT to the agent's process group, as Ctrl-C does.
     Interrupt,
-    /// Stop everything where it is.
+    /// Stop every process of the tree.
     Suspend,
-    /// Let everything go on.
+    /// Continue every process of the tree.
     Resume,
-    /// End everything, politely for so many milliseconds.
+    /// End the tree: SIGTERM, then SIGKILL after this many milliseconds.
     End { grace: u64 },
 }
 
-/// What the keeper tells us.
+/// What the reaper reports.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Report {
-    /// The agent runs, in its own control group or not.
+pub(super) enum ReaperEvent {
+    /// The agent runs; `grouped` says whether in a control group of its own.
     Started { pid: i32, start: u64, grouped: bool },
     /// The system refused to run the program, with this error number.
     Refused { error: i32 },
-    /// The agent itself has ended.
+    /// The agent itself has exited. Descendants may still run.
     Exited(Exit),
-    /// The agent was stopped, and not by us.
+    /// The agent was stopped, and not on our request.
     Stopped,
-    /// Nobody is left, or these are. The last report.
+    /// The tree has ended, apart from these survivors. The last event.
     Ended { survivors: Vec<Survivor> },
 }
 
@@ -59,14 +60,14 @@ pub(super) fn send(mut socket: &UnixStream, message: &impl Serialize) -> io::Res
     socket.write_all(&line)
 }
 
-/// Gathers lines out of what arrives.
+/// Assembles lines from what arrives.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     bytes: Vec<u8>,
 }
 
 impl Inbox {
-    /// Reads what has arrived. Returns false when the other side has gone.
+    /// Reads what has arrived. Returns false when the other side has closed the socket.
     pub(super) fn fill(&mut self, mut socket: &UnixStream) -> io::Result<bool> {
         let mut buffer = [0; 4096];
         match socket.read(&mut buffer) {
@@ -76,14 +77,14 @@ impl Inbox {
                 Ok(true)
             }
             Ok(_) => Err(io::ErrorKind::InvalidData.into()),
-            Err(error) if is_passing(&error) => Ok(true),
-            // It has gone without reading everything.
+            Err(error) if is_transient(&error) => Ok(true),
+            // The other side exited without reading everything.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Takes the next line. One that nobody understands is skipped.
+    /// Takes the next line. Lines that do not parse are skipped.
     pub(super) fn next<T: DeserializeOwned>(&mut self) -> Option<T> {
         while let Some(end) = memchr::memchr(b'\n', &self.bytes) {
             let line: Vec<u8> = self.bytes.drain(..=end).collect();
@@ -95,12 +96,7 @@ impl Inbox {
     }
 }
 
-/// Whether trying again will do.
-pub(super) fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
-}
-
-/// Hands the streams of the agent over.
+/// Passes the streams of the agent to the reaper.
 pub(super) fn send_streams(
     socket: &UnixStream,
     streams: [BorrowedFd<'_>; STREAMS],
@@ -114,7 +110,7 @@ pub(super) fn send_streams(
     Ok(())
 }
 
-/// Takes the streams of the agent.
+/// Receives the streams of the agent.
 pub(super) fn receive_streams(socket: &UnixStream) -> io::Result<[OwnedFd; STREAMS]> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
     let mut buffer = RecvAncillaryBuffer::new(&mut space);
