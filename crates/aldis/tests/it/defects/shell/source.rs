@@ -32,6 +32,8 @@ fn b12_errors_of_serialisation_are_not_swallowed() {
 fn swallowing(text: &str) -> usize {
     let dense: String = text.split_whitespace().collect();
     let calls = SERIALISERS.iter().flat_map(|name| dense.match_indices(name));
+    // Reading a file to a string is something else.
+    let calls = calls.filter(|(at, _)| !dense[..*at].ends_with('_'));
     calls
         .filter(|(at, name)| after_call(&dense[at + name.len()..]).starts_with(".unwrap_or"))
         .count()
@@ -59,6 +61,7 @@ fn the_counter_of_swallowed_errors_counts() {
         ("serde_json::to_value(a(b))\n    .unwrap_or_default()", 1),
         ("x.map(|it| serde_json::to_string(it).unwrap_or(None))", 1),
         ("serde_json::to_string(&a)?; b.unwrap_or_default()", 0),
+        ("fs::read_to_string(a).unwrap_or_default()", 0),
         ("a.to_string(); f(b.to_string()).unwrap_or_default()", 0),
     ] {
         assert_eq!(swallowing(text), count, "{text}");
