@@ -1,12 +1,12 @@
 //! The server as a process: its files, its timers, its stream, its end.
 
 mod browser;
-mod client;
+pub(crate) mod client;
 mod dashboard;
 mod hostile;
 mod life;
 mod load;
 mod races;
-mod receiver;
-mod sinks;
+pub(crate) mod receiver;
+pub(crate) mod sinks;
 mod stream;

@@ -1,0 +1,23 @@
+//! Known defects, each pinned under its number in the review that found it.
+//!
+//! A row states the right behaviour. Until its number stands in `FIXED`, the test demands that the
+//! right behaviour is NOT seen; the fix adds the number, and from then on it must be.
+
+mod attack;
+
+/// What a test saw.
+pub(crate) enum Seen {
+    Right,
+    Wrong(String),
+}
+
+/// Numbers whose cause is gone.
+const FIXED: &[&str] = &[];
+
+pub(crate) fn pin(number: &str, seen: Seen) {
+    match (FIXED.contains(&number), seen) {
+        (true, Seen::Wrong(what)) => panic!("{number} is back: {what}"),
+        (false, Seen::Right) => panic!("{number} is fixed: add it to FIXED"),
+        (true, Seen::Right) | (false, Seen::Wrong(_)) => {}
+    }
+}
