@@ -1,7 +1,7 @@
 //! The server as a process: its files, its timers, its stream, its end.
 
 mod browser;
-mod client;
+pub(crate) mod client;
 mod dashboard;
 mod hostile;
 mod life;

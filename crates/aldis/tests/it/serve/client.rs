@@ -14,31 +14,31 @@ use serde_json::Value;
 use crate::sandbox::ALDIS;
 
 /// A running server.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
-    pub(super) address: String,
-    pub(super) link: String,
-    pub(super) token: String,
+    pub(crate) address: String,
+    pub(crate) link: String,
+    pub(crate) token: String,
 }
 
 /// An answer.
-pub(super) struct Got {
-    pub(super) status: u16,
-    pub(super) text: String,
+pub(crate) struct Got {
+    pub(crate) status: u16,
+    pub(crate) text: String,
 }
 
 impl Got {
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {}", self.text))
     }
 }
 
 impl Server {
-    pub(super) fn start(state: &Path) -> Self {
+    pub(crate) fn start(state: &Path) -> Self {
         Self::start_with(state, &[])
     }
 
-    pub(super) fn start_with(state: &Path, args: &[&str]) -> Self {
+    pub(crate) fn start_with(state: &Path, args: &[&str]) -> Self {
         let mut child = command(state, args).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut line = || lines.next().map(Result::unwrap).unwrap_or_default();
@@ -54,16 +54,16 @@ impl Server {
         Self { address: address.to_owned(), link, token, child }
     }
 
-    pub(super) fn get(&self, path: &str) -> Got {
+    pub(crate) fn get(&self, path: &str) -> Got {
         self.request("GET", path, &[], None).unwrap()
     }
 
-    pub(super) fn post(&self, path: &str, body: &Value) -> Got {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Got {
         self.request("POST", path, &[], Some(body)).unwrap()
     }
 
     /// Sends a request with the token; fails if the server goes away meanwhile.
-    pub(super) fn request(
+    pub(crate) fn request(
         &self,
         method: &str,
         path: &str,
@@ -85,7 +85,7 @@ impl Server {
     }
 
     /// Sends bytes and reads the answer to its end.
-    pub(super) fn raw(&self, bytes: &[u8]) -> std::io::Result<Got> {
+    pub(crate) fn raw(&self, bytes: &[u8]) -> std::io::Result<Got> {
         let mut stream = TcpStream::connect(&self.address)?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         stream.write_all(bytes)?;
@@ -98,17 +98,17 @@ impl Server {
         Ok(Got { status, text: text.to_owned() })
     }
 
-    pub(super) fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
     }
 
     /// Waits for the process to end.
-    pub(super) fn end(mut self) -> ExitStatus {
+    pub(crate) fn end(mut self) -> ExitStatus {
         self.child.wait().unwrap()
     }
 
     /// Ends it as a crash would.
-    pub(super) fn crash(mut self) {
+    pub(crate) fn crash(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
