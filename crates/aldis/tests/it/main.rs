@@ -9,6 +9,7 @@ mod examples;
 mod explain;
 mod follow;
 mod help;
+mod histories;
 mod hosts;
 mod install;
 mod notices;
