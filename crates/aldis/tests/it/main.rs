@@ -10,6 +10,7 @@ mod examples;
 mod explain;
 mod follow;
 mod help;
+mod histories;
 mod hosts;
 mod install;
 mod notices;
