@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use aldis_core::time::Timestamp;
+use aldis_signal::time::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use aldis::driver::{self, Origin};
-use aldis_core::machine::{Decision, delivery, phases, run, turns};
-use aldis_core::time::Timestamp;
+use aldis::engine::driver::{self, Origin};
+use aldis_machine::{Decision, delivery, phases, run, turns};
+use aldis_signal::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
