@@ -312,13 +312,13 @@ pub struct EvidenceForm {
 impl DecisionForm {
     /// Returns the form of a decision, or nothing if it cannot be read.
     pub(crate) fn new(stored: &StoredDecision) -> Option<Self> {
-        let delivery::Noted { task, decision } = serde_json::from_str(&stored.body).ok()?;
+        let decision: Decision = serde_json::from_str(&stored.body).ok()?;
         Some(Self {
             v: VERSION,
             kind: "decision".to_owned(),
             seq: stored.seq,
             run: stored.run.to_string(),
-            task,
+            task: decision.task,
             at: stored.at.to_string(),
             rule: decision.rule,
             summary: decision.summary,
