@@ -4,6 +4,7 @@
 //! right behaviour is NOT seen; the fix adds the number, and from then on it must be.
 
 mod mission;
+mod shell;
 
 /// What a test saw.
 pub(crate) enum Seen {

@@ -8,7 +8,7 @@ mod crowd;
 #[cfg(target_os = "linux")]
 mod disk;
 #[cfg(target_os = "linux")]
-mod fault;
+pub(crate) mod fault;
 mod hook;
 mod hostile;
 pub(crate) mod project;

@@ -200,17 +200,17 @@ fn function_name(line: &str) -> Option<&str> {
 }
 
 /// The part of a file that is not its inline tests.
-fn code(text: &str) -> &str {
+pub(crate) fn code(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod tests {").next().unwrap()
 }
 
-fn is_test(name: &str) -> bool {
+pub(crate) fn is_test(name: &str) -> bool {
     name.contains("/tests/")
         || name.ends_with("tests.rs")
         || name.starts_with("crates/aldis-testkit")
 }
 
-fn rust_files() -> Vec<(String, String)> {
+pub(crate) fn rust_files() -> Vec<(String, String)> {
     let files = [root().join("crates"), root().join("fuzz")].into_iter().flat_map(|directory| {
         files(&directory, &["rs"])
             .into_iter()

@@ -22,7 +22,7 @@ use crate::sandbox::ALDIS;
 const LOOKS_MAX: usize = 1_200;
 
 /// A terminal with the view on it.
-struct Watched {
+pub(crate) struct Watched {
     child: Child,
     keyboard: File,
     /// Our side of the cable; the settings of a terminal can be read from it.
@@ -32,7 +32,7 @@ struct Watched {
 }
 
 impl Watched {
-    fn start(mut command: Command, (rows, columns): (u16, u16)) -> Self {
+    pub(crate) fn start(mut command: Command, (rows, columns): (u16, u16)) -> Self {
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         let ends = openpty(&size, None).unwrap();
         let before = tcgetattr(&ends.slave).unwrap();
@@ -52,11 +52,11 @@ impl Watched {
         Self { child, keyboard, line: ends.slave, before, screen }
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
     }
 
-    fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
@@ -78,7 +78,7 @@ impl Watched {
 
     /// Looks at the screen until it is so.
     #[track_caller]
-    fn wait_until(&self, what: &str, so: impl Fn(&str) -> bool) {
+    pub(crate) fn wait_until(&self, what: &str, so: impl Fn(&str) -> bool) {
         for _ in 0..LOOKS_MAX {
             if so(&self.text()) {
                 return;

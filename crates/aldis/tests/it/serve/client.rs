@@ -39,7 +39,12 @@ impl Server {
     }
 
     pub(crate) fn start_with(state: &Path, args: &[&str]) -> Self {
-        let mut child = command(state, args).spawn().unwrap();
+        Self::start_command(state, command(state, args))
+    }
+
+    /// Starts a server by a command that was made ready otherwise.
+    pub(crate) fn start_command(state: &Path, mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut line = || lines.next().map(Result::unwrap).unwrap_or_default();
         let first = line();
@@ -100,6 +105,11 @@ impl Server {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
+    }
+
+    /// Returns the number of the process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Waits for the process to end.
