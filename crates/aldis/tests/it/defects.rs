@@ -3,6 +3,7 @@
 //! A row states the right behaviour. Until its number stands in `FIXED`, the test demands that the
 //! right behaviour is NOT seen; the fix adds the number, and from then on it must be.
 
+mod attack;
 mod mission;
 mod shell;
 

@@ -7,6 +7,6 @@ mod hostile;
 mod life;
 mod load;
 mod races;
-mod receiver;
-mod sinks;
+pub(crate) mod receiver;
+pub(crate) mod sinks;
 mod stream;

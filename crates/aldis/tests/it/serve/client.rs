@@ -44,7 +44,11 @@ impl Server {
 
     /// Starts a server by a command that was made ready otherwise.
     pub(crate) fn start_command(state: &Path, mut command: Command) -> Self {
-        let mut child = command.spawn().unwrap();
+        Self::started(command.spawn().unwrap(), state)
+    }
+
+    /// A server that was started in another way; `state` is where its files are seen from here.
+    pub(crate) fn started(mut child: Child, state: &Path) -> Self {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut line = || lines.next().map(Result::unwrap).unwrap_or_default();
         let first = line();

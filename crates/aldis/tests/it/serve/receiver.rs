@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// What to do with a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Act {
+pub(crate) enum Act {
     /// Answer with this status and body.
     Answer(u16, &'static str),
     /// Hang up without a word.
@@ -21,32 +21,32 @@ pub(super) enum Act {
 
 /// A request that arrived.
 #[derive(Debug)]
-pub(super) struct Arrived {
+pub(crate) struct Arrived {
     head: String,
-    pub(super) body: String,
+    pub(crate) body: String,
 }
 
 impl Arrived {
-    pub(super) fn header(&self, name: &str) -> String {
+    pub(crate) fn header(&self, name: &str) -> String {
         let prefix = format!("{name}: ");
         let line = self.head.lines().find(|line| line.to_lowercase().starts_with(&prefix));
         line.and_then(|line| line.get(prefix.len()..)).unwrap_or_default().to_owned()
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 }
 
 /// Where webhooks arrive.
-pub(super) struct Inbox {
-    pub(super) url: String,
+pub(crate) struct Inbox {
+    pub(crate) url: String,
     arrived: Receiver<Arrived>,
 }
 
 impl Inbox {
     /// Does these in turn, then answers everything with 204.
-    pub(super) fn open(acts: &'static [Act]) -> Self {
+    pub(crate) fn open(acts: &'static [Act]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let (sender, arrived) = mpsc::channel();
@@ -65,8 +65,12 @@ impl Inbox {
         Self { url, arrived }
     }
 
-    pub(super) fn next(&self) -> Arrived {
-        self.arrived.recv_timeout(Duration::from_secs(60)).unwrap()
+    pub(crate) fn next(&self) -> Arrived {
+        self.next_within(Duration::from_secs(60)).unwrap()
+    }
+
+    pub(crate) fn next_within(&self, limit: Duration) -> Option<Arrived> {
+        self.arrived.recv_timeout(limit).ok()
     }
 }
 

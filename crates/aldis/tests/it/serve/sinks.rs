@@ -14,7 +14,7 @@ use super::receiver::{Act, Arrived, Inbox};
 
 const SECRET: &[u8; 32] = b"0123456789abcdef0123456789abcdef";
 
-pub(super) fn configure(state: &Path, sinks: &[String]) {
+pub(crate) fn configure(state: &Path, sinks: &[String]) {
     fs::create_dir_all(state).unwrap();
     fs::set_permissions(state, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
     fs::write(state.join("secret"), format!("whsec_{}\n", STANDARD.encode(SECRET))).unwrap();
@@ -23,7 +23,7 @@ pub(super) fn configure(state: &Path, sinks: &[String]) {
     fs::write(state.join("serve.toml"), sinks.concat()).unwrap();
 }
 
-pub(super) fn webhook(url: &str, more: &str) -> String {
+pub(crate) fn webhook(url: &str, more: &str) -> String {
     format!(
         "[[sinks]]\nname = \"audit\"\nkind = \"webhook\"\nurl = \"{url}\"\nsecret_file = \"secret\"\nwebhook_private = true\n{more}\n"
     )
@@ -35,7 +35,7 @@ fn discord(url: &str) -> String {
     )
 }
 
-pub(super) fn talk(server: &Server, texts: &[&str]) {
+pub(crate) fn talk(server: &Server, texts: &[&str]) {
     let persona =
         json!({ "pm": { "displayName": "Product", "avatarUrl": "https://example.org/pm.png" } });
     let start = json!({ "channel": "c1", "agents": ["pm"], "personas": persona });
@@ -57,7 +57,7 @@ fn wait_until_empty(server: &Server) {
 }
 
 /// What a receiver checks.
-pub(super) fn is_signed(id: &str, at: &str, body: &str, signature: &str) -> bool {
+pub(crate) fn is_signed(id: &str, at: &str, body: &str, signature: &str) -> bool {
     let mut mac = Hmac::<Sha256>::new_from_slice(SECRET).unwrap();
     mac.update(format!("{id}.{at}.{body}").as_bytes());
     signature == format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
