@@ -49,6 +49,7 @@
 
 mod budget;
 mod config;
+mod contract;
 mod event;
 mod expert;
 mod fill;
@@ -81,5 +82,5 @@ pub use run::{
     About, Agent, Asked, Candidate, Consultation, Ending, Question, Remediation, Run, Stage, Work,
 };
 pub use signal::{DIALECT, Kind, Role};
-pub use state::{Noted, Outcome, PartsError, Start, State};
+pub use state::{Outcome, PartsError, Start, State};
 pub use task::{Counters, Expansion, Note, Status, Task, Wait};

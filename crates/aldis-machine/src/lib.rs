@@ -7,6 +7,7 @@
 pub mod delivery;
 pub(crate) mod evidence;
 pub(crate) mod limits;
+mod machine;
 pub mod phases;
 pub mod run;
 pub mod stagnation;
@@ -18,12 +19,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use evidence::Miss;
+pub use machine::{Begun, HumanCommand, Machine, NotPossible, Outcome, StartError, Summary};
 
 /// Why a machine did what it did: the rule, what it rests on, and what a human can do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// The rule that fired, by its number in the specification: `phases/7`.
     pub rule: String,
+    /// The task it is about, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// What was decided, as one short sentence in the past tense.
     pub summary: String,
     /// Why this rule applied.
@@ -39,6 +44,25 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// A decision by a rule, without its reasons.
+    pub(crate) fn new(rule: impl Into<String>, summary: impl Into<String>) -> Self {
+        Self {
+            rule: rule.into(),
+            task: None,
+            summary: summary.into(),
+            because: String::new(),
+            evidence: Vec::new(),
+            counters: BTreeMap::new(),
+            remedy: String::new(),
+        }
+    }
+
+    /// Says how the counters stand.
+    pub(crate) fn counted(mut self, counters: BTreeMap<String, u64>) -> Self {
+        self.counters = counters;
+        self
+    }
+
     /// Says why the rule applied.
     pub(crate) fn because(mut self, because: impl Into<String>) -> Self {
         self.because = because.into();

@@ -12,6 +12,7 @@
 //! assert_eq!(next_phase("execution", flags), Some("reflect"));
 //! ```
 
+mod contract;
 mod event;
 mod governor;
 mod hear;

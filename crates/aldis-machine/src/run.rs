@@ -6,6 +6,7 @@
 //! that was cut off is ever reported as success.
 
 mod config;
+mod contract;
 mod decide;
 mod event;
 mod listen;

@@ -13,6 +13,7 @@
 //! * Every turn has a deadline, every queue and list a limit.
 
 mod config;
+mod contract;
 mod ear;
 mod event;
 mod floor;

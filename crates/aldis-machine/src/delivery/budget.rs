@@ -35,7 +35,6 @@ pub(super) fn spent(state: &mut State, out: &mut Out, usage: Usage) {
     let spent = &mut state.run.spent;
     spent.tokens = spent.tokens.saturating_add(usage.tokens);
     spent.micro_dollars = spent.micro_dollars.saturating_add(usage.micro_dollars);
-    out.run_changed = true;
     if state.run.ending.is_some() || state.run.warned_of_budget {
         return;
     }

@@ -86,6 +86,9 @@ pub enum Event {
         id: String,
         /// The answer.
         text: String,
+        /// By what means it came, for the journal.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
     },
     /// The attempt to merge a task's work is over.
     Merged {
@@ -105,9 +108,28 @@ pub enum Event {
         present: bool,
     },
     /// A human wants no further agents to be started.
-    Pause,
+    Pause {
+        /// By what means, for the journal.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
+    },
     /// A human wants the work to go on.
-    Resume,
+    Resume {
+        /// By what means, for the journal.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
+    },
+    /// A human wants agents to know something.
+    Told {
+        /// What.
+        text: String,
+        /// The task or the role it is for; all that are not complete where nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
+        /// By what means, for the journal.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
+    },
     /// A human wants the work to end.
     Abort {
         /// By what means, for the journal.
@@ -255,11 +277,6 @@ pub enum Effect {
         name: String,
         /// The file, as the planner wrote it.
         file: String,
-    },
-    /// Send a tick at that time. Replaces an earlier wake-up.
-    Wake {
-        /// When.
-        at: Timestamp,
     },
     /// Tell whoever wants to know.
     Notice {

@@ -234,13 +234,12 @@ fn dispatch_planner(state: &mut State, out: &mut Out) {
 }
 
 /// Gives an agent its number.
-fn enlist(state: &mut State, out: &mut Out, role: Role, work: Work) -> u64 {
+fn enlist(state: &mut State, out: &Out, role: Role, work: Work) -> u64 {
     state.run.agents_ever += 1;
     let (started, seen) = (out.now, out.now);
     let watched = &state.run.config.stagnation;
     let monitor = watched.enabled.then(|| Monitor::new(out.now, watched.clone()));
     let agent = Agent { role, work, started, seen, misses: 0, asked: None, monitor };
     state.run.agents.insert(state.run.agents_ever, agent);
-    out.run_changed = true;
     state.run.agents_ever
 }

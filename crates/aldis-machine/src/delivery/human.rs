@@ -2,8 +2,9 @@
 
 use super::event::{Effect, Level, Notice};
 use super::run::{About, Ending, Question};
+use super::signal::Role;
 use super::state::{Out, State, decision};
-use super::task::{Counters, Wait};
+use super::task::{Counters, Task, Wait};
 use super::{fill, locks, remedy, work};
 use crate::Evidence;
 
@@ -59,7 +60,7 @@ pub(super) fn ask(
 }
 
 /// A human answers.
-pub(super) fn answered(state: &mut State, out: &mut Out, id: &str, text: &str) {
+pub(super) fn answered(state: &mut State, out: &mut Out, id: &str, text: &str, by: &str) {
     let Some(question) = state.run.questions.remove(id) else { return };
     let word = text.trim().to_ascii_lowercase();
     let task = match question.about {
@@ -67,7 +68,11 @@ pub(super) fn answered(state: &mut State, out: &mut Out, id: &str, text: &str) {
         About::Infrastructure { .. } | About::Exhausted => None,
     };
     let decision = decision("answer", format!("Took the answer to {id}"))
-        .because("a human gave it")
+        .because(if by.is_empty() {
+            "a human gave it".to_owned()
+        } else {
+            format!("answered by {by}")
+        })
         .seen([Evidence {
             what: "said".to_owned(),
             quote: super::event::preview(text),
@@ -131,7 +136,7 @@ fn give_up(state: &mut State, out: &mut Out, no: usize) {
 }
 
 /// A human wants no further agents, or wants them again.
-pub(super) fn paused(state: &mut State, out: &mut Out, pause: bool) {
+pub(super) fn paused(state: &mut State, out: &mut Out, pause: bool, by: &str) {
     if std::mem::replace(&mut state.run.paused, pause) == pause {
         return;
     }
@@ -139,7 +144,39 @@ pub(super) fn paused(state: &mut State, out: &mut Out, pause: bool) {
         if pause { ("pause", "Starts no further agents") } else { ("resume", "Goes on") };
     let next =
         if pause { "agents at work finish; `aldis resume` goes on" } else { "nothing to do" };
-    out.decided(None, decision(rule, summary).because("a human said so").next(next));
+    let because = match by {
+        "" => "a human asked for it".to_owned(),
+        by => format!("{by} asked for it"),
+    };
+    out.decided(None, decision(rule, summary).because(because).next(next));
+}
+
+/// A human wants agents to know something: those of a task, of a role, or all that are not done.
+pub(super) fn told(state: &mut State, out: &mut Out, text: &str, to: Option<&str>, by: &str) {
+    let role = to.and_then(Role::named);
+    let only = to.filter(|_| role.is_none());
+    let about = "A message from the human you work for:";
+    let meant = |task: &Task| {
+        only.is_none_or(|id| task.spec.id == id) && role.is_none_or(|role| task.role == role)
+    };
+    let done = |task: &Task| matches!(task.wait, Wait::Complete | Wait::Failed);
+    let tasks: Vec<usize> = (0..state.tasks().len())
+        .filter(|no| meant(state.at(*no)) && !done(state.at(*no)))
+        .collect();
+    for no in &tasks {
+        state.at_mut(*no).note(about, text);
+    }
+    let because = match by {
+        "" => "a human asked for it".to_owned(),
+        by => format!("{by} asked for it"),
+    };
+    let quote = super::event::preview(text);
+    let decision = decision("tell", "Took a message for agents")
+        .because(because)
+        .seen([Evidence { what: "said".to_owned(), quote, ..Evidence::default() }])
+        .next("the next agent of each task that is meant reads it");
+    let only = only.and_then(|id| state.task(id));
+    out.decided(only, decision);
 }
 
 /// A human wants it to end.

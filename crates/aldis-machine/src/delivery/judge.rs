@@ -64,7 +64,7 @@ pub(super) fn finished(state: &mut State, out: &mut Out, no: u64, exit: Option<E
         return late(state, out, no, said);
     };
     if let Some(exit) = exit.filter(|exit| !exit.is_clean()) {
-        state.retire(out, no);
+        state.retire(no);
         return failed(state, out, (no, &agent), Failure::Crashed(exit));
     }
     let Sorted { counting, mut refused } = sorted(state, &agent, no, said);
@@ -82,7 +82,7 @@ pub(super) fn finished(state: &mut State, out: &mut Out, no: u64, exit: Option<E
         refused.iter().for_each(|refused| record(state, out, &agent, refused));
     }
     if agent.work == Work::Plan {
-        state.retire(out, no);
+        state.retire(no);
         return expert::planned(state, out, verdicts.copied());
     }
     let Some(word) = chosen.copied() else {
@@ -94,10 +94,10 @@ pub(super) fn finished(state: &mut State, out: &mut Out, no: u64, exit: Option<E
         if state.run.config.requests && matches!(failure, Failure::Unknown(_)) {
             return ask_again(state, out, no, &agent, said);
         }
-        state.retire(out, no);
+        state.retire(no);
         return failed(state, out, (no, &agent), failure);
     };
-    state.retire(out, no);
+    state.retire(no);
     let also: Vec<Word<'_>> = verdicts.copied().filter(|other| other.kind != word.kind).collect();
     match agent.work {
         Work::Task { task } => {
@@ -258,7 +258,6 @@ fn ask_again(state: &mut State, out: &mut Out, no: u64, agent: &Agent, said: &Sa
         live.asked = Some(Asked { at: now, unknown: true });
         let text = prompts::checkpoint();
         out.effects.push(Effect::Request { agent: no, request: Request::Checkpoint, text });
-        out.run_changed = true;
     }
 }
 

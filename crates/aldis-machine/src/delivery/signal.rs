@@ -59,6 +59,11 @@ impl Role {
         }
     }
 
+    /// Returns the role of that stable name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == name)
+    }
+
     /// Returns the name in prompts and sentences.
     pub fn spoken(self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@
 //! the [`Run`], which is small, and one [`Task`] each. An [`Outcome`] says which tasks a step has
 //! changed; [`State::from_parts`] puts the parts together again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +17,9 @@ use super::run::{About, Agent, Ending, Run, Stage, Work};
 use super::signal::Role;
 use super::task::{Status, Task, Wait};
 use super::{budget, fill, human, judge, locks, watch};
+use crate::Decision;
 use crate::phases::TokenPolicy;
 use crate::run::Usage;
-use crate::{Decision, Evidence};
 use aldis_signal::scan::Token;
 use aldis_signal::time::Timestamp;
 
@@ -55,39 +55,8 @@ impl PartialEq for State {
     }
 }
 
-/// A decision, and the task it is about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Noted {
-    /// The task.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<String>,
-    /// What was decided and why.
-    #[serde(flatten)]
-    pub decision: Decision,
-}
-
 /// What one event led to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// What must now be done, in order.
-    pub effects: Vec<Effect>,
-    /// What was decided, in order.
-    pub decisions: Vec<Noted>,
-    /// The tasks that changed, by their place in the plan.
-    pub changed: Vec<usize>,
-    /// Whether the [`Run`] may have changed.
-    pub run_changed: bool,
-}
-
-impl Outcome {
-    /// Returns whether nothing happened that is worth keeping.
-    pub fn is_nothing(&self) -> bool {
-        self.effects.is_empty()
-            && self.decisions.is_empty()
-            && self.changed.is_empty()
-            && !self.run_changed
-    }
-}
+pub type Outcome = crate::Outcome<Effect>;
 
 /// A step being taken.
 #[derive(Debug)]
@@ -96,8 +65,7 @@ pub(super) struct Out {
     /// Milliseconds that agents have worked by now.
     pub(super) worked: u64,
     pub(super) effects: Vec<Effect>,
-    decisions: Vec<Noted>,
-    pub(super) run_changed: bool,
+    decisions: Vec<Decision>,
 }
 
 impl Out {
@@ -130,22 +98,14 @@ impl Out {
         if let Some(task) = task {
             decision.counters.extend(task.counters.named());
         }
-        let task = task.map(|task| task.spec.id.clone());
-        self.decisions.push(Noted { task, decision });
-        self.run_changed = true;
+        decision.task = task.map(|task| task.spec.id.clone());
+        self.decisions.push(decision);
     }
 }
 
 /// A decision by a rule of this machine.
 pub(super) fn decision(rule: &str, summary: impl Into<String>) -> Decision {
-    Decision {
-        rule: rule.to_owned(),
-        summary: summary.into(),
-        because: String::new(),
-        evidence: Vec::<Evidence>::new(),
-        counters: BTreeMap::new(),
-        remedy: "nothing to do".to_owned(),
-    }
+    Decision::new(rule, summary).next("nothing to do")
 }
 
 impl State {
@@ -187,7 +147,9 @@ impl State {
             counted_at: None,
             left: BTreeMap::new(),
         };
-        Self { run, index: Index::new(&tasks), tasks }
+        let mut index = Index::new(&tasks);
+        index.changed = (0..tasks.len()).collect();
+        Self { run, index, tasks }
     }
 
     /// Puts stored parts together again; the tasks in the plan's order.
@@ -221,7 +183,7 @@ impl State {
         let earliest = self.run.earliest_seen();
         let worked = if away { self.run.worked } else { self.run.worked_by(now) };
         let (effects, decisions) = (Vec::new(), Vec::new());
-        let mut out = Out { now, worked, effects, decisions, run_changed: false };
+        let mut out = Out { now, worked, effects, decisions };
         if self.run.ending.is_none() || event.counts_after_the_end() {
             self.take(&mut out, event);
         }
@@ -230,14 +192,13 @@ impl State {
         }
         if self.run.ending.is_none() {
             fill::fill(self, &mut out);
-            watch::arm(self, &mut out);
+            watch::arm(self, &out);
         }
         if self.run.earliest_seen() != earliest {
             (self.run.worked, self.run.counted_at) = (worked, Some(now));
         }
-        let changed = std::mem::take(&mut self.index.changed);
-        let Out { effects, decisions, run_changed, .. } = out;
-        Outcome { effects, decisions, changed: changed.into_iter().collect(), run_changed }
+        let Out { effects, decisions, .. } = out;
+        Outcome { effects, decisions }
     }
 
     fn take(&mut self, out: &mut Out, event: &Event) {
@@ -254,13 +215,14 @@ impl State {
             Event::Waiting { agent } => watch::waiting(self, out, *agent),
             Event::Spent { usage, .. } => budget::spent(self, out, *usage),
             Event::Tick => watch::tick(self, out),
-            Event::Answer { id, text } => human::answered(self, out, id, text),
+            Event::Answer { id, text, by } => human::answered(self, out, id, text, by),
             Event::Merged { task, ok, detail } => locks::merged(self, out, task, *ok, detail),
             Event::ExpertChecked { name, present } => {
                 super::expert::checked(self, out, name, *present);
             }
-            Event::Pause => human::paused(self, out, true),
-            Event::Resume => human::paused(self, out, false),
+            Event::Pause { by } => human::paused(self, out, true, by),
+            Event::Resume { by } => human::paused(self, out, false, by),
+            Event::Told { text, to, by } => human::told(self, out, text, to.as_deref(), by),
             Event::Abort { by } => human::aborted(self, out, by),
             Event::Reopen { config } => fill::reopened(self, out, config),
         }
@@ -274,6 +236,11 @@ impl State {
     /// Returns the tasks in the plan's order.
     pub fn tasks(&self) -> &[Task] {
         &self.tasks
+    }
+
+    /// Returns the tasks that changed since this was last asked, by their place in the plan.
+    pub fn take_changed(&mut self) -> BTreeSet<usize> {
+        std::mem::take(&mut self.index.changed)
     }
 
     /// Returns the task with this id.
@@ -371,13 +338,11 @@ impl State {
         let text = format!("The delivery is over ({}): {done} are complete.", ending.as_str());
         out.notice((Notice::RunEnded, level), None, text);
         out.effects.push(Effect::Finish { ending });
-        out.run_changed = true;
     }
 
     /// Lets an agent go; its words no longer count.
-    pub(super) fn retire(&mut self, out: &mut Out, agent: u64) {
+    pub(super) fn retire(&mut self, agent: u64) {
         self.run.agents.remove(&agent);
-        out.run_changed = true;
     }
 
     pub(super) fn in_remediation(&self) -> bool {

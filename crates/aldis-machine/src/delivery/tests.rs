@@ -131,7 +131,7 @@ impl Scene {
 
     fn answers(&mut self, text: &str) {
         let id = self.state.run.questions.keys().next().expect("a question").clone();
-        self.happens(&Event::Answer { id, text: text.to_owned() });
+        self.happens(&Event::Answer { id, text: text.to_owned(), by: String::new() });
     }
 
     fn waits(&mut self, seconds: i64) -> &Outcome {
@@ -164,17 +164,13 @@ impl Scene {
         dispatch
     }
 
-    /// When a tick was asked for by the last event.
+    /// When the next tick is wanted.
     fn woken(&self) -> Option<Timestamp> {
-        let wake = |effect: &Effect| match effect {
-            Effect::Wake { at } => Some(*at),
-            _ => None,
-        };
-        self.outcome.effects.iter().find_map(wake)
+        crate::Machine::next_wake(&self.state)
     }
 
     fn rules(&self) -> Vec<&str> {
-        self.outcome.decisions.iter().map(|noted| &*noted.decision.rule).collect()
+        self.outcome.decisions.iter().map(|noted| &*noted.rule).collect()
     }
 
     fn notices(&self) -> Vec<(Notice, Level)> {
@@ -189,7 +185,7 @@ impl Scene {
     fn check(&self) {
         invariants(&self.state);
         for noted in &self.outcome.decisions {
-            let decision = &noted.decision;
+            let decision = noted;
             assert!(decision.rule.starts_with("delivery/"), "{decision:?}");
             for part in [&decision.summary, &decision.because, &decision.remedy] {
                 assert!(!part.is_empty(), "{decision:?}");

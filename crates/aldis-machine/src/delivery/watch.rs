@@ -12,7 +12,7 @@ use crate::stagnation::{self, Change, Monitor, Observation};
 use aldis_signal::time::Timestamp;
 
 /// An agent showed a sign of life.
-pub(super) fn active(state: &mut State, out: &mut Out, agent: u64) {
+pub(super) fn active(state: &mut State, out: &Out, agent: u64) {
     let requests = state.run.config.requests;
     let Some(agent) = state.run.agents.get_mut(&agent) else { return };
     (agent.seen, agent.misses) = (out.now, 0);
@@ -20,7 +20,6 @@ pub(super) fn active(state: &mut State, out: &mut Out, agent: u64) {
     if !requests {
         agent.asked = None;
     }
-    out.run_changed = true;
 }
 
 /// An agent's work moved.
@@ -51,7 +50,6 @@ fn observe(state: &mut State, out: &mut Out, no: u64, observation: &Observation)
     let monitor = state.run.agents.get_mut(&no).and_then(|agent| agent.monitor.as_mut());
     let change = monitor.and_then(|monitor| monitor.observe(out.now, observation));
     let Some(Change { to, because, .. }) = change else { return };
-    out.run_changed = true;
     match to {
         stagnation::Level::None => {}
         stagnation::Level::Warn => {
@@ -123,7 +121,6 @@ fn look(state: &mut State, out: &mut Out, no: u64) {
     if out.now < due(config, agent) {
         return;
     }
-    out.run_changed = true;
     match agent.asked.take() {
         // A sign of life is due.
         None => {
@@ -156,7 +153,7 @@ fn ask_for_checkpoint(state: &State, out: &mut Out, no: u64) {
 
 fn give_up(state: &mut State, out: &mut Out, no: u64, failure: Failure) {
     let Some(agent) = state.run.agents.get(&no).cloned() else { return };
-    state.retire(out, no);
+    state.retire(no);
     out.effects.push(Effect::End { agent: no });
     judge::failed(state, out, (no, &agent), failure);
 }
@@ -170,7 +167,7 @@ fn due(config: &super::config::Config, agent: &Agent) -> Timestamp {
 }
 
 /// Asks for a tick at the next moment at which something must be looked at.
-pub(super) fn arm(state: &mut State, out: &mut Out) {
+pub(super) fn arm(state: &mut State, out: &Out) {
     let config = &state.run.config;
     let agents = state
         .run
@@ -191,7 +188,5 @@ pub(super) fn arm(state: &mut State, out: &mut Out) {
     let early = set.is_some_and(|set| next.is_none_or(|next| set <= next));
     if let Some(at) = next.filter(|_| !early) {
         state.run.wake = Some(at);
-        out.effects.push(Effect::Wake { at });
-        out.run_changed = true;
     }
 }

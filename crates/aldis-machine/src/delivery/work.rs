@@ -437,7 +437,7 @@ pub(super) fn unknown(
         .seen(seen)
         .next("another one is started and told the format; this counts as a timeout");
     out.decided(Some(state.at(no)), decision);
-    state.retire(out, agent);
+    state.retire(agent);
     if state.run.config.requests {
         out.effects.push(super::event::Effect::End { agent });
     }

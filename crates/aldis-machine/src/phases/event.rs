@@ -76,8 +76,23 @@ pub enum Event {
         /// The members that differ.
         members: Vec<String>,
     },
-    /// A human wants an ended or interrupted run to go on.
+    /// A human wants the agent to be let go until the run is resumed.
+    Pause {
+        /// By what means, for the journal.
+        by: String,
+    },
+    /// A human wants the agent to know something.
+    Told {
+        /// What.
+        text: String,
+        /// By what means, for the journal.
+        by: String,
+    },
+    /// A human wants an ended, interrupted or paused run to go on.
     Resume {
+        /// By what means, for the journal.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
         /// A new run token.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fresh_token: Option<String>,

@@ -3,8 +3,14 @@
 use super::event::{Event, Said};
 use super::governor::Governor;
 use super::state::{Effect, ExitReason, Outcome, Response, State, Turn};
-use crate::{Decision, Evidence, Refusal};
+use crate::{Decision, Evidence, Refusal, words};
 use aldis_signal::time::Timestamp;
+
+/// How many messages of humans wait for the agent, and how long one may be.
+const TOLD_MAX: usize = 8;
+const TOLD_LENGTH: usize = 4_000;
+/// How much of one is shown to whoever asks why.
+const QUOTE_MAX: usize = 200;
 
 pub(super) fn on_failure(
     state: &mut State,
@@ -17,15 +23,12 @@ pub(super) fn on_failure(
     }
     state.last_activity = Some(now);
     state.note_error(now, Some("host"), format!("the host ended the turn: {error}"));
-    let decision = Decision {
-        rule: "phases/hold".to_owned(),
-        summary: "Let the agent stop: the host ended the turn with an error".to_owned(),
-        because: format!("the host reported `{error}`; nothing is counted"),
-        evidence: Vec::new(),
-        counters: state.counters(),
-        remedy: "the run is still active: the next prompt goes on with the phase".to_owned(),
-    };
-    Outcome::recorded([Effect::Allow, Effect::WriteView], decision)
+    let summary = "Let the agent stop: the host ended the turn with an error";
+    let decision = Decision::new("phases/hold", summary)
+        .counted(state.counters())
+        .because(format!("the host reported `{error}`; nothing is counted"))
+        .next("the run is still active: the next prompt goes on with the phase");
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
 pub(super) fn on_prompt(
@@ -42,18 +45,28 @@ pub(super) fn on_prompt(
     let after = state.last_activity.replace(now);
     if own {
         let because = "the prompt is the continuation that was asked for".to_owned();
-        return Outcome::recorded([], heard(state, "Heard its own continuation", because));
+        return Outcome::decided([], heard(state, "Heard its own continuation", because));
     }
     state.turn = Some(Turn { began: now, after });
     state.governor.new_turn(turn);
+    if !state.untold && !state.told.is_empty() {
+        let mut text = String::new();
+        super::prompts::told(&mut text, state);
+        state.told.clear();
+        let because = "a human wants the agent to know it".to_owned();
+        let decision = heard(state, "Gave the agent a message", because);
+        return Outcome::decided([Effect::Context { text }], decision);
+    }
     if !state.untold {
         let because = "a new turn of the run's session begins".to_owned();
-        return Outcome::recorded([], heard(state, "Heard a prompt", because));
+        return Outcome::decided([], heard(state, "Heard a prompt", because));
     }
     state.untold = false;
     let because = "it is the first prompt since the phase began".to_owned();
     let decision = heard(state, "Told the agent what the phase is about", because);
-    Outcome::recorded([Effect::Context { text: state.start_prompt() }], decision)
+    let text = state.start_prompt();
+    state.told.clear();
+    Outcome::decided([Effect::Context { text }], decision)
 }
 
 /// Keeps what was said for the stop that follows. An unbound run listens to everyone: whose stop
@@ -74,7 +87,7 @@ pub(super) fn on_response(
         closing_words: closing_words.to_owned(),
     });
     let because = "the host reports it apart from the stop".to_owned();
-    Outcome::recorded([], heard(state, "Heard what the agent said", because))
+    Outcome::decided([], heard(state, "Heard what the agent said", because))
 }
 
 pub(super) fn on_interrupt(state: &mut State, now: Timestamp, session: Option<&str>) -> Outcome {
@@ -83,7 +96,7 @@ pub(super) fn on_interrupt(state: &mut State, now: Timestamp, session: Option<&s
     }
     state.last_activity = Some(now);
     let because = "the user broke the turn off; nothing is counted".to_owned();
-    Outcome::recorded([], heard(state, "Heard an interruption", because))
+    Outcome::decided([], heard(state, "Heard an interruption", because))
 }
 
 pub(super) fn on_session(
@@ -102,7 +115,7 @@ pub(super) fn on_session(
         state.untold = true;
     }
     let what = if began { "Heard the session begin" } else { "Heard the session end" };
-    Outcome::recorded([], heard(state, what, "the host reported it".to_owned()))
+    Outcome::decided([], heard(state, what, "the host reported it".to_owned()))
 }
 
 pub(super) fn on_cancel(state: &mut State, now: Timestamp, by: &str) -> Outcome {
@@ -111,15 +124,11 @@ pub(super) fn on_cancel(state: &mut State, now: Timestamp, by: &str) -> Outcome 
     }
     state.last_activity = Some(now);
     state.end(now, ExitReason::UserCancelled);
-    let decision = Decision {
-        rule: "phases/cancel".to_owned(),
-        summary: "Ended the run: cancelled".to_owned(),
-        because: format!("{by} says so"),
-        evidence: Vec::new(),
-        counters: state.counters(),
-        remedy: "start a new run with `aldis auto start`".to_owned(),
-    };
-    Outcome::recorded([Effect::Allow, Effect::WriteView], decision)
+    let decision = Decision::new("phases/cancel", "Ended the run: cancelled")
+        .counted(state.counters())
+        .because(format!("{by} says so"))
+        .next("start a new run with `aldis auto start`");
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
 pub(super) fn on_edit(state: &State, members: &[String]) -> Outcome {
@@ -130,21 +139,70 @@ pub(super) fn on_edit(state: &State, members: &[String]) -> Outcome {
         quote,
         ..Evidence::default()
     };
-    let decision = Decision {
-        rule: "phases/state".to_owned(),
-        summary: "Undid an edit of the state file".to_owned(),
-        because: "the store decides; the file is a view of it".to_owned(),
-        evidence: vec![evidence],
-        counters: state.counters(),
-        remedy: "use `aldis auto stop` to end the run, `aldis auto start` for another".to_owned(),
-    };
-    Outcome::recorded([Effect::WriteView], decision)
+    let decision = Decision::new("phases/state", "Undid an edit of the state file")
+        .counted(state.counters())
+        .because("the store decides; the file is a view of it")
+        .seen([evidence])
+        .next("use `aldis auto stop` to end the run, `aldis auto start` for another");
+    Outcome::decided([Effect::WriteView], decision)
 }
 
-pub(super) fn on_resume(state: &mut State, now: Timestamp, token: Option<&str>) -> Outcome {
+/// The run rests: its agent may stop whenever it likes.
+pub(super) fn on_pause(state: &mut State, now: Timestamp, by: &str) -> Outcome {
+    if !state.is_live() || state.paused {
+        return Outcome::untouched();
+    }
+    state.last_activity = Some(now);
+    state.paused = true;
+    let decision = Decision::new("phases/pause", "Paused the run")
+        .counted(state.counters())
+        .because(asked_for(by))
+        .next("the agent may stop; `aldis resume` goes on with the phase");
+    Outcome::decided([Effect::WriteView], decision)
+}
+
+/// Keeps what a human said for the agent's next prompt.
+pub(super) fn on_told(state: &mut State, now: Timestamp, text: &str, by: &str) -> Outcome {
+    if !state.is_live() {
+        return Outcome::untouched();
+    }
+    state.last_activity = Some(now);
+    if state.told.len() == TOLD_MAX {
+        state.told.remove(0);
+    }
+    state.told.push(text.chars().take(TOLD_LENGTH).collect());
+    let quote = words::inline(text, QUOTE_MAX);
+    let said = Evidence { what: "said".to_owned(), quote, ..Evidence::default() };
+    let decision = Decision::new("phases/tell", "Took a message for the agent")
+        .counted(state.counters())
+        .because(asked_for(by))
+        .seen([said])
+        .next("the agent reads it at its next stop or prompt");
+    Outcome::decided([], decision)
+}
+
+fn asked_for(by: &str) -> String {
+    if by.is_empty() { "a human asked for it".to_owned() } else { format!("{by} asked for it") }
+}
+
+pub(super) fn on_resume(
+    state: &mut State,
+    now: Timestamp,
+    token: Option<&str>,
+    by: &str,
+) -> Outcome {
     if state.can_resume().is_err() {
         return Outcome::untouched();
     }
+    if state.active && std::mem::take(&mut state.paused) {
+        state.last_activity = Some(now);
+        let decision = Decision::new("phases/resume", "Resumed the run")
+            .counted(state.counters())
+            .because(asked_for(by))
+            .next("the agent is kept working from its next stop on");
+        return Outcome::decided([Effect::WriteView], decision);
+    }
+    state.paused = false;
     if let Some(phase) = state.failed_in.take() {
         state.phase = phase;
     }
@@ -167,17 +225,13 @@ pub(super) fn on_resume(state: &mut State, now: Timestamp, token: Option<&str>) 
     let mut decision = heard(state, "Resumed the run", because);
     decision.rule = "phases/resume".to_owned();
     decision.remedy = "the next session that works here goes on with the phase".to_owned();
-    Outcome::recorded([Effect::WriteView], decision)
+    Outcome::decided([Effect::WriteView], decision)
 }
 
 /// A decision that changes nothing an agent would notice.
 fn heard(state: &State, summary: &str, because: String) -> Decision {
-    Decision {
-        rule: "phases/listen".to_owned(),
-        summary: summary.to_owned(),
-        because,
-        evidence: Vec::new(),
-        counters: state.counters(),
-        remedy: "nothing to do".to_owned(),
-    }
+    Decision::new("phases/listen", summary)
+        .counted(state.counters())
+        .because(because)
+        .next("nothing to do")
 }

@@ -101,7 +101,15 @@ fn explain(state: &State, refusal: Refusal) -> String {
     }
 }
 
+/// What a human wants the agent to know.
+pub(super) fn told(text: &mut String, state: &State) {
+    for message in &state.told {
+        let _ = writeln!(text, "**A message from the human you work for:**\n\n{}", quoted(message));
+    }
+}
+
 fn options(text: &mut String, state: &State) {
+    told(text, state);
     if state.config.no_questions {
         text.push_str(
             "Do not ask the user anything: decide for yourself, and write down what you decided \

@@ -8,7 +8,6 @@ use super::event::{Event, Said};
 use super::governor::Governor;
 use super::pipeline::{COMPLETE, FAILED, Pipeline};
 use super::{listen, prompts, stop};
-use crate::Decision;
 use aldis_signal::time::Timestamp;
 
 /// The range of the limit on refusals per phase, and what counts where none is given.
@@ -263,6 +262,12 @@ pub struct State {
     pub token: Option<String>,
     /// The counters that let go.
     pub governor: Governor,
+    /// Whether a human wants the agent to be let go until the run is resumed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
+    /// What a human wants the agent to know, and nobody has told it yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<String>,
 }
 
 /// What must now be done. Exhaustive: whoever performs effects must know all of them.
@@ -286,22 +291,12 @@ pub enum Effect {
 }
 
 /// What one event led to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// What must now be done.
-    pub effects: Vec<Effect>,
-    /// Why; `None` when the event was none of this run's business and nothing changed.
-    pub decision: Option<Decision>,
-}
+pub type Outcome = crate::Outcome<Effect>;
 
 impl Outcome {
-    /// Nothing happened: the event concerns somebody else.
+    /// The event is none of the run's business: nothing was changed.
     pub(super) fn untouched() -> Self {
-        Self { effects: vec![Effect::Allow], decision: None }
-    }
-
-    pub(super) fn recorded(effects: impl Into<Vec<Effect>>, decision: Decision) -> Self {
-        Self { effects: effects.into(), decision: Some(decision) }
+        Self { effects: vec![Effect::Allow], decisions: Vec::new() }
     }
 }
 
@@ -357,6 +352,8 @@ impl State {
             open_since: Some(now),
             token,
             governor: Governor::default(),
+            paused: false,
+            told: Vec::new(),
         }
     }
 
@@ -383,7 +380,11 @@ impl State {
             }
             Event::Cancel { by } => listen::on_cancel(self, now, by),
             Event::Edited { members } => listen::on_edit(self, members),
-            Event::Resume { fresh_token } => listen::on_resume(self, now, fresh_token.as_deref()),
+            Event::Pause { by } => listen::on_pause(self, now, by),
+            Event::Told { text, by } => listen::on_told(self, now, text, by),
+            Event::Resume { fresh_token, by } => {
+                listen::on_resume(self, now, fresh_token.as_deref(), by)
+            }
         }
     }
 

@@ -35,6 +35,9 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
     if is_stale(state, now, stop) {
         return stale(state, now);
     }
+    if state.paused {
+        return paused(state, now, stop);
+    }
     state.governor.observe(stop);
     let stop = &with_response(state, stop);
     let hearing = Hearing::default();
@@ -49,6 +52,21 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
         state.rotate_token(stop.fresh_token.as_deref());
     }
     decide(state, now, stop, hearing)
+}
+
+/// A paused run lets its agent stop. What it said counts once the run is resumed.
+fn paused(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome {
+    state.last_activity = Some(now);
+    let said = Evidence {
+        what: "said".to_owned(),
+        quote: stop.closing_words.clone(),
+        ..Evidence::default()
+    };
+    let decision =
+        decision(state, "phases/paused", "Let the agent stop: the run is paused", vec![said])
+            .because("a human paused it; nothing is counted")
+            .next("`aldis resume` goes on with the phase");
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
 /// Adds what the host reported apart from the stop, where the stop itself has no text.
@@ -89,7 +107,7 @@ pub(super) fn on_subagent_stop(
             .because(format!("sub-agent {who} said so"))
             .next("the main agent is told at its next stop")
     };
-    Outcome::recorded([Effect::Allow, Effect::WriteView], decision)
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
 /// Whether the run belongs to this session, or may from now on.
@@ -134,7 +152,7 @@ fn unknown_phase(state: &mut State, now: Timestamp) -> Outcome {
     let decision = decision(state, "phases/3", "Let the agent stop: the phase is unknown", vec![])
         .because(message)
         .next("end the run with `aldis auto stop`, or correct the pipeline");
-    Outcome::recorded([Effect::Allow, Effect::WriteView], decision)
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
 fn stale(state: &mut State, now: Timestamp) -> Outcome {
@@ -147,7 +165,7 @@ fn stale(state: &mut State, now: Timestamp) -> Outcome {
         decision(state, "phases/3", "Let the agent stop and left the run: stale", vec![])
             .because(because)
             .next("`aldis auto resume` goes on with the same phase");
-    Outcome::recorded([Effect::Allow, Effect::WriteView], decision)
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
 /// Applies the signals in text order.
@@ -319,7 +337,7 @@ fn decide(state: &mut State, now: Timestamp, stop: &Stop, mut hearing: Hearing) 
         )
         .because("the error is recoverable; no iteration is used up".to_owned())
         .next("remove the cause and send a prompt: the run is still active");
-        return Outcome::recorded([Effect::Allow, Effect::WriteView], decision);
+        return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
     }
     if let Some(hold) = &stop.hold {
         return held(state, hold, hearing);
@@ -351,7 +369,7 @@ fn ended(state: &State, reason: ExitReason, hearing: Hearing) -> Outcome {
         ),
     };
     let decision = decision(state, rule, summary, hearing.evidence).because(because).next(next);
-    Outcome::recorded([Effect::Allow, Effect::WriteView], decision)
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
 fn held(state: &State, hold: &Hold, hearing: Hearing) -> Outcome {
@@ -364,7 +382,7 @@ fn held(state: &State, hold: &Hold, hearing: Hearing) -> Outcome {
     let decision = decision(state, "phases/hold", "Let the agent stop for now", hearing.evidence)
         .because(format!("{because}; nothing is counted"))
         .next("the run is still active: the next turn goes on with the phase");
-    Outcome::recorded([Effect::Allow, Effect::WriteView], decision)
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
 /// Rule 4: the next phase goes on by itself.
@@ -378,20 +396,21 @@ fn advanced(state: &mut State, stop: &Stop, hearing: Hearing) -> Outcome {
         let decision = decision(state, "phases/4", &summary, hearing.evidence)
             .because("`after_transition` is `stop`".to_owned())
             .next("the next prompt begins the next phase");
-        return Outcome::recorded([Effect::Allow, Effect::WriteView], decision);
+        return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
     }
     if !state.governor.may_block(stop.cap) {
         return capped(state, stop, hearing);
     }
     state.untold = false;
     let reason = prompts::start(state);
+    state.told.clear();
     state.governor.told = Some(digest(reason.trim()));
     let summary =
         format!("Kept the agent working: {done} is complete, phase {} begins", state.phase);
     let decision = decision(state, "phases/4", &summary, hearing.evidence)
         .because("the signal that ends the phase was said since it began".to_owned())
         .next("the agent was told what the next phase is for; to end the run: aldis auto stop");
-    Outcome::recorded([Effect::Block { reason }, Effect::WriteView], decision)
+    Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
 }
 
 /// The limit of refusals in a row is reached: let go before the host does.
@@ -405,7 +424,7 @@ fn capped(state: &State, stop: &Stop, hearing: Hearing) -> Outcome {
     let decision = decision(state, "phases/cap", summary, hearing.evidence)
         .because(because)
         .next("the run is not complete: send a prompt or `aldis auto resume` to go on");
-    Outcome::recorded([Effect::Allow, Effect::WriteView], decision)
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
 /// Rule 7: the phase is not complete.
@@ -419,7 +438,7 @@ fn missed(state: &mut State, now: Timestamp, stop: &Stop, hearing: Hearing) -> O
         let decision = decision(state, "phases/7", summary, hearing.evidence)
             .because(format!("{limit} stops of this phase without {expected}"))
             .next("`aldis auto resume` goes on with the same phase and new iterations");
-        return Outcome::recorded([Effect::Allow, Effect::WriteView], decision);
+        return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
     }
     if !state.governor.may_block(stop.cap) {
         return capped(state, stop, hearing);
@@ -429,12 +448,13 @@ fn missed(state: &mut State, now: Timestamp, stop: &Stop, hearing: Hearing) -> O
     let misses: Vec<_> = said::misses(&stop.said).collect();
     let feedback = feedback(state, &misses, &hearing.refused);
     let reason = prompts::continuation(state, &feedback);
+    state.told.clear();
     state.governor.told = Some(digest(reason.trim()));
     let summary = "Blocked the stop and asked the agent to go on";
     let decision = decision(state, "phases/7", summary, hearing.evidence)
         .because(format!("no {expected} in what the agent said since {since}"))
         .next("the agent was told what is missing; to end the run: aldis auto stop");
-    Outcome::recorded([Effect::Block { reason }, Effect::WriteView], decision)
+    Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
 }
 
 /// What the agent should know beside the form of the signal. The same explanation is given twice.
@@ -457,12 +477,5 @@ fn feedback<'s>(
 }
 
 fn decision(state: &State, rule: &str, summary: &str, evidence: Vec<Evidence>) -> Decision {
-    Decision {
-        rule: rule.to_owned(),
-        summary: summary.to_owned(),
-        because: String::new(),
-        evidence,
-        counters: state.counters(),
-        remedy: String::new(),
-    }
+    Decision::new(rule, summary).counted(state.counters()).seen(evidence)
 }

@@ -82,7 +82,7 @@ fn subagent_says(state: &mut State, minutes: i64, agent: &str, text: &str) -> Ou
 
 /// The answer in one word, with the rule.
 fn answer(outcome: &Outcome) -> String {
-    let rule = outcome.decision.as_ref().map_or("-", |decision| &decision.rule);
+    let rule = outcome.decision().map_or("-", |decision| &decision.rule);
     let word = match outcome.effects.first() {
         Some(Effect::Block { .. }) => "block",
         Some(Effect::Context { .. }) => "context",

@@ -102,7 +102,7 @@ fn claimed(state: &mut State, now: Timestamp, evidence: Vec<Evidence>) -> Outcom
             .because("the agent said so")
             .seen(evidence)
             .next("the work tree is looked at, then the check runs");
-        return Outcome { effects: vec![Effect::Look], decision: Some(decision) };
+        return Outcome::decided([Effect::Look], decision);
     }
     after_iteration(state, now, "the agent stopped without saying that it is done", evidence)
 }
@@ -136,7 +136,7 @@ fn ask(state: &mut State, now: Timestamp, text: String, evidence: Vec<Evidence>)
         .seen(evidence)
         .next(format!("answer with `aldis answer {id} TEXT`"));
     let notice = Effect::Notice { notice: Notice::Question, text: text.clone() };
-    Outcome { effects: vec![Effect::Ask { id, text }, notice], decision: Some(decision) }
+    Outcome::decided([Effect::Ask { id, text }, notice], decision)
 }
 
 /// How the work tree stands decides whether a claim is worth a check.
@@ -155,7 +155,7 @@ pub(super) fn on_look(state: &mut State, now: Timestamp, tree: &Tree) -> Outcome
         state.status = Status::Checking;
         let because = "a claim counts when the check passes";
         let decision = state.decision("4", "Checks the claim").because(because).next("wait for it");
-        return Outcome { effects: vec![Effect::Check], decision: Some(decision) };
+        return Outcome::decided([Effect::Check], decision);
     }
     if lacking.is_empty() {
         return done(state, "the agent said so, and no check was asked for");
@@ -319,7 +319,7 @@ pub(super) fn next_iteration(
         .because(because)
         .seen(evidence)
         .next("the agent works; watch it, or end it with `aldis abort`");
-    Outcome { effects, decision: Some(decision) }
+    Outcome::decided(effects, decision)
 }
 
 /// Starts the agent with a prompt of its own for this iteration.
@@ -361,7 +361,7 @@ fn limited(state: &mut State, now: Timestamp, until: Option<Timestamp>) -> Outco
         .next("it goes on by itself with the same iteration");
     let text = format!("The service refuses to work; waiting until {until}.");
     let effects = vec![Effect::Notice { notice: Notice::RateLimit, text }];
-    Outcome { effects, decision: Some(decision) }
+    Outcome::decided(effects, decision)
 }
 
 /// Ends the run.
@@ -383,7 +383,7 @@ pub(super) fn finish(
     let text = format!("{}: {}", decision.summary, decision.because);
     effects.push(Effect::Notice { notice: Notice::RunEnded, text });
     effects.push(Effect::Finish { ending });
-    Outcome { effects, decision: Some(decision) }
+    Outcome::decided(effects, decision)
 }
 
 pub(super) fn evidence(said: &[Heard]) -> Vec<Evidence> {

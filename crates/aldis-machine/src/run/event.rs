@@ -79,9 +79,25 @@ pub enum Event {
     /// Time passed.
     Tick,
     /// A human wants the agent to rest.
-    Pause,
+    Pause {
+        /// By what means, for the journal.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
+    },
     /// A human wants the run to go on.
-    Resume,
+    Resume {
+        /// By what means, for the journal.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
+    },
+    /// A human wants the agent to know something.
+    Told {
+        /// What.
+        text: String,
+        /// By what means, for the journal.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
+    },
     /// A human wants the run to end.
     Abort {
         /// By what means, for the journal.
@@ -93,6 +109,9 @@ pub enum Event {
         id: String,
         /// The answer.
         text: String,
+        /// By what means it came, for the journal.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
     },
 }
 

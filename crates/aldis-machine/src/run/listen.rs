@@ -3,19 +3,24 @@
 use super::decide::{self, ended, finish};
 use super::event::{Effect, Heard, Notice, Usage};
 use super::state::{Ending, Limit, Outcome, State, Status};
+use crate::Evidence;
+use crate::evidence::beginning;
 use crate::stagnation::{Change, Level, Observation};
+use aldis_signal::scan::Token;
 use aldis_signal::signal::Meaning;
 use aldis_signal::time::Timestamp;
 
 /// How many signals of one iteration are remembered.
 const SAID_MAX: usize = 64;
+/// How much of a human's message is shown to whoever asks why.
+const TOLD_QUOTE: usize = 200;
 
 /// The agent was started. Kept at once: after a crash of ours somebody must find it.
 pub(super) fn on_launch(state: &mut State, agent: &str) -> Outcome {
     state.agent = Some(agent.to_owned());
     let summary = format!("Started the agent for iteration {}", state.iteration);
     let decision = state.decision("listen", summary).because("it was due").next("it works");
-    Outcome { effects: Vec::new(), decision: Some(decision) }
+    Outcome::decided([], decision)
 }
 
 /// Keeps an answer for when the run is opened again.
@@ -28,7 +33,7 @@ pub(super) fn on_late_answer(state: &mut State, id: &str, text: &str) -> Outcome
         .decision("answer", "Kept the answer")
         .because("the run has ended")
         .next("continue the run: the agent is told");
-    Outcome { effects: Vec::new(), decision: Some(decision) }
+    Outcome::decided([], decision)
 }
 
 fn answered(question: &str, answer: &str) -> String {
@@ -76,7 +81,7 @@ pub(super) fn on_signals(state: &mut State, now: Timestamp, said: &[Heard]) -> O
         .because("the agent said it")
         .seen(decide::evidence(said))
         .next("it counts when the agent stops");
-    let mut outcome = Outcome { effects: Vec::new(), decision: Some(decision) };
+    let mut outcome = Outcome::decided([], decision);
     if let Some(change) = change {
         worried(state, now, &change, &mut outcome);
     }
@@ -132,9 +137,8 @@ pub(super) fn on_usage(state: &mut State, usage: Usage) -> Outcome {
     if soon && !std::mem::replace(&mut state.warned_of_budget, true) {
         let text = "Two thirds of the budget are used.".to_owned();
         let decision = state.decision("budget", "Warned of the budget").because(text.clone());
-        let decision = Some(decision.next("nothing to do yet"));
-        let effects = vec![Effect::Notice { notice: Notice::BudgetSoon, text }];
-        return Outcome { effects, decision };
+        let effects = [Effect::Notice { notice: Notice::BudgetSoon, text }];
+        return Outcome::decided(effects, decision.next("nothing to do yet"));
     }
     Outcome::nothing()
 }
@@ -150,7 +154,7 @@ pub(super) fn on_limit(state: &mut State, what: &str, until: Option<Timestamp>) 
         .decision("limit", "Heard that the service refuses to work for now")
         .because(what)
         .next("the iteration will be repeated without being counted");
-    Outcome { effects: Vec::new(), decision: Some(decision) }
+    Outcome::decided([], decision)
 }
 
 /// The host waits for the service by itself: until it works again, that is no stagnation. The
@@ -164,7 +168,7 @@ pub(super) fn on_retry(state: &mut State, now: Timestamp, what: &str) -> Outcome
         .decision("listen", "Heard that the host tries again")
         .because(what)
         .next("nothing to do: time without answers is not counted as stagnation");
-    Outcome { effects: Vec::new(), decision: Some(decision) }
+    Outcome::decided([], decision)
 }
 
 fn no_longer_retrying(state: &mut State, now: Timestamp) {
@@ -183,7 +187,7 @@ pub(super) fn on_refusal(state: &mut State, what: &str) -> Outcome {
         .decision("listen", "Heard that the host cannot work")
         .because(what)
         .next("the run ends when its process has");
-    Outcome { effects: Vec::new(), decision: Some(decision) }
+    Outcome::decided([], decision)
 }
 
 /// Time passed: limits, waits that are over, silence.
@@ -197,7 +201,7 @@ pub(super) fn on_tick(state: &mut State, now: Timestamp) -> Outcome {
                 .decision("limit", "Goes on with the same iteration")
                 .because("the wait is over")
                 .next("the agent works");
-            Outcome { effects, decision: Some(decision) }
+            Outcome::decided(effects, decision)
         }
         Status::Working => working(state, now),
         _ => Outcome::nothing(),
@@ -252,11 +256,11 @@ fn worried(state: &mut State, now: Timestamp, change: &Change, outcome: &mut Out
     let decision =
         state.decision(&format!("stagnation/{level}"), summary(change)).because(&*because);
     match change.to {
-        Level::None => outcome.decision = Some(decision.next("nothing to do")),
+        Level::None => outcome.decisions.push(decision.next("nothing to do")),
         Level::Warn => {
             outcome.effects.push(Effect::Notice { notice: Notice::StagnationWarn, text: because });
             nudge(state);
-            outcome.decision = Some(decision.next("the next prompt tells the agent"));
+            outcome.decisions.push(decision.next("the next prompt tells the agent"));
         }
         Level::Pause if working => {
             outcome.effects.push(Effect::Suspend);
@@ -264,7 +268,7 @@ fn worried(state: &mut State, now: Timestamp, change: &Change, outcome: &mut Out
             state.status = Status::Paused { stagnated: true };
             // From here on the human is waited for. That is no excuse for what led here.
             state.rest(now);
-            outcome.decision = Some(decision.next("`aldis resume` or `aldis abort`"));
+            outcome.decisions.push(decision.next("`aldis resume` or `aldis abort`"));
         }
         Level::Abort if working || suspended => {
             let stopped =
@@ -272,7 +276,7 @@ fn worried(state: &mut State, now: Timestamp, change: &Change, outcome: &mut Out
             outcome.effects.extend(stopped.effects);
             let notice = Notice::StagnationAbort;
             outcome.effects.push(Effect::Notice { notice, text: because });
-            outcome.decision = stopped.decision;
+            outcome.decisions.extend(stopped.decisions);
         }
         Level::Pause | Level::Abort => {}
     }
@@ -335,10 +339,10 @@ fn stop(state: &mut State, with: Option<Ending>, decision: crate::Decision) -> O
     if suspended {
         effects.insert(0, Effect::Continue);
     }
-    Outcome { effects, decision: Some(decision) }
+    Outcome::decided(effects, decision)
 }
 
-pub(super) fn on_pause(state: &mut State, now: Timestamp) -> Outcome {
+pub(super) fn on_pause(state: &mut State, now: Timestamp, by: &str) -> Outcome {
     if state.status != Status::Working {
         return Outcome::nothing();
     }
@@ -346,12 +350,12 @@ pub(super) fn on_pause(state: &mut State, now: Timestamp) -> Outcome {
     state.wait(now);
     let decision = state
         .decision("pause", "Suspended the agent")
-        .because("a human asked for it")
+        .because(asked_for(by))
         .next("`aldis resume` lets it go on");
-    Outcome { effects: vec![Effect::Suspend], decision: Some(decision) }
+    Outcome::decided([Effect::Suspend], decision)
 }
 
-pub(super) fn on_resume(state: &mut State, now: Timestamp) -> Outcome {
+pub(super) fn on_resume(state: &mut State, now: Timestamp, by: &str) -> Outcome {
     if !matches!(state.status, Status::Paused { .. }) {
         return Outcome::nothing();
     }
@@ -360,15 +364,15 @@ pub(super) fn on_resume(state: &mut State, now: Timestamp) -> Outcome {
     state.status = Status::Working;
     let decision = state
         .decision("resume", "Let the agent go on")
-        .because("a human asked for it")
+        .because(asked_for(by))
         .next("the agent works");
-    Outcome { effects: vec![Effect::Continue], decision: Some(decision) }
+    Outcome::decided([Effect::Continue], decision)
 }
 
 pub(super) fn on_abort(state: &mut State, now: Timestamp, by: &str) -> Outcome {
     let decision = state
         .decision("abort", "Ends the run")
-        .because(format!("{by} asked for it"))
+        .because(asked_for(by))
         .next("start again when you like");
     if state.has_agent() {
         state.wake(now);
@@ -377,7 +381,32 @@ pub(super) fn on_abort(state: &mut State, now: Timestamp, by: &str) -> Outcome {
     finish(state, Ending::Aborted, decision, Vec::new())
 }
 
-pub(super) fn on_answer(state: &mut State, now: Timestamp, id: &str, text: &str) -> Outcome {
+/// Keeps what a human said for the next prompt. A human's word is no stagnation.
+pub(super) fn on_told(state: &mut State, now: Timestamp, text: &str, by: &str) -> Outcome {
+    state.monitor.observe(now, &Observation::Human);
+    let told = super::prompt::quoted(text);
+    state.feedback.push(format!("A message from the human you work for:\n\n{told}"));
+    let quote = beginning(text, TOLD_QUOTE, &Token::Off);
+    let said = Evidence { what: "said".to_owned(), quote, ..Evidence::default() };
+    let decision = state
+        .decision("tell", "Took a message for the agent")
+        .because(asked_for(by))
+        .seen([said])
+        .next("the next prompt holds it");
+    Outcome::decided([], decision)
+}
+
+fn asked_for(by: &str) -> String {
+    if by.is_empty() { "a human asked for it".to_owned() } else { format!("{by} asked for it") }
+}
+
+pub(super) fn on_answer(
+    state: &mut State,
+    now: Timestamp,
+    id: &str,
+    text: &str,
+    by: &str,
+) -> Outcome {
     let Some(question) = state.question.take_if(|question| question.id == id) else {
         return Outcome::nothing();
     };
@@ -389,7 +418,11 @@ pub(super) fn on_answer(state: &mut State, now: Timestamp, id: &str, text: &str)
     decide::start(state, now, &mut effects);
     let decision = state
         .decision("answer", "Goes on with the answer")
-        .because("a human answered")
+        .because(if by.is_empty() {
+            "a human answered".to_owned()
+        } else {
+            format!("answered by {by}")
+        })
         .next("the agent works");
-    Outcome { effects, decision: Some(decision) }
+    Outcome::decided(effects, decision)
 }

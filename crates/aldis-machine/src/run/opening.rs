@@ -35,24 +35,21 @@ pub(super) fn recovered(state: &mut State, now: Timestamp, before: Option<Timest
             let decision = recovered(state, "the same iteration starts again");
             let mut effects = Vec::new();
             start(state, now, &mut effects);
-            Outcome { effects, decision: Some(decision) }
+            Outcome::decided(effects, decision)
         }
         Status::Ending { with: Some(ending) } => {
             let ending = *ending;
             finish(state, ending, recovered(state, ""), Vec::new())
         }
         Status::Looking => {
-            let decision = Some(recovered(state, "the claim is looked at again"));
-            Outcome { effects: vec![Effect::Look], decision }
+            Outcome::decided([Effect::Look], recovered(state, "the claim is looked at again"))
         }
         Status::Checking => {
-            let decision = Some(recovered(state, "the check runs again"));
-            Outcome { effects: vec![Effect::Check], decision }
+            Outcome::decided([Effect::Check], recovered(state, "the check runs again"))
         }
         // A decision all the same: what decides nothing is taken again after somebody else's step.
         Status::Limited { .. } | Status::Asking => {
-            let decision = Some(recovered(state, "it waits as before"));
-            Outcome { effects: Vec::new(), decision }
+            Outcome::decided([], recovered(state, "it waits as before"))
         }
         Status::Ended { .. } => Outcome::nothing(),
     }
@@ -74,7 +71,7 @@ pub(super) fn reopen(state: &mut State, now: Timestamp, config: &Config) -> Outc
         state.wait(now);
         let decision = state.decision("reopen", "Waits for the answer again");
         let decision = decision.because("a human reopened the run").next("answer the question");
-        return Outcome { effects: Vec::new(), decision: Some(decision) };
+        return Outcome::decided([], decision);
     }
     if !state.cut_off {
         return next_iteration(state, now, "a human reopened the run", Vec::new());
@@ -85,7 +82,7 @@ pub(super) fn reopen(state: &mut State, now: Timestamp, config: &Config) -> Outc
         .decision("reopen", "Goes on with the same iteration")
         .because("a human reopened the run")
         .next("the agent works");
-    Outcome { effects, decision: Some(decision) }
+    Outcome::decided(effects, decision)
 }
 
 /// What would end a run again that ended, if it went on with these limits.

@@ -240,19 +240,7 @@ pub struct State {
 }
 
 /// What one event led to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// What must now be done.
-    pub effects: Vec<Effect>,
-    /// Why; `None` when nothing changed that is worth keeping.
-    pub decision: Option<Decision>,
-}
-
-impl Outcome {
-    pub(super) fn nothing() -> Self {
-        Self { effects: Vec::new(), decision: None }
-    }
-}
+pub type Outcome = crate::Outcome<Effect>;
 
 impl State {
     /// Begins a run.
@@ -306,7 +294,7 @@ impl State {
         match event {
             Event::Reopen { config } => opening::reopen(self, now, config),
             // An answer may come when nobody waits for it any more: the next start has it.
-            Event::Answer { id, text } if self.ending().is_some() => {
+            Event::Answer { id, text, .. } if self.ending().is_some() => {
                 listen::on_late_answer(self, id, text)
             }
             _ if self.ending().is_some() => Outcome::nothing(),
@@ -324,10 +312,11 @@ impl State {
             Event::Looked(tree) => decide::on_look(self, now, tree),
             Event::Checked { passed, output } => decide::on_check(self, now, *passed, output),
             Event::Tick => listen::on_tick(self, now),
-            Event::Pause => listen::on_pause(self, now),
-            Event::Resume => listen::on_resume(self, now),
+            Event::Pause { by } => listen::on_pause(self, now, by),
+            Event::Resume { by } => listen::on_resume(self, now, by),
+            Event::Told { text, by } => listen::on_told(self, now, text, by),
             Event::Abort { by } => listen::on_abort(self, now, by),
-            Event::Answer { id, text } => listen::on_answer(self, now, id, text),
+            Event::Answer { id, text, by } => listen::on_answer(self, now, id, text, by),
         }
     }
 
@@ -400,14 +389,7 @@ impl State {
     }
 
     pub(super) fn decision(&self, rule: &str, summary: impl Into<String>) -> Decision {
-        Decision {
-            rule: format!("run/{rule}"),
-            summary: summary.into(),
-            because: String::new(),
-            evidence: Vec::new(),
-            counters: self.counters(),
-            remedy: String::new(),
-        }
+        Decision::new(format!("run/{rule}"), summary).counted(self.counters())
     }
 }
 

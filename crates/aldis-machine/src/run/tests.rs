@@ -161,11 +161,16 @@ fn questions_wait_for_an_answer_and_use_up_no_iteration() {
     // A wait of any length is no silence.
     assert_eq!(state.on_event(at(90_000), &Event::Tick), Outcome::nothing());
     assert_eq!(
-        state.on_event(at(90_000), &Event::Answer { id: "q2".into(), text: "x".into() }),
+        state.on_event(
+            at(90_000),
+            &Event::Answer { id: "q2".into(), text: "x".into(), by: String::new() }
+        ),
         Outcome::nothing()
     );
-    let outcome =
-        state.on_event(at(90_001), &Event::Answer { id: "q1".into(), text: "Drop it.".into() });
+    let outcome = state.on_event(
+        at(90_001),
+        &Event::Answer { id: "q1".into(), text: "Drop it.".into(), by: String::new() },
+    );
     let Some(Effect::Start { iteration: 1, prompt }) = outcome.effects.last() else { panic!() };
     assert!(prompt.contains("> keep or drop?") && prompt.contains("> Drop it."), "{prompt}");
     assert!(state.worked(at(90_001)) < 10_000);
@@ -249,7 +254,10 @@ fn silence_warns_then_suspends_and_a_human_decides() {
     let outcome = state.on_event(at(1_200), &Event::Tick);
     assert_eq!(outcome.effects[0], Effect::Suspend);
     assert_eq!(state.on_event(at(5_000), &Event::Tick), Outcome::nothing());
-    assert_eq!(state.on_event(at(5_001), &Event::Resume).effects, [Effect::Continue]);
+    assert_eq!(
+        state.on_event(at(5_001), &Event::Resume { by: String::new() }).effects,
+        [Effect::Continue]
+    );
     assert_eq!(state.on_event(at(5_100), &Event::Tick).effects, []);
 }
 
@@ -284,14 +292,17 @@ fn partial_work_is_kept_where_there_is_some() {
 #[test]
 fn humans_pause_resume_and_abort() {
     let mut state = begun(|_| {});
-    assert_eq!(state.on_event(at(1), &Event::Pause).effects, [Effect::Suspend]);
-    assert_eq!(state.on_event(at(2), &Event::Pause), Outcome::nothing());
+    assert_eq!(
+        state.on_event(at(1), &Event::Pause { by: String::new() }).effects,
+        [Effect::Suspend]
+    );
+    assert_eq!(state.on_event(at(2), &Event::Pause { by: String::new() }), Outcome::nothing());
     assert_eq!(
         state.on_event(at(90_000), &Event::Tick),
         Outcome::nothing(),
         "a pause is no silence"
     );
-    state.on_event(at(90_000), &Event::Resume);
+    state.on_event(at(90_000), &Event::Resume { by: String::new() });
     let outcome = state.on_event(at(90_001), &Event::Abort { by: "`aldis abort`".into() });
     assert_eq!(outcome.effects, [Effect::End { grace: 30 }]);
     state.on_event(at(90_002), &clean());
@@ -395,7 +406,10 @@ fn runs_that_were_cut_off_are_opened_again() {
 
     let mut state = begun(|config| config.no_wait = true);
     iteration(&mut state, 1, "<chorus>NEEDS_HUMAN: keep?</chorus>", None);
-    state.on_event(at(2), &Event::Answer { id: "q1".into(), text: "Drop it.".into() });
+    state.on_event(
+        at(2),
+        &Event::Answer { id: "q1".into(), text: "Drop it.".into(), by: String::new() },
+    );
     let outcome = state.on_event(at(3), &Event::Reopen { config: Box::default() });
     let Some(Effect::Start { iteration, prompt }) = outcome.effects.last() else {
         panic!("{outcome:?}")
@@ -442,7 +456,7 @@ fn what_waiting_does_not_cure_ends_the_run() {
         state.on_event(at(6), &Event::Refused { what });
         let outcome = state.on_event(at(7), &exit);
         assert_eq!(state.ending(), Some(Ending::Crashed));
-        assert_eq!(outcome.decision.unwrap().because, "OAuth token has expired");
+        assert_eq!(outcome.decision().unwrap().because, "OAuth token has expired");
     }
 }
 

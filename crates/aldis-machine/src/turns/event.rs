@@ -5,7 +5,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::config::Config;
 use super::ear::Heard;
 use super::persona::Persona;
-use crate::{Decision, Evidence};
 use aldis_signal::time::Timestamp;
 
 /// One thing that happened. Exhaustive: the machine has an opinion about each.
@@ -84,7 +83,7 @@ pub enum Event {
         /// What, in order.
         messages: Vec<Heard>,
     },
-    /// The moment of [`Effect::Wake`] has come. Waking early is harmless.
+    /// The moment of [`State::next_wake`](super::State::next_wake) has come. Waking early is harmless.
     Wake {
         /// The turn the alarm was set in. One that has ended makes this void.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -164,12 +163,12 @@ pub enum Effect {
         /// The text, without keywords.
         text: String,
     },
-    /// Set the channel's only alarm, replacing the one before.
-    Wake {
-        /// When; `None` for no more.
-        at: Option<Timestamp>,
-        /// The turn to name then.
-        turn: u64,
+    /// Answer whoever sent a message. One for each message, in order.
+    Reply(Reply),
+    /// Tell whoever asked that something was not done, and why.
+    Warning {
+        /// The words.
+        text: String,
     },
     /// Tell an agent that its time is over and when its turn ends.
     Warn {
@@ -185,6 +184,10 @@ pub enum Effect {
 impl Effect {
     /// Who says notices.
     pub const SYSTEM: &str = "system";
+
+    pub(super) fn warning(text: impl Into<String>) -> Self {
+        Self::Warning { text: text.into() }
+    }
 
     pub(super) fn notice(text: impl Into<String>) -> Self {
         let (agent, text) = (Self::SYSTEM.to_owned(), text.into());
@@ -297,39 +300,29 @@ impl Reply {
 }
 
 /// What one event led to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// What must now be done, in order.
-    pub effects: Vec<Effect>,
-    /// What became of each message of a [`Event::Said`].
-    pub replies: Vec<Reply>,
-    /// What was asked for and not done, in words for whoever asked.
-    pub warnings: Vec<String>,
-    /// Why; `None` when nothing changed that is worth keeping.
-    pub decision: Option<Decision>,
-}
+pub type Outcome = crate::Outcome<Effect>;
 
 impl Outcome {
-    /// Says why the rule applied.
-    pub(super) fn because(mut self, because: impl Into<String>) -> Self {
-        self.decision = self.decision.map(|decision| decision.because(because));
-        self
+    /// Nothing was done; whoever asked is told why.
+    pub(super) fn refused(why: impl Into<String>) -> Self {
+        Self { effects: vec![Effect::warning(why)], decisions: Vec::new() }
     }
 
-    /// Says what it rests on.
-    pub(super) fn seen(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
-        self.decision = self.decision.map(|decision| decision.seen(evidence));
-        self
+    /// Returns what became of each message of an [`Event::Said`], in order.
+    pub fn replies<'o>(&'o self) -> Vec<&'o Reply> {
+        let reply = |effect: &'o Effect| match effect {
+            Effect::Reply(reply) => Some(reply),
+            _ => None,
+        };
+        self.effects.iter().filter_map(reply).collect()
     }
 
-    /// Says what happens next, or what to do.
-    pub(super) fn next(mut self, remedy: impl Into<String>) -> Self {
-        self.decision = self.decision.map(|decision| decision.next(remedy));
-        self
-    }
-
-    /// Refuses what was asked for, without a trace in the journal.
-    pub(super) fn refused(warning: impl Into<String>) -> Self {
-        Self { warnings: vec![warning.into()], ..Self::default() }
+    /// Returns what was asked for and not done, in words for whoever asked.
+    pub fn warnings<'o>(&'o self) -> Vec<&'o str> {
+        let warning = |effect: &'o Effect| match effect {
+            Effect::Warning { text } => Some(&**text),
+            _ => None,
+        };
+        self.effects.iter().filter_map(warning).collect()
     }
 }

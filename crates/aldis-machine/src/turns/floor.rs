@@ -196,15 +196,7 @@ impl State {
                     .next("what it still says is posted and passes nothing on")
             }
             // Silence and unanswered questions may have come due as well.
-            Floor::Held(_) | Floor::Interrupted { .. } => {
-                let mut outcome = self.on_wake(now, None);
-                if outcome.decision.is_none() {
-                    // Whoever keeps the alarms may have lost them.
-                    let (at, turn) = (self.next_wake(), self.turn);
-                    outcome.effects.push(Effect::Wake { at, turn });
-                }
-                outcome
-            }
+            Floor::Held(_) | Floor::Interrupted { .. } => self.on_wake(now, None),
             Floor::Free | Floor::Paused { .. } => Outcome::default(),
         }
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::config::Config;
-use super::event::{Event, Outcome, Reason, Reply, Verdict};
+use super::event::{Effect, Event, Outcome, Reason, Reply, Verdict};
 use super::floor::{Floor, Turn};
 use super::persona::Persona;
 use super::state::{AgentState, Entry, HISTORY_MAX, State};
@@ -96,7 +96,7 @@ impl Board {
             _ => 1,
         };
         let reply = Reply::ignored(Verdict::UnknownChannel);
-        Outcome { replies: vec![reply; replies], ..Outcome::default() }
+        Outcome { effects: vec![Effect::Reply(reply); replies], decisions: Vec::new() }
     }
 
     /// Reads a state file.

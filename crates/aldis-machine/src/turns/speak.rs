@@ -36,7 +36,7 @@ pub(super) fn on_said(
     let mut outcome = Outcome::default();
     if state.closed {
         let reply = Reply::ignored(Verdict::ChannelClosed);
-        outcome.replies = messages.iter().map(|_| reply.clone()).collect();
+        outcome.effects.extend(messages.iter().map(|_| Effect::Reply(reply.clone())));
         return state
             .decide(outcome, "turns/closed", format!("Ignored {agent}"))
             .because("the channel is closed")
@@ -49,13 +49,13 @@ pub(super) fn on_said(
     let mut last = None;
     for message in messages {
         if over {
-            outcome.replies.push(Reply::ignored(Verdict::AfterTurnEnd));
+            outcome.effects.push(Effect::Reply(Reply::ignored(Verdict::AfterTurnEnd)));
             continue;
         }
         let standing = standing(state, agent, turn);
         let (reply, rule) = take(state, now, agent, message, standing, &mut outcome);
         over = reply.turn_advanced;
-        outcome.replies.push(reply);
+        outcome.effects.push(Effect::Reply(reply));
         last = Some((standing, rule, message));
     }
     match last {
@@ -186,8 +186,8 @@ fn explained(
     rule: &'static str,
     message: &Heard,
 ) -> Outcome {
-    let advanced = outcome.replies.iter().any(|reply| reply.turn_advanced);
-    let posted = outcome.replies.iter().any(|reply| reply.posted);
+    let advanced = outcome.replies().iter().any(|reply| reply.turn_advanced);
+    let posted = outcome.replies().iter().any(|reply| reply.posted);
     let holder = state.active_agent().unwrap_or("nobody").to_owned();
     let summary = match (standing, advanced, posted) {
         (Standing::None, ..) => format!("Did not post what {agent} said"),

@@ -161,24 +161,25 @@ impl State {
         }
         config.check()?;
         let mut state = Self::empty(now, channel, config, personas);
-        let mut outcome = Outcome::default();
+        let mut warnings = Vec::new();
         for agent in &agents {
             if let Some(warning) = state.seat(agent) {
-                outcome.warnings.push(warning);
+                warnings.push(warning);
             }
         }
         if state.queue.is_empty() {
-            return Err(StartError::Nobody(outcome.warnings.join("; ")));
+            return Err(StartError::Nobody(warnings.join("; ")));
         }
         check_mode(&state.config, state.queue.len())?;
         state.index = 0;
+        let effects = warnings.into_iter().map(Effect::warning).collect();
+        let mut outcome = Outcome { effects, decisions: Vec::new() };
         state.begin_next(now, 0, &mut outcome);
         let because = format!("{} agents take part", state.queue.len());
-        let mut outcome = state
+        let outcome = state
             .decide(outcome, "turns/start", "Opened the channel")
             .because(because)
             .next("the first agent is told, unless somebody must name it");
-        state.set_alarm(None, &mut outcome);
         Ok((state, outcome))
     }
 
@@ -229,8 +230,7 @@ impl State {
         // A delayed event must not move time back.
         self.now = self.now.max(now);
         let now = self.now;
-        let alarm = self.next_wake();
-        let mut outcome = match event {
+        match event {
             Event::Said { agent, turn, messages } => {
                 speak::on_said(self, now, agent, *turn, messages)
             }
@@ -250,17 +250,6 @@ impl State {
             Event::Recovered => self.on_recovered(now),
             Event::Remove { agent } => queue::on_remove(self, now, agent),
             Event::Resume { by } => human::on_resume(self, now, by),
-        };
-        self.set_alarm(alarm, &mut outcome);
-        outcome
-    }
-
-    /// Asks for the next waking where it has moved.
-    fn set_alarm(&self, before: Option<Timestamp>, outcome: &mut Outcome) {
-        let (at, turn) = (self.next_wake(), self.turn);
-        let asked = outcome.effects.iter().any(|effect| matches!(effect, Effect::Wake { .. }));
-        if at != before && !asked {
-            outcome.effects.push(Effect::Wake { at, turn });
         }
     }
 
@@ -305,18 +294,12 @@ impl State {
         summary: impl Into<String>,
     ) -> Outcome {
         let count = |number: usize| number as u64;
-        outcome.decision = Some(Decision {
-            rule: rule.to_owned(),
-            summary: summary.into(),
-            because: String::new(),
-            evidence: Vec::new(),
-            counters: BTreeMap::from([
-                ("turn".to_owned(), self.turn),
-                ("queue".to_owned(), count(self.queue.len())),
-                ("silent_turns".to_owned(), u64::from(self.silent_turns)),
-            ]),
-            remedy: String::new(),
-        });
+        let counters = BTreeMap::from([
+            ("turn".to_owned(), self.turn),
+            ("queue".to_owned(), count(self.queue.len())),
+            ("silent_turns".to_owned(), u64::from(self.silent_turns)),
+        ]);
+        outcome.decisions.push(Decision::new(rule, summary).counted(counters));
         outcome
     }
 

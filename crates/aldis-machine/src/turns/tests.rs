@@ -64,7 +64,7 @@ fn by(make: impl FnOnce(String) -> Event) -> Event {
 
 /// The rule that fired.
 fn rule(outcome: &Outcome) -> &str {
-    outcome.decision.as_ref().map_or("-", |decision| &decision.rule)
+    outcome.decision().map_or("-", |decision| &decision.rule)
 }
 
 /// What is shown in the channel, one line each.

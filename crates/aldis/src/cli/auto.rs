@@ -388,7 +388,11 @@ fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
         TokenPolicy::Off => None,
         TokenPolicy::Accept | TokenPolicy::Require => Some(fresh_token()?),
     };
-    let stepped = scene.driver().advance(loaded, &Event::Resume { fresh_token }, None)?;
+    let stepped = scene.driver().advance(
+        loaded,
+        &Event::Resume { fresh_token, by: "`aldis auto resume`".to_owned() },
+        None,
+    )?;
     write_view(io, &scene, &stepped)?;
     if args.json {
         let form = RunForm::new(&stepped.run, &stepped.project, &stepped.state);

@@ -172,10 +172,12 @@ fn tell_run(
     let mut open = Open::<run::State>::load(run)?;
     open.source = source.map(str::to_owned);
     let event = match word {
-        Wish::Pause => run::Event::Pause,
-        Wish::Resume => run::Event::Resume,
+        Wish::Pause => run::Event::Pause { by: String::new() },
+        Wish::Resume => run::Event::Resume { by: String::new() },
         Wish::Abort => run::Event::Abort { by: "`aldis abort`".to_owned() },
-        Wish::Answer { id, text } => run::Event::Answer { id: id.clone(), text: text.clone() },
+        Wish::Answer { id, text } => {
+            run::Event::Answer { id: id.clone(), text: text.clone(), by: String::new() }
+        }
     };
     // Where nobody supervises there is nobody to suspend; the time until somebody does is no work.
     // An agent that is just being started has no name yet.
@@ -210,10 +212,12 @@ fn tell_delivery(
 ) -> Result<Option<String>, CommandError> {
     let mut book = Book::load(store, &run.id)?;
     let event = match word {
-        Wish::Pause => delivery::Event::Pause,
-        Wish::Resume => delivery::Event::Resume,
+        Wish::Pause => delivery::Event::Pause { by: String::new() },
+        Wish::Resume => delivery::Event::Resume { by: String::new() },
         Wish::Abort => delivery::Event::Abort { by: "`aldis abort`".to_owned() },
-        Wish::Answer { id, text } => delivery::Event::Answer { id: id.clone(), text: text.clone() },
+        Wish::Answer { id, text } => {
+            delivery::Event::Answer { id: id.clone(), text: text.clone(), by: String::new() }
+        }
     };
     let outcome = book.advance_for(store, now, &event, source)?;
     Ok((!outcome.is_nothing()).then(|| match book.state.ending() {

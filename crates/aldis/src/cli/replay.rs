@@ -111,7 +111,7 @@ fn replayed(store: &dyn Store, id: &RunId) -> Result<(State, Vec<Decision>, usiz
             Some(state) => {
                 let taken: Event =
                     serde_json::from_str(&event.body).map_err(|_| unreadable(event.seq))?;
-                decisions.extend(state.on_event(event.at, &taken).decision);
+                decisions.extend(state.on_event(event.at, &taken).decisions);
             }
         }
     }

@@ -273,7 +273,7 @@ impl<'p> Delivery<'p> {
                 return Ok(Some(Event::ExpertChecked { name, present }));
             }
             // Asked only of agents that are no processes. The wake-up is in the state.
-            Effect::Request { .. } | Effect::Wake { .. } | Effect::Finish { .. } => {}
+            Effect::Request { .. } | Effect::Finish { .. } => {}
             Effect::Notice { notice, task, text, .. } => {
                 self.notify(key, notice, task.as_deref(), &text);
             }
@@ -448,7 +448,7 @@ impl<'p> Delivery<'p> {
         let question = self.book.state.run().questions.keys().next().cloned();
         let wanted = question.as_ref().map(|id| format!("answer {id}"));
         if let (Some(text), Some(id)) = (self.person.attend(wanted), question) {
-            self.advance(&Event::Answer { id, text })?;
+            self.advance(&Event::Answer { id, text, by: "the terminal".to_owned() })?;
         }
         let stored = self.store.run(&self.book.id)?;
         if stored.is_some_and(|run| run.revision != self.book.revision) {
@@ -463,7 +463,11 @@ impl<'p> Delivery<'p> {
         let questions = &self.book.state.run().questions;
         let ripe = questions.iter().find(|(_, asked)| now.since(asked.asked_at) >= *after);
         let Some((id, _)) = ripe else { return Ok(()) };
-        let event = Event::Answer { id: id.clone(), text: text.clone() };
+        let event = Event::Answer {
+            id: id.clone(),
+            text: text.clone(),
+            by: "the demonstration".to_owned(),
+        };
         self.advance(&event)
     }
 

@@ -201,7 +201,7 @@ impl<'s> Driver<'s> {
         let mut state = origin.clone().state(self.now);
         let outcome = match event {
             Some(event) => state.on_event(self.now, event),
-            None => Outcome { effects: vec![Effect::WriteView], decision: Some(begun(&state)) },
+            None => Outcome::decided([Effect::WriteView], begun(&state)),
         };
         let mut step =
             self.step(run.clone(), Revision(0), (project, DrivenBy::Hook), &state, &outcome);
@@ -228,7 +228,7 @@ impl<'s> Driver<'s> {
         for _ in 0..TRIES_MAX {
             let outcome = state.on_event(self.now, event);
             let project = run.record.project.clone();
-            if outcome.decision.is_none() {
+            if outcome.decisions.is_empty() {
                 return Ok(Stepped {
                     run: run.id,
                     project,
@@ -265,7 +265,7 @@ impl<'s> Driver<'s> {
         outcome: &Outcome,
     ) -> Step {
         let mut step = stored::step(run, expected, (project, driver), state, self.now);
-        let decided = outcome.decision.iter();
+        let decided = outcome.decisions.iter();
         step.decisions.extend(decided.map(|decision| stored::decision(decision, self.now)));
         if outcome.effects.contains(&Effect::WriteView) {
             // The new view replaces whatever an earlier step wanted written. Of the very first one
@@ -313,6 +313,7 @@ fn machine() -> Option<String> {
 pub fn begun(state: &State) -> Decision {
     Decision {
         rule: "phases/start".to_owned(),
+        task: None,
         summary: format!("Started the run in phase {}", state.phase),
         because: "a human asked for it".to_owned(),
         evidence: Vec::new(),

@@ -55,8 +55,8 @@ impl Machine for phases::State {
         now: Timestamp,
         event: &phases::Event,
     ) -> (Vec<phases::Effect>, Option<Decision>) {
-        let phases::Outcome { effects, decision } = self.on_event(now, event);
-        (effects, decision)
+        let mut outcome = self.on_event(now, event);
+        (outcome.effects, outcome.decisions.pop())
     }
 
     fn title(&self) -> &str {
@@ -78,8 +78,8 @@ impl Machine for run::State {
     type Effect = run::Effect;
 
     fn take(&mut self, now: Timestamp, event: &run::Event) -> (Vec<run::Effect>, Option<Decision>) {
-        let run::Outcome { effects, decision } = self.on_event(now, event);
-        (effects, decision)
+        let mut outcome = self.on_event(now, event);
+        (outcome.effects, outcome.decisions.pop())
     }
 
     fn title(&self) -> &str {

@@ -183,7 +183,7 @@ impl Hook<'_> {
             let (run, revision) = (latest.run.id.clone(), latest.run.revision);
             let outcome = aldis_machine::phases::Outcome {
                 effects: vec![Effect::Allow, Effect::WriteView],
-                decision: None,
+                decisions: Vec::new(),
             };
             let state = latest.state;
             return Ok(Some(Stepped { run, project: name, revision, state, outcome }));
@@ -195,7 +195,7 @@ impl Hook<'_> {
         let state = view.adopt(&settings.phases_config()).map_err(|e| broken(e.to_string()))?;
         let event = self.event(&state, context)?;
         // What does not bind is not adopted either.
-        if state.clone().on_event(self.now, &event).decision.is_none() {
+        if state.clone().on_event(self.now, &event).decisions.is_empty() {
             return Ok(None);
         }
         let origin = Origin::Adopt { state: Box::new(state) };

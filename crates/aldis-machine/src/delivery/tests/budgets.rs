@@ -131,7 +131,7 @@ fn what_was_cut_short_goes_on_where_it_was() {
 fn the_agents_of_nobodys_task_go_on_too() {
     for role in [Role::Remediation, Role::HealthAuditor, Role::Expert] {
         let mut scene = Scene::with(role, |_| {});
-        scene.happens(&Event::Pause);
+        scene.happens(&Event::Pause { by: String::new() });
         scene.happens(&Event::Abort { by: "x".to_owned() });
         scene.reopens(|_| {});
         assert_eq!(scene.started().role, role);

@@ -39,7 +39,7 @@ fn said(case: &Value, scene: &mut Scene) {
 }
 
 fn code(scene: &Scene) -> Option<&str> {
-    let mut evidence = scene.outcome.decisions.iter().flat_map(|noted| &noted.decision.evidence);
+    let mut evidence = scene.outcome.decisions.iter().flat_map(|noted| &noted.evidence);
     evidence.find(|it| it.what == "refused").and_then(|it| it.reason.as_deref())
 }
 
@@ -63,11 +63,7 @@ fn the_cases_of_the_collection_hold() {
         check("signal", &|wanted| {
             // Unknown is recovered from; anything else is not.
             let unknown = scene.rules().contains(&"delivery/unknown")
-                || scene
-                    .outcome
-                    .decisions
-                    .iter()
-                    .any(|it| it.decision.because.contains("said nothing"));
+                || scene.outcome.decisions.iter().any(|it| it.because.contains("said nothing"));
             unknown == (wanted == "unknown")
         });
         check("infrastructure_blocked", &|wanted| {

@@ -21,7 +21,7 @@ fn a_signal_counts_only_from_the_right_agent_about_the_right_task() {
         let before = scene.status();
         scene.says(text);
         assert_eq!(scene.status(), before, "{role:?}: {text}");
-        let noted = &scene.outcome.decisions[0].decision;
+        let noted = &scene.outcome.decisions[0];
         assert_eq!(noted.rule, "delivery/refused", "{role:?}: {text}");
         assert_eq!(noted.evidence[0].reason.as_deref(), Some(code), "{role:?}: {text}");
         // The same agent is started again and told why.
@@ -81,7 +81,7 @@ fn an_approval_after_a_rejection_is_neither() {
         let now = scene.state.tasks[0].counters;
         let failures = |counters: Counters| (counters.review_failures, counters.audit_failures);
         assert_eq!(failures(now), failures(counters), "{text}");
-        let noted = &scene.outcome.decisions[0].decision;
+        let noted = &scene.outcome.decisions[0];
         assert_eq!(noted.evidence[0].reason.as_deref(), Some("contradictory"), "{text}");
         let started = scene.started();
         assert_eq!(started.role, role, "{text}");

@@ -189,7 +189,7 @@ fn wake_ups_come_when_something_is_due() {
     let agent = scene.only_agent().0;
     scene.waits(100);
     scene.happens(&Event::Active { agent });
-    assert_eq!(scene.woken(), None, "the one that is set is early enough");
+    assert_eq!(scene.woken(), Some(at(301)), "the one that is set is early enough");
     scene.seconds = 300;
     scene.happens(&Event::Tick);
     assert_eq!(scene.woken(), Some(at(402)), "five minutes after the sign of life");
@@ -229,7 +229,7 @@ fn questions_stop_the_filling_of_slots_until_they_are_answered() {
     scene.waits(90_000);
     assert!(scene.dispatches().is_empty(), "and never times out");
     assert_eq!(scene.state.run.questions.len(), 1);
-    scene.happens(&Event::Answer { id: "q9".into(), text: "x".into() });
+    scene.happens(&Event::Answer { id: "q9".into(), text: "x".into(), by: String::new() });
     assert!(scene.outcome.is_nothing());
     scene.answers("Drop it.");
     assert_eq!(scene.dispatches().len(), 2);

@@ -43,7 +43,7 @@ fn a_completion_unblocks_its_dependents_once() {
         }
         scene.task_says(id, "AUDIT_PASSED");
         assert_eq!(started(&scene), [unblocked]);
-        assert!(scene.outcome.decisions[0].decision.remedy.contains("unblocks"));
+        assert!(scene.outcome.decisions[0].remedy.contains("unblocks"));
     }
 }
 
@@ -76,11 +76,11 @@ fn a_task_that_was_given_back_waits_for_a_change() {
 #[test]
 fn a_pause_starts_nobody() {
     let mut scene = Scene::of(vec![spec("a", &[]), spec("b", &["a"])], |_| {});
-    scene.happens(&Event::Pause);
-    assert!(scene.happens(&Event::Pause).is_nothing());
+    scene.happens(&Event::Pause { by: String::new() });
+    assert!(scene.happens(&Event::Pause { by: String::new() }).is_nothing());
     scene.task_says("a", "READY_FOR_REVIEW");
     assert!(scene.dispatches().is_empty());
-    scene.happens(&Event::Resume);
+    scene.happens(&Event::Resume { by: String::new() });
     assert_eq!(started(&scene), ["critic a"]);
 }
 

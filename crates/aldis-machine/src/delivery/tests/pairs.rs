@@ -61,7 +61,7 @@ fn what_a_role_may_say_is_never_refused_for_its_role() {
         for (role, mut scene) in situations() {
             if kind.may_be_said_by(role) {
                 scene.says(&well_formed(*kind));
-                let codes = scene.outcome.decisions.iter().flat_map(|it| &it.decision.evidence);
+                let codes = scene.outcome.decisions.iter().flat_map(|it| &it.evidence);
                 let mut codes = codes.filter_map(|it| it.reason.as_deref());
                 assert!(codes.all(|code| code != "role_not_allowed"), "{kind:?} by {role:?}");
             }

@@ -157,7 +157,7 @@ fn the_matrix_is_demanded_where_it_is_configured() {
         let mut scene = Scene::one(demand);
         scene.says(&format!("READY_FOR_REVIEW: task-1{body}"));
         assert_eq!(scene.started().role, next, "{name}");
-        let refused = scene.outcome.decisions[0].decision.evidence[0].reason.as_deref();
+        let refused = scene.outcome.decisions[0].evidence[0].reason.as_deref();
         let wanted = (next == Role::Developer).then_some("missing_environment_matrix");
         assert_eq!(refused, wanted, "{name}");
     }

@@ -166,7 +166,7 @@ fn a_stop_without_a_session_is_never_refused() {
     let mut state = run_in("qa");
     let stop = Stop { session: None, ..stop(&state, "Still going.") };
     let outcome = state.on_event(at(1), &Event::Stop(stop));
-    assert_eq!(outcome.decision, None);
+    assert_eq!(outcome.decisions, []);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn subagents_complete_phases_and_never_runs() {
     for text in [block("AUTO_COMPLETE"), error_block("execution", false)] {
         let outcome = subagent_says(&mut state, 4, "a2", &text);
         assert_eq!((&*answer(&outcome), &*state.phase), ("allow phases/listen", "execution"));
-        let refused = &outcome.decision.unwrap().evidence[0];
+        let refused = &outcome.decision().unwrap().evidence[0];
         assert_eq!(refused.reason.as_deref(), Some("role_not_allowed"));
     }
     assert_eq!(state.iteration, 1);
@@ -257,7 +257,7 @@ fn subagents_of_an_unbound_run_are_not_heard() {
     let mut state = run_in("planning");
     state.session = None;
     let outcome = subagent_says(&mut state, 1, "a1", &block("PLANNING_COMPLETE"));
-    assert_eq!((outcome.decision, &*state.phase), (None, "planning"));
+    assert_eq!((outcome.decision(), &*state.phase), (None, "planning"));
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn a_capped_run_goes_on_with_the_next_prompt_or_a_resume() {
     assert_eq!(refusals(&mut state, cap, false), 8);
 
     assert_eq!(state.can_resume(), Ok(()));
-    state.on_event(at(3), &Event::Resume { fresh_token: None });
+    state.on_event(at(3), &Event::Resume { fresh_token: None, by: String::new() });
     assert_eq!((state.iteration, state.session.as_deref(), &*state.phase), (0, None, "qa"));
     assert!(state.untold && !state.governor.capped);
 }
@@ -369,7 +369,7 @@ fn the_first_prompt_tells_what_the_phase_is_about() {
     state.untold = true;
     let prompt =
         |session: &str| Event::Prompt { session: Some(session.into()), turn: None, own: false };
-    assert_eq!(state.on_event(at(1), &prompt("S2")).decision, None);
+    assert_eq!(state.on_event(at(1), &prompt("S2")).decisions, []);
     let outcome = state.on_event(at(1), &prompt("S1"));
     assert_eq!(answer(&outcome), "context phases/listen");
     assert!(told(&outcome).contains("Add CSV export"));
@@ -405,7 +405,10 @@ fn humans_end_and_resume_runs() {
     assert_eq!((state.active, state.exit_reason), (false, Some(ExitReason::UserCancelled)));
     assert_eq!(state.can_resume(), Err(Refused::Cancelled));
     let before = state.clone();
-    assert_eq!(state.on_event(at(2), &Event::Resume { fresh_token: None }).decision, None);
+    assert_eq!(
+        state.on_event(at(2), &Event::Resume { fresh_token: None, by: String::new() }).decisions,
+        []
+    );
     assert_eq!(state, before);
 
     let mut state = run_in("reflect");
@@ -414,7 +417,7 @@ fn humans_end_and_resume_runs() {
 
     let mut state = run_in("qa");
     says(&mut state, 1, &error_block("qa", false));
-    state.on_event(at(2), &Event::Resume { fresh_token: None });
+    state.on_event(at(2), &Event::Resume { fresh_token: None, by: String::new() });
     assert_eq!((&*state.phase, state.active, state.exit_reason), ("qa", true, None));
 }
 
@@ -432,7 +435,7 @@ fn tokens_are_demanded_and_rotated() {
     assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/4", "review"));
     assert_eq!(state.token.as_deref(), Some("m2Xp"));
     assert!(told(&outcome).contains("TOKEN: m2Xp"));
-    let decision = serde_json::to_string(&outcome.decision).unwrap();
+    let decision = serde_json::to_string(&outcome.decisions).unwrap();
     assert!(!decision.contains("k7Qd"), "{decision}");
 
     let leaked = Stop {

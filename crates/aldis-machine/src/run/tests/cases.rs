@@ -77,7 +77,7 @@ fn chorus() {
                 },
                 // Where nothing is given as the reason, the decision says so in words.
                 "reason" if want.is_null() => Value::Null,
-                "reason" => last.decision.clone().unwrap().because.into(),
+                "reason" => last.decision().cloned().unwrap().because.into(),
                 "parse_twice_same" => (play("chorus", &case).state == state).into(),
                 // What the scanner alone can answer.
                 "first" | "all" | "unknown" | "malformed" | "quoted" => continue,
@@ -103,7 +103,7 @@ fn pilot() {
                 "task_outcome" => state.ending().unwrap().as_str().into(),
                 "phase" => state.phase.clone().into(),
                 "progress" => state.progress.into(),
-                "reason" => last.decision.clone().unwrap().because.into(),
+                "reason" => last.decision().cloned().unwrap().because.into(),
                 "decline" | "no_op_reason" => continue,
                 // What the scanner or a display alone can answer.
                 "count" | "v" | "type" | "handled" | "warnings" | "indicators" | "legacy"

@@ -99,7 +99,8 @@ fn a_merge_that_is_resolved_in_vain_needs_a_human() {
         let question = state.question.clone().unwrap();
         assert!(question.text.contains("3 attempts"), "{name}: {}", question.text);
         // The human's word is a new beginning.
-        let answer = Event::Answer { id: question.id, text: "Keep ours.".into() };
+        let answer =
+            Event::Answer { id: question.id, text: "Keep ours.".into(), by: String::new() };
         state.on_event(at(9), &answer);
         assert_eq!((&state.status, state.attempts), (&Status::Working, 0), "{name}");
     }
@@ -151,7 +152,7 @@ fn a_supervisor_that_comes_back_to_a_wait_says_so_at_once() {
         }
         let outcome = state.on_event(at(2), &Event::Recovered);
         assert_eq!(outcome.effects, [], "{name}");
-        assert!(outcome.decision.is_some(), "{name}");
+        assert!(outcome.decision().is_some(), "{name}");
         assert_eq!(state.status.name(), name);
     }
 }
@@ -162,7 +163,7 @@ fn an_abort_is_an_abort_wherever_the_run_is() {
     let mut reached = Vec::new();
     for (name, with_agent, events) in [
         ("working", true, vec![]),
-        ("paused", true, vec![Event::Pause]),
+        ("paused", true, vec![Event::Pause { by: String::new() }]),
         ("looking", false, vec![heard("<chorus>COMPLETE</chorus>"), clean()]),
         (
             "checking",
@@ -211,10 +212,10 @@ fn after_the_end_only_a_human_changes_anything() {
         Event::Looked(Tree { dirty: true, ..Tree::default() }),
         Event::Checked { passed: true, output: String::new() },
         Event::Tick,
-        Event::Pause,
-        Event::Resume,
+        Event::Pause { by: String::new() },
+        Event::Resume { by: String::new() },
         Event::Abort { by: "x".into() },
-        Event::Answer { id: "q1".into(), text: "x".into() },
+        Event::Answer { id: "q1".into(), text: "x".into(), by: String::new() },
     ] {
         assert_eq!(state.on_event(at(2), &event), Outcome::nothing(), "{event:?}");
         assert_eq!(State { seen_at: ended.seen_at, ..state.clone() }, ended, "{event:?}");
@@ -228,7 +229,12 @@ fn what_comes_late_or_twice_counts_for_nothing() {
     assert_eq!(state.on_event(at(1), &checked), Outcome::nothing(), "nobody asked for a check");
     hear(&mut state, 2, "chorus", "<chorus>COMPLETE</chorus>");
     exits(&mut state, 2);
-    for event in [clean(), heard("<chorus>BLOCKED: x</chorus>"), Event::Pause, Event::Resume] {
+    for event in [
+        clean(),
+        heard("<chorus>BLOCKED: x</chorus>"),
+        Event::Pause { by: String::new() },
+        Event::Resume { by: String::new() },
+    ] {
         assert_eq!(state.on_event(at(3), &event), Outcome::nothing(), "{event:?}");
     }
     looks(&mut state, 3, Tree::default());

@@ -62,7 +62,10 @@ fn play(state: &mut State, steps: Vec<Step>) {
             }
             Answers(now) => {
                 let id = state.question.as_ref().unwrap().id.clone();
-                state.on_event(at(now), &Event::Answer { id, text: "Go on.".into() });
+                state.on_event(
+                    at(now),
+                    &Event::Answer { id, text: "Go on.".into(), by: String::new() },
+                );
             }
             Lost(from, until) => {
                 state.on_event(at(from), &Event::Tick);
@@ -121,7 +124,11 @@ fn stagnation() {
             "suspended for a day, then resumed: everything counts from there",
             (1..=5)
                 .map(|now| Says(now, P40))
-                .chain([At(DAY, Event::Resume), Says(DAY + 1, P40), Says(DAY + 2, P40)])
+                .chain([
+                    At(DAY, Event::Resume { by: String::new() }),
+                    Says(DAY + 1, P40),
+                    Says(DAY + 2, P40),
+                ])
                 .collect(),
             "working none",
         ),
@@ -199,9 +206,9 @@ fn stagnation() {
         (
             "suspended by a human for ten days",
             vec![
-                At(100, Event::Pause),
+                At(100, Event::Pause { by: String::new() }),
                 Events(Event::Tick, 3_600, 101, 10 * DAY),
-                At(10 * DAY, Event::Resume),
+                At(10 * DAY, Event::Resume { by: String::new() }),
                 Ticks(10 * DAY, 10 * DAY + 500),
             ],
             "working none",
@@ -232,8 +239,8 @@ fn stagnation() {
             "six idle iterations, a human's word, six more",
             vec![
                 Iterates(1, 6, "Hm."),
-                At(40, Event::Pause),
-                At(41, Event::Resume),
+                At(40, Event::Pause { by: String::new() }),
+                At(41, Event::Resume { by: String::new() }),
                 Iterates(50, 6, "Hm."),
             ],
             "working pause",
@@ -255,11 +262,23 @@ fn stagnation() {
 #[test]
 fn waiting_counts_against_no_limit() {
     let waits: Vec<(&str, Vec<Step>)> = vec![
-        ("a pause", vec![At(10, Event::Pause), At(DAY, Event::Resume)]),
+        (
+            "a pause",
+            vec![
+                At(10, Event::Pause { by: String::new() }),
+                At(DAY, Event::Resume { by: String::new() }),
+            ],
+        ),
         ("a question", vec![Says(10, "<chorus>NEEDS_HELP: x</chorus>"), Ends(10), Answers(DAY)]),
         ("a limit", vec![At(10, limited(DAY)), Ends(10), At(DAY, Event::Tick)]),
         ("a crash of ours", vec![Lost(10, DAY)]),
-        ("stagnation", (1..=5).map(|now| Says(now, P40)).chain([At(DAY, Event::Resume)]).collect()),
+        (
+            "stagnation",
+            (1..=5)
+                .map(|now| Says(now, P40))
+                .chain([At(DAY, Event::Resume { by: String::new() })])
+                .collect(),
+        ),
     ];
     for (name, steps) in waits {
         let mut state = begun(|config| (config.timeout, config.iteration_timeout) = (100, 90));
@@ -286,8 +305,11 @@ fn clocks_that_are_set_back_end_nothing_early() {
 #[test]
 fn a_pause_after_a_claim_takes_nothing_from_its_grace() {
     let mut state = begun(|_| {});
-    play(&mut state, vec![Says(1, "<chorus>COMPLETE</chorus>"), At(11, Event::Pause)]);
-    play(&mut state, vec![At(DAY, Event::Resume), At(DAY + 19, Event::Tick)]);
+    play(
+        &mut state,
+        vec![Says(1, "<chorus>COMPLETE</chorus>"), At(11, Event::Pause { by: String::new() })],
+    );
+    play(&mut state, vec![At(DAY, Event::Resume { by: String::new() }), At(DAY + 19, Event::Tick)]);
     assert_eq!(state.status, Status::Working);
     play(&mut state, vec![At(DAY + 20, Event::Tick)]);
     assert_eq!(state.status, Status::Ending { with: None });
@@ -300,7 +322,8 @@ fn alerts_between_iterations() {
     let mut told = Vec::new();
     for iteration in 1..=7 {
         let outcome = state.on_event(at(iteration), &clean());
-        let because = outcome.decision.map(|decision| decision.because).unwrap_or_default();
+        let because =
+            outcome.decision().map(|decision| decision.because.clone()).unwrap_or_default();
         for effect in outcome.effects {
             if let Effect::Notice { notice, text } = effect
                 && notice != Notice::RunEnded
@@ -331,7 +354,7 @@ fn alerts_and_the_nudge() {
         }
     }
     assert_eq!(told, [(600, "stagnation_warn"), (1_200, "suspend"), (1_200, "stagnation_pause")]);
-    state.on_event(at(1_400), &Event::Resume);
+    state.on_event(at(1_400), &Event::Resume { by: String::new() });
     let outcome = state.on_event(at(1_401), &clean());
     let Some(Effect::Start { prompt, .. }) = outcome.effects.last() else { panic!("{outcome:?}") };
     assert!(prompt.contains("no evidence of progress"), "{prompt}");

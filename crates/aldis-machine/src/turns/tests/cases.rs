@@ -75,15 +75,20 @@ impl Case {
     fn answer(&self, key: &str) -> Value {
         let state = self.board.channels.get(&self.channel);
         let turn = state.and_then(|state| state.floor.active());
-        let reply = self.outcome.replies.first();
-        let timed_out = self.outcome.decision.as_ref().is_some_and(|d| d.rule == "turns/timeout");
+        let replies = self.outcome.replies();
+        let reply = replies.first();
+        let timed_out = self.outcome.decision().is_some_and(|d| d.rule == "turns/timeout");
         match key {
             "posted" => json!(reply.map(|reply| reply.posted)),
             "display" => json!(reply.and_then(|reply| reply.display.clone())),
             "turnAdvanced" => json!(reply.map(|reply| reply.turn_advanced)),
             "nextAgent" => json!(reply.and_then(|reply| reply.next_agent.clone())),
             "reason" => json!(reply.and_then(|reply| reply.reason)),
-            "ignored" => json!(self.board == self.before && self.outcome.effects.is_empty()),
+            "ignored" => {
+                let only_answers =
+                    self.outcome.effects.iter().all(|effect| matches!(effect, Effect::Reply(_)));
+                json!(self.board == self.before && only_answers)
+            }
             "advance_count" => {
                 json!(
                     state.map_or(0, |state| state.turn) - self.before.channels[&self.channel].turn

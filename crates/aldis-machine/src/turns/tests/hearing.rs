@@ -84,7 +84,7 @@ fn near_misses_are_evidence() {
     ] {
         let mut state = channel(&["pm", "dev"]);
         let outcome = says(&mut state, 1, "pm", text);
-        let evidence = &outcome.decision.unwrap().evidence;
+        let evidence = &outcome.decision().unwrap().evidence;
         assert_eq!(evidence[0].reason.as_deref(), Some(reason), "{text}");
     }
 }

@@ -26,13 +26,13 @@ fn modes_without_turns_let_messages_pass() {
         let outcome = says(&mut state, 1, "dev", "Hello. TURN_COMPLETE");
         assert_eq!(posts(&outcome), ["dev: Hello."]);
         assert_eq!(delivered(&outcome), heard);
-        assert!(!outcome.replies[0].turn_advanced);
+        assert!(!outcome.replies()[0].turn_advanced);
         assert_eq!((state.active_agent(), state.next_wake()), (None, None));
         assert_eq!(state.agent_state("dev"), AgentState::Idle);
         let outcome = state.on_event(at(2), &human("hi"));
         assert_eq!(delivered(&outcome), ["ada -> pm+dev+qa: hi"]);
         let stranger = says(&mut state, 3, "eve", "Hello.");
-        assert_eq!(stranger.replies, [Reply::ignored(Verdict::NotActiveAgent)]);
+        assert_eq!(stranger.replies(), [&Reply::ignored(Verdict::NotActiveAgent)]);
     }
 }
 
@@ -41,9 +41,9 @@ fn a_single_agent_stays_alone() {
     let mut state = channel_with(&["pm"], |start| start.config.mode = Some(Mode::Single));
     let agent = "dev".to_owned();
     let add = Event::Add { agent, position: Position::End, persona: None };
-    assert_eq!(state.on_event(at(1), &add).warnings.len(), 1);
+    assert_eq!(state.on_event(at(1), &add).warnings().len(), 1);
     let outcome = says(&mut state, 2, "pm", "TURN_COMPLETE");
-    assert_eq!(outcome.replies[0].next_agent.as_deref(), Some("pm"));
+    assert_eq!(outcome.replies()[0].next_agent.as_deref(), Some("pm"));
     assert_eq!((state.turn, state.floor.active().unwrap().started_at), (2, at(2)));
 }
 
@@ -55,11 +55,11 @@ fn in_manual_order_somebody_names_the_next() {
     assert_eq!(state.active_agent(), None);
     let outcome = state.on_event(at(1), &next("dev", Some(0)));
     assert_eq!(notified(&outcome), [("dev".to_owned(), 1)]);
-    assert_eq!(state.on_event(at(2), &next("pm", Some(0))).warnings.len(), 1, "an old turn");
+    assert_eq!(state.on_event(at(2), &next("pm", Some(0))).warnings().len(), 1, "an old turn");
     let outcome = says(&mut state, 3, "dev", "TURN_COMPLETE");
-    assert!(outcome.replies[0].turn_advanced);
-    assert_eq!((outcome.replies[0].next_agent.as_deref(), state.active_agent()), (None, None));
-    assert_eq!(state.on_event(at(4), &next("eve", None)).warnings.len(), 1);
+    assert!(outcome.replies()[0].turn_advanced);
+    assert_eq!((outcome.replies()[0].next_agent.as_deref(), state.active_agent()), (None, None));
+    assert_eq!(state.on_event(at(4), &next("eve", None)).warnings().len(), 1);
     state.on_event(at(5), &next("dev", None));
     state.on_event(at(6), &next("pm", Some(2)));
     assert_eq!((state.active_agent(), state.turn), (Some("pm"), 3));
@@ -102,7 +102,7 @@ fn a_humans_words_wait_for_the_next_turn() {
     assert_eq!(held, Some(("dev", vec![words])));
     for number in 0..40 {
         let outcome = state.on_event(at(3), &human("more"));
-        assert_eq!(outcome.warnings.is_empty(), number < 32, "{number}");
+        assert_eq!(outcome.warnings().is_empty(), number < 32, "{number}");
     }
 }
 
@@ -132,7 +132,7 @@ fn a_turn_waits_for_the_answer_and_keeps_its_time() {
         let (agent, text) = answers;
         let outcome = says(&mut state, 50, agent, text);
         assert_eq!(posts(&outcome), [format!("{agent}: Because.")], "{name}");
-        assert_eq!(outcome.replies[0].turn_advanced, advanced, "{name}");
+        assert_eq!(outcome.replies()[0].turn_advanced, advanced, "{name}");
         if !advanced {
             assert_eq!(state.agent_state("pm"), AgentState::Active, "{name}");
             assert_eq!(state.floor.active().unwrap().deadline, at(90), "{name}: 40 s were left");
@@ -157,7 +157,7 @@ fn a_rest_keeps_the_time_that_was_left() {
     let mut state = channel(&["pm", "dev"]);
     state.on_event(at(20), &by(|by| Event::Pause { by }));
     assert_eq!((state.next_wake(), state.agent_state("pm")), (None, AgentState::Waiting));
-    assert_eq!(state.on_event(at(21), &by(|by| Event::Pause { by })).warnings.len(), 1);
+    assert_eq!(state.on_event(at(21), &by(|by| Event::Pause { by })).warnings().len(), 1);
     let mut went_on = state.clone();
     let outcome = went_on.on_event(at(1_000), &by(|by| Event::Resume { by }));
     assert_eq!(notified(&outcome), [("pm".to_owned(), 1)]);
@@ -167,7 +167,7 @@ fn a_rest_keeps_the_time_that_was_left() {
     assert_eq!((posts(&outcome).len(), state.active_agent()), (1, None));
     let outcome = state.on_event(at(40), &by(|by| Event::Resume { by }));
     assert_eq!(notified(&outcome), [("dev".to_owned(), 2)]);
-    assert_eq!(state.on_event(at(41), &by(|by| Event::Resume { by })).warnings.len(), 1);
+    assert_eq!(state.on_event(at(41), &by(|by| Event::Resume { by })).warnings().len(), 1);
 }
 
 #[test]
@@ -186,8 +186,8 @@ fn a_closed_channel_takes_nothing() {
     state.on_event(at(1), &by(|by| Event::Close { by }));
     assert_eq!((state.active_agent(), state.next_wake()), (None, None));
     let outcome = says(&mut state, 2, "pm", "Hello. TURN_COMPLETE");
-    assert_eq!(outcome.replies, [Reply::ignored(Verdict::ChannelClosed)]);
-    assert_eq!(state.on_event(at(3), &Event::Recovered).warnings.len(), 1);
+    assert_eq!(outcome.replies(), [&Reply::ignored(Verdict::ChannelClosed)]);
+    assert_eq!(state.on_event(at(3), &Event::Recovered).warnings().len(), 1);
 }
 
 #[test]
@@ -199,9 +199,9 @@ fn a_new_configuration_is_checked_and_followed() {
         Event::Configure { config: Box::new(config) }
     };
     let bad = configure(|config| config.grace_seconds = 0);
-    assert_eq!(state.on_event(at(1), &bad).warnings.len(), 1);
+    assert_eq!(state.on_event(at(1), &bad).warnings().len(), 1);
     let single = configure(|config| config.mode = Some(Mode::Single));
-    assert_eq!(state.on_event(at(1), &single).warnings.len(), 1);
+    assert_eq!(state.on_event(at(1), &single).warnings().len(), 1);
     state.on_event(at(2), &configure(|config| config.mode = Some(Mode::Direct)));
     assert_eq!((state.active_agent(), state.next_wake()), (None, None));
     state.on_event(at(3), &configure(|_| {}));

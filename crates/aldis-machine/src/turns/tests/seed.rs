@@ -73,9 +73,9 @@ fn history_tells_how_turns_ended() {
     .unwrap();
     let event = said(&board.channels["c1"], "pm", None, &["Sorry. TURN_COMPLETE"]);
     let outcome = board.on_event(at(1), "c1", &event);
-    assert_eq!(outcome.replies[0].reason, Some(Verdict::LateSignal));
+    assert_eq!(outcome.replies()[0].reason, Some(Verdict::LateSignal));
     assert_eq!(
-        board.on_event(at(1), "c9", &event).replies[0].reason,
+        board.on_event(at(1), "c9", &event).replies()[0].reason,
         Some(Verdict::UnknownChannel)
     );
 }

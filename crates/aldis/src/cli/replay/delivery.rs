@@ -25,8 +25,7 @@ pub(super) fn replayed(
     let mut decisions = Vec::new();
     for event in rest {
         let taken: Event = serde_json::from_str(&event.body).map_err(|_| unreadable(event.seq))?;
-        let decided = state.on_event(event.at, &taken).decisions;
-        decisions.extend(decided.into_iter().map(|noted| noted.decision));
+        decisions.extend(state.on_event(event.at, &taken).decisions);
     }
     Ok((members(&state), decisions, events.len()))
 }

@@ -29,7 +29,7 @@ pub(super) fn replayed(
     let mut decisions = Vec::new();
     for event in rest {
         let taken: Event = serde_json::from_str(&event.body).map_err(|_| unreadable(event.seq))?;
-        decisions.extend(state.on_event(event.at, &taken).decision);
+        decisions.extend(state.on_event(event.at, &taken).decisions);
     }
     Ok((state, decisions, events.len()))
 }

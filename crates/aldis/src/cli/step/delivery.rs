@@ -1,6 +1,8 @@
 //! The delivery machine as a filter.
 
-use aldis_machine::delivery::State;
+use std::collections::BTreeSet;
+
+use aldis_machine::delivery::{Outcome, State};
 
 use super::members;
 use crate::engine::machines::delivery;
@@ -9,8 +11,9 @@ use crate::view::wire::delivery::DeliveryStepForm;
 pub(super) fn begin(line: &str) -> Result<(State, DeliveryStepForm), String> {
     let (at, mut members) = members(line)?;
     members.remove("event").ok_or("it has no `event`")?;
-    let state = State::start(at, delivery::begin(members)?);
-    let form = DeliveryStepForm::new(at, &Default::default(), &state);
+    let mut state = State::start(at, delivery::begin(members)?);
+    state.take_changed();
+    let form = DeliveryStepForm::new(at, &Outcome::nothing(), &BTreeSet::new(), &state);
     Ok((state, form))
 }
 
@@ -18,5 +21,6 @@ pub(super) fn take(state: &mut State, line: &str) -> Result<DeliveryStepForm, St
     let (at, members) = members(line)?;
     let event = delivery::event(state, members)?;
     let outcome = state.on_event(at, &event);
-    Ok(DeliveryStepForm::new(at, &outcome, state))
+    let changed = state.take_changed();
+    Ok(DeliveryStepForm::new(at, &outcome, &changed, state))
 }

@@ -24,5 +24,5 @@ pub(super) fn take((state, rules): &mut (State, Rules), line: &str) -> Result<St
     let (at, members) = members(line)?;
     let event = phases::heard(state, rules, members)?;
     let outcome = state.on_event(at, &event);
-    Ok(StepForm::new(at, &outcome.effects, outcome.decision.as_ref(), state))
+    Ok(StepForm::new(at, &outcome.effects, outcome.decision(), state))
 }

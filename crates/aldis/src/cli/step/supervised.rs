@@ -1,6 +1,6 @@
 //! The machine of a supervised agent as a filter.
 
-use aldis_machine::run::{Outcome, State};
+use aldis_machine::run::State;
 use aldis_signal::Rules;
 
 use super::members;
@@ -20,6 +20,6 @@ pub(super) fn begin(line: &str) -> Result<((State, Rules), RunStepForm), String>
 pub(super) fn take((state, rules): &mut (State, Rules), line: &str) -> Result<RunStepForm, String> {
     let (at, members) = members(line)?;
     let event = run::event(state, |_| Ok(rules), members)?;
-    let Outcome { effects, decision } = state.on_event(at, &event);
-    Ok(RunStepForm::new(at, &effects, decision.as_ref(), state))
+    let outcome = state.on_event(at, &event);
+    Ok(RunStepForm::new(at, &outcome.effects, outcome.decision(), state))
 }

@@ -102,9 +102,11 @@ impl Book {
     pub(crate) fn new(
         id: RunId,
         (project, driver): (&str, Driver),
-        state: State,
+        mut state: State,
         launch: String,
     ) -> Self {
+        // The first step writes all of them.
+        state.take_changed();
         let (project, done, fence) = (project.to_owned(), Vec::new(), None);
         let (revision, processes, sessions) = (Revision(0), Vec::new(), BTreeMap::new());
         Self { id, project, driver, revision, fence, state, launch, processes, sessions, done }
@@ -135,9 +137,10 @@ impl Book {
         let outcome = self.state.on_event(now, event);
         let mut step = self.step(now);
         step.events.push(stored::event(event, source, now));
+        let changed = self.state.take_changed();
         let tasks = self.state.tasks();
-        let changed = outcome.changed.iter().filter_map(|no| Some((no, tasks.get(*no)?)));
-        step.parts.extend(changed.map(|(no, task)| set(&task_key(*no), task)));
+        let changed = changed.into_iter().filter_map(|no| Some((no, tasks.get(no)?)));
+        step.parts.extend(changed.map(|(no, task)| set(&task_key(no), task)));
         let decided = outcome.decisions.iter();
         step.decisions.extend(decided.map(|noted| stored::decision(noted, now)));
         (outcome, step)

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use aldis_machine::delivery::{Agent, Ending, Noted, State, Status, Task, Work};
+use aldis_machine::Decision;
+use aldis_machine::delivery::{Agent, Ending, State, Status, Task, Work};
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -73,9 +74,8 @@ impl Board {
     }
 
     /// Shows what was decided.
-    pub(super) fn decided(&mut self, now: Timestamp, noted: &Noted) {
-        let decision = &noted.decision;
-        let task = noted.task.as_deref().unwrap_or_default();
+    pub(super) fn decided(&mut self, now: Timestamp, decision: &Decision) {
+        let task = decision.task.as_deref().unwrap_or_default();
         if self.manner.json {
             let text = format!("{task} {}: {}", decision.summary, decision.because);
             self.event("decision", now, text.trim());

@@ -14,10 +14,14 @@ pub(super) fn wanted(state: &State) -> Option<String> {
 /// What a typed line means; nothing is asked again.
 pub(super) fn understood(state: &State, line: &str) -> Option<Event> {
     match (&state.status, &state.question, line) {
-        (Status::Asking, Some(question), text) => {
-            Some(Event::Answer { id: question.id.clone(), text: text.to_owned() })
+        (Status::Asking, Some(question), text) => Some(Event::Answer {
+            id: question.id.clone(),
+            text: text.to_owned(),
+            by: "the terminal".to_owned(),
+        }),
+        (Status::Paused { .. }, _, "r" | "resume" | "y" | "yes") => {
+            Some(Event::Resume { by: "the terminal".to_owned() })
         }
-        (Status::Paused { .. }, _, "r" | "resume" | "y" | "yes") => Some(Event::Resume),
         (Status::Paused { .. }, _, "a" | "abort" | "n" | "no") => {
             Some(Event::Abort { by: "the terminal".to_owned() })
         }

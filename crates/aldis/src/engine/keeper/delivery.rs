@@ -1,7 +1,7 @@
 //! Deliveries whose agents are others' business: kept in parts like all deliveries, stepped from
 //! outside.
 
-use aldis_machine::delivery::{Effect, Event, Outcome, State};
+use aldis_machine::delivery::{Event, Outcome, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::{Driver, NewDecision, Run, RunId, Step, TimerChange};
 use serde_json::{Value, json};
@@ -110,8 +110,7 @@ fn wake(state: &State, now: Timestamp) -> TimerChange {
 
 /// The effects that are not our own to carry out.
 fn shown(outcome: &Outcome) -> Vec<Value> {
-    let effects = outcome.effects.iter().filter(|effect| !matches!(effect, Effect::Wake { .. }));
-    effects.map(|effect| serde_json::to_value(effect).unwrap_or_default()).collect()
+    outcome.effects.iter().map(|effect| serde_json::to_value(effect).unwrap_or_default()).collect()
 }
 
 fn answer(run: Run, outcome: &Outcome) -> Answer {

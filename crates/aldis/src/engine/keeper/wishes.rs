@@ -86,7 +86,7 @@ impl Keeper {
                 let view = state_file::perform(&*self.store, &stepped);
                 (self.nudge)(News::default());
                 let warnings = view.err().into_iter().collect();
-                let decision = serde_json::to_value(&stepped.outcome.decision).unwrap_or_default();
+                let decision = serde_json::to_value(stepped.outcome.decision()).unwrap_or_default();
                 let (effects, replies, repeated) = (Vec::new(), Vec::new(), false);
                 let run = self.load(&id)?;
                 Ok(Answer { run, effects, replies, warnings, decision, repeated })

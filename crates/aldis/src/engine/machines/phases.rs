@@ -48,7 +48,7 @@ impl Machine for Phases {
         let origin = driver::Origin::Start(Box::new(start));
         let event = serde_json::to_value(&origin)?;
         let state = origin.state(now);
-        let outcome = Outcome { effects: Vec::new(), decision: Some(driver::begun(&state)) };
+        let outcome = Outcome::decided([], driver::begun(&state));
         stepped(&state, event, outcome)
     }
 
@@ -69,14 +69,14 @@ impl Machine for Phases {
     }
 }
 
-fn stepped(state: &State, event: Value, outcome: Outcome) -> Result<Stepped, Refused> {
+fn stepped(state: &State, event: Value, mut outcome: Outcome) -> Result<Stepped, Refused> {
     Ok(Stepped {
         title: state.task.clone(),
         active: state.active,
         session: state.session.clone(),
         state: store(state)?,
         event,
-        decision: outcome.decision,
+        decision: outcome.decisions.pop(),
         effects: values(&outcome.effects),
         replies: Vec::new(),
         warnings: Vec::new(),

@@ -43,7 +43,7 @@ impl Machine for Supervised {
         let start = begin(start).map_err(Refused::Bad)?;
         let event = json!({ "event": "start", "start": start });
         // Nothing begins before whoever supervises it says so.
-        let outcome = Outcome { effects: Vec::new(), decision: None };
+        let outcome = Outcome::nothing();
         stepped(&State::start(now, start), event, outcome)
     }
 
@@ -68,14 +68,14 @@ impl Machine for Supervised {
     }
 }
 
-fn stepped(state: &State, event: Value, outcome: Outcome) -> Result<Stepped, Refused> {
+fn stepped(state: &State, event: Value, mut outcome: Outcome) -> Result<Stepped, Refused> {
     Ok(Stepped {
         title: state.task.clone(),
         active: !matches!(state.status, Status::Ended { .. }),
         session: None,
         state: store(state)?,
         event,
-        decision: outcome.decision,
+        decision: outcome.decisions.pop(),
         effects: values(&outcome.effects),
         replies: Vec::new(),
         warnings: Vec::new(),

@@ -1,9 +1,9 @@
 //! Turns in a channel.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aldis_machine::Decision;
+use aldis_machine::Begun;
 use aldis_machine::turns::{Config, Ear, Effect, Event, Outcome, Start, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::Run;
@@ -83,39 +83,28 @@ pub(crate) fn adopting(state: &State) -> Result<Members, Refused> {
 /// Goes on with a channel as its state file left it. What was due meanwhile is due now.
 fn adopt(now: Timestamp, state: Value) -> Result<Stepped, Refused> {
     let event = json!({ "event": "adopt", "state": state });
-    let mut state: State = serde_json::from_value(state)?;
-    let mut outcome = state.on_event(now, &Event::Recovered);
-    let decision = Decision {
-        rule: "turns/adopted".to_owned(),
-        summary: "Took over a channel".to_owned(),
-        because: "a state file told of it".to_owned(),
-        evidence: Vec::new(),
-        counters: BTreeMap::from([("turn".to_owned(), state.turn)]),
-        remedy: "it goes on where it was".to_owned(),
-    };
-    outcome.decision.get_or_insert(decision);
+    let state: State = serde_json::from_value(state)?;
+    let begun = <State as aldis_machine::Machine>::adopt(now, state);
+    let Begun { state, outcome } = begun.map_err(|error| Refused::Bad(error.to_string()))?;
     stepped(&state, event, outcome)
 }
 
 fn stepped(state: &State, event: Value, outcome: Outcome) -> Result<Stepped, Refused> {
-    let Outcome { effects, replies, warnings, decision } = outcome;
-    let wake = effects.iter().find_map(|effect| match effect {
-        Effect::Wake { at, .. } => Some(*at),
-        _ => None,
-    });
-    let shown: Vec<Effect> =
-        effects.into_iter().filter(|effect| !matches!(effect, Effect::Wake { .. })).collect();
+    let replies = values(&outcome.replies());
+    let warnings = outcome.warnings().into_iter().map(str::to_owned).collect();
+    let Outcome { mut effects, mut decisions } = outcome;
+    effects.retain(|effect| !matches!(effect, Effect::Reply(_) | Effect::Warning { .. }));
     Ok(Stepped {
         title: state.channel.clone(),
         active: !state.closed,
         session: None,
         state: store(state)?,
         event,
-        decision,
-        effects: values(&shown),
-        replies: values(&replies),
+        decision: decisions.pop(),
+        effects: values(&effects),
+        replies,
         warnings,
-        wake,
+        wake: Some(state.next_wake()),
     })
 }
 

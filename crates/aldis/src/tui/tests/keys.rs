@@ -83,8 +83,10 @@ fn the_journal_is_followed_at_its_top_only() {
     let mut view = View::of(Arc::clone(&store));
     view.press(KeyCode::BackTab);
     let mut pause = || {
-        open.advance(&*store, at(70), aldis_machine::run::Event::Pause).unwrap();
-        open.advance(&*store, at(71), aldis_machine::run::Event::Resume).unwrap();
+        open.advance(&*store, at(70), aldis_machine::run::Event::Pause { by: String::new() })
+            .unwrap();
+        open.advance(&*store, at(71), aldis_machine::run::Event::Resume { by: String::new() })
+            .unwrap();
     };
     pause();
     view.look();

@@ -17,7 +17,7 @@ fn only_changes_are_read() {
     assert_eq!((scene.runs.len(), scene.journal.len()), (1, 3));
     assert!(reader.look(at(60)).unwrap().is_none(), "nothing has happened");
     assert!(reader.look(at(90)).unwrap().is_none(), "and still nothing");
-    open.advance(&store, at(90), Event::Pause).unwrap();
+    open.advance(&store, at(90), Event::Pause { by: String::new() }).unwrap();
     let scene = reader.look(at(90)).unwrap().unwrap();
     assert_eq!(scene.journal.len(), 4);
     assert!(scene.journal[0].seq > scene.journal[1].seq, "the latest first");
@@ -46,8 +46,8 @@ fn whoever_is_far_behind_gets_the_end() {
     let mut reader = Reader::new(&store, None);
     reader.look(at(60)).unwrap();
     for second in 0..300 {
-        open.advance(&store, at(60 + second), Event::Pause).unwrap();
-        open.advance(&store, at(60 + second), Event::Resume).unwrap();
+        open.advance(&store, at(60 + second), Event::Pause { by: String::new() }).unwrap();
+        open.advance(&store, at(60 + second), Event::Resume { by: String::new() }).unwrap();
     }
     let newest = store.decisions(&aldis_store::DecisionFilter::default()).unwrap()[0].cursor;
     let scene = reader.look(at(400)).unwrap().unwrap();

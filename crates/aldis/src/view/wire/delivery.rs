@@ -75,8 +75,14 @@ pub struct DeliveryState {
 }
 
 impl DeliveryStepForm {
-    pub(crate) fn new(at: Timestamp, outcome: &Outcome, state: &State) -> Self {
-        let changed = outcome.changed.iter().filter_map(|no| state.tasks().get(*no));
+    /// `changed` are the tasks to show, by their place in the plan.
+    pub(crate) fn new(
+        at: Timestamp,
+        outcome: &Outcome,
+        changed: &BTreeSet<usize>,
+        state: &State,
+    ) -> Self {
+        let changed = changed.iter().filter_map(|no| state.tasks().get(*no));
         Self {
             v: VERSION,
             at: at.to_string(),

@@ -312,14 +312,14 @@ pub struct EvidenceForm {
 impl DecisionForm {
     /// Returns the form of a decision, or nothing if it cannot be read.
     pub(crate) fn new(stored: &StoredDecision) -> Option<Self> {
-        let delivery::Noted { task, decision } = serde_json::from_str(&stored.body).ok()?;
+        let decision: Decision = serde_json::from_str(&stored.body).ok()?;
         Some(Self {
             v: VERSION,
             kind: "decision".to_owned(),
             // A number in every store there is; another one will need a form of its own.
             seq: stored.cursor.to_string().parse().unwrap_or_default(),
             run: stored.run.to_string(),
-            task,
+            task: decision.task,
             at: stored.at.to_string(),
             rule: decision.rule,
             summary: decision.summary,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aldis_machine::turns::{Ear, Entry, Floor, Outcome, State};
+use aldis_machine::turns::{Ear, Effect, Entry, Floor, Outcome, State};
 use aldis_signal::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -159,13 +159,16 @@ impl ChannelStepForm {
         fn values<T: Serialize>(items: &[T]) -> Vec<Value> {
             items.iter().map(|item| serde_json::to_value(item).unwrap_or_default()).collect()
         }
+        let answers =
+            |effect: &&Effect| matches!(effect, Effect::Reply(_) | Effect::Warning { .. });
+        let effects: Vec<&Effect> = outcome.effects.iter().filter(|it| !answers(it)).collect();
         Self {
             v: VERSION,
             at: at.to_string(),
-            effects: values(&outcome.effects),
-            replies: values(&outcome.replies),
-            warnings: outcome.warnings.clone(),
-            decision: values(outcome.decision.as_slice()).pop(),
+            effects: values(&effects),
+            replies: values(&outcome.replies()),
+            warnings: outcome.warnings().into_iter().map(str::to_owned).collect(),
+            decision: values(&outcome.decisions).pop(),
             state: state.map(ChannelForm::new),
             exported: None,
         }

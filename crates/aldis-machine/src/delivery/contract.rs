@@ -1,0 +1,99 @@
+//! How the engine drives a delivery: in parts, so that a step costs the same however many tasks
+//! there are.
+
+use super::event::{Effect, Event};
+use super::plan::Problem;
+use super::signal::Role;
+use super::state::{Outcome, Start, State};
+use crate::{Begun, HumanCommand, Machine, NotPossible, StartError, Summary};
+use aldis_signal::time::Timestamp;
+
+/// What the keys of tasks begin with.
+const TASK: &str = "task/";
+
+impl Machine for State {
+    const NAME: &'static str = "delivery";
+    const HAS_QUIET_EVENTS: bool = true;
+    type Start = Start;
+    type Event = Event;
+    type Effect = Effect;
+
+    fn start(now: Timestamp, start: Start) -> Result<Begun<Self>, StartError> {
+        let fatal =
+            |problem: &Problem| problem.fatal.then(|| format!("{problem}; {}", problem.help));
+        if let Some(problem) = start.plan.check().iter().find_map(fatal) {
+            return Err(StartError::new(problem));
+        }
+        start.config.check().map_err(|error| StartError::new(error.to_string()))?;
+        Ok(Begun { state: Self::start(now, start), outcome: Outcome::nothing() })
+    }
+
+    fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
+        Self::on_event(self, now, event)
+    }
+
+    fn next_wake(&self) -> Option<Timestamp> {
+        self.run.wake
+    }
+
+    fn wake_event(&self, _missed: bool) -> Option<Event> {
+        Some(Event::Tick)
+    }
+
+    fn command(&self, command: &HumanCommand, by: &str) -> Result<Event, NotPossible> {
+        let by = by.to_owned();
+        let paused = self.run.paused;
+        match command {
+            HumanCommand::Answer { text, .. } | HumanCommand::Tell { text, .. }
+                if text.trim().is_empty() =>
+            {
+                Err(NotPossible::NoText)
+            }
+            HumanCommand::Answer { id, .. } if !self.run.questions.contains_key(id) => {
+                Err(NotPossible::NoSuchQuestion(id.clone()))
+            }
+            _ if self.ending().is_some() => Err(NotPossible::Ended),
+            HumanCommand::Answer { id, text } => {
+                Ok(Event::Answer { id: id.clone(), text: text.clone(), by })
+            }
+            HumanCommand::Abort => Ok(Event::Abort { by }),
+            HumanCommand::Pause if paused => Err(NotPossible::AlreadyPaused),
+            HumanCommand::Pause => Ok(Event::Pause { by }),
+            HumanCommand::Resume if !paused => Err(NotPossible::NotPaused),
+            HumanCommand::Resume => Ok(Event::Resume { by }),
+            HumanCommand::Tell { text, to } => match to {
+                Some(to) if self.task(to).is_none() && Role::named(to).is_none() => {
+                    Err(NotPossible::NoSuchRecipient(to.clone()))
+                }
+                to => Ok(Event::Told { text: text.clone(), to: to.clone(), by }),
+            },
+        }
+    }
+
+    fn summary(&self) -> Summary<'_> {
+        Summary { title: &self.run.title, active: self.run.ending.is_none(), session: None }
+    }
+
+    fn to_stored(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&self.run)
+    }
+
+    fn take_changed_parts(&mut self) -> Result<Vec<(String, String)>, serde_json::Error> {
+        let changed = self.take_changed();
+        let part = |no: usize| Some((no, self.tasks.get(no)?));
+        changed
+            .into_iter()
+            .filter_map(part)
+            // Sorted by key, tasks are in the plan's order.
+            .map(|(no, task)| Ok((format!("{TASK}{no:08}"), serde_json::to_string(task)?)))
+            .collect()
+    }
+
+    fn from_stored(state: &str, parts: &[(&str, &str)]) -> Result<Self, String> {
+        let run = serde_json::from_str(state).map_err(|error| error.to_string())?;
+        let tasks = parts.iter().filter(|(key, _)| key.starts_with(TASK));
+        let tasks: Result<Vec<_>, _> = tasks.map(|(_, body)| serde_json::from_str(body)).collect();
+        let tasks = tasks.map_err(|error| error.to_string())?;
+        Self::from_parts(run, tasks).map_err(|error| error.to_string())
+    }
+}

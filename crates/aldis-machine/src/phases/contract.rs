@@ -1,0 +1,76 @@
+//! How the engine drives a run through the phases.
+
+use super::event::Event;
+use super::state::{Effect, Outcome, Refused, Start, State};
+use crate::{Begun, Decision, HumanCommand, Machine, NotPossible, StartError, Summary};
+use aldis_signal::time::Timestamp;
+
+impl Machine for State {
+    const NAME: &'static str = "phases";
+    const HAS_QUIET_EVENTS: bool = false;
+    type Start = Start;
+    type Event = Event;
+    type Effect = Effect;
+
+    fn start(now: Timestamp, start: Start) -> Result<Begun<Self>, StartError> {
+        let state = Self::start(now, start);
+        let summary = format!("Started the run in phase {}", state.phase);
+        let decision = Decision::new("phases/start", summary)
+            .because("a human asked for it")
+            .next("give the agent the start prompt, or just send the next prompt");
+        Ok(Begun { outcome: Outcome::decided([Effect::WriteView], decision), state })
+    }
+
+    fn adopt(_now: Timestamp, state: Self) -> Result<Begun<Self>, StartError> {
+        Ok(Begun { state, outcome: Outcome::nothing() })
+    }
+
+    fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
+        Self::on_event(self, now, event)
+    }
+
+    /// Whether a run is stale is asked when its session stops, and by nobody else.
+    fn next_wake(&self) -> Option<Timestamp> {
+        None
+    }
+
+    fn wake_event(&self, _missed: bool) -> Option<Event> {
+        None
+    }
+
+    fn command(&self, command: &HumanCommand, by: &str) -> Result<Event, NotPossible> {
+        let by = by.to_owned();
+        match command {
+            HumanCommand::Answer { text, .. } | HumanCommand::Tell { text, .. }
+                if text.trim().is_empty() =>
+            {
+                Err(NotPossible::NoText)
+            }
+            HumanCommand::Answer { id, .. } => Err(NotPossible::NoSuchQuestion(id.clone())),
+            HumanCommand::Resume if self.active && !self.paused => Err(NotPossible::NotPaused),
+            HumanCommand::Resume => match self.can_resume() {
+                Ok(()) => Ok(Event::Resume { fresh_token: None, by }),
+                Err(Refused::Complete | Refused::Cancelled | Refused::Ended) => {
+                    Err(NotPossible::Ended)
+                }
+            },
+            _ if !self.is_live() => Err(NotPossible::Ended),
+            HumanCommand::Abort => Ok(Event::Cancel { by }),
+            HumanCommand::Pause if self.paused => Err(NotPossible::AlreadyPaused),
+            HumanCommand::Pause => Ok(Event::Pause { by }),
+            HumanCommand::Tell { text, .. } => Ok(Event::Told { text: text.clone(), by }),
+        }
+    }
+
+    fn summary(&self) -> Summary<'_> {
+        Summary { title: &self.task, active: self.active, session: self.session.as_deref() }
+    }
+
+    fn to_stored(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn from_stored(state: &str, _parts: &[(&str, &str)]) -> Result<Self, String> {
+        serde_json::from_str(state).map_err(|error| error.to_string())
+    }
+}

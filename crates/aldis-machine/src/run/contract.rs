@@ -1,0 +1,88 @@
+//! How the engine drives a supervised run.
+
+use std::time::Duration;
+
+use super::event::{Effect, Event};
+use super::state::{Outcome, Start, State, Status};
+use crate::{Begun, HumanCommand, Machine, NotPossible, StartError, Summary};
+use aldis_signal::time::Timestamp;
+
+impl Machine for State {
+    const NAME: &'static str = "run";
+    const HAS_QUIET_EVENTS: bool = true;
+    type Start = Start;
+    type Event = Event;
+    type Effect = Effect;
+
+    fn start(now: Timestamp, start: Start) -> Result<Begun<Self>, StartError> {
+        start.config.check().map_err(|error| StartError::new(format!("`config`: {error}")))?;
+        // Nothing begins before whoever supervises it says so.
+        Ok(Begun { state: Self::start(now, start), outcome: Outcome::nothing() })
+    }
+
+    fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
+        Self::on_event(self, now, event)
+    }
+
+    fn next_wake(&self) -> Option<Timestamp> {
+        let seconds = |since: Timestamp, seconds: u64| since.after(Duration::from_secs(seconds));
+        match self.status {
+            Status::Limited { until } => Some(until),
+            Status::Working => {
+                let now = self.seen_at.unwrap_or(self.started_at);
+                let left =
+                    self.config.timeout.saturating_mul(1_000).saturating_sub(self.worked(now));
+                let claimed = self.claimed_at;
+                let grace = claimed.map(|at| seconds(at, self.config.stagnation.grace_period));
+                let over = seconds(self.iteration_started_at, self.config.iteration_timeout);
+                let limits = [Some(now.after(Duration::from_millis(left))), Some(over), grace];
+                limits.into_iter().flatten().chain(self.monitor.next_change(now)).min()
+            }
+            _ => None,
+        }
+    }
+
+    fn wake_event(&self, _missed: bool) -> Option<Event> {
+        Some(Event::Tick)
+    }
+
+    fn command(&self, command: &HumanCommand, by: &str) -> Result<Event, NotPossible> {
+        let by = by.to_owned();
+        let paused = matches!(self.status, Status::Paused { .. });
+        let ended = self.ending().is_some();
+        match command {
+            HumanCommand::Answer { text, .. } | HumanCommand::Tell { text, .. }
+                if text.trim().is_empty() =>
+            {
+                Err(NotPossible::NoText)
+            }
+            // An answer may come when nobody waits for it any more: the next start has it.
+            HumanCommand::Answer { id, text } => match &self.question {
+                Some(question) if question.id == *id => {
+                    Ok(Event::Answer { id: id.clone(), text: text.clone(), by })
+                }
+                _ => Err(NotPossible::NoSuchQuestion(id.clone())),
+            },
+            _ if ended => Err(NotPossible::Ended),
+            HumanCommand::Abort => Ok(Event::Abort { by }),
+            HumanCommand::Pause if paused => Err(NotPossible::AlreadyPaused),
+            HumanCommand::Pause if self.status == Status::Working => Ok(Event::Pause { by }),
+            HumanCommand::Pause => Err(NotPossible::NothingToPause),
+            HumanCommand::Resume if paused => Ok(Event::Resume { by }),
+            HumanCommand::Resume => Err(NotPossible::NotPaused),
+            HumanCommand::Tell { text, .. } => Ok(Event::Told { text: text.clone(), by }),
+        }
+    }
+
+    fn summary(&self) -> Summary<'_> {
+        Summary { title: &self.task, active: self.ending().is_none(), session: None }
+    }
+
+    fn to_stored(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn from_stored(state: &str, _parts: &[(&str, &str)]) -> Result<Self, String> {
+        serde_json::from_str(state).map_err(|error| error.to_string())
+    }
+}
