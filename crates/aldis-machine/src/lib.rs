@@ -18,6 +18,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use aldis_signal::signal::Via;
+
 pub use evidence::Miss;
 pub use machine::{Begun, HumanCommand, Machine, NotPossible, Outcome, StartError, Summary};
 
@@ -101,6 +103,9 @@ pub struct Evidence {
     /// The sub-agent that said it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// How a signal came.
+    #[serde(default, skip_serializing_if = "Via::is_said")]
+    pub via: Via,
 }
 
 /// A refusal by a machine of a well-formed signal. The codes are stable.

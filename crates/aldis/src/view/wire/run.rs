@@ -307,6 +307,9 @@ pub struct EvidenceForm {
     pub line: Option<u64>,
     /// The sub-agent that said it.
     pub agent: Option<String>,
+    /// How a signal came: `said`, `token`, `receipt` or `call`.
+    #[serde(default)]
+    pub via: String,
 }
 
 impl DecisionForm {
@@ -332,8 +335,8 @@ impl DecisionForm {
 
 impl EvidenceForm {
     fn new(evidence: Evidence) -> Self {
-        let Evidence { what, name, reason, quote, line, agent } = evidence;
-        Self { what, name, reason, quote, line, agent }
+        let Evidence { what, name, reason, quote, line, agent, via } = evidence;
+        Self { what, name, reason, quote, line, agent, via: via.to_string() }
     }
 }
 
