@@ -57,7 +57,7 @@ pub(crate) fn forget_hands(store: &dyn Store, run: &RunId) -> Result<(), StoreEr
         let for_people = matches!(
             serde_json::from_str(&effect.body),
             Ok(Effect::Ask { .. }
-                | Effect::KeepWork
+                | Effect::KeepWork { .. }
                 | Effect::Notice { .. }
                 | Effect::Finish { .. })
         );

@@ -295,7 +295,8 @@ pub struct DecisionForm {
 /// One thing a decision rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EvidenceForm {
-    /// `signal`, `near_miss`, `refused` or `said`.
+    /// `signal`, `near_miss`, `refused`, `said`, `output` (of a check or a crashed agent) or `message`
+    /// (of a human).
     pub what: String,
     /// The signal.
     pub name: Option<String>,
