@@ -125,7 +125,7 @@ pub(super) fn reopen(state: &mut State, now: Timestamp, config: &Config) -> Outc
     } else {
         next_iteration(state, now, "a human reopened the run", Vec::new())
     };
-    outcome.effects.splice(0..0, concluded.effects);
+    // The end that was concluded is taken back in the same step: nothing of it is performed.
     outcome.decisions.splice(0..0, concluded.decisions);
     outcome
 }

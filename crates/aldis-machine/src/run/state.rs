@@ -245,7 +245,7 @@ pub struct State {
     #[serde(default)]
     pub progress_recorded_at: Option<Timestamp>,
     /// What prompts hold beside the task: first what stands in the current one, then what is new. It
-    /// stays until an iteration that got it was completed.
+    /// stays until an iteration that got it was completed by the agent itself.
     pub feedback: Vec<String>,
     /// How much of the feedback stands in the current prompt.
     #[serde(default)]

@@ -8,6 +8,7 @@ mod looks;
 mod pauses;
 mod progress;
 mod prompts;
+mod properties;
 mod rules;
 mod scenarios;
 mod sentences;

@@ -88,6 +88,10 @@ pub(super) fn on_exit(state: &mut State, now: Timestamp, exit: &AgentExit) -> Ou
         return waits::crashed(state, now, exit);
     }
     (state.crashes, state.last_crash) = (0, None);
+    if asked_to_stop && matches!(Verdict::of(&state.signals), Verdict::Undecided) {
+        // It ran out of time before it could act on its feedback: the next prompt has it again.
+        state.feedback_given = 0;
+    }
     stopped(state, now)
 }
 

@@ -111,6 +111,19 @@ fn feedback_is_given_until_an_iteration_is_completed() {
     }
 }
 
+/// An iteration that took too long was not completed by its agent.
+#[test]
+fn an_iteration_that_is_stopped_has_not_had_its_feedback() {
+    for what in WHATS {
+        let (mut state, words) = with_feedback(what);
+        state.on_event(at(10_000), &Event::Tick);
+        assert_eq!(state.status, Status::Ending { with: None });
+        let outcome = send(&mut state, 10_001, &exited(None, Some(15)));
+        assert_eq!(prompt(&outcome).matches(words).count(), 1, "{what}: {outcome:?}");
+        assert!(prompt(&outcome).contains("stopped after 30 min"), "{what}: {outcome:?}");
+    }
+}
+
 /// The same hint in the iteration after it was given: it is true again.
 #[test]
 fn feedback_that_comes_again_is_given_again() {

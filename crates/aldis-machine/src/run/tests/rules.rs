@@ -1,6 +1,7 @@
 //! One row for each rule that the scenarios do not show.
 
 use super::*;
+use aldis_signal::scan::{Token, scan_with};
 
 fn hear(state: &mut State, seconds: i64, dialect: &str, text: &str) -> Outcome {
     state.on_event(at(seconds), &Event::Reported { signals: reports(dialect, text) })
@@ -296,6 +297,31 @@ fn work_since_the_last_look_is_kept_too() {
         state.on_event(at(5), &Event::Abort { by: "x".to_owned() });
         let outcome = state.on_event(at(6), &clean());
         assert_eq!(keeps_work(&outcome), keeps, "{name}");
+    }
+}
+
+/// How a signal came is in its decision, in words and as evidence.
+#[test]
+fn decisions_show_how_a_signal_came() {
+    let rules = Rules::new([Dialect::builtin("chorus").unwrap().clone()]);
+    let token = Token::Accept("k7f3".to_owned());
+    let text = b"<chorus>COMPLETE: #k7f3</chorus>";
+    let found = scan_with(&rules, text, &Origin::assistant(), token);
+    let signal = RunSignal::new(found[0].signal().unwrap(), 0);
+    for (via, because) in [
+        (Via::Said, "in its output"),
+        (Via::Token, "in its output, with the run token"),
+        (Via::Receipt, "with `aldis signal`"),
+        (Via::Call, "by tool call"),
+    ] {
+        assert_eq!(signal.via, Via::Token);
+        let signals = vec![RunSignal { via, ..signal.clone() }];
+        let mut state = begun(|_| {});
+        let outcome = state.on_event(at(1), &Event::Reported { signals });
+        let decision = outcome.decision().unwrap();
+        assert_eq!((&*decision.because, decision.evidence[0].via), (because, via));
+        let stored = serde_json::to_value(&decision.evidence[0]).unwrap();
+        assert_eq!(stored.get("via").is_some(), via != Via::Said, "{stored}");
     }
 }
 
