@@ -18,13 +18,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use aldis_signal::signal::Via;
+
 pub use evidence::Miss;
 pub use machine::{Begun, HumanCommand, Machine, NotPossible, Outcome, StartError, Summary};
 
 /// Why a machine did what it did: the rule, what it rests on, and what a human can do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The rule that fired, by its number in the specification: `phases/7`.
+    /// The rule that fired: `run/iterations-used-up`. `docs/rules.md` lists them.
     pub rule: String,
     /// The task it is about, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,7 +87,8 @@ impl Decision {
 /// One thing a decision rests on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// `signal`, `near_miss`, `refused` or `said`.
+    /// `signal`, `near_miss`, `refused`, `said`, `output` (of a check or a crashed agent) or `message`
+    /// (of a human).
     pub what: String,
     /// The signal's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +104,9 @@ pub struct Evidence {
     /// The sub-agent that said it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// How a signal came.
+    #[serde(default, skip_serializing_if = "Via::is_said")]
+    pub via: Via,
 }
 
 /// A refusal by a machine of a well-formed signal. The codes are stable.

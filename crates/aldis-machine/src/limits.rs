@@ -1,8 +1,8 @@
 //! What the limits of several machines have in common: every one is finite.
 
-/// A limit that is none.
+/// A limit that does not limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{key}` is 0, which is no limit; give it at least 1")]
+#[error("`{key}` must be at least 1; 0 is not unlimited")]
 pub struct ConfigError {
     /// The setting.
     pub key: &'static str,

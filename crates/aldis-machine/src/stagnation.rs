@@ -1,29 +1,30 @@
-//! Stagnation: does the work still move?
+//! Stagnation: does the work still make progress?
 //!
-//! A monitor watches the states an agent reports and the evidence of work beside them, and says how
-//! worried one should be: not at all, warn, pause or abort. Silence is judged by a clock tick, so an
-//! agent that says nothing is caught. Waiting for somebody is not stagnation.
+//! A monitor compares the states that an agent reports and the evidence of work beside them, and
+//! returns a level: none, warn, pause or abort. A clock tick is enough to reach one, so a silent
+//! agent is caught. Waiting for a human, a limit or a background task is not stagnation.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::{counted, duration};
 use aldis_signal::time::Timestamp;
 
-/// How worried one should be.
+/// What is to be done about missing progress.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Not at all.
+    /// Nothing.
     #[default]
     None,
-    /// Tell the agent.
+    /// Warn people, and the agent in its next prompt.
     Warn,
-    /// Suspend it and ask a human.
+    /// Suspend the agent until a human decides.
     Pause,
-    /// End it.
+    /// End the run.
     Abort,
 }
 
@@ -43,7 +44,7 @@ impl Level {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Whether anything is watched at all.
+    /// Whether the monitor reaches any level at all.
     pub enabled: bool,
     /// Identical states, or finished iterations without evidence, before a warning.
     pub warn_repeats: u32,
@@ -55,7 +56,8 @@ pub struct Config {
     pub warn_timeout: u64,
     /// Seconds since the last progress before a pause.
     pub pause_timeout: u64,
-    /// Seconds since the start before the end, whatever happens.
+    /// Seconds since the start before the end, whatever happens. Time in a pause for missing
+    /// progress counts.
     pub abort_timeout: u64,
     /// The iteration at which to warn.
     pub warn_at_iteration: u32,
@@ -65,6 +67,9 @@ pub struct Config {
     pub abort_at_iteration: u32,
     /// Seconds an agent has to stop by itself before it is ended.
     pub grace_period: u64,
+    /// Seconds that an agent stays suspended for missing progress before the run is ended; `None`
+    /// waits for a human without end. A human's own pause has no limit.
+    pub pause_limit: Option<u64>,
     /// Whether uncommitted work is kept on a branch of its own when the run is ended.
     pub commit_partial_work: bool,
     /// Accepted for compatibility; counts are never limited by it.
@@ -85,6 +90,7 @@ impl Default for Config {
             pause_at_iteration: 12,
             abort_at_iteration: 15,
             grace_period: 30,
+            pause_limit: Some(3_600),
             commit_partial_work: true,
             state_history_size: 0,
         }
@@ -92,8 +98,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Returns what `aldis run` uses unless told otherwise: watched, and without the limits that
-    /// its own time and iteration limits replace.
+    /// Returns the defaults of `aldis run`: enabled, and without the limits that its own time and
+    /// iteration limits replace.
     pub fn supervised() -> Self {
         Self {
             enabled: true,
@@ -106,11 +112,11 @@ impl Config {
     }
 }
 
-/// Something the monitor is told. Exhaustive: the monitor has an opinion about each.
+/// What the monitor observes. Exhaustive: each counts in some way, or says why it does not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "observed", rename_all = "snake_case")]
 pub enum Observation {
-    /// The agent reported where it stands.
+    /// The agent reported its state.
     State {
         /// The phase, by name.
         phase: String,
@@ -118,22 +124,22 @@ pub enum Observation {
         progress: Option<u8>,
         /// The agent's own count of iterations.
         iteration: u32,
-        /// What the work tree looks like, where that is known.
+        /// The fingerprint of the work tree, where it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fingerprint: Option<String>,
     },
-    /// The work itself moved: a commit, a changed file, a tool that ran.
+    /// Evidence of work: a commit, a changed file, a tool that ran.
     Evidence,
     /// An iteration of the supervisor is over.
     IterationEnded {
         /// Its number, from 1.
         iteration: u32,
     },
-    /// Somebody else is awaited: a human, a limit, a task in the background.
+    /// The agent waits for a human, a limit or a background task.
     Waiting,
     /// The wait is over.
     Awake,
-    /// A human said something: everything counts from here.
+    /// A human intervened: everything counts from here.
     Human,
     /// Time passed.
     Tick,
@@ -146,7 +152,7 @@ pub struct Change {
     pub from: Level,
     /// Now.
     pub to: Level,
-    /// What caused it, in words.
+    /// The measure that caused it, as a clause.
     pub because: String,
 }
 
@@ -171,7 +177,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Starts to watch.
+    /// Starts to observe.
     pub fn new(now: Timestamp, config: Config) -> Self {
         Self {
             config,
@@ -198,6 +204,11 @@ impl Monitor {
         self.last_progress
     }
 
+    /// Returns the measure that is the cause of the current level, as a clause.
+    pub fn cause(&self, now: Timestamp) -> Option<String> {
+        (self.level != Level::None).then(|| self.worst(now).1)
+    }
+
     /// Returns when time alone changes the level next, if it does.
     pub fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
         if !self.config.enabled || self.waiting_since.is_some() {
@@ -217,10 +228,22 @@ impl Monitor {
 
     /// Takes an observation. Returns the change of the level, which is reported once.
     pub fn observe(&mut self, now: Timestamp, observation: &Observation) -> Option<Change> {
+        self.observe_times(now, observation, 1)
+    }
+
+    /// Takes a state that was reported so many times in a row, as one observation. Other observations
+    /// count once.
+    pub fn observe_times(
+        &mut self,
+        now: Timestamp,
+        observation: &Observation,
+        times: u32,
+    ) -> Option<Change> {
         match observation {
             Observation::State { phase, progress, iteration, fingerprint } => {
                 let state = (phase.clone(), *progress, *iteration, fingerprint.clone());
                 self.report(now, state);
+                self.repeats = self.repeats.saturating_add(times.saturating_sub(1));
             }
             Observation::Evidence => self.progressed(now),
             Observation::IterationEnded { iteration } => {
@@ -281,7 +304,7 @@ impl Monitor {
 
     fn judge(&mut self, now: Timestamp) -> Option<Change> {
         let (to, because) = match self.waiting_since {
-            // Nobody stagnates who waits for somebody; the level stays what it was.
+            // Waiting is not stagnation; the level stays what it was.
             Some(_) => return None,
             None if self.config.enabled => self.worst(now),
             None => (Level::None, String::new()),
@@ -306,29 +329,32 @@ impl Monitor {
         let measures = [
             (
                 reached(u64::from(self.repeats), repeats),
-                format!("the same state {} times", self.repeats),
+                format!("the agent reported the same state {} times", self.repeats),
             ),
             (
                 reached(u64::from(self.idle_iterations), repeats),
-                format!("{} iterations without evidence of work", self.idle_iterations),
+                format!(
+                    "no evidence of work in {}",
+                    counted(self.idle_iterations.into(), "iteration")
+                ),
             ),
             (
                 reached(quiet, [self.config.warn_timeout, self.config.pause_timeout, 0]),
-                format!("no progress for {}", spoken(quiet)),
+                format!("no progress for {}", duration(quiet)),
             ),
             (
                 reached(age, [0, 0, self.config.abort_timeout]),
-                format!("running for {}", spoken(age)),
+                format!("running for {}", duration(age)),
             ),
             (
                 reached(u64::from(self.iteration), ceilings.map(u64::from)),
-                format!("iteration {}", self.iteration),
+                format!("iteration {} is a limit of the stagnation settings", self.iteration),
             ),
         ];
-        // The first of the highest: what repeats tells more than what merely lasts.
+        // The first of the highest: repetition explains more than duration.
         let highest = measures.iter().map(|(level, _)| *level).max().unwrap_or_default();
-        let told = measures.into_iter().find(|(level, _)| *level == highest);
-        told.unwrap_or((Level::None, String::new()))
+        let cause = measures.into_iter().find(|(level, _)| *level == highest);
+        cause.unwrap_or((Level::None, String::new()))
     }
 }
 
@@ -343,14 +369,6 @@ fn reached(value: u64, [warn, pause, abort]: [u64; 3]) -> Level {
         Level::Warn
     } else {
         Level::None
-    }
-}
-
-fn spoken(seconds: u64) -> String {
-    let span = Duration::from_secs(seconds);
-    match span.as_secs() {
-        0..120 => format!("{seconds} s"),
-        _ => format!("{} min", seconds / 60),
     }
 }
 

@@ -74,16 +74,21 @@ impl Parser {
         self.signals(message).any(|signal| &*signal.name == name)
     }
 
-    /// Returns whether the message claims that the work is done.
+    /// Returns whether the message claims that the work is done. That a merge is resolved is not it.
     ///
     /// ```
     /// # use aldis_signal::Parser;
     /// let promise = Parser::builtin("promise").unwrap();
     /// assert!(promise.is_complete("All green.\n\n<promise>COMPLETE</promise>"));
     /// assert!(!promise.is_complete("When it is green I print <promise>COMPLETE</promise>"));
+    ///
+    /// let chorus = Parser::builtin("chorus").unwrap();
+    /// assert!(!chorus.is_complete("Kept both sides.\n\n<chorus>RESOLVED</chorus>"));
     /// ```
     pub fn is_complete(&self, message: &str) -> bool {
-        self.signals(message).any(|signal| signal.meaning == Meaning::Done)
+        let completes =
+            |signal: &Signal| signal.meaning == Meaning::Done && !signal.resolves_merge();
+        self.signals(message).any(|signal| completes(&signal))
     }
 
     /// Returns whether the message says that the agent cannot go on.

@@ -75,6 +75,46 @@ impl fmt::Display for Meaning {
     }
 }
 
+/// How a signal came: the more difficult it is to forge, the greater.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Via {
+    /// In the text of a message.
+    #[default]
+    Said,
+    /// In the text of a message, with the run token that only the agent's prompt holds.
+    Token,
+    /// By `aldis signal` in the agent's shell, bound to the run.
+    Receipt,
+    /// By a tool call that the host vouches for.
+    Call,
+}
+
+impl Via {
+    /// Returns the stable name used in JSON output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Said => "said",
+            Self::Token => "token",
+            Self::Receipt => "receipt",
+            Self::Call => "call",
+        }
+    }
+
+    /// Returns whether nothing but the text speaks for it. By reference, for serde.
+    pub fn is_said(&self) -> bool {
+        *self == Self::Said
+    }
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// Half-open range of bytes of one message, counted from its first byte as it was received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
@@ -127,9 +167,20 @@ pub struct Signal {
     pub body_end: Option<u64>,
     /// The bytes of `place.span`, lossily decoded.
     pub raw: String,
-    /// Whether it carried the expected run token.
-    pub trusted: bool,
+    /// How it came.
+    pub via: Via,
 }
+
+impl Signal {
+    /// Returns whether it claims that a merge is resolved, which is less than that the work is done.
+    /// The name is the same in every dialect that has such a signal.
+    pub fn resolves_merge(&self) -> bool {
+        self.meaning == Meaning::Done && &*self.name == MERGE_RESOLVED
+    }
+}
+
+/// The signal that claims that a merge is resolved, and nothing more.
+pub const MERGE_RESOLVED: &str = "RESOLVED";
 
 /// Looked like a signal and was not one.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use crate::run::{Exit, Usage};
 use aldis_signal::message::Origin;
 use aldis_signal::redact::{redact, redact_value};
 use aldis_signal::scan::{Rules, Token, scan_with};
-use aldis_signal::signal::{Fields, Finding, Signal};
+use aldis_signal::signal::{Fields, Finding, Signal, Via};
 use aldis_signal::time::Timestamp;
 
 /// How much of an agent's words is quoted as evidence, and shown in logs.
@@ -205,6 +205,9 @@ pub struct Heard {
     /// The words, cut to a reasonable length.
     #[serde(default)]
     pub quote: String,
+    /// How it came.
+    #[serde(default, skip_serializing_if = "Via::is_said")]
+    pub via: Via,
 }
 
 impl Heard {
@@ -218,6 +221,7 @@ impl Heard {
             quote: beginning(&quote(&signal.raw, &fields), PREVIEW_MAX, token),
             fields,
             line: signal.place.line,
+            via: signal.via,
         }
     }
 }

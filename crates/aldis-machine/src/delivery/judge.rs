@@ -202,6 +202,7 @@ pub(super) fn evidence(heard: &Heard, agent: u64, reason: Option<&str>) -> Evide
         quote: heard.quote.clone(),
         line: Some(heard.line),
         agent: Some(agent.to_string()),
+        via: heard.via,
     }
 }
 

@@ -404,6 +404,7 @@ pub(super) fn unknown(
         quote: miss.quote.clone(),
         line: Some(miss.line),
         agent: Some(agent.to_string()),
+        ..Evidence::default()
     });
     let delegation = said.misses.iter().rfind(|miss| is_malformed_delegation(miss));
     let delegation = delegation.map(|miss| Evidence {
@@ -413,6 +414,7 @@ pub(super) fn unknown(
         quote: miss.quote.clone(),
         line: Some(miss.line),
         agent: Some(agent.to_string()),
+        ..Evidence::default()
     });
     let seen: Vec<Evidence> = std::iter::once(shown).chain(misses).chain(delegation).collect();
     if attempt < limit {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Miss;
-use aldis_signal::signal::Meaning;
+use aldis_signal::signal::{Meaning, Via};
 use aldis_signal::time::Timestamp;
 
 /// One thing that happened. Exhaustive: every machine must have an opinion about a new one.
@@ -224,4 +224,7 @@ pub struct SaidSignal {
     /// Whether it carried the run token.
     #[serde(default)]
     pub trusted: bool,
+    /// How it came.
+    #[serde(default, skip_serializing_if = "Via::is_said")]
+    pub via: Via,
 }

@@ -7,7 +7,7 @@ use crate::evidence::{beginning, ending};
 use aldis_signal::message::{Origin, Role};
 use aldis_signal::redact::redact;
 use aldis_signal::scan::{Rules, Token, scan_with};
-use aldis_signal::signal::{Finding, Reason, Signal};
+use aldis_signal::signal::{Finding, Reason, Signal, Via};
 use aldis_signal::time::Timestamp;
 
 /// How much of a finding is quoted as evidence.
@@ -92,7 +92,8 @@ fn heard(signal: &Signal, message: u64, utterance: &Utterance<'_>, token: &Token
         new_by_position: utterance.new_by_position,
         line: signal.place.line,
         quote: beginning(&signal.raw, QUOTE_MAX, token),
-        trusted: signal.trusted,
+        trusted: signal.via == Via::Token,
+        via: signal.via,
     }
 }
 

@@ -36,6 +36,7 @@ impl Hearing {
                 quote: signal.quote.clone(),
                 line: Some(signal.line),
                 agent: signal.agent.clone(),
+                via: signal.via,
             });
         }
     }

@@ -193,7 +193,7 @@ fn hear(
         reason: Some(miss.reason.clone()),
         quote: miss.quote.clone(),
         line: Some(miss.line),
-        agent: None,
+        ..Evidence::default()
     }));
     hearing
 }

@@ -13,7 +13,8 @@ pub struct Config {
     pub max_iterations: u32,
     /// Seconds per iteration.
     pub iteration_timeout: u64,
-    /// Seconds in all, waiting not counted.
+    /// Seconds in all. Waiting for a limit, a restart or a human is not counted; being suspended for
+    /// missing progress is.
     pub timeout: u64,
     /// Tokens; `None` for no limit but the others.
     pub max_tokens: Option<u64>,
@@ -21,7 +22,7 @@ pub struct Config {
     pub max_micro_dollars: Option<u64>,
     /// Whether a claim is checked.
     pub verify: bool,
-    /// Whether done needs a commit since the start.
+    /// Whether done needs a commit since the run began.
     pub require_commit: bool,
     /// Whether done needs a clean work tree.
     pub require_clean: bool,
@@ -31,9 +32,13 @@ pub struct Config {
     pub limit_wait: u64,
     /// How often in a row a limit is waited for.
     pub max_limit_waits: u32,
-    /// How often a merge may be claimed to be resolved in vain before a human is asked.
+    /// How often in a row a crashed agent is started again; 0 ends the run at the first crash.
+    pub max_crashes: u32,
+    /// How many seconds to wait after the first crash. Each further one in a row doubles it.
+    pub crash_wait: u64,
+    /// How many claims that a merge is resolved are refused before a human is asked.
     pub max_attempts: u32,
-    /// What is watched.
+    /// What counts as missing progress.
     pub stagnation: stagnation::Config,
 }
 
@@ -51,6 +56,8 @@ impl Default for Config {
             no_wait: false,
             limit_wait: 15 * 60,
             max_limit_waits: 40,
+            max_crashes: 2,
+            crash_wait: 10,
             max_attempts: 3,
             stagnation: stagnation::Config::supervised(),
         }
@@ -58,7 +65,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks that every limit is one. In `stagnation`, 0 switches a threshold off.
+    /// Checks that every limit limits something. In `stagnation`, 0 switches a threshold off.
     ///
     /// # Errors
     ///
@@ -72,7 +79,9 @@ impl Config {
             ("max_micro_dollars", self.max_micro_dollars),
             ("limit_wait", Some(self.limit_wait)),
             ("max_limit_waits", Some(u64::from(self.max_limit_waits))),
+            ("crash_wait", Some(self.crash_wait)),
             ("max_attempts", Some(u64::from(self.max_attempts))),
+            ("pause_limit", self.stagnation.pause_limit),
         ];
         match limits.into_iter().find(|(_, limit)| *limit == Some(0)) {
             Some((key, _)) => Err(ConfigError { key }),

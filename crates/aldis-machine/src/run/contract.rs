@@ -25,18 +25,23 @@ impl Machine for State {
     }
 
     fn next_wake(&self) -> Option<Timestamp> {
-        let seconds = |since: Timestamp, seconds: u64| since.after(Duration::from_secs(seconds));
+        let after = |since: Timestamp, seconds: u64| since.after(Duration::from_secs(seconds));
+        let now = self.seen_at.unwrap_or(self.started_at);
+        let left = self.config.timeout.saturating_mul(1_000).saturating_sub(self.worked(now));
+        let out_of_time = now.after(Duration::from_millis(left));
+        let level = self.monitor.next_change(now);
+        let watched = &self.config.stagnation;
         match self.status {
-            Status::Limited { until } => Some(until),
+            Status::Limited { until } | Status::Backoff { until } => Some(until),
             Status::Working => {
-                let now = self.seen_at.unwrap_or(self.started_at);
-                let left =
-                    self.config.timeout.saturating_mul(1_000).saturating_sub(self.worked(now));
-                let claimed = self.claimed_at;
-                let grace = claimed.map(|at| seconds(at, self.config.stagnation.grace_period));
-                let over = seconds(self.iteration_started_at, self.config.iteration_timeout);
-                let limits = [Some(now.after(Duration::from_millis(left))), Some(over), grace];
-                limits.into_iter().flatten().chain(self.monitor.next_change(now)).min()
+                let grace = self.claimed_at.map(|at| after(at, watched.grace_period));
+                let over = after(self.iteration_started_at, self.config.iteration_timeout);
+                [Some(out_of_time), Some(over), grace, level].into_iter().flatten().min()
+            }
+            Status::Paused { stagnated: true } => {
+                let since = self.paused_at.or(self.waiting_since).unwrap_or(now);
+                let expires = watched.pause_limit.map(|limit| after(since, limit));
+                [Some(out_of_time), expires, level].into_iter().flatten().min()
             }
             _ => None,
         }
@@ -70,7 +75,7 @@ impl Machine for State {
             HumanCommand::Pause => Err(NotPossible::NothingToPause),
             HumanCommand::Resume if paused => Ok(Event::Resume { by }),
             HumanCommand::Resume => Err(NotPossible::NotPaused),
-            HumanCommand::Tell { text, .. } => Ok(Event::Told { text: text.clone(), by }),
+            HumanCommand::Tell { text, .. } => Ok(Event::Tell { text: text.clone(), by }),
         }
     }
 

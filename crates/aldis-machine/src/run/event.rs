@@ -1,22 +1,17 @@
 //! What happens around a supervised agent, and what must then be done.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::evidence::beginning;
-use aldis_signal::dialect::{Dialect, Syntax};
-use aldis_signal::redact::redact;
-use aldis_signal::scan::Token;
-use aldis_signal::signal::{Meaning, Signal};
 use aldis_signal::time::Timestamp;
 
 use super::config::Config;
+use super::progress::ProgressBatch;
+use super::signal::RunSignal;
 use super::state::Ending;
 
-/// How much of a signal is quoted as evidence.
-const QUOTE_MAX: usize = 300;
-
 /// One thing that happened. Exhaustive: the machine has an opinion about each.
+///
+/// The aliases are the names that 0.1.0 stored; drivers may still send them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -26,79 +21,105 @@ pub enum Event {
     Recovered,
     /// The agent was started.
     Launched {
-        /// Who it is, in the shell's own words, for finding it again.
+        /// Its identity, in the driver's own form, for finding it again.
         agent: String,
     },
-    /// A human wants a run that ended without success to go on.
+    /// The agent could not be started.
+    LaunchFailed {
+        /// Why: no such program, no permission to run it.
+        what: String,
+    },
+    /// A human wants a run that ended without success to continue.
     Reopen {
         /// The limits from now on.
         config: Box<Config>,
     },
-    /// The agent said something in its dialect.
-    Heard {
-        /// What.
-        said: Vec<Heard>,
+    /// The agent reported signals.
+    #[serde(alias = "heard")]
+    Reported {
+        /// The signals, in the order in which it wrote them.
+        #[serde(alias = "said")]
+        signals: Vec<RunSignal>,
     },
-    /// The agent said something that looked like a signal and was not one.
-    Missed {
-        /// What to write instead, in words for the agent.
+    /// The agent reported progress that only repeats or moves a number, so often that a driver joined
+    /// the reports; see [`super::ProgressCoalescer`].
+    Progress(ProgressBatch),
+    /// The agent wrote something that looked like a signal and was not one.
+    #[serde(alias = "missed")]
+    NearMiss {
+        /// What to write instead, as a sentence for the agent.
         hint: String,
     },
     /// The agent used a tool or changed something.
-    Worked,
-    /// What the iteration has cost so far.
+    #[serde(alias = "worked")]
+    Activity,
+    /// The cost of the iteration so far.
     Spent(Usage),
-    /// The host met an error of the service and tries again by itself.
+    /// The host met an error of its service and retries by itself.
     Retrying {
-        /// What it said.
+        /// The host's message.
         what: String,
     },
     /// The service refuses to work for now.
     Limited {
-        /// What it said.
+        /// The host's message.
         what: String,
-        /// When it will work again, where it said so.
+        /// When the service will work again, where the message says so.
         until: Option<Timestamp>,
     },
-    /// The host gave up because of an error that waiting does not cure.
-    Refused {
-        /// What it said.
+    /// The host gave up because of an error that waiting does not fix: a refused login, a model that
+    /// does not exist.
+    #[serde(alias = "refused")]
+    HostFailed {
+        /// The host's message.
         what: String,
     },
+    /// The host denied the agent a permission.
+    PermissionDenied {
+        /// The tool that the agent wanted to use.
+        tool: String,
+        /// What it wanted to do with it: a command, a path.
+        #[serde(default)]
+        what: String,
+        /// How a human allows it: the host's flag or setting.
+        #[serde(default)]
+        cure: String,
+    },
     /// The agent's process has ended.
-    Exited(Exit),
-    /// How the work tree stands.
-    Looked(Tree),
-    /// The check of a claim is over.
+    Exited(AgentExit),
+    /// The work tree was inspected.
+    Looked(WorkTree),
+    /// The check of a claim has ended.
     Checked {
         /// Whether it passed.
         passed: bool,
-        /// The end of what it printed.
+        /// The end of its output.
         output: String,
     },
     /// Time passed.
     Tick,
-    /// A human wants the agent to rest.
+    /// A human pauses the run.
     Pause {
         /// By what means, for the journal.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
     },
-    /// A human wants the run to go on.
+    /// A human resumes the run.
     Resume {
         /// By what means, for the journal.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
     },
-    /// A human wants the agent to know something.
-    Told {
-        /// What.
+    /// A human has a message for the agent.
+    #[serde(alias = "told")]
+    Tell {
+        /// The message.
         text: String,
         /// By what means, for the journal.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
     },
-    /// A human wants the run to end.
+    /// A human ends the run.
     Abort {
         /// By what means, for the journal.
         by: String,
@@ -109,80 +130,13 @@ pub enum Event {
         id: String,
         /// The answer.
         text: String,
-        /// By what means it came, for the journal.
+        /// By what means, for the journal.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
     },
 }
 
-/// A signal, as far as the machine needs it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Heard {
-    /// Its name in its dialect.
-    pub name: String,
-    /// What it says.
-    pub meaning: Meaning,
-    /// The words said with it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// The percentage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub progress: Option<u8>,
-    /// The phase it names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<String>,
-    /// How far the phase usually is, where the dialect says so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub implied: Option<u8>,
-    /// The agent's own count of iterations.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub iteration: Option<u32>,
-    /// Whether it says that there was nothing to do.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub no_op: bool,
-    /// Which message it stands in.
-    #[serde(default)]
-    pub message: u64,
-    /// The words, cut to a reasonable length.
-    #[serde(default)]
-    pub quote: String,
-    /// The line in the message.
-    #[serde(default)]
-    pub line: u64,
-}
-
-impl Heard {
-    /// Takes over what a signal says, without its secrets; `message` tells messages apart.
-    pub fn new(signal: &Signal, message: u64) -> Self {
-        let field = |name: &str| signal.fields.get(name)?.as_str().map(str::to_owned);
-        let text = signal.payload.clone().or_else(|| field("reason")).or_else(|| field("message"));
-        Self {
-            name: signal.name.to_string(),
-            meaning: signal.meaning,
-            text: text.map(|text| redact(&text).into_owned()),
-            progress: signal.progress,
-            implied: field("phase").and_then(|phase| implied(&signal.dialect, &phase)),
-            phase: field("phase"),
-            iteration: signal.fields.get("iteration").and_then(count),
-            no_op: signal.fields.get("no_op").is_some_and(|value| *value == Value::Bool(true)),
-            message,
-            quote: beginning(&signal.raw, QUOTE_MAX, &Token::Off),
-            line: signal.place.line,
-        }
-    }
-}
-
-/// How far a phase usually is, in a built-in dialect.
-fn implied(dialect: &str, phase: &str) -> Option<u8> {
-    let Syntax::Fence(fence) = &Dialect::builtin(dialect)?.syntax else { return None };
-    fence.implied_progress.get(phase).or_else(|| fence.implied_progress.get("*")).copied()
-}
-
-fn count(value: &Value) -> Option<u32> {
-    u32::try_from(value.as_u64()?).ok()
-}
-
-/// What an iteration has cost so far.
+/// The cost of an iteration so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens, in and out.
@@ -209,10 +163,47 @@ impl Exit {
     }
 }
 
-/// How the work tree stands.
+/// How the agent's process ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tree {
-    /// What it looks like, in short.
+pub struct AgentExit {
+    /// Its exit code, if it had one.
+    pub code: Option<i32>,
+    /// The signal that ended it, if one did.
+    pub signal: Option<i32>,
+    /// The last lines that it wrote to standard error, or to standard output where it wrote none
+    /// there. Needed after a crash only: the next attempt gets them in its prompt.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+}
+
+impl From<Exit> for AgentExit {
+    fn from(Exit { code, signal }: Exit) -> Self {
+        Self { code, signal, output: String::new() }
+    }
+}
+
+impl AgentExit {
+    /// Returns whether it ended as it should.
+    pub fn is_clean(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    /// Returns how it ended, as a clause without its subject: `exited with code 1`.
+    pub(super) fn clause(&self) -> String {
+        match (self.code, self.signal) {
+            (Some(code), _) => format!("exited with code {code}"),
+            (None, Some(signal)) => format!("was killed by signal {signal}"),
+            (None, None) => "ended in an unknown way".to_owned(),
+        }
+    }
+}
+
+/// The state of the work tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkTree {
+    /// A digest that changes whenever a file changes. With git: of the current commit, the index and
+    /// every changed file with its size and time. Without git: of every file below the project, as
+    /// far as the driver can look. `None` where it could not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
     /// The current commit.
@@ -221,20 +212,26 @@ pub struct Tree {
     /// Whether there are changes that are not committed.
     #[serde(default)]
     pub dirty: bool,
-    /// Whether there are conflict markers.
+    /// Whether conflict markers are left. The driver looks for them in three places: staged changes,
+    /// commits since the run began ([`super::State::base`]), and the work tree. A file that is merely
+    /// not staged has none.
     #[serde(default)]
     pub conflicts: bool,
+    /// Why the work tree could not be inspected. The other members then tell nothing, and a claim
+    /// that depends on them is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// What must now be done. Exhaustive: whoever performs effects must know all of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
 pub enum Effect {
-    /// Start the agent with this prompt.
+    /// Start the agent with this prompt. Answered by [`Event::Launched`] or [`Event::LaunchFailed`].
     Start {
         /// The iteration, from 1.
         iteration: u32,
-        /// What it is told.
+        /// The whole prompt.
         prompt: String,
     },
     /// Ask the agent to stop, and end it after so many seconds.
@@ -244,36 +241,41 @@ pub enum Effect {
     },
     /// Suspend the agent.
     Suspend,
-    /// Let it go on.
+    /// Resume the suspended agent.
     Continue,
-    /// Run the check.
+    /// Run the check. Answered by [`Event::Checked`].
     Check,
-    /// Look at the work tree.
+    /// Inspect the work tree. Answered by [`Event::Looked`]; nothing goes on before that.
     Look,
     /// Ask a human.
     Ask {
-        /// The question's name.
+        /// The question's id.
         id: String,
         /// The question.
         text: String,
     },
     /// Keep uncommitted work on a branch of its own.
-    KeepWork,
-    /// Tell whoever wants to know.
+    KeepWork {
+        /// The fingerprint of the work tree when the run began: if it is still the same, the run
+        /// changed nothing and there is nothing to keep.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        base: Option<String>,
+    },
+    /// Notify people.
     Notice {
         /// What kind of notice.
         notice: Notice,
-        /// The words.
+        /// The sentence.
         text: String,
     },
-    /// The run is over.
+    /// The run has ended.
     Finish {
         /// How.
         ending: Ending,
     },
 }
 
-/// What a notice is about. The names are stable: they switch notices on and off.
+/// The kinds of notices. The names are stable: they switch notices on and off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notice {
@@ -281,13 +283,13 @@ pub enum Notice {
     Question,
     /// The service refuses to work for now.
     RateLimit,
-    /// The run is over.
+    /// The run has ended.
     RunEnded,
-    /// The run is ended because nothing moves.
+    /// The agent is stopped because the work makes no progress.
     StagnationAbort,
-    /// The agent is suspended because nothing moves.
+    /// The agent is suspended because the work makes no progress.
     StagnationPause,
-    /// The agent is told that nothing moves.
+    /// The work makes no progress.
     StagnationWarn,
     /// Two thirds of a budget are used.
     BudgetSoon,

@@ -1,20 +1,29 @@
-//! What the agent is told at the start of an iteration.
+//! The prompt of an iteration, and what the next one will hold.
 
 use std::fmt::Write as _;
 
 use super::state::State;
+use crate::words::{cut, quoted};
 
 /// How much of a task stands in a prompt.
 const TASK_MAX: usize = 200_000;
+/// How much of one piece of feedback stands in a prompt.
+const TEXT_MAX: usize = 16_000;
+/// How many pieces of feedback wait for the next prompt. The oldest gives way.
+const FEEDBACK_MAX: usize = 32;
 
-/// The task, what was wrong so far, and how to speak.
+/// The task, where the run is, what happened since, and how to report.
 pub(super) fn compose(state: &State) -> String {
     let mut text = String::new();
     text.push_str(cut(state.task.trim(), TASK_MAX));
     text.push('\n');
-    if !state.feedback.is_empty() {
-        let _ = writeln!(text, "\n## Since the last time (iteration {})\n", state.iteration);
-        for feedback in &state.feedback {
+    if let Some(position) = position(state) {
+        let _ = writeln!(text, "\n## Where you are\n\n{position}");
+    }
+    let crash = crash(state);
+    if !state.feedback.is_empty() || crash.is_some() {
+        text.push_str("\n## Feedback\n\n");
+        for feedback in state.feedback.iter().chain(&crash) {
             let _ = writeln!(text, "{}\n", feedback.trim_end());
         }
     }
@@ -24,19 +33,67 @@ pub(super) fn compose(state: &State) -> String {
     text
 }
 
-/// Text of several lines as a block quotation, which no line of it can leave.
-pub(super) fn quoted(text: &str) -> String {
-    let mut shown = String::new();
-    for line in text.trim().lines() {
-        let line: String = line.chars().filter(|letter| !letter.is_control()).collect();
-        let _ = writeln!(shown, "> {line}");
+/// Which iteration it is, unless it is the very first start: an agent has no memory of the others.
+fn position(state: &State) -> Option<String> {
+    let (iteration, most) = (state.iteration, state.config.max_iterations);
+    match (iteration, state.starts) {
+        (..=1, ..=1) => None,
+        (_, ..=1) => Some(format!(
+            "This is iteration {iteration} of {most}. Earlier iterations left their work here: \
+             continue from what is there and do not start over."
+        )),
+        (..) => Some(format!(
+            "This is iteration {iteration} of {most}, started again because the last attempt did \
+             not finish. Continue from what is there and do not start over."
+        )),
     }
-    shown
 }
 
-fn cut(text: &str, most: usize) -> &str {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => &text[..at],
-        None => text,
+/// What the last attempt printed when it crashed.
+fn crash(state: &State) -> Option<String> {
+    let exit = state.last_crash.as_ref()?;
+    let clause = exit.clause();
+    Some(match quoted(&exit.output, TEXT_MAX) {
+        output if output.is_empty() => format!("The last attempt crashed: it {clause}."),
+        output => {
+            format!("The last attempt crashed: it {clause}. Its output ended with:\n\n{output}")
+        }
+    })
+}
+
+/// Text of several lines as a block quotation, which no line of it can leave.
+pub(super) fn block(text: &str) -> String {
+    quoted(text, TEXT_MAX)
+}
+
+/// Adds to the next prompt. What stands in the current prompt already is kept for the next one, too:
+/// it happened again.
+pub(super) fn add_feedback(state: &mut State, text: String) {
+    if let Some(at) = state.feedback.iter().position(|known| *known == text) {
+        forget(state, at);
+    } else if state.feedback.len() >= FEEDBACK_MAX {
+        forget(state, 0);
     }
+    state.feedback.push(text);
+}
+
+/// Adds to the next prompt, in the place of what begins in the same way.
+pub(super) fn replace_feedback(state: &mut State, beginning: &str, text: String) {
+    if let Some(at) = state.feedback.iter().position(|known| known.starts_with(beginning)) {
+        forget(state, at);
+    }
+    add_feedback(state, text);
+}
+
+fn forget(state: &mut State, at: usize) {
+    state.feedback.remove(at);
+    if at < state.feedback_given {
+        state.feedback_given -= 1;
+    }
+}
+
+/// Forgets what stood in the prompt of an iteration that was completed.
+pub(super) fn drop_given_feedback(state: &mut State) {
+    let given = std::mem::take(&mut state.feedback_given).min(state.feedback.len());
+    state.feedback.drain(..given);
 }

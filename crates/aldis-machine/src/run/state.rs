@@ -1,26 +1,29 @@
 //! One supervised run.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::config::Config;
-use super::event::{Effect, Event, Exit, Heard, Tree, Usage};
-use super::{decide, listen, opening};
-use crate::Decision;
-use crate::stagnation::{self, Monitor};
+use super::event::{AgentExit, Effect, Event, Usage, WorkTree};
+use super::rule::Rule;
+use super::signal::RunSignal;
+use super::{events, humans, lifecycle, verdict};
+use crate::stagnation::{Monitor, Observation};
+use crate::{Decision, Evidence};
 use aldis_signal::time::Timestamp;
 
 /// How a run begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
-    /// What is to be done.
+    /// The task.
     pub task: String,
-    /// The dialect the agent speaks.
+    /// The dialect in which the agent reports.
     pub dialect: String,
-    /// How to speak it, as the agent is told.
+    /// How to report in it, as every prompt ends.
     pub instructions: String,
-    /// How the agent is started, in the shell's own words.
+    /// How the agent is started, in the driver's own form.
     #[serde(default)]
     pub launch: String,
     /// The limits.
@@ -37,26 +40,31 @@ pub enum Status {
     Working,
     /// The agent was asked to stop.
     Ending {
-        /// What the run ends with once it has; `None` to go on with the next iteration.
+        /// How the run ends once the agent has stopped; `None` if the run continues.
         with: Option<Ending>,
     },
-    /// The work tree is looked at before a claim is believed.
+    /// The iteration is over, and the work tree is inspected before anything is decided.
     Looking,
-    /// A claim is checked.
+    /// The check of a claim runs.
     Checking,
-    /// A limit is waited for.
+    /// The run waits for a rate limit.
     Limited {
         /// Until then.
         until: Timestamp,
     },
-    /// A human is asked.
+    /// The agent crashed, and the run waits before it starts it again.
+    Backoff {
+        /// Until then.
+        until: Timestamp,
+    },
+    /// The run waits for an answer.
     Asking,
     /// The agent is suspended.
     Paused {
-        /// Whether because nothing moved.
+        /// Whether for missing progress; otherwise a human paused it.
         stagnated: bool,
     },
-    /// It is over.
+    /// The run has ended.
     Ended {
         /// How.
         ending: Ending,
@@ -73,6 +81,7 @@ impl Status {
             Self::Looking => "looking",
             Self::Checking => "checking",
             Self::Limited { .. } => "limited",
+            Self::Backoff { .. } => "backoff",
             Self::Asking => "asking",
             Self::Paused { .. } => "paused",
             Self::Ended { .. } => "ended",
@@ -84,23 +93,25 @@ impl Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The work is done, and verified where that was asked for.
+    /// The work is done, and verified where a check is configured.
     Done,
     /// Something outside is missing.
     Blocked,
     /// A human must answer first.
     NeedsHuman,
-    /// The agent crashed.
+    /// The host denied the same permission twice.
+    PermissionDenied,
+    /// The agent crashed, or could not be started.
     Crashed,
     /// The agent gave up.
     Failed,
-    /// No iteration is left.
+    /// Every iteration is used up.
     IterationsUsedUp,
-    /// No time is left.
+    /// The time is used up.
     TimedOut,
-    /// Nothing moved any more.
+    /// The work made no progress.
     Stagnated,
-    /// No tokens or no money are left.
+    /// The tokens or the money are used up.
     OverBudget,
     /// A human ended it.
     Aborted,
@@ -113,6 +124,7 @@ impl Ending {
             Self::Done => "done",
             Self::Blocked => "blocked",
             Self::NeedsHuman => "needs_human",
+            Self::PermissionDenied => "permission_denied",
             Self::Crashed => "crashed",
             Self::Failed => "failed",
             Self::IterationsUsedUp => "iterations_used_up",
@@ -128,7 +140,7 @@ impl Ending {
         match self {
             Self::Done => 0,
             Self::Crashed | Self::Failed => 1,
-            Self::Blocked | Self::NeedsHuman => 3,
+            Self::Blocked | Self::NeedsHuman | Self::PermissionDenied => 3,
             Self::Stagnated | Self::TimedOut => 4,
             Self::IterationsUsedUp | Self::OverBudget => 5,
             Self::Aborted => 130,
@@ -139,7 +151,7 @@ impl Ending {
 /// A question to a human.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// Its name.
+    /// Its id.
     pub id: String,
     /// The question.
     pub text: String,
@@ -147,23 +159,48 @@ pub struct Question {
     pub asked_at: Timestamp,
 }
 
-/// A refusal of the service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limit {
-    /// When it will work again, where it said so.
+/// A refusal of the service to work for now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceLimit {
+    /// When it will work again, where the host knows.
     pub until: Option<Timestamp>,
+    /// The host's message.
+    #[serde(default)]
+    pub what: String,
 }
 
-/// A run: everything that decides what happens next.
+/// A permission that the host denied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denial {
+    /// The tool that the agent wanted to use.
+    pub tool: String,
+    /// What it wanted to do with it.
+    pub what: String,
+    /// How a human allows it.
+    pub cure: String,
+}
+
+/// The last claim to be done that did not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimRefusal {
+    /// The iteration that claimed it.
+    pub iteration: u32,
+    /// What was wrong with it, as a clause.
+    pub because: String,
+    /// What the agent reported, and the output of the check.
+    pub evidence: Vec<Evidence>,
+}
+
+/// A run: everything that decides what happens next. The aliases are the names that 0.1.0 stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// What is to be done.
+    /// The task.
     pub task: String,
-    /// The dialect the agent speaks.
+    /// The dialect in which the agent reports.
     pub dialect: String,
-    /// How to speak it.
+    /// How to report in it.
     pub instructions: String,
-    /// How the agent is started, in the shell's own words.
+    /// How the agent is started, in the driver's own form.
     pub launch: String,
     /// The limits.
     pub config: Config,
@@ -171,71 +208,112 @@ pub struct State {
     pub status: Status,
     /// The current iteration, from 1.
     pub iteration: u32,
+    /// How often the agent was started for this iteration.
+    #[serde(default)]
+    pub starts: u32,
     /// When the run began.
     pub started_at: Timestamp,
-    /// When anything happened last. What passes until a supervisor is back is no work.
+    /// When the last event came. Time without a supervisor is not counted as work.
     #[serde(default)]
     pub seen_at: Option<Timestamp>,
     /// When the iteration began.
     pub iteration_started_at: Timestamp,
-    /// How many milliseconds were spent waiting for somebody else.
-    pub waited: u64,
-    /// Since when somebody else is waited for.
+    /// How many milliseconds were spent waiting.
+    #[serde(alias = "waited")]
+    pub waited_ms: u64,
+    /// Since when the run waits, if it does.
     pub waiting_since: Option<Timestamp>,
-    /// The phase the agent says it is in.
+    /// Since when the agent is suspended for missing progress.
+    #[serde(default)]
+    pub paused_at: Option<Timestamp>,
+    /// The phase that the agent reported.
     pub phase: Option<String>,
-    /// The percentage the agent says.
+    /// The percentage that the agent reported.
     pub progress: Option<u8>,
-    /// The percentage to show: what the agent says, or how far its phase usually is.
-    #[serde(default)]
-    pub bar: Option<u8>,
-    /// The agent's own count of iterations, where it says one.
-    #[serde(default)]
-    pub own_iteration: Option<u32>,
-    /// What was said in this iteration, the last word of each meaning.
-    pub said: Vec<Heard>,
-    /// When the work was claimed to be done in this iteration.
+    /// The percentage to show: the reported one, or what its dialect gives to the phase.
+    #[serde(default, alias = "bar")]
+    pub shown_progress: Option<u8>,
+    /// The agent's own count of iterations, where it reports one.
+    #[serde(default, alias = "own_iteration")]
+    pub reported_iteration: Option<u32>,
+    /// The signals of this iteration, the last of each meaning for certain.
+    #[serde(alias = "said")]
+    pub signals: Vec<RunSignal>,
+    /// When the agent first claimed to be done in this iteration.
     pub claimed_at: Option<Timestamp>,
-    /// What the next prompt says beside the task.
-    pub feedback: Vec<String>,
-    /// A limit that was met in this iteration.
-    pub limited: Option<Limit>,
-    /// Why the host gave up in this iteration, where waiting does not help.
+    /// When progress that only moves a number was last recorded.
     #[serde(default)]
-    pub refused: Option<String>,
-    /// Whether the host waits for the service by itself.
+    pub progress_recorded_at: Option<Timestamp>,
+    /// What prompts hold beside the task: first what stands in the current one, then what is new. It
+    /// stays until an iteration that got it was completed by the agent itself.
+    pub feedback: Vec<String>,
+    /// How much of the feedback stands in the current prompt.
+    #[serde(default)]
+    pub feedback_given: usize,
+    /// The last hint about something that looked like a signal.
+    #[serde(default)]
+    pub last_near_miss: Option<String>,
+    /// The last claim to be done that did not hold.
+    #[serde(default)]
+    pub last_refusal: Option<ClaimRefusal>,
+    /// The limit that was met in this iteration.
+    #[serde(alias = "limited")]
+    pub limit: Option<ServiceLimit>,
+    /// The host's message when it gave up in this iteration.
+    #[serde(default, alias = "refused")]
+    pub host_error: Option<String>,
+    /// Whether the host retries by itself.
     #[serde(default)]
     pub retrying: bool,
-    /// Limits in a row.
+    /// Waits for a limit, in a row.
     pub limit_waits: u32,
-    /// How often a merge was claimed to be resolved in vain.
+    /// Crashes of the agent, in a row.
     #[serde(default)]
-    pub attempts: u32,
-    /// The question that waits for an answer.
+    pub crashes: u32,
+    /// How the agent last crashed, until an attempt ends without a crash.
+    #[serde(default)]
+    pub last_crash: Option<AgentExit>,
+    /// Permissions that the host denied once.
+    #[serde(default)]
+    pub denials: Vec<Denial>,
+    /// Refused claims that a merge is resolved, in a row.
+    #[serde(default, alias = "attempts")]
+    pub refused_resolutions: u32,
+    /// The open question.
     pub question: Option<Question>,
-    /// Questions asked so far.
-    pub questions: u32,
-    /// What earlier iterations cost.
-    pub spent: Usage,
-    /// What this one has cost so far.
-    pub spending: Usage,
-    /// Whether somebody was told that a budget runs out.
-    pub warned_of_budget: bool,
-    /// The agent's process, in the shell's own words, while there is one.
+    /// How many questions were asked so far.
+    #[serde(alias = "questions")]
+    pub questions_asked: u32,
+    /// The cost of earlier attempts.
+    #[serde(alias = "spent")]
+    pub spent_before: Usage,
+    /// The cost of this one so far.
+    #[serde(alias = "spending")]
+    pub spent_now: Usage,
+    /// Whether people were warned that a budget runs out.
+    #[serde(alias = "warned_of_budget")]
+    pub budget_warned: bool,
+    /// The agent's process, in the driver's own form, while there is one.
     pub agent: Option<String>,
     /// How the last process ended.
-    pub last_exit: Option<Exit>,
-    /// Whether the run ended within its iteration, which is then not over.
+    pub last_exit: Option<AgentExit>,
+    /// Why the agent was asked to stop, as a clause.
     #[serde(default)]
-    pub cut_off: bool,
+    pub stop_because: Option<String>,
+    /// Whether the run ended within its iteration, which is then repeated when the run is reopened.
+    #[serde(default, alias = "cut_off")]
+    pub iteration_unfinished: bool,
     /// The commit at the start.
     pub base: Option<String>,
-    /// Whether that was looked for: there may have been none.
+    /// Whether the work tree was inspected at the start: there may have been no commit.
+    #[serde(default, alias = "based")]
+    pub base_known: bool,
+    /// The fingerprint of the work tree at the start.
     #[serde(default)]
-    pub based: bool,
-    /// How the work tree stood last.
-    pub tree: Tree,
-    /// Whether the work moves.
+    pub base_fingerprint: Option<String>,
+    /// The work tree when it was last inspected.
+    pub tree: WorkTree,
+    /// Whether the work makes progress.
     pub monitor: Monitor,
 }
 
@@ -255,34 +333,45 @@ impl State {
             config,
             status: Status::Ready,
             iteration: 0,
+            starts: 0,
             started_at: now,
             seen_at: Some(now),
             iteration_started_at: now,
-            waited: 0,
+            waited_ms: 0,
             waiting_since: None,
+            paused_at: None,
             phase: None,
             progress: None,
-            bar: None,
-            own_iteration: None,
-            said: Vec::new(),
+            shown_progress: None,
+            reported_iteration: None,
+            signals: Vec::new(),
             claimed_at: None,
+            progress_recorded_at: None,
             feedback: Vec::new(),
-            limited: None,
-            refused: None,
+            feedback_given: 0,
+            last_near_miss: None,
+            last_refusal: None,
+            limit: None,
+            host_error: None,
             retrying: false,
             limit_waits: 0,
-            attempts: 0,
+            crashes: 0,
+            last_crash: None,
+            denials: Vec::new(),
+            refused_resolutions: 0,
             question: None,
-            questions: 0,
-            spent: Usage::default(),
-            spending: Usage::default(),
-            warned_of_budget: false,
+            questions_asked: 0,
+            spent_before: Usage::default(),
+            spent_now: Usage::default(),
+            budget_warned: false,
             agent: None,
             last_exit: None,
-            cut_off: false,
+            stop_because: None,
+            iteration_unfinished: false,
             base: None,
-            based: false,
-            tree: Tree::default(),
+            base_known: false,
+            base_fingerprint: None,
+            tree: WorkTree::default(),
         }
     }
 
@@ -292,31 +381,36 @@ impl State {
         let now = before.map_or(now, |before| before.max(now));
         self.seen_at = Some(now);
         match event {
-            Event::Reopen { config } => opening::reopen(self, now, config),
+            Event::Reopen { config } => lifecycle::reopen(self, now, config),
             // An answer may come when nobody waits for it any more: the next start has it.
             Event::Answer { id, text, .. } if self.ending().is_some() => {
-                listen::on_late_answer(self, id, text)
+                humans::on_late_answer(self, id, text)
             }
             _ if self.ending().is_some() => Outcome::nothing(),
-            Event::Begin => opening::begin(self, now),
-            Event::Recovered => opening::recovered(self, now, before),
-            Event::Launched { agent } => listen::on_launch(self, agent),
-            Event::Heard { said } => listen::on_signals(self, now, said),
-            Event::Missed { hint } => listen::on_near_miss(self, hint),
-            Event::Worked => listen::on_work(self, now),
-            Event::Spent(usage) => listen::on_usage(self, *usage),
-            Event::Retrying { what } => listen::on_retry(self, now, what),
-            Event::Refused { what } => listen::on_refusal(self, what),
-            Event::Limited { what, until } => listen::on_limit(self, what, *until),
-            Event::Exited(exit) => decide::on_exit(self, now, *exit),
-            Event::Looked(tree) => decide::on_look(self, now, tree),
-            Event::Checked { passed, output } => decide::on_check(self, now, *passed, output),
-            Event::Tick => listen::on_tick(self, now),
-            Event::Pause { by } => listen::on_pause(self, now, by),
-            Event::Resume { by } => listen::on_resume(self, now, by),
-            Event::Told { text, by } => listen::on_told(self, now, text, by),
-            Event::Abort { by } => listen::on_abort(self, now, by),
-            Event::Answer { id, text, by } => listen::on_answer(self, now, id, text, by),
+            Event::Begin => lifecycle::begin(self, now),
+            Event::Recovered => lifecycle::recovered(self, now, before),
+            Event::Launched { agent } => lifecycle::on_launch(self, now, agent),
+            Event::LaunchFailed { what } => lifecycle::on_failed_launch(self, now, what),
+            Event::Reported { signals } => events::on_signals(self, now, signals),
+            Event::Progress(batch) => events::on_progress(self, now, batch),
+            Event::NearMiss { hint } => events::on_near_miss(self, hint),
+            Event::Activity => events::on_activity(self, now),
+            Event::Spent(usage) => events::on_usage(self, *usage),
+            Event::Retrying { what } => events::on_retry(self, now, what),
+            Event::HostFailed { what } => events::on_host_failure(self, what),
+            Event::PermissionDenied { tool, what, cure } => {
+                events::on_denial(self, tool, what, cure)
+            }
+            Event::Limited { what, until } => events::on_limit(self, what, *until),
+            Event::Exited(exit) => verdict::on_exit(self, now, exit),
+            Event::Looked(tree) => verdict::on_look(self, now, tree),
+            Event::Checked { passed, output } => verdict::on_check(self, now, *passed, output),
+            Event::Tick => events::on_tick(self, now),
+            Event::Pause { by } => humans::on_pause(self, now, by),
+            Event::Resume { by } => humans::on_resume(self, now, by),
+            Event::Tell { text, by } => humans::on_message(self, now, text, by),
+            Event::Abort { by } => humans::on_abort(self, now, by),
+            Event::Answer { id, text, by } => humans::on_answer(self, now, id, text, by),
         }
     }
 
@@ -328,23 +422,24 @@ impl State {
         }
     }
 
-    /// Returns the limit of these that a run that ended would reach at once if it went on with them.
+    /// Returns the limit that a run that ended would reach at once if it continued with `config`.
     pub fn reached(&self, config: &Config) -> Option<Ending> {
-        opening::reached(self, config)
+        lifecycle::reached(self, config)
     }
 
-    /// Returns what the run has cost.
+    /// Returns the cost of the run.
     pub fn cost(&self) -> Usage {
+        let (before, now) = (self.spent_before, self.spent_now);
         Usage {
-            tokens: self.spent.tokens.saturating_add(self.spending.tokens),
-            micro_dollars: self.spent.micro_dollars.saturating_add(self.spending.micro_dollars),
+            tokens: before.tokens.saturating_add(now.tokens),
+            micro_dollars: before.micro_dollars.saturating_add(now.micro_dollars),
         }
     }
 
     /// Returns how many milliseconds the run has worked, waiting not counted.
     pub fn worked(&self, now: Timestamp) -> u64 {
         let waiting = self.waiting_since.map_or(0, |since| millis(now, since));
-        millis(now, self.started_at).saturating_sub(self.waited).saturating_sub(waiting)
+        millis(now, self.started_at).saturating_sub(self.waited_ms).saturating_sub(waiting)
     }
 
     /// Whether an agent's process is there.
@@ -352,25 +447,23 @@ impl State {
         matches!(self.status, Status::Working | Status::Ending { .. } | Status::Paused { .. })
     }
 
-    /// Lets the run's clocks rest.
-    pub(super) fn rest(&mut self, now: Timestamp) {
+    /// Stops every clock: somebody else is waited for.
+    pub(super) fn pause_clocks(&mut self, now: Timestamp) {
         self.waiting_since = self.waiting_since.or(Some(now));
+        self.monitor.observe(now, &Observation::Waiting);
     }
 
-    pub(super) fn wait(&mut self, now: Timestamp) {
-        self.rest(now);
-        self.monitor.observe(now, &stagnation::Observation::Waiting);
-    }
-
-    pub(super) fn wake(&mut self, now: Timestamp) {
-        if let Some(since) = self.waiting_since.take() {
-            let waited = millis(now, since);
-            self.waited = self.waited.saturating_add(waited);
-            let waited = std::time::Duration::from_millis(waited);
-            self.iteration_started_at = self.iteration_started_at.after(waited);
-            self.claimed_at = self.claimed_at.map(|at| at.after(waited));
+    /// Lets the clocks run again. A pause for missing progress stopped those of the iteration only.
+    pub(super) fn resume_clocks(&mut self, now: Timestamp) {
+        let waited = self.waiting_since.take().map(|since| millis(now, since));
+        self.waited_ms = self.waited_ms.saturating_add(waited.unwrap_or(0));
+        let paused = self.paused_at.take().map(|since| millis(now, since));
+        if let Some(rested) = waited.max(paused) {
+            let rested = Duration::from_millis(rested);
+            self.iteration_started_at = self.iteration_started_at.after(rested);
+            self.claimed_at = self.claimed_at.map(|at| at.after(rested));
         }
-        self.monitor.observe(now, &stagnation::Observation::Awake);
+        self.monitor.observe(now, &Observation::Awake);
     }
 
     pub(super) fn counters(&self) -> BTreeMap<String, u64> {
@@ -379,17 +472,19 @@ impl State {
             ("iteration".to_owned(), u64::from(self.iteration)),
             ("max_iterations".to_owned(), u64::from(self.config.max_iterations)),
         ]);
-        if cost.tokens > 0 {
-            counters.insert("tokens".to_owned(), cost.tokens);
-        }
-        if cost.micro_dollars > 0 {
-            counters.insert("micro_dollars".to_owned(), cost.micro_dollars);
+        let others = [
+            ("crashes", u64::from(self.crashes)),
+            ("micro_dollars", cost.micro_dollars),
+            ("tokens", cost.tokens),
+        ];
+        for (name, count) in others.into_iter().filter(|(_, count)| *count > 0) {
+            counters.insert(name.to_owned(), count);
         }
         counters
     }
 
-    pub(super) fn decision(&self, rule: &str, summary: impl Into<String>) -> Decision {
-        Decision::new(format!("run/{rule}"), summary).counted(self.counters())
+    pub(super) fn decision(&self, rule: Rule, summary: impl Into<String>) -> Decision {
+        Decision::new(rule, summary).counted(self.counters())
     }
 }
 

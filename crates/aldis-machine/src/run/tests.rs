@@ -1,26 +1,36 @@
 //! The run machine against its specification.
 
 mod cases;
+mod crashes;
+mod denials;
+mod feedback;
+mod looks;
+mod pauses;
+mod progress;
+mod prompts;
+mod properties;
 mod rules;
 mod scenarios;
+mod sentences;
+mod stored;
 
 use super::*;
 use crate::stagnation;
 use aldis_signal::dialect::Dialect;
 use aldis_signal::message::Origin;
 use aldis_signal::scan::{Rules, scan};
-use aldis_signal::signal::{Finding, Meaning};
+use aldis_signal::signal::{Finding, Meaning, Via};
 use aldis_signal::time::Timestamp;
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millis(1_772_445_600_000 + seconds * 1_000)
 }
 
-/// What is said in this text, in the dialect.
-fn said(dialect: &str, text: &str) -> Vec<Heard> {
+/// The signals of a text, in the dialect.
+fn reports(dialect: &str, text: &str) -> Vec<RunSignal> {
     let rules = Rules::new([Dialect::builtin(dialect).unwrap().clone()]);
     let findings = scan(&rules, text.as_bytes(), &Origin::assistant());
-    findings.iter().filter_map(Finding::signal).map(|signal| Heard::new(signal, 0)).collect()
+    findings.iter().filter_map(Finding::signal).map(|signal| RunSignal::new(signal, 0)).collect()
 }
 
 fn begun(change: impl FnOnce(&mut Config)) -> State {
@@ -41,19 +51,36 @@ fn begun(change: impl FnOnce(&mut Config)) -> State {
     state
 }
 
-fn clean() -> Event {
-    Event::Exited(Exit { code: Some(0), signal: None })
+fn exited(code: Option<i32>, signal: Option<i32>) -> Event {
+    Event::Exited(Exit { code, signal }.into())
 }
 
-/// One iteration: what was said, how it ended, how the tree stands, what the check says.
-fn iteration(state: &mut State, seconds: i64, text: &str, check: Option<bool>) -> Outcome {
-    let heard = said("chorus", text);
-    state.on_event(at(seconds), &Event::Heard { said: heard });
-    let mut outcome = state.on_event(at(seconds), &clean());
-    if outcome.effects == [Effect::Look] {
-        outcome = state.on_event(at(seconds), &Event::Looked(state.tree.clone()));
+fn clean() -> Event {
+    exited(Some(0), None)
+}
+
+/// Takes an event. Where the machine wants to inspect the work tree after it, nothing has changed
+/// there.
+fn send(state: &mut State, seconds: i64, event: &Event) -> Outcome {
+    let mut outcome = state.on_event(at(seconds), event);
+    if state.status == Status::Looking && outcome.effects.contains(&Effect::Look) {
+        let looked = state.on_event(at(seconds), &Event::Looked(state.tree.clone()));
+        outcome.effects.extend(looked.effects);
+        outcome.decisions.extend(looked.decisions);
     }
-    if outcome.effects == [Effect::Check] {
+    outcome
+}
+
+fn keeps_work(outcome: &Outcome) -> bool {
+    outcome.effects.iter().any(|effect| matches!(effect, Effect::KeepWork { .. }))
+}
+
+/// One iteration: what the agent reported, how it ended, what the check says.
+fn iteration(state: &mut State, seconds: i64, text: &str, check: Option<bool>) -> Outcome {
+    let signals = reports("chorus", text);
+    state.on_event(at(seconds), &Event::Reported { signals });
+    let mut outcome = send(state, seconds, &clean());
+    if state.status == Status::Checking {
         let output = "2 of 118 tests failed".to_owned();
         let passed = check.expect("a check was not expected");
         outcome = state.on_event(at(seconds), &Event::Checked { passed, output });
@@ -88,10 +115,10 @@ fn iterations_end_in_the_order_of_the_specification() {
 #[test]
 fn a_crash_outranks_every_word() {
     for exit in [Exit { code: Some(139), signal: None }, Exit { code: None, signal: Some(11) }] {
-        let mut state = begun(|_| {});
-        let heard = said("chorus", "<chorus>COMPLETE</chorus>");
-        state.on_event(at(1), &Event::Heard { said: heard });
-        state.on_event(at(2), &Event::Exited(exit));
+        let mut state = begun(|config| config.max_crashes = 0);
+        let heard = reports("chorus", "<chorus>COMPLETE</chorus>");
+        state.on_event(at(1), &Event::Reported { signals: heard });
+        state.on_event(at(2), &Event::Exited(exit.into()));
         assert_eq!(state.ending(), Some(Ending::Crashed));
     }
 }
@@ -124,7 +151,11 @@ fn what_the_check_said_is_in_the_next_prompt() {
 
 #[test]
 fn claims_need_a_clean_tree_and_a_commit_where_that_is_asked_for() {
-    let tree = |head: &str, dirty: bool| Tree { head: Some(head.into()), dirty, ..Tree::default() };
+    let tree = |head: &str, dirty: bool| WorkTree {
+        head: Some(head.into()),
+        dirty,
+        ..WorkTree::default()
+    };
     for (name, after, ending) in [
         ("nothing committed", tree("a", false), None),
         ("uncommitted", tree("b", true), None),
@@ -133,8 +164,8 @@ fn claims_need_a_clean_tree_and_a_commit_where_that_is_asked_for() {
         let mut state =
             begun(|config| (config.require_commit, config.require_clean) = (true, true));
         state.on_event(at(0), &Event::Looked(tree("a", false)));
-        let heard = said("chorus", "<chorus>COMPLETE</chorus>");
-        state.on_event(at(1), &Event::Heard { said: heard });
+        let heard = reports("chorus", "<chorus>COMPLETE</chorus>");
+        state.on_event(at(1), &Event::Reported { signals: heard });
         state.on_event(at(1), &clean());
         state.on_event(at(1), &Event::Looked(after));
         assert_eq!(state.ending(), ending, "{name}");
@@ -145,10 +176,10 @@ fn claims_need_a_clean_tree_and_a_commit_where_that_is_asked_for() {
 fn a_resolution_with_conflict_markers_is_none() {
     for (conflicts, ending) in [(true, None), (false, Some(Ending::Done))] {
         let mut state = begun(|_| {});
-        let heard = said("chorus", "<chorus>RESOLVED: kept both</chorus>");
-        state.on_event(at(1), &Event::Heard { said: heard });
+        let heard = reports("chorus", "<chorus>RESOLVED: kept both</chorus>");
+        state.on_event(at(1), &Event::Reported { signals: heard });
         state.on_event(at(1), &clean());
-        state.on_event(at(1), &Event::Looked(Tree { conflicts, ..Tree::default() }));
+        state.on_event(at(1), &Event::Looked(WorkTree { conflicts, ..WorkTree::default() }));
         assert_eq!(state.ending(), ending);
     }
 }
@@ -185,7 +216,7 @@ fn limits_of_the_service_are_waited_for_without_counting() {
     let mut state = begun(|_| {});
     let limited = Event::Limited { what: "resets at noon".into(), until: Some(at(7_200)) };
     state.on_event(at(10), &limited);
-    state.on_event(at(11), &Event::Exited(Exit { code: Some(1), signal: None }));
+    state.on_event(at(11), &exited(Some(1), None));
     assert_eq!(state.status, Status::Limited { until: at(7_200) });
     assert_eq!(state.on_event(at(7_199), &Event::Tick), Outcome::nothing());
     let outcome = state.on_event(at(7_200), &Event::Tick);
@@ -203,6 +234,9 @@ fn limits_of_the_service_are_waited_for_without_counting() {
         state.on_event(at(round * 10_000 + 9_000), &Event::Tick);
     }
     assert_eq!(state.ending(), Some(Ending::TimedOut));
+    let config = Box::new(Config::default());
+    let outcome = state.on_event(at(50_000), &Event::Reopen { config });
+    assert!(matches!(outcome.effects[..], [Effect::Start { iteration: 1, .. }]), "{outcome:?}");
 }
 
 #[test]
@@ -216,7 +250,7 @@ fn budgets_end_a_run_while_it_works_and_before_the_next_iteration() {
     assert_eq!(state.cost().tokens, 700);
     let outcome = state.on_event(at(4), &spent(200));
     assert!(matches!(outcome.effects[..], [Effect::End { .. }]), "{outcome:?}");
-    state.on_event(at(5), &Event::Exited(Exit { code: None, signal: Some(15) }));
+    state.on_event(at(5), &exited(None, Some(15)));
     assert_eq!(state.ending(), Some(Ending::OverBudget));
 }
 
@@ -226,23 +260,23 @@ fn time_limits_end_an_iteration_and_then_the_run() {
     assert_eq!(state.on_event(at(99), &Event::Tick).effects, []);
     let outcome = state.on_event(at(100), &Event::Tick);
     assert!(matches!(outcome.effects[..], [Effect::End { .. }]));
-    let outcome = state.on_event(at(101), &Event::Exited(Exit { code: None, signal: Some(15) }));
+    let outcome = send(&mut state, 101, &exited(None, Some(15)));
     let Some(Effect::Start { iteration: 2, prompt }) = outcome.effects.last() else { panic!() };
-    assert!(prompt.contains("ended after 100 seconds"), "{prompt}");
+    assert!(prompt.contains("stopped after 100 s"), "{prompt}");
     state.on_event(at(251), &Event::Tick);
-    state.on_event(at(252), &Event::Exited(Exit { code: None, signal: Some(9) }));
+    state.on_event(at(252), &exited(None, Some(9)));
     assert_eq!(state.ending(), Some(Ending::TimedOut));
 }
 
 #[test]
 fn an_agent_that_goes_on_after_its_claim_is_asked_to_stop() {
     let mut state = begun(|_| {});
-    let heard = said("chorus", "<chorus>COMPLETE</chorus>");
-    state.on_event(at(1), &Event::Heard { said: heard });
+    let heard = reports("chorus", "<chorus>COMPLETE</chorus>");
+    state.on_event(at(1), &Event::Reported { signals: heard });
     assert_eq!(state.on_event(at(30), &Event::Tick).effects, []);
     assert_eq!(state.on_event(at(31), &Event::Tick).effects, [Effect::End { grace: 30 }]);
-    state.on_event(at(32), &Event::Exited(Exit { code: None, signal: Some(15) }));
-    state.on_event(at(32), &Event::Looked(Tree::default()));
+    state.on_event(at(32), &exited(None, Some(15)));
+    state.on_event(at(32), &Event::Looked(WorkTree::default()));
     assert_eq!(state.ending(), Some(Ending::Done), "it was asked to stop, it did not crash");
 }
 
@@ -253,18 +287,18 @@ fn silence_warns_then_suspends_and_a_human_decides() {
     assert!(matches!(outcome.effects[..], [Effect::Notice { notice: Notice::StagnationWarn, .. }]));
     let outcome = state.on_event(at(1_200), &Event::Tick);
     assert_eq!(outcome.effects[0], Effect::Suspend);
-    assert_eq!(state.on_event(at(5_000), &Event::Tick), Outcome::nothing());
+    assert_eq!(state.on_event(at(4_000), &Event::Tick), Outcome::nothing());
     assert_eq!(
-        state.on_event(at(5_001), &Event::Resume { by: String::new() }).effects,
+        state.on_event(at(4_001), &Event::Resume { by: String::new() }).effects,
         [Effect::Continue]
     );
-    assert_eq!(state.on_event(at(5_100), &Event::Tick).effects, []);
+    assert_eq!(state.on_event(at(4_100), &Event::Tick).effects, []);
 }
 
 #[test]
 fn iterations_without_evidence_end_a_run() {
     let mut state = begun(|_| {});
-    state.on_event(at(0), &Event::Looked(Tree { dirty: true, ..Tree::default() }));
+    state.on_event(at(0), &Event::Looked(WorkTree { dirty: true, ..WorkTree::default() }));
     for round in 1..=7 {
         iteration(&mut state, round, "Still at it.", None);
     }
@@ -273,7 +307,7 @@ fn iterations_without_evidence_end_a_run() {
     // Work is evidence, whatever is said.
     let mut state = begun(|_| {});
     for round in 1..=20 {
-        state.on_event(at(round), &Event::Worked);
+        state.on_event(at(round), &Event::Activity);
         iteration(&mut state, round, "Still at it.", None);
     }
     assert_eq!(state.ending(), None);
@@ -281,11 +315,21 @@ fn iterations_without_evidence_end_a_run() {
 
 #[test]
 fn partial_work_is_kept_where_there_is_some() {
-    for (dirty, kept) in [(true, true), (false, false)] {
+    let tree = |name: &str, dirty| {
+        Event::Looked(WorkTree { fingerprint: Some(name.into()), dirty, ..WorkTree::default() })
+    };
+    for (name, before, after, kept) in [
+        ("nothing changed", tree("a", false), tree("a", false), false),
+        ("changed", tree("a", false), tree("b", true), true),
+        ("dirty before, and nothing changed", tree("a", true), tree("a", true), false),
+        ("dirty before, and changed", tree("a", true), tree("b", true), true),
+    ] {
         let mut state = begun(|config| config.max_iterations = 1);
-        state.on_event(at(0), &Event::Looked(Tree { dirty, ..Tree::default() }));
-        let outcome = iteration(&mut state, 1, "Still at it.", None);
-        assert_eq!(outcome.effects.contains(&Effect::KeepWork), kept);
+        state.on_event(at(0), &before);
+        state.on_event(at(1), &clean());
+        let outcome = state.on_event(at(1), &after);
+        assert_eq!(state.ending(), Some(Ending::IterationsUsedUp), "{name}");
+        assert_eq!(keeps_work(&outcome), kept, "{name}");
     }
 }
 
@@ -316,10 +360,10 @@ fn a_crash_of_ours_repeats_the_iteration_and_keeps_the_rest() {
     iteration(&mut state, 1, "Still at it.", None);
     let outcome = state.on_event(at(2), &Event::Recovered);
     assert!(matches!(outcome.effects[..], [Effect::Start { iteration: 2, .. }]), "{outcome:?}");
-    let heard = said("chorus", "<chorus>COMPLETE</chorus>");
-    state.on_event(at(3), &Event::Heard { said: heard });
+    let heard = reports("chorus", "<chorus>COMPLETE</chorus>");
+    state.on_event(at(3), &Event::Reported { signals: heard });
     state.on_event(at(3), &clean());
-    state.on_event(at(3), &Event::Looked(Tree::default()));
+    state.on_event(at(3), &Event::Looked(WorkTree::default()));
     assert_eq!(state.on_event(at(4), &Event::Recovered).effects, [Effect::Check]);
 }
 
@@ -335,9 +379,9 @@ fn failure_and_contradiction() {
         (exit(true) + &exit(false), Some(Ending::Failed)),
     ] {
         let mut state = begun(|_| {});
-        state.on_event(at(1), &Event::Heard { said: said("pilot", &text) });
+        state.on_event(at(1), &Event::Reported { signals: reports("pilot", &text) });
         state.on_event(at(1), &clean());
-        state.on_event(at(1), &Event::Looked(Tree::default()));
+        state.on_event(at(1), &Event::Looked(WorkTree::default()));
         assert_eq!(state.ending(), ending, "{text}");
     }
 }
@@ -356,29 +400,30 @@ fn a_phase_implies_how_far_the_work_is() {
         (r#""type":"exit","phase":"IMPL","success":true"#, Some(60), Some(95)),
     ] {
         let text = format!("```pilot-signal\n{{\"v\":2,{body}}}\n```");
-        state.on_event(at(1), &Event::Heard { said: said("pilot", &text) });
-        assert_eq!((state.progress, state.bar), (progress, bar), "{body}");
+        state.on_event(at(1), &Event::Reported { signals: reports("pilot", &text) });
+        assert_eq!((state.progress, state.shown_progress), (progress, bar), "{body}");
     }
 }
 
 #[test]
 fn progress_never_goes_backwards_on_exit() {
     let mut state = begun(|_| {});
-    let heard = |progress, meaning| Heard {
+    let heard = |progress, meaning| RunSignal {
         name: "X".into(),
         meaning,
         progress: Some(progress),
         text: None,
         phase: None,
-        implied: None,
+        phase_progress: None,
         iteration: None,
         no_op: false,
         message: 0,
         quote: String::new(),
         line: 1,
+        via: Via::Said,
     };
-    state.on_event(at(1), &Event::Heard { said: vec![heard(80, Meaning::Progress)] });
-    state.on_event(at(2), &Event::Heard { said: vec![heard(0, Meaning::Done)] });
+    state.on_event(at(1), &Event::Reported { signals: vec![heard(80, Meaning::Progress)] });
+    state.on_event(at(2), &Event::Reported { signals: vec![heard(0, Meaning::Done)] });
     assert_eq!(state.progress, Some(80));
 }
 
@@ -421,19 +466,22 @@ fn runs_that_were_cut_off_are_opened_again() {
 /// Which iteration a run goes on with, and which limits it would reach at once.
 #[test]
 fn a_run_that_was_cut_off_repeats_its_iteration() {
-    let crashed = || vec![Event::Exited(Exit { code: Some(1), signal: None })];
+    let crashed = || vec![exited(Some(1), None)];
+    let looked = || Event::Looked(WorkTree::default());
     let aborted = || vec![Event::Abort { by: "x".to_owned() }, clean()];
     let spent = || vec![Event::Spent(Usage { tokens: 100, micro_dollars: 0 }), clean()];
-    let blocked = Event::Heard { said: said("chorus", "<chorus>BLOCKED: x</chorus>") };
+    let idle = vec![clean(), looked()];
+    let blocked = Event::Reported { signals: reports("chorus", "<chorus>BLOCKED: x</chorus>") };
     for (name, events, ending, next, reached) in [
         ("crashed", crashed(), Ending::Crashed, 1, None),
         ("aborted", aborted(), Ending::Aborted, 1, None),
         ("over budget", spent(), Ending::OverBudget, 1, Some(Ending::OverBudget)),
         ("blocked", vec![blocked, clean()], Ending::Blocked, 2, Some(Ending::IterationsUsedUp)),
-        ("used up", vec![clean()], Ending::IterationsUsedUp, 2, Some(Ending::IterationsUsedUp)),
+        ("used up", idle, Ending::IterationsUsedUp, 2, Some(Ending::IterationsUsedUp)),
     ] {
-        let limits =
-            |config: &mut Config| (config.max_iterations, config.max_tokens) = (1, Some(100));
+        let limits = |config: &mut Config| {
+            (config.max_iterations, config.max_tokens, config.max_crashes) = (1, Some(100), 0);
+        };
         let mut state = begun(limits);
         for (second, event) in (1..).zip(events) {
             state.on_event(at(second), &event);
@@ -449,11 +497,14 @@ fn a_run_that_was_cut_off_repeats_its_iteration() {
 
 #[test]
 fn what_waiting_does_not_cure_ends_the_run() {
-    for exit in [clean(), Event::Exited(Exit { code: Some(1), signal: None })] {
+    for exit in [clean(), exited(Some(1), None)] {
         let mut state = begun(|_| {});
         let what = "OAuth token has expired".to_owned();
-        state.on_event(at(5), &Event::Heard { said: said("chorus", "<chorus>COMPLETE</chorus>") });
-        state.on_event(at(6), &Event::Refused { what });
+        state.on_event(
+            at(5),
+            &Event::Reported { signals: reports("chorus", "<chorus>COMPLETE</chorus>") },
+        );
+        state.on_event(at(6), &Event::HostFailed { what });
         let outcome = state.on_event(at(7), &exit);
         assert_eq!(state.ending(), Some(Ending::Crashed));
         assert_eq!(outcome.decision().unwrap().because, "OAuth token has expired");
@@ -470,7 +521,7 @@ fn a_host_that_tries_again_by_itself_does_not_stagnate() {
         state.on_event(at(1_500), &Event::Tick);
         assert_eq!(matches!(state.status, Status::Paused { .. }), paused);
         // It works again: from here on the clock runs.
-        state.on_event(at(1_600), &Event::Worked);
+        state.on_event(at(1_600), &Event::Activity);
         assert!(!state.retrying);
     }
 }

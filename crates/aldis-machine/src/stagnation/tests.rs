@@ -154,3 +154,17 @@ fn legitimate_polling_changes_the_tree() {
         .collect();
     assert!(levels(Config::supervised(), &script).iter().all(|level| *level == "none"));
 }
+
+#[test]
+fn repetitions_that_were_joined_count_each() {
+    for (times, level) in
+        [(2, "none"), (3, "warn"), (5, "pause"), (7, "abort"), (u32::MAX, "abort")]
+    {
+        let mut monitor = Monitor::new(at(0), Config::supervised());
+        monitor.observe_times(at(1), &state("IMPL", 50, 1), times);
+        assert_eq!(monitor.level().as_str(), level, "{times}");
+        assert_eq!(monitor.cause(at(1)).is_some(), level != "none", "{times}");
+        monitor.observe_times(at(2), &state("IMPL", 60, 1), 1);
+        assert_eq!(monitor.level(), Level::None, "progress ends it");
+    }
+}

@@ -75,6 +75,7 @@ impl Ear {
                         name: Some(signal.name.to_string()),
                         quote: signal.raw.chars().take(QUOTE_MAX).collect(),
                         line: Some(signal.place.line),
+                        via: signal.via,
                         ..Evidence::default()
                     });
                 }

@@ -210,7 +210,7 @@ impl Engine<'_> {
         let handler = handler.cloned();
         Box::new(Signal {
             dialect: dialect.name.clone(),
-            trusted: self.is_trusted(draft.token.as_deref()),
+            via: self.via(draft.token.as_deref()),
             name: draft.name,
             meaning,
             subject: draft.subject,
@@ -313,12 +313,12 @@ impl Engine<'_> {
         else {
             return;
         };
-        let trusted = self.is_trusted(read.token.as_deref());
+        let via = self.via(read.token.as_deref());
         let fits = self.token_fits(read.token.as_deref());
         let Some(pending) = self.pending.get_mut(index) else { return };
         pending.open = false;
         self.due = 0;
-        pending.signal.trusted = trusted;
+        pending.signal.via = via;
         pending.signal.body_end = Some(removals.original_end(end));
         pending.signal.warnings.extend(read.warnings);
         pending.signal.fields = read.fields;

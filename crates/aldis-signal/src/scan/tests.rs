@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::*;
 use crate::dialect::{Dialect, builtins};
 use crate::message::Role;
-use crate::signal::{Meaning, NearMiss, Reason, Signal, Span, Warning};
+use crate::signal::{Meaning, NearMiss, Reason, Signal, Span, Via, Warning};
 
 mod cases;
 mod endings;

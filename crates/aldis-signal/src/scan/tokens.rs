@@ -2,6 +2,7 @@
 
 use super::Token;
 use super::engine::Engine;
+use crate::signal::Via;
 
 impl Engine<'_> {
     pub(crate) fn token_fits(&self, said: Option<&str>) -> bool {
@@ -16,10 +17,13 @@ impl Engine<'_> {
         self.token != Token::Off
     }
 
-    pub(crate) fn is_trusted(&self, said: Option<&str>) -> bool {
+    /// Returns how a signal came that was written with this token, or without one.
+    pub(crate) fn via(&self, written: Option<&str>) -> Via {
         match &self.token {
-            Token::Off => false,
-            Token::Accept(expected) | Token::Require(expected) => said == Some(expected),
+            Token::Accept(expected) | Token::Require(expected) if written == Some(expected) => {
+                Via::Token
+            }
+            Token::Accept(_) | Token::Off | Token::Require(_) => Via::Said,
         }
     }
 }

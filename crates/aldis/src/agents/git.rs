@@ -13,7 +13,7 @@ use std::process::{Command, Output};
 use std::time::UNIX_EPOCH;
 
 use aldis_machine::phases::digest;
-use aldis_machine::run::Tree;
+use aldis_machine::run::WorkTree;
 
 /// Settings that keep a repository's own configuration from running anything.
 const SAFE: [&str; 5] = [
@@ -81,7 +81,7 @@ impl Git {
     }
 
     /// Looks at the work tree.
-    pub(crate) fn look(&self) -> Result<Tree, GitError> {
+    pub(crate) fn look(&self) -> Result<WorkTree, GitError> {
         let head = self.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok();
         let status = self.run(&["status", "--porcelain=v2", "-z", "--untracked-files=all"], &[])?;
         let dirty = !status.stdout.is_empty();
@@ -92,11 +92,12 @@ impl Git {
             seen.push('\n');
             seen.push_str(&self.touched(entry));
         }
-        Ok(Tree {
+        Ok(WorkTree {
             fingerprint: Some(digest(&seen)),
             head,
             dirty,
             conflicts: unmerged || dirty && self.has_markers(),
+            error: None,
         })
     }
 

@@ -32,7 +32,7 @@ use self::place::Places;
 pub use self::trailer::strip_turn;
 use aldis_signal::dialect::Dialect;
 use aldis_signal::message::Origin;
-use aldis_signal::signal::{Fields, Meaning, Signal, Span};
+use aldis_signal::signal::{Fields, Meaning, Signal, Span, Via};
 
 /// Finds every match of every reference pattern of the given dialects, in text order. The origin is
 /// recorded and not asked: the patterns do not know who speaks.
@@ -114,7 +114,7 @@ impl Hit {
             place: place::unlined(Span { start: start as u64, end: end as u64 }),
             body_end: None,
             raw: text.get(start..end).unwrap_or_default().to_owned(),
-            trusted: false,
+            via: Via::Said,
         }
     }
 }

@@ -191,7 +191,7 @@ fn tell_run(
     // An agent that is not there any more will not report its end.
     if matches!(word, Wish::Abort) && is_gone(&open.state) {
         let nobody = run::Exit { code: None, signal: None };
-        open.advance(store, now, run::Event::Exited(nobody))?;
+        open.advance(store, now, run::Event::Exited(nobody.into()))?;
     }
     Ok(Some(open.state.status.name().to_owned()))
 }

@@ -3,6 +3,7 @@
 use std::env;
 use std::io::Write as _;
 
+use aldis_machine::run::Rule;
 use aldis_store::{DecisionFilter, RunId, SqliteStore, Store};
 use clap::Args;
 
@@ -21,8 +22,9 @@ use crate::view::wire::run::DecisionForm;
 
 /// How far back a decision that matters is looked for.
 const LOOK_BACK: usize = 1_000;
-/// Decisions of these rules change nothing an agent would notice.
-const LISTENING: [&str; 2] = ["phases/listen", "run/listen"];
+/// Decisions of these rules, of other machines and of older releases, change nothing an agent would
+/// notice.
+const RECORDS: [&str; 2] = ["phases/listen", "run/listen"];
 
 /// Say why an agent was stopped or kept working
 ///
@@ -65,8 +67,8 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
     if args.all || task.is_some() {
         forms.reverse();
     } else {
-        // What was only listened to explains nothing, unless there is nothing else.
-        let telling = forms.iter().position(|form| !LISTENING.contains(&&*form.rule)).unwrap_or(0);
+        // What was only recorded explains nothing, unless there is nothing else.
+        let telling = forms.iter().position(|form| !is_record(&form.rule)).unwrap_or(0);
         forms = forms.into_iter().skip(telling).take(1).collect();
     }
     if forms.is_empty() {
@@ -85,6 +87,11 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
         show::decision(io, now, form, known.as_ref())?;
     }
     Ok(Outcome::Yes)
+}
+
+fn is_record(rule: &str) -> bool {
+    let records = Rule::ALL.iter().filter(|known| known.is_record());
+    RECORDS.contains(&rule) || records.into_iter().any(|record| record.as_str() == rule)
 }
 
 /// The run that is meant, or the task of a delivery.

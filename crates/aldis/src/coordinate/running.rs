@@ -12,7 +12,9 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_machine::run::{Effect, Ending, Event, Exit, Heard, Notice, State, Status, Tree, Usage};
+use aldis_machine::run::{
+    Effect, Ending, Event, Exit, Notice, RunSignal, State, Status, Usage, WorkTree,
+};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Origin, Role, Rules};
 use aldis_store::{EffectFilter, Lease, Store};
@@ -246,7 +248,7 @@ impl<'p> Supervisor<'p> {
             Effect::Continue => self.job.iter().for_each(|job| job.agent.resume()),
             Effect::Look => return Ok(Some(Event::Looked(self.look()))),
             Effect::Ask { id, text } => self.live.question(self.now(), &id, &text),
-            Effect::KeepWork => self.keep_work(),
+            Effect::KeepWork { base } => self.keep_work(base.as_deref()),
             Effect::Notice { notice, text } => {
                 self.notify(key, notice, text);
             }
@@ -274,9 +276,9 @@ impl<'p> Supervisor<'p> {
         let job = match job {
             Ok(job) => job,
             Err(error) => {
-                // The run ends as crashed; the words are for the one who waits.
-                self.live.problem(self.now(), &error.to_string());
-                return Ok(Event::Exited(Exit { code: Some(127), signal: None }));
+                let what = error.to_string();
+                self.live.problem(self.now(), &what);
+                return Ok(Event::LaunchFailed { what });
             }
         };
         let agent = serde_json::to_string(job.agent.identity()).unwrap_or_default();
@@ -302,13 +304,19 @@ impl<'p> Supervisor<'p> {
         }
     }
 
-    fn look(&self) -> Tree {
-        let looked = self.git.as_ref().map(Git::look);
-        looked.and_then(Result::ok).unwrap_or_default()
+    fn look(&self) -> WorkTree {
+        match self.git.as_ref().map(Git::look) {
+            None => WorkTree::default(),
+            Some(Ok(tree)) => tree,
+            Some(Err(error)) => WorkTree { error: Some(error.to_string()), ..WorkTree::default() },
+        }
     }
 
-    fn keep_work(&mut self) {
+    fn keep_work(&mut self, base: Option<&str>) {
         let Some(git) = &self.git else { return };
+        if base.is_some() && self.look().fingerprint.as_deref() == base {
+            return;
+        }
         let now = self.now();
         let message = format!("Partial work of run {}", self.open.id);
         match git.keep_work(self.open.id.as_str(), &message) {
@@ -358,12 +366,12 @@ impl<'p> Supervisor<'p> {
         for said in said {
             match said {
                 Said::Finding { finding, message } => match *finding {
-                    Finding::Signal(signal) => signals.push(Heard::new(&signal, message)),
+                    Finding::Signal(signal) => signals.push(RunSignal::new(&signal, message)),
                     Finding::NearMiss(miss) => self.miss(miss.hint())?,
                 },
                 Said::Fact(fact) => match self.note(fact) {
                     None => {}
-                    Some(worked @ Event::Worked) => self.untold[0] = Some(worked),
+                    Some(worked @ Event::Activity) => self.untold[0] = Some(worked),
                     Some(spent @ Event::Spent(_)) => self.untold[1] = Some(spent),
                     Some(event) => self.advance_after_untold(event)?,
                 },
@@ -373,7 +381,7 @@ impl<'p> Supervisor<'p> {
         if signals.is_empty() {
             return Ok(());
         }
-        self.advance_after_untold(Event::Heard { said: signals })
+        self.advance_after_untold(Event::Reported { signals })
     }
 
     fn advance_after_untold(&mut self, event: Event) -> Result<(), CommandError> {
@@ -394,7 +402,7 @@ impl<'p> Supervisor<'p> {
         if self.hints.len() < HINTS_MAX {
             self.hints.insert(hint.clone());
         }
-        self.advance(Event::Missed { hint })
+        self.advance(Event::NearMiss { hint })
     }
 
     /// Shows what the host said about itself, and returns what it means for the machine.
@@ -404,7 +412,7 @@ impl<'p> Supervisor<'p> {
                 if self.live.shows_words() {
                     self.live.said(&Origin::new(Role::Tool), &format!("[{name}]"));
                 }
-                Event::Worked
+                Event::Activity
             }
             Fact::Spent { tokens, micro_dollars } => Event::Spent(Usage { tokens, micro_dollars }),
             Fact::Retrying { what, .. } => {
@@ -414,7 +422,7 @@ impl<'p> Supervisor<'p> {
             Fact::Limited { what, until } => Event::Limited { what, until },
             Fact::Failed { what } => {
                 self.live.problem(self.clock.now(), &what);
-                Event::Refused { what }
+                Event::HostFailed { what }
             }
             Fact::Session(_) | Fact::Ended { .. } => return None,
         })

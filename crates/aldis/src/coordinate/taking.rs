@@ -75,7 +75,7 @@ pub(crate) fn forget_hands(
         let for_people = matches!(
             serde_json::from_str(&effect.body),
             Ok(Effect::Ask { .. }
-                | Effect::KeepWork
+                | Effect::KeepWork { .. }
                 | Effect::Notice { .. }
                 | Effect::Finish { .. })
         );

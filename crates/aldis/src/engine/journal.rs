@@ -100,12 +100,12 @@ impl<M: Machine> Open<M> {
         now: Timestamp,
         event: M::Event,
     ) -> Result<bool, DriverError> {
-        let (effects, decision) = self.state.take(now, &event);
+        let (effects, decisions) = self.state.take(now, &event);
         self.remember(now, event);
-        if decision.is_none() && effects.is_empty() && self.pending.len() < PENDING_MAX {
+        if decisions.is_empty() && effects.is_empty() && self.pending.len() < PENDING_MAX {
             return Ok(false);
         }
-        self.write(store, now, (effects, decision.into_iter().collect()))
+        self.write(store, now, (effects, decisions))
     }
 
     /// Writes the events since the last step, unless only time has passed: others, too, want to know
@@ -166,9 +166,9 @@ impl<M: Machine> Open<M> {
         *self = Self { fence, source, pending, ..Self::load(run)? };
         let (mut effects, mut decisions) = (Vec::new(), Vec::new());
         for (at, event) in &self.pending {
-            let (more, decision) = self.state.take(*at, event);
+            let (more, decided) = self.state.take(*at, event);
             effects.extend(more);
-            decisions.extend(decision);
+            decisions.extend(decided);
         }
         Ok((effects, decisions))
     }
@@ -178,7 +178,7 @@ impl<M: Machine> Open<M> {
     fn remember(&mut self, now: Timestamp, event: M::Event) {
         let new = kind(&event);
         let same = self.pending.iter().rev().take(2).filter(|(_, last)| kind(last) == new).count();
-        if same == 2 && ["tick", "worked", "spent"].contains(&&*new) {
+        if same == 2 && ["tick", "activity", "spent"].contains(&&*new) {
             self.pending.pop();
         }
         self.pending.push((now, event));

@@ -30,11 +30,7 @@ pub(crate) trait Machine: Clone + Serialize + DeserializeOwned {
     type Effect: Serialize + DeserializeOwned;
 
     /// Takes an event.
-    fn take(
-        &mut self,
-        now: Timestamp,
-        event: &Self::Event,
-    ) -> (Vec<Self::Effect>, Option<Decision>);
+    fn take(&mut self, now: Timestamp, event: &Self::Event) -> (Vec<Self::Effect>, Vec<Decision>);
     /// What it is about.
     fn title(&self) -> &str;
     /// Whether it goes on.
@@ -54,9 +50,9 @@ impl Machine for phases::State {
         &mut self,
         now: Timestamp,
         event: &phases::Event,
-    ) -> (Vec<phases::Effect>, Option<Decision>) {
-        let mut outcome = self.on_event(now, event);
-        (outcome.effects, outcome.decisions.pop())
+    ) -> (Vec<phases::Effect>, Vec<Decision>) {
+        let outcome = self.on_event(now, event);
+        (outcome.effects, outcome.decisions)
     }
 
     fn title(&self) -> &str {
@@ -77,9 +73,9 @@ impl Machine for run::State {
     type Event = run::Event;
     type Effect = run::Effect;
 
-    fn take(&mut self, now: Timestamp, event: &run::Event) -> (Vec<run::Effect>, Option<Decision>) {
-        let mut outcome = self.on_event(now, event);
-        (outcome.effects, outcome.decisions.pop())
+    fn take(&mut self, now: Timestamp, event: &run::Event) -> (Vec<run::Effect>, Vec<Decision>) {
+        let outcome = self.on_event(now, event);
+        (outcome.effects, outcome.decisions)
     }
 
     fn title(&self) -> &str {

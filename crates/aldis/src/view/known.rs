@@ -138,7 +138,7 @@ impl Known {
     pub(crate) fn progress(&self) -> Option<u8> {
         match self {
             Self::Channel(..) | Self::Phases(..) => None,
-            Self::Supervised(_, state) => state.bar.or(state.progress),
+            Self::Supervised(_, state) => state.shown_progress.or(state.progress),
             Self::Delivery(_, state) => {
                 let complete = state.tally().get(&delivery::Status::Complete).copied().unwrap_or(0);
                 let percent = (complete * 100).checked_div(state.tasks().len())?;

@@ -57,6 +57,8 @@ pub struct SignalLine {
     pub warnings: Vec<String>,
     /// Who said it.
     pub origin: OriginForm,
+    /// How it came: `said`, `token`, `receipt` or `call`.
+    pub via: String,
     /// Where.
     pub source: SourceForm,
     /// The bytes between `start` and `end`, lossily decoded.
@@ -321,6 +323,7 @@ impl SignalLine {
             handler: signal.handler.as_ref().map(ToString::to_string),
             warnings: signal.warnings.iter().map(ToString::to_string).collect(),
             origin: OriginForm::new(&signal.origin),
+            via: signal.via.to_string(),
             source,
             raw: signal.raw.clone(),
         }

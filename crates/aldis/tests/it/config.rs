@@ -83,6 +83,8 @@ fn people_see_a_file_that_could_be_theirs() {
     pty = true                           # command line --pty
     limit_wait = "15m"                   # default
     max_limit_waits = 40                 # default
+    max_crashes = 2                      # default
+    crash_wait = "10s"                   # default
     max_attempts = 3                     # default
     -- stderr
     "#);

@@ -94,13 +94,16 @@ fn wait_until(what: &str, condition: impl Fn() -> bool) {
     panic!("never: {what}");
 }
 
+/// The first crash ends the run.
+const ONE_CRASH: &[&str] = &["--max-crashes", "0"];
+
 #[test]
 fn runs_end_as_they_should() {
     for (name, script, options, code, ending) in [
         ("done", "echo '<chorus>COMPLETE</chorus>'", &[][..], 0, "done"),
         ("blocked", "echo '<chorus>BLOCKED: no database</chorus>'", &[], 3, "blocked"),
-        ("crashed", "echo '<chorus>COMPLETE</chorus>'; exit 7", &[], 1, "crashed"),
-        ("killed", "echo '<chorus>COMPLETE</chorus>'; kill -SEGV $$", &[], 1, "crashed"),
+        ("crashed", "echo '<chorus>COMPLETE</chorus>'; exit 7", ONE_CRASH, 1, "crashed"),
+        ("killed", "echo '<chorus>COMPLETE</chorus>'; kill -SEGV $$", ONE_CRASH, 1, "crashed"),
         (
             "used up",
             "touch f.$n; echo working",
@@ -134,6 +137,16 @@ fn runs_end_as_they_should() {
         let why = stage.0.run(&["why", "--last"]);
         assert_eq!(why.code, 0, "{name}: {}", why.text());
     }
+}
+
+#[test]
+fn a_crashed_agent_is_started_again() {
+    let stage = Stage::new("[ $n = 1 ] && exit 7; echo '<chorus>COMPLETE</chorus>'");
+    fs::write(stage.0.path().join("aldis.toml"), "[run]\ncrash_wait = 1\n").unwrap();
+    let done = stage.run(&["--max-iterations", "1"]);
+    assert_eq!(done.code, 0, "{}", done.text());
+    assert_eq!(stage.status()["iteration"], 1, "a crash uses up no iteration");
+    assert!(stage.prompt(2).contains("exited with code 7"), "{}", stage.prompt(2));
 }
 
 #[test]
@@ -278,7 +291,7 @@ fn hostile_agents_leave_nothing_behind() {
         ("agent_04_flood.sh", &["--max-iterations", "1", "--quiet"], 5),
         ("agent_05_no_newline.sh", &["--max-iterations", "1", "--quiet"], 5),
         ("agent_07_split_utf8.sh", &[], 0),
-        ("agent_08_signal_then_crash.sh", &[], 1),
+        ("agent_08_signal_then_crash.sh", ONE_CRASH, 1),
         ("agent_11_closes_stdout.sh", &["--total-timeout", "1"], 4),
         ("agent_12_stops_itself.sh", &["--total-timeout", "1"], 4),
         ("agent_13_fork_tree.sh", &["--total-timeout", "1"], 4),

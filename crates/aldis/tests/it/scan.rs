@@ -57,6 +57,7 @@ fn json_has_the_documented_form() {
             "meaning": "handoff", "subject": "task-1", "payload": null, "progress": null,
             "fields": {"summary": "parser done"}, "handler": "DISPATCH_CRITIC", "warnings": [],
             "origin": {"role": "assistant", "sidechain": false, "agent": null},
+            "via": "said",
             "source": {
                 "file": "-", "message": 0, "line": 3, "column": 1,
                 "start": 6, "end": 30, "body_end": line["source"]["body_end"],

@@ -1,16 +1,17 @@
 //! One row for each rule that the scenarios do not show.
 
 use super::*;
+use aldis_signal::scan::{Token, scan_with};
 
 fn hear(state: &mut State, seconds: i64, dialect: &str, text: &str) -> Outcome {
-    state.on_event(at(seconds), &Event::Heard { said: said(dialect, text) })
+    state.on_event(at(seconds), &Event::Reported { signals: reports(dialect, text) })
 }
 
 fn exits(state: &mut State, seconds: i64) -> Outcome {
     state.on_event(at(seconds), &clean())
 }
 
-fn looks(state: &mut State, seconds: i64, tree: Tree) -> Outcome {
+fn looks(state: &mut State, seconds: i64, tree: WorkTree) -> Outcome {
     state.on_event(at(seconds), &Event::Looked(tree))
 }
 
@@ -18,12 +19,12 @@ fn looks(state: &mut State, seconds: i64, tree: Tree) -> Outcome {
 fn ends_after(dialect: &str, messages: &[String]) -> Option<Ending> {
     let mut state = begun(|_| {});
     for (number, text) in (0..).zip(messages) {
-        let mut heard = said(dialect, text);
+        let mut heard = reports(dialect, text);
         heard.iter_mut().for_each(|heard| heard.message = number);
-        state.on_event(at(1), &Event::Heard { said: heard });
+        state.on_event(at(1), &Event::Reported { signals: heard });
     }
     exits(&mut state, 2);
-    looks(&mut state, 2, Tree::default());
+    looks(&mut state, 2, WorkTree::default());
     state.ending()
 }
 
@@ -72,11 +73,11 @@ fn a_claim_that_nothing_was_to_do_needs_no_commit_but_a_clean_tree() {
         ("without a reason it is an ordinary claim", "  ", false, None),
     ] {
         let mut state = begun(|config| config.require_commit = true);
-        let tree = Tree { head: Some("a".into()), ..Tree::default() };
+        let tree = WorkTree { head: Some("a".into()), ..WorkTree::default() };
         looks(&mut state, 0, tree.clone());
         hear(&mut state, 1, "pilot", &claim(reason));
         exits(&mut state, 1);
-        looks(&mut state, 1, Tree { dirty, ..tree });
+        looks(&mut state, 1, WorkTree { dirty, ..tree });
         assert_eq!(state.ending(), ending, "{name}");
     }
 }
@@ -89,7 +90,7 @@ fn a_merge_that_is_resolved_in_vain_needs_a_human() {
             assert_eq!(state.status, Status::Working, "{name} {attempt}");
             hear(&mut state, attempt, "chorus", "<chorus>RESOLVED: kept both</chorus>");
             exits(&mut state, attempt);
-            looks(&mut state, attempt, Tree { conflicts, ..Tree::default() });
+            looks(&mut state, attempt, WorkTree { conflicts, ..WorkTree::default() });
             if state.status == Status::Checking {
                 let (passed, output) = (false, String::new());
                 state.on_event(at(attempt), &Event::Checked { passed, output });
@@ -102,7 +103,7 @@ fn a_merge_that_is_resolved_in_vain_needs_a_human() {
         let answer =
             Event::Answer { id: question.id, text: "Keep ours.".into(), by: String::new() };
         state.on_event(at(9), &answer);
-        assert_eq!((&state.status, state.attempts), (&Status::Working, 0), "{name}");
+        assert_eq!((&state.status, state.refused_resolutions), (&Status::Working, 0), "{name}");
     }
 }
 
@@ -115,7 +116,7 @@ fn what_a_lost_agent_spent_is_spent() {
     }
     assert_eq!(state.cost(), Usage { tokens: 90, micro_dollars: 15 });
     state.on_event(at(5), &Event::Spent(Usage { tokens: 10, micro_dollars: 0 }));
-    exits(&mut state, 6);
+    send(&mut state, 6, &clean());
     assert_eq!(state.ending(), Some(Ending::OverBudget));
 }
 
@@ -134,7 +135,7 @@ fn a_limit_without_a_time_survives_the_stored_form() {
     state.on_event(at(1), &Event::Limited { what: "overloaded".into(), until: None });
     let stored = serde_json::to_string(&state).unwrap();
     let mut state: State = serde_json::from_str(&stored).unwrap();
-    state.on_event(at(2), &Event::Exited(Exit { code: Some(1), signal: None }));
+    state.on_event(at(2), &exited(Some(1), None));
     assert_eq!(state.status, Status::Limited { until: at(2 + 15 * 60) });
 }
 
@@ -168,7 +169,7 @@ fn an_abort_is_an_abort_wherever_the_run_is() {
         (
             "checking",
             false,
-            vec![heard("<chorus>COMPLETE</chorus>"), clean(), Event::Looked(Tree::default())],
+            vec![heard("<chorus>COMPLETE</chorus>"), clean(), Event::Looked(WorkTree::default())],
         ),
         ("asking", false, vec![heard("<chorus>NEEDS_HUMAN: x</chorus>"), clean()]),
         ("limited", false, vec![Event::Limited { what: "x".into(), until: None }, clean()]),
@@ -202,14 +203,14 @@ fn after_the_end_only_a_human_changes_anything() {
         Event::Recovered,
         Event::Launched { agent: "x".into() },
         heard("<chorus>COMPLETE</chorus>"),
-        Event::Missed { hint: "x".into() },
-        Event::Worked,
+        Event::NearMiss { hint: "x".into() },
+        Event::Activity,
         Event::Spent(Usage { tokens: 1, micro_dollars: 1 }),
         Event::Retrying { what: "x".into() },
         Event::Limited { what: "x".into(), until: None },
-        Event::Refused { what: "x".into() },
+        Event::HostFailed { what: "x".into() },
         clean(),
-        Event::Looked(Tree { dirty: true, ..Tree::default() }),
+        Event::Looked(WorkTree { dirty: true, ..WorkTree::default() }),
         Event::Checked { passed: true, output: String::new() },
         Event::Tick,
         Event::Pause { by: String::new() },
@@ -237,7 +238,7 @@ fn what_comes_late_or_twice_counts_for_nothing() {
     ] {
         assert_eq!(state.on_event(at(3), &event), Outcome::nothing(), "{event:?}");
     }
-    looks(&mut state, 3, Tree::default());
+    looks(&mut state, 3, WorkTree::default());
     assert_eq!(state.status, Status::Checking);
     assert_eq!(state.on_event(at(4), &clean()), Outcome::nothing());
     state.on_event(at(5), &checked);
@@ -253,15 +254,21 @@ fn a_level_reached_while_the_agent_stops_ends_the_run() {
         hear(&mut state, second, "chorus", "<chorus>PROGRESS: 10</chorus>");
     }
     assert_eq!(state.monitor.level(), stagnation::Level::Abort);
-    exits(&mut state, 20);
+    let outcome = send(&mut state, 20, &clean());
     assert_eq!(state.ending(), Some(Ending::Stagnated));
+    let because = &outcome.decision().unwrap().because;
+    assert!(because.starts_with("the agent reported the same state 10 times;"), "{because}");
 }
 
 #[test]
 fn the_first_commit_of_a_repository_is_a_commit() {
     let looked = |head: Option<&str>| {
         let fingerprint = Some(format!("{head:?}"));
-        Event::Looked(Tree { fingerprint, head: head.map(str::to_owned), ..Tree::default() })
+        Event::Looked(WorkTree {
+            fingerprint,
+            head: head.map(str::to_owned),
+            ..WorkTree::default()
+        })
     };
     for (name, before, after, done) in [
         ("a commit in an empty repository", None, Some("a"), true),
@@ -281,14 +288,40 @@ fn the_first_commit_of_a_repository_is_a_commit() {
 
 #[test]
 fn work_since_the_last_look_is_kept_too() {
-    let clean_tree = Tree { fingerprint: Some("clean".to_owned()), ..Tree::default() };
-    for (name, tree, keeps) in [("in git", clean_tree, true), ("elsewhere", Tree::default(), false)]
+    let clean_tree = WorkTree { fingerprint: Some("clean".to_owned()), ..WorkTree::default() };
+    for (name, tree, keeps) in
+        [("in git", clean_tree, true), ("elsewhere", WorkTree::default(), false)]
     {
         let mut state = begun(|_| {});
         state.on_event(at(0), &Event::Looked(tree));
         state.on_event(at(5), &Event::Abort { by: "x".to_owned() });
         let outcome = state.on_event(at(6), &clean());
-        assert_eq!(outcome.effects.contains(&Effect::KeepWork), keeps, "{name}");
+        assert_eq!(keeps_work(&outcome), keeps, "{name}");
+    }
+}
+
+/// How a signal came is in its decision, in words and as evidence.
+#[test]
+fn decisions_show_how_a_signal_came() {
+    let rules = Rules::new([Dialect::builtin("chorus").unwrap().clone()]);
+    let token = Token::Accept("k7f3".to_owned());
+    let text = b"<chorus>COMPLETE: #k7f3</chorus>";
+    let found = scan_with(&rules, text, &Origin::assistant(), token);
+    let signal = RunSignal::new(found[0].signal().unwrap(), 0);
+    for (via, because) in [
+        (Via::Said, "in its output"),
+        (Via::Token, "in its output, with the run token"),
+        (Via::Receipt, "with `aldis signal`"),
+        (Via::Call, "by tool call"),
+    ] {
+        assert_eq!(signal.via, Via::Token);
+        let signals = vec![RunSignal { via, ..signal.clone() }];
+        let mut state = begun(|_| {});
+        let outcome = state.on_event(at(1), &Event::Reported { signals });
+        let decision = outcome.decision().unwrap();
+        assert_eq!((&*decision.because, decision.evidence[0].via), (because, via));
+        let stored = serde_json::to_value(&decision.evidence[0]).unwrap();
+        assert_eq!(stored.get("via").is_some(), via != Via::Said, "{stored}");
     }
 }
 
@@ -304,6 +337,7 @@ fn no_limit_is_0() {
         "max_micro_dollars",
         "limit_wait",
         "max_limit_waits",
+        "crash_wait",
         "max_attempts",
     ] {
         let mut changed = usual.clone();
@@ -314,5 +348,5 @@ fn no_limit_is_0() {
 }
 
 fn heard(text: &str) -> Event {
-    Event::Heard { said: said("chorus", text) }
+    Event::Reported { signals: reports("chorus", text) }
 }

@@ -36,7 +36,7 @@ fn play(state: &mut State, steps: Vec<Step>) {
                 let text = format!(
                     "{fence}pilot-signal\n{{\"phase\":\"IMPL\",\"progress\":40,\"iteration\":{number}}}\n{fence}"
                 );
-                state.on_event(at(now), &Event::Heard { said: said("pilot", &text) });
+                state.on_event(at(now), &Event::Reported { signals: reports("pilot", &text) });
             }
             Events(event, every, from, until) => {
                 for now in (from..until).step_by(usize::try_from(every).unwrap()) {
@@ -49,15 +49,12 @@ fn play(state: &mut State, steps: Vec<Step>) {
                     state.on_event(at(now), &Event::Tick);
                 }
             }
-            Ends(now) => drop(state.on_event(at(now), &clean())),
+            Ends(now) => drop(send(state, now, &clean())),
             Iterates(from, count, text) => {
                 for number in 0..count {
-                    let now = at(from + number * 5);
-                    state.on_event(now, &heard(text));
-                    state.on_event(now, &clean());
-                    if state.status == Status::Looking {
-                        state.on_event(now, &Event::Looked(state.tree.clone()));
-                    }
+                    let now = from + number * 5;
+                    state.on_event(at(now), &heard(text));
+                    send(state, now, &clean());
                 }
             }
             Answers(now) => {
@@ -76,7 +73,7 @@ fn play(state: &mut State, steps: Vec<Step>) {
 }
 
 fn heard(text: &str) -> Event {
-    Event::Heard { said: said("chorus", text) }
+    Event::Reported { signals: reports("chorus", text) }
 }
 
 fn limited(until: i64) -> Event {
@@ -84,7 +81,7 @@ fn limited(until: i64) -> Event {
 }
 
 fn touched(name: &str) -> Event {
-    Event::Looked(Tree { fingerprint: Some(name.to_owned()), ..Tree::default() })
+    Event::Looked(WorkTree { fingerprint: Some(name.to_owned()), ..WorkTree::default() })
 }
 
 const DAY: i64 = 86_400;
@@ -99,7 +96,7 @@ fn stagnation() {
         ("silence for twenty minutes", vec![Ticks(0, 1_200)], "paused pause"),
         (
             "silence, then a tool",
-            vec![Ticks(0, 700), At(701, Event::Worked), Ticks(702, 1_250)],
+            vec![Ticks(0, 700), At(701, Event::Activity), Ticks(702, 1_250)],
             "working none",
         ),
         (
@@ -152,7 +149,7 @@ fn stagnation() {
         ),
         (
             "legitimate polling: the same report, and a tool each time",
-            (0..40).flat_map(|n| [At(n * 60, Event::Worked), Says(n * 60 + 1, P40)]).collect(),
+            (0..40).flat_map(|n| [At(n * 60, Event::Activity), Says(n * 60 + 1, P40)]).collect(),
             "working none",
         ),
         (
@@ -164,15 +161,15 @@ fn stagnation() {
         ),
         (
             "a long test run with output of tools",
-            vec![Events(Event::Worked, 590, 0, 1_700)],
+            vec![Events(Event::Activity, 590, 0, 1_700)],
             "working none",
         ),
         (
             "a long test run in silence, longer than the warning",
             vec![
-                At(0, Event::Worked),
+                At(0, Event::Activity),
                 Ticks(1, 1_100),
-                At(1_101, Event::Worked),
+                At(1_101, Event::Activity),
                 Ticks(1_102, 1_200),
             ],
             "working none",
@@ -272,13 +269,6 @@ fn waiting_counts_against_no_limit() {
         ("a question", vec![Says(10, "<chorus>NEEDS_HELP: x</chorus>"), Ends(10), Answers(DAY)]),
         ("a limit", vec![At(10, limited(DAY)), Ends(10), At(DAY, Event::Tick)]),
         ("a crash of ours", vec![Lost(10, DAY)]),
-        (
-            "stagnation",
-            (1..=5)
-                .map(|now| Says(now, P40))
-                .chain([At(DAY, Event::Resume { by: String::new() })])
-                .collect(),
-        ),
     ];
     for (name, steps) in waits {
         let mut state = begun(|config| (config.timeout, config.iteration_timeout) = (100, 90));
@@ -321,7 +311,7 @@ fn alerts_between_iterations() {
     let mut state = begun(|_| {});
     let mut told = Vec::new();
     for iteration in 1..=7 {
-        let outcome = state.on_event(at(iteration), &clean());
+        let outcome = send(&mut state, iteration, &clean());
         let because =
             outcome.decision().map(|decision| decision.because.clone()).unwrap_or_default();
         for effect in outcome.effects {
@@ -355,7 +345,7 @@ fn alerts_and_the_nudge() {
     }
     assert_eq!(told, [(600, "stagnation_warn"), (1_200, "suspend"), (1_200, "stagnation_pause")]);
     state.on_event(at(1_400), &Event::Resume { by: String::new() });
-    let outcome = state.on_event(at(1_401), &clean());
+    let outcome = send(&mut state, 1_401, &clean());
     let Some(Effect::Start { prompt, .. }) = outcome.effects.last() else { panic!("{outcome:?}") };
     assert!(prompt.contains("no evidence of progress"), "{prompt}");
 

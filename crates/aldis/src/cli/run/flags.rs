@@ -53,6 +53,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "DOLLARS")]
     max_cost: Option<Dollars>,
 
+    /// How often in a row a crashed agent is started again; 0 ends the run at the first crash
+    #[arg(long, value_name = "N")]
+    max_crashes: Option<Count<0, 1000>>,
+
     /// Done needs a commit since the start
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
@@ -97,6 +101,7 @@ impl Flags {
             ("stagnation.grace_period", "--grace", word(self.grace)),
             ("run.max_tokens", "--max-tokens", word(self.max_tokens)),
             ("run.max_cost", "--max-cost", word(self.max_cost)),
+            ("run.max_crashes", "--max-crashes", word(self.max_crashes)),
             ("run.require_commit", "--require-commit", self.require_commit.map(Kind::Bool)),
             ("run.require_clean", "--require-clean", self.require_clean.map(Kind::Bool)),
             ("run.no_wait", "--no-wait", self.no_wait.map(Kind::Bool)),

@@ -121,7 +121,7 @@ impl<'r> Job<'r> {
                 if !exit.is_clean() {
                     errors.finish(now, &mut |fact| said.push(Said::Fact(fact)));
                 }
-                (said, Event::Exited(exit))
+                (said, Event::Exited(exit.into()))
             }
             Role::Check(output) => {
                 let output = redact(&String::from_utf8_lossy(&output)).into_owned();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aldis_machine::run::{Ending, Exit, Notice, State, Status};
+use aldis_machine::run::{AgentExit, Ending, Notice, State, Status};
 use aldis_machine::stagnation::Level;
 use aldis_signal::redact::{Redactor, redact};
 use aldis_signal::time::Timestamp;
@@ -301,6 +301,7 @@ fn standing(status: &Status) -> Option<String> {
         }
         Status::Paused { stagnated: false } => "suspended".to_owned(),
         Status::Limited { until } => format!("waits for the service until {until}"),
+        Status::Backoff { until } => format!("the agent crashed; restarting at {until}"),
         Status::Asking => "waits for an answer".to_owned(),
         Status::Ending { .. } => "asked the agent to stop".to_owned(),
         _ => return None,
@@ -310,17 +311,17 @@ fn standing(status: &Status) -> Option<String> {
 /// Why it ended, in the agent's own words where there are any.
 fn reason(state: &State, ending: Ending) -> Option<String> {
     let said = |meaning: Meaning| {
-        let last = state.said.iter().rfind(|heard| heard.meaning == meaning)?;
+        let last = state.signals.iter().rfind(|signal| signal.meaning == meaning)?;
         last.text.as_deref()
     };
-    let text = match (ending, state.last_exit) {
+    let text = match (ending, &state.last_exit) {
         (Ending::NeedsHuman, _) => state.question.as_ref().map(|question| &*question.text),
         (Ending::Blocked, _) => said(Meaning::Blocked),
         (Ending::Failed, _) => said(Meaning::Failed),
-        (Ending::Crashed, Some(Exit { code: Some(code), .. })) if code != 0 => {
+        (Ending::Crashed, Some(AgentExit { code: Some(code), .. })) if *code != 0 => {
             return Some(format!("it exited with {code}"));
         }
-        (Ending::Crashed, Some(Exit { signal: Some(signal), .. })) => {
+        (Ending::Crashed, Some(AgentExit { signal: Some(signal), .. })) => {
             return Some(format!("signal {signal} ended it"));
         }
         _ => None,
@@ -340,7 +341,7 @@ fn bottom(paint: Paint, now: Timestamp, state: &State) -> String {
     let parts = [
         Some(format!("  iteration {}/{}", state.iteration, state.config.max_iterations)),
         state.phase.as_deref().map(|phase| display::excerpt(phase, BAR)),
-        state.bar.or(state.progress).map(bar),
+        state.shown_progress.or(state.progress).map(bar),
         Some(elapsed(Duration::from_millis(state.worked(now)))),
         spent(state.cost()),
         status.map(|status| status.to_string()),

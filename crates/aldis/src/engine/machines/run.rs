@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 
-use aldis_machine::run::{Config, Event, Heard, Outcome, Start, State, Status};
+use aldis_machine::run::{Config, Event, Outcome, RunSignal, Start, State, Status};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Origin, Rules, prompt};
 use serde::Deserialize;
@@ -107,17 +107,19 @@ pub(crate) fn event<R: Borrow<Rules>>(
     rules: impl FnOnce(&str) -> Result<R, String>,
     mut members: Members,
 ) -> Result<Event, String> {
-    // An answer has a text of its own.
-    let is_heard = members.get("event").is_some_and(|event| event == "heard");
-    let text = if is_heard { members.remove("text") } else { None };
+    // An answer has a text of its own. `heard` is what 0.1.0 called it.
+    let event = members.get("event").and_then(Value::as_str);
+    let is_report = matches!(event, Some("reported" | "heard"));
+    let text = if is_report { members.remove("text") } else { None };
     if let Some(text) = text {
         let text = text.as_str().ok_or("`text` is not a text")?;
         let rules = rules(&state.dialect)?;
-        let message = state.said.last().map_or(0, |last| last.message) + 1;
+        let message = state.signals.last().map_or(0, |last| last.message) + 1;
         let findings = aldis_signal::scan(rules.borrow(), text.as_bytes(), &Origin::assistant());
         let signals = findings.iter().filter_map(Finding::signal);
-        let said: Vec<Heard> = signals.map(|signal| Heard::new(signal, message)).collect();
-        members.insert("said".to_owned(), serde_json::to_value(said).unwrap_or_default());
+        let signals: Vec<RunSignal> =
+            signals.map(|signal| RunSignal::new(signal, message)).collect();
+        members.insert("signals".to_owned(), serde_json::to_value(signals).unwrap_or_default());
     }
     let event =
         serde_json::from_value(Value::Object(members)).map_err(|error| error.to_string())?;

@@ -13,7 +13,7 @@ use serde::de::{self, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::deliver::{Deliver, ExpertTable, RoleTable};
-use super::values::{Count, Dollars, Seconds};
+use super::values::{Count, Dollars, Seconds, SecondsOrNever};
 use crate::agents::recipe::PromptBy;
 use crate::notify::Kind;
 
@@ -80,7 +80,20 @@ pub(crate) struct Run {
     pub(crate) pty: bool,
     pub(crate) limit_wait: Seconds<1>,
     pub(crate) max_limit_waits: Count<1, 1000>,
+    // Runs that 0.1.0 stored have neither.
+    #[serde(default = "max_crashes")]
+    pub(crate) max_crashes: Count<0, 1000>,
+    #[serde(default = "crash_wait")]
+    pub(crate) crash_wait: Seconds<1>,
     pub(crate) max_attempts: Count<1, 1000>,
+}
+
+fn max_crashes() -> Count<0, 1000> {
+    Count(Config::default().max_crashes.into())
+}
+
+fn crash_wait() -> Seconds<1> {
+    Seconds(Config::default().crash_wait)
 }
 
 /// As many tokens as the formats can write.
@@ -105,6 +118,8 @@ impl Default for Run {
             pty: false,
             limit_wait: Seconds(usual.limit_wait),
             max_limit_waits: Count(usual.max_limit_waits.into()),
+            max_crashes: max_crashes(),
+            crash_wait: crash_wait(),
             max_attempts: Count(usual.max_attempts.into()),
         }
     }
@@ -135,11 +150,18 @@ pub(crate) struct Stagnation {
     pause_at_iteration: Threshold,
     abort_at_iteration: Threshold,
     grace_period: Seconds<0>,
+    // Runs that 0.1.0 stored have none.
+    #[serde(default = "pause_limit")]
+    pause_limit: SecondsOrNever,
     commit_partial_work: bool,
     state_history_size: Threshold,
 }
 
 type Threshold = Count<0, 1000>;
+
+fn pause_limit() -> SecondsOrNever {
+    SecondsOrNever(stagnation::Config::supervised().pause_limit)
+}
 
 impl Default for Stagnation {
     fn default() -> Self {
@@ -156,6 +178,7 @@ impl Default for Stagnation {
             pause_at_iteration: Count(usual.pause_at_iteration.into()),
             abort_at_iteration: Count(usual.abort_at_iteration.into()),
             grace_period: Seconds(usual.grace_period),
+            pause_limit: pause_limit(),
             commit_partial_work: usual.commit_partial_work,
             state_history_size: Count(usual.state_history_size.into()),
         }
@@ -177,6 +200,7 @@ impl Stagnation {
             pause_at_iteration: self.pause_at_iteration.small(),
             abort_at_iteration: self.abort_at_iteration.small(),
             grace_period: self.grace_period.0,
+            pause_limit: self.pause_limit.0,
             commit_partial_work: self.commit_partial_work,
             state_history_size: self.state_history_size.small(),
         }
@@ -199,6 +223,8 @@ impl Supervision {
             no_wait: run.no_wait,
             limit_wait: run.limit_wait.0,
             max_limit_waits: run.max_limit_waits.small(),
+            max_crashes: run.max_crashes.small(),
+            crash_wait: run.crash_wait.0,
             max_attempts: run.max_attempts.small(),
             stagnation: watched.config(),
         }

@@ -192,6 +192,8 @@ fn zero_is_never_unlimited() {
         "run.max_cost",
         "run.limit_wait",
         "run.max_limit_waits",
+        "run.crash_wait",
+        "stagnation.pause_limit",
         "phases.max_iterations",
         "phases.stale_after",
     ] {

@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize, Serializer};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seconds<const LEAST: u64>(pub(crate) u64);
 
+/// A span of time in seconds, or `never`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SecondsOrNever(pub(crate) Option<u64>);
+
 /// A number within limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Count<const LEAST: u64, const MOST: u64>(pub(crate) u64);
@@ -28,6 +32,7 @@ pub(crate) struct Unfit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
     Span { least: u64 },
+    SpanOrNever,
     Count { least: u64, most: u64 },
     Dollars,
 }
@@ -41,6 +46,9 @@ impl fmt::Display for Expected {
             Self::Span { .. } => f.write_str(
                 "a span of time such as `90s`, `10m` or `2h`, at most 366 days; 0 is not unlimited",
             ),
+            Self::SpanOrNever => {
+                f.write_str("a span of time such as `90s`, `10m` or `2h`, or `never`")
+            }
             Self::Count { least: 0, most } => write!(f, "a number up to {most}, or 0 for never"),
             Self::Count { least, most } if *most > u64::from(u32::MAX) => {
                 write!(f, "a number from {least}; 0 is not unlimited")
@@ -84,6 +92,28 @@ impl<const LEAST: u64> fmt::Display for Seconds<LEAST> {
         match largest {
             Some((name, unit)) => write!(f, "{}{name}", self.0 / unit),
             None => f.write_str("0s"),
+        }
+    }
+}
+
+impl FromStr for SecondsOrNever {
+    type Err = Unfit;
+
+    fn from_str(text: &str) -> Result<Self, Unfit> {
+        if text == "never" {
+            return Ok(Self(None));
+        }
+        let span = text.parse::<Seconds<1>>();
+        let span = span.map_err(|_| Unfit { expected: Expected::SpanOrNever })?;
+        Ok(Self(Some(span.0)))
+    }
+}
+
+impl fmt::Display for SecondsOrNever {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(seconds) => Seconds::<1>(seconds).fmt(f),
+            None => f.write_str("never"),
         }
     }
 }
@@ -147,6 +177,12 @@ impl<const LEAST: u64> Serialize for Seconds<LEAST> {
     }
 }
 
+impl Serialize for SecondsOrNever {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl<const LEAST: u64, const MOST: u64> Serialize for Count<LEAST, MOST> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.0)
@@ -201,6 +237,7 @@ macro_rules! as_written {
 
 as_written! {
     [const LEAST: u64] Seconds<LEAST>;
+    [] SecondsOrNever;
     [const LEAST: u64, const MOST: u64] Count<LEAST, MOST>;
     [] Dollars;
 }
@@ -235,6 +272,13 @@ mod tests {
         assert_eq!("0".parse::<Seconds<0>>().unwrap().0, 0);
         for text in ["0s", "90s", "10m", "2h", "3d"] {
             assert_eq!(text.parse::<Seconds<0>>().unwrap().to_string(), text);
+        }
+        for (text, seconds) in [("never", None), ("1h", Some(3_600))] {
+            let read: SecondsOrNever = text.parse().unwrap();
+            assert_eq!((read.0, &*read.to_string()), (seconds, text));
+        }
+        for text in ["0", "", "Never", "none"] {
+            assert!(text.parse::<SecondsOrNever>().is_err(), "{text}");
         }
     }
 

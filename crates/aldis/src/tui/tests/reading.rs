@@ -102,7 +102,7 @@ fn evidence_is_seen_before_anything_is_decided() {
     reader.look(at(60)).unwrap();
     open.advance(&store, at(70), Event::Tick).unwrap();
     assert!(!open.keep(&store, at(70)).unwrap(), "time alone is no news");
-    open.advance(&store, at(75), Event::Worked).unwrap();
+    open.advance(&store, at(75), Event::Activity).unwrap();
     assert!(reader.look(at(75)).unwrap().is_none());
     assert!(open.keep(&store, at(76)).unwrap());
     assert!(!open.keep(&store, at(77)).unwrap(), "it is written");

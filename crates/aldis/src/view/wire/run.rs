@@ -295,7 +295,8 @@ pub struct DecisionForm {
 /// One thing a decision rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EvidenceForm {
-    /// `signal`, `near_miss`, `refused` or `said`.
+    /// `signal`, `near_miss`, `refused`, `said`, `output` (of a check or a crashed agent) or `message`
+    /// (of a human).
     pub what: String,
     /// The signal.
     pub name: Option<String>,
@@ -307,6 +308,9 @@ pub struct EvidenceForm {
     pub line: Option<u64>,
     /// The sub-agent that said it.
     pub agent: Option<String>,
+    /// How a signal came: `said`, `token`, `receipt` or `call`.
+    #[serde(default)]
+    pub via: String,
 }
 
 impl DecisionForm {
@@ -333,8 +337,8 @@ impl DecisionForm {
 
 impl EvidenceForm {
     fn new(evidence: Evidence) -> Self {
-        let Evidence { what, name, reason, quote, line, agent } = evidence;
-        Self { what, name, reason, quote, line, agent }
+        let Evidence { what, name, reason, quote, line, agent, via } = evidence;
+        Self { what, name, reason, quote, line, agent, via: via.to_string() }
     }
 }
 

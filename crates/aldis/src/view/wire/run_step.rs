@@ -31,7 +31,8 @@ pub struct RunStepForm {
 pub struct RunStepState {
     /// Whether it goes on.
     pub active: bool,
-    /// Where it is: `working`, `checking`, `asking`, `paused`, `limited`, `ended`, ...
+    /// Where it is: `working`, `looking`, `checking`, `asking`, `paused`, `limited`, `backoff`,
+    /// `ended`, ...
     pub status: String,
     /// The current iteration, from 1.
     pub iteration: u32,

@@ -43,13 +43,28 @@ fn partial_work_is_kept_on_a_branch() {
     std::fs::write(repository.0.0.path().join("staged.txt"), "staged\n").unwrap();
     assert!(repository.git(&["add", "staged.txt"]).status.success());
     let head = repository.says(&["rev-parse", "HEAD", "--abbrev-ref", "HEAD"]);
-    let done = repository.run(&[]);
+    let done = repository.run(&["--max-crashes", "0"]);
     assert_eq!(done.code, 1, "{}", done.text());
     let branch = format!("aldis/partial-{}", repository.0.status()["run"].as_str().unwrap());
     assert_eq!(repository.says(&["show", &format!("{branch}:new.txt")]), "work\n");
     assert_eq!(repository.says(&["show", &format!("{branch}:staged.txt")]), "staged\n");
     assert_eq!(repository.says(&["rev-parse", "HEAD", "--abbrev-ref", "HEAD"]), head);
     assert_eq!(repository.says(&["status", "--short"]), "A  staged.txt\n?? new.txt\n");
+}
+
+/// What was uncommitted before the run began is its owner's.
+#[test]
+fn a_run_that_changed_nothing_leaves_no_branch() {
+    for (script, options) in
+        [("exit 3", ["--max-crashes", "0"]), ("echo working", ["--max-iterations", "1"])]
+    {
+        let repository = Repository::new(script);
+        std::fs::write(repository.0.0.path().join("mine.txt"), "mine\n").unwrap();
+        let done = repository.run(&options);
+        assert_ne!(done.code, 0, "{}", done.text());
+        let branches = repository.says(&["branch", "--list", "aldis/*"]);
+        assert_eq!(branches, "", "{script}: {}", done.text());
+    }
 }
 
 /// A claim counts when the work tree is as it was asked for; the agent is told what is missing.

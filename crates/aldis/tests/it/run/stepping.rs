@@ -114,7 +114,7 @@ fn mistakes_name_their_line() {
         (start.replace(r#""task":"x""#, r#""tusk":"x""#), "line 1: unknown field `tusk`"),
         (
             start.replace('}', r#","config":{"max_iterations":0}}"#),
-            "line 1: `config`: `max_iterations` is 0",
+            "line 1: `config`: `max_iterations` must be at least 1",
         ),
         (format!("{start}\n{{}}"), "line 2: it has no `at`"),
         (format!("{start}\n\n{{\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"sing\"}}"), "line 3"),

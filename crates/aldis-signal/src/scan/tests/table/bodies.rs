@@ -64,5 +64,5 @@ fn a_key_needs_no_blank_behind_its_colon() {
         &Origin::assistant(),
         token,
     );
-    assert!(heard.first().is_some_and(|signal| signal.trusted));
+    assert!(heard.first().is_some_and(|signal| signal.via == Via::Token));
 }

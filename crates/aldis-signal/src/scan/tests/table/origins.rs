@@ -86,7 +86,7 @@ const TOKENS: &[(&str, &str, &str, &str)] = &[
 fn run_tokens() {
     for (dialect, without, right, wrong) in TOKENS {
         let rules = rules_for(dialect);
-        // Says whether the signal counts and is trusted.
+        // Says how the signal came, if it counts.
         let hear = |text: &str, token: Token| {
             let mut found = Vec::new();
             let mut scanner = Scanner::new(&rules, Origin::assistant()).with_token(token);
@@ -94,16 +94,16 @@ fn run_tokens() {
             scanner.finish(&mut |finding| found.push(finding));
             let refused = misses(&found).iter().any(|miss| miss.reason == Reason::WrongToken);
             assert_eq!(found.len(), 1, "{text:?}: {}", show(&found));
-            (signals(&found).first().map(|signal| signal.trusted), refused)
+            (signals(&found).first().map(|signal| signal.via), refused)
         };
         let accept = || Token::Accept("k7f3".to_owned());
         let require = || Token::Require("k7f3".to_owned());
-        assert_eq!(hear(without, Token::Off), (Some(false), false), "{without:?}, off");
-        assert_eq!(hear(without, accept()), (Some(false), false), "{without:?}, accepted");
-        assert_eq!(hear(right, accept()), (Some(true), false), "{right:?}, accepted");
+        assert_eq!(hear(without, Token::Off), (Some(Via::Said), false), "{without:?}, off");
+        assert_eq!(hear(without, accept()), (Some(Via::Said), false), "{without:?}, accepted");
+        assert_eq!(hear(right, accept()), (Some(Via::Token), false), "{right:?}, accepted");
         assert_eq!(hear(wrong, accept()), (None, true), "{wrong:?}, accepted");
         assert_eq!(hear(without, require()), (None, true), "{without:?}, required");
-        assert_eq!(hear(right, require()), (Some(true), false), "{right:?}, required");
+        assert_eq!(hear(right, require()), (Some(Via::Token), false), "{right:?}, required");
         assert_eq!(hear(wrong, require()), (None, true), "{wrong:?}, required");
     }
 }

@@ -1,0 +1,193 @@
+//! The rules of a supervised run: one for each situation in which something is decided.
+//!
+//! A rule is part of every decision that is stored and shown, so its id is public and never changes
+//! its meaning. `docs/rules.md` lists them for people.
+
+macro_rules! rules {
+    ($($(#[$doc:meta])* $variant:ident = $id:literal,)*) => {
+        /// Why something was decided about a supervised run.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Rule { $($(#[$doc])* $variant,)* }
+
+        impl Rule {
+            /// Every rule.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Returns the stable id.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $id,)* }
+            }
+        }
+    };
+}
+
+rules! {
+    /// A human, or a program on its behalf, ended the run.
+    Abort = "run/abort",
+    /// The agent stopped after it was asked to because of an abort.
+    Aborted = "run/aborted",
+    /// The agent could not be started: no such program, no permission to run it.
+    AgentNotStarted = "run/agent-not-started",
+    /// The agent's process runs.
+    AgentStarted = "run/agent-started",
+    /// A human answered a question after the run had ended.
+    AnswerKept = "run/answer-kept",
+    /// A human answered the open question.
+    Answered = "run/answered",
+    /// Too many claims that a merge is resolved were refused in a row.
+    AttemptsUsedUp = "run/attempts-used-up",
+    /// The agent reported that something outside is missing.
+    Blocked = "run/blocked",
+    /// The tokens or the money of the run are used up.
+    BudgetUsedUp = "run/budget-used-up",
+    /// Two thirds of the tokens or the money are used.
+    BudgetWarning = "run/budget-warning",
+    /// The agent claimed to be done, and the check failed.
+    CheckFailed = "run/check-failed",
+    /// The agent claimed to be done, the work tree is in order, and a check is configured.
+    CheckStarted = "run/check-started",
+    /// The agent claimed to be done, and the work tree contradicts it.
+    ClaimRefused = "run/claim-refused",
+    /// The agent reported success after failure in one message.
+    Contradiction = "run/contradiction",
+    /// The agent crashed and will be started again after a pause.
+    CrashWait = "run/crash-wait",
+    /// The pause after a crash is over.
+    CrashWaitOver = "run/crash-wait-over",
+    /// The agent crashed more often in a row than is allowed.
+    Crashed = "run/crashed",
+    /// The claim to be done holds.
+    Done = "run/done",
+    /// The agent stopped and claims to be done.
+    DoneClaimed = "run/done-claimed",
+    /// The agent reported failure as its last word.
+    GaveUp = "run/gave-up",
+    /// The host reported an error that waiting does not fix; the agent's process still runs.
+    HostErrorReported = "run/host-error-reported",
+    /// The host gave up because of an error that waiting does not fix.
+    HostFailed = "run/host-failed",
+    /// The host retries by itself after an error of its service.
+    HostRetrying = "run/host-retrying",
+    /// The agent stopped without claiming to be done.
+    IterationEnded = "run/iteration-ended",
+    /// The work is not done and no limit is reached.
+    IterationStarted = "run/iteration-started",
+    /// One iteration took longer than is allowed.
+    IterationTimeout = "run/iteration-timeout",
+    /// Every iteration is used up.
+    IterationsUsedUp = "run/iterations-used-up",
+    /// The wait for a rate limit is over.
+    LimitOver = "run/limit-over",
+    /// The host reported a rate limit; the agent's process still runs.
+    LimitReported = "run/limit-reported",
+    /// The agent stopped because of a rate limit.
+    LimitWait = "run/limit-wait",
+    /// The rate limit was still there after the last wait that is allowed.
+    LimitWaitsUsedUp = "run/limit-waits-used-up",
+    /// A human left a message for the agent.
+    MessageReceived = "run/message-received",
+    /// The agent asked, and the run does not wait for answers.
+    NeedsHuman = "run/needs-human",
+    /// Nobody resumed an agent that was suspended for missing progress.
+    PauseExpired = "run/pause-expired",
+    /// A human paused the run.
+    Paused = "run/paused",
+    /// The host denied the agent a permission.
+    PermissionDenied = "run/permission-denied",
+    /// The host denied the same permission a second time.
+    PermissionDeniedTwice = "run/permission-denied-twice",
+    /// The agent asked for help or for a human.
+    QuestionAsked = "run/question-asked",
+    /// A human reopened a run whose question has no answer yet.
+    QuestionReopened = "run/question-reopened",
+    /// A new supervisor took over after the old one was gone.
+    Recovered = "run/recovered",
+    /// A human reopened a run that had ended within an iteration.
+    Reopened = "run/reopened",
+    /// A human resumed the run.
+    Resumed = "run/resumed",
+    /// The agent reported a signal; nothing is decided before it stops.
+    SignalReported = "run/signal-reported",
+    /// The run ended because the work made no progress.
+    Stagnated = "run/stagnated",
+    /// Missing progress reached the level at which the agent is stopped.
+    StagnationAbort = "run/stagnation-abort",
+    /// There is progress again.
+    StagnationCleared = "run/stagnation-cleared",
+    /// Missing progress reached the level at which the agent is suspended.
+    StagnationPause = "run/stagnation-pause",
+    /// Missing progress reached the level at which people and the agent are warned.
+    StagnationWarn = "run/stagnation-warn",
+    /// The agent claimed to be done and still runs after the grace period.
+    StillRunning = "run/still-running",
+    /// The time of the whole run is used up.
+    TimedOut = "run/timed-out",
+}
+
+impl Rule {
+    /// Returns whether the rule only records what was reported: nothing was decided that an agent or
+    /// a human would notice.
+    pub fn is_record(self) -> bool {
+        matches!(
+            self,
+            Self::AgentStarted
+                | Self::HostErrorReported
+                | Self::HostRetrying
+                | Self::LimitReported
+                | Self::SignalReported
+        )
+    }
+}
+
+impl From<Rule> for String {
+    fn from(rule: Rule) -> Self {
+        rule.as_str().to_owned()
+    }
+}
+
+/// Returns today's rule for one that 0.1.0 stored. Its ids were numbers that stood for several
+/// situations; what it decided, in its own words, tells them apart.
+pub fn rule_of_0_1_0(rule: &str, summary: &str) -> Option<Rule> {
+    let begins = |words: &str| summary.starts_with(words);
+    Some(match rule {
+        "run/1" if begins("The run failed: the host cannot work") => Rule::HostFailed,
+        "run/1" => Rule::Crashed,
+        "run/2" => Rule::Blocked,
+        "run/3" if begins("The run failed") => Rule::GaveUp,
+        "run/3" if begins("The run waits") => Rule::NeedsHuman,
+        "run/3" => Rule::QuestionAsked,
+        "run/4" if begins("Heard") => Rule::DoneClaimed,
+        "run/4" if begins("Checks") => Rule::CheckStarted,
+        "run/4" => Rule::Done,
+        "run/5" if begins("The run ended: no iterations") => Rule::IterationsUsedUp,
+        "run/5" if begins("The run ended: the budget") => Rule::BudgetUsedUp,
+        "run/5" if begins("The run ended: no time") => Rule::TimedOut,
+        "run/5" if begins("The run ended: nothing moved") => Rule::Stagnated,
+        "run/5" if begins("The run ended: the service") => Rule::LimitWaitsUsedUp,
+        "run/5" => Rule::Aborted,
+        "run/6" => Rule::IterationStarted,
+        "run/abort" => Rule::Abort,
+        "run/answer" if begins("Kept") => Rule::AnswerKept,
+        "run/answer" => Rule::Answered,
+        "run/budget" => Rule::BudgetWarning,
+        "run/grace" => Rule::StillRunning,
+        "run/limit" if begins("Heard") => Rule::LimitReported,
+        "run/limit" if begins("Waits") => Rule::LimitWait,
+        "run/limit" => Rule::LimitOver,
+        "run/listen" if begins("Started the agent") => Rule::AgentStarted,
+        "run/listen" if begins("Heard that the host tries again") => Rule::HostRetrying,
+        "run/listen" if begins("Heard that the host cannot work") => Rule::HostErrorReported,
+        "run/listen" => Rule::SignalReported,
+        "run/pause" => Rule::Paused,
+        "run/recover" => Rule::Recovered,
+        "run/reopen" if begins("Waits") => Rule::QuestionReopened,
+        "run/reopen" => Rule::Reopened,
+        "run/resume" => Rule::Resumed,
+        "run/stagnation/abort" => Rule::StagnationAbort,
+        "run/stagnation/none" => Rule::StagnationCleared,
+        "run/stagnation/pause" => Rule::StagnationPause,
+        "run/stagnation/warn" => Rule::StagnationWarn,
+        "run/timeout" => Rule::IterationTimeout,
+        _ => return None,
+    })
+}

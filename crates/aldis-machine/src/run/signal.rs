@@ -1,0 +1,116 @@
+//! Signals as far as a supervised run needs them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Evidence;
+use crate::evidence::beginning;
+use crate::words::cut;
+use aldis_signal::dialect::{Dialect, Syntax};
+use aldis_signal::redact::redact;
+use aldis_signal::scan::Token;
+use aldis_signal::signal::{MERGE_RESOLVED, Meaning, Signal, Via};
+
+/// How much of a signal is quoted as evidence.
+const QUOTE_MAX: usize = 300;
+/// How much of a signal's payload is kept. A question this long is still answered by a human.
+const TEXT_MAX: usize = 16_000;
+
+/// A signal that the supervised agent reported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSignal {
+    /// Its name in its dialect.
+    pub name: String,
+    /// Its meaning in any dialect.
+    pub meaning: Meaning,
+    /// Its payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The percentage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<u8>,
+    /// The phase it names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// The percentage that its dialect gives to the phase.
+    #[serde(default, alias = "implied", skip_serializing_if = "Option::is_none")]
+    pub phase_progress: Option<u8>,
+    /// The agent's own count of iterations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<u32>,
+    /// Whether it claims that there was nothing to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_op: bool,
+    /// The number of its message: signals of one message can contradict each other.
+    #[serde(default)]
+    pub message: u64,
+    /// Its text, cut to a reasonable length.
+    #[serde(default)]
+    pub quote: String,
+    /// The line in the message.
+    #[serde(default)]
+    pub line: u64,
+    /// How it came.
+    #[serde(default, skip_serializing_if = "Via::is_said")]
+    pub via: Via,
+}
+
+impl RunSignal {
+    /// Takes over what a signal says, without its secrets; `message` tells messages apart.
+    pub fn new(signal: &Signal, message: u64) -> Self {
+        let field = |name: &str| signal.fields.get(name)?.as_str().map(str::to_owned);
+        let text = signal.payload.clone().or_else(|| field("reason")).or_else(|| field("message"));
+        let phase = field("phase");
+        Self {
+            name: signal.name.to_string(),
+            meaning: signal.meaning,
+            text: text.map(|text| cut(&redact(&text), TEXT_MAX).to_owned()),
+            progress: signal.progress,
+            phase_progress: phase.as_deref().and_then(|it| phase_progress(&signal.dialect, it)),
+            phase,
+            iteration: signal.fields.get("iteration").and_then(count),
+            no_op: signal.fields.get("no_op").is_some_and(|value| *value == Value::Bool(true)),
+            message,
+            quote: beginning(&signal.raw, QUOTE_MAX, &Token::Off),
+            line: signal.place.line,
+            via: signal.via,
+        }
+    }
+
+    /// Returns whether it claims that a merge is resolved.
+    pub(super) fn resolves_merge(&self) -> bool {
+        self.meaning == Meaning::Done && self.name == MERGE_RESOLVED
+    }
+
+    /// Returns whether it reports the same as another one, wherever they stand.
+    pub(super) fn repeats(&self, other: &Self) -> bool {
+        let reported = |signal: &Self| (signal.progress, signal.iteration, signal.no_op);
+        self.name == other.name
+            && self.meaning == other.meaning
+            && self.text == other.text
+            && self.phase == other.phase
+            && reported(self) == reported(other)
+    }
+
+    /// Returns it as a decision shows it.
+    pub(super) fn evidence(&self) -> Evidence {
+        Evidence {
+            what: "signal".to_owned(),
+            name: Some(self.name.clone()),
+            quote: self.quote.clone(),
+            line: Some(self.line),
+            via: self.via,
+            ..Evidence::default()
+        }
+    }
+}
+
+/// Returns the percentage that a built-in dialect gives to a phase.
+fn phase_progress(dialect: &str, phase: &str) -> Option<u8> {
+    let Syntax::Fence(fence) = &Dialect::builtin(dialect)?.syntax else { return None };
+    fence.implied_progress.get(phase).or_else(|| fence.implied_progress.get("*")).copied()
+}
+
+fn count(value: &Value) -> Option<u32> {
+    u32::try_from(value.as_u64()?).ok()
+}
