@@ -9,7 +9,7 @@
 //! * Decide, store, then act: [`State::on_event`] changes the state and returns an [`Outcome`]; store
 //!   [`State::run`] and the tasks in [`Outcome::changed`] before performing [`Outcome::effects`].
 //! * Start an agent for every [`Effect::Dispatch`] that [`State::agent`] still knows, read its final
-//!   message with [`Said::read`], and hand it over as [`Event::Finished`].
+//!   message with [`AgentReply::read`], and hand it over as [`Event::Finished`].
 //! * Send [`Event::Tick`] when the last [`Effect::Wake`] says so. Too many ticks do no harm.
 //! * Say what an agent does and costs while it works: [`Event::Active`], [`Event::Worked`],
 //!   [`Event::Waiting`], [`Event::Spent`]. Without these, limits that go by them are never reached.
@@ -18,12 +18,12 @@
 //!
 //! ```
 //! use aldis_machine::delivery::{
-//!     Config, Effect, Ending, Event, Format, Plan, Role, Said, Start, State,
+//!     Config, Effect, Ending, Event, PlanFormat, Plan, Role, AgentReply, Start, State,
 //! };
 //! use aldis_signal::{Rules, time::Timestamp};
 //!
 //! let plan = "- [ ] csv: Write the CSV\n  - [ ] quotes are escaped\n";
-//! let plan = Plan::read(Format::Markdown, plan).plan.expect("a good plan");
+//! let plan = Plan::read(PlanFormat::Markdown, plan).plan.expect("a good plan");
 //! let now = Timestamp::from_millis(0);
 //! let mut state = State::start(now, Start { plan, config: Config::default(), token: None });
 //!
@@ -33,15 +33,15 @@
 //! while let Some(Effect::Dispatch(dispatch)) =
 //!     outcome.effects.iter().find(|effect| matches!(effect, Effect::Dispatch(_)))
 //! {
-//!     let reply = match dispatch.role {
+//!     let text = match dispatch.role {
 //!         Role::Developer => "READY_FOR_REVIEW: csv",
 //!         Role::Critic => "REVIEW_PASSED: csv",
 //!         _ => "AUDIT_PASSED: csv",
 //!     };
 //!     roles.push(dispatch.role);
 //!     let agent = dispatch.agent;
-//!     let said = Said::read(Rules::builtin(), &state.expected_token(agent), reply);
-//!     outcome = state.on_event(now, &Event::Finished { agent, exit: None, said });
+//!     let reply = AgentReply::read(Rules::builtin(), &state.expected_token(agent), text);
+//!     outcome = state.on_event(now, &Event::Finished { agent, exit: None, reply });
 //! }
 //! assert_eq!(roles, [Role::Developer, Role::Critic, Role::Auditor]);
 //! assert_eq!(state.ending(), Some(Ending::Complete));
@@ -52,35 +52,36 @@ mod config;
 mod contract;
 mod event;
 mod expert;
-mod fill;
 mod human;
 mod index;
 mod judge;
 mod ledger;
+mod liveness;
 mod locks;
 mod matrix;
 mod plan;
 mod prompts;
-mod remedy;
+mod remediation;
 mod run;
+mod schedule;
 mod signal;
 mod state;
 mod task;
-mod watch;
-mod work;
+mod workflow;
 
 #[cfg(test)]
 mod tests;
 
 pub use super::limits::ConfigError;
-pub use budget::Limit;
+pub use budget::BudgetLimit;
 pub use config::{Config, Timeouts};
-pub use event::{Dispatch, Effect, Event, Heard, Level, Notice, Request, Said};
-pub use ledger::{Finding, Ledger, Standing};
-pub use plan::{Format, Plan, Priority, Problem, Read, TaskSpec};
+pub use event::{AgentReply, Dispatch, Effect, Event, Notice, ReportedSignal, Request, Severity};
+pub use ledger::{FindingStatus, Ledger, ReviewFinding};
+pub use plan::{Plan, PlanFormat, PlanProblem, PlanReading, Priority, TaskSpec};
 pub use run::{
-    About, Agent, Asked, Candidate, Consultation, Ending, Question, Remediation, Run, Stage, Work,
+    CheckpointRequest, Consultation, DeliveryRun, Ending, ExpertCandidate, Question,
+    QuestionSubject, Remediation, Stage, Work, WorkingAgent,
 };
-pub use signal::{DIALECT, Kind, Role};
+pub use signal::{DIALECT, Role, SignalKind};
 pub use state::{Outcome, PartsError, Start, State};
-pub use task::{Counters, Expansion, Note, Status, Task, Wait};
+pub use task::{Counters, Expansion, PromptNote, Status, Task, Wait};

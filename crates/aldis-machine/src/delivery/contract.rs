@@ -2,7 +2,7 @@
 //! there are.
 
 use super::event::{Effect, Event};
-use super::plan::Problem;
+use super::plan::PlanProblem;
 use super::signal::Role;
 use super::state::{Outcome, Start, State};
 use crate::{Begun, HumanCommand, Machine, NotPossible, StartError, Summary};
@@ -20,7 +20,7 @@ impl Machine for State {
 
     fn start(now: Timestamp, start: Start) -> Result<Begun<Self>, StartError> {
         let fatal =
-            |problem: &Problem| problem.fatal.then(|| format!("{problem}; {}", problem.help));
+            |problem: &PlanProblem| problem.fatal.then(|| format!("{problem}; {}", problem.help));
         if let Some(problem) = start.plan.check().iter().find_map(fatal) {
             return Err(StartError::new(problem));
         }
@@ -65,7 +65,7 @@ impl Machine for State {
                 Some(to) if self.task(to).is_none() && Role::named(to).is_none() => {
                     Err(NotPossible::NoSuchRecipient(to.clone()))
                 }
-                to => Ok(Event::Told { text: text.clone(), to: to.clone(), by }),
+                to => Ok(Event::Tell { text: text.clone(), to: to.clone(), by }),
             },
         }
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::config::Config;
 use super::run::Ending;
 use super::signal::{DIALECT, Role};
-use super::task::told;
+use super::task::render_fields;
 use crate::Miss;
 use crate::evidence::beginning;
 use crate::run::{Exit, Usage};
@@ -37,15 +37,16 @@ pub enum Event {
         exit: Option<Exit>,
         /// What it said in its final message.
         #[serde(flatten)]
-        said: Said,
+        reply: AgentReply,
     },
     /// An agent said something and works on. Only a checkpoint counts before the end.
-    Heard {
+    #[serde(alias = "heard")]
+    Reported {
         /// Which.
         agent: u64,
         /// What it said.
         #[serde(flatten)]
-        said: Said,
+        reply: AgentReply,
     },
     /// An agent showed a sign of life. [`Config::tell_every`] says how often that is worth telling.
     Active {
@@ -72,7 +73,8 @@ pub enum Event {
         usage: Usage,
     },
     /// The service refuses to work for an agent for now; it is started again after that.
-    Limited {
+    #[serde(alias = "limited")]
+    RateLimited {
         /// Which.
         agent: u64,
         /// When it will be started again.
@@ -120,7 +122,8 @@ pub enum Event {
         by: String,
     },
     /// A human wants agents to know something.
-    Told {
+    #[serde(alias = "told")]
+    Tell {
         /// What.
         text: String,
         /// The task or the role it is for; all that are not complete where nothing is said.
@@ -152,45 +155,45 @@ impl Event {
 
 /// What a reply holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct AgentReply {
     /// Its signals, in order.
     #[serde(default)]
-    pub signals: Vec<Heard>,
+    pub signals: Vec<ReportedSignal>,
     /// What looked like a signal and was none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub misses: Vec<Miss>,
+    #[serde(default, alias = "misses", skip_serializing_if = "Vec::is_empty")]
+    pub near_misses: Vec<Miss>,
     /// The beginning of the reply, for people who ask.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub preview: String,
 }
 
-impl Said {
+impl AgentReply {
     /// Reads a reply. `token` is what [`State::expected_token`](super::State::expected_token) says
     /// about the agent.
     pub fn read(rules: &Rules, token: &Token, text: &str) -> Self {
         let preview = beginning(text.trim_start(), PREVIEW_MAX, token);
-        let mut said = Self { preview, ..Self::default() };
+        let mut reply = Self { preview, ..Self::default() };
         for finding in scan_with(rules, text.as_bytes(), &Origin::assistant(), token.clone()) {
             match finding {
                 Finding::Signal(signal) if &*signal.dialect == DIALECT => {
-                    said.signals.push(Heard::new(&signal, token));
+                    reply.signals.push(ReportedSignal::new(&signal, token));
                 }
                 Finding::NearMiss(miss) if &*miss.dialect == DIALECT => {
-                    said.misses.push(Miss::new(&miss, PREVIEW_MAX, token));
+                    reply.near_misses.push(Miss::new(&miss, PREVIEW_MAX, token));
                 }
                 _ => {}
             }
         }
         // What stands last is what the agent meant.
-        said.signals.drain(..said.signals.len().saturating_sub(SAID_MAX));
-        said.misses.drain(..said.misses.len().saturating_sub(SAID_MAX));
-        said
+        reply.signals.drain(..reply.signals.len().saturating_sub(SAID_MAX));
+        reply.near_misses.drain(..reply.near_misses.len().saturating_sub(SAID_MAX));
+        reply
     }
 }
 
 /// A signal, as far as the machine needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Heard {
+pub struct ReportedSignal {
     /// Its name.
     pub name: String,
     /// What it is about.
@@ -207,7 +210,7 @@ pub struct Heard {
     pub quote: String,
 }
 
-impl Heard {
+impl ReportedSignal {
     /// Takes over what a signal says, without its secrets.
     fn new(signal: &Signal, token: &Token) -> Self {
         let mut fields = signal.fields.clone();
@@ -224,11 +227,11 @@ impl Heard {
 
 /// A signal and what stands below it, in one line: whoever asks why wants to read what was said.
 fn quote(raw: &str, fields: &Fields) -> String {
-    let body = told(fields);
+    let body = render_fields(fields);
     let mut quote = raw.to_owned();
-    for (index, word) in body.split_whitespace().enumerate() {
+    for (index, accepted) in body.split_whitespace().enumerate() {
         quote.push_str(if index == 0 { " · " } else { " " });
-        quote.push_str(word);
+        quote.push_str(accepted);
     }
     quote
 }
@@ -283,7 +286,7 @@ pub enum Effect {
         /// What kind of notice.
         notice: Notice,
         /// How bad it is.
-        level: Level,
+        level: Severity,
         /// The task it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<String>,
@@ -336,7 +339,7 @@ pub enum Request {
 /// How bad something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum Severity {
     /// As it should be.
     Info,
     /// Worth a look.

@@ -1,11 +1,11 @@
 //! Questions to humans, and their words.
 
-use super::event::{Effect, Level, Notice};
-use super::run::{About, Ending, Question};
+use super::event::{Effect, Notice, Severity};
+use super::run::{Ending, Question, QuestionSubject};
 use super::signal::Role;
-use super::state::{Out, State, decision};
+use super::state::{State, StepOutput, decision};
 use super::task::{Counters, Task, Wait};
-use super::{fill, locks, remedy, work};
+use super::{locks, remediation, schedule, workflow};
 use crate::Evidence;
 
 /// How much of a question is kept.
@@ -14,33 +14,33 @@ const QUESTION_MAX: usize = 4_000;
 /// Asks how a task goes on.
 pub(super) fn ask_about(
     state: &mut State,
-    out: &mut Out,
+    out: &mut StepOutput,
     no: usize,
     why: &str,
     text: &str,
     seen: Option<Evidence>,
 ) {
-    ask(state, out, About::Task { task: no }, why, text, &["fail"], seen);
+    ask(state, out, QuestionSubject::Task { task: no }, why, text, &["fail"], seen);
 }
 
 /// Asks a human. No slot is filled before the answer.
 pub(super) fn ask(
     state: &mut State,
-    out: &mut Out,
-    about: About,
+    out: &mut StepOutput,
+    about: QuestionSubject,
     why: &str,
     text: &str,
     options: &[&str],
     seen: Option<Evidence>,
 ) {
-    state.run.questions_ever += 1;
-    let id = format!("q{}", state.run.questions_ever);
+    state.run.questions_asked += 1;
+    let id = format!("q{}", state.run.questions_asked);
     let text: String = text.trim().chars().take(QUESTION_MAX).collect();
     let text = if text.is_empty() { why.to_owned() } else { text };
     let options: Vec<String> = options.iter().map(|&word| word.to_owned()).collect();
     let no = match about {
-        About::Task { task } | About::Expansion { task } => Some(task),
-        About::Infrastructure { .. } | About::Exhausted => None,
+        QuestionSubject::Task { task } | QuestionSubject::Expansion { task } => Some(task),
+        QuestionSubject::Infrastructure { .. } | QuestionSubject::RemediationExhausted => None,
     };
     if let Some(no) = no {
         state.set_wait(no, Wait::Human { question: id.clone() });
@@ -53,19 +53,19 @@ pub(super) fn ask(
         .because(why)
         .seen(seen)
         .next(format!("answer with `aldis answer {id} TEXT`"));
-    out.notice((Notice::Question, Level::Warning), task, text.clone());
+    out.notice((Notice::Question, Severity::Warning), task, text.clone());
     out.decided(task, decision);
     let task = task.map(|task| task.spec.id.clone());
     out.effects.push(Effect::Ask { id, task, text, options });
 }
 
 /// A human answers.
-pub(super) fn answered(state: &mut State, out: &mut Out, id: &str, text: &str, by: &str) {
+pub(super) fn answered(state: &mut State, out: &mut StepOutput, id: &str, text: &str, by: &str) {
     let Some(question) = state.run.questions.remove(id) else { return };
     let word = text.trim().to_ascii_lowercase();
     let task = match question.about {
-        About::Task { task } | About::Expansion { task } => Some(task),
-        About::Infrastructure { .. } | About::Exhausted => None,
+        QuestionSubject::Task { task } | QuestionSubject::Expansion { task } => Some(task),
+        QuestionSubject::Infrastructure { .. } | QuestionSubject::RemediationExhausted => None,
     };
     let decision = decision("answer", format!("Took the answer to {id}"))
         .because(if by.is_empty() {
@@ -81,28 +81,28 @@ pub(super) fn answered(state: &mut State, out: &mut Out, id: &str, text: &str, b
         .next("the work goes on with it");
     out.decided(task.map(|no| state.at(no)), decision);
     match question.about {
-        About::Task { task } | About::Expansion { task } if word == "fail" => {
+        QuestionSubject::Task { task } | QuestionSubject::Expansion { task } if word == "fail" => {
             give_up(state, out, task);
         }
-        About::Task { task } => {
+        QuestionSubject::Task { task } => {
             resume(state, task, &question.text, text);
         }
-        About::Expansion { task } => match state.at_mut(task).proposal.take() {
+        QuestionSubject::Expansion { task } => match state.at_mut(task).proposal.take() {
             Some(proposal) if word == "accept" => {
                 reset(state, task);
-                work::apply(state, task, proposal);
+                workflow::apply_expansion(state, task, proposal);
             }
             _ => resume(state, task, &question.text, text),
         },
-        About::Exhausted if word == "halt" => state.end(out, Ending::Halted),
-        About::Exhausted if word == "override" => {
-            remedy::healed(state, out, "a human says to go on as if it were");
+        QuestionSubject::RemediationExhausted if word == "halt" => state.end(out, Ending::Halted),
+        QuestionSubject::RemediationExhausted if word == "override" => {
+            remediation::healed(state, out, "a human says to go on as if it were");
         }
-        About::Exhausted => remedy::retry(state, out, text),
-        About::Infrastructure { role } => {
-            remedy::note(state, "A human was asked:", &question.text);
-            remedy::note(state, "The human answers:", text);
-            fill::dispatch_repair(state, out, role);
+        QuestionSubject::RemediationExhausted => remediation::retry(state, out, text),
+        QuestionSubject::Infrastructure { role } => {
+            remediation::note(state, "A human was asked:", &question.text);
+            remediation::note(state, "The human answers:", text);
+            schedule::dispatch_repair(state, out, role);
         }
     }
 }
@@ -124,19 +124,19 @@ fn reset(state: &mut State, no: usize) {
 }
 
 /// A human gives a task up.
-fn give_up(state: &mut State, out: &mut Out, no: usize) {
+fn give_up(state: &mut State, out: &mut StepOutput, no: usize) {
     state.set_wait(no, Wait::Failed);
     locks::release(state, out, no);
     let decision = decision("failed", "Gave the task up")
         .because("a human said so")
         .next("tasks that need it cannot begin");
     let task = state.at(no);
-    out.notice((Notice::TaskFailed, Level::Error), Some(task), "given up by a human");
+    out.notice((Notice::TaskFailed, Severity::Error), Some(task), "given up by a human");
     out.decided(Some(task), decision);
 }
 
 /// A human wants no further agents, or wants them again.
-pub(super) fn paused(state: &mut State, out: &mut Out, pause: bool, by: &str) {
+pub(super) fn paused(state: &mut State, out: &mut StepOutput, pause: bool, by: &str) {
     if std::mem::replace(&mut state.run.paused, pause) == pause {
         return;
     }
@@ -152,7 +152,13 @@ pub(super) fn paused(state: &mut State, out: &mut Out, pause: bool, by: &str) {
 }
 
 /// A human wants agents to know something: those of a task, of a role, or all that are not done.
-pub(super) fn told(state: &mut State, out: &mut Out, text: &str, to: Option<&str>, by: &str) {
+pub(super) fn tell(
+    state: &mut State,
+    out: &mut StepOutput,
+    text: &str,
+    to: Option<&str>,
+    by: &str,
+) {
     let role = to.and_then(Role::named);
     let only = to.filter(|_| role.is_none());
     let about = "A message from the human you work for:";
@@ -180,7 +186,7 @@ pub(super) fn told(state: &mut State, out: &mut Out, text: &str, to: Option<&str
 }
 
 /// A human wants it to end.
-pub(super) fn aborted(state: &mut State, out: &mut Out, by: &str) {
+pub(super) fn aborted(state: &mut State, out: &mut StepOutput, by: &str) {
     let decision = decision("abort", "Ended the delivery")
         .because(format!("a human did, by {by}"))
         .next("`aldis deliver --continue` goes on where it was");

@@ -25,8 +25,8 @@ pub(super) struct Index {
     /// Tasks that wait for a slot, in the order they get one.
     ready: BTreeSet<Rank>,
     /// Tasks that wait for a slot and could not use one, by the file they lack.
-    parked: HashMap<String, BTreeSet<Rank>>,
-    parked_at: HashMap<usize, String>,
+    deferred: HashMap<String, BTreeSet<Rank>>,
+    deferred_at: HashMap<usize, String>,
     /// Who has which file.
     locks: HashMap<String, BTreeSet<usize>>,
     /// Tasks whose agent asked for a file, by file and by age.
@@ -101,8 +101,8 @@ impl Index {
             Wait::Slot => {
                 let rank = self.rank(no, task);
                 self.ready.remove(&rank);
-                if let Some(path) = self.parked_at.remove(&no) {
-                    drop_from(&mut self.parked, &path, &rank);
+                if let Some(path) = self.deferred_at.remove(&no) {
+                    drop_from(&mut self.deferred, &path, &rank);
                 }
             }
             Wait::File { path, since } => {
@@ -198,25 +198,25 @@ impl Index {
     }
 
     /// Sets a task aside that lacks a file, and lets the next one try the files it could have had.
-    pub(super) fn park(&mut self, no: usize, task: &Task, lacking: &str) {
+    pub(super) fn defer(&mut self, no: usize, task: &Task, lacking: &str) {
         let rank = self.rank(no, task);
         if self.ready.remove(&rank) {
-            self.parked.entry(lacking.to_owned()).or_default().insert(rank);
-            self.parked_at.insert(no, lacking.to_owned());
+            self.deferred.entry(lacking.to_owned()).or_default().insert(rank);
+            self.deferred_at.insert(no, lacking.to_owned());
         }
         for path in task.spec.files.iter().filter(|path| *path != lacking) {
             if !self.locks.contains_key(path) {
-                self.unpark(path);
+                self.undefer(path);
             }
         }
     }
 
     /// Lets the first of those that were set aside for a file try again.
-    pub(super) fn unpark(&mut self, path: &str) {
-        let first = self.parked.get(path).and_then(|ranks| ranks.first().copied());
+    pub(super) fn undefer(&mut self, path: &str) {
+        let first = self.deferred.get(path).and_then(|ranks| ranks.first().copied());
         if let Some(rank) = first {
-            drop_from(&mut self.parked, path, &rank);
-            self.parked_at.remove(&rank.3);
+            drop_from(&mut self.deferred, path, &rank);
+            self.deferred_at.remove(&rank.3);
             self.ready.insert(rank);
         }
     }

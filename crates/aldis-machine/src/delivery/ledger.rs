@@ -20,27 +20,28 @@ const HISTORY_MAX: usize = 32;
 /// How a finding stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum FindingStatus {
     /// To be fixed.
     Open,
     /// The reviewer did not raise it again.
     Fixed,
     /// The developer disputed it, and the reviewer did not insist.
-    Parked,
+    #[serde(alias = "parked")]
+    Withdrawn,
     /// The developer says that it is none; the reviewer has not answered yet.
     Disputed,
 }
 
-impl Standing {
+impl FindingStatus {
     /// Whether it counts again only with new evidence.
     fn is_settled(self) -> bool {
-        matches!(self, Self::Fixed | Self::Parked)
+        matches!(self, Self::Fixed | Self::Withdrawn)
     }
 }
 
 /// One thing a reviewer found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct ReviewFinding {
     /// The file, or `criterion` for an acceptance criterion; empty if it has no place.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
@@ -50,7 +51,8 @@ pub struct Finding {
     /// What is wrong, in the reviewer's words.
     pub text: String,
     /// How it stands.
-    pub standing: Standing,
+    #[serde(alias = "standing")]
+    pub status: FindingStatus,
     /// Who raised it.
     pub by: Role,
     /// How often.
@@ -75,7 +77,7 @@ pub(super) enum Raised {
 /// The findings of one task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
-    findings: Vec<Finding>,
+    findings: Vec<ReviewFinding>,
     /// How many were open after each failed verdict.
     #[serde(default)]
     history: Vec<u32>,
@@ -88,22 +90,22 @@ impl Ledger {
     }
 
     /// Returns the findings, oldest first.
-    pub fn findings(&self) -> &[Finding] {
+    pub fn findings(&self) -> &[ReviewFinding] {
         &self.findings
     }
 
     /// Returns those that stand as asked for.
-    pub fn standing(&self, standing: Standing) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(move |finding| finding.standing == standing)
+    pub fn with_status(&self, status: FindingStatus) -> impl Iterator<Item = &ReviewFinding> {
+        self.findings.iter().filter(move |finding| finding.status == status)
     }
 
     /// The developer hands over, and may dispute what was found.
     pub(super) fn answered(&mut self, fields: &Fields) {
         for dispute in list(fields, "disputed") {
             let words = normalised(&dispute);
-            let open = self.findings.iter_mut().filter(|found| found.standing == Standing::Open);
+            let open = self.findings.iter_mut().filter(|found| found.status == FindingStatus::Open);
             for finding in open.filter(|found| words.contains(&normalised(&found.text))) {
-                finding.standing = Standing::Disputed;
+                finding.status = FindingStatus::Disputed;
                 finding.dispute = cut(&dispute);
             }
         }
@@ -125,7 +127,7 @@ impl Ledger {
         if is_named {
             self.settle_all_but(by, &raised);
         }
-        let open = self.findings.iter().filter(|found| !found.standing.is_settled()).count();
+        let open = self.findings.iter().filter(|found| !found.status.is_settled()).count();
         if self.history.len() == HISTORY_MAX {
             self.history.remove(0);
         }
@@ -169,11 +171,11 @@ impl Ledger {
                 // There is enough to fix: it counts and will be found again.
                 return Some(usize::MAX);
             }
-            self.findings.push(Finding {
+            self.findings.push(ReviewFinding {
                 file,
                 line,
                 text,
-                standing: Standing::Open,
+                status: FindingStatus::Open,
                 by,
                 raised: 1,
                 evidence: evidence.to_owned(),
@@ -182,13 +184,13 @@ impl Ledger {
             return Some(self.findings.len() - 1);
         };
         let is_new = !evidence.is_empty() && evidence != finding.evidence;
-        if finding.standing.is_settled() && !is_new {
+        if finding.status.is_settled() && !is_new {
             return None;
         }
         finding.raised += 1;
         finding.line = line.or(finding.line);
-        if finding.standing.is_settled() || is_new {
-            finding.standing = Standing::Open;
+        if finding.status.is_settled() || is_new {
+            finding.status = FindingStatus::Open;
         }
         if is_new {
             evidence.clone_into(&mut finding.evidence);
@@ -200,7 +202,7 @@ impl Ledger {
     fn make_room(&mut self, new: usize) {
         let mut over = (self.findings.len() + new).saturating_sub(FINDINGS_MAX);
         self.findings.retain(|finding| {
-            let kept = over == 0 || !finding.standing.is_settled();
+            let kept = over == 0 || !finding.status.is_settled();
             over -= usize::from(!kept);
             kept
         });
@@ -210,9 +212,9 @@ impl Ledger {
     fn settle_all_but(&mut self, by: Role, raised: &[usize]) {
         for (number, finding) in self.findings.iter_mut().enumerate() {
             if finding.by == by && !raised.contains(&number) {
-                finding.standing = match finding.standing {
-                    Standing::Disputed => Standing::Parked,
-                    Standing::Open => Standing::Fixed,
+                finding.status = match finding.status {
+                    FindingStatus::Disputed => FindingStatus::Withdrawn,
+                    FindingStatus::Open => FindingStatus::Fixed,
                     settled => settled,
                 };
             }

@@ -1,12 +1,12 @@
 //! Files that only one task changes at a time, and the merge of what was changed.
 
-use super::event::{Effect, Level, Notice};
+use super::event::{Effect, Notice, Severity};
 use super::human;
-use super::judge::{Word, evidence};
+use super::judge::{Accepted, evidence};
 use super::signal::Role;
-use super::state::{Out, State, decision};
+use super::state::{State, StepOutput, decision};
 use super::task::{Wait, field};
-use super::work;
+use super::workflow;
 use crate::Evidence;
 
 /// A path in the form in which it is compared; `None` if it is none of the project.
@@ -35,19 +35,19 @@ pub(super) fn take(state: &mut State, no: usize, path: &str) {
 }
 
 /// Gives back all files of a task: the next one in line gets each.
-pub(super) fn release(state: &mut State, out: &mut Out, no: usize) {
+pub(super) fn release(state: &mut State, out: &mut StepOutput, no: usize) {
     for path in std::mem::take(&mut state.at_mut(no).holds) {
         if state.index.unlock(&path, no) {
             match state.index.first_waiting(&path) {
                 Some(next) => grant(state, out, next, &path, "the other task gave it back"),
-                None => state.index.unpark(&path),
+                None => state.index.undefer(&path),
             }
         }
     }
 }
 
 /// Gives a file to the task whose agent asked for it.
-fn grant(state: &mut State, out: &mut Out, no: usize, path: &str, because: &str) {
+fn grant(state: &mut State, out: &mut StepOutput, no: usize, path: &str, because: &str) {
     take(state, no, path);
     state.at_mut(no).counters.conflicts = 0;
     state.at_mut(no).note(format!("The file you asked for is yours now ({because}):"), path);
@@ -59,22 +59,22 @@ fn grant(state: &mut State, out: &mut Out, no: usize, path: &str, because: &str)
 }
 
 /// An agent needs a file that may be somebody else's.
-pub(super) fn conflict(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
-    let fields = &word.heard.fields;
-    let Some(path) = word.heard.subject.as_deref().and_then(normal) else {
+pub(super) fn conflict(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
+    let fields = &accepted.signal.fields;
+    let Some(path) = accepted.signal.subject.as_deref().and_then(normal) else {
         let why = "it names no file inside the project".to_owned();
-        return work::refuse(state, out, no, word, "bad_path", why);
+        return workflow::refuse(state, out, no, accepted, "bad_path", why);
     };
-    state.at_mut(no).resume = Some(word.agent);
+    state.at_mut(no).resume = Some(accepted.agent);
     let holders = state.index.holders(&path, no);
     if holders.is_empty() {
         return grant(state, out, no, &path, "nobody else has it");
     }
     let who: Vec<String> = holders.iter().map(|no| state.at(*no).spec.id.clone()).collect();
     let who = who.join(", ");
-    let seen = evidence(word.heard, word.agent, None);
+    let seen = evidence(accepted.signal, accepted.agent, None);
     let text = format!("{} needs {path}, which {who} has.", state.at(no).spec.id);
-    out.notice((Notice::FileConflict, Level::Warning), Some(state.at(no)), text);
+    out.notice((Notice::FileConflict, Severity::Warning), Some(state.at(no)), text);
     if !field(fields, "can_wait").eq_ignore_ascii_case("NO") {
         let since = out.now;
         state.set_wait(no, Wait::File { path: path.clone(), since });
@@ -107,7 +107,7 @@ pub(super) fn conflict(state: &mut State, out: &mut Out, no: usize, word: Word<'
 }
 
 /// A file was waited for in vain.
-pub(super) fn waited(state: &mut State, out: &mut Out, no: usize) {
+pub(super) fn waited(state: &mut State, out: &mut StepOutput, no: usize) {
     let Wait::File { path, .. } = state.at(no).wait.clone() else { return };
     let most = state.run.config.conflict_retries;
     let task = state.at_mut(no);
@@ -129,7 +129,7 @@ pub(super) fn waited(state: &mut State, out: &mut Out, no: usize) {
 }
 
 /// The work was accepted and must be merged before it is complete.
-pub(super) fn merge(state: &mut State, out: &mut Out, no: usize, seen: Evidence) {
+pub(super) fn merge(state: &mut State, out: &mut StepOutput, no: usize, seen: Evidence) {
     state.set_wait(no, Wait::Merge);
     let task = state.at(no);
     out.effects.push(Effect::Merge { task: task.spec.id.clone() });
@@ -141,12 +141,18 @@ pub(super) fn merge(state: &mut State, out: &mut Out, no: usize, seen: Evidence)
 }
 
 /// How the merge went.
-pub(super) fn merged(state: &mut State, out: &mut Out, id: &str, ok: bool, detail: &str) {
+pub(super) fn merged(state: &mut State, out: &mut StepOutput, id: &str, ok: bool, detail: &str) {
     let Some(no) = state.index.number(id).filter(|no| state.at(*no).wait == Wait::Merge) else {
         return;
     };
     if ok {
-        return work::complete(state, out, no, "the auditor accepted it and it is merged", vec![]);
+        return workflow::complete(
+            state,
+            out,
+            no,
+            "the auditor accepted it and it is merged",
+            vec![],
+        );
     }
     let limit = state.run.config.failure_limit;
     let task = state.at_mut(no);
@@ -156,7 +162,7 @@ pub(super) fn merged(state: &mut State, out: &mut Out, id: &str, ok: bool, detai
     task.note("Your work was accepted but cannot be merged. Bring it up to date:", detail);
     state.set(no, Role::Developer, Wait::Slot);
     let text = format!("The work of {} cannot be merged: {detail}", state.at(no).spec.id);
-    out.notice((Notice::FileConflict, Level::Warning), Some(state.at(no)), text);
+    out.notice((Notice::FileConflict, Severity::Warning), Some(state.at(no)), text);
     if times >= limit {
         let why = format!("{times} failed merges");
         let text = format!("{why}; the last one says:\n{detail}");

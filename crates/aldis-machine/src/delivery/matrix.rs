@@ -9,7 +9,7 @@ const TABLES: [&str; 2] = ["verification_results", "commands_executed"];
 
 /// What a claim lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Lack {
+pub(super) enum MatrixProblem {
     /// A check is reported as failed, whatever else is claimed.
     Failed(String),
     /// There is no row for this environment, or no table at all.
@@ -17,7 +17,7 @@ pub(super) enum Lack {
 }
 
 /// Looks at the table of a claim; `None` if it is as it should be, or not asked for.
-pub(super) fn lack(config: &Config, fields: &Fields) -> Option<Lack> {
+pub(super) fn lack(config: &Config, fields: &Fields) -> Option<MatrixProblem> {
     if !config.require_environment_matrix {
         return None;
     }
@@ -27,7 +27,7 @@ pub(super) fn lack(config: &Config, fields: &Fields) -> Option<Lack> {
         words.any(|said| said == word)
     };
     if let Some(row) = rows.iter().find(|row| says(row, "FAIL") || says(row, "FAILED")) {
-        return Some(Lack::Failed(row.clone()));
+        return Some(MatrixProblem::Failed(row.clone()));
     }
     let passed = |environment: Option<&str>| {
         rows.iter().filter(|row| says(row, "PASS")).any(|row| {
@@ -38,8 +38,8 @@ pub(super) fn lack(config: &Config, fields: &Fields) -> Option<Lack> {
         })
     };
     if config.environments.is_empty() {
-        return (!passed(None)).then(|| Lack::Missing("any environment".to_owned()));
+        return (!passed(None)).then(|| MatrixProblem::Missing("any environment".to_owned()));
     }
     let missing = config.environments.iter().find(|environment| !passed(Some(environment)));
-    missing.map(|environment| Lack::Missing(environment.clone()))
+    missing.map(|environment| MatrixProblem::Missing(environment.clone()))
 }

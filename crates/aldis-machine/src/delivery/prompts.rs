@@ -6,11 +6,11 @@
 
 use std::fmt::Write as _;
 
-use super::event::Said;
-use super::ledger::{Finding, Ledger, Standing};
+use super::event::AgentReply;
+use super::ledger::{FindingStatus, Ledger, ReviewFinding};
 use super::signal::{DIALECT, Role};
 use super::state::State;
-use super::task::{Note, Task};
+use super::task::{PromptNote, Task};
 use crate::words;
 use aldis_signal::dialect::Dialect;
 use aldis_signal::prompt;
@@ -28,7 +28,7 @@ pub(super) const NOT_UNDERSTOOD: &str = "Your last reply held no signal";
 /// Tells an agent of a task what to do.
 pub(super) fn task(state: &State, no: usize, agent: u64) -> String {
     let task = state.at(no);
-    let mut text = format!("## You are the {} of task {}\n\n", task.role.spoken(), task.spec.id);
+    let mut text = format!("## You are the {} of task {}\n\n", task.role.label(), task.spec.id);
     text.push_str(duty(task.role));
     text.push_str("\n\n");
     specification(&mut text, task);
@@ -49,7 +49,7 @@ pub(super) fn task(state: &State, no: usize, agent: u64) -> String {
 
 /// Tells an agent to repair what all tasks need, or to judge that.
 pub(super) fn repair(state: &State, role: Role, agent: u64) -> String {
-    let mut text = format!("## You are the {}\n\n{}\n\n", role.spoken(), duty(role));
+    let mut text = format!("## You are the {}\n\n{}\n\n", role.label(), duty(role));
     if let Some(remediation) = &state.run.remediation {
         notes(&mut text, &remediation.notes);
     }
@@ -68,7 +68,7 @@ pub(super) fn expert(state: &State, request: &str, agent: u64) -> String {
     if let Some(knows) = state.run.experts.get(&asked.expert) {
         let _ = writeln!(text, "What you know:\n\n{}", words::quoted(knows, TEXT_MAX));
     }
-    let who = asked.role.spoken();
+    let who = asked.role.label();
     if asked.kind.is_empty() {
         let _ = writeln!(text, "The {who} asks:\n");
     } else {
@@ -182,9 +182,9 @@ fn report(text: &mut String, task: &Task) {
 
 /// Shows what was found so far, so that nobody goes round in circles.
 fn ledger(text: &mut String, ledger: &Ledger, settled: bool) {
-    let mut group = |title: &str, standings: &[Standing]| {
-        let found: Vec<&Finding> =
-            standings.iter().flat_map(|standing| ledger.standing(*standing)).collect();
+    let mut group = |title: &str, statuses: &[FindingStatus]| {
+        let found: Vec<&ReviewFinding> =
+            statuses.iter().flat_map(|status| ledger.with_status(*status)).collect();
         if found.is_empty() {
             return;
         }
@@ -209,23 +209,23 @@ fn ledger(text: &mut String, ledger: &Ledger, settled: bool) {
         }
         text.push('\n');
     };
-    group("Open findings", &[Standing::Open]);
-    group("Disputed findings", &[Standing::Disputed]);
+    group("Open findings", &[FindingStatus::Open]);
+    group("Disputed findings", &[FindingStatus::Disputed]);
     if settled {
         let title = "Settled findings, not to be raised again without new evidence";
-        group(title, &[Standing::Fixed, Standing::Parked]);
+        group(title, &[FindingStatus::Fixed, FindingStatus::Withdrawn]);
     }
 }
 
-fn notes(text: &mut String, notes: &[Note]) {
+fn notes(text: &mut String, notes: &[PromptNote]) {
     if notes.is_empty() {
         return;
     }
     text.push_str("### What you must know\n\n");
-    for Note { about, words } in notes {
-        let _ = writeln!(text, "{about}\n");
-        if !words.trim().is_empty() {
-            let _ = writeln!(text, "{}", words::quoted(words, TEXT_MAX));
+    for PromptNote { heading, quote } in notes {
+        let _ = writeln!(text, "{heading}\n");
+        if !quote.trim().is_empty() {
+            let _ = writeln!(text, "{}", words::quoted(quote, TEXT_MAX));
         }
     }
 }
@@ -254,9 +254,9 @@ fn ending(mut text: String, state: &State, agent: u64, about: &str) -> String {
 }
 
 /// What an agent is told whose reply holds no signal.
-pub(super) fn not_understood(said: &Said) -> String {
+pub(super) fn not_understood(reply: &AgentReply) -> String {
     let mut text = format!("{NOT_UNDERSTOOD}, so nothing happened.");
-    if let Some(miss) = said.misses.last() {
+    if let Some(miss) = reply.near_misses.last() {
         let _ = write!(
             text,
             " Line {}, {}, is almost one and does not count ({}): {}.",

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::Config;
 use super::signal::Role;
-use super::task::Note;
+use super::task::PromptNote;
 use crate::run::Usage;
 use crate::stagnation::Monitor;
 use aldis_signal::time::Timestamp;
@@ -86,21 +86,23 @@ pub enum Work {
 
 /// An agent at work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Agent {
+pub struct WorkingAgent {
     /// What it was started for.
     pub role: Role,
     /// What it works on.
     pub work: Work,
     /// When it was started.
-    pub started: Timestamp,
+    #[serde(alias = "started")]
+    pub started_at: Timestamp,
     /// Its last sign of life, or the last time one was asked for.
-    pub seen: Timestamp,
+    #[serde(alias = "seen")]
+    pub last_seen: Timestamp,
     /// Signs of life that failed to appear in a row.
-    #[serde(default)]
-    pub misses: u32,
+    #[serde(default, alias = "misses")]
+    pub missed_checkpoints: u32,
     /// What it was asked for and has not answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    #[serde(default, alias = "asked", skip_serializing_if = "Option::is_none")]
+    pub checkpoint_request: Option<CheckpointRequest>,
     /// Whether its work moves, where that is watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitor: Option<Monitor>,
@@ -108,18 +110,19 @@ pub struct Agent {
 
 /// A sign of life that an agent was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct CheckpointRequest {
     /// When.
     pub at: Timestamp,
     /// Whether because its reply could not be understood.
-    pub unknown: bool,
+    #[serde(alias = "unknown")]
+    pub after_unknown_reply: bool,
 }
 
 /// A question to a human.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// What it is about.
-    pub about: About,
+    pub about: QuestionSubject,
     /// The question.
     pub text: String,
     /// Words that are understood as an answer, beside any others.
@@ -131,7 +134,7 @@ pub struct Question {
 /// What a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
-pub enum About {
+pub enum QuestionSubject {
     /// How a task goes on.
     Task {
         /// Its place in the plan.
@@ -148,7 +151,8 @@ pub enum About {
         role: Role,
     },
     /// Whether it goes on at all.
-    Exhausted,
+    #[serde(alias = "exhausted")]
+    RemediationExhausted,
 }
 
 /// A question to an expert.
@@ -172,16 +176,17 @@ pub struct Consultation {
     pub tries: u32,
     /// What the expert is told beside the question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<Note>,
+    pub notes: Vec<PromptNote>,
 }
 
 /// An expert that the planner made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Candidate {
+pub struct ExpertCandidate {
     /// Its file.
     pub file: String,
     /// What it knows.
-    pub knows: String,
+    #[serde(alias = "knows")]
+    pub expertise: String,
 }
 
 /// The repair of what all tasks need.
@@ -192,7 +197,7 @@ pub struct Remediation {
     /// The tasks that reported it.
     pub tasks: Vec<usize>,
     /// What they reported, and what was said since.
-    pub notes: Vec<Note>,
+    pub notes: Vec<PromptNote>,
 }
 
 /// Where the look at the plan before the work stands.
@@ -210,7 +215,7 @@ pub enum Stage {
 
 /// The small part of the state: everything but the tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
+pub struct DeliveryRun {
     /// What people call it.
     pub title: String,
     /// The limits.
@@ -231,28 +236,28 @@ pub struct Run {
     pub ending: Option<Ending>,
     /// The agents at work, by number.
     #[serde(default)]
-    pub agents: BTreeMap<u64, Agent>,
+    pub agents: BTreeMap<u64, WorkingAgent>,
     /// Agents ever started.
-    #[serde(default)]
-    pub agents_ever: u64,
+    #[serde(default, alias = "agents_ever")]
+    pub agents_started: u64,
     /// Questions to humans that wait for an answer.
     #[serde(default)]
     pub questions: BTreeMap<String, Question>,
     /// Questions ever asked.
-    #[serde(default)]
-    pub questions_ever: u64,
+    #[serde(default, alias = "questions_ever")]
+    pub questions_asked: u64,
     /// Questions to experts that wait for an answer.
     #[serde(default)]
     pub consultations: BTreeMap<String, Consultation>,
     /// Questions to experts, ever.
-    #[serde(default)]
-    pub consultations_ever: u64,
+    #[serde(default, alias = "consultations_ever")]
+    pub consultations_started: u64,
     /// The experts, and what each of them knows.
     #[serde(default)]
     pub experts: BTreeMap<String, String>,
     /// Experts whose file is being looked for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub candidates: BTreeMap<String, Candidate>,
+    pub candidates: BTreeMap<String, ExpertCandidate>,
     /// The repair of what all tasks need, while it is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remediation: Option<Remediation>,
@@ -263,33 +268,34 @@ pub struct Run {
     #[serde(default)]
     pub spent: Usage,
     /// Whether it was said that a budget is nearly used.
-    #[serde(default)]
-    pub warned_of_budget: bool,
+    #[serde(default, alias = "warned_of_budget")]
+    pub budget_warned: bool,
     /// Milliseconds that agents worked, as they were last counted.
-    #[serde(default)]
-    pub worked: u64,
+    #[serde(default, alias = "worked")]
+    pub worked_millis: u64,
     /// When they were: whenever it changed who works. Between two such moments time only adds up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counted_at: Option<Timestamp>,
+    #[serde(default, alias = "counted_at", skip_serializing_if = "Option::is_none")]
+    pub worked_counted_at: Option<Timestamp>,
     /// The agents that were at work when it ended, for when it goes on.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub left: BTreeMap<u64, Agent>,
+    #[serde(default, alias = "left", skip_serializing_if = "BTreeMap::is_empty")]
+    pub interrupted: BTreeMap<u64, WorkingAgent>,
 }
 
-impl Run {
+impl DeliveryRun {
     /// Returns how many milliseconds agents have worked by now. Nobody works while all wait for
     /// their service.
     pub(super) fn worked_by(&self, now: Timestamp) -> u64 {
-        let (Some(earliest), Some(counted_at)) = (self.earliest_seen(), self.counted_at) else {
-            return self.worked;
+        let (Some(earliest), Some(counted_at)) = (self.earliest_activity(), self.worked_counted_at)
+        else {
+            return self.worked_millis;
         };
         let more = now.since(earliest.max(counted_at)).as_millis();
-        self.worked.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
+        self.worked_millis.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
     }
 
     /// Returns the earliest time at which an agent was seen. It lies ahead where all wait for their
     /// service.
-    pub(super) fn earliest_seen(&self) -> Option<Timestamp> {
-        self.agents.values().map(|agent| agent.seen).min()
+    pub(super) fn earliest_activity(&self) -> Option<Timestamp> {
+        self.agents.values().map(|agent| agent.last_seen).min()
     }
 }

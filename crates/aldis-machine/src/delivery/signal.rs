@@ -65,7 +65,7 @@ impl Role {
     }
 
     /// Returns the name in prompts and sentences.
-    pub fn spoken(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::BusinessAnalyst => "business analyst",
             Self::HealthAuditor => "health auditor",
@@ -98,9 +98,9 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
         /// A signal of the loop.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Kind { $($(#[$doc])* $kind,)* }
+        pub enum SignalKind { $($(#[$doc])* $kind,)* }
 
-        impl Kind {
+        impl SignalKind {
             /// Every signal.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
@@ -156,7 +156,7 @@ kinds! {
     Checkpoint = "CHECKPOINT",
 }
 
-impl Kind {
+impl SignalKind {
     /// Returns whether an agent of this role may say it.
     pub fn may_be_said_by(self, role: Role) -> bool {
         self.definition().is_some_and(|signal| {

@@ -13,7 +13,7 @@ use aldis_signal::time::Timestamp;
 
 /// How many notes the next prompt holds, and how long one may be.
 const NOTES_MAX: usize = 8;
-const WORDS_MAX: usize = 8_000;
+const QUOTE_MAX: usize = 8_000;
 
 /// Where a task is, in the words of the specification. The names are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -156,22 +156,23 @@ impl Counters {
 
 /// Something the next agent is told: a sentence of ours, and somebody else's words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
+pub struct PromptNote {
     /// What it is.
-    pub about: String,
-    /// The words, shown as a quotation.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub words: String,
+    #[serde(alias = "about")]
+    pub heading: String,
+    /// The text, shown as a quotation.
+    #[serde(default, alias = "words", skip_serializing_if = "String::is_empty")]
+    pub quote: String,
 }
 
-impl Note {
-    pub(super) fn new(about: impl Into<String>, words: &str) -> Self {
-        Self { about: about.into(), words: words.chars().take(WORDS_MAX).collect() }
+impl PromptNote {
+    pub(super) fn new(heading: impl Into<String>, quote: &str) -> Self {
+        Self { heading: heading.into(), quote: quote.chars().take(QUOTE_MAX).collect() }
     }
 }
 
 /// Adds a note; the oldest give way.
-pub(super) fn remember(notes: &mut Vec<Note>, note: Note) {
+pub(super) fn remember(notes: &mut Vec<PromptNote>, note: PromptNote) {
     if notes.contains(&note) {
         return;
     }
@@ -201,7 +202,7 @@ pub struct Task {
     pub counters: Counters,
     /// What the next agent is told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<Note>,
+    pub notes: Vec<PromptNote>,
     /// What the developer said when handing it over.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub report: String,
@@ -218,8 +219,8 @@ pub struct Task {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub developer: Option<u64>,
     /// Why the last agent brought nothing, until one brings something.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub setback: Option<String>,
+    #[serde(default, alias = "setback", skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<String>,
     /// How far the work has come, in the developer's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
@@ -267,7 +268,7 @@ impl Task {
             ledger: Ledger::default(),
             resume: None,
             developer: None,
-            setback: None,
+            last_failure: None,
             progress: None,
             reviewed_by: None,
             audited_by: None,
@@ -303,13 +304,13 @@ impl Task {
         }
     }
 
-    pub(super) fn note(&mut self, about: impl Into<String>, words: &str) {
-        remember(&mut self.notes, Note::new(about, words));
+    pub(super) fn note(&mut self, heading: impl Into<String>, quote: &str) {
+        remember(&mut self.notes, PromptNote::new(heading, quote));
     }
 }
 
 /// The body of a signal as text.
-pub(super) fn told(fields: &Fields) -> String {
+pub(super) fn render_fields(fields: &Fields) -> String {
     let mut text = String::new();
     for (key, value) in fields {
         let mut letters = key.chars();

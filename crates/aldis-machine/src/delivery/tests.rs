@@ -15,6 +15,7 @@ mod properties;
 mod repair;
 mod stagnation;
 mod stored;
+mod stored_0_1_0;
 mod way;
 
 use super::*;
@@ -114,9 +115,9 @@ impl Scene {
     }
 
     fn says_as(&mut self, agent: u64, text: &str) {
-        let said = Said::read(Rules::builtin(), &self.state.expected_token(agent), text);
+        let reply = AgentReply::read(Rules::builtin(), &self.state.expected_token(agent), text);
         let exit = Some(Exit { code: Some(0), signal: None });
-        self.happens(&Event::Finished { agent, exit, said });
+        self.happens(&Event::Finished { agent, exit, reply });
     }
 
     /// The agent of a task ends with a signal about it.
@@ -126,7 +127,7 @@ impl Scene {
 
     fn crashes(&mut self, agent: u64) {
         let exit = Some(Exit { code: Some(1), signal: None });
-        self.happens(&Event::Finished { agent, exit, said: Said::default() });
+        self.happens(&Event::Finished { agent, exit, reply: AgentReply::default() });
     }
 
     fn answers(&mut self, text: &str) {
@@ -173,7 +174,7 @@ impl Scene {
         self.outcome.decisions.iter().map(|noted| &*noted.rule).collect()
     }
 
-    fn notices(&self) -> Vec<(Notice, Level)> {
+    fn notices(&self) -> Vec<(Notice, Severity)> {
         let notice = |effect: &Effect| match effect {
             Effect::Notice { notice, level, .. } => Some((*notice, *level)),
             _ => None,
@@ -200,7 +201,7 @@ fn invariants(state: &State) {
     let slots = usize::try_from(run.config.slots).unwrap();
     assert!(run.agents.len() <= slots, "{} agents for {slots} slots", run.agents.len());
     for (no, agent) in &run.agents {
-        assert!(*no <= run.agents_ever);
+        assert!(*no <= run.agents_started);
         match &agent.work {
             Work::Task { task } => assert_eq!(tasks[*task].agent(), Some(*no)),
             Work::Request { request } => assert!(run.consultations.contains_key(request)),

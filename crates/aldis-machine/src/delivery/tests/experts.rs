@@ -82,7 +82,7 @@ fn the_planner_makes_experts_whose_files_are_there() {
     assert_eq!(scene.started().role, Role::Developer, "the work begins");
     scene.happens(&Event::ExpertChecked { name: "crypto".into(), present: true });
     scene.happens(&Event::ExpertChecked { name: "ghost".into(), present: false });
-    assert_eq!(scene.notices(), [(Notice::ExpertLeftOut, Level::Warning)]);
+    assert_eq!(scene.notices(), [(Notice::ExpertLeftOut, Severity::Warning)]);
     scene.happens(&Event::ExpertChecked { name: "nobody".into(), present: true });
     assert!(scene.outcome.is_nothing());
     assert_eq!(scene.state.run.experts.keys().collect::<Vec<_>>(), ["crypto"]);

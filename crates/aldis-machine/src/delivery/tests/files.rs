@@ -65,7 +65,7 @@ fn who_can_wait_is_told_when_the_file_is_free() {
     let mut scene = Scene::of(vec![with_files("a", &["x"]), spec("b", &[])], |_| {});
     scene.says_as(scene.agent_of("b"), "FILE CONFLICT: x\n\nCan Wait: YES");
     assert_eq!(scene.task("b").status(), Status::Blocked);
-    assert_eq!(scene.notices(), [(Notice::FileConflict, Level::Warning)]);
+    assert_eq!(scene.notices(), [(Notice::FileConflict, Severity::Warning)]);
     completes(&mut scene, "a");
     assert_eq!(at_work(&scene), ["b"]);
     assert!(scene.task("b").holds.contains("x"));

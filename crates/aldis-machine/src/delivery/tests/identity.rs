@@ -26,7 +26,10 @@ fn a_signal_counts_only_from_the_right_agent_about_the_right_task() {
         assert_eq!(noted.evidence[0].reason.as_deref(), Some(code), "{role:?}: {text}");
         // The same agent is started again and told why.
         let started = scene.started();
-        assert_eq!((started.role, started.resume), (role, Some(scene.state.run.agents_ever - 1)));
+        assert_eq!(
+            (started.role, started.resume),
+            (role, Some(scene.state.run.agents_started - 1))
+        );
         assert!(started.prompt.contains(code), "{}", started.prompt);
     }
 }
@@ -112,7 +115,7 @@ fn late_words_change_nothing_and_are_recorded() {
     assert_eq!(scene.state, before);
     assert_eq!(scene.rules(), ["delivery/late"]);
     assert_eq!(scene.outcome.decisions[0].task.as_deref(), Some("task-1"));
-    assert_eq!(scene.notices(), [(Notice::LateSignalIgnored, Level::Info)]);
+    assert_eq!(scene.notices(), [(Notice::LateSignalIgnored, Severity::Info)]);
     // Nor does a second delivery, a sign of life, or somebody who never was.
     for agent in [late, 99] {
         scene.happens(&Event::Active { agent });
@@ -153,9 +156,10 @@ fn the_highest_priority_goes_first_and_the_rest_is_told() {
 fn a_crash_outranks_every_word() {
     let mut scene = Scene::one(|_| {});
     let agent = scene.only_agent().0;
-    let said = Said::read(Rules::builtin(), &aldis_signal::Token::Off, "READY_FOR_REVIEW: task-1");
+    let reply =
+        AgentReply::read(Rules::builtin(), &aldis_signal::Token::Off, "READY_FOR_REVIEW: task-1");
     let exit = Some(Exit { code: None, signal: Some(11) });
-    scene.happens(&Event::Finished { agent, exit, said });
+    scene.happens(&Event::Finished { agent, exit, reply });
     assert_eq!(scene.started().role, Role::Developer);
     assert_eq!(scene.task("task-1").counters.timeouts, 1);
 }
@@ -189,8 +193,8 @@ fn neither_secrets_nor_tokens_are_kept() {
         "k7qz, and FILE CONFLICT: KEY\n",
         " READY_FOR_REVIEW: task-1 KEY k7qz\n",
     ] {
-        let said = Said::read(Rules::builtin(), &token, &text.replace("KEY", &key));
-        let stored = serde_json::to_string(&said).unwrap();
+        let reply = AgentReply::read(Rules::builtin(), &token, &text.replace("KEY", &key));
+        let stored = serde_json::to_string(&reply).unwrap();
         assert!(!stored.contains(&key) && !stored.contains("k7qz"), "{text:?}: {stored}");
         assert!(!stored.contains("xxxx"), "half a key is one, too: {stored}");
     }
@@ -200,15 +204,15 @@ fn neither_secrets_nor_tokens_are_kept() {
 fn the_dialect_and_the_machine_know_the_same_signals() {
     let dialect = aldis_signal::Dialect::builtin(DIALECT).unwrap();
     let spoken: Vec<&str> = dialect.signals.iter().map(|signal| &*signal.name).collect();
-    let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    let known: Vec<&str> = SignalKind::ALL.iter().map(|kind| kind.name()).collect();
     assert_eq!(spoken, known);
-    for kind in Kind::ALL {
-        assert_eq!(Kind::of(kind.name()), Some(*kind));
+    for kind in SignalKind::ALL {
+        assert_eq!(SignalKind::of(kind.name()), Some(*kind));
         let sayers = Role::ALL.iter().filter(|role| kind.may_be_said_by(**role)).count();
         assert!(sayers > 0, "nobody may say {kind:?}");
     }
-    assert_eq!(Kind::InfraBlocked.priority(), 1);
-    assert!(!Kind::SeekingClarification.may_be_said_by(Role::Expert));
-    assert!(Kind::SeekingClarification.may_be_said_by(Role::Critic));
-    assert!(Kind::ExpertCreated.may_be_said_by(Role::Planner));
+    assert_eq!(SignalKind::InfraBlocked.priority(), 1);
+    assert!(!SignalKind::SeekingClarification.may_be_said_by(Role::Expert));
+    assert!(SignalKind::SeekingClarification.may_be_said_by(Role::Critic));
+    assert!(SignalKind::ExpertCreated.may_be_said_by(Role::Planner));
 }

@@ -11,8 +11,8 @@ fn patient(config: &mut Config) {
     (config.failure_limit, config.plateau_rounds) = (99, 99);
 }
 
-fn standings(scene: &Scene) -> Vec<Standing> {
-    scene.task("task-1").ledger.findings().iter().map(|found| found.standing).collect()
+fn statuses(scene: &Scene) -> Vec<FindingStatus> {
+    scene.task("task-1").ledger.findings().iter().map(|found| found.status).collect()
 }
 
 /// The critic refuses, the developer hands over again.
@@ -31,12 +31,12 @@ fn a_finding_is_known_by_its_place_and_its_words() {
     assert_eq!((findings[0].raised, findings[0].line), (2, Some(19)));
     round(&mut scene, &failed("src/b.rs:12: No error handling!", ""), "");
     assert_eq!(
-        standings(&scene),
-        [Standing::Fixed, Standing::Open],
+        statuses(&scene),
+        [FindingStatus::Fixed, FindingStatus::Open],
         "another file, another finding"
     );
     scene.says("REVIEW_PASSED: task-1");
-    assert_eq!(standings(&scene), [Standing::Fixed, Standing::Fixed]);
+    assert_eq!(statuses(&scene), [FindingStatus::Fixed, FindingStatus::Fixed]);
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_settled_finding_needs_new_evidence() {
     let again = failed("src/a.rs:1: wrong name", "");
     round(&mut scene, &again, "");
     round(&mut scene, &failed("src/a.rs:2: other thing", ""), "");
-    assert_eq!(standings(&scene), [Standing::Fixed, Standing::Open]);
+    assert_eq!(statuses(&scene), [FindingStatus::Fixed, FindingStatus::Open]);
     let before = scene.task("task-1").counters.review_failures;
     scene.says(&again);
     assert_eq!(scene.rules()[0], "delivery/refused");
@@ -55,11 +55,11 @@ fn a_settled_finding_needs_new_evidence() {
     assert_eq!(scene.task("task-1").counters.review_failures, before, "no failure of the task");
     scene.says(&failed("src/a.rs:1: wrong name", "Evidence: the linter says so\n"));
     assert_eq!(scene.started().role, Role::Developer);
-    assert_eq!(standings(&scene)[0], Standing::Open);
+    assert_eq!(statuses(&scene)[0], FindingStatus::Open);
     // The same evidence is not new a second time.
     scene.says("READY_FOR_REVIEW: task-1");
     round(&mut scene, &failed("src/a.rs:3: third", ""), "");
-    assert_eq!(standings(&scene)[0], Standing::Fixed);
+    assert_eq!(statuses(&scene)[0], FindingStatus::Fixed);
     scene.says(&failed("src/a.rs:1: wrong name", "Evidence: the linter says so\n"));
     assert_eq!(scene.rules()[0], "delivery/refused");
 }
@@ -78,12 +78,12 @@ fn a_developer_can_dispute() {
     let mut scene = Scene::with(Role::Critic, patient);
     let disputed = "Disputed:\n- wrong name: it is the name in the RFC\n";
     round(&mut scene, &failed("src/a.rs:1: wrong name", ""), disputed);
-    assert_eq!(standings(&scene), [Standing::Disputed]);
+    assert_eq!(statuses(&scene), [FindingStatus::Disputed]);
     let prompt = &scene.started().prompt;
     assert!(prompt.contains("Disputed findings") && prompt.contains("RFC"), "{prompt}");
     // Who does not insist lets it go.
     round(&mut scene, &failed("src/a.rs:2: other", ""), "");
-    assert_eq!(standings(&scene), [Standing::Parked, Standing::Open]);
+    assert_eq!(statuses(&scene), [FindingStatus::Withdrawn, FindingStatus::Open]);
     scene.says(&failed("src/a.rs:1: wrong name", ""));
     assert_eq!(scene.rules()[0], "delivery/refused");
 }
@@ -147,5 +147,5 @@ fn the_ledger_does_not_grow_for_ever() {
     }
     let findings = scene.task("task-1").ledger.findings();
     assert_eq!(findings.len(), 200);
-    assert_eq!(scene.task("task-1").ledger.standing(Standing::Open).count(), 30);
+    assert_eq!(scene.task("task-1").ledger.with_status(FindingStatus::Open).count(), 30);
 }

@@ -8,7 +8,7 @@ fn until_asked(scene: &mut Scene, mut again: impl FnMut(&mut Scene)) -> u32 {
         again(scene);
         if !scene.state.run.questions.is_empty() {
             assert_eq!(scene.status(), Status::AwaitingGuidance);
-            assert!(scene.notices().contains(&(Notice::Question, Level::Warning)));
+            assert!(scene.notices().contains(&(Notice::Question, Severity::Warning)));
             assert!(scene.state.waits_for_human());
             return times;
         }
@@ -81,7 +81,7 @@ fn no_agent_can_go_on_for_ever() {
 #[test]
 fn replies_without_a_signal_are_recovered_from() {
     let mut scene = Scene::one(|_| {});
-    for (attempt, level) in [(1, Level::Warning), (2, Level::Error)] {
+    for (attempt, level) in [(1, Severity::Warning), (2, Severity::Error)] {
         let agent = scene.only_agent().0;
         scene.says("**READY_FOR_REVIEW: task-1**");
         assert_eq!(scene.notices(), [(Notice::UnknownSignalRecovery, level)]);
@@ -92,7 +92,7 @@ fn replies_without_a_signal_are_recovered_from() {
         assert!(started.prompt.contains("almost one"), "{}", started.prompt);
     }
     scene.says("");
-    assert_eq!(scene.notices(), [(Notice::AgentSignalFailure, Level::Error)]);
+    assert_eq!(scene.notices(), [(Notice::AgentSignalFailure, Severity::Error)]);
     let counters = scene.task("task-1").counters;
     assert_eq!((counters.unknown, counters.timeouts), (0, 1));
     let started = scene.started();
@@ -107,16 +107,17 @@ fn any_valid_signal_resets_the_count_of_unknown_replies() {
     scene.says("Almost there!");
     let agent = scene.only_agent().0;
     let text = "CHECKPOINT: task-1\n\nProgress: 10%";
-    let said = Said::read(Rules::builtin(), &aldis_signal::Token::Off, text);
-    scene.happens(&Event::Heard { agent, said });
+    let reply = AgentReply::read(Rules::builtin(), &aldis_signal::Token::Off, text);
+    scene.happens(&Event::Reported { agent, reply });
     assert_eq!(scene.rules(), ["delivery/checkpoint"]);
     assert_eq!(scene.task("task-1").counters.unknown, 0);
     assert_eq!(scene.task("task-1").progress.as_deref(), Some("10%"));
     assert_eq!(scene.status(), Status::Implementing);
     assert_eq!(scene.only_agent().0, agent, "it works on");
     // Before the end only a checkpoint counts.
-    let said = Said::read(Rules::builtin(), &aldis_signal::Token::Off, "READY_FOR_REVIEW: task-1");
-    assert!(scene.happens(&Event::Heard { agent, said }).is_nothing());
+    let reply =
+        AgentReply::read(Rules::builtin(), &aldis_signal::Token::Off, "READY_FOR_REVIEW: task-1");
+    assert!(scene.happens(&Event::Reported { agent, reply }).is_nothing());
 }
 
 #[test]
@@ -133,8 +134,8 @@ fn agents_that_can_be_asked_are_asked() {
     scene.says("Almost there!");
     assert_eq!(asked(&scene), Some(Request::Checkpoint));
     assert_eq!(scene.only_agent().0, agent, "the agent is still there");
-    let said = Said::read(Rules::builtin(), &aldis_signal::Token::Off, "CHECKPOINT: task-1");
-    scene.happens(&Event::Heard { agent, said });
+    let reply = AgentReply::read(Rules::builtin(), &aldis_signal::Token::Off, "CHECKPOINT: task-1");
+    scene.happens(&Event::Reported { agent, reply });
     assert_eq!(asked(&scene), Some(Request::Resend));
     // Unanswered within 30 seconds it is a timeout.
     scene.says("Really, almost!");

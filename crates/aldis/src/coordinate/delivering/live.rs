@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use aldis_machine::Decision;
-use aldis_machine::delivery::{Agent, Ending, State, Status, Task, Work};
+use aldis_machine::delivery::{Ending, State, Status, Task, Work, WorkingAgent as Agent};
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -237,8 +237,8 @@ pub(crate) fn row(paint: Paint, now: Timestamp, task: &Task, agent: Option<&Agen
         _ => paint.strong(status.as_str()),
     };
     let agent = agent
-        .map(|agent| format!("{}  {}", agent.role.as_str(), elapsed(now.since(agent.started))));
-    let setback = task.setback.as_deref().map(|why| {
+        .map(|agent| format!("{}  {}", agent.role.as_str(), elapsed(now.since(agent.started_at))));
+    let setback = task.last_failure.as_deref().map(|why| {
         let why = format!("before: {}", display::excerpt(why, QUESTION_MAX));
         format!("  {}", paint.dim(why))
     });

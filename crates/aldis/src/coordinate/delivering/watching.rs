@@ -45,7 +45,7 @@ impl Delivery<'_> {
         for (agent, worker) in &mut self.workers {
             let (agent, token) = (*agent, self.book.state.expected_token(*agent));
             if let Some(said) = worker.heard.take_checkpoint(&self.plan.rules, &token) {
-                events.push(Event::Heard { agent, said });
+                events.push(Event::Reported { agent, reply: said });
             }
             if count {
                 let usage = worker.take_spent();

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use super::config::Config;
 use super::event::{Dispatch, Effect};
-use super::run::{Agent, Ending, Stage, Work};
+use super::run::{Ending, Stage, Work, WorkingAgent};
 use super::signal::Role;
-use super::state::{Out, State, decision};
+use super::state::{State, StepOutput, decision};
 use super::task::{Status, Wait};
 use super::{human, locks, prompts};
 use crate::Decision;
 use crate::stagnation::Monitor;
 
 /// The work may begin.
-pub(super) fn begin(state: &mut State, out: &mut Out) {
+pub(super) fn begin(state: &mut State, out: &mut StepOutput) {
     if state.run.stage != Stage::Ready {
         return;
     }
@@ -38,7 +38,7 @@ pub(super) fn plan_is_over(state: &mut State) {
 
 /// Goes on after a crash of ours: the agents that were at work are started again, each once. What a
 /// lost agent did not say, it never said.
-pub(super) fn recovered(state: &mut State, out: &mut Out) {
+pub(super) fn recovered(state: &mut State, out: &mut StepOutput) {
     if state.run.stage == Stage::Ready {
         return begin(state, out);
     }
@@ -48,14 +48,14 @@ pub(super) fn recovered(state: &mut State, out: &mut Out) {
 }
 
 /// Goes on because a human wants it, with other limits.
-pub(super) fn reopened(state: &mut State, out: &mut Out, config: &Config) {
+pub(super) fn reopened(state: &mut State, out: &mut StepOutput, config: &Config) {
     if state.run.ending.is_some_and(|ending| !ending.can_be_continued()) {
         return;
     }
     let ended = state.run.ending.take();
-    state.run.agents.append(&mut state.run.left);
+    state.run.agents.append(&mut state.run.interrupted);
     state.run.config = config.clone();
-    (state.run.paused, state.run.warned_of_budget) = (false, false);
+    (state.run.paused, state.run.budget_warned) = (false, false);
     if state.run.stage == Stage::Ready {
         return begin(state, out);
     }
@@ -68,10 +68,10 @@ pub(super) fn reopened(state: &mut State, out: &mut Out, config: &Config) {
 }
 
 /// Starts the agents again that are gone.
-fn start_again(state: &mut State, out: &mut Out, decision: Decision) {
+fn start_again(state: &mut State, out: &mut StepOutput, decision: Decision) {
     // Whoever kept the old wake-up may be gone too.
     state.run.wake = None;
-    let lost: BTreeMap<u64, Agent> = std::mem::take(&mut state.run.agents);
+    let lost: BTreeMap<u64, WorkingAgent> = std::mem::take(&mut state.run.agents);
     out.decided(None, decision.next(format!("{} agents are started again", lost.len())));
     // What was being done for tasks and experts was lost too; doing it twice does no harm.
     let merges = state.index.merging().map(|no| state.at(no).spec.id.clone());
@@ -99,7 +99,7 @@ fn start_again(state: &mut State, out: &mut Out, decision: Decision) {
 }
 
 /// Fills the slots that are free, and ends when nothing is left to do.
-pub(super) fn fill(state: &mut State, out: &mut Out) {
+pub(super) fn fill(state: &mut State, out: &mut StepOutput) {
     if state.run.stage != Stage::Working {
         return;
     }
@@ -161,13 +161,13 @@ fn next(state: &mut State) -> Option<usize> {
         let taken = wanted.iter().find(|path| !state.index.holders(path, no).is_empty());
         match taken {
             None => return Some(no),
-            Some(path) => state.index.park(no, &state.tasks[no], path),
+            Some(path) => state.index.defer(no, &state.tasks[no], path),
         }
     }
 }
 
 /// Starts the agent whose turn it is.
-fn start(state: &mut State, out: &mut Out, no: usize) {
+fn start(state: &mut State, out: &mut StepOutput, no: usize) {
     for path in locks::wanted(state, no) {
         locks::take(state, no, &path);
     }
@@ -180,15 +180,15 @@ fn start(state: &mut State, out: &mut Out, no: usize) {
         }
         _ => "it is its turn, and a slot is free",
     };
-    let decision = decision("dispatch", format!("Started the {}", task.role.spoken()))
+    let decision = decision("dispatch", format!("Started the {}", task.role.label()))
         .because(because)
         .next("its reply decides");
     out.decided(Some(task), decision);
 }
 
-fn dispatch_task(state: &mut State, out: &mut Out, no: usize) {
+fn dispatch_task(state: &mut State, out: &mut StepOutput, no: usize) {
     let role = state.at(no).role;
-    let agent = enlist(state, out, role, Work::Task { task: no });
+    let agent = register_agent(state, out, role, Work::Task { task: no });
     state.at_mut(no).dispatched += 1;
     let prompt = prompts::task(state, no, agent);
     let resume = state.at_mut(no).resume.take();
@@ -205,17 +205,17 @@ fn dispatch_task(state: &mut State, out: &mut Out, no: usize) {
 }
 
 /// Starts the agent that repairs what all tasks need, or the one that judges it.
-pub(super) fn dispatch_repair(state: &mut State, out: &mut Out, role: Role) {
-    let agent = enlist(state, out, role, Work::Infrastructure);
+pub(super) fn dispatch_repair(state: &mut State, out: &mut StepOutput, role: Role) {
+    let agent = register_agent(state, out, role, Work::Infrastructure);
     let prompt = prompts::repair(state, role, agent);
     let (task, expert, resume) = (None, None, None);
     out.effects.push(Effect::Dispatch(Dispatch { agent, role, task, expert, resume, prompt }));
 }
 
 /// Starts the expert that is asked.
-pub(super) fn dispatch_expert(state: &mut State, out: &mut Out, request: &str) {
+pub(super) fn dispatch_expert(state: &mut State, out: &mut StepOutput, request: &str) {
     let work = Work::Request { request: request.to_owned() };
-    let agent = enlist(state, out, Role::Expert, work);
+    let agent = register_agent(state, out, Role::Expert, work);
     let Some(asked) = state.run.consultations.get_mut(request) else { return };
     asked.tries += 1;
     let (task, expert) = (asked.task, Some(asked.expert.clone()));
@@ -225,21 +225,29 @@ pub(super) fn dispatch_expert(state: &mut State, out: &mut Out, request: &str) {
     out.effects.push(Effect::Dispatch(Dispatch { agent, role, task, expert, resume, prompt }));
 }
 
-fn dispatch_planner(state: &mut State, out: &mut Out) {
+fn dispatch_planner(state: &mut State, out: &mut StepOutput) {
     let role = Role::Planner;
-    let agent = enlist(state, out, role, Work::Plan);
+    let agent = register_agent(state, out, role, Work::Plan);
     let prompt = prompts::planner(state, agent);
     let (task, expert, resume) = (None, None, None);
     out.effects.push(Effect::Dispatch(Dispatch { agent, role, task, expert, resume, prompt }));
 }
 
 /// Gives an agent its number.
-fn enlist(state: &mut State, out: &Out, role: Role, work: Work) -> u64 {
-    state.run.agents_ever += 1;
-    let (started, seen) = (out.now, out.now);
+fn register_agent(state: &mut State, out: &StepOutput, role: Role, work: Work) -> u64 {
+    state.run.agents_started += 1;
+    let (started_at, last_seen) = (out.now, out.now);
     let watched = &state.run.config.stagnation;
     let monitor = watched.enabled.then(|| Monitor::new(out.now, watched.clone()));
-    let agent = Agent { role, work, started, seen, misses: 0, asked: None, monitor };
-    state.run.agents.insert(state.run.agents_ever, agent);
-    state.run.agents_ever
+    let agent = WorkingAgent {
+        role,
+        work,
+        started_at,
+        last_seen,
+        missed_checkpoints: 0,
+        checkpoint_request: None,
+        monitor,
+    };
+    state.run.agents.insert(state.run.agents_started, agent);
+    state.run.agents_started
 }

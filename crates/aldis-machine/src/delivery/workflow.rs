@@ -1,48 +1,50 @@
 //! A task's way: developer, critic, auditor, and back.
 
-use super::event::{Level, Notice, Said};
-use super::judge::{Failure, Word, evidence, gist, in_words};
+use super::event::{AgentReply, Notice, Severity};
+use super::judge::{Accepted, AgentFailure, describe, evidence, first_field};
 use super::ledger::Raised;
-use super::matrix::{self, Lack};
-use super::run::{About, Agent, Work};
-use super::signal::{Kind, Role};
-use super::state::{Out, State, decision};
-use super::task::{Expansion, Wait, field, list, told};
-use super::{expert, human, locks, prompts, remedy};
+use super::matrix::{self, MatrixProblem};
+use super::run::{QuestionSubject, Work, WorkingAgent};
+use super::signal::{Role, SignalKind};
+use super::state::{State, StepOutput, decision};
+use super::task::{Expansion, Wait, field, list, render_fields};
+use super::{expert, human, locks, prompts, remediation};
 use crate::{Evidence, Miss};
 
 /// A signal of the agent at work counts.
-pub(super) fn took(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
+pub(super) fn apply(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
     let task = state.at_mut(no);
-    (task.counters.unknown, task.setback) = (0, None);
-    match word.kind {
-        Kind::ReadyForReview => handed_over(state, out, no, word),
-        Kind::TaskIncomplete => incomplete(state, out, no, word),
-        Kind::InfraBlocked | Kind::AuditBlocked => remedy::enter(state, out, no, word),
-        Kind::ReviewPassed => reviewed(state, out, no, word),
-        Kind::ReviewFailed => rework(state, out, no, word, Role::Critic),
-        Kind::AuditPassed => audited(state, out, no, word),
-        Kind::AuditFailed => rework(state, out, no, word, Role::Auditor),
-        Kind::Expanded => expanded(state, out, no, word),
-        Kind::SeekingClarification => {
-            let text = gist(word.heard, &["question"]);
-            state.at_mut(no).resume = Some(word.agent);
-            let why = format!("the {} asks", state.at(no).role.spoken());
-            let seen = evidence(word.heard, word.agent, None);
+    (task.counters.unknown, task.last_failure) = (0, None);
+    match accepted.kind {
+        SignalKind::ReadyForReview => handed_over(state, out, no, accepted),
+        SignalKind::TaskIncomplete => incomplete(state, out, no, accepted),
+        SignalKind::InfraBlocked | SignalKind::AuditBlocked => {
+            remediation::enter(state, out, no, accepted)
+        }
+        SignalKind::ReviewPassed => reviewed(state, out, no, accepted),
+        SignalKind::ReviewFailed => rework(state, out, no, accepted, Role::Critic),
+        SignalKind::AuditPassed => audited(state, out, no, accepted),
+        SignalKind::AuditFailed => rework(state, out, no, accepted, Role::Auditor),
+        SignalKind::Expanded => expanded(state, out, no, accepted),
+        SignalKind::SeekingClarification => {
+            let text = first_field(accepted.signal, &["question"]);
+            state.at_mut(no).resume = Some(accepted.agent);
+            let why = format!("the {} asks", state.at(no).role.label());
+            let seen = evidence(accepted.signal, accepted.agent, None);
             human::ask_about(state, out, no, &why, &text, Some(seen));
         }
-        Kind::ExpertRequest => {
+        SignalKind::ExpertRequest => {
             let asking = (Some(no), state.at(no).role);
-            expert::requested(state, out, asking, word);
+            expert::requested(state, out, asking, accepted);
         }
-        Kind::FileConflict => locks::conflict(state, out, no, word),
-        // Said by no agent of a task, or handled before.
-        Kind::RemediationComplete
-        | Kind::HealthAudit
-        | Kind::ExpertAdvice
-        | Kind::ExpertUnsuccessful
-        | Kind::ExpertCreated
-        | Kind::Checkpoint => {}
+        SignalKind::FileConflict => locks::conflict(state, out, no, accepted),
+        // Written by no agent of a task, or handled before.
+        SignalKind::RemediationComplete
+        | SignalKind::HealthAudit
+        | SignalKind::ExpertAdvice
+        | SignalKind::ExpertUnsuccessful
+        | SignalKind::ExpertCreated
+        | SignalKind::Checkpoint => {}
     }
 }
 
@@ -50,122 +52,133 @@ pub(super) fn took(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) 
 /// again.
 pub(super) fn also(
     state: &mut State,
-    out: &mut Out,
+    out: &mut StepOutput,
     no: usize,
-    agent: &Agent,
-    (first, others): (Word<'_>, &[Word<'_>]),
+    agent: &WorkingAgent,
+    (first, others): (Accepted<'_>, &[Accepted<'_>]),
 ) {
     if others.is_empty() {
         return;
     }
-    let names: Vec<&str> = others.iter().map(|word| word.kind.name()).collect();
+    let names: Vec<&str> = others.iter().map(|accepted| accepted.kind.name()).collect();
     let names = names.join(", ");
     let again = state.at(no).role == agent.role && !matches!(state.at(no).wait, Wait::Complete);
     if again {
         let about = format!(
             "In the same reply the last {} also said {names}. That was recorded and not acted on: \
              say it again if it still holds.",
-            agent.role.spoken(),
+            agent.role.label(),
         );
         state.at_mut(no).note(about, "");
     }
     let decision = decision("also", format!("Recorded {names}"))
         .because(format!("{} was said in the same reply and goes first", first.kind.name()))
-        .seen(others.iter().map(|word| evidence(word.heard, word.agent, None)))
+        .seen(others.iter().map(|accepted| evidence(accepted.signal, accepted.agent, None)))
         .next(if again { "the role is told when it is started again" } else { "nothing to do" });
     out.decided(Some(state.at(no)), decision);
 }
 
 /// How far the work has come. Never changes where a task is.
-pub(super) fn checkpoint(state: &mut State, out: &mut Out, agent: &Agent, word: Word<'_>) {
+pub(super) fn checkpoint(
+    state: &mut State,
+    out: &mut StepOutput,
+    agent: &WorkingAgent,
+    accepted: Accepted<'_>,
+) {
     let Work::Task { task: no } = agent.work else { return };
-    let said = gist(word.heard, &["progress", "current_activity"]);
+    let reply = first_field(accepted.signal, &["progress", "current_activity"]);
     let task = state.at_mut(no);
     task.counters.unknown = 0;
-    task.progress = Some(super::event::preview(&said));
+    task.progress = Some(super::event::preview(&reply));
     let decision = decision("checkpoint", "Heard how far the work has come")
         .because("the developer said it")
-        .seen([evidence(word.heard, word.agent, None)]);
+        .seen([evidence(accepted.signal, accepted.agent, None)]);
     out.decided(Some(state.at(no)), decision);
 }
 
-fn handed_over(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
-    let fields = &word.heard.fields;
+fn handed_over(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
+    let fields = &accepted.signal.fields;
     if let Some(lack) = matrix::lack(&state.run.config, fields) {
-        return lacking(state, out, no, word, &lack);
+        return lacking(state, out, no, accepted, &lack);
     }
     let task = state.at_mut(no);
     task.ledger.answered(fields);
-    task.report = told(fields);
+    task.report = render_fields(fields);
     task.round += 1;
     task.notes.clear();
     (task.reviewed_by, task.audited_by, task.resume) = (None, None, None);
-    task.developer = Some(word.agent);
+    task.developer = Some(accepted.agent);
     state.queue(no, Role::Critic);
     let decision = decision("ready", "Handed the work to the critic")
         .because("the developer says that it is ready")
-        .seen([evidence(word.heard, word.agent, None)])
+        .seen([evidence(accepted.signal, accepted.agent, None)])
         .next("a critic looks at it as soon as there is a slot");
     out.decided(Some(state.at(no)), decision);
 }
 
 /// A claim without the table that it needs.
-fn lacking(state: &mut State, out: &mut Out, no: usize, word: Word<'_>, lack: &Lack) {
+fn lacking(
+    state: &mut State,
+    out: &mut StepOutput,
+    no: usize,
+    accepted: Accepted<'_>,
+    lack: &MatrixProblem,
+) {
     let why = match lack {
-        Lack::Failed(row) => format!("its own table reports a failure: {row}"),
-        Lack::Missing(what) => format!(
+        MatrixProblem::Failed(row) => format!("its own table reports a failure: {row}"),
+        MatrixProblem::Missing(what) => format!(
             "its table of checks has no passed row for {what}; write one row per check, with the \
              environment in parentheses"
         ),
     };
-    refuse(state, out, no, word, "missing_environment_matrix", why);
+    refuse(state, out, no, accepted, "missing_environment_matrix", why);
 }
 
 /// Refuses a well-formed signal for what it says.
 pub(super) fn refuse(
     state: &mut State,
-    out: &mut Out,
+    out: &mut StepOutput,
     no: usize,
-    word: Word<'_>,
+    accepted: Accepted<'_>,
     code: &'static str,
     why: String,
 ) {
-    let refused = super::judge::Refused {
-        name: word.kind.name().to_owned(),
+    let refused = super::judge::RefusedSignal {
+        name: accepted.kind.name().to_owned(),
         code,
         why,
-        evidence: evidence(word.heard, word.agent, Some(code)),
+        evidence: evidence(accepted.signal, accepted.agent, Some(code)),
     };
-    failed(state, out, no, word.agent, Failure::Refused(vec![refused]));
+    failed(state, out, no, accepted.agent, AgentFailure::Refused(vec![refused]));
 }
 
-fn reviewed(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
+fn reviewed(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
     let task = state.at_mut(no);
     task.ledger.passed(Role::Critic);
-    task.reviewed_by = Some(word.agent);
+    task.reviewed_by = Some(accepted.agent);
     task.notes.clear();
     task.resume = None;
     state.queue(no, Role::Auditor);
     let decision = decision("review-passed", "Handed the work to the auditor")
         .because("the critic accepts it")
-        .seen([evidence(word.heard, word.agent, None)])
+        .seen([evidence(accepted.signal, accepted.agent, None)])
         .next("an auditor looks at it as soon as there is a slot");
     out.decided(Some(state.at(no)), decision);
 }
 
-fn audited(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
-    match matrix::lack(&state.run.config, &word.heard.fields) {
+fn audited(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
+    match matrix::lack(&state.run.config, &accepted.signal.fields) {
         // What was measured beats what is claimed.
-        Some(Lack::Failed(_)) => return rework(state, out, no, word, Role::Auditor),
-        Some(lack) => return lacking(state, out, no, word, &lack),
+        Some(MatrixProblem::Failed(_)) => return rework(state, out, no, accepted, Role::Auditor),
+        Some(lack) => return lacking(state, out, no, accepted, &lack),
         None => {}
     }
     let task = state.at_mut(no);
     task.ledger.passed(Role::Auditor);
-    task.audited_by = Some(word.agent);
+    task.audited_by = Some(accepted.agent);
     task.notes.clear();
     task.resume = None;
-    let seen = evidence(word.heard, word.agent, None);
+    let seen = evidence(accepted.signal, accepted.agent, None);
     if state.run.config.worktrees {
         return locks::merge(state, out, no, seen);
     }
@@ -175,7 +188,7 @@ fn audited(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
 /// The only way to completion: reviewed and audited as it stands.
 pub(super) fn complete(
     state: &mut State,
-    out: &mut Out,
+    out: &mut StepOutput,
     no: usize,
     because: &str,
     seen: Vec<Evidence>,
@@ -201,19 +214,19 @@ pub(super) fn complete(
         decision("complete", "Completed the task").because(because).seen(seen).next(next);
     let task = state.at(no);
     let text = format!("{} is complete.", task.spec.id);
-    out.notice((Notice::TaskComplete, Level::Info), Some(task), text);
+    out.notice((Notice::TaskComplete, Severity::Info), Some(task), text);
     out.decided(Some(task), decision);
 }
 
 /// A reviewer refuses the work: back to the developer, or to a human.
-fn rework(state: &mut State, out: &mut Out, no: usize, word: Word<'_>, by: Role) {
-    let fields = &word.heard.fields;
+fn rework(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>, by: Role) {
+    let fields = &accepted.signal.fields;
     if state.at_mut(no).ledger.failed(by, fields) == Raised::OnlySettled {
         let why =
             "every finding in it was settled before; accept the work, or bring evidence that \
                    was not there then, under the key Evidence"
                 .to_owned();
-        return refuse(state, out, no, word, "settled_finding", why);
+        return refuse(state, out, no, accepted, "settled_finding", why);
     }
     let limit = state.run.config.failure_limit;
     let rounds = state.run.config.plateau_rounds;
@@ -228,11 +241,11 @@ fn rework(state: &mut State, out: &mut Out, no: usize, word: Word<'_>, by: Role)
     // Whoever did the work knows it best. Reviewers always look with fresh eyes.
     task.resume = task.developer;
     task.notes.clear();
-    let about = format!("The {} refused the work and says:", by.spoken());
-    task.note(about, &told(fields));
+    let about = format!("The {} refused the work and says:", by.label());
+    task.note(about, &render_fields(fields));
     let plateau = task.ledger.is_plateau(rounds);
     state.set(no, Role::Developer, Wait::Slot);
-    let seen = evidence(word.heard, word.agent, None);
+    let seen = evidence(accepted.signal, accepted.agent, None);
     let rule = format!("{which}-failed");
     if failures >= limit || plateau {
         let why = if failures >= limit {
@@ -240,33 +253,36 @@ fn rework(state: &mut State, out: &mut Out, no: usize, word: Word<'_>, by: Role)
         } else {
             format!("after {rounds} verdicts in a row no fewer findings are open")
         };
-        let text = format!("{why}. The {} says:\n{}", by.spoken(), told(fields));
+        let text = format!("{why}. The {} says:\n{}", by.label(), render_fields(fields));
         return human::ask_about(state, out, no, &why, &text, Some(seen));
     }
     let decision = decision(&rule, "Sent the work back to the developer")
-        .because(format!("the {} refuses it", by.spoken()))
+        .because(format!("the {} refuses it", by.label()))
         .seen([seen])
         .next("the developer gets the list; the critic looks again after that");
     out.decided(Some(state.at(no)), decision);
 }
 
-fn incomplete(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
+fn incomplete(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
     let limit = state.run.config.incomplete_limit;
     let task = state.at_mut(no);
     task.counters.incomplete += 1;
     let times = task.counters.incomplete;
     task.notes.clear();
     task.resume = None;
-    task.note("The last developer gave the task back and said:", &told(&word.heard.fields));
-    let seen = evidence(word.heard, word.agent, None);
+    task.note(
+        "The last developer gave the task back and said:",
+        &render_fields(&accepted.signal.fields),
+    );
+    let seen = evidence(accepted.signal, accepted.agent, None);
     if times >= limit {
         let why = format!("the task was given back {times} times");
-        let text = gist(word.heard, &["needed", "blocker"]);
+        let text = first_field(accepted.signal, &["needed", "blocker"]);
         return human::ask_about(state, out, no, &why, &text, Some(seen));
     }
     state.set_wait(no, Wait::Change);
-    let lacks = gist(word.heard, &["needed", "blocker"]);
-    out.notice((Notice::TaskBlocked, Level::Warning), Some(state.at(no)), lacks);
+    let lacks = first_field(accepted.signal, &["needed", "blocker"]);
+    out.notice((Notice::TaskBlocked, Severity::Warning), Some(state.at(no)), lacks);
     let decision = decision("incomplete", "Set the task aside")
         .because("the developer lacks something")
         .seen([seen])
@@ -274,12 +290,12 @@ fn incomplete(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
     out.decided(Some(state.at(no)), decision);
 }
 
-fn expanded(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
-    let fields = &word.heard.fields;
+fn expanded(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
+    let fields = &accepted.signal.fields;
     let acceptance = list(fields, "acceptance_criteria");
     if acceptance.is_empty() {
         let why = "it has no acceptance criteria; list them under the key Acceptance Criteria";
-        return refuse(state, out, no, word, "missing_criteria", why.to_owned());
+        return refuse(state, out, no, accepted, "missing_criteria", why.to_owned());
     }
     let approach = field(fields, "technical_approach");
     let mut description = field(fields, "expanded_specification");
@@ -289,10 +305,10 @@ fn expanded(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
     let files = list(fields, "target_files");
     let files = files.into_iter().filter_map(|file| locks::normal(&file)).collect();
     let expansion = Expansion { description, acceptance, files };
-    let seen = evidence(word.heard, word.agent, None);
+    let seen = evidence(accepted.signal, accepted.agent, None);
     let confidence = field(fields, "confidence").to_ascii_uppercase();
     if confidence == "HIGH" || confidence == "MEDIUM" {
-        apply(state, no, expansion);
+        apply_expansion(state, no, expansion);
         let decision = decision("expanded", "Gave the task its acceptance criteria")
             .because(format!("the business analyst is sure ({confidence})"))
             .seen([seen])
@@ -305,8 +321,8 @@ fn expanded(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
         expansion.acceptance.iter().map(|line| format!("- {line}\n")).collect::<String>(),
     );
     state.at_mut(no).proposal = Some(expansion);
-    state.at_mut(no).resume = Some(word.agent);
-    let about = About::Expansion { task: no };
+    state.at_mut(no).resume = Some(accepted.agent);
+    let about = QuestionSubject::Expansion { task: no };
     human::ask(
         state,
         out,
@@ -319,7 +335,7 @@ fn expanded(state: &mut State, out: &mut Out, no: usize, word: Word<'_>) {
 }
 
 /// Replaces description and criteria by what the business analyst made of them.
-pub(super) fn apply(state: &mut State, no: usize, expansion: Expansion) {
+pub(super) fn apply_expansion(state: &mut State, no: usize, expansion: Expansion) {
     let Expansion { description, acceptance, files } = expansion;
     let task = state.at_mut(no);
     if !description.trim().is_empty() {
@@ -336,24 +352,34 @@ pub(super) fn apply(state: &mut State, no: usize, expansion: Expansion) {
 }
 
 /// The agent of a task brought nothing.
-pub(super) fn failed(state: &mut State, out: &mut Out, no: usize, agent: u64, it: Failure) {
+pub(super) fn failed(
+    state: &mut State,
+    out: &mut StepOutput,
+    no: usize,
+    agent: u64,
+    it: AgentFailure,
+) {
     match it {
-        Failure::Crashed(_) | Failure::TimedOut | Failure::Stalled | Failure::Stagnated(_) => {
-            let rule = if matches!(it, Failure::Stagnated(_)) { "stagnation" } else { "timeout" };
+        AgentFailure::Crashed(_)
+        | AgentFailure::TimedOut
+        | AgentFailure::Stalled
+        | AgentFailure::Stagnated(_) => {
+            let rule =
+                if matches!(it, AgentFailure::Stagnated(_)) { "stagnation" } else { "timeout" };
             state.at_mut(no).resume = None;
-            let words = in_words(&it);
-            let because = format!("the {} {words}", state.at(no).role.spoken());
+            let words = describe(&it);
+            let because = format!("the {} {words}", state.at(no).role.label());
             timed_out(state, out, no, rule, &because);
         }
-        Failure::Refused(refused) => {
-            let words = in_words(&Failure::Refused(refused.clone()));
+        AgentFailure::Refused(refused) => {
+            let words = describe(&AgentFailure::Refused(refused.clone()));
             let limit = state.run.config.refusal_limit;
             let task = state.at_mut(no);
             task.counters.refusals += 1;
             task.resume = Some(agent);
             let times = task.counters.refusals;
             task.note(format!("Your last reply changed nothing: it {words}."), "");
-            let because = format!("the {} {words}", task.role.spoken());
+            let because = format!("the {} {words}", task.role.label());
             let seen: Vec<Evidence> = refused.into_iter().map(|it| it.evidence).collect();
             if times >= limit {
                 let why = format!("{times} refused signals");
@@ -368,8 +394,8 @@ pub(super) fn failed(state: &mut State, out: &mut Out, no: usize, agent: u64, it
                 .next("the agent is started again and told why");
             out.decided(Some(state.at(no)), decision);
         }
-        Failure::Unknown(said) => {
-            if unknown(state, out, no, agent, &said) {
+        AgentFailure::Unknown(reply) => {
+            if unknown(state, out, no, agent, &reply) {
                 state.at_mut(no).resume = Some(agent);
                 state.set_wait(no, Wait::Slot);
             }
@@ -381,10 +407,10 @@ pub(super) fn failed(state: &mut State, out: &mut Out, no: usize, agent: u64, it
 /// it is replaced.
 pub(super) fn unknown(
     state: &mut State,
-    out: &mut Out,
+    out: &mut StepOutput,
     no: usize,
     agent: u64,
-    said: &Said,
+    reply: &AgentReply,
 ) -> bool {
     let limit = state.run.config.unknown_limit;
     let task = state.at_mut(no);
@@ -393,11 +419,11 @@ pub(super) fn unknown(
     let role = task.role;
     let shown = Evidence {
         what: "said".to_owned(),
-        quote: said.preview.clone(),
+        quote: reply.preview.clone(),
         agent: Some(agent.to_string()),
         ..Evidence::default()
     };
-    let misses = said.misses.iter().rev().take(3).map(|miss| Evidence {
+    let misses = reply.near_misses.iter().rev().take(3).map(|miss| Evidence {
         what: "near_miss".to_owned(),
         name: Some(miss.name.clone()),
         reason: Some(miss.reason.clone()),
@@ -405,7 +431,7 @@ pub(super) fn unknown(
         line: Some(miss.line),
         agent: Some(agent.to_string()),
     });
-    let delegation = said.misses.iter().rfind(|miss| is_malformed_delegation(miss));
+    let delegation = reply.near_misses.iter().rfind(|miss| is_malformed_delegation(miss));
     let delegation = delegation.map(|miss| Evidence {
         what: "refused".to_owned(),
         name: Some(miss.name.clone()),
@@ -416,11 +442,11 @@ pub(super) fn unknown(
     });
     let seen: Vec<Evidence> = std::iter::once(shown).chain(misses).chain(delegation).collect();
     if attempt < limit {
-        task.note(prompts::not_understood(said), "");
-        let level = if attempt == 1 { Level::Warning } else { Level::Error };
-        out.unknown(level, state.at(no), attempt, &said.preview);
+        task.note(prompts::not_understood(reply), "");
+        let level = if attempt == 1 { Severity::Warning } else { Severity::Error };
+        out.unknown(level, state.at(no), attempt, &reply.preview);
         let decision = decision("unknown", "Asked for a signal")
-            .because(format!("the reply of the {} holds none", role.spoken()))
+            .because(format!("the reply of the {} holds none", role.label()))
             .seen(seen)
             .next("the agent is asked again, in the same session where that is possible");
         out.decided(Some(state.at(no)), decision);
@@ -428,10 +454,10 @@ pub(super) fn unknown(
     }
     task.counters.unknown = 0;
     task.resume = None;
-    task.notes.retain(|note| !note.about.starts_with(prompts::NOT_UNDERSTOOD));
+    task.notes.retain(|note| !note.heading.starts_with(prompts::NOT_UNDERSTOOD));
     task.note(prompts::format(role), "");
     let text = format!("{attempt} replies in a row without a signal");
-    out.notice((Notice::AgentSignalFailure, Level::Error), Some(state.at(no)), text);
+    out.notice((Notice::AgentSignalFailure, Severity::Error), Some(state.at(no)), text);
     let decision = decision("unknown", "Gave up the agent")
         .because(format!("{attempt} replies in a row hold no signal"))
         .seen(seen)
@@ -447,17 +473,17 @@ pub(super) fn unknown(
 
 /// Whether somebody wanted an expert and left out what a request needs.
 fn is_malformed_delegation(miss: &Miss) -> bool {
-    miss.name == Kind::ExpertRequest.name()
+    miss.name == SignalKind::ExpertRequest.name()
         && matches!(&*miss.reason, "missing_field" | "unclosed" | "bad_value" | "placeholder")
 }
 
 /// Counts a timeout: the task gets another agent, or a human is asked.
-fn timed_out(state: &mut State, out: &mut Out, no: usize, rule: &str, because: &str) {
+fn timed_out(state: &mut State, out: &mut StepOutput, no: usize, rule: &str, because: &str) {
     let limit = state.run.config.timeout_limit;
     let task = state.at_mut(no);
     task.counters.timeouts += 1;
     let times = task.counters.timeouts;
-    task.setback = Some(because.to_owned());
+    task.last_failure = Some(because.to_owned());
     task.note(
         format!("The agent before you brought nothing: {because}. Look at what it left behind."),
         "",
