@@ -2,7 +2,9 @@
 
 use super::config::Config;
 use super::event::{Notice, Severity};
+use super::rule::Rule;
 use super::run::{DeliveryRun, Ending};
+use super::sentences::span;
 use super::state::{State, StepOutput, decision};
 use crate::run::Usage;
 
@@ -40,14 +42,20 @@ pub(super) fn spent(state: &mut State, out: &mut StepOutput, usage: Usage) {
     }
     let DeliveryRun { config, spent, .. } = &state.run;
     let near = |used: u64, most: Option<u64>| {
-        most.is_some_and(|most| used.saturating_mul(3) >= most.saturating_mul(2))
+        most.filter(|most| used.saturating_mul(3) >= most.saturating_mul(2))
     };
-    if near(spent.tokens, config.max_tokens) || near(spent.micro_dollars, config.max_micro_dollars)
-    {
+    let tokens = near(spent.tokens, config.max_tokens)
+        .map(|most| format!("{} of {most} tokens are used", spent.tokens));
+    let cost = near(spent.micro_dollars, config.max_micro_dollars)
+        .map(|most| format!("{} of {} are spent", dollars(spent.micro_dollars), dollars(most)));
+    if let Some(used) = tokens.or(cost) {
         state.run.budget_warned = true;
-        let text = "two thirds of the budget are used";
+        let text = format!("{}: {used}.", state.run.title);
         out.notice((Notice::BudgetSoon, Severity::Warning), None, text);
-        out.decided(None, decision("budget", "Warned of the budget").because(text));
+        let decision = decision(Rule::BudgetWarning, "Warned: the budget is nearly used")
+            .because(used)
+            .next("the delivery ends at the limit and can then be continued with a higher one");
+        out.decided(None, decision);
     }
 }
 
@@ -58,23 +66,39 @@ pub(super) fn heed(state: &mut State, out: &mut StepOutput) {
         return;
     }
     let Some(limit) = reached(&state.run, &state.run.config, out.worked) else { return };
-    let DeliveryRun { spent, .. } = &state.run;
-    let (because, option) = match limit {
-        BudgetLimit::Tokens => (format!("{} tokens are used", spent.tokens), "--max-tokens N"),
+    let DeliveryRun { spent, config, .. } = &state.run;
+    let (rule, used, option) = match limit {
+        BudgetLimit::Tokens => {
+            let used = format!("{} tokens are used", spent.tokens);
+            (Rule::BudgetUsedUp, used, "--max-tokens N")
+        }
         BudgetLimit::Cost => {
-            let cents = spent.micro_dollars / 10_000;
-            (format!("${}.{:02} are spent", cents / 100, cents % 100), "--max-cost DOLLARS")
+            let used = format!("{} are spent", dollars(spent.micro_dollars));
+            (Rule::BudgetUsedUp, used, "--max-cost DOLLARS")
         }
         BudgetLimit::Time => {
-            (format!("agents worked {} s", out.worked / 1_000), "--total-timeout TIME")
+            let most = config.max_time.unwrap_or_default();
+            let used = format!("agents have worked for {}, the limit", span(most));
+            (Rule::TimeUsedUp, used, "--total-timeout TIME")
         }
     };
     let ending = limit.ending();
-    let decision = decision("used-up", format!("Ended the delivery: {}", ending.as_str()))
-        .because(because)
-        .next(format!("go on with a higher limit: `aldis deliver --continue {option}`"));
+    let summary = match ending {
+        Ending::TimedOut => "Ended the delivery: its time is used up",
+        _ => "Ended the delivery: its budget is used up",
+    };
+    let (unfinished, evidence) = state.unfinished();
+    let decision = decision(rule, summary)
+        .because(format!("{used}; {unfinished}"))
+        .seen(evidence)
+        .next(format!("continue with a higher limit: aldis deliver --continue {option}"));
     out.decided(None, decision);
     state.end(out, ending);
+}
+
+fn dollars(micro: u64) -> String {
+    let cents = micro / 10_000;
+    format!("${}.{:02}", cents / 100, cents % 100)
 }
 
 /// The first limit that is reached.

@@ -3,6 +3,7 @@
 
 use super::event::{Effect, Event};
 use super::plan::PlanProblem;
+use super::run::Ending;
 use super::signal::Role;
 use super::state::{Outcome, Start, State};
 use crate::{Begun, HumanCommand, Machine, NotPossible, StartError, Summary};
@@ -52,10 +53,14 @@ impl Machine for State {
             HumanCommand::Answer { id, .. } if !self.run.questions.contains_key(id) => {
                 Err(NotPossible::NoSuchQuestion(id.clone()))
             }
-            _ if self.ending().is_some() => Err(NotPossible::Ended),
-            HumanCommand::Answer { id, text } => {
+            // An answer is kept for when the delivery is continued.
+            HumanCommand::Answer { id, text }
+                if self.ending().is_none_or(Ending::can_be_continued) =>
+            {
                 Ok(Event::Answer { id: id.clone(), text: text.clone(), by })
             }
+            _ if self.ending().is_some() => Err(NotPossible::Ended),
+            HumanCommand::Answer { id, .. } => Err(NotPossible::NoSuchQuestion(id.clone())),
             HumanCommand::Abort => Ok(Event::Abort { by }),
             HumanCommand::Pause if paused => Err(NotPossible::AlreadyPaused),
             HumanCommand::Pause => Ok(Event::Pause { by }),

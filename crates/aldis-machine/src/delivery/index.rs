@@ -18,16 +18,16 @@ pub(super) type Rank = (u8, Reverse<usize>, Priority, usize);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     by_id: HashMap<String, usize>,
-    /// Who needs whom.
+    /// The tasks that need each task.
     dependents: Vec<Vec<usize>>,
     /// Needs that are not complete.
     unmet: Vec<usize>,
     /// Tasks that wait for a slot, in the order they get one.
     ready: BTreeSet<Rank>,
-    /// Tasks that wait for a slot and could not use one, by the file they lack.
+    /// Tasks that wait for a slot and cannot use one, by the file they lack.
     deferred: HashMap<String, BTreeSet<Rank>>,
     deferred_at: HashMap<usize, String>,
-    /// Who has which file.
+    /// Which tasks hold which file.
     locks: HashMap<String, BTreeSet<usize>>,
     /// Tasks whose agent asked for a file, by file and by age.
     conflicts: HashMap<String, BTreeSet<(Timestamp, usize)>>,
@@ -166,7 +166,12 @@ impl Index {
         self.conflicts.get(path)?.first().map(|(_, no)| *no)
     }
 
-    /// Notes a completion; returns the tasks that now need nothing more.
+    /// The tasks that need this one.
+    pub(super) fn dependents(&self, no: usize) -> &[usize] {
+        self.dependents.get(no).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Records a completion; returns the tasks that now need nothing more.
     pub(super) fn completed(&mut self, no: usize) -> Vec<usize> {
         let dependents = self.dependents.get(no).cloned().unwrap_or_default();
         let mut freed = Vec::new();
@@ -181,7 +186,7 @@ impl Index {
         freed
     }
 
-    /// Who has the file, apart from `no`.
+    /// The tasks that hold the file, apart from `no`.
     pub(super) fn holders(&self, path: &str, no: usize) -> Vec<usize> {
         let holders = self.locks.get(path);
         holders.map(|all| all.iter().copied().filter(|it| *it != no).collect()).unwrap_or_default()
@@ -197,7 +202,7 @@ impl Index {
         !self.locks.contains_key(path)
     }
 
-    /// Sets a task aside that lacks a file, and lets the next one try the files it could have had.
+    /// Defers a task that lacks a file, and lets the next one try the files it could have had.
     pub(super) fn defer(&mut self, no: usize, task: &Task, lacking: &str) {
         let rank = self.rank(no, task);
         if self.ready.remove(&rank) {
@@ -211,7 +216,7 @@ impl Index {
         }
     }
 
-    /// Lets the first of those that were set aside for a file try again.
+    /// Lets the first of those that were deferred for a file try again.
     pub(super) fn undefer(&mut self, path: &str) {
         let first = self.deferred.get(path).and_then(|ranks| ranks.first().copied());
         if let Some(rank) = first {

@@ -1,28 +1,33 @@
-//! What an agent's words come to: who said it, whether that counts, and what goes first.
+//! What becomes of an agent's reply: who reported what, whether it counts, and which signal goes first.
 
-use super::event::{AgentReply, Effect, Notice, ReportedSignal, Request, Severity, preview};
-use super::run::{CheckpointRequest, Work, WorkingAgent};
+use super::event::{AgentRequest, Effect, Notice, Severity};
+use super::human::{self, NewQuestion};
+use super::reply::{AgentReply, ReportedSignal, preview};
+use super::rule::Rule;
+use super::run::{CheckpointRequest, QuestionSubject, Work, WorkingAgent};
+use super::sentences::{counted, span};
 use super::signal::{SignalKind, Subject};
 use super::state::{State, StepOutput, decision};
-use super::task::{field, render_fields};
-use super::{expert, liveness, prompts, remediation, schedule, workflow};
+use super::{expert, failures, liveness, prompts, remediation, schedule, workflow};
 use crate::run::Exit;
 use crate::{Evidence, Refusal};
 
-/// Why an agent's end brought nothing.
+/// Why an agent achieved nothing.
 #[derive(Clone, Debug)]
 pub(super) enum AgentFailure {
     /// Its process crashed.
     Crashed(Exit),
-    /// It took too long.
-    TimedOut,
-    /// It showed no sign of life.
-    Stalled,
-    /// Its work did not move; why that is thought.
+    /// It took longer than its role may, in seconds.
+    TimedOut(u64),
+    /// It was asked how far it is and did not answer within these seconds.
+    NoAnswer(u64),
+    /// It missed this many checkpoints in a row.
+    Stalled(u32),
+    /// Its work did not progress; why that is thought.
     Stagnated(String),
-    /// It said nothing that can be understood.
+    /// Its reply holds no signal.
     Unknown(AgentReply),
-    /// It said only what it may not say, or nothing that counts.
+    /// Its reply holds only signals that do not count.
     Refused(Vec<RefusedSignal>),
 }
 
@@ -32,12 +37,12 @@ pub(super) struct RefusedSignal {
     pub(super) name: String,
     /// A stable code.
     pub(super) code: &'static str,
-    /// What the agent is told about it.
+    /// Why, as a clause about the signal.
     pub(super) why: String,
     pub(super) evidence: Evidence,
 }
 
-/// A signal that counts, and what else was said with it.
+/// A signal that counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Accepted<'s> {
     pub(super) agent: u64,
@@ -46,7 +51,7 @@ pub(super) struct Accepted<'s> {
 }
 
 impl Accepted<'_> {
-    /// Whether it accepts or refuses something; `None` if it is no verdict.
+    /// Whether it approves or rejects something; `None` if it is no verdict.
     pub(super) fn approves(&self) -> Option<bool> {
         match self.kind {
             SignalKind::ReviewPassed | SignalKind::AuditPassed => Some(true),
@@ -55,6 +60,11 @@ impl Accepted<'_> {
             SignalKind::HealthAudit => Some(self.signal.subject.as_deref() == Some("HEALTHY")),
             _ => None,
         }
+    }
+
+    /// The signal as evidence.
+    pub(super) fn evidence(&self) -> Evidence {
+        evidence(self.signal, self.agent, None)
     }
 }
 
@@ -73,18 +83,19 @@ pub(super) fn finished(
         state.retire(no);
         return failed(state, out, (no, &agent), AgentFailure::Crashed(exit));
     }
-    let Sorted { counting, mut refused } = sorted(state, &agent, no, reply);
-    let checkpoints = || counting.iter().filter(|accepted| accepted.kind == SignalKind::Checkpoint);
-    checkpoints().for_each(|accepted| workflow::checkpoint(state, out, &agent, *accepted));
-    let verdicts = counting.iter().filter(|accepted| accepted.kind != SignalKind::Checkpoint);
+    let SortedReply { counting, mut refused } = sorted(state, &agent, no, reply);
+    let is_checkpoint = |accepted: &&Accepted<'_>| accepted.kind == SignalKind::Checkpoint;
+    let mut checkpoints = counting.iter().filter(is_checkpoint);
+    checkpoints.clone().for_each(|accepted| workflow::checkpoint(state, out, &agent, *accepted));
+    let verdicts = counting.iter().filter(|accepted| !is_checkpoint(accepted));
     let first = verdicts.clone().map(|accepted| accepted.kind.priority()).min();
-    // Among equals the last word counts.
-    let mut chosen = verdicts.clone().rfind(|accepted| Some(accepted.kind.priority()) == first);
+    // Among equals the last one counts.
+    let mut chosen = verdicts.clone().rfind(|it| Some(it.kind.priority()) == first);
     if let Some(both) = chosen.and_then(|accepted| contradiction(&counting, *accepted)) {
         refused.push(both);
         chosen = None;
     }
-    if !matches!(agent.work, Work::Task { .. }) {
+    if !matches!(agent.work, Work::Task { .. }) || chosen.is_some() {
         refused.iter().for_each(|refused| record(state, out, &agent, refused));
     }
     if agent.work == Work::Plan {
@@ -92,25 +103,16 @@ pub(super) fn finished(
         return expert::planned(state, out, verdicts.copied());
     }
     let Some(accepted) = chosen.copied() else {
-        let failure = match (refused.is_empty(), checkpoints().next().is_some()) {
-            (false, _) => AgentFailure::Refused(refused),
-            (true, true) => AgentFailure::Refused(vec![only_a_checkpoint(no)]),
-            (true, false) => AgentFailure::Unknown(reply.clone()),
-        };
-        if state.run.config.requests && matches!(failure, AgentFailure::Unknown(_)) {
-            return ask_again(state, out, no, &agent, reply);
-        }
-        state.retire(no);
-        return failed(state, out, (no, &agent), failure);
+        let checkpoint = checkpoints.next_back().copied();
+        return nothing_counts(state, out, (no, &agent), reply, (refused, checkpoint));
     };
     state.retire(no);
     let also: Vec<Accepted<'_>> =
         verdicts.copied().filter(|other| other.kind != accepted.kind).collect();
     match agent.work {
         Work::Task { task } => {
-            refused.iter().for_each(|refused| record(state, out, &agent, refused));
             workflow::apply(state, out, task, accepted);
-            workflow::also(state, out, task, &agent, (accepted, &also));
+            workflow::also_reported(state, out, task, &agent, (accepted, &also));
         }
         Work::Infrastructure => remediation::apply(state, out, &agent, accepted),
         Work::Request { request } => expert::apply(state, out, &request, accepted),
@@ -118,40 +120,113 @@ pub(super) fn finished(
     }
 }
 
-/// An agent said something and works on.
-pub(super) fn heard(state: &mut State, out: &mut StepOutput, no: u64, reply: &AgentReply) {
+/// A reply moves nothing: its question in the wrong form is passed on, or the agent has failed.
+fn nothing_counts(
+    state: &mut State,
+    out: &mut StepOutput,
+    (no, agent): (u64, &WorkingAgent),
+    reply: &AgentReply,
+    (refused, checkpoint): (Vec<RefusedSignal>, Option<Accepted<'_>>),
+) {
+    if refused.is_empty() && pass_question_on(state, out, (no, agent), reply) {
+        return;
+    }
+    let failure = match (refused.is_empty(), checkpoint) {
+        (false, _) => AgentFailure::Refused(refused),
+        (true, Some(checkpoint)) => AgentFailure::Refused(vec![only_a_checkpoint(checkpoint)]),
+        (true, None) => AgentFailure::Unknown(reply.clone()),
+    };
+    if state.run.config.requests && matches!(failure, AgentFailure::Unknown(_)) {
+        return ask_again(state, out, no, agent, reply);
+    }
+    state.retire(no);
+    failed(state, out, (no, agent), failure);
+}
+
+/// Asks the human what an agent asks in a form that is no signal: an agent that needs an answer gains
+/// nothing by being asked for the right form.
+fn pass_question_on(
+    state: &mut State,
+    out: &mut StepOutput,
+    (no, agent): (u64, &WorkingAgent),
+    reply: &AgentReply,
+) -> bool {
+    let kind = SignalKind::SeekingClarification;
+    let Some(text) = &reply.misread_question else { return false };
+    if !kind.may_be_reported_by(agent.role) {
+        return false;
+    }
+    // The line with the question is shown first, and not again.
+    let is_keyed = |line: &&str| line.trim_start().starts_with("Question:");
+    let is_empty = |line: &str| line.trim_start_matches("Question:").trim().is_empty();
+    let keyed = text.lines().filter(is_keyed).find(|line| !is_empty(line.trim_start()));
+    let line = keyed.or_else(|| text.lines().find(|line| !line.trim().is_empty()));
+    let line = line.unwrap_or_default();
+    let question = line.trim_start().trim_start_matches("Question:").trim();
+    let others: Vec<&str> = text.lines().filter(|other| *other != line).collect();
+    let near_miss = reply.near_misses.iter().rfind(|miss| miss.name == kind.name());
+    let because =
+        format!("the {} needs an answer and wrote its request wrongly", agent.role.label());
+    let new = NewQuestion::new(Rule::QuestionRecovered, because)
+        .asking(question)
+        .knowing(others.join("\n"))
+        .seen(near_miss.map(|miss| failures::near_miss(miss, no)));
+    state.retire(no);
+    match agent.work {
+        Work::Task { task } => {
+            state.at_mut(task).resume = Some(no);
+            human::ask_about(state, out, task, new);
+        }
+        _ => {
+            let about = QuestionSubject::Infrastructure { role: agent.role };
+            human::ask(state, out, about, NewQuestion { options: &[], ..new });
+        }
+    }
+    true
+}
+
+/// An agent wrote something and works on.
+pub(super) fn reported(state: &mut State, out: &mut StepOutput, no: u64, reply: &AgentReply) {
     let Some(agent) = state.run.agents.get(&no).cloned() else {
         return late(state, out, no, reply);
     };
-    let Sorted { counting, refused } = sorted(state, &agent, no, reply);
-    for accepted in counting.into_iter().filter(|accepted| accepted.kind == SignalKind::Checkpoint)
-    {
+    let SortedReply { counting, refused } = sorted(state, &agent, no, reply);
+    for accepted in counting.into_iter().filter(|it| it.kind == SignalKind::Checkpoint) {
         workflow::checkpoint(state, out, &agent, accepted);
         let Some(live) = state.run.agents.get_mut(&no) else { continue };
         (live.last_seen, live.missed_checkpoints) = (out.now, 0);
         if live.checkpoint_request.take().is_some_and(|asked| asked.after_unknown_reply) {
-            let text = prompts::resend();
-            out.effects.push(Effect::Request { agent: no, request: Request::Resend, text });
+            let text = prompts::resend(state, no);
+            let request = AgentRequest::Resend;
+            out.effects.push(Effect::Request { agent: no, request, text });
         }
-        liveness::reported(state, out, no, &render_fields(&accepted.signal.fields));
+        liveness::reported(state, out, no, &accepted.signal.body());
     }
     let checkpoint = |refused: &&RefusedSignal| refused.name == SignalKind::Checkpoint.name();
     refused.iter().filter(checkpoint).for_each(|refused| record(state, out, &agent, refused));
 }
 
-struct Sorted<'s> {
+struct SortedReply<'s> {
     counting: Vec<Accepted<'s>>,
     refused: Vec<RefusedSignal>,
 }
 
-/// Separates what this agent may say about its own work from the rest.
-fn sorted<'s>(state: &State, agent: &WorkingAgent, no: u64, reply: &'s AgentReply) -> Sorted<'s> {
-    let mut sorted = Sorted { counting: Vec::new(), refused: Vec::new() };
+/// Separates what this agent may report about its own work from the rest.
+fn sorted<'s>(
+    state: &State,
+    agent: &WorkingAgent,
+    no: u64,
+    reply: &'s AgentReply,
+) -> SortedReply<'s> {
+    let mut sorted = SortedReply { counting: Vec::new(), refused: Vec::new() };
+    // Whoever was asked how far it is may answer.
+    let asked = state.run.config.requests && agent.checkpoint_request.is_some();
     for signal in &reply.signals {
         let Some(kind) = SignalKind::of(&signal.name) else { continue };
-        let refusal = if !kind.may_be_said_by(agent.role) {
-            let role = agent.role.label();
-            Some((Refusal::RoleNotAllowed, format!("a {role} may not say it")))
+        let answers = asked && kind == SignalKind::Checkpoint;
+        let refusal = if !answers && !kind.may_be_reported_by(agent.role) {
+            let role = agent.role.with_article();
+            Some((Refusal::RoleNotAllowed, format!("{role} may not report it")))
         } else {
             let subject = signal.subject.as_deref();
             mismatch(state, agent, kind, subject).map(|why| (Refusal::SubjectMismatch, why))
@@ -166,25 +241,20 @@ fn sorted<'s>(state: &State, agent: &WorkingAgent, no: u64, reply: &'s AgentRepl
             }),
         }
     }
-    // Two subjects from one agent: the one it was started for counts.
-    if !sorted.counting.is_empty() {
-        sorted.refused.retain(|refused| refused.code != Refusal::SubjectMismatch.as_str());
-    }
     sorted
 }
 
 /// An approval after a rejection in one reply is neither: the agent is asked which it is. A rejection
-/// after an approval is a correction, and the last word.
+/// after an approval is a correction, and the last one counts.
 fn contradiction(counting: &[Accepted<'_>], chosen: Accepted<'_>) -> Option<RefusedSignal> {
     let refusal = Refusal::Contradictory.as_str();
-    let earlier =
-        counting.iter().take_while(|accepted| !std::ptr::eq(accepted.signal, chosen.signal));
+    let earlier = counting.iter().take_while(|it| !std::ptr::eq(it.signal, chosen.signal));
     let rejects = earlier.filter(|accepted| accepted.approves() == Some(false)).last();
     rejects.filter(|_| chosen.approves() == Some(true)).map(|rejects| RefusedSignal {
         name: chosen.signal.name.clone(),
         code: refusal,
         why: format!(
-            "line {} says the opposite, about the same; say which of the two it is, once",
+            "line {} says the opposite about the same work; report only the one that holds",
             rejects.signal.line
         ),
         evidence: evidence(chosen.signal, chosen.agent, Some(refusal)),
@@ -198,71 +268,68 @@ fn mismatch(
     kind: SignalKind,
     subject: Option<&str>,
 ) -> Option<String> {
-    let expected = match (kind.subject(), &agent.work) {
-        (Subject::Task, Work::Task { task }) => &state.at(*task).spec.id,
-        (Subject::Request, Work::Request { request }) => request,
-        // Agents without a task speak of none, or of one that is not theirs to judge.
+    let (what, expected) = match (kind.subject(), &agent.work) {
+        (Subject::Task, Work::Task { task }) => ("task", &state.at(*task).spec.id),
+        (Subject::Request, Work::Request { request }) => ("request", request),
+        // Agents without a task name none, or one that is not theirs to judge.
         (Subject::Task | Subject::Request | Subject::Other, _) => return None,
     };
-    let reply = subject?;
-    (reply != expected).then(|| format!("it is about {expected}, not about {}", preview(reply)))
+    let named = subject?;
+    (named != expected)
+        .then(|| format!("it names {}, but the {what} is {expected}", preview(named)))
 }
 
 pub(super) fn evidence(signal: &ReportedSignal, agent: u64, reason: Option<&str>) -> Evidence {
-    Evidence {
-        what: if reason.is_some() { "refused" } else { "signal" }.to_owned(),
-        name: Some(signal.name.clone()),
-        reason: reason.map(str::to_owned),
-        quote: signal.quote.clone(),
-        line: Some(signal.line),
-        agent: Some(agent.to_string()),
-    }
+    let what = if reason.is_some() { "refused" } else { "signal" }.to_owned();
+    let (quote, line) = (signal.quote.clone(), Some(signal.line));
+    let agent = Some(agent.to_string());
+    let written = Evidence { quote, line, agent, ..Evidence::default() };
+    let name = Some(signal.name.clone());
+    Evidence { what, name, reason: reason.map(str::to_owned), ..written }
 }
 
-/// An agent that is no longer at work said something.
+/// An agent that is no longer at work reported something.
 fn late(state: &State, out: &mut StepOutput, no: u64, reply: &AgentReply) {
-    // An agent that was never started has no words, and one without a signal changes nothing.
+    // An agent that was never started has nothing to report, and one without a signal changes nothing.
     let known = reply.signals.iter().rfind(|signal| SignalKind::of(&signal.name).is_some());
     let Some(signal) = known.filter(|_| (1..=state.run.agents_started).contains(&no)) else {
         return;
     };
     let task = signal.subject.as_deref().and_then(|id| state.task(id));
     let code = Refusal::LateSignal.as_str();
-    let because = format!("agent {no} is no longer at work");
-    let decision = decision("late", format!("Ignored {}", signal.name))
-        .because(because.clone())
+    let decision = decision(Rule::LateSignal, format!("Ignored a late {}", signal.name))
+        .because(format!("agent {no} is no longer at work"))
         .seen([evidence(signal, no, Some(code))])
-        .next("only the agent at work moves its task");
-    out.notice((Notice::LateSignalIgnored, Severity::Info), task, because);
+        .next("nothing to do: only the agent at work moves its task");
+    let name = task.map(|task| format!("{}: ", task.name())).unwrap_or_default();
+    let text = format!("{name}{} ignored, because agent {no} is no longer at work", signal.name);
+    out.notice((Notice::LateSignalIgnored, Severity::Info), task, text);
     out.decided(task, decision);
 }
 
-/// Keeps a refusal that changes nothing.
+/// Records a refusal that changes nothing.
 fn record(state: &State, out: &mut StepOutput, agent: &WorkingAgent, refused: &RefusedSignal) {
     let task = match agent.work {
         Work::Task { task } => Some(state.at(task)),
         Work::Infrastructure | Work::Request { .. } | Work::Plan => None,
     };
-    let decision = decision("refused", format!("Refused {}", refused.name))
+    let decision = decision(Rule::SignalRefused, format!("Refused {}", refused.name))
         .because(format!("{}: {}", refused.code, refused.why))
         .seen([refused.evidence.clone()]);
     out.decided(task, decision);
 }
 
-fn only_a_checkpoint(agent: u64) -> RefusedSignal {
+fn only_a_checkpoint(checkpoint: Accepted<'_>) -> RefusedSignal {
+    let code = "no_verdict";
     RefusedSignal {
         name: SignalKind::Checkpoint.name().to_owned(),
-        code: "no_verdict",
+        code,
         why: "it says how far the work is, not how it ended".to_owned(),
-        evidence: Evidence {
-            what: "said".to_owned(),
-            agent: Some(agent.to_string()),
-            ..Evidence::default()
-        },
+        evidence: evidence(checkpoint.signal, checkpoint.agent, Some(code)),
     }
 }
 
-/// A living agent whose reply cannot be understood shows a sign of life first, then says it again.
+/// An agent at work whose reply holds no signal is asked how far it is, then for its result again.
 fn ask_again(
     state: &mut State,
     out: &mut StepOutput,
@@ -270,20 +337,29 @@ fn ask_again(
     agent: &WorkingAgent,
     reply: &AgentReply,
 ) {
-    if let Work::Task { task } = agent.work
-        && !workflow::unknown(state, out, task, no, reply)
-    {
-        return;
+    match agent.work {
+        Work::Task { task } => {
+            if !failures::unknown(state, out, task, no, reply) {
+                return;
+            }
+        }
+        Work::Infrastructure | Work::Request { .. } | Work::Plan => {
+            let role = agent.role.label();
+            let summary = format!("No signal in the {role}'s reply; asked again");
+            let decision = decision(Rule::UnknownReply, summary)
+                .because(failures::no_signal(reply))
+                .seen(failures::unknown_evidence(reply, no))
+                .next(format!("the {role} is ended when its time is over"));
+            out.decided(None, decision);
+        }
     }
-    let now = out.now;
-    if let Some(live) = state.run.agents.get_mut(&no) {
-        live.checkpoint_request = Some(CheckpointRequest { at: now, after_unknown_reply: true });
-        let text = prompts::checkpoint();
-        out.effects.push(Effect::Request { agent: no, request: Request::Checkpoint, text });
-    }
+    let Some(live) = state.run.agents.get_mut(&no) else { return };
+    live.checkpoint_request = Some(CheckpointRequest { at: out.now, after_unknown_reply: true });
+    let (request, text) = (AgentRequest::Checkpoint, prompts::checkpoint(state, no));
+    out.effects.push(Effect::Request { agent: no, request, text });
 }
 
-/// An agent's end brought nothing.
+/// An agent achieved nothing.
 pub(super) fn failed(
     state: &mut State,
     out: &mut StepOutput,
@@ -291,47 +367,60 @@ pub(super) fn failed(
     it: AgentFailure,
 ) {
     match &agent.work {
-        Work::Task { task } => workflow::failed(state, out, *task, no, it),
+        Work::Task { task } => failures::failed(state, out, *task, no, it),
         Work::Infrastructure => {
             let why = format!("the {} {}", agent.role.label(), describe(&it));
-            remediation::next_attempt(state, out, &why);
+            remediation::next_attempt(state, out, &why, unusable(&it, no));
         }
         Work::Request { request } => {
             let why = format!("it {}", describe(&it));
             expert::failed(state, out, request, &why);
         }
         Work::Plan => {
-            let because = format!("the planner {}", describe(&it));
-            let decision = decision("plan", "Went on without the planner").because(because);
+            let decision = decision(Rule::PlannerFailed, "Continued without the planner")
+                .because(format!("the planner {}", describe(&it)))
+                .next("the work starts; no experts were added");
             out.decided(None, decision);
             schedule::plan_is_over(state);
         }
     }
 }
 
-/// What happened, as the end of a sentence.
+/// What an agent wrote that achieved nothing.
+fn unusable(failure: &AgentFailure, agent: u64) -> Vec<Evidence> {
+    match failure {
+        AgentFailure::Unknown(reply) => failures::unknown_evidence(reply, agent),
+        AgentFailure::Refused(refused) => refused.iter().map(|it| it.evidence.clone()).collect(),
+        AgentFailure::Crashed(_)
+        | AgentFailure::NoAnswer(_)
+        | AgentFailure::Stagnated(_)
+        | AgentFailure::Stalled(_)
+        | AgentFailure::TimedOut(_) => Vec::new(),
+    }
+}
+
+/// What happened, as the rest of a sentence about the agent.
 pub(super) fn describe(failure: &AgentFailure) -> String {
     match failure {
         AgentFailure::Crashed(Exit { code: Some(code), .. }) => {
             format!("crashed with exit code {code}")
         }
         AgentFailure::Crashed(Exit { signal: Some(signal), .. }) => {
-            format!("was ended by signal {signal}")
+            format!("was killed by signal {signal}")
         }
         AgentFailure::Crashed(_) => "crashed".to_owned(),
-        AgentFailure::TimedOut => "took too long".to_owned(),
-        AgentFailure::Stalled => "showed no sign of life".to_owned(),
-        AgentFailure::Stagnated(why) => format!("was ended because its work did not move: {why}"),
-        AgentFailure::Unknown(_) => "said nothing that can be understood".to_owned(),
+        AgentFailure::TimedOut(seconds) => format!("took longer than {}", span(*seconds)),
+        AgentFailure::NoAnswer(seconds) => format!("did not answer within {}", span(*seconds)),
+        AgentFailure::Stalled(misses) => {
+            format!("missed {} in a row", counted(*misses, "checkpoint"))
+        }
+        AgentFailure::Stagnated(why) => format!("was ended because its work stalled: {why}"),
+        AgentFailure::Unknown(reply) => {
+            format!("reported nothing: {}", failures::no_signal(reply))
+        }
         AgentFailure::Refused(refused) => {
-            let words = refused.iter().map(|it| format!("{} ({}: {})", it.name, it.code, it.why));
-            format!("said only what does not count: {}", words.collect::<Vec<_>>().join("; "))
+            let each = refused.iter().map(|it| format!("{} ({}: {})", it.name, it.code, it.why));
+            format!("reported nothing that counts: {}", each.collect::<Vec<_>>().join("; "))
         }
     }
-}
-
-/// The most telling words of a signal's body, else all of it.
-pub(super) fn first_field(signal: &ReportedSignal, keys: &[&str]) -> String {
-    let found = keys.iter().map(|key| field(&signal.fields, key)).find(|text| !text.is_empty());
-    found.unwrap_or_else(|| render_fields(&signal.fields))
 }

@@ -19,7 +19,7 @@ pub enum Ending {
     Complete,
     /// Some tasks were given up, and nothing else can be done.
     Failed,
-    /// A human decided not to repair what all tasks need.
+    /// A human decided not to repair the infrastructure.
     Halted,
     /// No tokens or no money are left.
     OverBudget,
@@ -42,8 +42,8 @@ impl Ending {
         }
     }
 
-    /// Returns whether a delivery that ended so can go on. Where tasks or the repair were given up, a
-    /// human has decided against that.
+    /// Returns whether a delivery that ended so can be continued. Where tasks or the repair were given
+    /// up, a human has decided against that.
     pub fn can_be_continued(self) -> bool {
         match self {
             Self::OverBudget | Self::TimedOut | Self::Aborted => true,
@@ -73,7 +73,7 @@ pub enum Work {
         /// Its place, from 0.
         task: usize,
     },
-    /// What all tasks need: repairing it, or judging it.
+    /// The infrastructure: repairing it, or judging it.
     Infrastructure,
     /// A question of another agent.
     Request {
@@ -94,26 +94,26 @@ pub struct WorkingAgent {
     /// When it was started.
     #[serde(alias = "started")]
     pub started_at: Timestamp,
-    /// Its last sign of life, or the last time one was asked for.
+    /// When it was last active, or last asked for a checkpoint.
     #[serde(alias = "seen")]
     pub last_seen: Timestamp,
-    /// Signs of life that failed to appear in a row.
+    /// Checkpoints that it missed in a row.
     #[serde(default, alias = "misses")]
     pub missed_checkpoints: u32,
-    /// What it was asked for and has not answered.
+    /// The checkpoint it was asked for and has not sent.
     #[serde(default, alias = "asked", skip_serializing_if = "Option::is_none")]
     pub checkpoint_request: Option<CheckpointRequest>,
-    /// Whether its work moves, where that is watched.
+    /// Whether its work progresses, where that is watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitor: Option<Monitor>,
 }
 
-/// A sign of life that an agent was asked for.
+/// A checkpoint that an agent was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointRequest {
     /// When.
     pub at: Timestamp,
-    /// Whether because its reply could not be understood.
+    /// Whether because its reply held no signal.
     #[serde(alias = "unknown")]
     pub after_unknown_reply: bool,
 }
@@ -123,19 +123,30 @@ pub struct CheckpointRequest {
 pub struct Question {
     /// What it is about.
     pub about: QuestionSubject,
-    /// The question.
+    /// The question in one line; empty in questions of 0.1.0.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub question: String,
+    /// The whole request: the question, its context, the options and what would help.
     pub text: String,
-    /// Words that are understood as an answer, beside any others.
+    /// Answers with a meaning of their own, besides any text.
     pub options: Vec<String>,
     /// When it was asked.
     pub asked_at: Timestamp,
+}
+
+impl Question {
+    /// Returns the question in one line.
+    pub fn in_one_line(&self) -> &str {
+        let first = || self.text.lines().find(|line| !line.trim().is_empty());
+        if self.question.is_empty() { first().unwrap_or_default() } else { &self.question }
+    }
 }
 
 /// What a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum QuestionSubject {
-    /// How a task goes on.
+    /// How a task continues.
     Task {
         /// Its place in the plan.
         task: usize,
@@ -145,12 +156,12 @@ pub enum QuestionSubject {
         /// The task's place in the plan.
         task: usize,
     },
-    /// How the repair of what all tasks need goes on.
+    /// How the repair of the infrastructure continues.
     Infrastructure {
         /// Who asks.
         role: Role,
     },
-    /// Whether it goes on at all.
+    /// Whether to continue although the attempts to repair the infrastructure are used up.
     #[serde(alias = "exhausted")]
     RemediationExhausted,
 }
@@ -160,43 +171,43 @@ pub enum QuestionSubject {
 pub struct Consultation {
     /// Who is asked.
     pub expert: String,
-    /// The task of the agent that asks; `None` for the repair of what all tasks need.
+    /// The task of the agent that asks; `None` for the repair of the infrastructure.
     pub task: Option<usize>,
     /// The role of the agent that asks.
     pub role: Role,
     /// What kind of answer is wanted.
     #[serde(default)]
     pub kind: String,
-    /// Where the asking agent left what it knows.
+    /// The file in which the asking agent wrote down what it knows.
     #[serde(default)]
     pub snapshot: String,
     /// The question.
     pub prompt: String,
     /// How often the expert was started.
     pub tries: u32,
-    /// What the expert is told beside the question.
+    /// What the expert's prompt holds besides the question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<PromptNote>,
 }
 
-/// An expert that the planner made.
+/// An expert that the planner created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpertCandidate {
     /// Its file.
     pub file: String,
-    /// What it knows.
+    /// What it is good at.
     #[serde(alias = "knows")]
     pub expertise: String,
 }
 
-/// The repair of what all tasks need.
+/// The repair of the infrastructure: what every task needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remediation {
     /// Attempts, the current one included.
     pub attempts: u32,
     /// The tasks that reported it.
     pub tasks: Vec<usize>,
-    /// What they reported, and what was said since.
+    /// What they reported, and what was reported since.
     pub notes: Vec<PromptNote>,
 }
 
@@ -209,6 +220,8 @@ pub enum Stage {
     Ready,
     /// The planner looks at the plan.
     Planning,
+    /// The files of the experts that the planner created are looked for.
+    CheckingExperts,
     /// Tasks are worked on.
     Working,
 }
@@ -252,38 +265,41 @@ pub struct DeliveryRun {
     /// Questions to experts, ever.
     #[serde(default, alias = "consultations_ever")]
     pub consultations_started: u64,
-    /// The experts, and what each of them knows.
+    /// The experts, and the expertise of each.
     #[serde(default)]
     pub experts: BTreeMap<String, String>,
     /// Experts whose file is being looked for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub candidates: BTreeMap<String, ExpertCandidate>,
-    /// The repair of what all tasks need, while it is under way.
+    /// Since when these files are looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checking_since: Option<Timestamp>,
+    /// The repair of the infrastructure, while it is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remediation: Option<Remediation>,
-    /// When the next tick was asked for.
+    /// When the next tick is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake: Option<Timestamp>,
     /// What all agents have cost.
     #[serde(default)]
     pub spent: Usage,
-    /// Whether it was said that a budget is nearly used.
+    /// Whether there was a warning that a budget is nearly used.
     #[serde(default, alias = "warned_of_budget")]
     pub budget_warned: bool,
     /// Milliseconds that agents worked, as they were last counted.
     #[serde(default, alias = "worked")]
     pub worked_millis: u64,
-    /// When they were: whenever it changed who works. Between two such moments time only adds up.
+    /// When they were counted: whenever the set of agents changed. In between, time only adds up.
     #[serde(default, alias = "counted_at", skip_serializing_if = "Option::is_none")]
     pub worked_counted_at: Option<Timestamp>,
-    /// The agents that were at work when it ended, for when it goes on.
+    /// The agents that were at work when it ended, for when it is continued.
     #[serde(default, alias = "left", skip_serializing_if = "BTreeMap::is_empty")]
     pub interrupted: BTreeMap<u64, WorkingAgent>,
 }
 
 impl DeliveryRun {
-    /// Returns how many milliseconds agents have worked by now. Nobody works while all wait for
-    /// their service.
+    /// Returns how many milliseconds agents have worked by now. Time in which all of them wait for
+    /// their service does not count.
     pub(super) fn worked_by(&self, now: Timestamp) -> u64 {
         let (Some(earliest), Some(counted_at)) = (self.earliest_activity(), self.worked_counted_at)
         else {
@@ -293,7 +309,7 @@ impl DeliveryRun {
         self.worked_millis.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
     }
 
-    /// Returns the earliest time at which an agent was seen. It lies ahead where all wait for their
+    /// Returns the earliest time at which an agent was active. It lies ahead where all wait for their
     /// service.
     pub(super) fn earliest_activity(&self) -> Option<Timestamp> {
         self.agents.values().map(|agent| agent.last_seen).min()

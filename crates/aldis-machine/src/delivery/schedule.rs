@@ -1,14 +1,17 @@
-//! Who works next: filling slots, starting agents, and seeing that nothing is left to do.
+//! Who works next: filling slots, starting agents, and ending when nothing is left to do.
 
 use std::collections::BTreeMap;
 
 use super::config::Config;
 use super::event::{Dispatch, Effect};
+use super::human::{self, NewQuestion};
+use super::rule::Rule;
 use super::run::{Ending, Stage, Work, WorkingAgent};
+use super::sentences::counted;
 use super::signal::Role;
 use super::state::{State, StepOutput, decision};
-use super::task::{Status, Wait};
-use super::{human, locks, prompts};
+use super::task::{Status, Task, Wait};
+use super::{locks, prompts};
 use crate::Decision;
 use crate::stagnation::Monitor;
 
@@ -17,11 +20,10 @@ pub(super) fn begin(state: &mut State, out: &mut StepOutput) {
     if state.run.stage != Stage::Ready {
         return;
     }
-    let tasks = state.tasks.len();
-    let plural = if tasks == 1 { "" } else { "s" };
-    let decision = decision("begin", format!("Began with {tasks} task{plural}"))
-        .because("a human asked for it")
-        .next("slots are filled in the order critics, auditors, developers");
+    let tasks = counted(state.tasks.len(), "task");
+    let decision = decision(Rule::Started, format!("Started the delivery of {tasks}"))
+        .because("the coordinator began it")
+        .next("free slots go to critics first, then to auditors, then to developers");
     out.decided(None, decision);
     if state.run.config.planner {
         state.run.stage = Stage::Planning;
@@ -31,23 +33,24 @@ pub(super) fn begin(state: &mut State, out: &mut StepOutput) {
     }
 }
 
-/// The look at the plan is over.
+/// The plan has been looked at, and its experts are known.
 pub(super) fn plan_is_over(state: &mut State) {
     state.run.stage = Stage::Working;
+    state.run.checking_since = None;
 }
 
-/// Goes on after a crash of ours: the agents that were at work are started again, each once. What a
-/// lost agent did not say, it never said.
+/// Continues after a crash of ours: the agents that were at work are started again, each once. What a
+/// lost agent did not report, it never reported.
 pub(super) fn recovered(state: &mut State, out: &mut StepOutput) {
     if state.run.stage == Stage::Ready {
         return begin(state, out);
     }
-    let decision = decision("recover", "Went on where it was")
-        .because("nobody coordinated it any more, and now somebody does");
+    let decision = decision(Rule::Recovered, "Continued after an interruption")
+        .because("the coordinator was gone and is back");
     start_again(state, out, decision);
 }
 
-/// Goes on because a human wants it, with other limits.
+/// Continues because a human wants it, with other limits.
 pub(super) fn reopened(state: &mut State, out: &mut StepOutput, config: &Config) {
     if state.run.ending.is_some_and(|ending| !ending.can_be_continued()) {
         return;
@@ -60,27 +63,42 @@ pub(super) fn reopened(state: &mut State, out: &mut StepOutput, config: &Config)
         return begin(state, out);
     }
     let because = match ended {
-        Some(ending) => format!("a human asked for it; it had ended ({})", ending.as_str()),
-        None => "a human asked for it, with other limits".to_owned(),
+        Some(ending) => {
+            let how = ending.as_str().replace('_', " ");
+            format!("a human continued it; it had ended ({how})")
+        }
+        None => "a human continued it with other limits".to_owned(),
     };
-    let decision = decision("reopen", "Went on with the delivery").because(because);
+    let decision = decision(Rule::Continued, "Continued the delivery").because(because);
     start_again(state, out, decision);
 }
 
-/// Starts the agents again that are gone.
+/// Starts the agents again that are gone, and asks the open questions again.
 fn start_again(state: &mut State, out: &mut StepOutput, decision: Decision) {
     // Whoever kept the old wake-up may be gone too.
     state.run.wake = None;
     let lost: BTreeMap<u64, WorkingAgent> = std::mem::take(&mut state.run.agents);
-    out.decided(None, decision.next(format!("{} agents are started again", lost.len())));
+    let mut next = match lost.len() {
+        0 => "free slots are filled".to_owned(),
+        1 => "1 agent is started again".to_owned(),
+        count => format!("{count} agents are started again"),
+    };
+    if let Some(questions) = human::open_questions(state) {
+        next = format!("{next}; {questions}");
+    }
+    out.decided(None, decision.next(next));
     // What was being done for tasks and experts was lost too; doing it twice does no harm.
-    let merges = state.index.merging().map(|no| state.at(no).spec.id.clone());
-    out.effects.extend(merges.map(|task| Effect::Merge { task }));
+    locks::merge_again(state, out);
     let checks = state.run.candidates.iter();
     out.effects.extend(checks.map(|(name, candidate)| Effect::CheckExpert {
         name: name.clone(),
         file: candidate.file.clone(),
     }));
+    state.run.checking_since = state.run.checking_since.map(|_| out.now);
+    // Nobody may be left who saw them.
+    for id in state.run.questions.keys().cloned().collect::<Vec<_>>() {
+        human::ask_again(state, out, &id);
+    }
     for (no, agent) in lost {
         out.effects.push(Effect::End { agent: no });
         match agent.work {
@@ -88,7 +106,7 @@ fn start_again(state: &mut State, out: &mut StepOutput, decision: Decision) {
             Work::Infrastructure => dispatch_repair(state, out, agent.role),
             Work::Request { request } => {
                 if let Some(asked) = state.run.consultations.get_mut(&request) {
-                    // The try that was lost is not the expert's.
+                    // The attempt that was lost is not the expert's.
                     asked.tries = asked.tries.saturating_sub(1);
                 }
                 dispatch_expert(state, out, &request);
@@ -105,7 +123,7 @@ pub(super) fn fill(state: &mut State, out: &mut StepOutput) {
     }
     while may_start(state) {
         let Some(no) = next(state) else {
-            // Nothing else can run: what was set aside gets another try.
+            // Nothing else can run: tasks on hold are tried again.
             if !state.run.agents.is_empty() {
                 break;
             }
@@ -117,10 +135,14 @@ pub(super) fn fill(state: &mut State, out: &mut StepOutput) {
             continue;
         };
         let limit = state.run.config.dispatch_limit;
-        let dispatches = state.at(no).counters.dispatches;
-        if dispatches >= limit {
-            let why = format!("{dispatches} agents were started for the task");
-            human::ask_about(state, out, no, &why, &why, None);
+        let Task { counters, last_failure, last_refused, .. } = state.at(no);
+        if counters.dispatches >= limit {
+            let mut why = format!("{} were started for it", counted(counters.dispatches, "agent"));
+            if let Some(failure) = last_failure {
+                why = format!("{why}. Last: {failure}");
+            }
+            let new = NewQuestion::new(Rule::DispatchLimit, why).seen(last_refused.clone());
+            human::ask_about(state, out, no, new);
             break;
         }
         start(state, out, no);
@@ -131,18 +153,27 @@ pub(super) fn fill(state: &mut State, out: &mut StepOutput) {
         || !state.index.is_quiet();
     let all = state.index.complete() == state.tasks.len();
     if all || !waits {
-        let ending = if all { Ending::Complete } else { Ending::Failed };
-        let mut decision = decision("end", "The delivery is over").because(match ending {
-            Ending::Complete => "every task is complete",
-            _ => "the tasks that are left need one that was given up",
-        });
-        let counts = [("complete", state.index.complete()), ("failed", state.index.failed())];
-        decision.counters.extend(
-            counts.map(|(name, count)| (name.to_owned(), u64::try_from(count).unwrap_or(u64::MAX))),
-        );
-        out.decided(None, decision);
-        state.end(out, ending);
+        end(state, out, all);
     }
+}
+
+/// Ends because nothing is left to do.
+fn end(state: &mut State, out: &mut StepOutput, all: bool) {
+    let (unfinished, evidence) = state.unfinished();
+    let mut decision = if all {
+        decision(Rule::AllTasksComplete, "Completed the delivery").because(unfinished)
+    } else {
+        decision(Rule::NoTaskCanRun, "Ended the delivery: no task can run any more")
+            .because(format!("the tasks that are left need one that was given up; {unfinished}"))
+            .seen(evidence)
+            .next("start another delivery with what is left: aldis deliver PLAN")
+    };
+    let counts = [("complete", state.index.complete()), ("failed", state.index.failed())];
+    decision.counters.extend(
+        counts.map(|(name, count)| (name.to_owned(), u64::try_from(count).unwrap_or(u64::MAX))),
+    );
+    out.decided(None, decision);
+    state.end(out, if all { Ending::Complete } else { Ending::Failed });
 }
 
 fn may_start(state: &State) -> bool {
@@ -174,15 +205,16 @@ fn start(state: &mut State, out: &mut StepOutput, no: usize) {
     state.at_mut(no).counters.dispatches += 1;
     dispatch_task(state, out, no);
     let task = state.at(no);
+    let role = task.role.label();
     let because = match task.status() {
         Status::Implementing if task.round == 0 && task.dispatched == 1 => {
-            "everything it needs is complete"
+            "every task that it needs is complete, and a slot is free".to_owned()
         }
-        _ => "it is its turn, and a slot is free",
+        _ => format!("it is the {role}'s turn, and a slot is free"),
     };
-    let decision = decision("dispatch", format!("Started the {}", task.role.label()))
+    let decision = decision(Rule::AgentStarted, format!("Started the {role}"))
         .because(because)
-        .next("its reply decides");
+        .next(format!("the {role}'s reply decides"));
     out.decided(Some(task), decision);
 }
 
@@ -193,23 +225,21 @@ fn dispatch_task(state: &mut State, out: &mut StepOutput, no: usize) {
     let prompt = prompts::task(state, no, agent);
     let resume = state.at_mut(no).resume.take();
     state.set_wait(no, Wait::Agent { agent });
-    let task = Some(state.at(no).spec.id.clone());
-    out.effects.push(Effect::Dispatch(Dispatch {
-        agent,
-        role,
-        task,
-        expert: None,
-        resume,
-        prompt,
-    }));
+    let mut dispatch = dispatch(state, agent, role, Some(no), prompt);
+    dispatch.resume = resume;
+    out.effects.push(Effect::Dispatch(dispatch));
 }
 
-/// Starts the agent that repairs what all tasks need, or the one that judges it.
+/// Starts the agent that repairs the infrastructure, or the one that judges the repair. Where the
+/// delivery has ended, it is started when the delivery is continued.
 pub(super) fn dispatch_repair(state: &mut State, out: &mut StepOutput, role: Role) {
     let agent = register_agent(state, out, role, Work::Infrastructure);
+    if state.run.ending.is_some() {
+        let agent = state.run.agents.remove_entry(&agent);
+        return state.run.interrupted.extend(agent);
+    }
     let prompt = prompts::repair(state, role, agent);
-    let (task, expert, resume) = (None, None, None);
-    out.effects.push(Effect::Dispatch(Dispatch { agent, role, task, expert, resume, prompt }));
+    out.effects.push(Effect::Dispatch(dispatch(state, agent, role, None, prompt)));
 }
 
 /// Starts the expert that is asked.
@@ -220,17 +250,35 @@ pub(super) fn dispatch_expert(state: &mut State, out: &mut StepOutput, request: 
     asked.tries += 1;
     let (task, expert) = (asked.task, Some(asked.expert.clone()));
     let prompt = prompts::expert(state, request, agent);
-    let task = task.map(|no| state.at(no).spec.id.clone());
-    let (role, resume) = (Role::Expert, None);
-    out.effects.push(Effect::Dispatch(Dispatch { agent, role, task, expert, resume, prompt }));
+    let dispatch = dispatch(state, agent, Role::Expert, task, prompt);
+    out.effects.push(Effect::Dispatch(Dispatch { expert, ..dispatch }));
 }
 
 fn dispatch_planner(state: &mut State, out: &mut StepOutput) {
-    let role = Role::Planner;
-    let agent = register_agent(state, out, role, Work::Plan);
+    let agent = register_agent(state, out, Role::Planner, Work::Plan);
     let prompt = prompts::planner(state, agent);
-    let (task, expert, resume) = (None, None, None);
-    out.effects.push(Effect::Dispatch(Dispatch { agent, role, task, expert, resume, prompt }));
+    out.effects.push(Effect::Dispatch(dispatch(state, agent, Role::Planner, None, prompt)));
+}
+
+/// An agent to be started for a task, or for none.
+fn dispatch(
+    state: &State,
+    agent: u64,
+    role: Role,
+    task: Option<usize>,
+    prompt: String,
+) -> Dispatch {
+    let task = task.map(|no| state.at(no));
+    Dispatch {
+        agent,
+        role,
+        task: task.map(|task| task.spec.id.clone()),
+        title: task.and_then(Task::title),
+        expert: None,
+        resume: None,
+        timeout: state.run.config.timeout(role).as_secs(),
+        prompt,
+    }
 }
 
 /// Gives an agent its number.

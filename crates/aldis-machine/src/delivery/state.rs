@@ -1,8 +1,12 @@
 //! A delivery: everything that decides what happens next.
 //!
 //! The state is kept in parts, so that a step costs the same with ten tasks as with ten thousand:
-//! the [`DeliveryRun`], which is small, and one [`Task`] each. An [`Outcome`] says which tasks a step has
-//! changed; [`State::from_parts`] puts the parts together again.
+//! the [`DeliveryRun`], which is small, and one [`Task`] each. [`State::take_changed`] returns the tasks
+//! that a step changed; [`State::from_parts`] puts the parts together again.
+//!
+//! Nothing in it grows without bound. A task has at most one agent, one question and one consultation,
+//! and so has the infrastructure; slots bound the agents; notes, findings, files, criteria and experts
+//! have a limit where they are added, and so has every text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +17,9 @@ use super::config::Config;
 use super::event::{Effect, Event, Notice, Severity};
 use super::index::Index;
 use super::plan::Plan;
+use super::rule::Rule;
 use super::run::{DeliveryRun, Ending, QuestionSubject, Stage, Work, WorkingAgent};
+use super::sentences::counted;
 use super::signal::Role;
 use super::task::{Status, Task, Wait};
 use super::{budget, human, judge, liveness, locks, schedule};
@@ -69,6 +75,7 @@ pub(super) struct StepOutput {
 }
 
 impl StepOutput {
+    /// Notifies people. The text names the task.
     pub(super) fn notice(
         &mut self,
         (notice, level): (Notice, Severity),
@@ -80,13 +87,14 @@ impl StepOutput {
         self.effects.push(Effect::Notice { notice, level, task, text, attempt, output_preview });
     }
 
-    /// Tells of a reply that held no signal.
+    /// Notifies programs of a reply that held no signal.
     pub(super) fn unknown(&mut self, level: Severity, task: &Task, attempt: u32, preview: &str) {
+        let (name, role) = (task.name(), task.role.label());
         self.effects.push(Effect::Notice {
             notice: Notice::UnknownSignalRecovery,
             level,
             task: Some(task.spec.id.clone()),
-            text: format!("attempt {attempt}: {preview}"),
+            text: format!("{name}: no signal in the {role}'s reply, attempt {attempt}"),
             attempt: Some(attempt),
             output_preview: Some(preview.to_owned()),
         });
@@ -94,7 +102,6 @@ impl StepOutput {
 
     /// Keeps a decision about a task, with its counters.
     pub(super) fn decided(&mut self, task: Option<&Task>, mut decision: Decision) {
-        decision.rule.insert_str(0, "delivery/");
         if let Some(task) = task {
             decision.counters.extend(task.counters.named());
         }
@@ -104,8 +111,21 @@ impl StepOutput {
 }
 
 /// A decision by a rule of this machine.
-pub(super) fn decision(rule: &str, summary: impl Into<String>) -> Decision {
+pub(super) fn decision(rule: Rule, summary: impl Into<String>) -> Decision {
     Decision::new(rule, summary).next("nothing to do")
+}
+
+/// Returns what people call a delivery: the plan's title, or else what its first task is called.
+fn title_of(title: &str, tasks: &[Task]) -> String {
+    let title = title.trim();
+    let Some(first) = tasks.first().filter(|_| title.is_empty()) else {
+        return title.to_owned();
+    };
+    let first = first.title().unwrap_or_else(|| first.spec.id.clone());
+    match tasks.len() - 1 {
+        0 => first,
+        more => format!("{first} and {}", counted(more, "more task")),
+    }
 }
 
 impl State {
@@ -124,7 +144,7 @@ impl State {
             }
         }
         let run = DeliveryRun {
-            title,
+            title: title_of(&title, &tasks),
             experts: config.experts.clone(),
             config,
             token,
@@ -139,6 +159,7 @@ impl State {
             consultations: BTreeMap::new(),
             consultations_started: 0,
             candidates: BTreeMap::new(),
+            checking_since: None,
             remediation: None,
             wake: None,
             spent: Usage::default(),
@@ -157,7 +178,7 @@ impl State {
     /// # Errors
     ///
     /// [`PartsError`] if the run names a task that is not there.
-    pub fn from_parts(run: DeliveryRun, tasks: Vec<Task>) -> Result<Self, PartsError> {
+    pub fn from_parts(mut run: DeliveryRun, tasks: Vec<Task>) -> Result<Self, PartsError> {
         let of_agents = run.agents.values().chain(run.interrupted.values()).filter_map(|agent| {
             match agent.work {
                 Work::Task { task } => Some(task),
@@ -174,18 +195,20 @@ impl State {
         if let Some(no) = named.find(|no| *no >= tasks.len()) {
             return Err(PartsError(format!("there is no task number {no}")));
         }
+        // 0.1.0 stored an empty title where the plan had none.
+        run.title = title_of(&run.title, &tasks);
         Ok(Self { run, index: Index::new(&tasks), tasks })
     }
 
     /// Takes one event.
     pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
-        // Time in which nobody coordinated was nobody's work.
+        // Time without a coordinator does not count as work.
         let away = matches!(event, Event::Recovered | Event::Reopen { .. });
         let earliest = self.run.earliest_activity();
         let worked = if away { self.run.worked_millis } else { self.run.worked_by(now) };
         let (effects, decisions) = (Vec::new(), Vec::new());
         let mut out = StepOutput { now, worked, effects, decisions };
-        if self.run.ending.is_none() || event.counts_after_the_end() {
+        if self.run.ending.is_none_or(|ending| counts_after(event, ending)) {
             self.take(&mut out, event);
         }
         if self.run.ending.is_none() {
@@ -209,7 +232,7 @@ impl State {
             Event::Finished { agent, exit, reply } => {
                 judge::finished(self, out, *agent, *exit, reply);
             }
-            Event::Reported { agent, reply } => judge::heard(self, out, *agent, reply),
+            Event::Reported { agent, reply } => judge::reported(self, out, *agent, reply),
             Event::Active { agent } => liveness::active(self, out, *agent),
             Event::RateLimited { agent, until } => liveness::limited(self, out, *agent, *until),
             Event::Worked { agent } => liveness::worked(self, out, *agent),
@@ -276,7 +299,7 @@ impl State {
         !self.run.questions.is_empty() && self.run.agents.is_empty()
     }
 
-    /// Returns what is known about the run token of an agent, for reading its words.
+    /// Returns what is known about the run token of an agent, for reading its reply.
     pub fn expected_token(&self, agent: u64) -> Token {
         match (self.run.config.token, self.token_of(agent)) {
             (TokenPolicy::Accept, Some(code)) => Token::Accept(code),
@@ -285,8 +308,8 @@ impl State {
         }
     }
 
-    /// A code that no other agent of the run is told. It keeps echoes and mix-ups out; an agent
-    /// that is after the others' codes is kept out by its process being known.
+    /// A code that no other agent of the run gets. It keeps echoes and mix-ups out; an agent that is
+    /// after the others' codes is kept out by its process being known.
     pub(super) fn token_of(&self, agent: u64) -> Option<String> {
         let secret =
             self.run.token.as_ref().filter(|_| self.run.config.token != TokenPolicy::Off)?;
@@ -312,7 +335,7 @@ impl State {
         self.set(no, self.at(no).role, wait);
     }
 
-    /// Makes it somebody's turn, as soon as there is a slot.
+    /// Gives a task to a role, as soon as a slot is free.
     pub(super) fn queue(&mut self, no: usize, role: Role) {
         self.set(no, role, Wait::Slot);
     }
@@ -335,18 +358,36 @@ impl State {
         self.run.ending = Some(ending);
         self.run.wake = None;
         let level = if ending == Ending::Complete { Severity::Info } else { Severity::Warning };
-        let done = format!("{} of {} tasks", self.index.complete(), self.tasks.len());
-        let text = format!("The delivery is over ({}): {done} are complete.", ending.as_str());
+        let tasks = counted(self.tasks.len(), "task");
+        let text = match ending {
+            Ending::Complete => format!("{} is complete: {tasks}.", self.run.title),
+            _ => format!(
+                "{} ended ({}): {} of {tasks} complete.",
+                self.run.title,
+                ending.as_str().replace('_', " "),
+                self.index.complete(),
+            ),
+        };
         out.notice((Notice::RunEnded, level), None, text);
         out.effects.push(Effect::Finish { ending });
     }
 
-    /// Lets an agent go; its words no longer count.
+    /// Lets an agent go; what it writes no longer counts.
     pub(super) fn retire(&mut self, agent: u64) {
         self.run.agents.remove(&agent);
     }
 
     pub(super) fn in_remediation(&self) -> bool {
         self.run.remediation.is_some()
+    }
+}
+
+/// Returns whether an event means anything when the delivery has ended. An answer does where the
+/// delivery can be continued: whoever answers after an abort is not to answer again.
+fn counts_after(event: &Event, ending: Ending) -> bool {
+    match event {
+        Event::Spent { .. } | Event::Reopen { .. } => true,
+        Event::Answer { .. } => ending.can_be_continued(),
+        _ => false,
     }
 }

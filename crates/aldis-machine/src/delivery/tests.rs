@@ -12,7 +12,10 @@ mod pairs;
 mod plans;
 mod prompts;
 mod properties;
+mod questions;
 mod repair;
+mod rules;
+mod sentences;
 mod stagnation;
 mod stored;
 mod stored_0_1_0;
@@ -170,8 +173,15 @@ impl Scene {
         crate::Machine::next_wake(&self.state)
     }
 
-    fn rules(&self) -> Vec<&str> {
-        self.outcome.decisions.iter().map(|noted| &*noted.rule).collect()
+    fn rules(&self) -> Vec<Rule> {
+        self.outcome.decisions.iter().map(|decision| rule(&decision.rule)).collect()
+    }
+
+    /// The only question that is open.
+    fn question(&self) -> &Question {
+        let questions: Vec<_> = self.state.run.questions.values().collect();
+        let [question] = questions[..] else { panic!("{questions:?}") };
+        question
     }
 
     fn notices(&self) -> Vec<(Notice, Severity)> {
@@ -187,12 +197,18 @@ impl Scene {
         invariants(&self.state);
         for noted in &self.outcome.decisions {
             let decision = noted;
-            assert!(decision.rule.starts_with("delivery/"), "{decision:?}");
+            rule(&decision.rule);
             for part in [&decision.summary, &decision.because, &decision.remedy] {
                 assert!(!part.is_empty(), "{decision:?}");
             }
         }
     }
+}
+
+/// The rule of this id.
+fn rule(id: &str) -> Rule {
+    let known = Rule::ALL.iter().find(|rule| rule.as_str() == id);
+    *known.unwrap_or_else(|| panic!("{id} is no rule"))
 }
 
 /// What must hold of every state.

@@ -1,44 +1,50 @@
-//! A task's way: developer, critic, auditor, and back.
+//! The way of a task: developer, critic, auditor, and back.
 
-use super::event::{AgentReply, Notice, Severity};
-use super::judge::{Accepted, AgentFailure, describe, evidence, first_field};
-use super::ledger::Raised;
+use super::event::{Notice, Severity};
+use super::human::{self, NewQuestion};
+use super::judge::{Accepted, RefusedSignal, evidence};
+use super::ledger::{FindingStatus, Raised};
 use super::matrix::{self, MatrixProblem};
+use super::reply::preview;
+use super::rule::Rule;
 use super::run::{QuestionSubject, Work, WorkingAgent};
+use super::sentences::{counted, listed};
 use super::signal::{Role, SignalKind};
 use super::state::{State, StepOutput, decision};
-use super::task::{Expansion, Wait, field, list, render_fields};
-use super::{expert, human, locks, prompts, remediation};
-use crate::{Evidence, Miss};
+use super::task::{CRITERIA_MAX, Expansion, FILES_MAX, Wait};
+use super::{expert, failures, locks, remediation};
+use crate::Evidence;
+
+/// How many names a sentence holds.
+const NAMES_MAX: usize = 5;
 
 /// A signal of the agent at work counts.
 pub(super) fn apply(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
     let task = state.at_mut(no);
-    (task.counters.unknown, task.last_failure) = (0, None);
+    (task.counters.unknown, task.last_failure, task.last_refused) = (0, None, None);
     match accepted.kind {
-        SignalKind::ReadyForReview => handed_over(state, out, no, accepted),
+        SignalKind::ReadyForReview => ready_for_review(state, out, no, accepted),
         SignalKind::TaskIncomplete => incomplete(state, out, no, accepted),
         SignalKind::InfraBlocked | SignalKind::AuditBlocked => {
-            remediation::enter(state, out, no, accepted)
+            remediation::enter(state, out, no, accepted);
         }
-        SignalKind::ReviewPassed => reviewed(state, out, no, accepted),
+        SignalKind::ReviewPassed => review_passed(state, out, no, accepted),
         SignalKind::ReviewFailed => rework(state, out, no, accepted, Role::Critic),
-        SignalKind::AuditPassed => audited(state, out, no, accepted),
+        SignalKind::AuditPassed => audit_passed(state, out, no, accepted),
         SignalKind::AuditFailed => rework(state, out, no, accepted, Role::Auditor),
         SignalKind::Expanded => expanded(state, out, no, accepted),
         SignalKind::SeekingClarification => {
-            let text = first_field(accepted.signal, &["question"]);
             state.at_mut(no).resume = Some(accepted.agent);
-            let why = format!("the {} asks", state.at(no).role.label());
-            let seen = evidence(accepted.signal, accepted.agent, None);
-            human::ask_about(state, out, no, &why, &text, Some(seen));
+            let role = state.at(no).role;
+            let new = NewQuestion::of_agent(Rule::QuestionAsked, role, accepted.signal);
+            human::ask_about(state, out, no, new.seen([accepted.evidence()]));
         }
         SignalKind::ExpertRequest => {
             let asking = (Some(no), state.at(no).role);
             expert::requested(state, out, asking, accepted);
         }
         SignalKind::FileConflict => locks::conflict(state, out, no, accepted),
-        // Written by no agent of a task, or handled before.
+        // Reported by no agent of a task, or handled before.
         SignalKind::RemediationComplete
         | SignalKind::HealthAudit
         | SignalKind::ExpertAdvice
@@ -48,9 +54,8 @@ pub(super) fn apply(state: &mut State, out: &mut StepOutput, no: usize, accepted
     }
 }
 
-/// What was said beside a signal that went first is recorded, and told to the role when it is started
-/// again.
-pub(super) fn also(
+/// Signals besides the one that counts are recorded, and the role reads of them when it starts again.
+pub(super) fn also_reported(
     state: &mut State,
     out: &mut StepOutput,
     no: usize,
@@ -62,79 +67,86 @@ pub(super) fn also(
     }
     let names: Vec<&str> = others.iter().map(|accepted| accepted.kind.name()).collect();
     let names = names.join(", ");
+    let role = agent.role.label();
     let again = state.at(no).role == agent.role && !matches!(state.at(no).wait, Wait::Complete);
     if again {
         let about = format!(
-            "In the same reply the last {} also said {names}. That was recorded and not acted on: \
-             say it again if it still holds.",
-            agent.role.label(),
+            "In the same reply the last {role} also reported {names}. That was recorded and not \
+             acted on. Report it again if it still holds.",
         );
         state.at_mut(no).note(about, "");
     }
-    let decision = decision("also", format!("Recorded {names}"))
-        .because(format!("{} was said in the same reply and goes first", first.kind.name()))
-        .seen(others.iter().map(|accepted| evidence(accepted.signal, accepted.agent, None)))
-        .next(if again { "the role is told when it is started again" } else { "nothing to do" });
+    let decision = decision(Rule::AlsoReported, format!("Recorded {names} without acting on it"))
+        .because(format!("{} in the same reply goes first", first.kind.name()))
+        .seen(others.iter().map(Accepted::evidence))
+        .next(if again { format!("the next {role} is told") } else { "nothing to do".to_owned() });
     out.decided(Some(state.at(no)), decision);
 }
 
-/// How far the work has come. Never changes where a task is.
+/// How far the work has come. Never changes where a task is, nor the count of unknown replies.
 pub(super) fn checkpoint(
     state: &mut State,
     out: &mut StepOutput,
     agent: &WorkingAgent,
     accepted: Accepted<'_>,
 ) {
-    let Work::Task { task: no } = agent.work else { return };
-    let reply = first_field(accepted.signal, &["progress", "current_activity"]);
-    let task = state.at_mut(no);
-    task.counters.unknown = 0;
-    task.progress = Some(super::event::preview(&reply));
-    let decision = decision("checkpoint", "Heard how far the work has come")
-        .because("the developer said it")
-        .seen([evidence(accepted.signal, accepted.agent, None)]);
-    out.decided(Some(state.at(no)), decision);
+    let progress = preview(&accepted.signal.first_field(&["progress", "current_activity"]));
+    let progress = progress.trim();
+    let summary = match progress.lines().next() {
+        None | Some("") => "Received a checkpoint".to_owned(),
+        Some(line) => format!("Received a checkpoint: {line}"),
+    };
+    let decision = decision(Rule::CheckpointReceived, summary)
+        .because(format!("the {} reported how far it is", agent.role.label()))
+        .seen([accepted.evidence()]);
+    match agent.work {
+        Work::Task { task: no } => {
+            state.at_mut(no).progress = Some(progress.to_owned());
+            out.decided(Some(state.at(no)), decision);
+        }
+        Work::Infrastructure | Work::Request { .. } | Work::Plan => out.decided(None, decision),
+    }
 }
 
-fn handed_over(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
-    let fields = &accepted.signal.fields;
-    if let Some(lack) = matrix::lack(&state.run.config, fields) {
-        return lacking(state, out, no, accepted, &lack);
+fn ready_for_review(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
+    if let Some(problem) = matrix::problem(&state.run.config, accepted.signal) {
+        return refuse_matrix(state, out, no, accepted, &problem);
     }
     let task = state.at_mut(no);
-    task.ledger.answered(fields);
-    task.report = render_fields(fields);
+    task.ledger.answered(accepted.signal);
+    task.report = accepted.signal.body();
     task.round += 1;
     task.notes.clear();
     (task.reviewed_by, task.audited_by, task.resume) = (None, None, None);
     task.developer = Some(accepted.agent);
     state.queue(no, Role::Critic);
-    let decision = decision("ready", "Handed the work to the critic")
-        .because("the developer says that it is ready")
-        .seen([evidence(accepted.signal, accepted.agent, None)])
-        .next("a critic looks at it as soon as there is a slot");
+    let decision = decision(Rule::ReadyForReview, "Sent the work to the critic")
+        .because("the developer reports that it is ready")
+        .seen([accepted.evidence()])
+        .next("a critic reviews it as soon as a slot is free");
     out.decided(Some(state.at(no)), decision);
 }
 
-/// A claim without the table that it needs.
-fn lacking(
+/// A claim without the checks that it needs.
+fn refuse_matrix(
     state: &mut State,
     out: &mut StepOutput,
     no: usize,
     accepted: Accepted<'_>,
-    lack: &MatrixProblem,
+    problem: &MatrixProblem,
 ) {
-    let why = match lack {
-        MatrixProblem::Failed(row) => format!("its own table reports a failure: {row}"),
+    let why = match problem {
+        MatrixProblem::Failed(row) => format!("its own results report a failure: {row}"),
         MatrixProblem::Missing(what) => format!(
-            "its table of checks has no passed row for {what}; write one row per check, with the \
-             environment in parentheses"
+            "its Verification Results have no passed check for {what}; list every check with its \
+             environment in parentheses, or as a table with the columns Check, Environment and \
+             Result"
         ),
     };
     refuse(state, out, no, accepted, "missing_environment_matrix", why);
 }
 
-/// Refuses a well-formed signal for what it says.
+/// Refuses a well-formed signal for what stands below it.
 pub(super) fn refuse(
     state: &mut State,
     out: &mut StepOutput,
@@ -143,34 +155,37 @@ pub(super) fn refuse(
     code: &'static str,
     why: String,
 ) {
-    let refused = super::judge::RefusedSignal {
+    let refused = RefusedSignal {
         name: accepted.kind.name().to_owned(),
         code,
         why,
         evidence: evidence(accepted.signal, accepted.agent, Some(code)),
     };
-    failed(state, out, no, accepted.agent, AgentFailure::Refused(vec![refused]));
+    failures::refused(state, out, no, accepted.agent, vec![refused]);
 }
 
-fn reviewed(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
+fn review_passed(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
     let task = state.at_mut(no);
     task.ledger.passed(Role::Critic);
     task.reviewed_by = Some(accepted.agent);
     task.notes.clear();
     task.resume = None;
     state.queue(no, Role::Auditor);
-    let decision = decision("review-passed", "Handed the work to the auditor")
-        .because("the critic accepts it")
-        .seen([evidence(accepted.signal, accepted.agent, None)])
-        .next("an auditor looks at it as soon as there is a slot");
+    let decision = decision(Rule::ReviewPassed, "Sent the work to the auditor")
+        .because("the critic passed it")
+        .seen([accepted.evidence()])
+        .next("an auditor checks the acceptance criteria as soon as a slot is free");
     out.decided(Some(state.at(no)), decision);
 }
 
-fn audited(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
-    match matrix::lack(&state.run.config, &accepted.signal.fields) {
+fn audit_passed(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
+    match matrix::problem(&state.run.config, accepted.signal) {
         // What was measured beats what is claimed.
-        Some(MatrixProblem::Failed(_)) => return rework(state, out, no, accepted, Role::Auditor),
-        Some(lack) => return lacking(state, out, no, accepted, &lack),
+        Some(MatrixProblem::Failed(row)) => {
+            let why = format!("the auditor passed it, but its own results report a failure: {row}");
+            return rework_because(state, out, no, accepted, (Role::Auditor, &why));
+        }
+        Some(problem) => return refuse_matrix(state, out, no, accepted, &problem),
         None => {}
     }
     let task = state.at_mut(no);
@@ -178,11 +193,11 @@ fn audited(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepte
     task.audited_by = Some(accepted.agent);
     task.notes.clear();
     task.resume = None;
-    let seen = evidence(accepted.signal, accepted.agent, None);
+    let seen = accepted.evidence();
     if state.run.config.worktrees {
         return locks::merge(state, out, no, seen);
     }
-    complete(state, out, no, "the auditor accepts it", vec![seen]);
+    complete(state, out, no, "the auditor passed it", vec![seen]);
 }
 
 /// The only way to completion: reviewed and audited as it stands.
@@ -204,27 +219,36 @@ pub(super) fn complete(
     for waiting in state.index.later() {
         state.set_wait(waiting, Wait::Slot);
     }
-    let unblocked: Vec<&str> = freed.iter().map(|no| &*state.at(*no).spec.id).collect();
-    let next = match unblocked.len() {
-        0 => "nothing to do".to_owned(),
-        1..=5 => format!("this unblocks {}", unblocked.join(", ")),
-        more => format!("this unblocks {more} tasks"),
+    let unblocked: Vec<String> = freed.iter().map(|no| state.at(*no).name()).collect();
+    let next = match &*unblocked {
+        [] => "nothing to do".to_owned(),
+        names => format!("this unblocks {}", listed(names, NAMES_MAX)),
     };
     let decision =
-        decision("complete", "Completed the task").because(because).seen(seen).next(next);
+        decision(Rule::TaskComplete, "Completed the task").because(because).seen(seen).next(next);
     let task = state.at(no);
-    let text = format!("{} is complete.", task.spec.id);
+    let text = format!("{} is complete.", task.name());
     out.notice((Notice::TaskComplete, Severity::Info), Some(task), text);
     out.decided(Some(task), decision);
 }
 
 /// A reviewer refuses the work: back to the developer, or to a human.
 fn rework(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>, by: Role) {
-    let fields = &accepted.signal.fields;
-    if state.at_mut(no).ledger.failed(by, fields) == Raised::OnlySettled {
+    let why = format!("the {} refused it", by.label());
+    rework_because(state, out, no, accepted, (by, &why));
+}
+
+fn rework_because(
+    state: &mut State,
+    out: &mut StepOutput,
+    no: usize,
+    accepted: Accepted<'_>,
+    (by, because): (Role, &str),
+) {
+    if state.at_mut(no).ledger.failed(by, accepted.signal) == Raised::OnlySettled {
         let why =
-            "every finding in it was settled before; accept the work, or bring evidence that \
-                   was not there then, under the key Evidence"
+            "every finding in it was settled before; pass the work, or give evidence that is \
+                   new under the key Evidence"
                 .to_owned();
         return refuse(state, out, no, accepted, "settled_finding", why);
     }
@@ -241,100 +265,122 @@ fn rework(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted
     // Whoever did the work knows it best. Reviewers always look with fresh eyes.
     task.resume = task.developer;
     task.notes.clear();
-    let about = format!("The {} refused the work and says:", by.label());
-    task.note(about, &render_fields(fields));
-    let plateau = task.ledger.is_plateau(rounds);
+    let body = accepted.signal.body();
+    task.note(format!("Your work came back: {because}. The {} wrote:", by.label()), &body);
+    task.last_refused = Some(accepted.evidence());
+    let plateau = task.ledger.is_plateau(by, rounds);
+    let open = task.ledger.with_status(FindingStatus::Open).count();
     state.set(no, Role::Developer, Wait::Slot);
-    let seen = evidence(accepted.signal, accepted.agent, None);
-    let rule = format!("{which}-failed");
     if failures >= limit || plateau {
-        let why = if failures >= limit {
-            format!("{failures} failed {which}s")
-        } else {
-            format!("after {rounds} verdicts in a row no fewer findings are open")
+        let critic = by == Role::Critic;
+        let (rule, why) = match (failures >= limit, critic) {
+            (true, true) => (Rule::ReviewLimit, format!("{} failed", counted(failures, "review"))),
+            (true, false) => (Rule::AuditLimit, format!("{} failed", counted(failures, "audit"))),
+            (false, _) => (
+                if critic { Rule::ReviewPlateau } else { Rule::AuditPlateau },
+                format!("{rounds} failed {which}s in a row left no fewer findings open"),
+            ),
         };
-        let text = format!("{why}. The {} says:\n{}", by.label(), render_fields(fields));
-        return human::ask_about(state, out, no, &why, &text, Some(seen));
+        let new = NewQuestion::new(rule, why)
+            .knowing(match body.trim() {
+                "" => String::new(),
+                body => format!("The last {which} says:\n{body}"),
+            })
+            .seen([accepted.evidence()]);
+        return human::ask_about(state, out, no, new);
     }
-    let decision = decision(&rule, "Sent the work back to the developer")
-        .because(format!("the {} refuses it", by.label()))
-        .seen([seen])
-        .next("the developer gets the list; the critic looks again after that");
+    let rule = if by == Role::Critic { Rule::ReviewFailed } else { Rule::AuditFailed };
+    let because = match open {
+        0 => because.to_owned(),
+        open => format!("{because}; {} to fix", counted(open, "finding")),
+    };
+    let decision = decision(rule, "Sent the work back to the developer")
+        .because(because)
+        .seen([accepted.evidence()])
+        .next("the developer gets the findings; the critic reviews the result");
     out.decided(Some(state.at(no)), decision);
 }
 
 fn incomplete(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
     let limit = state.run.config.incomplete_limit;
+    let body = accepted.signal.body();
+    let (needed, blocker) = (accepted.signal.field("needed"), accepted.signal.field("blocker"));
+    let lacks = match (needed.trim(), blocker.trim(), body.trim()) {
+        ("", "", "") => "the developer does not say what is missing".to_owned(),
+        ("", "", body) => body.to_owned(),
+        ("", blocker, _) => format!("blocked by {blocker}"),
+        (needed, _, _) => format!("needed: {needed}"),
+    };
     let task = state.at_mut(no);
     task.counters.incomplete += 1;
     let times = task.counters.incomplete;
     task.notes.clear();
     task.resume = None;
-    task.note(
-        "The last developer gave the task back and said:",
-        &render_fields(&accepted.signal.fields),
-    );
-    let seen = evidence(accepted.signal, accepted.agent, None);
+    task.note("The last developer gave the task back and wrote:", &body);
     if times >= limit {
-        let why = format!("the task was given back {times} times");
-        let text = first_field(accepted.signal, &["needed", "blocker"]);
-        return human::ask_about(state, out, no, &why, &text, Some(seen));
+        let why = format!("developers gave the task back {}", counted(times, "time"));
+        let new = NewQuestion::new(Rule::IncompleteLimit, why)
+            .asking(format!(
+                "{} was given back {} ({}). How should it continue?",
+                state.at(no).name(),
+                counted(times, "time"),
+                preview(&lacks),
+            ))
+            .knowing(body)
+            .seen([accepted.evidence()]);
+        return human::ask_about(state, out, no, new);
     }
     state.set_wait(no, Wait::Change);
-    let lacks = first_field(accepted.signal, &["needed", "blocker"]);
-    out.notice((Notice::TaskBlocked, Severity::Warning), Some(state.at(no)), lacks);
-    let decision = decision("incomplete", "Set the task aside")
-        .because("the developer lacks something")
-        .seen([seen])
-        .next("it is tried again after another task is complete, or when nothing else can run");
-    out.decided(Some(state.at(no)), decision);
+    let task = state.at(no);
+    let text = format!("{} is on hold ({lacks})", task.name());
+    out.notice((Notice::TaskBlocked, Severity::Warning), Some(task), text);
+    let decision = decision(Rule::TaskIncomplete, "Put the task on hold")
+        .because(format!("the developer cannot continue ({})", preview(&lacks)))
+        .seen([accepted.evidence()])
+        .next("it is tried again when another task is complete or nothing else can run");
+    out.decided(Some(task), decision);
 }
 
 fn expanded(state: &mut State, out: &mut StepOutput, no: usize, accepted: Accepted<'_>) {
-    let fields = &accepted.signal.fields;
-    let acceptance = list(fields, "acceptance_criteria");
+    let signal = accepted.signal;
+    let mut acceptance = signal.list("acceptance_criteria");
     if acceptance.is_empty() {
         let why = "it has no acceptance criteria; list them under the key Acceptance Criteria";
         return refuse(state, out, no, accepted, "missing_criteria", why.to_owned());
     }
-    let approach = field(fields, "technical_approach");
-    let mut description = field(fields, "expanded_specification");
+    acceptance.truncate(CRITERIA_MAX);
+    let approach = signal.field("technical_approach");
+    let mut description = signal.field("expanded_specification");
     if !approach.is_empty() {
         description = format!("{description}\n\nApproach: {approach}");
     }
-    let files = list(fields, "target_files");
-    let files = files.into_iter().filter_map(|file| locks::normal(&file)).collect();
+    let files = signal.list("target_files").into_iter().filter_map(|file| locks::normal(&file));
+    let files = files.take(FILES_MAX).collect();
     let expansion = Expansion { description, acceptance, files };
-    let seen = evidence(accepted.signal, accepted.agent, None);
-    let confidence = field(fields, "confidence").to_ascii_uppercase();
+    let confidence = signal.field("confidence").to_ascii_uppercase();
     if confidence == "HIGH" || confidence == "MEDIUM" {
         apply_expansion(state, no, expansion);
-        let decision = decision("expanded", "Gave the task its acceptance criteria")
-            .because(format!("the business analyst is sure ({confidence})"))
-            .seen([seen])
-            .next("a developer begins as soon as there is a slot");
+        let decision = decision(Rule::TaskExpanded, "Gave the task its acceptance criteria")
+            .because(format!("the business analyst wrote them with {confidence} confidence"))
+            .seen([accepted.evidence()])
+            .next("a developer starts as soon as a slot is free");
         return out.decided(Some(state.at(no)), decision);
     }
-    let text = format!(
-        "The business analyst is not sure about this:\n{}\n{}\nAccept it, or say what is wanted.",
-        expansion.description,
-        expansion.acceptance.iter().map(|line| format!("- {line}\n")).collect::<String>(),
-    );
+    let criteria: String = expansion.acceptance.iter().map(|line| format!("- {line}\n")).collect();
+    let details = format!("{}\n{criteria}", expansion.description);
     state.at_mut(no).proposal = Some(expansion);
     state.at_mut(no).resume = Some(accepted.agent);
-    let about = QuestionSubject::Expansion { task: no };
-    human::ask(
-        state,
-        out,
-        about,
-        "the expansion is a guess",
-        &text,
-        &["accept", "fail"],
-        Some(seen),
-    );
+    let name = state.at(no).name();
+    let because = "the business analyst is not confident about its specification";
+    let new = NewQuestion::new(Rule::ExpansionUnconfirmed, because)
+        .asking(format!("Is this what {name} should do? Accept it, or say what is wanted."))
+        .knowing(details)
+        .seen([accepted.evidence()]);
+    let new = NewQuestion { options: &["accept", "fail"], ..new };
+    human::ask(state, out, QuestionSubject::Expansion { task: no }, new);
 }
 
-/// Replaces description and criteria by what the business analyst made of them.
+/// Replaces description and criteria by what the business analyst wrote.
 pub(super) fn apply_expansion(state: &mut State, no: usize, expansion: Expansion) {
     let Expansion { description, acceptance, files } = expansion;
     let task = state.at_mut(no);
@@ -349,153 +395,4 @@ pub(super) fn apply_expansion(state: &mut State, no: usize, expansion: Expansion
         task.spec.files = files;
     }
     state.queue(no, Role::Developer);
-}
-
-/// The agent of a task brought nothing.
-pub(super) fn failed(
-    state: &mut State,
-    out: &mut StepOutput,
-    no: usize,
-    agent: u64,
-    it: AgentFailure,
-) {
-    match it {
-        AgentFailure::Crashed(_)
-        | AgentFailure::TimedOut
-        | AgentFailure::Stalled
-        | AgentFailure::Stagnated(_) => {
-            let rule =
-                if matches!(it, AgentFailure::Stagnated(_)) { "stagnation" } else { "timeout" };
-            state.at_mut(no).resume = None;
-            let words = describe(&it);
-            let because = format!("the {} {words}", state.at(no).role.label());
-            timed_out(state, out, no, rule, &because);
-        }
-        AgentFailure::Refused(refused) => {
-            let words = describe(&AgentFailure::Refused(refused.clone()));
-            let limit = state.run.config.refusal_limit;
-            let task = state.at_mut(no);
-            task.counters.refusals += 1;
-            task.resume = Some(agent);
-            let times = task.counters.refusals;
-            task.note(format!("Your last reply changed nothing: it {words}."), "");
-            let because = format!("the {} {words}", task.role.label());
-            let seen: Vec<Evidence> = refused.into_iter().map(|it| it.evidence).collect();
-            if times >= limit {
-                let why = format!("{times} refused signals");
-                let text = format!("{why}; the last time {because}");
-                let last = seen.last().cloned();
-                return human::ask_about(state, out, no, &why, &text, last);
-            }
-            state.set_wait(no, Wait::Slot);
-            let decision = decision("refused", "Refused what the agent said")
-                .because(because)
-                .seen(seen)
-                .next("the agent is started again and told why");
-            out.decided(Some(state.at(no)), decision);
-        }
-        AgentFailure::Unknown(reply) => {
-            if unknown(state, out, no, agent, &reply) {
-                state.at_mut(no).resume = Some(agent);
-                state.set_wait(no, Wait::Slot);
-            }
-        }
-    }
-}
-
-/// Counts a reply that cannot be understood. Returns whether the same agent may try again; if not,
-/// it is replaced.
-pub(super) fn unknown(
-    state: &mut State,
-    out: &mut StepOutput,
-    no: usize,
-    agent: u64,
-    reply: &AgentReply,
-) -> bool {
-    let limit = state.run.config.unknown_limit;
-    let task = state.at_mut(no);
-    task.counters.unknown += 1;
-    let attempt = task.counters.unknown;
-    let role = task.role;
-    let shown = Evidence {
-        what: "said".to_owned(),
-        quote: reply.preview.clone(),
-        agent: Some(agent.to_string()),
-        ..Evidence::default()
-    };
-    let misses = reply.near_misses.iter().rev().take(3).map(|miss| Evidence {
-        what: "near_miss".to_owned(),
-        name: Some(miss.name.clone()),
-        reason: Some(miss.reason.clone()),
-        quote: miss.quote.clone(),
-        line: Some(miss.line),
-        agent: Some(agent.to_string()),
-    });
-    let delegation = reply.near_misses.iter().rfind(|miss| is_malformed_delegation(miss));
-    let delegation = delegation.map(|miss| Evidence {
-        what: "refused".to_owned(),
-        name: Some(miss.name.clone()),
-        reason: Some("malformed_delegation".to_owned()),
-        quote: miss.quote.clone(),
-        line: Some(miss.line),
-        agent: Some(agent.to_string()),
-    });
-    let seen: Vec<Evidence> = std::iter::once(shown).chain(misses).chain(delegation).collect();
-    if attempt < limit {
-        task.note(prompts::not_understood(reply), "");
-        let level = if attempt == 1 { Severity::Warning } else { Severity::Error };
-        out.unknown(level, state.at(no), attempt, &reply.preview);
-        let decision = decision("unknown", "Asked for a signal")
-            .because(format!("the reply of the {} holds none", role.label()))
-            .seen(seen)
-            .next("the agent is asked again, in the same session where that is possible");
-        out.decided(Some(state.at(no)), decision);
-        return true;
-    }
-    task.counters.unknown = 0;
-    task.resume = None;
-    task.notes.retain(|note| !note.heading.starts_with(prompts::NOT_UNDERSTOOD));
-    task.note(prompts::format(role), "");
-    let text = format!("{attempt} replies in a row without a signal");
-    out.notice((Notice::AgentSignalFailure, Severity::Error), Some(state.at(no)), text);
-    let decision = decision("unknown", "Gave up the agent")
-        .because(format!("{attempt} replies in a row hold no signal"))
-        .seen(seen)
-        .next("another one is started and told the format; this counts as a timeout");
-    out.decided(Some(state.at(no)), decision);
-    state.retire(agent);
-    if state.run.config.requests {
-        out.effects.push(super::event::Effect::End { agent });
-    }
-    timed_out(state, out, no, "unknown", "nothing that it said could be understood");
-    false
-}
-
-/// Whether somebody wanted an expert and left out what a request needs.
-fn is_malformed_delegation(miss: &Miss) -> bool {
-    miss.name == SignalKind::ExpertRequest.name()
-        && matches!(&*miss.reason, "missing_field" | "unclosed" | "bad_value" | "placeholder")
-}
-
-/// Counts a timeout: the task gets another agent, or a human is asked.
-fn timed_out(state: &mut State, out: &mut StepOutput, no: usize, rule: &str, because: &str) {
-    let limit = state.run.config.timeout_limit;
-    let task = state.at_mut(no);
-    task.counters.timeouts += 1;
-    let times = task.counters.timeouts;
-    task.last_failure = Some(because.to_owned());
-    task.note(
-        format!("The agent before you brought nothing: {because}. Look at what it left behind."),
-        "",
-    );
-    if times >= limit {
-        let why = format!("{times} agents in vain");
-        let text = format!("{why}; the last time {because}");
-        return human::ask_about(state, out, no, &why, &text, None);
-    }
-    state.set_wait(no, Wait::Slot);
-    let decision = decision(rule, "Starts another agent")
-        .because(because)
-        .next("it begins as soon as there is a slot");
-    out.decided(Some(state.at(no)), decision);
 }

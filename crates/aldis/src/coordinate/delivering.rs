@@ -285,7 +285,7 @@ impl<'p> Delivery<'p> {
         let Some(kind) = Kind::of_delivery(notice) else { return };
         let at = self.now();
         let text = match task {
-            Some(task) if !text.starts_with(task) => format!("{task}: {text}"),
+            Some(task) if !text.contains(task) => format!("{task}: {text}"),
             _ => text.to_owned(),
         };
         if self.notices.ring(kind) {

@@ -32,7 +32,7 @@ fn the_limit_itself_is_too_much() {
         assert_eq!(scene.state.ending(), ending, "{most:?} {spent:?}");
         if ending.is_some() {
             assert!(scene.outcome.effects.contains(&Effect::End { agent }));
-            assert_eq!(scene.rules().last(), Some(&"delivery/used-up"));
+            assert_eq!(scene.rules().last(), Some(&Rule::BudgetUsedUp));
             assert_eq!(ending.map(Ending::exit_code), Some(5));
         }
     }
@@ -116,7 +116,7 @@ fn what_was_cut_short_goes_on_where_it_was() {
         let started = scene.started();
         assert_eq!((started.role, started.agent), (Role::Critic, critic + 1), "{name}");
         scene.says_as(critic, "REVIEW_PASSED: task-1");
-        assert_eq!(scene.rules(), ["delivery/late"], "{name}");
+        assert_eq!(scene.rules(), [Rule::LateSignal], "{name}");
         for (task, way) in [
             ("task-1", &["REVIEW_PASSED", "AUDIT_PASSED"][..]),
             ("task-2", &["READY_FOR_REVIEW", "REVIEW_PASSED", "AUDIT_PASSED"][..]),
@@ -193,7 +193,7 @@ fn limits_can_be_changed_after_a_crash() {
     let mut scene = Scene::one(|_| {});
     let lost = scene.only_agent().0;
     scene.reopens(|config| config.max_tokens = Some(5));
-    assert_eq!(scene.rules(), ["delivery/reopen"]);
+    assert_eq!(scene.rules(), [Rule::Continued]);
     assert_eq!(scene.started().agent, lost + 1);
     scene.spends(5, 0);
     assert_eq!(scene.state.ending(), Some(Ending::OverBudget));

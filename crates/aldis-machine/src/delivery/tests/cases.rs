@@ -62,8 +62,8 @@ fn the_cases_of_the_collection_hold() {
         check("error", &|wanted| code(&scene) == wanted.as_str());
         check("signal", &|wanted| {
             // Unknown is recovered from; anything else is not.
-            let unknown = scene.rules().contains(&"delivery/unknown")
-                || scene.outcome.decisions.iter().any(|it| it.because.contains("said nothing"));
+            let unknown = scene.rules().contains(&Rule::UnknownReply)
+                || scene.outcome.decisions.iter().any(|it| it.because.contains("holds no signal"));
             unknown == (wanted == "unknown")
         });
         check("infrastructure_blocked", &|wanted| {
@@ -93,7 +93,8 @@ fn the_cases_of_the_collection_hold() {
         check("pending_audit", &|_| scene.state.tasks[0].role == Role::Auditor);
         check("also", &|_| {
             let told = |note: &PromptNote| note.heading.contains("READY_FOR_REVIEW");
-            scene.state.tasks[0].notes.iter().any(told) && scene.rules().contains(&"delivery/also")
+            scene.state.tasks[0].notes.iter().any(told)
+                && scene.rules().contains(&Rule::AlsoReported)
         });
         check("path", &|wanted| scene.state.tasks[0].holds.contains(wanted.as_str().unwrap()));
         check("file", &|wanted| {

@@ -36,7 +36,7 @@ fn what_a_role_may_not_say_changes_nothing_but_the_count() {
     let mut refused = 0;
     for kind in SignalKind::ALL {
         for (role, mut scene) in situations() {
-            if kind.may_be_said_by(role) {
+            if kind.may_be_reported_by(role) {
                 continue;
             }
             let before = scene.state.clone();
@@ -63,7 +63,7 @@ fn what_a_role_may_not_say_changes_nothing_but_the_count() {
 fn what_a_role_may_say_is_never_refused_for_its_role() {
     for kind in SignalKind::ALL {
         for (role, mut scene) in situations() {
-            if kind.may_be_said_by(role) {
+            if kind.may_be_reported_by(role) {
                 scene.says(&well_formed(*kind));
                 let codes = scene.outcome.decisions.iter().flat_map(|it| &it.evidence);
                 let mut codes = codes.filter_map(|it| it.reason.as_deref());
@@ -114,7 +114,7 @@ fn words_for_a_task_that_waits_change_nothing() {
             let before = scene.state.clone();
             scene.says_as(1, &well_formed(*kind));
             assert_eq!(scene.state, before, "{kind:?} while it waits for {name}");
-            assert_eq!(scene.rules(), ["delivery/late"], "{kind:?} while it waits for {name}");
+            assert_eq!(scene.rules(), [Rule::LateSignal], "{kind:?} while it waits for {name}");
         }
     }
 }

@@ -26,20 +26,20 @@ fn silence_is_warned_of_and_then_ends_the_agent() {
     assert!(scene.outcome.decisions.is_empty());
     scene.waits(1);
     assert_eq!(scene.notices(), [(Notice::StagnationWarn, Severity::Warning)]);
-    assert_eq!(scene.rules(), ["delivery/stagnation"]);
+    assert_eq!(scene.rules(), [Rule::StagnationWarning]);
     assert_eq!(scene.woken(), Some(at(121)));
     scene.waits(60);
     assert!(ended(&scene, agent));
     assert_eq!(scene.notices(), [(Notice::StagnationAbort, Severity::Error)]);
-    assert_eq!(scene.rules(), ["delivery/stagnation", "delivery/dispatch"]);
+    assert_eq!(scene.rules(), [Rule::AgentStagnated, Rule::AgentStarted]);
     // Another agent is told, in a session of its own, and the task remembers why.
     let task = scene.task("task-1");
     assert_eq!(task.counters.timeouts, 1);
-    let why = "the developer was ended because its work did not move: no progress for 2 min";
+    let why = "the developer was ended because its work stalled: no progress for 2 min";
     assert_eq!(task.last_failure.as_deref(), Some(why));
     let started = scene.started();
     assert_eq!((started.role, started.resume), (Role::Developer, None));
-    assert!(started.prompt.contains("its work did not move"), "{}", started.prompt);
+    assert!(started.prompt.contains("its work stalled"), "{}", started.prompt);
     scene.says("READY_FOR_REVIEW: task-1");
     assert_eq!(scene.task("task-1").last_failure, None, "this one brought something");
 }
@@ -117,7 +117,7 @@ fn three_in_vain_ask_a_human() {
         scene.waits(120);
     }
     let question = scene.state.run.questions.values().next().unwrap();
-    assert!(question.text.contains("its work did not move"), "{}", question.text);
+    assert!(question.text.contains("its work stalled"), "{}", question.text);
 }
 
 #[test]
@@ -153,6 +153,6 @@ fn signs_of_life_are_told_often_enough_for_every_limit() {
         (config(600, 2, true), 666),
         (config(600, 2, false), 60_000),
     ] {
-        assert_eq!(config.tell_every().as_millis(), millis, "{config:?}");
+        assert_eq!(config.report_interval().as_millis(), millis, "{config:?}");
     }
 }

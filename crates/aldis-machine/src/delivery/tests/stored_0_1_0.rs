@@ -117,9 +117,24 @@ fn journals_lead_to_the_same_decisions() {
         for StoredEvent { at: then, body } in &stored.events {
             decisions.extend(state.on_event(at(*then), body).decisions);
         }
-        let now: Vec<_> = decisions.into_iter().map(|it| (it.rule, it.task, it.summary)).collect();
-        let then: Vec<_> =
-            stored.decisions.into_iter().map(|it| (it.rule, it.task, it.summary)).collect();
-        assert_eq!(now, then, "{name}");
+        let now: Vec<_> = decisions.iter().map(|it| (rule(&it.rule), it.task.clone())).collect();
+        let then = stored.decisions.iter().map(|it| {
+            let rule =
+                rule_of_0_1_0(&it.rule, &it.summary).unwrap_or_else(|| panic!("{}", it.rule));
+            (rule, it.task.clone())
+        });
+        let then: Vec<_> = then.collect();
+        assert_eq!(now.len(), then.len(), "{name}: {now:#?}");
+        for ((now, task), (then, of)) in now.into_iter().zip(then) {
+            assert_eq!(task, of, "{name}");
+            // Its ids did not tell these apart.
+            let same = match then {
+                Rule::AgentTimedOut => now == Rule::AgentCrashed,
+                Rule::Ended => now == Rule::AllTasksComplete,
+                Rule::HumanAsked => now == Rule::QuestionAsked,
+                then => now == then,
+            };
+            assert!(same, "{name}: was {then:?}, is {now:?}");
+        }
     }
 }

@@ -32,7 +32,7 @@ impl Delivery<'_> {
     pub(super) fn tell_signs(&mut self) -> Result<(), CommandError> {
         let boot = clock::since_boot();
         let config = &self.book.state.run().config;
-        let (every, watched) = (config.tell_every(), config.stagnation.enabled);
+        let (every, watched) = (config.report_interval(), config.stagnation.enabled);
         if watched && boot.saturating_sub(self.watch.looked) >= every.min(LOOK) {
             self.watch.looked = boot;
             self.look();
