@@ -1,47 +1,49 @@
 //! The delivery loop: developer, critic and auditor, until every task of a plan is complete.
 //!
-//! The machine is told what agents said and how they ended, and says which agents to start with
-//! which prompt. A task is complete when an auditor accepts what a critic accepted before, and in no
-//! other way: who said what decides, not only what was said.
+//! The machine gets what agents reported and how they ended, and decides which agents to start with
+//! which prompt. A task is complete when an auditor passes what a critic passed before, and in no other
+//! way: who reported something decides, not only what was reported.
 //!
 //! Whoever drives it keeps to five rules:
 //!
 //! * Decide, store, then act: [`State::on_event`] changes the state and returns an [`Outcome`]; store
-//!   [`State::run`] and the tasks in [`Outcome::changed`] before performing [`Outcome::effects`].
+//!   [`State::run`] and the tasks that [`State::take_changed`] returns before performing its effects.
 //! * Start an agent for every [`Effect::Dispatch`] that [`State::agent`] still knows, read its final
-//!   message with [`Said::read`], and hand it over as [`Event::Finished`].
-//! * Send [`Event::Tick`] when the last [`Effect::Wake`] says so. Too many ticks do no harm.
-//! * Say what an agent does and costs while it works: [`Event::Active`], [`Event::Worked`],
-//!   [`Event::Waiting`], [`Event::Spent`]. Without these, limits that go by them are never reached.
+//!   message with [`AgentReply::read`], and pass it on as [`Event::Finished`].
+//! * Send [`Event::Tick`] when [`Machine::next_wake`](crate::Machine::next_wake) is due. Too many ticks
+//!   do no harm.
+//! * Report what an agent does and costs while it works: [`Event::Active`], [`Event::Worked`],
+//!   [`Event::Waiting`], [`Event::Spent`]. Without these, limits that depend on them are never reached.
 //! * After a crash send [`Event::Recovered`]: agents that were at work are started again under new
-//!   numbers, and whatever the old ones still say is late. Merges and checks are asked for again.
+//!   numbers, and whatever the old ones still report is late. Merges and checks are asked for again, and
+//!   so are the open questions.
 //!
 //! ```
 //! use aldis_machine::delivery::{
-//!     Config, Effect, Ending, Event, Format, Plan, Role, Said, Start, State,
+//!     Config, Effect, Ending, Event, PlanFormat, Plan, Role, AgentReply, Start, State,
 //! };
 //! use aldis_signal::{Rules, time::Timestamp};
 //!
 //! let plan = "- [ ] csv: Write the CSV\n  - [ ] quotes are escaped\n";
-//! let plan = Plan::read(Format::Markdown, plan).plan.expect("a good plan");
+//! let plan = Plan::read(PlanFormat::Markdown, plan).plan.expect("a good plan");
 //! let now = Timestamp::from_millis(0);
 //! let mut state = State::start(now, Start { plan, config: Config::default(), token: None });
 //!
-//! // Agents that always say that all is well.
+//! // Agents that always report success.
 //! let mut roles = Vec::new();
 //! let mut outcome = state.on_event(now, &Event::Begin);
 //! while let Some(Effect::Dispatch(dispatch)) =
 //!     outcome.effects.iter().find(|effect| matches!(effect, Effect::Dispatch(_)))
 //! {
-//!     let reply = match dispatch.role {
+//!     let text = match dispatch.role {
 //!         Role::Developer => "READY_FOR_REVIEW: csv",
 //!         Role::Critic => "REVIEW_PASSED: csv",
 //!         _ => "AUDIT_PASSED: csv",
 //!     };
 //!     roles.push(dispatch.role);
 //!     let agent = dispatch.agent;
-//!     let said = Said::read(Rules::builtin(), &state.expected_token(agent), reply);
-//!     outcome = state.on_event(now, &Event::Finished { agent, exit: None, said });
+//!     let reply = AgentReply::read(Rules::builtin(), &state.expected_token(agent), text);
+//!     outcome = state.on_event(now, &Event::Finished { agent, exit: None, reply });
 //! }
 //! assert_eq!(roles, [Role::Developer, Role::Critic, Role::Auditor]);
 //! assert_eq!(state.ending(), Some(Ending::Complete));
@@ -52,35 +54,43 @@ mod config;
 mod contract;
 mod event;
 mod expert;
-mod fill;
+mod failures;
 mod human;
 mod index;
 mod judge;
 mod ledger;
+mod liveness;
 mod locks;
 mod matrix;
 mod plan;
 mod prompts;
-mod remedy;
+mod remediation;
+mod reply;
+mod rule;
 mod run;
+mod schedule;
+mod sentences;
 mod signal;
 mod state;
 mod task;
-mod watch;
-mod work;
+mod unfinished;
+mod workflow;
 
 #[cfg(test)]
 mod tests;
 
 pub use super::limits::ConfigError;
-pub use budget::Limit;
+pub use budget::BudgetLimit;
 pub use config::{Config, Timeouts};
-pub use event::{Dispatch, Effect, Event, Heard, Level, Notice, Request, Said};
-pub use ledger::{Finding, Ledger, Standing};
-pub use plan::{Format, Plan, Priority, Problem, Read, TaskSpec};
+pub use event::{AgentRequest, Dispatch, Effect, Event, Notice, Severity};
+pub use ledger::{FindingStatus, Ledger, ReviewFinding};
+pub use plan::{Plan, PlanFormat, PlanProblem, PlanReading, Priority, TaskSpec};
+pub use reply::{AgentReply, ReportedSignal};
+pub use rule::{Rule, rule_of_0_1_0};
 pub use run::{
-    About, Agent, Asked, Candidate, Consultation, Ending, Question, Remediation, Run, Stage, Work,
+    CheckpointRequest, Consultation, DeliveryRun, Ending, ExpertCandidate, Question,
+    QuestionSubject, Remediation, Stage, Work, WorkingAgent,
 };
-pub use signal::{DIALECT, Kind, Role};
+pub use signal::{DIALECT, Role, SignalKind};
 pub use state::{Outcome, PartsError, Start, State};
-pub use task::{Counters, Expansion, Note, Status, Task, Wait};
+pub use task::{Counters, Expansion, PromptNote, Status, Task, Wait};

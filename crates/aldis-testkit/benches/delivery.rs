@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use aldis::engine::delivery_log::DeliveryLog;
 use aldis_machine::delivery::{
-    Config, Dispatch, Effect, Ending, Event, Plan, Role, Said, Start, TaskSpec,
+    AgentReply, Config, Dispatch, Effect, Ending, Event, Plan, Role, Start, TaskSpec,
 };
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Dialect, Rules, Token};
@@ -141,8 +141,8 @@ fn deliver(store: &dyn Store, tasks: usize) -> io::Result<Vec<Duration>> {
             _ => None,
         }));
         let Some(dispatch) = at_work.pop_front() else { break };
-        let said = Said::read(&rules, &Token::Off, &reply(&dispatch));
-        event = Event::Finished { agent: dispatch.agent, exit: None, said };
+        let reply = AgentReply::read(&rules, &Token::Off, &reply(&dispatch));
+        event = Event::Finished { agent: dispatch.agent, exit: None, reply };
     }
     match log.state().ending() {
         Some(Ending::Complete) => Ok(waits),

@@ -1,14 +1,16 @@
 //! What a delivery may cost, and how long it may take.
 
 use super::config::Config;
-use super::event::{Level, Notice};
-use super::run::{Ending, Run};
-use super::state::{Out, State, decision};
+use super::event::{Notice, Severity};
+use super::rule::Rule;
+use super::run::{DeliveryRun, Ending};
+use super::sentences::span;
+use super::state::{State, StepOutput, decision};
 use crate::run::Usage;
 
 /// A limit of a whole delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum BudgetLimit {
     /// Of tokens.
     Tokens,
     /// Of money.
@@ -17,7 +19,7 @@ pub enum Limit {
     Time,
 }
 
-impl Limit {
+impl BudgetLimit {
     /// Returns how a delivery ends that reaches it.
     pub fn ending(self) -> Ending {
         match self {
@@ -28,62 +30,86 @@ impl Limit {
 }
 
 /// Something was spent.
-pub(super) fn spent(state: &mut State, out: &mut Out, usage: Usage) {
+pub(super) fn spent(state: &mut State, out: &mut StepOutput, usage: Usage) {
     if usage == Usage::default() {
         return;
     }
     let spent = &mut state.run.spent;
     spent.tokens = spent.tokens.saturating_add(usage.tokens);
     spent.micro_dollars = spent.micro_dollars.saturating_add(usage.micro_dollars);
-    if state.run.ending.is_some() || state.run.warned_of_budget {
+    if state.run.ending.is_some() || state.run.budget_warned {
         return;
     }
-    let Run { config, spent, .. } = &state.run;
+    let DeliveryRun { config, spent, .. } = &state.run;
     let near = |used: u64, most: Option<u64>| {
-        most.is_some_and(|most| used.saturating_mul(3) >= most.saturating_mul(2))
+        most.filter(|most| used.saturating_mul(3) >= most.saturating_mul(2))
     };
-    if near(spent.tokens, config.max_tokens) || near(spent.micro_dollars, config.max_micro_dollars)
-    {
-        state.run.warned_of_budget = true;
-        let text = "two thirds of the budget are used";
-        out.notice((Notice::BudgetSoon, Level::Warning), None, text);
-        out.decided(None, decision("budget", "Warned of the budget").because(text));
+    let tokens = near(spent.tokens, config.max_tokens)
+        .map(|most| format!("{} of {most} tokens are used", spent.tokens));
+    let cost = near(spent.micro_dollars, config.max_micro_dollars)
+        .map(|most| format!("{} of {} are spent", dollars(spent.micro_dollars), dollars(most)));
+    if let Some(used) = tokens.or(cost) {
+        state.run.budget_warned = true;
+        let text = format!("{}: {used}.", state.run.title);
+        out.notice((Notice::BudgetSoon, Severity::Warning), None, text);
+        let decision = decision(Rule::BudgetWarning, "Warned: the budget is nearly used")
+            .because(used)
+            .next("the delivery ends at the limit and can then be continued with a higher one");
+        out.decided(None, decision);
     }
 }
 
 /// Ends the delivery when a limit is reached. What is complete by then is complete: the last verdict
 /// counts before its price.
-pub(super) fn heed(state: &mut State, out: &mut Out) {
+pub(super) fn heed(state: &mut State, out: &mut StepOutput) {
     if state.index.complete() == state.tasks.len() {
         return;
     }
     let Some(limit) = reached(&state.run, &state.run.config, out.worked) else { return };
-    let Run { spent, .. } = &state.run;
-    let (because, option) = match limit {
-        Limit::Tokens => (format!("{} tokens are used", spent.tokens), "--max-tokens N"),
-        Limit::Cost => {
-            let cents = spent.micro_dollars / 10_000;
-            (format!("${}.{:02} are spent", cents / 100, cents % 100), "--max-cost DOLLARS")
+    let DeliveryRun { spent, config, .. } = &state.run;
+    let (rule, used, option) = match limit {
+        BudgetLimit::Tokens => {
+            let used = format!("{} tokens are used", spent.tokens);
+            (Rule::BudgetUsedUp, used, "--max-tokens N")
         }
-        Limit::Time => (format!("agents worked {} s", out.worked / 1_000), "--total-timeout TIME"),
+        BudgetLimit::Cost => {
+            let used = format!("{} are spent", dollars(spent.micro_dollars));
+            (Rule::BudgetUsedUp, used, "--max-cost DOLLARS")
+        }
+        BudgetLimit::Time => {
+            let most = config.max_time.unwrap_or_default();
+            let used = format!("agents have worked for {}, the limit", span(most));
+            (Rule::TimeUsedUp, used, "--total-timeout TIME")
+        }
     };
     let ending = limit.ending();
-    let decision = decision("used-up", format!("Ended the delivery: {}", ending.as_str()))
-        .because(because)
-        .next(format!("go on with a higher limit: `aldis deliver --continue {option}`"));
+    let summary = match ending {
+        Ending::TimedOut => "Ended the delivery: its time is used up",
+        _ => "Ended the delivery: its budget is used up",
+    };
+    let (unfinished, evidence) = state.unfinished();
+    let decision = decision(rule, summary)
+        .because(format!("{used}; {unfinished}"))
+        .seen(evidence)
+        .next(format!("continue with a higher limit: aldis deliver --continue {option}"));
     out.decided(None, decision);
     state.end(out, ending);
 }
 
+fn dollars(micro: u64) -> String {
+    let cents = micro / 10_000;
+    format!("${}.{:02}", cents / 100, cents % 100)
+}
+
 /// The first limit that is reached.
-pub(super) fn reached(run: &Run, config: &Config, worked: u64) -> Option<Limit> {
+pub(super) fn reached(run: &DeliveryRun, config: &Config, worked: u64) -> Option<BudgetLimit> {
     let over = |used: u64, most: Option<u64>| most.is_some_and(|most| used >= most);
     if over(run.spent.tokens, config.max_tokens) {
-        Some(Limit::Tokens)
+        Some(BudgetLimit::Tokens)
     } else if over(run.spent.micro_dollars, config.max_micro_dollars) {
-        Some(Limit::Cost)
+        Some(BudgetLimit::Cost)
     } else if over(worked / 1_000, config.max_time) {
-        Some(Limit::Time)
+        Some(BudgetLimit::Time)
     } else {
         None
     }

@@ -10,8 +10,8 @@ use crate::limits::ConfigError;
 use crate::phases::TokenPolicy;
 use crate::stagnation;
 
-/// How often signs of life are worth telling, where no limit is shorter.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+/// How often to report that an agent is alive, where no limit is shorter.
+const REPORT_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The limits of a delivery. Every one is finite, and none may be 0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,11 +29,12 @@ pub struct Config {
     pub refusal_limit: u32,
     /// Replies without a signal in a row before the agent is replaced.
     pub unknown_limit: u32,
-    /// Agents started for one task before a human is asked, whatever they said.
+    /// Agents started for one task before a human is asked, whatever they reported.
     pub dispatch_limit: u32,
-    /// Verdicts in a row after which no fewer findings are open before a human is asked.
+    /// Failed reviews in a row, or failed audits in a row, that leave no fewer findings open before a
+    /// human is asked.
     pub plateau_rounds: u32,
-    /// Attempts to repair what all tasks need before a human is asked.
+    /// Attempts to repair the infrastructure before a human is asked.
     pub remediation_attempts: u32,
     /// Tries of an expert with one question.
     pub expert_tries: u32,
@@ -43,13 +44,13 @@ pub struct Config {
     pub conflict_wait: u64,
     /// Seconds each role may take.
     pub timeouts: Timeouts,
-    /// Seconds between two signs of life.
+    /// Seconds between two checkpoints.
     pub checkpoint_every: u64,
-    /// Seconds in which a sign of life must follow when it is asked for.
+    /// Seconds in which a checkpoint must follow when it is asked for.
     pub checkpoint_answer: u64,
-    /// Missing signs of life in a row that make an agent stalled.
+    /// Missed checkpoints in a row that make an agent stalled.
     pub checkpoint_misses: u32,
-    /// Whether a living agent can be asked something. Processes cannot: they are started again.
+    /// Whether an agent at work can be asked something. Processes cannot: they are started again.
     pub requests: bool,
     /// Whether tasks without acceptance criteria go to a business analyst first.
     pub business_analyst: bool,
@@ -57,24 +58,24 @@ pub struct Config {
     pub planner: bool,
     /// Whether each task has a work tree of its own that is merged before the task is complete.
     pub worktrees: bool,
-    /// Whether a claim needs a table of checks by environment.
+    /// Whether READY_FOR_REVIEW and AUDIT_PASSED need a list or table of checks by environment.
     pub require_environment_matrix: bool,
-    /// The environments that table must cover; any one if there are none.
+    /// The environments that it must cover; any one if there are none.
     pub environments: Vec<String>,
-    /// The experts that can be asked, and what each of them knows.
+    /// The experts that can be asked, and the expertise of each.
     pub experts: BTreeMap<String, String>,
-    /// What is done about run tokens.
+    /// Whether signals need a run token.
     pub token: TokenPolicy,
-    /// Tokens that all agents together may use, as far as their hosts tell.
+    /// Tokens that all agents together may use, as far as their hosts report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// Millionths of a dollar that they may cost, as far as their hosts tell.
+    /// Millionths of a dollar that they may cost, as far as their hosts report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_micro_dollars: Option<u64>,
     /// Seconds that agents may work in all. Time in which none does is not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_time: Option<u64>,
-    /// When the work of an agent is thought not to move. Nobody is watched unless it is enabled.
+    /// When the work of an agent counts as stagnating. Nobody is watched unless it is enabled.
     pub stagnation: stagnation::Config,
 }
 
@@ -170,13 +171,13 @@ impl Config {
         }
     }
 
-    /// Returns how often whoever watches an agent should say that it lives or works: often enough
-    /// for every limit that goes by it, and no oftener, because each time is a step that is kept.
-    pub fn tell_every(&self) -> Duration {
+    /// Returns how often to report that an agent is alive or works: often enough for every limit that
+    /// depends on it, and not more often, because each report is a step that is stored.
+    pub fn report_interval(&self) -> Duration {
         let stagnation::Config { enabled, warn_timeout, pause_timeout, .. } = self.stagnation;
         let watched = [warn_timeout, pause_timeout].into_iter().filter(|span| enabled && *span > 0);
         let shortest = watched.chain([self.checkpoint_every]).min().unwrap_or(u64::MAX);
-        TELL_EVERY.min(Duration::from_millis(shortest.saturating_mul(1_000) / 3))
+        REPORT_INTERVAL.min(Duration::from_millis(shortest.saturating_mul(1_000) / 3))
     }
 
     /// Returns how long an agent of this role may take.

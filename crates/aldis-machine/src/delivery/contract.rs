@@ -2,7 +2,8 @@
 //! there are.
 
 use super::event::{Effect, Event};
-use super::plan::Problem;
+use super::plan::PlanProblem;
+use super::run::Ending;
 use super::signal::Role;
 use super::state::{Outcome, Start, State};
 use crate::{Begun, HumanCommand, Machine, NotPossible, StartError, Summary};
@@ -20,7 +21,7 @@ impl Machine for State {
 
     fn start(now: Timestamp, start: Start) -> Result<Begun<Self>, StartError> {
         let fatal =
-            |problem: &Problem| problem.fatal.then(|| format!("{problem}; {}", problem.help));
+            |problem: &PlanProblem| problem.fatal.then(|| format!("{problem}; {}", problem.help));
         if let Some(problem) = start.plan.check().iter().find_map(fatal) {
             return Err(StartError::new(problem));
         }
@@ -52,10 +53,14 @@ impl Machine for State {
             HumanCommand::Answer { id, .. } if !self.run.questions.contains_key(id) => {
                 Err(NotPossible::NoSuchQuestion(id.clone()))
             }
-            _ if self.ending().is_some() => Err(NotPossible::Ended),
-            HumanCommand::Answer { id, text } => {
+            // An answer is kept for when the delivery is continued.
+            HumanCommand::Answer { id, text }
+                if self.ending().is_none_or(Ending::can_be_continued) =>
+            {
                 Ok(Event::Answer { id: id.clone(), text: text.clone(), by })
             }
+            _ if self.ending().is_some() => Err(NotPossible::Ended),
+            HumanCommand::Answer { id, .. } => Err(NotPossible::NoSuchQuestion(id.clone())),
             HumanCommand::Abort => Ok(Event::Abort { by }),
             HumanCommand::Pause if paused => Err(NotPossible::AlreadyPaused),
             HumanCommand::Pause => Ok(Event::Pause { by }),
@@ -65,7 +70,7 @@ impl Machine for State {
                 Some(to) if self.task(to).is_none() && Role::named(to).is_none() => {
                     Err(NotPossible::NoSuchRecipient(to.clone()))
                 }
-                to => Ok(Event::Told { text: text.clone(), to: to.clone(), by }),
+                to => Ok(Event::Tell { text: text.clone(), to: to.clone(), by }),
             },
         }
     }

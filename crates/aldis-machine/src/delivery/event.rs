@@ -3,24 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::Config;
+use super::reply::AgentReply;
 use super::run::Ending;
-use super::signal::{DIALECT, Role};
-use super::task::told;
-use crate::Miss;
-use crate::evidence::beginning;
+use super::signal::Role;
 use crate::run::{Exit, Usage};
-use aldis_signal::message::Origin;
-use aldis_signal::redact::{redact, redact_value};
-use aldis_signal::scan::{Rules, Token, scan_with};
-use aldis_signal::signal::{Fields, Finding, Signal, Via};
 use aldis_signal::time::Timestamp;
 
-/// How much of an agent's words is quoted as evidence, and shown in logs.
-pub(super) const PREVIEW_MAX: usize = 200;
-/// How many signals and near misses of one reply are looked at.
-const SAID_MAX: usize = 64;
-
-/// One thing that happened. Exhaustive: the machine has an opinion about each.
+/// One thing that happened. Exhaustive: the machine decides about each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -28,31 +17,32 @@ pub enum Event {
     Begin,
     /// The coordinator is back after a crash; the agents it had started are gone.
     Recovered,
-    /// An agent is done: its process has ended, or it said its last word by another way.
+    /// An agent is done: its process has ended, or its driver says so.
     Finished {
         /// Which.
         agent: u64,
         /// How its process ended; `None` for agents that are no processes of ours.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit: Option<Exit>,
-        /// What it said in its final message.
+        /// Its final message.
         #[serde(flatten)]
-        said: Said,
+        reply: AgentReply,
     },
-    /// An agent said something and works on. Only a checkpoint counts before the end.
-    Heard {
+    /// An agent wrote something and works on. Only a checkpoint counts before the end.
+    #[serde(alias = "heard")]
+    Reported {
         /// Which.
         agent: u64,
-        /// What it said.
+        /// What it wrote.
         #[serde(flatten)]
-        said: Said,
+        reply: AgentReply,
     },
-    /// An agent showed a sign of life. [`Config::tell_every`] says how often that is worth telling.
+    /// An agent is alive. [`Config::report_interval`] says how often to report that.
     Active {
         /// Which.
         agent: u64,
     },
-    /// An agent's work moved: it used a tool, or changed files. A sign of life too.
+    /// An agent's work progressed: it used a tool, or changed files. It is alive, too.
     Worked {
         /// Which.
         agent: u64,
@@ -62,8 +52,8 @@ pub enum Event {
         /// Which.
         agent: u64,
     },
-    /// What an agent has cost since this was last said of it, by its host's own figures. Also counted
-    /// when the agent or the whole delivery has ended: it was spent.
+    /// What an agent has cost since the last event of this kind, by its host's own figures. Counts
+    /// after the end of the agent or of the delivery, too: it was spent.
     Spent {
         /// Which.
         agent: u64,
@@ -71,8 +61,9 @@ pub enum Event {
         #[serde(flatten)]
         usage: Usage,
     },
-    /// The service refuses to work for an agent for now; it is started again after that.
-    Limited {
+    /// The service refuses to work for an agent for now; its driver starts it again after that.
+    #[serde(alias = "limited")]
+    RateLimited {
         /// Which.
         agent: u64,
         /// When it will be started again.
@@ -80,7 +71,7 @@ pub enum Event {
     },
     /// Time passed.
     Tick,
-    /// A human answers a question.
+    /// A human answers a question. Also kept when the delivery has ended and can be continued.
     Answer {
         /// The question.
         id: String,
@@ -96,11 +87,11 @@ pub enum Event {
         task: String,
         /// Whether it is merged.
         ok: bool,
-        /// What stands in the way if not.
+        /// What prevents it if not.
         #[serde(default)]
         detail: String,
     },
-    /// Whether the file of an expert that was made is there.
+    /// Whether the file of an expert that the planner created is there.
     ExpertChecked {
         /// The expert.
         name: String,
@@ -113,17 +104,18 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
     },
-    /// A human wants the work to go on.
+    /// A human wants the work to continue.
     Resume {
         /// By what means, for the journal.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
     },
-    /// A human wants agents to know something.
-    Told {
-        /// What.
+    /// A human has a message for agents.
+    #[serde(alias = "told")]
+    Tell {
+        /// The message.
         text: String,
-        /// The task or the role it is for; all that are not complete where nothing is said.
+        /// The task or the role it is for; every task that is not over where nothing is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
         /// By what means, for the journal.
@@ -135,106 +127,12 @@ pub enum Event {
         /// By what means, for the journal.
         by: String,
     },
-    /// A human wants a delivery to go on that was cut off or [can be
+    /// A human wants to continue a delivery that was cut off or [can be
     /// continued](super::Ending::can_be_continued), with these limits.
     Reopen {
         /// The limits; checked.
         config: Box<Config>,
     },
-}
-
-impl Event {
-    /// Returns whether it means anything when the delivery is over.
-    pub(super) fn counts_after_the_end(&self) -> bool {
-        matches!(self, Self::Spent { .. } | Self::Reopen { .. })
-    }
-}
-
-/// What a reply holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
-    /// Its signals, in order.
-    #[serde(default)]
-    pub signals: Vec<Heard>,
-    /// What looked like a signal and was none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub misses: Vec<Miss>,
-    /// The beginning of the reply, for people who ask.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub preview: String,
-}
-
-impl Said {
-    /// Reads a reply. `token` is what [`State::expected_token`](super::State::expected_token) says
-    /// about the agent.
-    pub fn read(rules: &Rules, token: &Token, text: &str) -> Self {
-        let preview = beginning(text.trim_start(), PREVIEW_MAX, token);
-        let mut said = Self { preview, ..Self::default() };
-        for finding in scan_with(rules, text.as_bytes(), &Origin::assistant(), token.clone()) {
-            match finding {
-                Finding::Signal(signal) if &*signal.dialect == DIALECT => {
-                    said.signals.push(Heard::new(&signal, token));
-                }
-                Finding::NearMiss(miss) if &*miss.dialect == DIALECT => {
-                    said.misses.push(Miss::new(&miss, PREVIEW_MAX, token));
-                }
-                _ => {}
-            }
-        }
-        // What stands last is what the agent meant.
-        said.signals.drain(..said.signals.len().saturating_sub(SAID_MAX));
-        said.misses.drain(..said.misses.len().saturating_sub(SAID_MAX));
-        said
-    }
-}
-
-/// A signal, as far as the machine needs it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Heard {
-    /// Its name.
-    pub name: String,
-    /// What it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subject: Option<String>,
-    /// What was said below it.
-    #[serde(default, skip_serializing_if = "Fields::is_empty")]
-    pub fields: Fields,
-    /// The line in the reply.
-    #[serde(default)]
-    pub line: u64,
-    /// The words, cut to a reasonable length.
-    #[serde(default)]
-    pub quote: String,
-    /// How it came.
-    #[serde(default, skip_serializing_if = "Via::is_said")]
-    pub via: Via,
-}
-
-impl Heard {
-    /// Takes over what a signal says, without its secrets.
-    fn new(signal: &Signal, token: &Token) -> Self {
-        let mut fields = signal.fields.clone();
-        fields.values_mut().for_each(redact_value);
-        Self {
-            name: signal.name.to_string(),
-            subject: signal.subject.as_deref().map(|subject| redact(subject).into_owned()),
-            quote: beginning(&quote(&signal.raw, &fields), PREVIEW_MAX, token),
-            fields,
-            line: signal.place.line,
-            via: signal.via,
-        }
-    }
-}
-
-/// A signal and what stands below it, in one line: whoever asks why wants to read what was said.
-fn quote(raw: &str, fields: &Fields) -> String {
-    let body = told(fields);
-    let mut quote = raw.to_owned();
-    for (index, word) in body.split_whitespace().enumerate() {
-        quote.push_str(if index == 0 { " · " } else { " " });
-        quote.push_str(word);
-    }
-    quote
 }
 
 /// What must now be done. Exhaustive: whoever performs effects must know all of them.
@@ -243,55 +141,61 @@ fn quote(raw: &str, fields: &Fields) -> String {
 pub enum Effect {
     /// Start an agent, unless [`State::agent`](super::State::agent) no longer knows it.
     Dispatch(Dispatch),
-    /// Ask a living agent something.
+    /// Ask an agent that is at work something.
     Request {
         /// Which.
         agent: u64,
         /// What.
-        request: Request,
-        /// The words.
+        request: AgentRequest,
+        /// The text for the agent.
         text: String,
     },
-    /// End an agent and everything it started; its words no longer count.
+    /// End an agent and everything it started; what it writes no longer counts.
     End {
         /// Which.
         agent: u64,
     },
-    /// Ask a human.
+    /// Ask a human. Comes again when a delivery is continued, for every question that is still open.
     Ask {
-        /// The question's name.
+        /// The question's id.
         id: String,
         /// The task it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<String>,
-        /// The question.
+        /// What people call that task.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        /// The question in one line.
+        #[serde(default)]
+        question: String,
+        /// The whole request: the question, its context, the options and what would help.
         text: String,
-        /// Words that are understood as an answer, beside any others.
+        /// Answers with a meaning of their own, besides any text.
         options: Vec<String>,
     },
-    /// Merge a task's work if the task still [waits](super::Wait::Merge) for that, and say how it went.
-    /// What is merged already is merged.
+    /// Merge a task's work if the task still [waits](super::Wait::Merge) for that, and report how it
+    /// went. Work that is merged already counts as merged. Only where tasks have work trees.
     Merge {
         /// The task.
         task: String,
     },
-    /// Look whether an expert's file is there.
+    /// Look whether an expert's file is there, and report it. The work waits for that.
     CheckExpert {
         /// The expert.
         name: String,
         /// The file, as the planner wrote it.
         file: String,
     },
-    /// Tell whoever wants to know.
+    /// Notify whoever wants to know.
     Notice {
         /// What kind of notice.
         notice: Notice,
         /// How bad it is.
-        level: Level,
+        level: Severity,
         /// The task it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<String>,
-        /// The words.
+        /// The text. It names the task.
         text: String,
         /// How many replies in a row held no signal, where that is what it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -307,7 +211,8 @@ pub enum Effect {
     },
 }
 
-/// An agent to be started.
+/// An agent to be started. Together with a command, a repository, a commit and limits that the
+/// coordinator adds, any machine can do it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dispatch {
     /// Its number, never used before.
@@ -317,30 +222,36 @@ pub struct Dispatch {
     /// The task it works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
+    /// What people call that task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The expert it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expert: Option<String>,
-    /// The earlier agent whose host session goes on with this prompt, where that is possible.
+    /// The earlier agent whose host session continues with this prompt, where that is possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<u64>,
-    /// What it is told.
+    /// Seconds after which the machine ends it; 0 in dispatches of 0.1.0, which did not have it.
+    #[serde(default)]
+    pub timeout: u64,
+    /// What it gets to read.
     pub prompt: String,
 }
 
-/// What a living agent is asked for.
+/// What an agent at work is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Request {
-    /// A sign of life.
+pub enum AgentRequest {
+    /// How far it is.
     Checkpoint,
-    /// Its last word again, this time as a signal.
+    /// Its result again, this time as a signal.
     Resend,
 }
 
 /// How bad something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum Severity {
     /// As it should be.
     Info,
     /// Worth a look.
@@ -353,11 +264,11 @@ pub enum Level {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notice {
-    /// An agent was replaced because it said nothing that can be understood.
+    /// An agent was replaced because its replies held no signal.
     AgentSignalFailure,
     /// Two thirds of a budget are used.
     BudgetSoon,
-    /// Somebody needs a file that somebody else has.
+    /// A task needs a file that another one holds.
     FileConflict,
     /// An expert was left out because its file is missing.
     ExpertLeftOut,
@@ -367,19 +278,19 @@ pub enum Notice {
     Question,
     /// The service refuses to work for an agent for now.
     RateLimit,
-    /// The limit of attempts to repair what all tasks need is reached.
+    /// The attempts to repair the infrastructure are used up.
     RemediationExhausted,
-    /// What all tasks need is broken.
+    /// The infrastructure is broken.
     RemediationStarted,
     /// It is repaired.
     RemediationEnded,
     /// The delivery is over.
     RunEnded,
-    /// An agent was ended because its work did not move.
+    /// An agent was ended because its work did not progress.
     StagnationAbort,
-    /// The work of an agent does not move.
+    /// The work of an agent does not progress.
     StagnationWarn,
-    /// A task was set aside because its developer lacks something.
+    /// A task is on hold because its developer lacks something.
     TaskBlocked,
     /// A task is complete.
     TaskComplete,
@@ -387,9 +298,4 @@ pub enum Notice {
     TaskFailed,
     /// A reply held no signal.
     UnknownSignalRecovery,
-}
-
-/// The beginning of a text, as far as logs show it.
-pub(super) fn preview(text: &str) -> String {
-    text.trim_start().chars().take(PREVIEW_MAX).collect()
 }

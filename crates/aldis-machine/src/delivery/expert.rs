@@ -1,85 +1,98 @@
-//! Experts: asked by another agent, answered to it, and registered by the planner.
+//! Experts: asked by another agent, answering it, and created by the planner.
 
-use super::event::{Effect, Level, Notice};
-use super::judge::{Word, evidence, gist};
-use super::run::{About, Candidate, Consultation};
-use super::signal::{Kind, Role};
-use super::state::{Out, State, decision};
-use super::task::{Note, Wait, field, remember, told};
-use super::{fill, human, locks, remedy, work};
+use super::event::{Effect, Notice, Severity};
+use super::human::{self, NewQuestion};
+use super::judge::Accepted;
+use super::rule::Rule;
+use super::run::{Consultation, ExpertCandidate, QuestionSubject, Stage};
+use super::sentences::counted;
+use super::signal::{Role, SignalKind};
+use super::state::{State, StepOutput, decision};
+use super::task::{PromptNote, Wait, remember};
+use super::{locks, remediation, schedule, workflow};
 
 /// How many experts there may be.
 const EXPERTS_MAX: usize = 100;
+/// How much of an expert's question and of its expertise is kept.
+const PROMPT_MAX: usize = 20_000;
+const EXPERTISE_MAX: usize = 2_000;
 
 /// An agent needs an expert.
 pub(super) fn requested(
     state: &mut State,
-    out: &mut Out,
+    out: &mut StepOutput,
     (task, role): (Option<usize>, Role),
-    word: Word<'_>,
+    accepted: Accepted<'_>,
 ) {
-    let fields = &word.heard.fields;
-    let wanted = field(fields, "target_agent");
+    let signal = accepted.signal;
+    let wanted = signal.field("target_agent");
     let known = state.run.experts.keys().find(|name| name.eq_ignore_ascii_case(wanted.trim()));
     let Some(expert) = known.cloned() else {
         let names: Vec<&str> = state.run.experts.keys().map(String::as_str).collect();
-        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        let why = format!("there is no such expert; there are: {names}");
+        let why = match &*names {
+            [] => "there are no experts".to_owned(),
+            names => format!("there is no such expert; ask one of: {}", names.join(", ")),
+        };
         return match task {
-            Some(no) => work::refuse(state, out, no, word, "unknown_expert", why),
+            Some(no) => workflow::refuse(state, out, no, accepted, "unknown_expert", why),
             None => {
-                remedy::note(state, "Your request for an expert was refused:", &why);
-                remedy::next_attempt(state, out, "it asked for an expert that does not exist");
+                remediation::note(state, "Your request for an expert was refused:", &why);
+                let why = format!("the {} asked for an expert that does not exist", role.label());
+                remediation::next_attempt(state, out, &why, vec![accepted.evidence()]);
             }
         };
     };
-    state.run.consultations_ever += 1;
-    let id = format!("req-{}", state.run.consultations_ever);
+    state.run.consultations_started += 1;
+    let id = format!("req-{}", state.run.consultations_started);
     let consultation = Consultation {
         expert: expert.clone(),
         task,
         role,
-        kind: field(fields, "request_type"),
-        snapshot: field(fields, "context_snapshot"),
-        prompt: field(fields, "delegation_prompt"),
+        kind: cut(&signal.field("request_type"), EXPERTISE_MAX),
+        snapshot: cut(&signal.field("context_snapshot"), EXPERTISE_MAX),
+        prompt: cut(&signal.field("delegation_prompt"), PROMPT_MAX),
         tries: 0,
         notes: Vec::new(),
     };
     state.run.consultations.insert(id.clone(), consultation);
     if let Some(no) = task {
-        state.at_mut(no).resume = Some(word.agent);
+        state.at_mut(no).resume = Some(accepted.agent);
         state.set_wait(no, Wait::Expert { request: id.clone() });
     }
-    let decision = decision("expert", format!("Asks the expert {expert}"))
-        .because(format!("the {} needs its advice", role.spoken()))
-        .seen([evidence(word.heard, word.agent, None)])
-        .next(format!("the answer to {id} goes to the agent that asked"));
+    let decision = decision(Rule::ExpertAsked, format!("Asked the expert {expert}"))
+        .because(format!("the {} wants its advice", role.label()))
+        .seen([accepted.evidence()])
+        .next(format!("the {} continues with the answer to {id}", role.label()));
     out.decided(task.map(|no| state.at(no)), decision);
-    fill::dispatch_expert(state, out, &id);
+    schedule::dispatch_expert(state, out, &id);
 }
 
 /// A signal of an expert counts.
-pub(super) fn took(state: &mut State, out: &mut Out, id: &str, word: Word<'_>) {
-    match word.kind {
-        Kind::ExpertAdvice => advised(state, out, id, word),
-        Kind::ExpertUnsuccessful => {
-            let why = gist(word.heard, &["reason"]);
-            escalate(state, out, id, &why);
+pub(super) fn apply(state: &mut State, out: &mut StepOutput, id: &str, accepted: Accepted<'_>) {
+    match accepted.kind {
+        SignalKind::ExpertAdvice => advised(state, out, id, accepted),
+        SignalKind::ExpertUnsuccessful => {
+            let new = |expert: &str| {
+                let because = format!("the expert {expert} has no answer");
+                NewQuestion::new(Rule::ExpertUnsuccessful, because).seen([accepted.evidence()])
+            };
+            escalate(state, out, id, new, &accepted.signal.body());
         }
-        Kind::FileConflict => failed(state, out, id, "an expert changes no files"),
-        // Said by no expert.
+        SignalKind::FileConflict => failed(state, out, id, "an expert changes no files"),
+        // Reported by no expert.
         _ => {}
     }
 }
 
-fn advised(state: &mut State, out: &mut Out, id: &str, word: Word<'_>) {
+fn advised(state: &mut State, out: &mut StepOutput, id: &str, accepted: Accepted<'_>) {
     let Some(asked) = state.run.consultations.remove(id) else { return };
     let about = format!("You asked the expert {}. Its advice:", asked.expert);
-    let advice = told(&word.heard.fields);
-    let decision = decision("expert", format!("Passed on the advice of {}", asked.expert))
+    let advice = accepted.signal.body();
+    let summary = format!("Passed on the advice of the expert {}", asked.expert);
+    let decision = decision(Rule::ExpertAdvised, summary)
         .because(format!("it answered {id}"))
-        .seen([evidence(word.heard, word.agent, None)])
-        .next("the agent that asked goes on with it");
+        .seen([accepted.evidence()])
+        .next(format!("the {} continues with it", asked.role.label()));
     out.decided(asked.task.map(|no| state.at(no)), decision);
     match asked.task {
         Some(no) => {
@@ -87,84 +100,143 @@ fn advised(state: &mut State, out: &mut Out, id: &str, word: Word<'_>) {
             state.set_wait(no, Wait::Slot);
         }
         None => {
-            remedy::note(state, &about, &advice);
-            fill::dispatch_repair(state, out, asked.role);
+            remediation::note(state, &about, &advice);
+            schedule::dispatch_repair(state, out, asked.role);
         }
     }
 }
 
-/// An expert brought nothing: it tries again, or a human is asked.
-pub(super) fn failed(state: &mut State, out: &mut Out, id: &str, why: &str) {
+/// An expert gave no answer: it tries again, or a human is asked.
+pub(super) fn failed(state: &mut State, out: &mut StepOutput, id: &str, why: &str) {
     let most = state.run.config.expert_tries;
     let Some(asked) = state.run.consultations.get_mut(id) else { return };
     if asked.tries >= most {
-        let why = format!("{} tries brought nothing, the last one because {why}", asked.tries);
-        return escalate(state, out, id, &why);
+        let tries = counted(asked.tries, "attempt");
+        let new = |expert: &str| {
+            let because = format!("{tries} of the expert {expert} failed. Last: {why}");
+            NewQuestion::new(Rule::ExpertTriesUsedUp, because)
+        };
+        return escalate(state, out, id, new, "");
     }
-    remember(&mut asked.notes, Note::new(format!("Your last try brought nothing: {why}."), ""));
-    let (tries, task) = (asked.tries, asked.task);
-    let decision = decision("expert", format!("Asks the expert again after {tries} tries"))
+    let note = format!("Your last attempt gave no answer: {why}.");
+    remember(&mut asked.notes, PromptNote::new(note, ""));
+    let (expert, tries, task) = (asked.expert.clone(), asked.tries, asked.task);
+    let summary = format!("Asked the expert {expert} again after {}", counted(tries, "attempt"));
+    let decision = decision(Rule::ExpertRetried, summary)
         .because(why)
-        .next("at the limit a human is asked");
+        .next(format!("after {} a human is asked", counted(most, "attempt")));
     out.decided(task.map(|no| state.at(no)), decision);
-    fill::dispatch_expert(state, out, id);
+    schedule::dispatch_expert(state, out, id);
 }
 
-/// No advice is to be had: a human must give it.
-fn escalate(state: &mut State, out: &mut Out, id: &str, why: &str) {
+/// No expert has the answer: a human must give it.
+fn escalate(
+    state: &mut State,
+    out: &mut StepOutput,
+    id: &str,
+    new: impl FnOnce(&str) -> NewQuestion,
+    report: &str,
+) {
     let Some(asked) = state.run.consultations.remove(id) else { return };
-    let text = format!(
-        "The expert {} has no answer ({why}). The question was:\n{}",
-        asked.expert, asked.prompt
+    let new = new(&asked.expert).asking(asked.prompt.lines().next().unwrap_or_default()).knowing(
+        format!(
+            "The {} asked the expert {}:\n{}\n\n{}",
+            asked.role.label(),
+            asked.expert,
+            asked.prompt,
+            match report.trim() {
+                "" => "The expert gave no answer.".to_owned(),
+                report => format!("The expert reported:\n{report}"),
+            }
+        ),
     );
-    let why = format!("the expert {} could not help", asked.expert);
     match asked.task {
-        Some(no) => human::ask_about(state, out, no, &why, &text, None),
+        Some(no) => human::ask_about(state, out, no, new),
         None => {
-            let about = About::Infrastructure { role: asked.role };
-            human::ask(state, out, about, &why, &text, &[], None);
+            let about = QuestionSubject::Infrastructure { role: asked.role };
+            human::ask(state, out, about, NewQuestion { options: &[], ..new });
         }
     }
 }
 
-/// The planner is done: the experts it made are registered once their files are there.
-pub(super) fn planned<'s>(state: &mut State, out: &mut Out, words: impl Iterator<Item = Word<'s>>) {
-    fill::plan_is_over(state);
-    for word in words.filter(|word| word.kind == Kind::ExpertCreated) {
-        let name = word.heard.subject.clone().unwrap_or_default();
-        let seen = evidence(word.heard, word.agent, None);
+/// The planner is done: the experts it created are registered once their files are there. The work
+/// waits for that, so that its first agents know them.
+pub(super) fn planned<'s>(
+    state: &mut State,
+    out: &mut StepOutput,
+    reported: impl Iterator<Item = Accepted<'s>>,
+) {
+    for accepted in reported.filter(|it| it.kind == SignalKind::ExpertCreated) {
+        let signal = accepted.signal;
+        let name = signal.subject.clone().unwrap_or_default();
         let full = state.run.experts.len() + state.run.candidates.len() >= EXPERTS_MAX;
-        let file = locks::normal(&field(&word.heard.fields, "file")).filter(|_| !full);
-        let Some(file) = file else {
-            let because = "it names no file inside the project, or there are too many experts";
-            let decision = decision("expert", format!("Left out the expert {name}"));
-            out.decided(None, decision.because(because).seen([seen]));
-            out.notice((Notice::ExpertLeftOut, Level::Warning), None, name);
+        let file = locks::normal(&signal.field("file"));
+        let Some(file) = file.filter(|_| !full) else {
+            let because = if full {
+                format!("there are {EXPERTS_MAX} experts already, the most there may be")
+            } else {
+                "it names no file inside the project".to_owned()
+            };
+            left_out(out, &name, &because, Some(accepted));
             continue;
         };
-        let knows = gist(word.heard, &["gap_filled", "expertise_encoded"]);
-        let candidate = Candidate { file: file.clone(), knows };
+        let expertise =
+            cut(&signal.first_field(&["gap_filled", "expertise_encoded"]), EXPERTISE_MAX);
+        let candidate = ExpertCandidate { file: file.clone(), expertise };
         state.run.candidates.insert(name.clone(), candidate);
-        let decision = decision("expert", format!("Looks for the file of the expert {name}"))
-            .because("the planner made it")
-            .seen([seen])
-            .next("it can be asked once its file is there");
+        let decision = decision(Rule::ExpertCreated, format!("Looking for the file of {name}"))
+            .because("the planner created this expert")
+            .seen([accepted.evidence()])
+            .next(format!("agents can ask it if {file} is there"));
         out.decided(None, decision);
         out.effects.push(Effect::CheckExpert { name, file });
+    }
+    if state.run.candidates.is_empty() {
+        schedule::plan_is_over(state);
+    } else {
+        state.run.stage = Stage::CheckingExperts;
+        state.run.checking_since = Some(out.now);
     }
 }
 
 /// Whether an expert's file is there is known.
-pub(super) fn checked(state: &mut State, out: &mut Out, name: &str, present: bool) {
-    let Some(Candidate { knows, .. }) = state.run.candidates.remove(name) else { return };
+pub(super) fn checked(state: &mut State, out: &mut StepOutput, name: &str, present: bool) {
+    let Some(ExpertCandidate { file, expertise }) = state.run.candidates.remove(name) else {
+        return;
+    };
     if present {
-        state.run.experts.insert(name.to_owned(), knows);
-        let decision = decision("expert", format!("Registered the expert {name}"));
-        out.decided(None, decision.because("its file is there").next("agents can ask it"));
+        state.run.experts.insert(name.to_owned(), expertise);
+        let decision = decision(Rule::ExpertRegistered, format!("Registered the expert {name}"))
+            .because(format!("{file} is there"))
+            .next("agents can ask it");
+        out.decided(None, decision);
     } else {
-        let decision = decision("expert", format!("Left out the expert {name}"));
-        out.decided(None, decision.because("its file is missing"));
-        let text = format!("The file of the expert {name} is missing.");
-        out.notice((Notice::ExpertLeftOut, Level::Warning), None, text);
+        left_out(out, name, &format!("{file} is missing"), None);
     }
+    if state.run.candidates.is_empty() && state.run.stage == Stage::CheckingExperts {
+        schedule::plan_is_over(state);
+    }
+}
+
+/// Nobody said in time whether the files are there: the work starts without those experts.
+pub(super) fn checks_are_overdue(state: &mut State, out: &mut StepOutput) {
+    for (name, candidate) in std::mem::take(&mut state.run.candidates) {
+        let because = format!("nobody reported in time whether {} is there", candidate.file);
+        left_out(out, &name, &because, None);
+    }
+    schedule::plan_is_over(state);
+}
+
+fn left_out(out: &mut StepOutput, name: &str, because: &str, seen: Option<Accepted<'_>>) {
+    let decision = decision(Rule::ExpertLeftOut, format!("Left out the expert {name}"))
+        .because(because)
+        .seen(seen.as_ref().map(Accepted::evidence))
+        .next("agents cannot ask it");
+    out.decided(None, decision);
+    let text = format!("The expert {name} was left out: {because}.");
+    out.notice((Notice::ExpertLeftOut, Severity::Warning), None, text);
+}
+
+fn cut(text: &str, most: usize) -> String {
+    text.trim().chars().take(most).collect()
 }

@@ -1,122 +1,265 @@
-//! Questions to humans, and their words.
+//! Questions to humans, and what humans want.
 
-use super::event::{Effect, Level, Notice};
-use super::run::{About, Ending, Question};
+use super::event::{Effect, Notice, Severity};
+use super::reply::{ReportedSignal, preview};
+use super::rule::Rule;
+use super::run::{Ending, Question, QuestionSubject};
+use super::sentences::{cause, counted, listed};
 use super::signal::Role;
-use super::state::{Out, State, decision};
+use super::state::{State, StepOutput, decision};
 use super::task::{Counters, Task, Wait};
-use super::{fill, locks, remedy, work};
+use super::{locks, remediation, schedule, workflow};
 use crate::Evidence;
 
-/// How much of a question is kept.
-const QUESTION_MAX: usize = 4_000;
+/// How much of a question is kept, and how much of it in one line.
+const TEXT_MAX: usize = 4_000;
+const LINE_MAX: usize = 300;
+/// How many names a sentence holds.
+const NAMES_MAX: usize = 3;
+/// The answer that gives a task up.
+const FAIL: &str = "fail";
 
-/// Asks how a task goes on.
-pub(super) fn ask_about(
-    state: &mut State,
-    out: &mut Out,
-    no: usize,
-    why: &str,
-    text: &str,
-    seen: Option<Evidence>,
-) {
-    ask(state, out, About::Task { task: no }, why, text, &["fail"], seen);
+/// A question that is to be asked.
+#[derive(Debug)]
+pub(super) struct NewQuestion {
+    /// Why it is asked.
+    pub(super) rule: Rule,
+    pub(super) because: String,
+    /// The question in one line.
+    pub(super) question: String,
+    /// What the human should know besides.
+    pub(super) details: String,
+    /// Answers with a meaning of their own; those about a task may always give it up.
+    pub(super) options: &'static [&'static str],
+    pub(super) seen: Vec<Evidence>,
+}
+
+impl NewQuestion {
+    /// A question that the machine asks because a limit is reached.
+    pub(super) fn new(rule: Rule, because: impl Into<String>) -> Self {
+        let (question, details) = (String::new(), String::new());
+        let because = because.into();
+        Self { rule, because, question, details, options: &[FAIL], seen: Vec::new() }
+    }
+
+    /// A question that an agent asks.
+    pub(super) fn of_agent(rule: Rule, role: Role, signal: &ReportedSignal) -> Self {
+        let keyed = signal.field("question");
+        let (question, details) = if keyed.is_empty() {
+            // Without a key, the first line below the signal is the question.
+            let prose = signal.prose.trim();
+            let (first, rest) = prose.split_once('\n').unwrap_or((prose, ""));
+            let others = ReportedSignal { prose: rest.to_owned(), ..signal.clone() };
+            (first.to_owned(), others.body_without(&NOT_DETAILS))
+        } else {
+            (keyed, signal.body_without(&NOT_DETAILS))
+        };
+        let question = match question.trim() {
+            "" => format!("The {} asks for guidance without a question.", role.label()),
+            question => question.to_owned(),
+        };
+        let because = format!("the {} needs an answer", role.label());
+        Self { question, details, ..Self::new(rule, because) }
+    }
+
+    /// Says what is asked.
+    pub(super) fn asking(mut self, question: impl Into<String>) -> Self {
+        self.question = question.into();
+        self
+    }
+
+    /// Says what the human should know besides.
+    pub(super) fn knowing(mut self, details: impl Into<String>) -> Self {
+        self.details = details.into();
+        self
+    }
+
+    /// Says what it rests on.
+    pub(super) fn seen(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+        self.seen = evidence.into_iter().collect();
+        self
+    }
+}
+
+/// The keys of a request that are shown elsewhere.
+const NOT_DETAILS: [&str; 3] = ["agent", "question", "task"];
+
+/// Asks how a task continues.
+pub(super) fn ask_about(state: &mut State, out: &mut StepOutput, no: usize, new: NewQuestion) {
+    ask(state, out, QuestionSubject::Task { task: no }, new);
 }
 
 /// Asks a human. No slot is filled before the answer.
 pub(super) fn ask(
     state: &mut State,
-    out: &mut Out,
-    about: About,
-    why: &str,
-    text: &str,
-    options: &[&str],
-    seen: Option<Evidence>,
+    out: &mut StepOutput,
+    about: QuestionSubject,
+    new: NewQuestion,
 ) {
-    state.run.questions_ever += 1;
-    let id = format!("q{}", state.run.questions_ever);
-    let text: String = text.trim().chars().take(QUESTION_MAX).collect();
-    let text = if text.is_empty() { why.to_owned() } else { text };
-    let options: Vec<String> = options.iter().map(|&word| word.to_owned()).collect();
-    let no = match about {
-        About::Task { task } | About::Expansion { task } => Some(task),
-        About::Infrastructure { .. } | About::Exhausted => None,
-    };
+    state.run.questions_asked += 1;
+    let id = format!("q{}", state.run.questions_asked);
+    let no = task_of(about);
     if let Some(no) = no {
         state.set_wait(no, Wait::Human { question: id.clone() });
     }
-    let question =
-        Question { about, text: text.clone(), options: options.clone(), asked_at: out.now };
-    state.run.questions.insert(id.clone(), question);
+    let NewQuestion { rule, because, question, details, options, seen } = new;
+    let line = |text: &str| -> String {
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        line.chars().take(LINE_MAX).collect()
+    };
+    let name = no.map(|no| state.at(no).name());
+    let short = match (line(&question), &name) {
+        (short, _) if !short.is_empty() => short,
+        (_, Some(name)) => format!("{name} needs your help: {because}. How should it continue?"),
+        (_, None) => format!("The delivery needs your help: {because}. How should it continue?"),
+    };
+    let whole = if question.trim().is_empty() { &short } else { question.trim() };
+    let text: String =
+        format!("{whole}\n\n{}", details.trim()).trim().chars().take(TEXT_MAX).collect();
+    let options: Vec<String> = options.iter().map(|&word| word.to_owned()).collect();
+    state.run.questions.insert(
+        id.clone(),
+        Question {
+            about,
+            question: short.clone(),
+            text: text.clone(),
+            options: options.clone(),
+            asked_at: out.now,
+        },
+    );
     let task = no.map(|no| state.at(no));
-    let decision = decision("question", "Asked a human")
-        .because(why)
+    let decision = decision(rule, format!("Asked a human: {short}"))
+        .because(because)
         .seen(seen)
-        .next(format!("answer with `aldis answer {id} TEXT`"));
-    out.notice((Notice::Question, Level::Warning), task, text.clone());
+        .next(how_to_answer(&id, &options));
+    let notice = match name {
+        Some(name) if !text.contains(&name) => format!("{name}: {text}"),
+        _ => text,
+    };
+    out.notice((Notice::Question, Severity::Warning), task, notice);
     out.decided(task, decision);
-    let task = task.map(|task| task.spec.id.clone());
-    out.effects.push(Effect::Ask { id, task, text, options });
+    ask_again(state, out, &id);
+}
+
+/// Shows an open question.
+pub(super) fn ask_again(state: &State, out: &mut StepOutput, id: &str) {
+    let Some(question) = state.run.questions.get(id) else { return };
+    let task = task_of(question.about).map(|no| state.at(no));
+    out.effects.push(Effect::Ask {
+        id: id.to_owned(),
+        task: task.map(|task| task.spec.id.clone()),
+        title: task.and_then(Task::title),
+        question: question.in_one_line().to_owned(),
+        text: question.text.clone(),
+        options: question.options.clone(),
+    });
+}
+
+fn task_of(about: QuestionSubject) -> Option<usize> {
+    match about {
+        QuestionSubject::Task { task } | QuestionSubject::Expansion { task } => Some(task),
+        QuestionSubject::Infrastructure { .. } | QuestionSubject::RemediationExhausted => None,
+    }
+}
+
+fn how_to_answer(id: &str, options: &[String]) -> String {
+    let meaning = |option: &str| match option {
+        "accept" => "`accept` takes the proposal",
+        "fail" => "`fail` gives the task up",
+        "halt" => "`halt` ends the delivery",
+        "override" => "`override` continues as if it were repaired",
+        _ => "`retry` starts new attempts",
+    };
+    let meanings: Vec<&str> = options.iter().map(|option| meaning(option)).collect();
+    match &*meanings {
+        [] => format!("answer with: aldis answer {id} TEXT"),
+        meanings => format!("answer with: aldis answer {id} TEXT ({})", meanings.join(", ")),
+    }
+}
+
+/// Returns what to do about the questions that are open, if there are any.
+pub(super) fn open_questions(state: &State) -> Option<String> {
+    let ids: Vec<String> = state.run.questions.keys().cloned().collect();
+    let first = ids.first()?;
+    let verb = if ids.len() == 1 { "waits" } else { "wait" };
+    let (count, shown) = (counted(ids.len(), "question"), listed(&ids, NAMES_MAX));
+    Some(format!("{count} {verb} for you ({shown}): aldis answer {first} TEXT"))
 }
 
 /// A human answers.
-pub(super) fn answered(state: &mut State, out: &mut Out, id: &str, text: &str, by: &str) {
+pub(super) fn answered(state: &mut State, out: &mut StepOutput, id: &str, text: &str, by: &str) {
     let Some(question) = state.run.questions.remove(id) else { return };
     let word = text.trim().to_ascii_lowercase();
-    let task = match question.about {
-        About::Task { task } | About::Expansion { task } => Some(task),
-        About::Infrastructure { .. } | About::Exhausted => None,
+    let task = task_of(question.about);
+    let because = match by.trim() {
+        "" => "an answer came".to_owned(),
+        by => format!("an answer came by {by}"),
     };
-    let decision = decision("answer", format!("Took the answer to {id}"))
-        .because(if by.is_empty() {
-            "a human gave it".to_owned()
-        } else {
-            format!("answered by {by}")
-        })
-        .seen([Evidence {
-            what: "said".to_owned(),
-            quote: super::event::preview(text),
-            ..Evidence::default()
-        }])
-        .next("the work goes on with it");
+    let decision = decision(Rule::QuestionAnswered, format!("Took the answer to {id}"))
+        .because(because)
+        .seen([Evidence { what: "said".to_owned(), quote: preview(text), ..Evidence::default() }])
+        .next(after_answer(state, question.about, &word));
     out.decided(task.map(|no| state.at(no)), decision);
     match question.about {
-        About::Task { task } | About::Expansion { task } if word == "fail" => {
+        QuestionSubject::Task { task } | QuestionSubject::Expansion { task } if word == FAIL => {
             give_up(state, out, task);
         }
-        About::Task { task } => {
-            resume(state, task, &question.text, text);
-        }
-        About::Expansion { task } => match state.at_mut(task).proposal.take() {
+        QuestionSubject::Task { task } => continue_with(state, task, &question.text, text),
+        QuestionSubject::Expansion { task } => match state.at_mut(task).proposal.take() {
             Some(proposal) if word == "accept" => {
                 reset(state, task);
-                work::apply(state, task, proposal);
+                workflow::apply_expansion(state, task, proposal);
             }
-            _ => resume(state, task, &question.text, text),
+            _ => continue_with(state, task, &question.text, text),
         },
-        About::Exhausted if word == "halt" => state.end(out, Ending::Halted),
-        About::Exhausted if word == "override" => {
-            remedy::healed(state, out, "a human says to go on as if it were");
+        QuestionSubject::RemediationExhausted if word == "halt" => state.end(out, Ending::Halted),
+        QuestionSubject::RemediationExhausted if word == "override" => {
+            remediation::ended(state, out, "a human answered `override`");
         }
-        About::Exhausted => remedy::retry(state, out, text),
-        About::Infrastructure { role } => {
-            remedy::note(state, "A human was asked:", &question.text);
-            remedy::note(state, "The human answers:", text);
-            fill::dispatch_repair(state, out, role);
+        QuestionSubject::RemediationExhausted => remediation::retry(state, out, text),
+        QuestionSubject::Infrastructure { role } => {
+            remediation::note(state, "A human was asked:", &question.text);
+            remediation::note(state, "The human answered:", text);
+            schedule::dispatch_repair(state, out, role);
         }
     }
 }
 
-/// Lets a task go on with an answer.
-fn resume(state: &mut State, no: usize, question: &str, answer: &str) {
+/// What happens because of an answer.
+fn after_answer(state: &State, about: QuestionSubject, word: &str) -> String {
+    let next = match (about, word) {
+        (QuestionSubject::Task { .. } | QuestionSubject::Expansion { .. }, FAIL) => {
+            "the task is given up".to_owned()
+        }
+        (QuestionSubject::Expansion { .. }, "accept") => {
+            "a developer starts with the proposed criteria".to_owned()
+        }
+        (QuestionSubject::Task { task } | QuestionSubject::Expansion { task }, _) => {
+            format!("the {} starts again with the answer", state.at(task).role.label())
+        }
+        (QuestionSubject::RemediationExhausted, "halt") => "the delivery ends".to_owned(),
+        (QuestionSubject::RemediationExhausted, "override") => "the work continues".to_owned(),
+        (QuestionSubject::RemediationExhausted, _) => "a remediation agent starts".to_owned(),
+        (QuestionSubject::Infrastructure { role }, _) => {
+            format!("the {} starts again with the answer", role.label())
+        }
+    };
+    match state.run.ending {
+        None => next,
+        Some(_) => format!("{next} when the delivery is continued: aldis deliver --continue"),
+    }
+}
+
+/// Lets a task continue with an answer.
+fn continue_with(state: &mut State, no: usize, question: &str, answer: &str) {
     reset(state, no);
     let task = state.at_mut(no);
     task.note("A human was asked:", question);
-    task.note("The human answers, and what it says goes before everything else:", answer);
+    task.note("The human answered. The answer goes before everything else:", answer);
     state.set_wait(no, Wait::Slot);
 }
 
-/// A human looked at the task: what led to the question begins anew.
+/// A human looked at the task: what led to the question is counted from 0 again.
 fn reset(state: &mut State, no: usize) {
     let task = state.at_mut(no);
     task.counters = Counters::default();
@@ -124,66 +267,87 @@ fn reset(state: &mut State, no: usize) {
 }
 
 /// A human gives a task up.
-fn give_up(state: &mut State, out: &mut Out, no: usize) {
+fn give_up(state: &mut State, out: &mut StepOutput, no: usize) {
     state.set_wait(no, Wait::Failed);
     locks::release(state, out, no);
-    let decision = decision("failed", "Gave the task up")
-        .because("a human said so")
-        .next("tasks that need it cannot begin");
+    let needing = state.index.dependents(no).iter().map(|no| state.at(*no).name());
+    let next = match &*needing.collect::<Vec<_>>() {
+        [] => "nothing to do".to_owned(),
+        names => format!("{} cannot start, because it needs this task", listed(names, NAMES_MAX)),
+    };
+    let decision = decision(Rule::TaskGivenUp, "Gave the task up")
+        .because("a human answered `fail`")
+        .next(next);
     let task = state.at(no);
-    out.notice((Notice::TaskFailed, Level::Error), Some(task), "given up by a human");
+    let text = format!("{} was given up by a human.", task.name());
+    out.notice((Notice::TaskFailed, Severity::Error), Some(task), text);
     out.decided(Some(task), decision);
 }
 
 /// A human wants no further agents, or wants them again.
-pub(super) fn paused(state: &mut State, out: &mut Out, pause: bool, by: &str) {
+pub(super) fn paused(state: &mut State, out: &mut StepOutput, pause: bool, by: &str) {
     if std::mem::replace(&mut state.run.paused, pause) == pause {
         return;
     }
-    let (rule, summary) =
-        if pause { ("pause", "Starts no further agents") } else { ("resume", "Goes on") };
-    let next =
-        if pause { "agents at work finish; `aldis resume` goes on" } else { "nothing to do" };
-    let because = match by {
-        "" => "a human asked for it".to_owned(),
-        by => format!("{by} asked for it"),
+    let cause = cause(by);
+    let decision = if pause {
+        decision(Rule::Paused, "Paused the delivery")
+            .because(format!("paused by {cause}"))
+            .next("agents at work finish; `aldis resume` starts new ones again")
+    } else {
+        decision(Rule::Resumed, "Resumed the delivery")
+            .because(format!("resumed by {cause}"))
+            .next("free slots are filled again")
     };
-    out.decided(None, decision(rule, summary).because(because).next(next));
+    out.decided(None, decision);
 }
 
-/// A human wants agents to know something: those of a task, of a role, or all that are not done.
-pub(super) fn told(state: &mut State, out: &mut Out, text: &str, to: Option<&str>, by: &str) {
+/// A human has a message for agents: those of a task, of a role, or of all tasks that are not over.
+pub(super) fn tell(
+    state: &mut State,
+    out: &mut StepOutput,
+    text: &str,
+    to: Option<&str>,
+    by: &str,
+) {
     let role = to.and_then(Role::named);
     let only = to.filter(|_| role.is_none());
-    let about = "A message from the human you work for:";
     let meant = |task: &Task| {
         only.is_none_or(|id| task.spec.id == id) && role.is_none_or(|role| task.role == role)
     };
-    let done = |task: &Task| matches!(task.wait, Wait::Complete | Wait::Failed);
+    let over = |task: &Task| matches!(task.wait, Wait::Complete | Wait::Failed);
     let tasks: Vec<usize> = (0..state.tasks().len())
-        .filter(|no| meant(state.at(*no)) && !done(state.at(*no)))
+        .filter(|no| meant(state.at(*no)) && !over(state.at(*no)))
         .collect();
     for no in &tasks {
-        state.at_mut(*no).note(about, text);
+        state.at_mut(*no).note("A message from the human you work for:", text);
     }
-    let because = match by {
-        "" => "a human asked for it".to_owned(),
-        by => format!("{by} asked for it"),
+    let (summary, next) = match tasks.len() {
+        0 => ("Found nobody for the message".to_owned(), "every task that is meant is over"),
+        count => (
+            format!("Queued a message for {}", counted(count, "task")),
+            "the next agent of each of these tasks reads it",
+        ),
     };
-    let quote = super::event::preview(text);
-    let decision = decision("tell", "Took a message for agents")
-        .because(because)
-        .seen([Evidence { what: "said".to_owned(), quote, ..Evidence::default() }])
-        .next("the next agent of each task that is meant reads it");
+    let decision = decision(Rule::MessageQueued, summary)
+        .because(format!("sent by {}", cause(by)))
+        .seen([Evidence { what: "said".to_owned(), quote: preview(text), ..Evidence::default() }])
+        .next(next);
     let only = only.and_then(|id| state.task(id));
     out.decided(only, decision);
 }
 
-/// A human wants it to end.
-pub(super) fn aborted(state: &mut State, out: &mut Out, by: &str) {
-    let decision = decision("abort", "Ended the delivery")
-        .because(format!("a human did, by {by}"))
-        .next("`aldis deliver --continue` goes on where it was");
+/// A human wants the delivery to end.
+pub(super) fn aborted(state: &mut State, out: &mut StepOutput, by: &str) {
+    let mut next = "`aldis deliver --continue` continues where it was".to_owned();
+    if let Some(questions) = open_questions(state) {
+        next = format!("{next}; {questions}");
+    }
+    let (unfinished, evidence) = state.unfinished();
+    let decision = decision(Rule::Aborted, "Aborted the delivery")
+        .because(format!("ended by {}; {unfinished}", cause(by)))
+        .seen(evidence)
+        .next(next);
     out.decided(None, decision);
     state.end(out, Ending::Aborted);
 }

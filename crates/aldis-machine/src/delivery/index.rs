@@ -18,16 +18,16 @@ pub(super) type Rank = (u8, Reverse<usize>, Priority, usize);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     by_id: HashMap<String, usize>,
-    /// Who needs whom.
+    /// The tasks that need each task.
     dependents: Vec<Vec<usize>>,
     /// Needs that are not complete.
     unmet: Vec<usize>,
     /// Tasks that wait for a slot, in the order they get one.
     ready: BTreeSet<Rank>,
-    /// Tasks that wait for a slot and could not use one, by the file they lack.
-    parked: HashMap<String, BTreeSet<Rank>>,
-    parked_at: HashMap<usize, String>,
-    /// Who has which file.
+    /// Tasks that wait for a slot and cannot use one, by the file they lack.
+    deferred: HashMap<String, BTreeSet<Rank>>,
+    deferred_at: HashMap<usize, String>,
+    /// Which tasks hold which file.
     locks: HashMap<String, BTreeSet<usize>>,
     /// Tasks whose agent asked for a file, by file and by age.
     conflicts: HashMap<String, BTreeSet<(Timestamp, usize)>>,
@@ -101,8 +101,8 @@ impl Index {
             Wait::Slot => {
                 let rank = self.rank(no, task);
                 self.ready.remove(&rank);
-                if let Some(path) = self.parked_at.remove(&no) {
-                    drop_from(&mut self.parked, &path, &rank);
+                if let Some(path) = self.deferred_at.remove(&no) {
+                    drop_from(&mut self.deferred, &path, &rank);
                 }
             }
             Wait::File { path, since } => {
@@ -166,7 +166,12 @@ impl Index {
         self.conflicts.get(path)?.first().map(|(_, no)| *no)
     }
 
-    /// Notes a completion; returns the tasks that now need nothing more.
+    /// The tasks that need this one.
+    pub(super) fn dependents(&self, no: usize) -> &[usize] {
+        self.dependents.get(no).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Records a completion; returns the tasks that now need nothing more.
     pub(super) fn completed(&mut self, no: usize) -> Vec<usize> {
         let dependents = self.dependents.get(no).cloned().unwrap_or_default();
         let mut freed = Vec::new();
@@ -181,7 +186,7 @@ impl Index {
         freed
     }
 
-    /// Who has the file, apart from `no`.
+    /// The tasks that hold the file, apart from `no`.
     pub(super) fn holders(&self, path: &str, no: usize) -> Vec<usize> {
         let holders = self.locks.get(path);
         holders.map(|all| all.iter().copied().filter(|it| *it != no).collect()).unwrap_or_default()
@@ -197,26 +202,26 @@ impl Index {
         !self.locks.contains_key(path)
     }
 
-    /// Sets a task aside that lacks a file, and lets the next one try the files it could have had.
-    pub(super) fn park(&mut self, no: usize, task: &Task, lacking: &str) {
+    /// Defers a task that lacks a file, and lets the next one try the files it could have had.
+    pub(super) fn defer(&mut self, no: usize, task: &Task, lacking: &str) {
         let rank = self.rank(no, task);
         if self.ready.remove(&rank) {
-            self.parked.entry(lacking.to_owned()).or_default().insert(rank);
-            self.parked_at.insert(no, lacking.to_owned());
+            self.deferred.entry(lacking.to_owned()).or_default().insert(rank);
+            self.deferred_at.insert(no, lacking.to_owned());
         }
         for path in task.spec.files.iter().filter(|path| *path != lacking) {
             if !self.locks.contains_key(path) {
-                self.unpark(path);
+                self.undefer(path);
             }
         }
     }
 
-    /// Lets the first of those that were set aside for a file try again.
-    pub(super) fn unpark(&mut self, path: &str) {
-        let first = self.parked.get(path).and_then(|ranks| ranks.first().copied());
+    /// Lets the first of those that were deferred for a file try again.
+    pub(super) fn undefer(&mut self, path: &str) {
+        let first = self.deferred.get(path).and_then(|ranks| ranks.first().copied());
         if let Some(rank) = first {
-            drop_from(&mut self.parked, path, &rank);
-            self.parked_at.remove(&rank.3);
+            drop_from(&mut self.deferred, path, &rank);
+            self.deferred_at.remove(&rank.3);
             self.ready.insert(rank);
         }
     }

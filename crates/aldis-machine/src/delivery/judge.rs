@@ -1,311 +1,426 @@
-//! What an agent's words come to: who said it, whether that counts, and what goes first.
+//! What becomes of an agent's reply: who reported what, whether it counts, and which signal goes first.
 
-use super::event::{Effect, Heard, Level, Notice, Request, Said, preview};
-use super::run::{Agent, Asked, Work};
-use super::signal::{Kind, Subject};
-use super::state::{Out, State, decision};
-use super::task::{field, told};
-use super::{expert, fill, prompts, remedy, watch, work};
+use super::event::{AgentRequest, Effect, Notice, Severity};
+use super::human::{self, NewQuestion};
+use super::reply::{AgentReply, ReportedSignal, preview};
+use super::rule::Rule;
+use super::run::{CheckpointRequest, QuestionSubject, Work, WorkingAgent};
+use super::sentences::{counted, span};
+use super::signal::{SignalKind, Subject};
+use super::state::{State, StepOutput, decision};
+use super::{expert, failures, liveness, prompts, remediation, schedule, workflow};
 use crate::run::Exit;
 use crate::{Evidence, Refusal};
 
-/// Why an agent's end brought nothing.
+/// Why an agent achieved nothing.
 #[derive(Clone, Debug)]
-pub(super) enum Failure {
+pub(super) enum AgentFailure {
     /// Its process crashed.
     Crashed(Exit),
-    /// It took too long.
-    TimedOut,
-    /// It showed no sign of life.
-    Stalled,
-    /// Its work did not move; why that is thought.
+    /// It took longer than its role may, in seconds.
+    TimedOut(u64),
+    /// It was asked how far it is and did not answer within these seconds.
+    NoAnswer(u64),
+    /// It missed this many checkpoints in a row.
+    Stalled(u32),
+    /// Its work did not progress; why that is thought.
     Stagnated(String),
-    /// It said nothing that can be understood.
-    Unknown(Said),
-    /// It said only what it may not say, or nothing that counts.
-    Refused(Vec<Refused>),
+    /// Its reply holds no signal.
+    Unknown(AgentReply),
+    /// Its reply holds only signals that do not count.
+    Refused(Vec<RefusedSignal>),
 }
 
 /// A well-formed signal that does not count.
 #[derive(Clone, Debug)]
-pub(super) struct Refused {
+pub(super) struct RefusedSignal {
     pub(super) name: String,
     /// A stable code.
     pub(super) code: &'static str,
-    /// What the agent is told about it.
+    /// Why, as a clause about the signal.
     pub(super) why: String,
     pub(super) evidence: Evidence,
 }
 
-/// A signal that counts, and what else was said with it.
+/// A signal that counts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Word<'s> {
+pub(super) struct Accepted<'s> {
     pub(super) agent: u64,
-    pub(super) kind: Kind,
-    pub(super) heard: &'s Heard,
+    pub(super) kind: SignalKind,
+    pub(super) signal: &'s ReportedSignal,
 }
 
-impl Word<'_> {
-    /// Whether it accepts or refuses something; `None` if it is no verdict.
+impl Accepted<'_> {
+    /// Whether it approves or rejects something; `None` if it is no verdict.
     pub(super) fn approves(&self) -> Option<bool> {
         match self.kind {
-            Kind::ReviewPassed | Kind::AuditPassed => Some(true),
-            Kind::ReviewFailed | Kind::AuditFailed => Some(false),
+            SignalKind::ReviewPassed | SignalKind::AuditPassed => Some(true),
+            SignalKind::ReviewFailed | SignalKind::AuditFailed => Some(false),
             // Any other verdict counts as unhealthy.
-            Kind::HealthAudit => Some(self.heard.subject.as_deref() == Some("HEALTHY")),
+            SignalKind::HealthAudit => Some(self.signal.subject.as_deref() == Some("HEALTHY")),
             _ => None,
         }
+    }
+
+    /// The signal as evidence.
+    pub(super) fn evidence(&self) -> Evidence {
+        evidence(self.signal, self.agent, None)
     }
 }
 
 /// An agent is done.
-pub(super) fn finished(state: &mut State, out: &mut Out, no: u64, exit: Option<Exit>, said: &Said) {
+pub(super) fn finished(
+    state: &mut State,
+    out: &mut StepOutput,
+    no: u64,
+    exit: Option<Exit>,
+    reply: &AgentReply,
+) {
     let Some(agent) = state.run.agents.get(&no).cloned() else {
-        return late(state, out, no, said);
+        return late(state, out, no, reply);
     };
     if let Some(exit) = exit.filter(|exit| !exit.is_clean()) {
         state.retire(no);
-        return failed(state, out, (no, &agent), Failure::Crashed(exit));
+        return failed(state, out, (no, &agent), AgentFailure::Crashed(exit));
     }
-    let Sorted { counting, mut refused } = sorted(state, &agent, no, said);
-    let checkpoints = || counting.iter().filter(|word| word.kind == Kind::Checkpoint);
-    checkpoints().for_each(|word| work::checkpoint(state, out, &agent, *word));
-    let verdicts = counting.iter().filter(|word| word.kind != Kind::Checkpoint);
-    let first = verdicts.clone().map(|word| word.kind.priority()).min();
-    // Among equals the last word counts.
-    let mut chosen = verdicts.clone().rfind(|word| Some(word.kind.priority()) == first);
-    if let Some(both) = chosen.and_then(|word| contradiction(&counting, *word)) {
+    let SortedReply { counting, mut refused } = sorted(state, &agent, no, reply);
+    let is_checkpoint = |accepted: &&Accepted<'_>| accepted.kind == SignalKind::Checkpoint;
+    let mut checkpoints = counting.iter().filter(is_checkpoint);
+    checkpoints.clone().for_each(|accepted| workflow::checkpoint(state, out, &agent, *accepted));
+    let verdicts = counting.iter().filter(|accepted| !is_checkpoint(accepted));
+    let first = verdicts.clone().map(|accepted| accepted.kind.priority()).min();
+    // Among equals the last one counts.
+    let mut chosen = verdicts.clone().rfind(|it| Some(it.kind.priority()) == first);
+    if let Some(both) = chosen.and_then(|accepted| contradiction(&counting, *accepted)) {
         refused.push(both);
         chosen = None;
     }
-    if !matches!(agent.work, Work::Task { .. }) {
+    if !matches!(agent.work, Work::Task { .. }) || chosen.is_some() {
         refused.iter().for_each(|refused| record(state, out, &agent, refused));
     }
     if agent.work == Work::Plan {
         state.retire(no);
         return expert::planned(state, out, verdicts.copied());
     }
-    let Some(word) = chosen.copied() else {
-        let failure = match (refused.is_empty(), checkpoints().next().is_some()) {
-            (false, _) => Failure::Refused(refused),
-            (true, true) => Failure::Refused(vec![only_a_checkpoint(no)]),
-            (true, false) => Failure::Unknown(said.clone()),
-        };
-        if state.run.config.requests && matches!(failure, Failure::Unknown(_)) {
-            return ask_again(state, out, no, &agent, said);
-        }
-        state.retire(no);
-        return failed(state, out, (no, &agent), failure);
+    let Some(accepted) = chosen.copied() else {
+        let checkpoint = checkpoints.next_back().copied();
+        return nothing_counts(state, out, (no, &agent), reply, (refused, checkpoint));
     };
     state.retire(no);
-    let also: Vec<Word<'_>> = verdicts.copied().filter(|other| other.kind != word.kind).collect();
+    let also: Vec<Accepted<'_>> =
+        verdicts.copied().filter(|other| other.kind != accepted.kind).collect();
     match agent.work {
         Work::Task { task } => {
-            refused.iter().for_each(|refused| record(state, out, &agent, refused));
-            work::took(state, out, task, word);
-            work::also(state, out, task, &agent, (word, &also));
+            workflow::apply(state, out, task, accepted);
+            workflow::also_reported(state, out, task, &agent, (accepted, &also));
         }
-        Work::Infrastructure => remedy::took(state, out, &agent, word),
-        Work::Request { request } => expert::took(state, out, &request, word),
+        Work::Infrastructure => remediation::apply(state, out, &agent, accepted),
+        Work::Request { request } => expert::apply(state, out, &request, accepted),
         Work::Plan => {}
     }
 }
 
-/// An agent said something and works on.
-pub(super) fn heard(state: &mut State, out: &mut Out, no: u64, said: &Said) {
-    let Some(agent) = state.run.agents.get(&no).cloned() else {
-        return late(state, out, no, said);
-    };
-    let Sorted { counting, refused } = sorted(state, &agent, no, said);
-    for word in counting.into_iter().filter(|word| word.kind == Kind::Checkpoint) {
-        work::checkpoint(state, out, &agent, word);
-        let Some(live) = state.run.agents.get_mut(&no) else { continue };
-        (live.seen, live.misses) = (out.now, 0);
-        if live.asked.take().is_some_and(|asked| asked.unknown) {
-            let text = prompts::resend();
-            out.effects.push(Effect::Request { agent: no, request: Request::Resend, text });
-        }
-        watch::reported(state, out, no, &told(&word.heard.fields));
+/// A reply moves nothing: its question in the wrong form is passed on, or the agent has failed.
+fn nothing_counts(
+    state: &mut State,
+    out: &mut StepOutput,
+    (no, agent): (u64, &WorkingAgent),
+    reply: &AgentReply,
+    (refused, checkpoint): (Vec<RefusedSignal>, Option<Accepted<'_>>),
+) {
+    if refused.is_empty() && pass_question_on(state, out, (no, agent), reply) {
+        return;
     }
-    let checkpoint = |refused: &&Refused| refused.name == Kind::Checkpoint.name();
+    let failure = match (refused.is_empty(), checkpoint) {
+        (false, _) => AgentFailure::Refused(refused),
+        (true, Some(checkpoint)) => AgentFailure::Refused(vec![only_a_checkpoint(checkpoint)]),
+        (true, None) => AgentFailure::Unknown(reply.clone()),
+    };
+    if state.run.config.requests && matches!(failure, AgentFailure::Unknown(_)) {
+        return ask_again(state, out, no, agent, reply);
+    }
+    state.retire(no);
+    failed(state, out, (no, agent), failure);
+}
+
+/// Asks the human what an agent asks in a form that is no signal: an agent that needs an answer gains
+/// nothing by being asked for the right form.
+fn pass_question_on(
+    state: &mut State,
+    out: &mut StepOutput,
+    (no, agent): (u64, &WorkingAgent),
+    reply: &AgentReply,
+) -> bool {
+    let kind = SignalKind::SeekingClarification;
+    let Some(text) = &reply.misread_question else { return false };
+    if !kind.may_be_reported_by(agent.role) {
+        return false;
+    }
+    // The line with the question is shown first, and not again.
+    let is_keyed = |line: &&str| line.trim_start().starts_with("Question:");
+    let is_empty = |line: &str| line.trim_start_matches("Question:").trim().is_empty();
+    let keyed = text.lines().filter(is_keyed).find(|line| !is_empty(line.trim_start()));
+    let line = keyed.or_else(|| text.lines().find(|line| !line.trim().is_empty()));
+    let line = line.unwrap_or_default();
+    let question = line.trim_start().trim_start_matches("Question:").trim();
+    let others: Vec<&str> = text.lines().filter(|other| *other != line).collect();
+    let near_miss = reply.near_misses.iter().rfind(|miss| miss.name == kind.name());
+    let because =
+        format!("the {} needs an answer and wrote its request wrongly", agent.role.label());
+    let new = NewQuestion::new(Rule::QuestionRecovered, because)
+        .asking(question)
+        .knowing(others.join("\n"))
+        .seen(near_miss.map(|miss| failures::near_miss(miss, no)));
+    state.retire(no);
+    match agent.work {
+        Work::Task { task } => {
+            state.at_mut(task).resume = Some(no);
+            human::ask_about(state, out, task, new);
+        }
+        _ => {
+            let about = QuestionSubject::Infrastructure { role: agent.role };
+            human::ask(state, out, about, NewQuestion { options: &[], ..new });
+        }
+    }
+    true
+}
+
+/// An agent wrote something and works on.
+pub(super) fn reported(state: &mut State, out: &mut StepOutput, no: u64, reply: &AgentReply) {
+    let Some(agent) = state.run.agents.get(&no).cloned() else {
+        return late(state, out, no, reply);
+    };
+    let SortedReply { counting, refused } = sorted(state, &agent, no, reply);
+    for accepted in counting.into_iter().filter(|it| it.kind == SignalKind::Checkpoint) {
+        workflow::checkpoint(state, out, &agent, accepted);
+        let Some(live) = state.run.agents.get_mut(&no) else { continue };
+        (live.last_seen, live.missed_checkpoints) = (out.now, 0);
+        if live.checkpoint_request.take().is_some_and(|asked| asked.after_unknown_reply) {
+            let text = prompts::resend(state, no);
+            let request = AgentRequest::Resend;
+            out.effects.push(Effect::Request { agent: no, request, text });
+        }
+        liveness::reported(state, out, no, &accepted.signal.body());
+    }
+    let checkpoint = |refused: &&RefusedSignal| refused.name == SignalKind::Checkpoint.name();
     refused.iter().filter(checkpoint).for_each(|refused| record(state, out, &agent, refused));
 }
 
-struct Sorted<'s> {
-    counting: Vec<Word<'s>>,
-    refused: Vec<Refused>,
+struct SortedReply<'s> {
+    counting: Vec<Accepted<'s>>,
+    refused: Vec<RefusedSignal>,
 }
 
-/// Separates what this agent may say about its own work from the rest.
-fn sorted<'s>(state: &State, agent: &Agent, no: u64, said: &'s Said) -> Sorted<'s> {
-    let mut sorted = Sorted { counting: Vec::new(), refused: Vec::new() };
-    for heard in &said.signals {
-        let Some(kind) = Kind::of(&heard.name) else { continue };
-        let refusal = if !kind.may_be_said_by(agent.role) {
-            let role = agent.role.spoken();
-            Some((Refusal::RoleNotAllowed, format!("a {role} may not say it")))
+/// Separates what this agent may report about its own work from the rest.
+fn sorted<'s>(
+    state: &State,
+    agent: &WorkingAgent,
+    no: u64,
+    reply: &'s AgentReply,
+) -> SortedReply<'s> {
+    let mut sorted = SortedReply { counting: Vec::new(), refused: Vec::new() };
+    // Whoever was asked how far it is may answer.
+    let asked = state.run.config.requests && agent.checkpoint_request.is_some();
+    for signal in &reply.signals {
+        let Some(kind) = SignalKind::of(&signal.name) else { continue };
+        let answers = asked && kind == SignalKind::Checkpoint;
+        let refusal = if !answers && !kind.may_be_reported_by(agent.role) {
+            let role = agent.role.with_article();
+            Some((Refusal::RoleNotAllowed, format!("{role} may not report it")))
         } else {
-            let subject = heard.subject.as_deref();
+            let subject = signal.subject.as_deref();
             mismatch(state, agent, kind, subject).map(|why| (Refusal::SubjectMismatch, why))
         };
         match refusal {
-            None => sorted.counting.push(Word { agent: no, kind, heard }),
-            Some((refusal, why)) => sorted.refused.push(Refused {
-                name: heard.name.clone(),
+            None => sorted.counting.push(Accepted { agent: no, kind, signal }),
+            Some((refusal, why)) => sorted.refused.push(RefusedSignal {
+                name: signal.name.clone(),
                 code: refusal.as_str(),
                 why,
-                evidence: evidence(heard, no, Some(refusal.as_str())),
+                evidence: evidence(signal, no, Some(refusal.as_str())),
             }),
         }
-    }
-    // Two subjects from one agent: the one it was started for counts.
-    if !sorted.counting.is_empty() {
-        sorted.refused.retain(|refused| refused.code != Refusal::SubjectMismatch.as_str());
     }
     sorted
 }
 
 /// An approval after a rejection in one reply is neither: the agent is asked which it is. A rejection
-/// after an approval is a correction, and the last word.
-fn contradiction(counting: &[Word<'_>], chosen: Word<'_>) -> Option<Refused> {
+/// after an approval is a correction, and the last one counts.
+fn contradiction(counting: &[Accepted<'_>], chosen: Accepted<'_>) -> Option<RefusedSignal> {
     let refusal = Refusal::Contradictory.as_str();
-    let earlier = counting.iter().take_while(|word| !std::ptr::eq(word.heard, chosen.heard));
-    let rejects = earlier.filter(|word| word.approves() == Some(false)).last();
-    rejects.filter(|_| chosen.approves() == Some(true)).map(|rejects| Refused {
-        name: chosen.heard.name.clone(),
+    let earlier = counting.iter().take_while(|it| !std::ptr::eq(it.signal, chosen.signal));
+    let rejects = earlier.filter(|accepted| accepted.approves() == Some(false)).last();
+    rejects.filter(|_| chosen.approves() == Some(true)).map(|rejects| RefusedSignal {
+        name: chosen.signal.name.clone(),
         code: refusal,
         why: format!(
-            "line {} says the opposite, about the same; say which of the two it is, once",
-            rejects.heard.line
+            "line {} says the opposite about the same work; report only the one that holds",
+            rejects.signal.line
         ),
-        evidence: evidence(chosen.heard, chosen.agent, Some(refusal)),
+        evidence: evidence(chosen.signal, chosen.agent, Some(refusal)),
     })
 }
 
 /// Says what a signal should have been about, if it is about something else.
-fn mismatch(state: &State, agent: &Agent, kind: Kind, subject: Option<&str>) -> Option<String> {
-    let expected = match (kind.subject(), &agent.work) {
-        (Subject::Task, Work::Task { task }) => &state.at(*task).spec.id,
-        (Subject::Request, Work::Request { request }) => request,
-        // Agents without a task speak of none, or of one that is not theirs to judge.
+fn mismatch(
+    state: &State,
+    agent: &WorkingAgent,
+    kind: SignalKind,
+    subject: Option<&str>,
+) -> Option<String> {
+    let (what, expected) = match (kind.subject(), &agent.work) {
+        (Subject::Task, Work::Task { task }) => ("task", &state.at(*task).spec.id),
+        (Subject::Request, Work::Request { request }) => ("request", request),
+        // Agents without a task name none, or one that is not theirs to judge.
         (Subject::Task | Subject::Request | Subject::Other, _) => return None,
     };
-    let said = subject?;
-    (said != expected).then(|| format!("it is about {expected}, not about {}", preview(said)))
+    let named = subject?;
+    (named != expected)
+        .then(|| format!("it names {}, but the {what} is {expected}", preview(named)))
 }
 
-pub(super) fn evidence(heard: &Heard, agent: u64, reason: Option<&str>) -> Evidence {
-    Evidence {
-        what: if reason.is_some() { "refused" } else { "signal" }.to_owned(),
-        name: Some(heard.name.clone()),
-        reason: reason.map(str::to_owned),
-        quote: heard.quote.clone(),
-        line: Some(heard.line),
-        agent: Some(agent.to_string()),
-        via: heard.via,
-    }
+pub(super) fn evidence(signal: &ReportedSignal, agent: u64, reason: Option<&str>) -> Evidence {
+    let what = if reason.is_some() { "refused" } else { "signal" }.to_owned();
+    let (quote, line) = (signal.quote.clone(), Some(signal.line));
+    let agent = Some(agent.to_string());
+    let written = Evidence { quote, line, agent, ..Evidence::default() };
+    let name = Some(signal.name.clone());
+    Evidence { what, name, reason: reason.map(str::to_owned), via: signal.via, ..written }
 }
 
-/// An agent that is no longer at work said something.
-fn late(state: &State, out: &mut Out, no: u64, said: &Said) {
-    // An agent that was never started has no words, and one without a signal changes nothing.
-    let known = said.signals.iter().rfind(|heard| Kind::of(&heard.name).is_some());
-    let Some(heard) = known.filter(|_| (1..=state.run.agents_ever).contains(&no)) else { return };
-    let task = heard.subject.as_deref().and_then(|id| state.task(id));
+/// An agent that is no longer at work reported something.
+fn late(state: &State, out: &mut StepOutput, no: u64, reply: &AgentReply) {
+    // An agent that was never started has nothing to report, and one without a signal changes nothing.
+    let known = reply.signals.iter().rfind(|signal| SignalKind::of(&signal.name).is_some());
+    let Some(signal) = known.filter(|_| (1..=state.run.agents_started).contains(&no)) else {
+        return;
+    };
+    let task = signal.subject.as_deref().and_then(|id| state.task(id));
     let code = Refusal::LateSignal.as_str();
-    let because = format!("agent {no} is no longer at work");
-    let decision = decision("late", format!("Ignored {}", heard.name))
-        .because(because.clone())
-        .seen([evidence(heard, no, Some(code))])
-        .next("only the agent at work moves its task");
-    out.notice((Notice::LateSignalIgnored, Level::Info), task, because);
+    let decision = decision(Rule::LateSignal, format!("Ignored a late {}", signal.name))
+        .because(format!("agent {no} is no longer at work"))
+        .seen([evidence(signal, no, Some(code))])
+        .next("nothing to do: only the agent at work moves its task");
+    let name = task.map(|task| format!("{}: ", task.name())).unwrap_or_default();
+    let text = format!("{name}{} ignored, because agent {no} is no longer at work", signal.name);
+    out.notice((Notice::LateSignalIgnored, Severity::Info), task, text);
     out.decided(task, decision);
 }
 
-/// Keeps a refusal that changes nothing.
-fn record(state: &State, out: &mut Out, agent: &Agent, refused: &Refused) {
+/// Records a refusal that changes nothing.
+fn record(state: &State, out: &mut StepOutput, agent: &WorkingAgent, refused: &RefusedSignal) {
     let task = match agent.work {
         Work::Task { task } => Some(state.at(task)),
         Work::Infrastructure | Work::Request { .. } | Work::Plan => None,
     };
-    let decision = decision("refused", format!("Refused {}", refused.name))
+    let decision = decision(Rule::SignalRefused, format!("Refused {}", refused.name))
         .because(format!("{}: {}", refused.code, refused.why))
         .seen([refused.evidence.clone()]);
     out.decided(task, decision);
 }
 
-fn only_a_checkpoint(agent: u64) -> Refused {
-    Refused {
-        name: Kind::Checkpoint.name().to_owned(),
-        code: "no_verdict",
+fn only_a_checkpoint(checkpoint: Accepted<'_>) -> RefusedSignal {
+    let code = "no_verdict";
+    RefusedSignal {
+        name: SignalKind::Checkpoint.name().to_owned(),
+        code,
         why: "it says how far the work is, not how it ended".to_owned(),
-        evidence: Evidence {
-            what: "said".to_owned(),
-            agent: Some(agent.to_string()),
-            ..Evidence::default()
-        },
+        evidence: evidence(checkpoint.signal, checkpoint.agent, Some(code)),
     }
 }
 
-/// A living agent whose reply cannot be understood shows a sign of life first, then says it again.
-fn ask_again(state: &mut State, out: &mut Out, no: u64, agent: &Agent, said: &Said) {
-    if let Work::Task { task } = agent.work
-        && !work::unknown(state, out, task, no, said)
-    {
-        return;
+/// An agent at work whose reply holds no signal is asked how far it is, then for its result again.
+fn ask_again(
+    state: &mut State,
+    out: &mut StepOutput,
+    no: u64,
+    agent: &WorkingAgent,
+    reply: &AgentReply,
+) {
+    match agent.work {
+        Work::Task { task } => {
+            if !failures::unknown(state, out, task, no, reply) {
+                return;
+            }
+        }
+        Work::Infrastructure | Work::Request { .. } | Work::Plan => {
+            let role = agent.role.label();
+            let summary = format!("No signal in the {role}'s reply; asked again");
+            let decision = decision(Rule::UnknownReply, summary)
+                .because(failures::no_signal(reply))
+                .seen(failures::unknown_evidence(reply, no))
+                .next(format!("the {role} is ended when its time is over"));
+            out.decided(None, decision);
+        }
     }
-    let now = out.now;
-    if let Some(live) = state.run.agents.get_mut(&no) {
-        live.asked = Some(Asked { at: now, unknown: true });
-        let text = prompts::checkpoint();
-        out.effects.push(Effect::Request { agent: no, request: Request::Checkpoint, text });
-    }
+    let Some(live) = state.run.agents.get_mut(&no) else { return };
+    live.checkpoint_request = Some(CheckpointRequest { at: out.now, after_unknown_reply: true });
+    let (request, text) = (AgentRequest::Checkpoint, prompts::checkpoint(state, no));
+    out.effects.push(Effect::Request { agent: no, request, text });
 }
 
-/// An agent's end brought nothing.
-pub(super) fn failed(state: &mut State, out: &mut Out, (no, agent): (u64, &Agent), it: Failure) {
+/// An agent achieved nothing.
+pub(super) fn failed(
+    state: &mut State,
+    out: &mut StepOutput,
+    (no, agent): (u64, &WorkingAgent),
+    it: AgentFailure,
+) {
     match &agent.work {
-        Work::Task { task } => work::failed(state, out, *task, no, it),
+        Work::Task { task } => failures::failed(state, out, *task, no, it),
         Work::Infrastructure => {
-            let why = format!("the {} {}", agent.role.spoken(), in_words(&it));
-            remedy::next_attempt(state, out, &why);
+            let why = format!("the {} {}", agent.role.label(), describe(&it));
+            remediation::next_attempt(state, out, &why, unusable(&it, no));
         }
         Work::Request { request } => {
-            let why = format!("it {}", in_words(&it));
+            let why = format!("it {}", describe(&it));
             expert::failed(state, out, request, &why);
         }
         Work::Plan => {
-            let because = format!("the planner {}", in_words(&it));
-            let decision = decision("plan", "Went on without the planner").because(because);
+            let decision = decision(Rule::PlannerFailed, "Continued without the planner")
+                .because(format!("the planner {}", describe(&it)))
+                .next("the work starts; no experts were added");
             out.decided(None, decision);
-            fill::plan_is_over(state);
+            schedule::plan_is_over(state);
         }
     }
 }
 
-/// What happened, as the end of a sentence.
-pub(super) fn in_words(failure: &Failure) -> String {
+/// What an agent wrote that achieved nothing.
+fn unusable(failure: &AgentFailure, agent: u64) -> Vec<Evidence> {
     match failure {
-        Failure::Crashed(Exit { code: Some(code), .. }) => {
+        AgentFailure::Unknown(reply) => failures::unknown_evidence(reply, agent),
+        AgentFailure::Refused(refused) => refused.iter().map(|it| it.evidence.clone()).collect(),
+        AgentFailure::Crashed(_)
+        | AgentFailure::NoAnswer(_)
+        | AgentFailure::Stagnated(_)
+        | AgentFailure::Stalled(_)
+        | AgentFailure::TimedOut(_) => Vec::new(),
+    }
+}
+
+/// What happened, as the rest of a sentence about the agent.
+pub(super) fn describe(failure: &AgentFailure) -> String {
+    match failure {
+        AgentFailure::Crashed(Exit { code: Some(code), .. }) => {
             format!("crashed with exit code {code}")
         }
-        Failure::Crashed(Exit { signal: Some(signal), .. }) => {
-            format!("was ended by signal {signal}")
+        AgentFailure::Crashed(Exit { signal: Some(signal), .. }) => {
+            format!("was killed by signal {signal}")
         }
-        Failure::Crashed(_) => "crashed".to_owned(),
-        Failure::TimedOut => "took too long".to_owned(),
-        Failure::Stalled => "showed no sign of life".to_owned(),
-        Failure::Stagnated(why) => format!("was ended because its work did not move: {why}"),
-        Failure::Unknown(_) => "said nothing that can be understood".to_owned(),
-        Failure::Refused(refused) => {
-            let words = refused.iter().map(|it| format!("{} ({}: {})", it.name, it.code, it.why));
-            format!("said only what does not count: {}", words.collect::<Vec<_>>().join("; "))
+        AgentFailure::Crashed(_) => "crashed".to_owned(),
+        AgentFailure::TimedOut(seconds) => format!("took longer than {}", span(*seconds)),
+        AgentFailure::NoAnswer(seconds) => format!("did not answer within {}", span(*seconds)),
+        AgentFailure::Stalled(misses) => {
+            format!("missed {} in a row", counted(*misses, "checkpoint"))
+        }
+        AgentFailure::Stagnated(why) => format!("was ended because its work stalled: {why}"),
+        AgentFailure::Unknown(reply) => {
+            format!("reported nothing: {}", failures::no_signal(reply))
+        }
+        AgentFailure::Refused(refused) => {
+            let each = refused.iter().map(|it| format!("{} ({}: {})", it.name, it.code, it.why));
+            format!("reported nothing that counts: {}", each.collect::<Vec<_>>().join("; "))
         }
     }
-}
-
-/// The most telling words of a signal's body, else all of it.
-pub(super) fn gist(heard: &Heard, keys: &[&str]) -> String {
-    let found = keys.iter().map(|key| field(&heard.fields, key)).find(|text| !text.is_empty());
-    found.unwrap_or_else(|| told(&heard.fields))
 }

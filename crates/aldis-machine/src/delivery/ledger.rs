@@ -1,56 +1,58 @@
 //! What reviewers found in a task, and what became of it.
 //!
-//! Reviews that go round in circles raise the same points in new words, or points that were settled
-//! long ago. A finding is known by its place and its normalised words, so it is the same finding in
-//! the next round. Once it is settled it counts again only with evidence that was not there before.
+//! Reviews that go round in circles raise points that were settled long ago. A finding is the same in
+//! the next round if its reviewer, its place and its text are the same; digits count, because `case 1`
+//! is not `case 2`. Once it is settled it counts again only with evidence that was not there before.
+//! Reviews and audits are counted apart.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::reply::ReportedSignal;
 use super::signal::Role;
-use super::task::{field, list};
-use aldis_signal::signal::Fields;
 
 /// How many findings of one task are kept, and how much of each.
 const FINDINGS_MAX: usize = 200;
 const TEXT_MAX: usize = 500;
-/// How many verdicts are remembered to see whether the work converges.
+/// How many failed reviews, and how many failed audits, are kept to see whether the work converges.
 const HISTORY_MAX: usize = 32;
 
-/// How a finding stands.
+/// What became of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum FindingStatus {
     /// To be fixed.
     Open,
     /// The reviewer did not raise it again.
     Fixed,
-    /// The developer disputed it, and the reviewer did not insist.
-    Parked,
-    /// The developer says that it is none; the reviewer has not answered yet.
+    /// The developer disputed it, and the reviewer did not raise it again.
+    #[serde(alias = "parked")]
+    Withdrawn,
+    /// The developer says that it is wrong; the reviewer has not answered yet.
     Disputed,
 }
 
-impl Standing {
+impl FindingStatus {
     /// Whether it counts again only with new evidence.
     fn is_settled(self) -> bool {
-        matches!(self, Self::Fixed | Self::Parked)
+        matches!(self, Self::Fixed | Self::Withdrawn)
     }
 }
 
 /// One thing a reviewer found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct ReviewFinding {
     /// The file, or `criterion` for an acceptance criterion; empty if it has no place.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
-    /// The line when it was last raised.
+    /// The line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// What is wrong, in the reviewer's words.
+    /// What is wrong, as the reviewer wrote it.
     pub text: String,
-    /// How it stands.
-    pub standing: Standing,
+    /// What became of it.
+    #[serde(alias = "standing")]
+    pub status: FindingStatus,
     /// Who raised it.
     pub by: Role,
     /// How often.
@@ -75,44 +77,49 @@ pub(super) enum Raised {
 /// The findings of one task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
-    findings: Vec<Finding>,
-    /// How many were open after each failed verdict.
-    #[serde(default)]
-    history: Vec<u32>,
+    findings: Vec<ReviewFinding>,
+    /// How many of the critic's were open after each failed review.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    open_after_reviews: Vec<u32>,
+    /// How many of the auditor's were open after each failed audit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    open_after_audits: Vec<u32>,
 }
 
 impl Ledger {
     /// Returns whether nothing was ever found.
     pub fn is_empty(&self) -> bool {
-        self.findings.is_empty() && self.history.is_empty()
+        self.findings.is_empty()
+            && self.open_after_reviews.is_empty()
+            && self.open_after_audits.is_empty()
     }
 
     /// Returns the findings, oldest first.
-    pub fn findings(&self) -> &[Finding] {
+    pub fn findings(&self) -> &[ReviewFinding] {
         &self.findings
     }
 
-    /// Returns those that stand as asked for.
-    pub fn standing(&self, standing: Standing) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(move |finding| finding.standing == standing)
+    /// Returns the findings of this status.
+    pub fn with_status(&self, status: FindingStatus) -> impl Iterator<Item = &ReviewFinding> {
+        self.findings.iter().filter(move |finding| finding.status == status)
     }
 
     /// The developer hands over, and may dispute what was found.
-    pub(super) fn answered(&mut self, fields: &Fields) {
-        for dispute in list(fields, "disputed") {
-            let words = normalised(&dispute);
-            let open = self.findings.iter_mut().filter(|found| found.standing == Standing::Open);
-            for finding in open.filter(|found| words.contains(&normalised(&found.text))) {
-                finding.standing = Standing::Disputed;
+    pub(super) fn answered(&mut self, handover: &ReportedSignal) {
+        for dispute in handover.list("disputed") {
+            let words = words_of(&dispute);
+            let open = self.findings.iter_mut().filter(|found| found.status == FindingStatus::Open);
+            for finding in open.filter(|found| words.contains(&words_of(&found.text))) {
+                finding.status = FindingStatus::Disputed;
                 finding.dispute = cut(&dispute);
             }
         }
     }
 
     /// A reviewer refuses the work.
-    pub(super) fn failed(&mut self, by: Role, fields: &Fields) -> Raised {
-        let evidence = cut(&field(fields, "evidence"));
-        let points = points(by, fields);
+    pub(super) fn failed(&mut self, by: Role, verdict: &ReportedSignal) -> Raised {
+        let evidence = cut(&verdict.field("evidence"));
+        let points = points(by, verdict);
         let is_named = !points.is_empty();
         self.make_room(points.len());
         let mut raised = Vec::new();
@@ -125,11 +132,13 @@ impl Ledger {
         if is_named {
             self.settle_all_but(by, &raised);
         }
-        let open = self.findings.iter().filter(|found| !found.standing.is_settled()).count();
-        if self.history.len() == HISTORY_MAX {
-            self.history.remove(0);
+        let own = self.findings.iter().filter(|found| found.by == by);
+        let open = own.filter(|found| !found.status.is_settled()).count();
+        let history = self.history_mut(by);
+        if history.len() == HISTORY_MAX {
+            history.remove(0);
         }
-        self.history.push(u32::try_from(open).unwrap_or(u32::MAX));
+        history.push(u32::try_from(open).unwrap_or(u32::MAX));
         Raised::Counts
     }
 
@@ -138,17 +147,30 @@ impl Ledger {
         self.settle_all_but(by, &[]);
     }
 
-    /// Whether the last `rounds` verdicts left no fewer findings open than the first of them.
-    pub(super) fn is_plateau(&self, rounds: u32) -> bool {
+    /// Whether the last `rounds` failed verdicts of this role left no fewer findings open than the
+    /// first of them.
+    pub(super) fn is_plateau(&self, by: Role, rounds: u32) -> bool {
+        let history = match by {
+            Role::Critic => &self.open_after_reviews,
+            _ => &self.open_after_audits,
+        };
         let rounds = usize::try_from(rounds).unwrap_or(usize::MAX);
-        let Some(first) = self.history.len().checked_sub(rounds) else { return false };
-        let last = self.history.get(first..).unwrap_or_default();
+        let Some(first) = history.len().checked_sub(rounds) else { return false };
+        let last = history.get(first..).unwrap_or_default();
         rounds > 1 && last.iter().all(|open| last.first() <= Some(open))
     }
 
-    /// A human looked at it: the count of rounds begins anew.
+    /// A human looked at it: failed verdicts are counted from 0 again.
     pub(super) fn forget_history(&mut self) {
-        self.history.clear();
+        self.open_after_reviews.clear();
+        self.open_after_audits.clear();
+    }
+
+    fn history_mut(&mut self, by: Role) -> &mut Vec<u32> {
+        match by {
+            Role::Critic => &mut self.open_after_reviews,
+            _ => &mut self.open_after_audits,
+        }
     }
 
     /// Enters one point; returns its number if it counts.
@@ -159,21 +181,20 @@ impl Ledger {
         evidence: &str,
     ) -> Option<usize> {
         let key = normalised(&text);
-        let known = self
-            .findings
-            .iter_mut()
-            .enumerate()
-            .find(|(_, found)| found.file == file && normalised(&found.text) == key);
+        let known = self.findings.iter_mut().enumerate().find(|(_, found)| {
+            let place = found.by == by && found.file == file && found.line == line;
+            place && normalised(&found.text) == key
+        });
         let Some((number, finding)) = known else {
             if self.findings.len() >= FINDINGS_MAX {
                 // There is enough to fix: it counts and will be found again.
                 return Some(usize::MAX);
             }
-            self.findings.push(Finding {
+            self.findings.push(ReviewFinding {
                 file,
                 line,
                 text,
-                standing: Standing::Open,
+                status: FindingStatus::Open,
                 by,
                 raised: 1,
                 evidence: evidence.to_owned(),
@@ -182,13 +203,12 @@ impl Ledger {
             return Some(self.findings.len() - 1);
         };
         let is_new = !evidence.is_empty() && evidence != finding.evidence;
-        if finding.standing.is_settled() && !is_new {
+        if finding.status.is_settled() && !is_new {
             return None;
         }
         finding.raised += 1;
-        finding.line = line.or(finding.line);
-        if finding.standing.is_settled() || is_new {
-            finding.standing = Standing::Open;
+        if finding.status.is_settled() || is_new {
+            finding.status = FindingStatus::Open;
         }
         if is_new {
             evidence.clone_into(&mut finding.evidence);
@@ -200,7 +220,7 @@ impl Ledger {
     fn make_room(&mut self, new: usize) {
         let mut over = (self.findings.len() + new).saturating_sub(FINDINGS_MAX);
         self.findings.retain(|finding| {
-            let kept = over == 0 || !finding.standing.is_settled();
+            let kept = over == 0 || !finding.status.is_settled();
             over -= usize::from(!kept);
             kept
         });
@@ -210,9 +230,9 @@ impl Ledger {
     fn settle_all_but(&mut self, by: Role, raised: &[usize]) {
         for (number, finding) in self.findings.iter_mut().enumerate() {
             if finding.by == by && !raised.contains(&number) {
-                finding.standing = match finding.standing {
-                    Standing::Disputed => Standing::Parked,
-                    Standing::Open => Standing::Fixed,
+                finding.status = match finding.status {
+                    FindingStatus::Disputed => FindingStatus::Withdrawn,
+                    FindingStatus::Open => FindingStatus::Fixed,
                     settled => settled,
                 };
             }
@@ -221,14 +241,14 @@ impl Ledger {
 }
 
 /// What a verdict says is wrong. An auditor judges the criteria, and nothing else where it names them.
-fn points(by: Role, fields: &Fields) -> Vec<(String, Option<u64>, String)> {
-    let criteria = list(fields, "failed_criteria");
+fn points(by: Role, verdict: &ReportedSignal) -> Vec<(String, Option<u64>, String)> {
+    let criteria = verdict.list("failed_criteria");
     if by == Role::Auditor && !criteria.is_empty() {
         let point = |text: String| ("criterion".to_owned(), None, cut(&text));
         return criteria.into_iter().map(point).collect();
     }
-    let Some(Value::Array(issues)) = fields.get("issues_found") else {
-        let fixes = list(fields, "required_fixes");
+    let Some(Value::Array(issues)) = verdict.fields.get("issues_found") else {
+        let fixes = verdict.list("required_fixes");
         return fixes.into_iter().map(|text| (String::new(), None, cut(&text))).collect();
     };
     issues
@@ -247,10 +267,17 @@ fn points(by: Role, fields: &Fields) -> Vec<(String, Option<u64>, String)> {
         .collect()
 }
 
-/// Words without case, punctuation and numbers, which change from round to round.
+/// A text without what says nothing: case, white space and a full stop.
 fn normalised(text: &str) -> String {
-    let words = text.split(|letter: char| !letter.is_alphabetic()).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    words.join(" ").trim_end_matches(['.', '!', ';', ',']).to_owned()
+}
+
+/// The words of a text between blanks, so that one text can be looked for in another.
+fn words_of(text: &str) -> String {
+    let words = text.split(|letter: char| !letter.is_alphanumeric());
+    let words: Vec<String> = words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+    format!(" {} ", words.join(" "))
 }
 
 fn cut(text: &str) -> String {

@@ -4,17 +4,17 @@
 //! is wrong with it, by line and with the remedy.
 //!
 //! ```
-//! use aldis_machine::delivery::{Format, Plan};
+//! use aldis_machine::delivery::{PlanFormat, Plan};
 //!
 //! let text = "# Billing export\n\n- [ ] csv: Write the CSV\n  - [ ] quotes are escaped\n";
-//! let read = Plan::read(Format::Markdown, text);
+//! let read = Plan::read(PlanFormat::Markdown, text);
 //! let plan = read.plan.expect("a good plan");
 //! assert_eq!(plan.title, "Billing export");
 //! assert_eq!(plan.tasks[0].id, "csv");
 //! assert_eq!(plan.tasks[0].acceptance, ["quotes are escaped"]);
 //!
 //! let text = "[[tasks]]\nid = \"a\"\nacceptance = [\"it works\"]\nneeds = [\"a\"]\n";
-//! let read = Plan::read(Format::Toml, text);
+//! let read = Plan::read(PlanFormat::Toml, text);
 //! assert_eq!(read.problems[0].to_string(), "line 2: the tasks need one another: a -> a");
 //! assert_eq!(read.problems[0].help, "remove one of these needs");
 //! ```
@@ -127,7 +127,7 @@ impl<'de> Deserialize<'de> for Priority {
 
 /// How a plan is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum PlanFormat {
     /// `[[tasks]]` tables.
     Toml,
     /// A list under `tasks:`.
@@ -138,7 +138,7 @@ pub enum Format {
     Markdown,
 }
 
-impl Format {
+impl PlanFormat {
     /// Returns the format of files with this name.
     pub fn of_name(name: &str) -> Option<Self> {
         let (_, ending) = name.rsplit_once('.')?;
@@ -154,7 +154,7 @@ impl Format {
 
 /// Something about a plan that its author should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct PlanProblem {
     /// The line, from 1; 0 for the plan as a whole.
     pub line: usize,
     /// Whether the plan cannot be used like this.
@@ -165,7 +165,7 @@ pub struct Problem {
     pub help: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for PlanProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => f.write_str(&self.what),
@@ -176,19 +176,19 @@ impl fmt::Display for Problem {
 
 /// What reading a plan gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Read {
+pub struct PlanReading {
     /// The plan; `None` if a problem is fatal.
     pub plan: Option<Plan>,
     /// What its author should know, by line.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<PlanProblem>,
 }
 
 impl Plan {
     /// Reads and checks a plan.
-    pub fn read(format: Format, text: &str) -> Read {
+    pub fn read(format: PlanFormat, text: &str) -> PlanReading {
         let (draft, mut problems) = match format {
-            Format::Markdown => markdown::read(text),
-            Format::Toml | Format::Yaml | Format::Json => read::read(format, text),
+            PlanFormat::Markdown => markdown::read(text),
+            PlanFormat::Toml | PlanFormat::Yaml | PlanFormat::Json => read::read(format, text),
         };
         // Of a plan that could not be read nothing else is known.
         if problems.is_empty() || !draft.plan.tasks.is_empty() {
@@ -196,11 +196,11 @@ impl Plan {
         }
         problems.sort_by_key(|problem| problem.line);
         let good = !problems.iter().any(|problem| problem.fatal);
-        Read { plan: good.then_some(draft.plan), problems }
+        PlanReading { plan: good.then_some(draft.plan), problems }
     }
 
     /// Checks a plan that comes from elsewhere.
-    pub fn check(&self) -> Vec<Problem> {
+    pub fn check(&self) -> Vec<PlanProblem> {
         check::check(&Draft { plan: self.clone(), lines: Vec::new() })
     }
 }

@@ -1,19 +1,20 @@
-//! What agents are told.
+//! What agents get to read.
 //!
-//! Every text names signals only in the middle of sentences or inside a fence with placeholders, so
-//! that no prompt is itself a signal, wherever a host writes it down. Whatever people or agents said
-//! is quoted so that it cannot break out of its place.
+//! No prompt is itself a signal, wherever a host writes it down: the forms of signals are indented, and
+//! whatever people or agents wrote is quoted so that it cannot break out of its place.
+
+mod forms;
 
 use std::fmt::Write as _;
 
-use super::event::Said;
-use super::ledger::{Finding, Ledger, Standing};
-use super::signal::{DIALECT, Role};
+use self::forms::FormContext;
+use super::ledger::{FindingStatus, Ledger, ReviewFinding};
+use super::reply::AgentReply;
+use super::run::Work;
+use super::signal::Role;
 use super::state::State;
-use super::task::{Note, Task};
+use super::task::{PromptNote, Task};
 use crate::words;
-use aldis_signal::dialect::Dialect;
-use aldis_signal::prompt;
 
 /// How much of a plan's, an agent's or a human's text stands in a prompt.
 const TEXT_MAX: usize = 20_000;
@@ -23,17 +24,25 @@ const FINDINGS_MAX: usize = 50;
 /// How many tasks the planner is shown.
 const TASKS_MAX: usize = 200;
 /// How the note about a reply without a signal begins.
-pub(super) const NOT_UNDERSTOOD: &str = "Your last reply held no signal";
+pub(super) const NO_SIGNAL: &str = "Your last reply held no valid signal";
 
-/// Tells an agent of a task what to do.
+/// What an agent of a task gets.
 pub(super) fn task(state: &State, no: usize, agent: u64) -> String {
     let task = state.at(no);
-    let mut text = format!("## You are the {} of task {}\n\n", task.role.spoken(), task.spec.id);
+    let mut text = format!("## You are the {} of task {}\n\n", task.role.label(), task.spec.id);
     text.push_str(duty(task.role));
     text.push_str("\n\n");
     specification(&mut text, task);
     match task.role {
-        Role::Developer => ledger(&mut text, &task.ledger, false),
+        Role::Developer => {
+            ledger(&mut text, &task.ledger, false);
+            if task.ledger.with_status(FindingStatus::Open).next().is_some() {
+                text.push_str(
+                    "If a finding is wrong, do not work around it: list it under Disputed with \
+                     your reason when you hand over.\n\n",
+                );
+            }
+        }
         Role::Critic => {
             report(&mut text, task);
             ledger(&mut text, &task.ledger, true);
@@ -43,113 +52,110 @@ pub(super) fn task(state: &State, no: usize, agent: u64) -> String {
     }
     notes(&mut text, &task.notes);
     experts(&mut text, state);
-    let id = &task.spec.id;
-    ending(text, state, agent, &format!("Your task's id is {id}; signals about a task name it."))
+    how_to_report(text, state, agent)
 }
 
-/// Tells an agent to repair what all tasks need, or to judge that.
+/// What an agent gets that repairs the infrastructure, or judges the repair.
 pub(super) fn repair(state: &State, role: Role, agent: u64) -> String {
-    let mut text = format!("## You are the {}\n\n{}\n\n", role.spoken(), duty(role));
+    let mut text = format!("## You are the {}\n\n{}\n\n", role.label(), duty(role));
     if let Some(remediation) = &state.run.remediation {
         notes(&mut text, &remediation.notes);
     }
-    if role == Role::Remediation {
-        experts(&mut text, state);
-    }
-    ending(text, state, agent, "You have no task of your own.")
+    experts(&mut text, state);
+    how_to_report(text, state, agent)
 }
 
-/// Tells an expert what it is asked.
+/// What an expert gets that is asked.
 pub(super) fn expert(state: &State, request: &str, agent: u64) -> String {
     let mut text = String::new();
     let Some(asked) = state.run.consultations.get(request) else { return text };
     let name = words::inline(&asked.expert, LINE_MAX);
     let _ = writeln!(text, "## You are the expert {name}\n\n{}\n", duty(Role::Expert));
-    if let Some(knows) = state.run.experts.get(&asked.expert) {
-        let _ = writeln!(text, "What you know:\n\n{}", words::quoted(knows, TEXT_MAX));
+    if let Some(expertise) = state.run.experts.get(&asked.expert).filter(|it| !it.is_empty()) {
+        let _ = writeln!(text, "Your expertise:\n\n{}", words::quoted(expertise, TEXT_MAX));
     }
-    let who = asked.role.spoken();
+    let who = asked.role.label();
     if asked.kind.is_empty() {
-        let _ = writeln!(text, "The {who} asks:\n");
+        let _ = writeln!(text, "The {who} asks (request {request}):\n");
     } else {
         let kind = words::inline(&asked.kind, LINE_MAX);
-        let _ = writeln!(text, "The {who} asks for {kind}:\n");
+        let _ = writeln!(text, "The {who} asks for {kind} (request {request}):\n");
     }
     text.push_str(&words::quoted(&asked.prompt, TEXT_MAX));
     let snapshot = words::inline(&asked.snapshot, LINE_MAX);
-    let _ = writeln!(text, "\nWhat it knows is written down in {snapshot}.\n");
+    let _ = writeln!(text, "\nIt wrote down what it knows in {snapshot}.\n");
     if let Some(no) = asked.task {
         specification(&mut text, state.at(no));
     }
     notes(&mut text, &asked.notes);
-    let about = format!("The id of the request is {request}; your signal names it.");
-    ending(text, state, agent, &about)
+    how_to_report(text, state, agent)
 }
 
-/// Tells the planner what the plan is.
+/// What the planner gets.
 pub(super) fn planner(state: &State, agent: u64) -> String {
     let title = words::inline(&state.run.title, LINE_MAX);
     let mut text = format!("## You are the planner of {title}\n\n{}\n\n", duty(Role::Planner));
+    text.push_str("The tasks of the plan:\n\n");
     for task in state.tasks.iter().take(TASKS_MAX) {
         let title = words::inline(&task.spec.title, LINE_MAX);
-        let _ = writeln!(text, "- task {}, called {title}", task.spec.id);
+        let _ = writeln!(text, "- {}: {title}", task.spec.id);
     }
     if state.tasks.len() > TASKS_MAX {
         let _ = writeln!(text, "- and {} more", state.tasks.len() - TASKS_MAX);
     }
     text.push('\n');
-    ending(text, state, agent, "An expert's signal names the expert.")
+    how_to_report(text, state, agent)
 }
 
 fn duty(role: Role) -> &'static str {
     match role {
         Role::BusinessAnalyst => {
-            "Turn the task below into one that can be built and judged: what exactly is wanted, and \
-             criteria that each can be checked. Say how sure you are. Change no files. Report with \
-             EXPANDED_TASK_SPECIFICATION and the keys Confidence (HIGH, MEDIUM or LOW), Expanded \
-             Specification, Acceptance Criteria, Technical Approach and Target Files."
+            "Turn the task below into one that can be built and checked: say exactly what is \
+             wanted, and give acceptance criteria that can each be checked. Say how confident you \
+             are. Change no files."
         }
         Role::Developer => {
-            "Do the task below, with tests, and nothing beside it. Check your own work before you \
-             hand it over. If you think that a finding of a reviewer is wrong, list it with your \
-             reason under the key Disputed when you hand over, instead of working around it."
+            "Do the task below, including tests, and nothing else. Check your own work before you \
+             hand it over."
         }
         Role::Critic => {
-            "Judge the quality of the work: correctness, clarity, errors, tests. Look at what \
-             changed since your last look, and at what is listed below. Whether the acceptance \
-             criteria are met is for the auditor. Refuse only for what is worth another round, and \
-             give each finding with path, line and text under Issues Found. A settled finding is \
-             not raised again without new evidence, given under the key Evidence. Change no files."
+            "Review the quality of the work: correctness, clarity, error handling, tests. Look at \
+             what changed since the last review, and at the findings below. The auditor checks the \
+             acceptance criteria, you do not. Refuse the work only for what is worth another \
+             round. Do not raise a settled finding again without new evidence. Change no files."
         }
         Role::Auditor => {
-            "Judge whether each acceptance criterion below is met, by running what proves it, and \
-             nothing else: matters of taste and style were settled in the review. Name every \
-             criterion that is not met under Failed Criteria. If failures that are older than this \
-             task keep you from judging, say that the audit is blocked. Change no files."
+            "Check whether each acceptance criterion below is met, by running what proves it. \
+             Check nothing else: style and taste were settled in the review. If failures that are \
+             older than this task prevent the audit, report that it is blocked. Change no files."
         }
         Role::Remediation => {
-            "Something that every task needs is broken. Repair it, and nothing else, and verify that \
-             it works. Nobody starts new work before you are done."
+            "The infrastructure that every task needs is broken. Repair it, verify that it works, \
+             and change nothing else. No new work starts before you are done."
         }
         Role::HealthAuditor => {
-            "Somebody says that what every task needs is repaired. Run the checks in every \
-             environment and give your verdict on what you saw. Repair nothing yourself."
+            "The infrastructure that every task needs is reported as repaired. Run the checks in \
+             every environment and report what you saw. Repair nothing yourself."
         }
         Role::Expert => {
-            "Another agent asks for your advice. Answer it clearly, for this case. If you cannot \
-             after three different approaches, say so; do not guess, and do not ask a human."
+            "Another agent asks for your advice. Answer it clearly, for this case. If you have no \
+             answer after three different approaches, report that. Do not guess, do not ask a \
+             human, and change no files."
         }
         Role::Planner => {
-            "Look at the plan before the work begins. Where agents will need knowledge that they do \
-             not have, write a file for an expert who has it, and name each expert with one signal, \
-             its File and the Gap Filled. If none is needed, say nothing of the kind."
+            "Look at the plan before the work begins. Where agents will need knowledge that they \
+             do not have, write a file for an expert who has it, and report each expert. If no \
+             expert is needed, report none."
         }
     }
 }
 
 fn specification(text: &mut String, task: &Task) {
     let spec = &task.spec;
-    let _ = writeln!(text, "### The task\n\nTitle: {}\n", words::inline(&spec.title, LINE_MAX));
+    text.push_str("### The task\n\n");
+    if let Some(title) = task.title() {
+        let _ = writeln!(text, "Title: {}\n", words::inline(&title, LINE_MAX));
+    }
     if !spec.description.trim().is_empty() {
         let _ = writeln!(text, "{}", words::quoted(&spec.description, TEXT_MAX));
     }
@@ -173,7 +179,7 @@ fn report(text: &mut String, task: &Task) {
     if !task.report.is_empty() {
         let _ = writeln!(
             text,
-            "### What the developer says (round {})\n\n{}",
+            "### What the developer reported (round {})\n\n{}",
             task.round,
             words::quoted(&task.report, TEXT_MAX)
         );
@@ -182,9 +188,9 @@ fn report(text: &mut String, task: &Task) {
 
 /// Shows what was found so far, so that nobody goes round in circles.
 fn ledger(text: &mut String, ledger: &Ledger, settled: bool) {
-    let mut group = |title: &str, standings: &[Standing]| {
-        let found: Vec<&Finding> =
-            standings.iter().flat_map(|standing| ledger.standing(*standing)).collect();
+    let mut group = |title: &str, statuses: &[FindingStatus]| {
+        let found: Vec<&ReviewFinding> =
+            statuses.iter().flat_map(|status| ledger.with_status(*status)).collect();
         if found.is_empty() {
             return;
         }
@@ -209,23 +215,25 @@ fn ledger(text: &mut String, ledger: &Ledger, settled: bool) {
         }
         text.push('\n');
     };
-    group("Open findings", &[Standing::Open]);
-    group("Disputed findings", &[Standing::Disputed]);
+    group("Open findings", &[FindingStatus::Open]);
+    group("Disputed findings", &[FindingStatus::Disputed]);
     if settled {
         let title = "Settled findings, not to be raised again without new evidence";
-        group(title, &[Standing::Fixed, Standing::Parked]);
+        group(title, &[FindingStatus::Fixed, FindingStatus::Withdrawn]);
     }
 }
 
-fn notes(text: &mut String, notes: &[Note]) {
+fn notes(text: &mut String, notes: &[PromptNote]) {
     if notes.is_empty() {
         return;
     }
     text.push_str("### What you must know\n\n");
-    for Note { about, words } in notes {
-        let _ = writeln!(text, "{about}\n");
-        if !words.trim().is_empty() {
-            let _ = writeln!(text, "{}", words::quoted(words, TEXT_MAX));
+    for PromptNote { heading, quote } in notes {
+        let _ = writeln!(text, "{}\n", heading.trim_end());
+        if !quote.trim().is_empty() {
+            let _ = writeln!(text, "{}", words::quoted(quote, TEXT_MAX));
+        } else if heading.trim_end().ends_with(':') {
+            text.push_str("> (no details)\n\n");
         }
     }
 }
@@ -235,28 +243,82 @@ fn experts(text: &mut String, state: &State) {
         return;
     }
     text.push_str("### Experts you can ask\n\n");
-    for (name, knows) in &state.run.experts {
-        let (name, knows) = (words::inline(name, LINE_MAX), words::inline(knows, LINE_MAX));
-        let _ = writeln!(text, "- {name} knows {knows}");
+    for (name, expertise) in &state.run.experts {
+        let name = words::inline(name, LINE_MAX);
+        let _ = writeln!(text, "- {name}: {}", words::inline(expertise, LINE_MAX));
     }
     text.push('\n');
 }
 
 /// How to report, last of all.
-fn ending(mut text: String, state: &State, agent: u64, about: &str) -> String {
-    let _ = writeln!(text, "### How to report\n\n{about}\n");
-    let Some(dialect) = Dialect::builtin(DIALECT) else { return text };
-    match state.token_of(agent) {
-        Some(token) => text.push_str(&prompt::instructions_with_token(dialect, &token)),
-        None => text.push_str(&prompt::instructions(dialect)),
+fn how_to_report(mut text: String, state: &State, agent: u64) -> String {
+    let token = state.token_of(agent);
+    let Some(context) = context(state, agent, token.as_deref()) else { return text };
+    let how_many = match context.role {
+        Role::Planner => "End your reply with one signal for each expert that you created.",
+        _ => "End your reply with exactly one of the signals below.",
+    };
+    let _ = writeln!(
+        text,
+        "### How to report\n\n{how_many} Write it as plain text, with its name at the very start \
+         of a line: no indentation, no list mark, no bold, no code fence. Nothing else stands on \
+         that line; the details follow on the lines below it. Replace the [placeholders].\n"
+    );
+    if context.token.is_some() {
+        text.push_str(
+            "Every signal carries the TOKEN line as shown; without it, it may not count. Write \
+             the code nowhere else.\n\n",
+        );
     }
+    if let Some(environments) = context.environments {
+        let which = match environments {
+            [] => "its environment".to_owned(),
+            names => format!("its environment ({})", names.join(", ")),
+        };
+        let _ = writeln!(
+            text,
+            "Report every check with {which}. A table with the columns Check, Environment and \
+             Result is fine, too. A check that failed means that the work is not done.\n"
+        );
+    }
+    forms::show(&mut text, context);
     text
 }
 
-/// What an agent is told whose reply holds no signal.
-pub(super) fn not_understood(said: &Said) -> String {
-    let mut text = format!("{NOT_UNDERSTOOD}, so nothing happened.");
-    if let Some(miss) = said.misses.last() {
+/// What the forms of an agent are filled in with.
+fn context<'s>(state: &'s State, agent: u64, token: Option<&'s str>) -> Option<FormContext<'s>> {
+    let live = state.run.agents.get(&agent)?;
+    let task = match &live.work {
+        Work::Task { task } => Some(state.at(*task)),
+        Work::Infrastructure | Work::Request { .. } | Work::Plan => None,
+    };
+    let id = match &live.work {
+        Work::Task { task } => Some(&*state.at(*task).spec.id),
+        Work::Request { request } => Some(&**request),
+        Work::Infrastructure | Work::Plan => None,
+    };
+    let has = |statuses: &[FindingStatus]| {
+        task.is_some_and(|task| {
+            task.ledger.findings().iter().any(|finding| statuses.contains(&finding.status))
+        })
+    };
+    let required = state.run.config.require_environment_matrix
+        && matches!(live.role, Role::Developer | Role::Auditor);
+    Some(FormContext {
+        role: live.role,
+        id,
+        expert: state.run.experts.keys().next().map(String::as_str),
+        environments: required.then_some(&*state.run.config.environments),
+        findings: has(&[FindingStatus::Open]),
+        settled: has(&[FindingStatus::Fixed, FindingStatus::Withdrawn]),
+        token,
+    })
+}
+
+/// What the next prompt says about a reply without a signal.
+pub(super) fn no_signal(reply: &AgentReply) -> String {
+    let mut text = format!("{NO_SIGNAL}, so nothing happened.");
+    if let Some(miss) = reply.near_misses.last() {
         let _ = write!(
             text,
             " Line {}, {}, is almost one and does not count ({}): {}.",
@@ -267,44 +329,54 @@ pub(super) fn not_understood(said: &Said) -> String {
         );
     }
     text.push_str(
-        " Finish your work if it is not finished, and end with the signal that says how.",
+        " Finish your work if it is not finished, then end your reply with one of the signals \
+         under \"How to report\".",
     );
     text
 }
 
-/// The format, as plainly as possible.
-pub(super) fn format(role: Role) -> String {
-    let lines: &[&str] = match role {
-        Role::BusinessAnalyst => &["EXPANDED_TASK_SPECIFICATION: [task_id]"],
-        Role::Developer => &[
-            "READY_FOR_REVIEW: [task_id]",
-            "TASK_INCOMPLETE: [task_id]",
-            "INFRA_BLOCKED: [task_id]",
-        ],
-        Role::Critic => &["REVIEW_PASSED: [task_id]", "REVIEW_FAILED: [task_id]"],
-        Role::Auditor => {
-            &["AUDIT_PASSED: [task_id]", "AUDIT_FAILED: [task_id]", "AUDIT_BLOCKED: [task_id]"]
-        }
-        Role::Remediation | Role::HealthAuditor | Role::Expert | Role::Planner => &[],
+/// What another agent is told after several replies without a signal: the signals, as plainly as
+/// possible.
+pub(super) fn exact_forms(role: Role, id: &str, replies: u32) -> String {
+    let mut text = format!(
+        "The last {replies} replies about this task held no valid signal, so nobody knows how the \
+         work ended. Look at what is there, finish it, and end your reply with one of these lines at \
+         the very start of a line, with the details that \"How to report\" shows below it:\n\n"
+    );
+    let context = FormContext {
+        role,
+        id: Some(id),
+        expert: None,
+        environments: None,
+        findings: false,
+        settled: false,
+        token: None,
     };
-    format!(
-        "The agents before you did the work but nobody could tell how it ended. Your reply must \
-         hold one of these lines, as plain text at the very start of the line, not inside a fence, \
-         with the id of the task instead of the brackets:\n\n```\n{}\n```",
-        lines.join("\n")
-    )
+    forms::show_signals(&mut text, context);
+    text
 }
 
-/// Asks a living agent for a sign of life.
-pub(super) fn checkpoint() -> String {
-    "Say how far you are, with the signal CHECKPOINT and the keys Progress, Current Activity and \
-     Blockers, and go on with your work.\n"
-        .to_owned()
+/// Asks an agent at work how far it is.
+pub(super) fn checkpoint(state: &State, agent: u64) -> String {
+    let token = state.token_of(agent);
+    let mut text =
+        "How far are you? Answer with this signal, at the very start of a line and with \
+                    the [placeholders] replaced, and continue your work:\n\n"
+            .to_owned();
+    if let Some(context) = context(state, agent, token.as_deref()) {
+        forms::show_checkpoint(&mut text, context);
+    }
+    text
 }
 
-/// Asks a living agent to say its last word again.
-pub(super) fn resend() -> String {
-    "Your last reply held no signal. Say again how your work ended, this time with the signal for \
-     it on a line of its own.\n"
-        .to_owned()
+/// Asks an agent at work to report its result again.
+pub(super) fn resend(state: &State, agent: u64) -> String {
+    let token = state.token_of(agent);
+    let mut text = "Your last reply held no valid signal. Report again how your work ended, with \
+                    one of these at the very start of a line, and the details below it:\n\n"
+        .to_owned();
+    if let Some(context) = context(state, agent, token.as_deref()) {
+        forms::show_signals(&mut text, context);
+    }
+    text
 }

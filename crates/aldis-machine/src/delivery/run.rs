@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::Config;
 use super::signal::Role;
-use super::task::Note;
+use super::task::PromptNote;
 use crate::run::Usage;
 use crate::stagnation::Monitor;
 use aldis_signal::time::Timestamp;
@@ -19,7 +19,7 @@ pub enum Ending {
     Complete,
     /// Some tasks were given up, and nothing else can be done.
     Failed,
-    /// A human decided not to repair what all tasks need.
+    /// A human decided not to repair the infrastructure.
     Halted,
     /// No tokens or no money are left.
     OverBudget,
@@ -42,8 +42,8 @@ impl Ending {
         }
     }
 
-    /// Returns whether a delivery that ended so can go on. Where tasks or the repair were given up, a
-    /// human has decided against that.
+    /// Returns whether a delivery that ended so can be continued. Where tasks or the repair were given
+    /// up, a human has decided against that.
     pub fn can_be_continued(self) -> bool {
         match self {
             Self::OverBudget | Self::TimedOut | Self::Aborted => true,
@@ -73,7 +73,7 @@ pub enum Work {
         /// Its place, from 0.
         task: usize,
     },
-    /// What all tasks need: repairing it, or judging it.
+    /// The infrastructure: repairing it, or judging it.
     Infrastructure,
     /// A question of another agent.
     Request {
@@ -86,53 +86,67 @@ pub enum Work {
 
 /// An agent at work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Agent {
+pub struct WorkingAgent {
     /// What it was started for.
     pub role: Role,
     /// What it works on.
     pub work: Work,
     /// When it was started.
-    pub started: Timestamp,
-    /// Its last sign of life, or the last time one was asked for.
-    pub seen: Timestamp,
-    /// Signs of life that failed to appear in a row.
-    #[serde(default)]
-    pub misses: u32,
-    /// What it was asked for and has not answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
-    /// Whether its work moves, where that is watched.
+    #[serde(alias = "started")]
+    pub started_at: Timestamp,
+    /// When it was last active, or last asked for a checkpoint.
+    #[serde(alias = "seen")]
+    pub last_seen: Timestamp,
+    /// Checkpoints that it missed in a row.
+    #[serde(default, alias = "misses")]
+    pub missed_checkpoints: u32,
+    /// The checkpoint it was asked for and has not sent.
+    #[serde(default, alias = "asked", skip_serializing_if = "Option::is_none")]
+    pub checkpoint_request: Option<CheckpointRequest>,
+    /// Whether its work progresses, where that is watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monitor: Option<Monitor>,
 }
 
-/// A sign of life that an agent was asked for.
+/// A checkpoint that an agent was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct CheckpointRequest {
     /// When.
     pub at: Timestamp,
-    /// Whether because its reply could not be understood.
-    pub unknown: bool,
+    /// Whether because its reply held no signal.
+    #[serde(alias = "unknown")]
+    pub after_unknown_reply: bool,
 }
 
 /// A question to a human.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     /// What it is about.
-    pub about: About,
-    /// The question.
+    pub about: QuestionSubject,
+    /// The question in one line; empty in questions of 0.1.0.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub question: String,
+    /// The whole request: the question, its context, the options and what would help.
     pub text: String,
-    /// Words that are understood as an answer, beside any others.
+    /// Answers with a meaning of their own, besides any text.
     pub options: Vec<String>,
     /// When it was asked.
     pub asked_at: Timestamp,
 }
 
+impl Question {
+    /// Returns the question in one line.
+    pub fn in_one_line(&self) -> &str {
+        let first = || self.text.lines().find(|line| !line.trim().is_empty());
+        if self.question.is_empty() { first().unwrap_or_default() } else { &self.question }
+    }
+}
+
 /// What a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
-pub enum About {
-    /// How a task goes on.
+pub enum QuestionSubject {
+    /// How a task continues.
     Task {
         /// Its place in the plan.
         task: usize,
@@ -142,13 +156,14 @@ pub enum About {
         /// The task's place in the plan.
         task: usize,
     },
-    /// How the repair of what all tasks need goes on.
+    /// How the repair of the infrastructure continues.
     Infrastructure {
         /// Who asks.
         role: Role,
     },
-    /// Whether it goes on at all.
-    Exhausted,
+    /// Whether to continue although the attempts to repair the infrastructure are used up.
+    #[serde(alias = "exhausted")]
+    RemediationExhausted,
 }
 
 /// A question to an expert.
@@ -156,43 +171,44 @@ pub enum About {
 pub struct Consultation {
     /// Who is asked.
     pub expert: String,
-    /// The task of the agent that asks; `None` for the repair of what all tasks need.
+    /// The task of the agent that asks; `None` for the repair of the infrastructure.
     pub task: Option<usize>,
     /// The role of the agent that asks.
     pub role: Role,
     /// What kind of answer is wanted.
     #[serde(default)]
     pub kind: String,
-    /// Where the asking agent left what it knows.
+    /// The file in which the asking agent wrote down what it knows.
     #[serde(default)]
     pub snapshot: String,
     /// The question.
     pub prompt: String,
     /// How often the expert was started.
     pub tries: u32,
-    /// What the expert is told beside the question.
+    /// What the expert's prompt holds besides the question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<Note>,
+    pub notes: Vec<PromptNote>,
 }
 
-/// An expert that the planner made.
+/// An expert that the planner created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Candidate {
+pub struct ExpertCandidate {
     /// Its file.
     pub file: String,
-    /// What it knows.
-    pub knows: String,
+    /// What it is good at.
+    #[serde(alias = "knows")]
+    pub expertise: String,
 }
 
-/// The repair of what all tasks need.
+/// The repair of the infrastructure: what every task needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remediation {
     /// Attempts, the current one included.
     pub attempts: u32,
     /// The tasks that reported it.
     pub tasks: Vec<usize>,
-    /// What they reported, and what was said since.
-    pub notes: Vec<Note>,
+    /// What they reported, and what was reported since.
+    pub notes: Vec<PromptNote>,
 }
 
 /// Where the look at the plan before the work stands.
@@ -204,13 +220,15 @@ pub enum Stage {
     Ready,
     /// The planner looks at the plan.
     Planning,
+    /// The files of the experts that the planner created are looked for.
+    CheckingExperts,
     /// Tasks are worked on.
     Working,
 }
 
 /// The small part of the state: everything but the tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
+pub struct DeliveryRun {
     /// What people call it.
     pub title: String,
     /// The limits.
@@ -231,65 +249,69 @@ pub struct Run {
     pub ending: Option<Ending>,
     /// The agents at work, by number.
     #[serde(default)]
-    pub agents: BTreeMap<u64, Agent>,
+    pub agents: BTreeMap<u64, WorkingAgent>,
     /// Agents ever started.
-    #[serde(default)]
-    pub agents_ever: u64,
+    #[serde(default, alias = "agents_ever")]
+    pub agents_started: u64,
     /// Questions to humans that wait for an answer.
     #[serde(default)]
     pub questions: BTreeMap<String, Question>,
     /// Questions ever asked.
-    #[serde(default)]
-    pub questions_ever: u64,
+    #[serde(default, alias = "questions_ever")]
+    pub questions_asked: u64,
     /// Questions to experts that wait for an answer.
     #[serde(default)]
     pub consultations: BTreeMap<String, Consultation>,
     /// Questions to experts, ever.
-    #[serde(default)]
-    pub consultations_ever: u64,
-    /// The experts, and what each of them knows.
+    #[serde(default, alias = "consultations_ever")]
+    pub consultations_started: u64,
+    /// The experts, and the expertise of each.
     #[serde(default)]
     pub experts: BTreeMap<String, String>,
     /// Experts whose file is being looked for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub candidates: BTreeMap<String, Candidate>,
-    /// The repair of what all tasks need, while it is under way.
+    pub candidates: BTreeMap<String, ExpertCandidate>,
+    /// Since when these files are looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checking_since: Option<Timestamp>,
+    /// The repair of the infrastructure, while it is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remediation: Option<Remediation>,
-    /// When the next tick was asked for.
+    /// When the next tick is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake: Option<Timestamp>,
     /// What all agents have cost.
     #[serde(default)]
     pub spent: Usage,
-    /// Whether it was said that a budget is nearly used.
-    #[serde(default)]
-    pub warned_of_budget: bool,
+    /// Whether there was a warning that a budget is nearly used.
+    #[serde(default, alias = "warned_of_budget")]
+    pub budget_warned: bool,
     /// Milliseconds that agents worked, as they were last counted.
-    #[serde(default)]
-    pub worked: u64,
-    /// When they were: whenever it changed who works. Between two such moments time only adds up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counted_at: Option<Timestamp>,
-    /// The agents that were at work when it ended, for when it goes on.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub left: BTreeMap<u64, Agent>,
+    #[serde(default, alias = "worked")]
+    pub worked_millis: u64,
+    /// When they were counted: whenever the set of agents changed. In between, time only adds up.
+    #[serde(default, alias = "counted_at", skip_serializing_if = "Option::is_none")]
+    pub worked_counted_at: Option<Timestamp>,
+    /// The agents that were at work when it ended, for when it is continued.
+    #[serde(default, alias = "left", skip_serializing_if = "BTreeMap::is_empty")]
+    pub interrupted: BTreeMap<u64, WorkingAgent>,
 }
 
-impl Run {
-    /// Returns how many milliseconds agents have worked by now. Nobody works while all wait for
-    /// their service.
+impl DeliveryRun {
+    /// Returns how many milliseconds agents have worked by now. Time in which all of them wait for
+    /// their service does not count.
     pub(super) fn worked_by(&self, now: Timestamp) -> u64 {
-        let (Some(earliest), Some(counted_at)) = (self.earliest_seen(), self.counted_at) else {
-            return self.worked;
+        let (Some(earliest), Some(counted_at)) = (self.earliest_activity(), self.worked_counted_at)
+        else {
+            return self.worked_millis;
         };
         let more = now.since(earliest.max(counted_at)).as_millis();
-        self.worked.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
+        self.worked_millis.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
     }
 
-    /// Returns the earliest time at which an agent was seen. It lies ahead where all wait for their
+    /// Returns the earliest time at which an agent was active. It lies ahead where all wait for their
     /// service.
-    pub(super) fn earliest_seen(&self) -> Option<Timestamp> {
-        self.agents.values().map(|agent| agent.seen).min()
+    pub(super) fn earliest_activity(&self) -> Option<Timestamp> {
+        self.agents.values().map(|agent| agent.last_seen).min()
     }
 }

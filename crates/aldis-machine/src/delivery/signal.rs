@@ -1,13 +1,13 @@
-//! The signals of the loop, who may say them, and which goes first.
+//! The signals of the loop, who may report them, and which goes first.
 //!
-//! Who may say a signal, its priority and its handler are the dialect's own data; only what is done
-//! about each is code.
+//! Who may report a signal, its priority and its handler are the dialect's own data; only what is
+//! done about each is code.
 
 use serde::{Deserialize, Serialize};
 
 use aldis_signal::dialect::{Dialect, SignalDef};
 
-/// The dialect that the loop speaks.
+/// The dialect of the loop.
 pub const DIALECT: &str = "delivery";
 
 /// What an agent was started for.
@@ -22,13 +22,13 @@ pub enum Role {
     Critic,
     /// Judges whether the acceptance criteria are met.
     Auditor,
-    /// Repairs what all tasks need.
+    /// Repairs the infrastructure: what every task needs.
     Remediation,
-    /// Judges whether that is repaired.
+    /// Judges whether it is repaired.
     HealthAuditor,
     /// Answers one question of another agent.
     Expert,
-    /// Looks at the plan before the work begins, and names the experts it needs.
+    /// Looks at the plan before the work begins, and creates the experts it needs.
     Planner,
 }
 
@@ -64,14 +64,21 @@ impl Role {
         Self::ALL.into_iter().find(|role| role.as_str() == name)
     }
 
-    /// Returns the name in prompts and sentences.
-    pub fn spoken(self) -> &'static str {
+    /// Returns the name in prompts and sentences: `business analyst`.
+    pub fn label(self) -> &'static str {
         match self {
             Self::BusinessAnalyst => "business analyst",
             Self::HealthAuditor => "health auditor",
             Self::Remediation => "remediation agent",
             _ => self.as_str(),
         }
+    }
+
+    /// Returns the name with its article: `an auditor`.
+    pub fn with_article(self) -> String {
+        let label = self.label();
+        let article = if label.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        format!("{article} {label}")
     }
 
     /// The dialect's name for it.
@@ -98,9 +105,9 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
         /// A signal of the loop.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Kind { $($(#[$doc])* $kind,)* }
+        pub enum SignalKind { $($(#[$doc])* $kind,)* }
 
-        impl Kind {
+        impl SignalKind {
             /// Every signal.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
@@ -122,21 +129,21 @@ kinds! {
     ReadyForReview = "READY_FOR_REVIEW",
     /// The developer lacks something.
     TaskIncomplete = "TASK_INCOMPLETE",
-    /// Something that all tasks need is broken.
+    /// The infrastructure is broken.
     InfraBlocked = "INFRA_BLOCKED",
     /// The critic accepts.
     ReviewPassed = "REVIEW_PASSED",
-    /// The critic does not.
+    /// The critic refuses.
     ReviewFailed = "REVIEW_FAILED",
     /// The auditor accepts.
     AuditPassed = "AUDIT_PASSED",
-    /// The auditor does not.
+    /// The auditor refuses.
     AuditFailed = "AUDIT_FAILED",
     /// The auditor cannot judge because of failures that are older than the task.
     AuditBlocked = "AUDIT_BLOCKED",
     /// A task got its criteria.
     Expanded = "EXPANDED_TASK_SPECIFICATION",
-    /// What was broken is said to be repaired.
+    /// The infrastructure is repaired, as its agent reports.
     RemediationComplete = "REMEDIATION_COMPLETE",
     /// The verdict on that.
     HealthAudit = "HEALTH_AUDIT",
@@ -148,17 +155,17 @@ kinds! {
     ExpertAdvice = "EXPERT_ADVICE",
     /// The expert has none.
     ExpertUnsuccessful = "EXPERT_UNSUCCESSFUL",
-    /// The planner made an expert.
+    /// The planner created an expert.
     ExpertCreated = "EXPERT_CREATED",
-    /// Somebody else's file is needed.
+    /// A file is needed that another task may hold.
     FileConflict = "FILE CONFLICT",
     /// How far the work has come.
     Checkpoint = "CHECKPOINT",
 }
 
-impl Kind {
-    /// Returns whether an agent of this role may say it.
-    pub fn may_be_said_by(self, role: Role) -> bool {
+impl SignalKind {
+    /// Returns whether an agent of this role may report it.
+    pub fn may_be_reported_by(self, role: Role) -> bool {
         self.definition().is_some_and(|signal| {
             signal.roles.is_empty() || signal.roles.iter().any(|may| may == role.in_dialect())
         })

@@ -1,22 +1,28 @@
 //! A delivery: everything that decides what happens next.
 //!
 //! The state is kept in parts, so that a step costs the same with ten tasks as with ten thousand:
-//! the [`Run`], which is small, and one [`Task`] each. An [`Outcome`] says which tasks a step has
-//! changed; [`State::from_parts`] puts the parts together again.
+//! the [`DeliveryRun`], which is small, and one [`Task`] each. [`State::take_changed`] returns the tasks
+//! that a step changed; [`State::from_parts`] puts the parts together again.
+//!
+//! Nothing in it grows without bound. A task has at most one agent, one question and one consultation,
+//! and so has the infrastructure; slots bound the agents; notes, findings, files, criteria and experts
+//! have a limit where they are added, and so has every text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::budget::Limit;
+use super::budget::BudgetLimit;
 use super::config::Config;
-use super::event::{Effect, Event, Level, Notice};
+use super::event::{Effect, Event, Notice, Severity};
 use super::index::Index;
 use super::plan::Plan;
-use super::run::{About, Agent, Ending, Run, Stage, Work};
+use super::rule::Rule;
+use super::run::{DeliveryRun, Ending, QuestionSubject, Stage, Work, WorkingAgent};
+use super::sentences::counted;
 use super::signal::Role;
 use super::task::{Status, Task, Wait};
-use super::{budget, fill, human, judge, locks, watch};
+use super::{budget, human, judge, liveness, locks, schedule};
 use crate::Decision;
 use crate::phases::TokenPolicy;
 use crate::run::Usage;
@@ -44,7 +50,7 @@ pub struct PartsError(String);
 /// A delivery.
 #[derive(Clone, Debug)]
 pub struct State {
-    pub(super) run: Run,
+    pub(super) run: DeliveryRun,
     pub(super) tasks: Vec<Task>,
     pub(super) index: Index,
 }
@@ -60,7 +66,7 @@ pub type Outcome = crate::Outcome<Effect>;
 
 /// A step being taken.
 #[derive(Debug)]
-pub(super) struct Out {
+pub(super) struct StepOutput {
     pub(super) now: Timestamp,
     /// Milliseconds that agents have worked by now.
     pub(super) worked: u64,
@@ -68,10 +74,11 @@ pub(super) struct Out {
     decisions: Vec<Decision>,
 }
 
-impl Out {
+impl StepOutput {
+    /// Notifies people. The text names the task.
     pub(super) fn notice(
         &mut self,
-        (notice, level): (Notice, Level),
+        (notice, level): (Notice, Severity),
         task: Option<&Task>,
         text: impl Into<String>,
     ) {
@@ -80,13 +87,14 @@ impl Out {
         self.effects.push(Effect::Notice { notice, level, task, text, attempt, output_preview });
     }
 
-    /// Tells of a reply that held no signal.
-    pub(super) fn unknown(&mut self, level: Level, task: &Task, attempt: u32, preview: &str) {
+    /// Notifies programs of a reply that held no signal.
+    pub(super) fn unknown(&mut self, level: Severity, task: &Task, attempt: u32, preview: &str) {
+        let (name, role) = (task.name(), task.role.label());
         self.effects.push(Effect::Notice {
             notice: Notice::UnknownSignalRecovery,
             level,
             task: Some(task.spec.id.clone()),
-            text: format!("attempt {attempt}: {preview}"),
+            text: format!("{name}: no signal in the {role}'s reply, attempt {attempt}"),
             attempt: Some(attempt),
             output_preview: Some(preview.to_owned()),
         });
@@ -94,7 +102,6 @@ impl Out {
 
     /// Keeps a decision about a task, with its counters.
     pub(super) fn decided(&mut self, task: Option<&Task>, mut decision: Decision) {
-        decision.rule.insert_str(0, "delivery/");
         if let Some(task) = task {
             decision.counters.extend(task.counters.named());
         }
@@ -104,8 +111,21 @@ impl Out {
 }
 
 /// A decision by a rule of this machine.
-pub(super) fn decision(rule: &str, summary: impl Into<String>) -> Decision {
+pub(super) fn decision(rule: Rule, summary: impl Into<String>) -> Decision {
     Decision::new(rule, summary).next("nothing to do")
+}
+
+/// Returns what people call a delivery: the plan's title, or else what its first task is called.
+fn title_of(title: &str, tasks: &[Task]) -> String {
+    let title = title.trim();
+    let Some(first) = tasks.first().filter(|_| title.is_empty()) else {
+        return title.to_owned();
+    };
+    let first = first.title().unwrap_or_else(|| first.spec.id.clone());
+    match tasks.len() - 1 {
+        0 => first,
+        more => format!("{first} and {}", counted(more, "more task")),
+    }
 }
 
 impl State {
@@ -123,8 +143,8 @@ impl State {
                 task.wait = Wait::Slot;
             }
         }
-        let run = Run {
-            title,
+        let run = DeliveryRun {
+            title: title_of(&title, &tasks),
             experts: config.experts.clone(),
             config,
             token,
@@ -133,19 +153,20 @@ impl State {
             paused: false,
             ending: None,
             agents: BTreeMap::new(),
-            agents_ever: 0,
+            agents_started: 0,
             questions: BTreeMap::new(),
-            questions_ever: 0,
+            questions_asked: 0,
             consultations: BTreeMap::new(),
-            consultations_ever: 0,
+            consultations_started: 0,
             candidates: BTreeMap::new(),
+            checking_since: None,
             remediation: None,
             wake: None,
             spent: Usage::default(),
-            warned_of_budget: false,
-            worked: 0,
-            counted_at: None,
-            left: BTreeMap::new(),
+            budget_warned: false,
+            worked_millis: 0,
+            worked_counted_at: None,
+            interrupted: BTreeMap::new(),
         };
         let mut index = Index::new(&tasks);
         index.changed = (0..tasks.len()).collect();
@@ -157,15 +178,16 @@ impl State {
     /// # Errors
     ///
     /// [`PartsError`] if the run names a task that is not there.
-    pub fn from_parts(run: Run, tasks: Vec<Task>) -> Result<Self, PartsError> {
-        let of_agents =
-            run.agents.values().chain(run.left.values()).filter_map(|agent| match agent.work {
+    pub fn from_parts(mut run: DeliveryRun, tasks: Vec<Task>) -> Result<Self, PartsError> {
+        let of_agents = run.agents.values().chain(run.interrupted.values()).filter_map(|agent| {
+            match agent.work {
                 Work::Task { task } => Some(task),
                 Work::Infrastructure | Work::Request { .. } | Work::Plan => None,
-            });
+            }
+        });
         let of_questions = run.questions.values().filter_map(|question| match question.about {
-            About::Task { task } | About::Expansion { task } => Some(task),
-            About::Infrastructure { .. } | About::Exhausted => None,
+            QuestionSubject::Task { task } | QuestionSubject::Expansion { task } => Some(task),
+            QuestionSubject::Infrastructure { .. } | QuestionSubject::RemediationExhausted => None,
         });
         let of_consultations = run.consultations.values().filter_map(|asked| asked.task);
         let of_remediation = run.remediation.iter().flat_map(|it| it.tasks.iter().copied());
@@ -173,48 +195,50 @@ impl State {
         if let Some(no) = named.find(|no| *no >= tasks.len()) {
             return Err(PartsError(format!("there is no task number {no}")));
         }
+        // 0.1.0 stored an empty title where the plan had none.
+        run.title = title_of(&run.title, &tasks);
         Ok(Self { run, index: Index::new(&tasks), tasks })
     }
 
     /// Takes one event.
     pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
-        // Time in which nobody coordinated was nobody's work.
+        // Time without a coordinator does not count as work.
         let away = matches!(event, Event::Recovered | Event::Reopen { .. });
-        let earliest = self.run.earliest_seen();
-        let worked = if away { self.run.worked } else { self.run.worked_by(now) };
+        let earliest = self.run.earliest_activity();
+        let worked = if away { self.run.worked_millis } else { self.run.worked_by(now) };
         let (effects, decisions) = (Vec::new(), Vec::new());
-        let mut out = Out { now, worked, effects, decisions };
-        if self.run.ending.is_none() || event.counts_after_the_end() {
+        let mut out = StepOutput { now, worked, effects, decisions };
+        if self.run.ending.is_none_or(|ending| counts_after(event, ending)) {
             self.take(&mut out, event);
         }
         if self.run.ending.is_none() {
             budget::heed(self, &mut out);
         }
         if self.run.ending.is_none() {
-            fill::fill(self, &mut out);
-            watch::arm(self, &out);
+            schedule::fill(self, &mut out);
+            liveness::arm(self, &out);
         }
-        if self.run.earliest_seen() != earliest {
-            (self.run.worked, self.run.counted_at) = (worked, Some(now));
+        if self.run.earliest_activity() != earliest {
+            (self.run.worked_millis, self.run.worked_counted_at) = (worked, Some(now));
         }
-        let Out { effects, decisions, .. } = out;
+        let StepOutput { effects, decisions, .. } = out;
         Outcome { effects, decisions }
     }
 
-    fn take(&mut self, out: &mut Out, event: &Event) {
+    fn take(&mut self, out: &mut StepOutput, event: &Event) {
         match event {
-            Event::Begin => fill::begin(self, out),
-            Event::Recovered => fill::recovered(self, out),
-            Event::Finished { agent, exit, said } => {
-                judge::finished(self, out, *agent, *exit, said);
+            Event::Begin => schedule::begin(self, out),
+            Event::Recovered => schedule::recovered(self, out),
+            Event::Finished { agent, exit, reply } => {
+                judge::finished(self, out, *agent, *exit, reply);
             }
-            Event::Heard { agent, said } => judge::heard(self, out, *agent, said),
-            Event::Active { agent } => watch::active(self, out, *agent),
-            Event::Limited { agent, until } => watch::limited(self, out, *agent, *until),
-            Event::Worked { agent } => watch::worked(self, out, *agent),
-            Event::Waiting { agent } => watch::waiting(self, out, *agent),
+            Event::Reported { agent, reply } => judge::reported(self, out, *agent, reply),
+            Event::Active { agent } => liveness::active(self, out, *agent),
+            Event::RateLimited { agent, until } => liveness::limited(self, out, *agent, *until),
+            Event::Worked { agent } => liveness::worked(self, out, *agent),
+            Event::Waiting { agent } => liveness::waiting(self, out, *agent),
             Event::Spent { usage, .. } => budget::spent(self, out, *usage),
-            Event::Tick => watch::tick(self, out),
+            Event::Tick => liveness::tick(self, out),
             Event::Answer { id, text, by } => human::answered(self, out, id, text, by),
             Event::Merged { task, ok, detail } => locks::merged(self, out, task, *ok, detail),
             Event::ExpertChecked { name, present } => {
@@ -222,14 +246,14 @@ impl State {
             }
             Event::Pause { by } => human::paused(self, out, true, by),
             Event::Resume { by } => human::paused(self, out, false, by),
-            Event::Told { text, to, by } => human::told(self, out, text, to.as_deref(), by),
+            Event::Tell { text, to, by } => human::tell(self, out, text, to.as_deref(), by),
             Event::Abort { by } => human::aborted(self, out, by),
-            Event::Reopen { config } => fill::reopened(self, out, config),
+            Event::Reopen { config } => schedule::reopened(self, out, config),
         }
     }
 
     /// Returns everything but the tasks.
-    pub fn run(&self) -> &Run {
+    pub fn run(&self) -> &DeliveryRun {
         &self.run
     }
 
@@ -249,7 +273,7 @@ impl State {
     }
 
     /// Returns an agent that is at work.
-    pub fn agent(&self, number: u64) -> Option<&Agent> {
+    pub fn agent(&self, number: u64) -> Option<&WorkingAgent> {
         self.run.agents.get(&number)
     }
 
@@ -259,8 +283,8 @@ impl State {
     }
 
     /// Returns the limit of these that would end the delivery at once if it went on with them.
-    pub fn reached(&self, config: &Config) -> Option<Limit> {
-        budget::reached(&self.run, config, self.run.worked)
+    pub fn reached(&self, config: &Config) -> Option<BudgetLimit> {
+        budget::reached(&self.run, config, self.run.worked_millis)
     }
 
     /// Returns how many tasks there are in each status.
@@ -275,7 +299,7 @@ impl State {
         !self.run.questions.is_empty() && self.run.agents.is_empty()
     }
 
-    /// Returns what is known about the run token of an agent, for reading its words.
+    /// Returns what is known about the run token of an agent, for reading its reply.
     pub fn expected_token(&self, agent: u64) -> Token {
         match (self.run.config.token, self.token_of(agent)) {
             (TokenPolicy::Accept, Some(code)) => Token::Accept(code),
@@ -284,8 +308,8 @@ impl State {
         }
     }
 
-    /// A code that no other agent of the run is told. It keeps echoes and mix-ups out; an agent
-    /// that is after the others' codes is kept out by its process being known.
+    /// A code that no other agent of the run gets. It keeps echoes and mix-ups out; an agent that is
+    /// after the others' codes is kept out by its process being known.
     pub(super) fn token_of(&self, agent: u64) -> Option<String> {
         let secret =
             self.run.token.as_ref().filter(|_| self.run.config.token != TokenPolicy::Off)?;
@@ -311,7 +335,7 @@ impl State {
         self.set(no, self.at(no).role, wait);
     }
 
-    /// Makes it somebody's turn, as soon as there is a slot.
+    /// Gives a task to a role, as soon as a slot is free.
     pub(super) fn queue(&mut self, no: usize, role: Role) {
         self.set(no, role, Wait::Slot);
     }
@@ -325,27 +349,45 @@ impl State {
     }
 
     /// Ends the delivery, and every agent with it.
-    pub(super) fn end(&mut self, out: &mut Out, ending: Ending) {
+    pub(super) fn end(&mut self, out: &mut StepOutput, ending: Ending) {
         let agents = std::mem::take(&mut self.run.agents);
         out.effects.extend(agents.keys().map(|agent| Effect::End { agent: *agent }));
         if ending.can_be_continued() {
-            self.run.left = agents;
+            self.run.interrupted = agents;
         }
         self.run.ending = Some(ending);
         self.run.wake = None;
-        let level = if ending == Ending::Complete { Level::Info } else { Level::Warning };
-        let done = format!("{} of {} tasks", self.index.complete(), self.tasks.len());
-        let text = format!("The delivery is over ({}): {done} are complete.", ending.as_str());
+        let level = if ending == Ending::Complete { Severity::Info } else { Severity::Warning };
+        let tasks = counted(self.tasks.len(), "task");
+        let text = match ending {
+            Ending::Complete => format!("{} is complete: {tasks}.", self.run.title),
+            _ => format!(
+                "{} ended ({}): {} of {tasks} complete.",
+                self.run.title,
+                ending.as_str().replace('_', " "),
+                self.index.complete(),
+            ),
+        };
         out.notice((Notice::RunEnded, level), None, text);
         out.effects.push(Effect::Finish { ending });
     }
 
-    /// Lets an agent go; its words no longer count.
+    /// Lets an agent go; what it writes no longer counts.
     pub(super) fn retire(&mut self, agent: u64) {
         self.run.agents.remove(&agent);
     }
 
     pub(super) fn in_remediation(&self) -> bool {
         self.run.remediation.is_some()
+    }
+}
+
+/// Returns whether an event means anything when the delivery has ended. An answer does where the
+/// delivery can be continued: whoever answers after an abort is not to answer again.
+fn counts_after(event: &Event, ending: Ending) -> bool {
+    match event {
+        Event::Spent { .. } | Event::Reopen { .. } => true,
+        Event::Answer { .. } => ending.can_be_continued(),
+        _ => false,
     }
 }

@@ -3,35 +3,39 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::ledger::Ledger;
 use super::plan::TaskSpec;
 use super::signal::Role;
-use aldis_signal::signal::Fields;
+use crate::{Evidence, words};
 use aldis_signal::time::Timestamp;
 
 /// How many notes the next prompt holds, and how long one may be.
 const NOTES_MAX: usize = 8;
-const WORDS_MAX: usize = 8_000;
+const QUOTE_MAX: usize = 8_000;
+/// How many files a task may hold, and how many criteria and files an expansion may bring.
+pub(super) const FILES_MAX: usize = 1_000;
+pub(super) const CRITERIA_MAX: usize = 200;
+/// How much of a title stands in a sentence.
+const TITLE_MAX: usize = 80;
 
-/// Where a task is, in the words of the specification. The names are stable.
+/// Where a task is. The names are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Not begun.
     Pending,
-    /// The business analyst is at it.
+    /// The business analyst works on it.
     Expanding,
-    /// The developer is at it.
+    /// The developer works on it.
     Implementing,
-    /// The critic is at it.
+    /// It waits for the critic, or the critic reviews it.
     AwaitingReview,
-    /// The auditor is at it.
+    /// It waits for the auditor, or the auditor checks it.
     AwaitingAudit,
     /// A human is asked.
     AwaitingGuidance,
-    /// Something is missing.
+    /// It waits for a file, a repair, or something that its developer lacks.
     Blocked,
     /// Reviewed and audited.
     Complete,
@@ -79,16 +83,16 @@ pub enum Wait {
         /// The request.
         request: String,
     },
-    /// A file that somebody else has.
+    /// A file that another task holds.
     File {
         /// Which.
         path: String,
         /// Since when.
         since: Timestamp,
     },
-    /// What all tasks need, which is being repaired.
+    /// The infrastructure, which is being repaired.
     Infrastructure,
-    /// Something to change: another task's completion, or nothing else to do.
+    /// Something to change: it is tried again when another task is complete, or nothing else can run.
     Change,
     /// Its work to be merged.
     Merge,
@@ -98,7 +102,7 @@ pub enum Wait {
     Failed,
 }
 
-/// What was counted about a task. A human's answer resets all but the rounds.
+/// What was counted about a task. A human's answer resets all of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counters {
@@ -118,7 +122,7 @@ pub struct Counters {
     pub refusals: u32,
     /// Replies without a signal in a row.
     pub unknown: u32,
-    /// Times a file was waited for in vain.
+    /// Waits for a file that did not become free in time.
     pub conflicts: u32,
 }
 
@@ -154,24 +158,25 @@ impl Counters {
     }
 }
 
-/// Something the next agent is told: a sentence of ours, and somebody else's words.
+/// Something for the next agent's prompt: a sentence of ours, and text of a human or an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
-    /// What it is.
-    pub about: String,
-    /// The words, shown as a quotation.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub words: String,
+pub struct PromptNote {
+    /// Our sentence.
+    #[serde(alias = "about")]
+    pub heading: String,
+    /// The text, shown as a quotation.
+    #[serde(default, alias = "words", skip_serializing_if = "String::is_empty")]
+    pub quote: String,
 }
 
-impl Note {
-    pub(super) fn new(about: impl Into<String>, words: &str) -> Self {
-        Self { about: about.into(), words: words.chars().take(WORDS_MAX).collect() }
+impl PromptNote {
+    pub(super) fn new(heading: impl Into<String>, quote: &str) -> Self {
+        Self { heading: heading.into(), quote: quote.chars().take(QUOTE_MAX).collect() }
     }
 }
 
 /// Adds a note; the oldest give way.
-pub(super) fn remember(notes: &mut Vec<Note>, note: Note) {
+pub(super) fn remember(notes: &mut Vec<PromptNote>, note: PromptNote) {
     if notes.contains(&note) {
         return;
     }
@@ -199,28 +204,31 @@ pub struct Task {
     /// What was counted.
     #[serde(default)]
     pub counters: Counters,
-    /// What the next agent is told.
+    /// What the next prompt holds besides the task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<Note>,
-    /// What the developer said when handing it over.
+    pub notes: Vec<PromptNote>,
+    /// What the developer reported when handing it over.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub report: String,
-    /// The files it has.
+    /// The files it holds.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub holds: BTreeSet<String>,
     /// What reviewers found.
     #[serde(default, skip_serializing_if = "Ledger::is_empty")]
     pub ledger: Ledger,
-    /// The agent whose session goes on.
+    /// The agent whose session continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<u64>,
     /// The developer that handed the work over last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub developer: Option<u64>,
-    /// Why the last agent brought nothing, until one brings something.
+    /// Why the last agent achieved nothing, until one reports something that counts.
+    #[serde(default, alias = "setback", skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<String>,
+    /// The last signal that did not count, or that refused the work, until another one counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub setback: Option<String>,
-    /// How far the work has come, in the developer's words.
+    pub last_refused: Option<Evidence>,
+    /// How far the work has come, as its agent reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
     /// The critic that passed the work as it stands.
@@ -267,7 +275,8 @@ impl Task {
             ledger: Ledger::default(),
             resume: None,
             developer: None,
-            setback: None,
+            last_failure: None,
+            last_refused: None,
             progress: None,
             reviewed_by: None,
             audited_by: None,
@@ -303,54 +312,20 @@ impl Task {
         }
     }
 
-    pub(super) fn note(&mut self, about: impl Into<String>, words: &str) {
-        remember(&mut self.notes, Note::new(about, words));
-    }
-}
-
-/// The body of a signal as text.
-pub(super) fn told(fields: &Fields) -> String {
-    let mut text = String::new();
-    for (key, value) in fields {
-        let mut letters = key.chars();
-        text.extend(letters.next().map(|first| first.to_ascii_uppercase()));
-        text.push_str(&letters.as_str().replace('_', " "));
-        text.push(':');
-        for line in lines(value) {
-            text.push_str(if value.is_array() { "\n- " } else { " " });
-            text.push_str(&line);
+    /// Returns how sentences call it: its title and its id.
+    pub fn name(&self) -> String {
+        match self.spec.title.trim() {
+            "" => self.spec.id.clone(),
+            title => format!("{} ({})", words::inline(title, TITLE_MAX), self.spec.id),
         }
-        text.push('\n');
     }
-    text
-}
 
-/// The lines of a field: its items, or its text.
-pub(super) fn lines(value: &Value) -> Vec<String> {
-    match value {
-        Value::Array(items) => items.iter().map(item).collect(),
-        value => vec![item(value)],
+    /// Returns what people call it, if it has a title.
+    pub(super) fn title(&self) -> Option<String> {
+        Some(self.spec.title.trim()).filter(|title| !title.is_empty()).map(str::to_owned)
     }
-}
 
-fn item(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Object(place) => {
-            let part = |key: &str| place.get(key).map(item).unwrap_or_default();
-            format!("{}:{}: {}", part("file"), part("line"), part("text"))
-        }
-        value => value.to_string(),
+    pub(super) fn note(&mut self, heading: impl Into<String>, quote: &str) {
+        remember(&mut self.notes, PromptNote::new(heading, quote));
     }
-}
-
-/// A field as text; empty when it is missing.
-pub(super) fn field(fields: &Fields, name: &str) -> String {
-    fields.get(name).map(|value| lines(value).join("\n")).unwrap_or_default()
-}
-
-/// A field as a list; empty when it is missing.
-pub(super) fn list(fields: &Fields, name: &str) -> Vec<String> {
-    let all = fields.get(name).map(lines).unwrap_or_default();
-    all.into_iter().filter(|item| !item.trim().is_empty()).collect()
 }

@@ -12,9 +12,13 @@ mod pairs;
 mod plans;
 mod prompts;
 mod properties;
+mod questions;
 mod repair;
+mod rules;
+mod sentences;
 mod stagnation;
 mod stored;
+mod stored_0_1_0;
 mod way;
 
 use super::*;
@@ -114,9 +118,9 @@ impl Scene {
     }
 
     fn says_as(&mut self, agent: u64, text: &str) {
-        let said = Said::read(Rules::builtin(), &self.state.expected_token(agent), text);
+        let reply = AgentReply::read(Rules::builtin(), &self.state.expected_token(agent), text);
         let exit = Some(Exit { code: Some(0), signal: None });
-        self.happens(&Event::Finished { agent, exit, said });
+        self.happens(&Event::Finished { agent, exit, reply });
     }
 
     /// The agent of a task ends with a signal about it.
@@ -126,7 +130,7 @@ impl Scene {
 
     fn crashes(&mut self, agent: u64) {
         let exit = Some(Exit { code: Some(1), signal: None });
-        self.happens(&Event::Finished { agent, exit, said: Said::default() });
+        self.happens(&Event::Finished { agent, exit, reply: AgentReply::default() });
     }
 
     fn answers(&mut self, text: &str) {
@@ -169,11 +173,18 @@ impl Scene {
         crate::Machine::next_wake(&self.state)
     }
 
-    fn rules(&self) -> Vec<&str> {
-        self.outcome.decisions.iter().map(|noted| &*noted.rule).collect()
+    fn rules(&self) -> Vec<Rule> {
+        self.outcome.decisions.iter().map(|decision| rule(&decision.rule)).collect()
     }
 
-    fn notices(&self) -> Vec<(Notice, Level)> {
+    /// The only question that is open.
+    fn question(&self) -> &Question {
+        let questions: Vec<_> = self.state.run.questions.values().collect();
+        let [question] = questions[..] else { panic!("{questions:?}") };
+        question
+    }
+
+    fn notices(&self) -> Vec<(Notice, Severity)> {
         let notice = |effect: &Effect| match effect {
             Effect::Notice { notice, level, .. } => Some((*notice, *level)),
             _ => None,
@@ -186,12 +197,18 @@ impl Scene {
         invariants(&self.state);
         for noted in &self.outcome.decisions {
             let decision = noted;
-            assert!(decision.rule.starts_with("delivery/"), "{decision:?}");
+            rule(&decision.rule);
             for part in [&decision.summary, &decision.because, &decision.remedy] {
                 assert!(!part.is_empty(), "{decision:?}");
             }
         }
     }
+}
+
+/// The rule of this id.
+fn rule(id: &str) -> Rule {
+    let known = Rule::ALL.iter().find(|rule| rule.as_str() == id);
+    *known.unwrap_or_else(|| panic!("{id} is no rule"))
 }
 
 /// What must hold of every state.
@@ -200,7 +217,7 @@ fn invariants(state: &State) {
     let slots = usize::try_from(run.config.slots).unwrap();
     assert!(run.agents.len() <= slots, "{} agents for {slots} slots", run.agents.len());
     for (no, agent) in &run.agents {
-        assert!(*no <= run.agents_ever);
+        assert!(*no <= run.agents_started);
         match &agent.work {
             Work::Task { task } => assert_eq!(tasks[*task].agent(), Some(*no)),
             Work::Request { request } => assert!(run.consultations.contains_key(request)),

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aldis_machine::delivery::{
-    Config, DIALECT, Ending, Event, Format, Limit, Plan as Tasks, Role, Start, State,
+    BudgetLimit as Limit, Config, DIALECT, Ending, Event, Plan as Tasks, PlanFormat as Format,
+    Role, Start, State,
 };
 use aldis_signal::{Dialect, Rules};
 use aldis_store::Store;
@@ -347,7 +348,7 @@ fn still_reached(book: &Book, limit: Limit) -> CommandError {
             (format!("has cost {spent} dollars"), "--max-cost DOLLARS".to_owned())
         }
         Limit::Time => (
-            format!("had agents at work for {} s", run.worked / 1_000),
+            format!("had agents at work for {} s", run.worked_millis / 1_000),
             "--total-timeout TIME".to_owned(),
         ),
     };

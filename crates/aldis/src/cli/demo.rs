@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use aldis_machine::delivery::{Config, Event, Format, Plan as Tasks};
+use aldis_machine::delivery::{Config, Event, Plan as Tasks, PlanFormat as Format};
 use clap::Args;
 
 use super::{Outcome, deliver};

@@ -4,7 +4,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use aldis_machine::delivery::{Format, Plan, Problem, Read};
+use aldis_machine::delivery::{
+    Plan, PlanFormat as Format, PlanProblem as Problem, PlanReading as Read,
+};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::{Outcome, report};

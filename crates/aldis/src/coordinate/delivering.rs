@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_machine::delivery::{Dispatch, Effect, Ending, Event, Notice, Role, Said};
+use aldis_machine::delivery::{AgentReply, Dispatch, Effect, Ending, Event, Notice, Role};
 use aldis_machine::run::{Exit, Usage};
 use aldis_signal::Rules;
 use aldis_signal::redact::redact;
@@ -286,7 +286,7 @@ impl<'p> Delivery<'p> {
         let Some(kind) = Kind::of_delivery(notice) else { return };
         let at = self.now();
         let text = match task {
-            Some(task) if !text.starts_with(task) => format!("{task}: {text}"),
+            Some(task) if !text.contains(task) => format!("{task}: {text}"),
             _ => text.to_owned(),
         };
         if self.notices.ring(kind) {
@@ -327,9 +327,9 @@ impl<'p> Delivery<'p> {
             Err(error) => {
                 // Counted as a crash: the machine knows when that is enough.
                 self.board.problem(self.now(), &error.to_string());
-                let said = Said { preview: error.to_string(), ..Said::default() };
+                let reply = AgentReply { preview: error.to_string(), ..AgentReply::default() };
                 let exit = Some(Exit { code: Some(127), signal: None });
-                return Ok(Some(Event::Finished { agent, exit, said }));
+                return Ok(Some(Event::Finished { agent, exit, reply }));
             }
         };
         let ear = Ear::new(&self.plan.rules, recipe.input, self.plan.zone.clone(), true);
@@ -372,21 +372,21 @@ impl<'p> Delivery<'p> {
         let session = session.map(|name| Session { agent, name, spent });
         match ended {
             Ended::Finished { exit, words, refused } => {
-                let mut said = Said::read(&self.plan.rules, &token, &words);
+                let mut reply = AgentReply::read(&self.plan.rules, &token, &words);
                 let mut exit = exit;
                 if let Some(refused) = refused {
                     // Its host gave up: whatever it said before was not its last word.
                     let preview = redact(&refused).into_owned();
-                    (said, exit) = (Said { preview, ..Said::default() }, CRASHED);
+                    (reply, exit) = (AgentReply { preview, ..AgentReply::default() }, CRASHED);
                 }
-                self.advance(&Event::Finished { agent, exit: Some(exit), said })?;
+                self.advance(&Event::Finished { agent, exit: Some(exit), reply })?;
             }
             Ended::Limited { what, until } => {
                 let until = until.filter(|until| *until > now);
                 let until = until.unwrap_or_else(|| now.after(self.plan.limit_wait));
                 self.board.problem(now, &format!("{what}; waits until {until}"));
                 self.limited.insert(agent, (until, dispatch.clone()));
-                self.advance(&Event::Limited { agent, until })?;
+                self.advance(&Event::RateLimited { agent, until })?;
             }
         }
         let resumable = self.plan.of_role(dispatch.role).0.resume.is_some();

@@ -91,7 +91,7 @@ fn asking(question: &str) -> Vec<Value> {
 
 /// A delivery whose first task is being reviewed. Returns its name.
 fn delivery(store: &dyn Store, plan: &str) -> RunId {
-    let format = delivery::Format::of_name("plan.md").unwrap();
+    let format = delivery::PlanFormat::of_name("plan.md").unwrap();
     let read = delivery::Plan::read(format, plan);
     let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.problems));
     let start = delivery::Start { plan, config: delivery::Config::default(), token: None };
@@ -102,8 +102,8 @@ fn delivery(store: &dyn Store, plan: &str) -> RunId {
     let agent = *book.state.run().agents.keys().next().unwrap();
     let token = book.state.expected_token(agent);
     let reply = "Done.\n\nREADY_FOR_REVIEW: writer\nSummary: quotes are escaped\n";
-    let said = delivery::Said::read(Rules::builtin(), &token, reply);
-    book.advance(store, at(2), &delivery::Event::Finished { agent, exit: None, said }).unwrap();
+    let reply = delivery::AgentReply::read(Rules::builtin(), &token, reply);
+    book.advance(store, at(2), &delivery::Event::Finished { agent, exit: None, reply }).unwrap();
     book.id
 }
 

@@ -326,7 +326,7 @@ fn task(palette: Palette, now: Timestamp, state: &delivery::State, task: &Task) 
     };
     let agent = task.agent().and_then(|agent| state.agent(agent));
     let agent = agent
-        .map(|agent| format!("  {} {}", agent.role.as_str(), elapsed(now.since(agent.started))));
+        .map(|agent| format!("  {} {}", agent.role.as_str(), elapsed(now.since(agent.started_at))));
     let said = task.progress.as_deref().map(|said| format!("  {said}")).unwrap_or_default();
     Line::from(vec![
         name,

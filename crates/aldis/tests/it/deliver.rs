@@ -146,7 +146,7 @@ impl Stage {
         let log = self.journal();
         for task in &tasks {
             let completed = log.iter().filter(|decision| {
-                decision["task"] == task["task"] && decision["rule"] == "delivery/complete"
+                decision["task"] == task["task"] && decision["rule"] == "delivery/task-complete"
             });
             assert_eq!(completed.count(), 1, "{}", task["task"]);
         }
@@ -236,12 +236,12 @@ fn failures_are_reworked_repaired_and_asked_about() {
         (
             "a failed review",
             "[ $role = critic ] && first && { printf 'REVIEW_FAILED: csv\\nIssues Found:\\n- a.rs:1: wrong\\n'; exit 0; }",
-            "critic refuses",
+            "critic refused",
         ),
         (
             "a failed audit",
             "[ $role = auditor ] && first && { printf 'AUDIT_FAILED: csv\\nFailed Criteria:\\n- quotes\\n'; exit 0; }",
-            "auditor refuses",
+            "auditor refused",
         ),
         (
             "a broken machine",
@@ -316,7 +316,7 @@ fn a_limit_of_the_service_is_waited_for() {
     let stage = Stage::new(special, ONE);
     let done = stage.run(&[]);
     assert_eq!(done.code, 0, "{}", done.text());
-    assert!(done.stdout.contains("waits until"), "{}", done.text());
+    assert!(done.stdout.contains("Rate limited"), "{}", done.text());
     stage.assert_complete();
 }
 

@@ -110,7 +110,7 @@ fn a_delivery_is_a_filter() {
     );
     assert_eq!(steps[2]["decisions"][0]["evidence"][0]["reason"], "role_not_allowed");
     assert_eq!(steps[3]["state"]["questions"], json!(["q1"]));
-    assert_eq!(steps[7]["decisions"][0]["rule"], "delivery/late");
+    assert_eq!(steps[7]["decisions"][0]["rule"], "delivery/late-signal");
     assert_eq!(steps[8]["state"]["ending"], "complete");
 
     for (line, part) in [

@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use super::{Draft, Problem};
+use super::{Draft, PlanProblem};
 
 /// More tasks than anybody writes down.
 const TASKS_MAX: usize = 100_000;
 /// How much of a cycle is printed.
 const CYCLE_MAX: usize = 20;
 
-pub(super) fn check(draft: &Draft) -> Vec<Problem> {
+pub(super) fn check(draft: &Draft) -> Vec<PlanProblem> {
     let tasks = &draft.plan.tasks;
     let mut problems = Vec::new();
     let mut report = |line: usize, fatal: bool, what: String, help: &str| {
-        problems.push(Problem { line, fatal, what, help: help.to_owned() });
+        problems.push(PlanProblem { line, fatal, what, help: help.to_owned() });
     };
     if tasks.is_empty() {
         report(0, true, "the plan has no tasks".to_owned(), "write down at least one");

@@ -5,9 +5,9 @@
 //! criteria, `Needs:`, `Priority:` and `Files:` lines say so, anything else describes it. A ticked
 //! task is complete.
 
-use super::{Draft, Plan, Problem, TaskSpec};
+use super::{Draft, Plan, PlanProblem, TaskSpec};
 
-pub(super) fn read(text: &str) -> (Draft, Vec<Problem>) {
+pub(super) fn read(text: &str) -> (Draft, Vec<PlanProblem>) {
     let mut reading = Reading::default();
     for (number, line) in (1..).zip(text.lines()) {
         reading.line(number, line);
@@ -21,7 +21,7 @@ struct Reading {
     title: String,
     tasks: Vec<TaskSpec>,
     lines: Vec<usize>,
-    problems: Vec<Problem>,
+    problems: Vec<PlanProblem>,
     fenced: bool,
 }
 
@@ -68,7 +68,7 @@ impl Reading {
         let help =
             "write tasks as `- [ ] id: title` at the margin, and indent what belongs to them";
         let (what, help) = (what.to_owned(), help.to_owned());
-        self.problems.push(Problem { line, fatal: true, what, help });
+        self.problems.push(PlanProblem { line, fatal: true, what, help });
     }
 }
 

@@ -1,12 +1,12 @@
 //! Plans as TOML, YAML and JSON.
 
-use super::{Draft, Format, Plan, Problem};
+use super::{Draft, Plan, PlanFormat, PlanProblem};
 
-pub(super) fn read(format: Format, text: &str) -> (Draft, Vec<Problem>) {
+pub(super) fn read(format: PlanFormat, text: &str) -> (Draft, Vec<PlanProblem>) {
     let parsed = match format {
-        Format::Toml => toml(text),
-        Format::Yaml => yaml(text),
-        Format::Json | Format::Markdown => json(text),
+        PlanFormat::Toml => toml(text),
+        PlanFormat::Yaml => yaml(text),
+        PlanFormat::Json | PlanFormat::Markdown => json(text),
     };
     match parsed {
         Ok(plan) => {
@@ -16,7 +16,7 @@ pub(super) fn read(format: Format, text: &str) -> (Draft, Vec<Problem>) {
         Err((line, what)) => {
             let help = "a plan has `title` and `tasks`; a task has `id`, `title`, `description`, \
                         `acceptance`, `needs`, `priority`, `files` and `done`";
-            let problem = Problem { line, fatal: true, what, help: help.to_owned() };
+            let problem = PlanProblem { line, fatal: true, what, help: help.to_owned() };
             // Without tasks: whether those that are missing have problems is not known.
             (Draft::default(), vec![problem])
         }

@@ -32,7 +32,7 @@ fn the_limit_itself_is_too_much() {
         assert_eq!(scene.state.ending(), ending, "{most:?} {spent:?}");
         if ending.is_some() {
             assert!(scene.outcome.effects.contains(&Effect::End { agent }));
-            assert_eq!(scene.rules().last(), Some(&"delivery/used-up"));
+            assert_eq!(scene.rules().last(), Some(&Rule::BudgetUsedUp));
             assert_eq!(ending.map(Ending::exit_code), Some(5));
         }
     }
@@ -43,7 +43,7 @@ fn costs_add_up_and_two_thirds_are_said_once() {
     let mut scene = Scene::one(|config| config.max_tokens = Some(300));
     for (tokens, notices) in [(100, 0), (99, 0), (1, 1), (50, 0)] {
         scene.spends(tokens, 0);
-        let warned = (Notice::BudgetSoon, Level::Warning);
+        let warned = (Notice::BudgetSoon, Severity::Warning);
         assert_eq!(scene.notices(), vec![warned; notices], "{tokens}");
     }
     assert_eq!(scene.state.run.spent.tokens, 250);
@@ -66,24 +66,24 @@ fn only_time_in_which_agents_work_is_counted() {
     assert_eq!(scene.woken(), Some(at(101)));
     scene.waits(49);
     scene.says("SEEKING_DIVINE_CLARIFICATION\nTask: task-1\nQuestion: a or b?");
-    assert_eq!(scene.state.run.worked, 50_000);
+    assert_eq!(scene.state.run.worked_millis, 50_000);
     scene.waits(10_000);
     scene.answers("b");
-    assert_eq!(scene.state.run.worked, 50_000, "waiting for a human is no work");
+    assert_eq!(scene.state.run.worked_millis, 50_000, "waiting for a human is no work");
     scene.waits(10);
     let agent = scene.only_agent().0;
     scene.happens(&Event::Active { agent });
     scene.seconds += 10_000;
     scene.happens(&Event::Recovered);
-    assert_eq!(scene.state.run.worked, 61_000, "nobody worked while nobody coordinated");
+    assert_eq!(scene.state.run.worked_millis, 61_000, "nobody worked while nobody coordinated");
     let agent = scene.only_agent().0;
     let until = at(scene.seconds + 501);
-    scene.happens(&Event::Limited { agent, until });
-    assert_eq!(scene.state.run.worked, 62_000);
+    scene.happens(&Event::RateLimited { agent, until });
+    assert_eq!(scene.state.run.worked_millis, 62_000);
     scene.waits(520);
     assert_eq!(scene.state.ending(), None, "the service was waited for until {until}");
     scene.happens(&Event::Active { agent });
-    assert_eq!(scene.state.run.worked, 62_000 + 21_000);
+    assert_eq!(scene.state.run.worked_millis, 62_000 + 21_000);
     scene.waits(16);
     assert_eq!(scene.state.ending(), None);
     scene.waits(1);
@@ -116,7 +116,7 @@ fn what_was_cut_short_goes_on_where_it_was() {
         let started = scene.started();
         assert_eq!((started.role, started.agent), (Role::Critic, critic + 1), "{name}");
         scene.says_as(critic, "REVIEW_PASSED: task-1");
-        assert_eq!(scene.rules(), ["delivery/late"], "{name}");
+        assert_eq!(scene.rules(), [Rule::LateSignal], "{name}");
         for (task, way) in [
             ("task-1", &["REVIEW_PASSED", "AUDIT_PASSED"][..]),
             ("task-2", &["READY_FOR_REVIEW", "REVIEW_PASSED", "AUDIT_PASSED"][..]),
@@ -159,7 +159,7 @@ fn a_limit_that_was_not_raised_ends_it_again() {
     let mut scene = Scene::one(|config| config.max_tokens = Some(10));
     scene.spends(12, 0);
     let config = |tokens| Config { max_tokens: Some(tokens), ..Config::default() };
-    assert_eq!(scene.state.reached(&config(12)), Some(Limit::Tokens));
+    assert_eq!(scene.state.reached(&config(12)), Some(BudgetLimit::Tokens));
     assert_eq!(scene.state.reached(&config(13)), None);
     scene.reopens(|_| {});
     assert_eq!(scene.state.ending(), Some(Ending::OverBudget));
@@ -193,7 +193,7 @@ fn limits_can_be_changed_after_a_crash() {
     let mut scene = Scene::one(|_| {});
     let lost = scene.only_agent().0;
     scene.reopens(|config| config.max_tokens = Some(5));
-    assert_eq!(scene.rules(), ["delivery/reopen"]);
+    assert_eq!(scene.rules(), [Rule::Continued]);
     assert_eq!(scene.started().agent, lost + 1);
     scene.spends(5, 0);
     assert_eq!(scene.state.ending(), Some(Ending::OverBudget));

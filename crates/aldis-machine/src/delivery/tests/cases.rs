@@ -29,7 +29,7 @@ fn given(case: &Value) -> Scene {
 }
 
 /// Lets the case's agent speak; one that is no longer live was replaced before.
-fn said(case: &Value, scene: &mut Scene) {
+fn reply(case: &Value, scene: &mut Scene) {
     let input = case["input"].as_str().unwrap().replace("req-42", "req-1");
     let agent = scene.only_agent().0;
     if case["given"]["live_agent"].is_string() {
@@ -49,7 +49,7 @@ fn the_cases_of_the_collection_hold() {
     for case in cases() {
         let mut scene = given(&case);
         let status_before = scene.status();
-        said(&case, &mut scene);
+        reply(&case, &mut scene);
         let (id, expect) = (&case["id"], &case["expect"]);
         let mut check = |key: &str, holds: &dyn Fn(&Value) -> bool| {
             if let Some(wanted) = expect.get(key) {
@@ -62,8 +62,8 @@ fn the_cases_of_the_collection_hold() {
         check("error", &|wanted| code(&scene) == wanted.as_str());
         check("signal", &|wanted| {
             // Unknown is recovered from; anything else is not.
-            let unknown = scene.rules().contains(&"delivery/unknown")
-                || scene.outcome.decisions.iter().any(|it| it.because.contains("said nothing"));
+            let unknown = scene.rules().contains(&Rule::UnknownReply)
+                || scene.outcome.decisions.iter().any(|it| it.because.contains("holds no signal"));
             unknown == (wanted == "unknown")
         });
         check("infrastructure_blocked", &|wanted| {
@@ -80,7 +80,9 @@ fn the_cases_of_the_collection_hold() {
         check("unknown_count", &|wanted| {
             u64::from(scene.state.tasks[0].counters.unknown) == *wanted
         });
-        check("log_level", &|_| scene.notices() == [(Notice::UnknownSignalRecovery, Level::Error)]);
+        check("log_level", &|_| {
+            scene.notices() == [(Notice::UnknownSignalRecovery, Severity::Error)]
+        });
         check("event", &|wanted| {
             let name = |notice: &Notice| serde_json::to_value(notice).unwrap();
             scene.notices().iter().any(|(notice, _)| name(notice) == *wanted)
@@ -90,8 +92,9 @@ fn the_cases_of_the_collection_hold() {
         });
         check("pending_audit", &|_| scene.state.tasks[0].role == Role::Auditor);
         check("also", &|_| {
-            let told = |note: &Note| note.about.contains("READY_FOR_REVIEW");
-            scene.state.tasks[0].notes.iter().any(told) && scene.rules().contains(&"delivery/also")
+            let told = |note: &PromptNote| note.heading.contains("READY_FOR_REVIEW");
+            scene.state.tasks[0].notes.iter().any(told)
+                && scene.rules().contains(&Rule::AlsoReported)
         });
         check("path", &|wanted| scene.state.tasks[0].holds.contains(wanted.as_str().unwrap()));
         check("file", &|wanted| {

@@ -59,7 +59,7 @@ fn an_expert_has_three_tries() {
 fn a_request_for_nobody_is_refused() {
     let mut scene = Scene::one(|_| {});
     scene.says(REQUEST);
-    assert_eq!(scene.rules()[0], "delivery/refused");
+    assert_eq!(scene.rules()[0], Rule::ReplyRefused);
     assert!(scene.started().prompt.contains("unknown_expert"), "{}", scene.started().prompt);
 }
 
@@ -79,15 +79,36 @@ fn the_planner_makes_experts_whose_files_are_there() {
         checks.collect::<Vec<_>>(),
         [("crypto", "agents/crypto.md"), ("ghost", "agents/ghost.md")]
     );
-    assert_eq!(scene.started().role, Role::Developer, "the work begins");
+    assert!(scene.dispatches().is_empty(), "the work waits until the experts are known");
     scene.happens(&Event::ExpertChecked { name: "crypto".into(), present: true });
+    assert!(scene.dispatches().is_empty());
     scene.happens(&Event::ExpertChecked { name: "ghost".into(), present: false });
-    assert_eq!(scene.notices(), [(Notice::ExpertLeftOut, Level::Warning)]);
+    assert_eq!(scene.notices(), [(Notice::ExpertLeftOut, Severity::Warning)]);
+    let prompt = &scene.started().prompt;
+    assert_eq!(scene.started().role, Role::Developer, "the work begins");
+    assert!(prompt.contains("crypto") && !prompt.contains("ghost"), "{prompt}");
     scene.happens(&Event::ExpertChecked { name: "nobody".into(), present: true });
     assert!(scene.outcome.is_nothing());
     assert_eq!(scene.state.run.experts.keys().collect::<Vec<_>>(), ["crypto"]);
     scene.says(REQUEST);
     assert_eq!(scene.started().role, Role::Expert);
+}
+
+/// Nobody waits for ever for somebody who looks for files.
+#[test]
+fn the_work_begins_although_nobody_looks_for_the_files() {
+    let mut scene = Scene::one(|config| config.planner = true);
+    scene.says("EXPERT_CREATED: crypto\n\nFile: agents/crypto.md\n");
+    let began = scene.seconds;
+    assert_eq!(scene.woken(), Some(at(began + 60)));
+    scene.waits(30);
+    scene.happens(&Event::Recovered);
+    assert!(scene.dispatches().is_empty(), "the files are looked for again");
+    scene.waits(59);
+    assert!(scene.dispatches().is_empty());
+    scene.waits(1);
+    assert_eq!(scene.rules()[0], Rule::ExpertLeftOut);
+    assert_eq!(scene.started().role, Role::Developer);
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn who_can_wait_is_told_when_the_file_is_free() {
     let mut scene = Scene::of(vec![with_files("a", &["x"]), spec("b", &[])], |_| {});
     scene.says_as(scene.agent_of("b"), "FILE CONFLICT: x\n\nCan Wait: YES");
     assert_eq!(scene.task("b").status(), Status::Blocked);
-    assert_eq!(scene.notices(), [(Notice::FileConflict, Level::Warning)]);
+    assert_eq!(scene.notices(), [(Notice::FileConflict, Severity::Warning)]);
     completes(&mut scene, "a");
     assert_eq!(at_work(&scene), ["b"]);
     assert!(scene.task("b").holds.contains("x"));
@@ -78,9 +78,9 @@ fn who_cannot_wait_shares_it_and_both_are_told() {
         Scene::of(vec![with_files("a", &["x"]), spec("b", &[]), with_files("c", &["x"])], |_| {});
     scene.says_as(scene.agent_of("b"), "FILE CONFLICT: x\n\nCan Wait: NO");
     assert_eq!(at_work(&scene), ["a", "b"]);
-    assert!(scene.started().prompt.contains("although a works on it too"));
+    assert!(scene.started().prompt.contains("although \"Title of a\" (a) holds it, too"));
     scene.says_as(scene.agent_of("a"), "Not done.");
-    assert!(scene.started().prompt.contains("(b) must change a file of yours"));
+    assert!(scene.started().prompt.contains("\"Title of b\" (b) must change a file of yours"));
     completes(&mut scene, "a");
     assert_eq!(at_work(&scene), ["b"], "b still has it");
     completes(&mut scene, "b");
@@ -100,7 +100,7 @@ fn a_file_is_waited_for_half_an_hour_three_times() {
         assert_eq!(scene.task("b").status(), Status::Blocked, "retry {retry}");
         scene.waits(1);
         assert_eq!(scene.task("b").counters.conflicts, retry);
-        assert!(scene.started().prompt.contains("is still taken"));
+        assert!(scene.started().prompt.contains("still holds the file"));
         scene.says_as(scene.agent_of("b"), asks);
     }
     scene.waits(1_800);

@@ -22,23 +22,59 @@ fn a_signal_counts_only_from_the_right_agent_about_the_right_task() {
         scene.says(text);
         assert_eq!(scene.status(), before, "{role:?}: {text}");
         let noted = &scene.outcome.decisions[0];
-        assert_eq!(noted.rule, "delivery/refused", "{role:?}: {text}");
+        assert_eq!(rule(&noted.rule), Rule::ReplyRefused, "{role:?}: {text}");
         assert_eq!(noted.evidence[0].reason.as_deref(), Some(code), "{role:?}: {text}");
         // The same agent is started again and told why.
         let started = scene.started();
-        assert_eq!((started.role, started.resume), (role, Some(scene.state.run.agents_ever - 1)));
+        assert_eq!(
+            (started.role, started.resume),
+            (role, Some(scene.state.run.agents_started - 1))
+        );
         assert!(started.prompt.contains(code), "{}", started.prompt);
     }
 }
 
+/// Of two ids the agent's own one counts, and the other one is recorded.
 #[test]
 fn of_two_ids_the_own_one_counts() {
-    let mut scene = Scene::one(|_| {});
-    scene.says("READY_FOR_REVIEW: task-9\n\nREADY_FOR_REVIEW: task-1\n");
-    assert_eq!(scene.started().role, Role::Critic);
-    let mut scene = Scene::one(|_| {});
-    scene.says("READY_FOR_REVIEW: task-1\n\nREADY_FOR_REVIEW: task-9\n");
-    assert_eq!(scene.started().role, Role::Critic);
+    for text in [
+        "READY_FOR_REVIEW: task-9\n\nREADY_FOR_REVIEW: task-1\n",
+        "READY_FOR_REVIEW: task-1\n\nREADY_FOR_REVIEW: task-9\n",
+    ] {
+        let mut scene = Scene::one(|_| {});
+        scene.says(text);
+        assert_eq!(scene.started().role, Role::Critic);
+        assert_eq!(scene.rules()[..2], [Rule::SignalRefused, Rule::ReadyForReview], "{text}");
+        let ignored = &scene.outcome.decisions[0];
+        assert_eq!(ignored.because, "subject_mismatch: it names task-9, but the task is task-1");
+        assert_eq!(ignored.evidence[0].quote, "READY_FOR_REVIEW: task-9");
+    }
+}
+
+#[test]
+fn a_refusal_reads_the_right_way_round() {
+    for (role, text, because) in [
+        (
+            Role::Developer,
+            "READY_FOR_REVIEW: task-9",
+            "the developer reported nothing that counts: READY_FOR_REVIEW (subject_mismatch: it \
+             names task-9, but the task is task-1)",
+        ),
+        (
+            Role::Auditor,
+            "REVIEW_PASSED: task-1",
+            "the auditor reported nothing that counts: REVIEW_PASSED (role_not_allowed: an auditor \
+             may not report it)",
+        ),
+    ] {
+        let mut scene = Scene::with(role, |_| {});
+        scene.says(text);
+        assert_eq!(scene.outcome.decisions[0].because, because);
+    }
+    let mut scene = Scene::with(Role::Expert, |_| {});
+    scene.says("SEEKING_DIVINE_CLARIFICATION");
+    let because = "role_not_allowed: an expert may not report it";
+    assert_eq!(scene.outcome.decisions[0].because, because);
 }
 
 #[test]
@@ -46,28 +82,20 @@ fn an_approval_after_a_rejection_is_neither() {
     use Role::*;
     for (role, text, taken) in [
         (Critic, "REVIEW_FAILED: task-1\n\nREVIEW_PASSED: task-1\n", None),
-        (
-            Critic,
-            "REVIEW_PASSED: task-1\n\nREVIEW_FAILED: task-1\n",
-            Some("delivery/review-failed"),
-        ),
-        (
-            Critic,
-            "REVIEW_FAILED: task-9\n\nREVIEW_PASSED: task-1\n",
-            Some("delivery/review-passed"),
-        ),
-        (Critic, "AUDIT_FAILED: task-1\n\nREVIEW_PASSED: task-1\n", Some("delivery/refused")),
+        (Critic, "REVIEW_PASSED: task-1\n\nREVIEW_FAILED: task-1\n", Some(Rule::ReviewFailed)),
+        (Critic, "REVIEW_FAILED: task-9\n\nREVIEW_PASSED: task-1\n", Some(Rule::SignalRefused)),
+        (Critic, "AUDIT_FAILED: task-1\n\nREVIEW_PASSED: task-1\n", Some(Rule::SignalRefused)),
         (Auditor, "AUDIT_FAILED: task-1\n\nAUDIT_PASSED: task-1\n", None),
-        (Auditor, "AUDIT_PASSED: task-1\n\nAUDIT_FAILED: task-1\n", Some("delivery/audit-failed")),
+        (Auditor, "AUDIT_PASSED: task-1\n\nAUDIT_FAILED: task-1\n", Some(Rule::AuditFailed)),
         (
             Auditor,
             "AUDIT_FAILED: task-1\n\nAUDIT_PASSED: task-1\n\nAUDIT_FAILED: task-1\n",
-            Some("delivery/audit-failed"),
+            Some(Rule::AuditFailed),
         ),
         (
             Auditor,
             "AUDIT_FAILED: task-1\n\nAUDIT_PASSED: task-1\n\nAUDIT_BLOCKED: task-1\n",
-            Some("delivery/remediation"),
+            Some(Rule::RemediationStarted),
         ),
     ] {
         let mut scene = Scene::with(role, |_| {});
@@ -85,7 +113,7 @@ fn an_approval_after_a_rejection_is_neither() {
         assert_eq!(noted.evidence[0].reason.as_deref(), Some("contradictory"), "{text}");
         let started = scene.started();
         assert_eq!(started.role, role, "{text}");
-        assert!(started.prompt.contains("say which of the two it is"), "{}", started.prompt);
+        assert!(started.prompt.contains("report only the one that holds"), "{}", started.prompt);
     }
     // Nor is a repair judged by both verdicts at once, or by one that is none.
     for text in [
@@ -110,9 +138,9 @@ fn late_words_change_nothing_and_are_recorded() {
     let before = scene.state.clone();
     scene.says_as(late, "REVIEW_PASSED: task-1");
     assert_eq!(scene.state, before);
-    assert_eq!(scene.rules(), ["delivery/late"]);
+    assert_eq!(scene.rules(), [Rule::LateSignal]);
     assert_eq!(scene.outcome.decisions[0].task.as_deref(), Some("task-1"));
-    assert_eq!(scene.notices(), [(Notice::LateSignalIgnored, Level::Info)]);
+    assert_eq!(scene.notices(), [(Notice::LateSignalIgnored, Severity::Info)]);
     // Nor does a second delivery, a sign of life, or somebody who never was.
     for agent in [late, 99] {
         scene.happens(&Event::Active { agent });
@@ -122,20 +150,20 @@ fn late_words_change_nothing_and_are_recorded() {
     assert!(scene.outcome.is_nothing());
     scene.says_as(now, "REVIEW_PASSED: task-1");
     scene.says_as(now, "REVIEW_PASSED: task-1");
-    assert_eq!(scene.rules(), ["delivery/late"], "a repetition");
+    assert_eq!(scene.rules(), [Rule::LateSignal], "a repetition");
     assert_eq!(scene.status(), Status::AwaitingAudit);
 }
 
 #[test]
 fn the_highest_priority_goes_first_and_the_rest_is_told() {
     for (text, first) in [
-        ("READY_FOR_REVIEW: task-1\n\nINFRA_BLOCKED: task-1\n", "delivery/remediation"),
-        ("INFRA_BLOCKED: task-1\n\nREADY_FOR_REVIEW: task-1\n", "delivery/remediation"),
-        ("READY_FOR_REVIEW: task-1\n\nSEEKING_DIVINE_CLARIFICATION\n", "delivery/question"),
-        ("READY_FOR_REVIEW: task-1\n\nFILE CONFLICT: src/a.rs\n", "delivery/conflict"),
-        ("FILE CONFLICT: src/a.rs\n\nSEEKING_DIVINE_CLARIFICATION\n", "delivery/question"),
-        ("READY_FOR_REVIEW: task-1\n\nTASK_INCOMPLETE: task-1\n", "delivery/incomplete"),
-        ("TASK_INCOMPLETE: task-1\n\nREADY_FOR_REVIEW: task-1\n", "delivery/ready"),
+        ("READY_FOR_REVIEW: task-1\n\nINFRA_BLOCKED: task-1\n", Rule::RemediationStarted),
+        ("INFRA_BLOCKED: task-1\n\nREADY_FOR_REVIEW: task-1\n", Rule::RemediationStarted),
+        ("READY_FOR_REVIEW: task-1\n\nSEEKING_DIVINE_CLARIFICATION\n", Rule::QuestionAsked),
+        ("READY_FOR_REVIEW: task-1\n\nFILE CONFLICT: src/a.rs\n", Rule::FileGranted),
+        ("FILE CONFLICT: src/a.rs\n\nSEEKING_DIVINE_CLARIFICATION\n", Rule::QuestionAsked),
+        ("READY_FOR_REVIEW: task-1\n\nTASK_INCOMPLETE: task-1\n", Rule::TaskIncomplete),
+        ("TASK_INCOMPLETE: task-1\n\nREADY_FOR_REVIEW: task-1\n", Rule::ReadyForReview),
     ] {
         let mut scene = Scene::one(|_| {});
         scene.says(text);
@@ -146,16 +174,17 @@ fn the_highest_priority_goes_first_and_the_rest_is_told() {
     scene.says("REMEDIATION_COMPLETE");
     scene.says("HEALTH_AUDIT: HEALTHY");
     let prompt = &scene.started().prompt;
-    assert!(prompt.contains("also said READY_FOR_REVIEW"), "{prompt}");
+    assert!(prompt.contains("also reported READY_FOR_REVIEW"), "{prompt}");
 }
 
 #[test]
 fn a_crash_outranks_every_word() {
     let mut scene = Scene::one(|_| {});
     let agent = scene.only_agent().0;
-    let said = Said::read(Rules::builtin(), &aldis_signal::Token::Off, "READY_FOR_REVIEW: task-1");
+    let reply =
+        AgentReply::read(Rules::builtin(), &aldis_signal::Token::Off, "READY_FOR_REVIEW: task-1");
     let exit = Some(Exit { code: None, signal: Some(11) });
-    scene.happens(&Event::Finished { agent, exit, said });
+    scene.happens(&Event::Finished { agent, exit, reply });
     assert_eq!(scene.started().role, Role::Developer);
     assert_eq!(scene.task("task-1").counters.timeouts, 1);
 }
@@ -173,7 +202,7 @@ fn tokens_differ_between_agents_and_are_required_where_that_is_asked_for() {
     assert_ne!(Some(&code), scene.state.token_of(2).as_ref());
     assert!(scene.started().prompt.contains(&code) && !scene.started().prompt.contains("secret"));
     scene.says("READY_FOR_REVIEW: task-1");
-    assert_eq!(scene.rules()[0], "delivery/unknown", "no code, no signal");
+    assert_eq!(scene.rules()[0], Rule::UnknownReply, "no code, no signal");
     let code = scene.state.token_of(2).unwrap();
     scene.says(&format!("READY_FOR_REVIEW: task-1\n\nTOKEN: {code}\n"));
     assert_eq!(scene.started().role, Role::Critic);
@@ -189,8 +218,8 @@ fn neither_secrets_nor_tokens_are_kept() {
         "k7qz, and FILE CONFLICT: KEY\n",
         " READY_FOR_REVIEW: task-1 KEY k7qz\n",
     ] {
-        let said = Said::read(Rules::builtin(), &token, &text.replace("KEY", &key));
-        let stored = serde_json::to_string(&said).unwrap();
+        let reply = AgentReply::read(Rules::builtin(), &token, &text.replace("KEY", &key));
+        let stored = serde_json::to_string(&reply).unwrap();
         assert!(!stored.contains(&key) && !stored.contains("k7qz"), "{text:?}: {stored}");
         assert!(!stored.contains("xxxx"), "half a key is one, too: {stored}");
     }
@@ -200,15 +229,15 @@ fn neither_secrets_nor_tokens_are_kept() {
 fn the_dialect_and_the_machine_know_the_same_signals() {
     let dialect = aldis_signal::Dialect::builtin(DIALECT).unwrap();
     let spoken: Vec<&str> = dialect.signals.iter().map(|signal| &*signal.name).collect();
-    let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    let known: Vec<&str> = SignalKind::ALL.iter().map(|kind| kind.name()).collect();
     assert_eq!(spoken, known);
-    for kind in Kind::ALL {
-        assert_eq!(Kind::of(kind.name()), Some(*kind));
-        let sayers = Role::ALL.iter().filter(|role| kind.may_be_said_by(**role)).count();
+    for kind in SignalKind::ALL {
+        assert_eq!(SignalKind::of(kind.name()), Some(*kind));
+        let sayers = Role::ALL.iter().filter(|role| kind.may_be_reported_by(**role)).count();
         assert!(sayers > 0, "nobody may say {kind:?}");
     }
-    assert_eq!(Kind::InfraBlocked.priority(), 1);
-    assert!(!Kind::SeekingClarification.may_be_said_by(Role::Expert));
-    assert!(Kind::SeekingClarification.may_be_said_by(Role::Critic));
-    assert!(Kind::ExpertCreated.may_be_said_by(Role::Planner));
+    assert_eq!(SignalKind::InfraBlocked.priority(), 1);
+    assert!(!SignalKind::SeekingClarification.may_be_reported_by(Role::Expert));
+    assert!(SignalKind::SeekingClarification.may_be_reported_by(Role::Critic));
+    assert!(SignalKind::ExpertCreated.may_be_reported_by(Role::Planner));
 }

@@ -148,7 +148,7 @@ fn work_that_cannot_be_merged_is_a_file_conflict() {
     let mut scene = Scene::with(Role::Auditor, |config| config.worktrees = true);
     scene.says("AUDIT_PASSED: task-1");
     scene.happens(&Event::Merged { task: "task-1".into(), ok: false, detail: "src/a.rs".into() });
-    assert_eq!(scene.notices(), [(Notice::FileConflict, Level::Warning)]);
+    assert_eq!(scene.notices(), [(Notice::FileConflict, Severity::Warning)]);
     assert_eq!(scene.started().role, Role::Developer);
     assert!(scene.started().prompt.contains("src/a.rs"));
 }

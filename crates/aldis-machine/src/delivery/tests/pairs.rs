@@ -3,15 +3,19 @@
 use super::*;
 
 /// A well-formed signal of this kind about the task or request at hand.
-pub(super) fn well_formed(kind: Kind) -> String {
+pub(super) fn well_formed(kind: SignalKind) -> String {
     match kind {
-        Kind::RemediationComplete | Kind::SeekingClarification => kind.name().to_owned(),
-        Kind::HealthAudit => "HEALTH_AUDIT: HEALTHY".to_owned(),
-        Kind::ExpertRequest => REQUEST.to_owned(),
-        Kind::ExpertAdvice | Kind::ExpertUnsuccessful => format!("{}: req-1", kind.name()),
-        Kind::ExpertCreated => "EXPERT_CREATED: crypto\nFile: a/crypto.md".to_owned(),
-        Kind::FileConflict => "FILE CONFLICT: src/a.rs".to_owned(),
-        Kind::Expanded => {
+        SignalKind::RemediationComplete | SignalKind::SeekingClarification => {
+            kind.name().to_owned()
+        }
+        SignalKind::HealthAudit => "HEALTH_AUDIT: HEALTHY".to_owned(),
+        SignalKind::ExpertRequest => REQUEST.to_owned(),
+        SignalKind::ExpertAdvice | SignalKind::ExpertUnsuccessful => {
+            format!("{}: req-1", kind.name())
+        }
+        SignalKind::ExpertCreated => "EXPERT_CREATED: crypto\nFile: a/crypto.md".to_owned(),
+        SignalKind::FileConflict => "FILE CONFLICT: src/a.rs".to_owned(),
+        SignalKind::Expanded => {
             "EXPANDED_TASK_SPECIFICATION: task-1\nConfidence: HIGH\nAcceptance Criteria:\n- [ ] x\n"
                 .to_owned()
         }
@@ -30,9 +34,9 @@ fn situations() -> Vec<(Role, Scene)> {
 #[test]
 fn what_a_role_may_not_say_changes_nothing_but_the_count() {
     let mut refused = 0;
-    for kind in Kind::ALL {
+    for kind in SignalKind::ALL {
         for (role, mut scene) in situations() {
-            if kind.may_be_said_by(role) {
+            if kind.may_be_reported_by(role) {
                 continue;
             }
             let before = scene.state.clone();
@@ -57,9 +61,9 @@ fn what_a_role_may_not_say_changes_nothing_but_the_count() {
 
 #[test]
 fn what_a_role_may_say_is_never_refused_for_its_role() {
-    for kind in Kind::ALL {
+    for kind in SignalKind::ALL {
         for (role, mut scene) in situations() {
-            if kind.may_be_said_by(role) {
+            if kind.may_be_reported_by(role) {
                 scene.says(&well_formed(*kind));
                 let codes = scene.outcome.decisions.iter().flat_map(|it| &it.evidence);
                 let mut codes = codes.filter_map(|it| it.reason.as_deref());
@@ -105,12 +109,12 @@ fn words_for_a_task_that_waits_change_nothing() {
         }),
     ];
     for (name, scene) in waiting {
-        for kind in Kind::ALL {
+        for kind in SignalKind::ALL {
             let mut scene = scene();
             let before = scene.state.clone();
             scene.says_as(1, &well_formed(*kind));
             assert_eq!(scene.state, before, "{kind:?} while it waits for {name}");
-            assert_eq!(scene.rules(), ["delivery/late"], "{kind:?} while it waits for {name}");
+            assert_eq!(scene.rules(), [Rule::LateSignal], "{kind:?} while it waits for {name}");
         }
     }
 }

@@ -64,13 +64,13 @@ Some words about it.
 #[test]
 fn a_plan_is_the_same_in_every_format() {
     let plans: Vec<Plan> = [
-        (Format::Toml, TOML),
-        (Format::Yaml, YAML),
-        (Format::Json, JSON),
-        (Format::Markdown, MARKDOWN),
+        (PlanFormat::Toml, TOML),
+        (PlanFormat::Yaml, YAML),
+        (PlanFormat::Json, JSON),
+        (PlanFormat::Markdown, MARKDOWN),
     ]
     .map(|(format, text)| {
-        let Read { plan, problems } = Plan::read(format, text);
+        let PlanReading { plan, problems } = Plan::read(format, text);
         assert_eq!(problems, [], "{format:?}");
         plan.unwrap()
     })
@@ -84,8 +84,8 @@ fn a_plan_is_the_same_in_every_format() {
     assert_eq!(plans[0].check(), []);
 }
 
-fn problems(format: Format, text: &str) -> Vec<String> {
-    let Read { plan, problems } = Plan::read(format, text);
+fn problems(format: PlanFormat, text: &str) -> Vec<String> {
+    let PlanReading { plan, problems } = Plan::read(format, text);
     assert_eq!(plan.is_none(), problems.iter().any(|problem| problem.fatal));
     assert!(problems.iter().all(|problem| !problem.help.is_empty()));
     problems.iter().map(ToString::to_string).collect()
@@ -120,9 +120,9 @@ fn what_is_wrong_is_said_with_its_line() {
             "line 2: unknown field `name`, expected one of `id`, `title`, `description`, `acceptance`, `needs`, `priority`, `files`, `done`",
         ),
     ] {
-        assert_eq!(problems(Format::Toml, &text), [expected], "{text}");
+        assert_eq!(problems(PlanFormat::Toml, &text), [expected], "{text}");
     }
-    let did_you_mean = Plan::read(Format::Toml, &two(("Csv", ""), ("b", "needs = [\"csv\"]")));
+    let did_you_mean = Plan::read(PlanFormat::Toml, &two(("Csv", ""), ("b", "needs = [\"csv\"]")));
     assert_eq!(did_you_mean.problems[0].help, "did you mean `Csv`?");
 }
 
@@ -130,35 +130,35 @@ fn what_is_wrong_is_said_with_its_line() {
 fn the_other_formats_name_lines_too() {
     let yaml = "tasks:\n  - id: a\n    acceptance: [x]\n    needs: [b]\n";
     assert_eq!(
-        problems(Format::Yaml, yaml),
+        problems(PlanFormat::Yaml, yaml),
         ["line 2: `a` needs `b`, which is no task of the plan"]
     );
     let json = "{\"tasks\": [\n {\"id\": \"a\", \"acceptance\": [\"x\"], \"needs\": [\"b\"]}\n]}";
     assert_eq!(
-        problems(Format::Json, json),
+        problems(PlanFormat::Json, json),
         ["line 2: `a` needs `b`, which is no task of the plan"]
     );
     let json = "{\"tasks\": [\n {\"id\": \"a\", \"priority\": \"urgent\"}\n]}";
     let expected = "line 2: `urgent` is no priority; use high, medium or low";
-    assert_eq!(problems(Format::Json, json), [expected]);
-    let yaml = problems(Format::Yaml, "tasks:\n  - id: a\n    wrong: 1\n");
+    assert_eq!(problems(PlanFormat::Json, json), [expected]);
+    let yaml = problems(PlanFormat::Yaml, "tasks:\n  - id: a\n    wrong: 1\n");
     assert!(yaml[0].starts_with("line 3: ") && yaml[0].contains("wrong"), "{yaml:?}");
-    let yaml = problems(Format::Yaml, "tasks:\n  - id: a\n    id: b\n");
+    let yaml = problems(PlanFormat::Yaml, "tasks:\n  - id: a\n    id: b\n");
     assert_eq!(yaml, ["line 3: duplicate mapping key: id"]);
     let markdown = "- [ ] a: A\n  - [ ] x\n  - Priority: urgent\n  - Needs: b\n";
     let expected = [
         "line 1: `a` needs `b`, which is no task of the plan",
         "line 3: `urgent` is no priority; use high, medium or low",
     ];
-    assert_eq!(problems(Format::Markdown, markdown), expected);
-    let orphan = problems(Format::Markdown, "  - [ ] x\n");
+    assert_eq!(problems(PlanFormat::Markdown, markdown), expected);
+    let orphan = problems(PlanFormat::Markdown, "  - [ ] x\n");
     assert_eq!(orphan[0], "line 1: a criterion without a task above it");
 }
 
 #[test]
 fn markdown_is_forgiving() {
     let text = "# T\n\n* [x] done: already\n- [ ] No id here\n  ```\n  - [ ] not a criterion\n  ```\n  - [X] met\n";
-    let plan = Plan::read(Format::Markdown, text).plan.unwrap();
+    let plan = Plan::read(PlanFormat::Markdown, text).plan.unwrap();
     assert_eq!((&*plan.tasks[0].id, plan.tasks[0].done), ("done", true));
     let second = &plan.tasks[1];
     assert_eq!((&*second.id, &*second.title), ("task-2", "No id here"));
@@ -193,14 +193,14 @@ fn a_long_chain_is_no_cycle_and_a_long_cycle_is_cut() {
 #[test]
 fn formats_are_known_by_their_names() {
     for (name, format) in [
-        ("plan.toml", Some(Format::Toml)),
-        ("a/plan.YML", Some(Format::Yaml)),
-        ("plan.json", Some(Format::Json)),
-        ("TODO.md", Some(Format::Markdown)),
+        ("plan.toml", Some(PlanFormat::Toml)),
+        ("a/plan.YML", Some(PlanFormat::Yaml)),
+        ("plan.json", Some(PlanFormat::Json)),
+        ("TODO.md", Some(PlanFormat::Markdown)),
         ("plan", None),
         ("plan.txt", None),
     ] {
-        assert_eq!(Format::of_name(name), format, "{name}");
+        assert_eq!(PlanFormat::of_name(name), format, "{name}");
     }
 }
 
@@ -221,10 +221,10 @@ fn priorities_are_words_or_numbers() {
         let json = format!("{{\"tasks\":[{{\"id\":\"a\",\"priority\":{written}}}]}}");
         let markdown = format!("- [ ] a: A\n  - Priority: {}\n", written.trim_matches('"'));
         for (format, text) in [
-            (Format::Toml, toml),
-            (Format::Yaml, yaml),
-            (Format::Json, json),
-            (Format::Markdown, markdown),
+            (PlanFormat::Toml, toml),
+            (PlanFormat::Yaml, yaml),
+            (PlanFormat::Json, json),
+            (PlanFormat::Markdown, markdown),
         ] {
             let read = Plan::read(format, &text);
             let plan = read.plan.unwrap_or_else(|| panic!("{text}: {:?}", read.problems));

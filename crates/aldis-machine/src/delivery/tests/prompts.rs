@@ -6,6 +6,7 @@ use super::*;
 use aldis_signal::message::{Origin, Role as Speaker};
 use aldis_signal::scan::scan;
 
+#[track_caller]
 fn assert_silent(text: &str) {
     for origin in [Origin::assistant(), Origin::new(Speaker::Subagent)] {
         let found = scan(Rules::builtin(), text.as_bytes(), &origin);
@@ -104,13 +105,183 @@ proptest! {
     }
 }
 
-#[test]
-fn the_format_is_shown_without_being_a_signal() {
-    for role in Role::ALL {
-        assert_silent(&crate::delivery::prompts::format(role));
+/// An agent of this role at work, with experts, findings and run tokens around.
+fn at_work(role: Role, token: bool) -> Scene {
+    let change = |config: &mut Config| {
+        config.experts.insert("crypto".to_owned(), "keys".to_owned());
+        (config.requests, config.planner) = (true, role == Role::Planner);
+        if token {
+            config.token = crate::phases::TokenPolicy::Require;
+        }
+    };
+    let secret = token.then(|| "k7Qd".to_owned());
+    match role {
+        Role::Planner => {
+            let plan = Plan { title: "P".to_owned(), tasks: vec![spec("task-1", &[])] };
+            let mut config = Config::default();
+            change(&mut config);
+            let start = Start { plan, config, token: secret };
+            let state = State::start(at(0), start);
+            let mut scene = Scene { state, seconds: 0, outcome: Outcome::default() };
+            scene.happens(&Event::Begin);
+            scene
+        }
+        // The token is switched on when the agent is there: those before it spoke without one.
+        role => {
+            let mut scene = Scene::with(role, |_| {});
+            change(&mut scene.state.run.config);
+            scene.state.run.experts.insert("crypto".to_owned(), "keys".to_owned());
+            scene.state.run.token = secret;
+            scene.happens(&Event::Recovered);
+            scene
+        }
     }
-    assert_silent(&crate::delivery::prompts::checkpoint());
-    assert_silent(&crate::delivery::prompts::resend());
+}
+
+/// The forms that a prompt shows: what is indented, without the indentation.
+fn forms(prompt: &str) -> Vec<String> {
+    let (_, shown) = prompt.split_once("### How to report").expect("forms");
+    let mut forms = Vec::new();
+    let mut open = false;
+    for line in shown.lines() {
+        match (line.strip_prefix("    "), open) {
+            (Some(line), false) => forms.push(format!("{line}\n")),
+            (Some(line), true) => {
+                let form: &mut String = forms.last_mut().unwrap();
+                form.extend([line, "\n"]);
+            }
+            // A form of several paragraphs.
+            (None, true) if line.is_empty() => *forms.last_mut().unwrap() += "\n",
+            (None, _) => {}
+        }
+        open = line.starts_with("    ") || open && line.is_empty();
+    }
+    forms
+}
+
+/// Fills in the placeholders as an agent would.
+fn filled(form: &str) -> String {
+    let mut text = String::new();
+    let mut rest = form;
+    while let Some((before, from)) = rest.split_once('[') {
+        let (placeholder, behind) = from.split_once(']').unwrap();
+        text.push_str(before);
+        text.push_str(match placeholder {
+            " " => "[ ]",
+            "path" => "src/a.rs",
+            "expert-name" => "crypto",
+            "line" => "12",
+            "HIGH, MEDIUM or LOW" => "HIGH",
+            "YES or NO" => "YES",
+            "decision, interpretation, ambiguity, options or validation" => "decision",
+            _ => "x",
+        });
+        rest = behind;
+    }
+    text + rest
+}
+
+/// A role is shown its own signals, as they count, and no other.
+#[test]
+fn each_role_is_shown_its_own_signals() {
+    use Role::*;
+    let seeking = "SEEKING_DIVINE_CLARIFICATION";
+    for (role, own) in [
+        (BusinessAnalyst, &["EXPANDED_TASK_SPECIFICATION", seeking, "EXPERT_REQUEST"][..]),
+        (
+            Developer,
+            &[
+                "READY_FOR_REVIEW",
+                "TASK_INCOMPLETE",
+                "INFRA_BLOCKED",
+                "FILE CONFLICT",
+                seeking,
+                "EXPERT_REQUEST",
+                "CHECKPOINT",
+            ],
+        ),
+        (Critic, &["REVIEW_PASSED", "REVIEW_FAILED", seeking, "EXPERT_REQUEST"]),
+        (Auditor, &["AUDIT_PASSED", "AUDIT_FAILED", "AUDIT_BLOCKED", seeking, "EXPERT_REQUEST"]),
+        (Remediation, &["REMEDIATION_COMPLETE", seeking, "EXPERT_REQUEST"]),
+        (HealthAuditor, &["HEALTH_AUDIT", "HEALTH_AUDIT", seeking, "EXPERT_REQUEST"]),
+        (Expert, &["EXPERT_ADVICE", "EXPERT_UNSUCCESSFUL"]),
+        (Planner, &["EXPERT_CREATED"]),
+    ] {
+        for token in [false, true] {
+            let scene = at_work(role, token);
+            let (agent, prompt) = (scene.started().agent, &scene.started().prompt);
+            assert_silent(prompt);
+            let expected = scene.state.expected_token(agent);
+            let mut names = Vec::new();
+            for form in forms(prompt) {
+                let reply = AgentReply::read(Rules::builtin(), &expected, &filled(&form));
+                let [signal] = &reply.signals[..] else { panic!("{form}: {reply:#?}") };
+                let kind = SignalKind::of(&signal.name).unwrap();
+                assert!(kind.may_be_reported_by(role), "{role:?}: {form}");
+                assert!(reply.near_misses.is_empty(), "{reply:#?}");
+                names.push(signal.name.clone());
+            }
+            assert_eq!(names, own, "{role:?}");
+            let shown = |kind: &&SignalKind| prompt.contains(kind.name());
+            for kind in SignalKind::ALL.iter().filter(shown) {
+                assert!(own.contains(&kind.name()), "{role:?} is shown {}", kind.name());
+            }
+        }
+    }
+}
+
+/// What is asked of agents at work shows the form, and is no signal.
+#[test]
+fn requests_show_the_form_without_being_a_signal() {
+    for role in Role::ALL {
+        for token in [false, true] {
+            let scene = at_work(role, token);
+            let agent = scene.started().agent;
+            for text in [
+                crate::delivery::prompts::checkpoint(&scene.state, agent),
+                crate::delivery::prompts::resend(&scene.state, agent),
+            ] {
+                assert_silent(&text);
+                assert!(text.contains(":\n\n    "), "{role:?}: {text}");
+            }
+            let checkpoint = crate::delivery::prompts::checkpoint(&scene.state, agent);
+            let shown = format!("### How to report\n{checkpoint}");
+            let expected = scene.state.expected_token(agent);
+            let form = &forms(&shown)[0];
+            let reply = AgentReply::read(Rules::builtin(), &expected, &filled(form));
+            assert_eq!(reply.signals[0].name, "CHECKPOINT", "{role:?}: {form}");
+        }
+        assert_silent(&crate::delivery::prompts::exact_forms(role, "task-1", 3));
+    }
+}
+
+/// The note after three replies without a signal allows a question, and says nothing about the work
+/// that nobody knows.
+#[test]
+fn the_exact_forms_forbid_nothing_and_claim_nothing() {
+    insta::assert_snapshot!(crate::delivery::prompts::exact_forms(Role::Developer, "task-1", 3), @r#"
+    The last 3 replies about this task held no valid signal, so nobody knows how the work ended. Look at what is there, finish it, and end your reply with one of these lines at the very start of a line, with the details that "How to report" shows below it:
+
+        READY_FOR_REVIEW: task-1
+
+        TASK_INCOMPLETE: task-1
+
+        INFRA_BLOCKED: task-1
+
+        SEEKING_DIVINE_CLARIFICATION
+    "#);
+}
+
+#[test]
+fn required_environments_are_shown() {
+    let scene = Scene::one(|config| {
+        config.require_environment_matrix = true;
+        config.environments = vec!["Mac".to_owned(), "CI".to_owned()];
+    });
+    let prompt = &scene.started().prompt;
+    for part in ["(Mac, CI)", "    - [check] (Mac): PASS\n    - [check] (CI): PASS\n"] {
+        assert!(prompt.contains(part), "{part} in {prompt}");
+    }
 }
 
 #[test]
@@ -118,7 +289,21 @@ fn a_prompt_says_all_that_is_needed() {
     let mut scene = Scene::with(Role::Critic, |_| {});
     scene
         .says("REVIEW_FAILED: task-1\n\nIssues Found:\n- src/a.rs:12: no test\n\nPriority: HIGH\n");
-    insta::assert_snapshot!(scene.started().prompt);
+    insta::assert_snapshot!("developer", scene.started().prompt);
     scene.says("READY_FOR_REVIEW: task-1\n\nSummary: tested\n");
-    insta::assert_snapshot!(scene.started().prompt);
+    insta::assert_snapshot!("critic", scene.started().prompt);
+    for (name, role) in [
+        ("business_analyst", Role::BusinessAnalyst),
+        ("auditor", Role::Auditor),
+        ("remediation", Role::Remediation),
+        ("health_auditor", Role::HealthAuditor),
+        ("expert", Role::Expert),
+        ("planner", Role::Planner),
+    ] {
+        insta::assert_snapshot!(name, at_work(role, false).started().prompt);
+    }
+    insta::assert_snapshot!(
+        "developer_with_token",
+        at_work(Role::Developer, true).started().prompt
+    );
 }

@@ -15,7 +15,7 @@ fn event(state: &State, choice: (u8, u8, u8)) -> Event {
         Some(agent) if what != 23 => *agent,
         _ => u64::from(choice.1),
     };
-    let kind = Kind::ALL[which % Kind::ALL.len()];
+    let kind = SignalKind::ALL[which % SignalKind::ALL.len()];
     let id = state.agent(agent).and_then(|live| match &live.work {
         Work::Task { task } => Some(state.tasks[*task].spec.id.clone()),
         _ => None,
@@ -24,13 +24,13 @@ fn event(state: &State, choice: (u8, u8, u8)) -> Event {
     let text = well_formed(kind)
         .replace("task-1", id.as_deref().unwrap_or("a"))
         .replace("req-1", if request.is_empty() { "req-1" } else { &request });
-    let said = |text: &str| Said::read(Rules::builtin(), &aldis_signal::Token::Off, text);
+    let reply = |text: &str| AgentReply::read(Rules::builtin(), &aldis_signal::Token::Off, text);
     let exit = |code| Some(Exit { code: Some(code), signal: None });
     match what {
-        0..=11 => Event::Finished { agent, exit: exit(0), said: said(&text) },
-        12 => Event::Finished { agent, exit: exit(1), said: said(&text) },
-        13 => Event::Finished { agent, exit: exit(0), said: said("Almost.") },
-        14 => Event::Heard { agent, said: said(&text) },
+        0..=11 => Event::Finished { agent, exit: exit(0), reply: reply(&text) },
+        12 => Event::Finished { agent, exit: exit(1), reply: reply(&text) },
+        13 => Event::Finished { agent, exit: exit(0), reply: reply("Almost.") },
+        14 => Event::Reported { agent, reply: reply(&text) },
         15 => Event::Tick,
         16 => Event::Recovered,
         17 => {
@@ -58,7 +58,7 @@ fn event(state: &State, choice: (u8, u8, u8)) -> Event {
 }
 
 /// The limits of a run, none of which is reached.
-fn roomy(run: &Run) -> Config {
+fn roomy(run: &DeliveryRun) -> Config {
     let max_tokens = run.config.max_tokens.map(|_| run.spent.tokens + 2_000);
     Config { max_tokens, max_time: None, ..run.config.clone() }
 }
@@ -117,8 +117,8 @@ fn calm(state: &mut State, mut seconds: i64) {
                 Role::Expert => format!("EXPERT_ADVICE: {id}"),
                 Role::Planner => "None.".to_owned(),
             };
-            let said = Said::read(Rules::builtin(), &aldis_signal::Token::Off, &text);
-            Event::Finished { agent: *agent, exit: None, said }
+            let reply = AgentReply::read(Rules::builtin(), &aldis_signal::Token::Off, &text);
+            Event::Finished { agent: *agent, exit: None, reply }
         } else if let Some(task) = state.tasks.iter().find(|task| task.wait == Wait::Merge) {
             Event::Merged { task: task.spec.id.clone(), ok: true, detail: String::new() }
         } else if state.run.paused {

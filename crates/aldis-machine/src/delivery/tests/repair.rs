@@ -14,7 +14,7 @@ fn nothing_else_begins_before_the_verdict() {
     scene.says_as(scene.agent_of("a"), "INFRA_BLOCKED: a\n\nIssue: disk full");
     assert_eq!(scene.started().role, Role::Remediation);
     assert!(scene.started().prompt.contains("> Issue: disk full"));
-    assert_eq!(scene.notices(), [(Notice::RemediationStarted, Level::Warning)]);
+    assert_eq!(scene.notices(), [(Notice::RemediationStarted, Severity::Warning)]);
     // Agents at work go on, but what follows them waits.
     scene.says_as(b, "READY_FOR_REVIEW: b");
     assert!(scene.dispatches().is_empty());
@@ -57,7 +57,7 @@ fn attempts_are_counted_and_at_the_limit_a_human_decides() {
         assert_eq!(attempts(&scene), Some(3));
         scene.says("REMEDIATION_COMPLETE");
         scene.says("HEALTH_AUDIT: UNHEALTHY");
-        assert!(scene.notices().contains(&(Notice::RemediationExhausted, Level::Error)));
+        assert!(scene.notices().contains(&(Notice::RemediationExhausted, Severity::Error)));
         assert_eq!(scene.state.run.questions["q1"].options, ["retry", "override", "halt"]);
         assert!(scene.state.run.agents.is_empty());
         scene

@@ -25,23 +25,23 @@ fn silence_is_warned_of_and_then_ends_the_agent() {
     scene.waits(59);
     assert!(scene.outcome.decisions.is_empty());
     scene.waits(1);
-    assert_eq!(scene.notices(), [(Notice::StagnationWarn, Level::Warning)]);
-    assert_eq!(scene.rules(), ["delivery/stagnation"]);
+    assert_eq!(scene.notices(), [(Notice::StagnationWarn, Severity::Warning)]);
+    assert_eq!(scene.rules(), [Rule::StagnationWarning]);
     assert_eq!(scene.woken(), Some(at(121)));
     scene.waits(60);
     assert!(ended(&scene, agent));
-    assert_eq!(scene.notices(), [(Notice::StagnationAbort, Level::Error)]);
-    assert_eq!(scene.rules(), ["delivery/stagnation", "delivery/dispatch"]);
+    assert_eq!(scene.notices(), [(Notice::StagnationAbort, Severity::Error)]);
+    assert_eq!(scene.rules(), [Rule::AgentStagnated, Rule::AgentStarted]);
     // Another agent is told, in a session of its own, and the task remembers why.
     let task = scene.task("task-1");
     assert_eq!(task.counters.timeouts, 1);
-    let why = "the developer was ended because its work did not move: no progress for 2 min";
-    assert_eq!(task.setback.as_deref(), Some(why));
+    let why = "the developer was ended because its work stalled: no progress for 2 min";
+    assert_eq!(task.last_failure.as_deref(), Some(why));
     let started = scene.started();
     assert_eq!((started.role, started.resume), (Role::Developer, None));
-    assert!(started.prompt.contains("its work did not move"), "{}", started.prompt);
+    assert!(started.prompt.contains("its work stalled"), "{}", started.prompt);
     scene.says("READY_FOR_REVIEW: task-1");
-    assert_eq!(scene.task("task-1").setback, None, "this one brought something");
+    assert_eq!(scene.task("task-1").last_failure, None, "this one brought something");
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn work_is_no_silence_and_talk_is_no_work() {
 fn the_same_words_again_and_again_are_no_progress() {
     let says = |scene: &mut Scene, agent: u64, progress: &str| {
         let text = format!("CHECKPOINT: task-1\nProgress: {progress}\nCurrent Activity: tests");
-        let said = Said::read(Rules::builtin(), &aldis_signal::Token::Off, &text);
-        scene.happens(&Event::Heard { agent, said });
+        let reply = AgentReply::read(Rules::builtin(), &aldis_signal::Token::Off, &text);
+        scene.happens(&Event::Reported { agent, reply });
     };
     let mut scene = scene();
     let agent = scene.only_agent().0;
@@ -86,8 +86,8 @@ fn the_same_words_again_and_again_are_no_progress() {
     }
     says(&mut scene, agent, "19%");
     assert!(ended(&scene, agent));
-    let setback = scene.task("task-1").setback.clone().unwrap();
-    assert!(setback.ends_with("the same state 5 times"), "{setback}");
+    let last_failure = scene.task("task-1").last_failure.clone().unwrap();
+    assert!(last_failure.ends_with("the same state 5 times"), "{last_failure}");
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn waiting_for_the_service_is_no_stagnation() {
     scene.waits(119);
     assert!(!ended(&scene, agent));
     let until = at(scene.seconds + 1_000);
-    scene.happens(&Event::Limited { agent, until });
-    assert_eq!(scene.notices(), [(Notice::RateLimit, Level::Info)]);
+    scene.happens(&Event::RateLimited { agent, until });
+    assert_eq!(scene.notices(), [(Notice::RateLimit, Severity::Info)]);
     scene.waits(1_100);
     assert!(!ended(&scene, agent), "it was started again at {until}");
     scene.waits(60);
@@ -117,7 +117,7 @@ fn three_in_vain_ask_a_human() {
         scene.waits(120);
     }
     let question = scene.state.run.questions.values().next().unwrap();
-    assert!(question.text.contains("its work did not move"), "{}", question.text);
+    assert!(question.text.contains("its work stalled"), "{}", question.text);
 }
 
 #[test]
@@ -153,6 +153,6 @@ fn signs_of_life_are_told_often_enough_for_every_limit() {
         (config(600, 2, true), 666),
         (config(600, 2, false), 60_000),
     ] {
-        assert_eq!(config.tell_every().as_millis(), millis, "{config:?}");
+        assert_eq!(config.report_interval().as_millis(), millis, "{config:?}");
     }
 }

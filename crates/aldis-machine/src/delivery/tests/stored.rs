@@ -10,7 +10,7 @@ fn parts_fit_together_again() {
     let run = serde_json::to_string(scene.state.run()).unwrap();
     let tasks: Vec<String> =
         scene.state.tasks().iter().map(|task| serde_json::to_string(task).unwrap()).collect();
-    let run: Run = serde_json::from_str(&run).unwrap();
+    let run: DeliveryRun = serde_json::from_str(&run).unwrap();
     let tasks: Vec<Task> = tasks.iter().map(|task| serde_json::from_str(task).unwrap()).collect();
     let again = State::from_parts(run.clone(), tasks).unwrap();
     assert_eq!(again, scene.state);
@@ -36,9 +36,9 @@ fn a_step_touches_few_tasks() {
             _ => "AUDIT_PASSED",
         };
         let (agent, text) = (*agent, format!("{name}: t{task}"));
-        let said = Said::read(Rules::builtin(), &aldis_signal::Token::Off, &text);
+        let reply = AgentReply::read(Rules::builtin(), &aldis_signal::Token::Off, &text);
         scene.seconds += 1;
-        let event = Event::Finished { agent, exit: None, said };
+        let event = Event::Finished { agent, exit: None, reply };
         let outcome = scene.state.on_event(at(scene.seconds), &event);
         assert!((1..=3).contains(&scene.state.take_changed().len()), "{outcome:?}");
         steps += 1;
@@ -48,16 +48,16 @@ fn a_step_touches_few_tasks() {
 
 #[test]
 fn events_survive_their_stored_form() {
-    let said = Said::read(
+    let reply = AgentReply::read(
         Rules::builtin(),
         &aldis_signal::Token::Off,
         "Done.\n\nREADY_FOR_REVIEW: task-1\n\nSummary: x\n\n**REVIEW_PASSED: a**\n",
     );
-    assert_eq!((said.signals.len(), said.misses.len()), (1, 1));
+    assert_eq!((reply.signals.len(), reply.near_misses.len()), (1, 1));
     for event in [
         Event::Begin,
-        Event::Finished { agent: 1, exit: None, said: said.clone() },
-        Event::Heard { agent: 2, said },
+        Event::Finished { agent: 1, exit: None, reply: reply.clone() },
+        Event::Reported { agent: 2, reply },
         Event::Answer { id: "q1".into(), text: "x".into(), by: String::new() },
         Event::Spent { agent: 3, usage: Usage { tokens: u64::MAX, micro_dollars: 1 } },
         Event::Worked { agent: 4 },

@@ -6,29 +6,71 @@ use super::*;
 fn signals_lead_from_role_to_role() {
     use Role::*;
     for (role, text, status, next, rule) in [
-        (Developer, "READY_FOR_REVIEW: task-1", "awaiting-review", Some(Critic), "ready"),
-        (Developer, "TASK_INCOMPLETE: task-1", "implementing", Some(Developer), "incomplete"),
-        (Developer, "INFRA_BLOCKED: task-1", "blocked", Some(Remediation), "remediation"),
-        (Critic, "REVIEW_PASSED: task-1", "awaiting-audit", Some(Auditor), "review-passed"),
-        (Critic, "REVIEW_FAILED: task-1", "implementing", Some(Developer), "review-failed"),
-        (Auditor, "AUDIT_PASSED: task-1", "complete", None, "complete"),
-        (Auditor, "AUDIT_FAILED: task-1", "implementing", Some(Developer), "audit-failed"),
-        (Auditor, "AUDIT_BLOCKED: task-1", "blocked", Some(Remediation), "remediation"),
-        (Remediation, "REMEDIATION_COMPLETE", "blocked", Some(HealthAuditor), "remediation"),
-        (HealthAuditor, "HEALTH_AUDIT: HEALTHY", "implementing", Some(Developer), "remediation"),
-        (HealthAuditor, "HEALTH_AUDIT: UNHEALTHY", "blocked", Some(Remediation), "remediation"),
-        (HealthAuditor, "HEALTH_AUDIT: MOSTLY", "blocked", Some(Remediation), "remediation"),
-        (Developer, "SEEKING_DIVINE_CLARIFICATION", "awaiting-guidance", None, "question"),
-        (Critic, "SEEKING_DIVINE_CLARIFICATION", "awaiting-guidance", None, "question"),
-        (Expert, "EXPERT_ADVICE: req-1", "implementing", Some(Developer), "expert"),
-        (Expert, "EXPERT_UNSUCCESSFUL: req-1", "awaiting-guidance", None, "question"),
-        (Developer, "FILE CONFLICT: src/a.rs", "implementing", Some(Developer), "conflict"),
+        (
+            Developer,
+            "READY_FOR_REVIEW: task-1",
+            "awaiting-review",
+            Some(Critic),
+            Rule::ReadyForReview,
+        ),
+        (
+            Developer,
+            "TASK_INCOMPLETE: task-1",
+            "implementing",
+            Some(Developer),
+            Rule::TaskIncomplete,
+        ),
+        (
+            Developer,
+            "INFRA_BLOCKED: task-1",
+            "blocked",
+            Some(Remediation),
+            Rule::RemediationStarted,
+        ),
+        (Critic, "REVIEW_PASSED: task-1", "awaiting-audit", Some(Auditor), Rule::ReviewPassed),
+        (Critic, "REVIEW_FAILED: task-1", "implementing", Some(Developer), Rule::ReviewFailed),
+        (Auditor, "AUDIT_PASSED: task-1", "complete", None, Rule::TaskComplete),
+        (Auditor, "AUDIT_FAILED: task-1", "implementing", Some(Developer), Rule::AuditFailed),
+        (Auditor, "AUDIT_BLOCKED: task-1", "blocked", Some(Remediation), Rule::RemediationStarted),
+        (
+            Remediation,
+            "REMEDIATION_COMPLETE",
+            "blocked",
+            Some(HealthAuditor),
+            Rule::RemediationReported,
+        ),
+        (
+            HealthAuditor,
+            "HEALTH_AUDIT: HEALTHY",
+            "implementing",
+            Some(Developer),
+            Rule::RemediationEnded,
+        ),
+        (
+            HealthAuditor,
+            "HEALTH_AUDIT: UNHEALTHY",
+            "blocked",
+            Some(Remediation),
+            Rule::RemediationRetried,
+        ),
+        (
+            HealthAuditor,
+            "HEALTH_AUDIT: MOSTLY",
+            "blocked",
+            Some(Remediation),
+            Rule::RemediationRetried,
+        ),
+        (Developer, "SEEKING_DIVINE_CLARIFICATION", "awaiting-guidance", None, Rule::QuestionAsked),
+        (Critic, "SEEKING_DIVINE_CLARIFICATION", "awaiting-guidance", None, Rule::QuestionAsked),
+        (Expert, "EXPERT_ADVICE: req-1", "implementing", Some(Developer), Rule::ExpertAdvised),
+        (Expert, "EXPERT_UNSUCCESSFUL: req-1", "awaiting-guidance", None, Rule::ExpertUnsuccessful),
+        (Developer, "FILE CONFLICT: src/a.rs", "implementing", Some(Developer), Rule::FileGranted),
     ] {
         let mut scene = Scene::with(role, |_| {});
         scene.says(text);
         assert_eq!(scene.status().as_str(), status, "{role:?}: {text}");
         assert_eq!(scene.dispatches().first().map(|it| it.role), next, "{role:?}: {text}");
-        assert_eq!(scene.rules()[0], format!("delivery/{rule}"), "{role:?}: {text}");
+        assert_eq!(scene.rules()[0], rule, "{role:?}: {text}");
     }
 }
 
@@ -66,7 +108,7 @@ fn an_expansion_replaces_description_and_criteria() {
     // An expansion without criteria is none.
     let mut scene = Scene::with(Role::BusinessAnalyst, |_| {});
     scene.says("EXPANDED_TASK_SPECIFICATION: task-1\nConfidence: HIGH\n");
-    assert_eq!(scene.rules()[0], "delivery/refused");
+    assert_eq!(scene.rules()[0], Rule::ReplyRefused);
     assert_eq!(scene.started().role, Role::BusinessAnalyst);
 }
 

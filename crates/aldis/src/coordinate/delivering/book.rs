@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use aldis_machine::delivery::{Dispatch, Event, Outcome, Run as Whole, State, Task};
+use aldis_machine::delivery::{DeliveryRun as Whole, Dispatch, Event, Outcome, State, Task};
 use aldis_machine::run::Usage;
 use aldis_signal::time::Timestamp;
 use aldis_store::{

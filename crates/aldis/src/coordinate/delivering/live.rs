@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use aldis_machine::Decision;
-use aldis_machine::delivery::{Agent, Ending, State, Status, Task, Work};
+use aldis_machine::delivery::{Ending, Rule, State, Status, Task, Work, WorkingAgent as Agent};
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -24,7 +24,7 @@ const TASKS_MAX: usize = 12;
 const TITLE_MAX: usize = 28;
 const QUESTION_MAX: usize = 60;
 /// Decisions of these rules are shown only to programs.
-const QUIET: [&str; 2] = ["delivery/begin", "delivery/dispatch"];
+const QUIET: [Rule; 2] = [Rule::Started, Rule::AgentStarted];
 
 /// Where things are shown.
 pub(crate) struct Board {
@@ -81,7 +81,7 @@ impl Board {
             self.event("decision", now, text.trim());
             return;
         }
-        if self.manner.quiet || QUIET.contains(&&*decision.rule) {
+        if self.manner.quiet || QUIET.iter().any(|rule| rule.as_str() == decision.rule) {
             return;
         }
         let because = display::excerpt(&decision.because, QUESTION_MAX);
@@ -237,8 +237,8 @@ pub(crate) fn row(paint: Paint, now: Timestamp, task: &Task, agent: Option<&Agen
         _ => paint.strong(status.as_str()),
     };
     let agent = agent
-        .map(|agent| format!("{}  {}", agent.role.as_str(), elapsed(now.since(agent.started))));
-    let setback = task.setback.as_deref().map(|why| {
+        .map(|agent| format!("{}  {}", agent.role.as_str(), elapsed(now.since(agent.started_at))));
+    let setback = task.last_failure.as_deref().map(|why| {
         let why = format!("before: {}", display::excerpt(why, QUESTION_MAX));
         format!("  {}", paint.dim(why))
     });

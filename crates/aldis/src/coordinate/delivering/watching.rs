@@ -32,7 +32,7 @@ impl Delivery<'_> {
     pub(super) fn tell_signs(&mut self) -> Result<(), CommandError> {
         let boot = clock::since_boot();
         let config = &self.book.state.run().config;
-        let (every, watched) = (config.tell_every(), config.stagnation.enabled);
+        let (every, watched) = (config.report_interval(), config.stagnation.enabled);
         if watched && boot.saturating_sub(self.watch.looked) >= every.min(LOOK) {
             self.watch.looked = boot;
             self.look();
@@ -45,7 +45,7 @@ impl Delivery<'_> {
         for (agent, worker) in &mut self.workers {
             let (agent, token) = (*agent, self.book.state.expected_token(*agent));
             if let Some(said) = worker.heard.take_checkpoint(&self.plan.rules, &token) {
-                events.push(Event::Heard { agent, said });
+                events.push(Event::Reported { agent, reply: said });
             }
             if count {
                 let usage = worker.take_spent();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_machine::delivery::{Dispatch, Said as Reply};
+use aldis_machine::delivery::{AgentReply as Reply, Dispatch};
 use aldis_machine::run::{Exit, Usage};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Rules, Token};

@@ -1,6 +1,6 @@
 //! A delivery, for programs that have agents of their own: how it begins, and what happens in it.
 
-use aldis_machine::delivery::{Event, Problem, Said, Start, State};
+use aldis_machine::delivery::{AgentReply, Event, PlanProblem as Problem, Start, State};
 use aldis_signal::Rules;
 use serde_json::Value;
 
@@ -25,9 +25,10 @@ pub(crate) fn begin(mut members: Members) -> Result<Start, String> {
 
 /// Reads an event; an agent's message in `text` is scanned first.
 pub(crate) fn event(state: &State, mut members: Members) -> Result<Event, String> {
-    // The answer of a human is a text too, and is not scanned.
-    let answers = members.get("event").is_some_and(|event| event == "answer");
-    let text = if answers { None } else { members.remove("text") };
+    // A human's answer or message is a text too, and is not scanned.
+    let event = members.get("event").and_then(Value::as_str);
+    let human = matches!(event, Some("answer" | "tell" | "told"));
+    let text = if human { None } else { members.remove("text") };
     if let Some(text) = text {
         let text = text.as_str().ok_or("`text` is not a text")?;
         members.append(&mut scanned(state, text, &members)?);
@@ -43,7 +44,7 @@ pub(crate) fn event(state: &State, mut members: Members) -> Result<Event, String
 /// What an agent said, as members of the event.
 fn scanned(state: &State, text: &str, members: &Members) -> Result<Members, String> {
     let agent = members.get("agent").and_then(Value::as_u64).ok_or("`text` needs an `agent`")?;
-    let said = Said::read(Rules::builtin(), &state.expected_token(agent), text);
+    let said = AgentReply::read(Rules::builtin(), &state.expected_token(agent), text);
     match serde_json::to_value(said) {
         Ok(Value::Object(said)) => Ok(said),
         _ => Err("`text` cannot be read".to_owned()),

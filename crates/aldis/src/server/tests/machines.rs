@@ -139,7 +139,7 @@ async fn a_served_delivery_asks_waits_and_is_answered() {
     let due = bench.app.now().after(std::time::Duration::from_secs(61));
     assert_eq!(bench.app.ring(due, false).await.unwrap(), 1);
     let why = bench.get("/v1/runs/d1/why").await.json();
-    assert_eq!(why["decisions"][0]["rule"], "delivery/checkpoint", "{why}");
+    assert_eq!(why["decisions"][0]["rule"], "delivery/checkpoint-requested", "{why}");
     let asks = "SEEKING_DIVINE_CLARIFICATION\nTask: csv\nQuestion: keep or drop?";
     bench.post(events, json!({ "event": "finished", "agent": 1, "text": asks })).await;
     let question = bench.get("/v1/questions").await.json()["questions"][0].clone();

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aldis_machine::delivery::{Outcome, Plan, Problem, Read, Role, State, Status, Task};
+use aldis_machine::delivery::{
+    Outcome, Plan, PlanProblem as Problem, PlanReading as Read, Role, State, Status, Task,
+};
 use aldis_signal::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

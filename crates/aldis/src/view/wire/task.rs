@@ -59,10 +59,10 @@ impl TaskLine {
             round: task.round,
             needs: task.spec.needs.clone(),
             role: agent.map(|agent| agent.role.as_str().to_owned()),
-            since: agent.map(|agent| agent.started.to_string()),
+            since: agent.map(|agent| agent.started_at.to_string()),
             progress: task.progress.clone(),
             question,
-            setback: task.setback.clone(),
+            setback: task.last_failure.clone(),
         }
     }
 }

@@ -59,11 +59,11 @@ fn assert_verdicts_count_once(stage: &Stage, tasks: usize) {
         let said = |decision: &&Value| decision["rule"] == rule;
         journal.iter().filter(said).count()
     };
-    for rule in ["delivery/ready", "delivery/review-passed", "delivery/complete"] {
+    for rule in ["delivery/ready-for-review", "delivery/review-passed", "delivery/task-complete"] {
         assert_eq!(count(rule), tasks, "{rule}");
     }
-    assert_eq!(count("delivery/begin"), 1);
-    assert_eq!(count("delivery/end"), 1);
+    assert_eq!(count("delivery/started"), 1);
+    assert_eq!(count("delivery/all-tasks-complete"), 1);
     let run = stage.status()["run"].as_str().unwrap().to_owned();
     let replay = stage.0.run(&["replay", &run]);
     assert_eq!(replay.code, 0, "{}", replay.text());

@@ -23,9 +23,9 @@ fn people_are_told_of_questions_failures_and_the_end() {
     assert_eq!(
         lines(),
         [
-            "question csv: keep or drop?",
-            "task_failed csv: given up by a human",
-            "run_ended The delivery is over (failed): 0 of 1 tasks are complete.",
+            "question \"Write the CSV\" (csv): keep or drop?",
+            "task_failed \"Write the CSV\" (csv) was given up by a human.",
+            "run_ended One ended (failed): 0 of 1 task complete.",
         ]
     );
 
@@ -43,9 +43,9 @@ fn people_are_told_of_questions_failures_and_the_end() {
     assert_eq!(
         lines(),
         [
-            "task_blocked csv: a key",
-            "task_complete csv is complete.",
-            "run_ended The delivery is over (complete): 1 of 1 tasks are complete.",
+            "task_blocked \"Write the CSV\" (csv) is on hold (needed: a key)",
+            "task_complete \"Write the CSV\" (csv) is complete.",
+            "run_ended One is complete: 1 task.",
         ]
     );
 }

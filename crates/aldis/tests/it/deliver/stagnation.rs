@@ -15,14 +15,14 @@ fn a_silent_agent_is_ended_with_all_it_started() {
 
     let tasks = stage.tasks();
     let setback = tasks[0]["setback"].as_str().unwrap();
-    assert!(setback.contains("its work did not move: no progress for "), "{setback}");
+    assert!(setback.contains("its work stalled: no progress for "), "{setback}");
     assert!(stage.0.run(&["tasks"]).stdout.contains("before: the developer was ended because"));
     let why = stage.0.run(&["why", "csv", "--json"]).json();
-    let started = why.iter().filter(|decision| decision["rule"] == "delivery/dispatch");
+    let started = why.iter().filter(|decision| decision["rule"] == "delivery/agent-started");
     assert_eq!(started.count(), 2, "each one is counted");
-    let stagnation = why.iter().find(|decision| decision["rule"] == "delivery/stagnation");
+    let stagnation = why.iter().find(|decision| decision["rule"] == "delivery/agent-stagnated");
     let stagnation = stagnation.unwrap();
-    assert!(stagnation["because"].as_str().unwrap().contains("did not move"), "{stagnation}");
+    assert!(stagnation["because"].as_str().unwrap().contains("its work stalled"), "{stagnation}");
     assert_eq!(stagnation["counters"]["timeouts"], 1);
 }
 
@@ -42,7 +42,7 @@ fn the_same_checkpoint_again_and_again_ends_an_agent() {
     let stage = Stage::speaking(special);
     let done = stage.run(&[]);
     assert_eq!(done.code, 0, "{}", done.text());
-    assert!(done.stdout.contains("was ended because its work did not move"), "{}", done.text());
+    assert!(done.stdout.contains("was ended because its work stalled"), "{}", done.text());
     stage.assert_complete();
     assert_eq!(stage.dispatches()[..2], ["developer csv", "developer csv"]);
     assert_eq!(stage.tasks()[0]["setback"], Value::Null);
