@@ -21,7 +21,7 @@ pub(super) fn on_failure(
     if !state.is_live() || !state.is_ours(session) {
         return Outcome::untouched();
     }
-    state.last_activity = Some(now);
+    state.touch(now);
     state.note_error(now, Some("host"), format!("the host ended the turn: {error}"));
     let summary = "Let the agent stop: the host ended the turn with an error";
     let decision = Decision::new("phases/hold", summary)
@@ -42,7 +42,8 @@ pub(super) fn on_prompt(
     if !state.is_live() || !(state.is_ours(session) || newcomer) {
         return Outcome::untouched();
     }
-    let after = state.last_activity.replace(now);
+    let after = state.last_activity;
+    state.touch(now);
     if own {
         let because = "the prompt is the continuation that was asked for".to_owned();
         return Outcome::decided([], heard(state, "Heard its own continuation", because));
@@ -94,7 +95,7 @@ pub(super) fn on_interrupt(state: &mut State, now: Timestamp, session: Option<&s
     if !state.is_live() || !state.is_ours(session) {
         return Outcome::untouched();
     }
-    state.last_activity = Some(now);
+    state.touch(now);
     let because = "the user broke the turn off; nothing is counted".to_owned();
     Outcome::decided([], heard(state, "Heard an interruption", because))
 }
@@ -108,7 +109,7 @@ pub(super) fn on_session(
     if !state.is_live() || !state.is_ours(session) {
         return Outcome::untouched();
     }
-    state.last_activity = Some(now);
+    state.touch(now);
     let began = matches!(event, Event::SessionStart { .. });
     if began {
         // A compacted or resumed session has forgotten what it was told.
@@ -122,7 +123,7 @@ pub(super) fn on_cancel(state: &mut State, now: Timestamp, by: &str) -> Outcome 
     if !state.active {
         return Outcome::untouched();
     }
-    state.last_activity = Some(now);
+    state.touch(now);
     state.end(now, ExitReason::UserCancelled);
     let decision = Decision::new("phases/cancel", "Ended the run: cancelled")
         .counted(state.counters())
@@ -152,7 +153,7 @@ pub(super) fn on_pause(state: &mut State, now: Timestamp, by: &str) -> Outcome {
     if !state.is_live() || state.paused {
         return Outcome::untouched();
     }
-    state.last_activity = Some(now);
+    state.touch(now);
     state.paused = true;
     let decision = Decision::new("phases/pause", "Paused the run")
         .counted(state.counters())
@@ -166,7 +167,7 @@ pub(super) fn on_told(state: &mut State, now: Timestamp, text: &str, by: &str) -
     if !state.is_live() {
         return Outcome::untouched();
     }
-    state.last_activity = Some(now);
+    state.touch(now);
     if state.told.len() == TOLD_MAX {
         state.told.remove(0);
     }
@@ -195,7 +196,7 @@ pub(super) fn on_resume(
         return Outcome::untouched();
     }
     if state.active && std::mem::take(&mut state.paused) {
-        state.last_activity = Some(now);
+        state.touch(now);
         let decision = Decision::new("phases/resume", "Resumed the run")
             .counted(state.counters())
             .because(asked_for(by))
@@ -214,7 +215,7 @@ pub(super) fn on_resume(
     state.turn = None;
     state.started_at = Some(state.started_at.unwrap_or(now));
     state.phase_started_at = now;
-    state.last_activity = Some(now);
+    state.touch(now);
     state.heard_to = None;
     state.untold = true;
     (state.handed_over, state.over) = (false, false);

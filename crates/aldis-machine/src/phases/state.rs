@@ -434,6 +434,12 @@ impl State {
         session.is_some() && self.session.as_deref() == session
     }
 
+    /// Records activity. It never goes back: a clock that was wrong for a while must not make the run
+    /// look idle afterwards.
+    pub(super) fn touch(&mut self, now: Timestamp) {
+        self.last_activity = Some(self.last_activity.map_or(now, |last| last.max(now)));
+    }
+
     /// Ends the run.
     pub(super) fn end(&mut self, now: Timestamp, reason: ExitReason) {
         self.active = false;

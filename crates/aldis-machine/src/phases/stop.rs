@@ -42,7 +42,7 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
     let stop = &with_response(state, stop);
     let hearing = Hearing::default();
     let hearing = hear(state, now, &stop.said, stop.fresh_token.as_deref(), hearing);
-    state.last_activity = Some(now);
+    state.touch(now);
     state.last_checked = Some(now);
     state.heard_until = Some(now);
     if stop.heard_to.is_some() {
@@ -56,7 +56,7 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
 
 /// A paused run lets its agent stop. What it said counts once the run is resumed.
 fn paused(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome {
-    state.last_activity = Some(now);
+    state.touch(now);
     let said = Evidence {
         what: "said".to_owned(),
         quote: stop.closing_words.clone(),
@@ -92,7 +92,7 @@ pub(super) fn on_subagent_stop(
     if !state.is_live() || !state.is_ours(session) || state.pipeline.phase(&state.phase).is_none() {
         return Outcome::untouched();
     }
-    state.last_activity = Some(now);
+    state.touch(now);
     let hearing = Hearing { listening: true, ..Hearing::default() };
     let hearing = hear(state, now, heard.said, heard.fresh_token.as_deref(), hearing);
     let who = heard.agent.unwrap_or("without a name");

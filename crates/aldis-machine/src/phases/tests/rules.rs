@@ -389,6 +389,20 @@ fn silence_before_a_prompt_makes_a_run_stale() {
     assert_eq!(state.can_resume(), Ok(()));
 }
 
+/// A clock that steps back and is right again leaves no gap.
+#[test]
+fn a_clock_step_does_not_make_a_run_stale() {
+    for back in [-1, -240, -100_000] {
+        let mut state = run_in("qa");
+        assert_eq!(answer(&says(&mut state, 1, "Not yet.")), "block phases/7");
+        assert_eq!(answer(&says(&mut state, back, "Not yet.")), "block phases/7");
+        assert_eq!(state.last_activity, Some(at(1)), "back to {back}");
+        let prompt = Event::Prompt { session: Some("S1".into()), turn: None, own: false };
+        state.on_event(at(back), &prompt);
+        assert_eq!(answer(&says(&mut state, 6, "Not yet.")), "block phases/7", "back to {back}");
+    }
+}
+
 #[test]
 fn a_failed_turn_is_recorded_and_counts_nothing() {
     let mut state = run_in("qa");
