@@ -20,6 +20,7 @@ mod hearing;
 mod listen;
 mod pipeline;
 mod prompts;
+mod rule;
 mod said;
 mod state;
 mod stop;
@@ -28,11 +29,13 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub use contract::started;
 pub use event::{Cap, Event, Hold, Said, SaidSignal, Stop};
 pub use governor::{Governor, OWN_CAP};
 pub use hear::{Utterance, closing_words, hear};
 pub use pipeline::{COMPLETE, FAILED, Phase, Pipeline, PipelineError, SkipFlags};
 pub use pipeline::{expected_signal, next_phase};
+pub use rule::{Rule, rule_of_0_1_0};
 pub use state::{
     AfterTransition, Config, Detected, Effect, ExitReason, LastError, MAX_ITERATIONS, Outcome,
     Refused, Response, Start, State, TokenPolicy, Turn, clamp_iterations, digest,

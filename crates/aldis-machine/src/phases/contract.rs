@@ -1,9 +1,17 @@
 //! How the engine drives a run through the phases.
 
 use super::event::Event;
+use super::rule::Rule;
 use super::state::{Effect, Outcome, Refused, Start, State};
 use crate::{Begun, Decision, HumanCommand, Machine, NotPossible, StartError, Summary};
 use aldis_signal::time::Timestamp;
+
+/// Returns the decision with which a run begins that somebody started.
+pub fn started(state: &State) -> Decision {
+    Decision::new(Rule::Started, format!("Started the run in phase {}", state.phase))
+        .because("a human asked for it")
+        .next("give the agent the start prompt, or just send the next prompt")
+}
 
 impl Machine for State {
     const NAME: &'static str = "phases";
@@ -14,11 +22,7 @@ impl Machine for State {
 
     fn start(now: Timestamp, start: Start) -> Result<Begun<Self>, StartError> {
         let state = Self::start(now, start);
-        let summary = format!("Started the run in phase {}", state.phase);
-        let decision = Decision::new("phases/start", summary)
-            .because("a human asked for it")
-            .next("give the agent the start prompt, or just send the next prompt");
-        Ok(Begun { outcome: Outcome::decided([Effect::WriteView], decision), state })
+        Ok(Begun { outcome: Outcome::decided([Effect::WriteView], started(&state)), state })
     }
 
     fn adopt(_now: Timestamp, state: Self) -> Result<Begun<Self>, StartError> {

@@ -2,6 +2,7 @@
 
 use super::event::{Event, Said};
 use super::governor::Governor;
+use super::rule::Rule;
 use super::state::{Effect, ExitReason, Outcome, Response, State, Turn};
 use crate::{Decision, Evidence, Refusal, words};
 use aldis_signal::time::Timestamp;
@@ -24,7 +25,7 @@ pub(super) fn on_failure(
     state.touch(now);
     state.note_error(now, Some("host"), format!("the host ended the turn: {error}"));
     let summary = "Let the agent stop: the host ended the turn with an error";
-    let decision = Decision::new("phases/hold", summary)
+    let decision = Decision::new(Rule::TurnFailed, summary)
         .counted(state.counters())
         .because(format!("the host reported `{error}`; nothing is counted"))
         .next("the run is still active: the next prompt goes on with the phase");
@@ -46,7 +47,10 @@ pub(super) fn on_prompt(
     state.touch(now);
     if own {
         let because = "the prompt is the continuation that was asked for".to_owned();
-        return Outcome::decided([], heard(state, "Heard its own continuation", because));
+        return Outcome::decided(
+            [],
+            heard(state, Rule::ContinuationReceived, "Heard its own continuation", because),
+        );
     }
     state.turn = Some(Turn { began: now, after });
     state.governor.new_turn(turn);
@@ -55,16 +59,17 @@ pub(super) fn on_prompt(
         super::prompts::told(&mut text, state);
         state.told.clear();
         let because = "a human wants the agent to know it".to_owned();
-        let decision = heard(state, "Gave the agent a message", because);
+        let decision = heard(state, Rule::MessagesDelivered, "Gave the agent a message", because);
         return Outcome::decided([Effect::Context { text }], decision);
     }
     if !state.untold {
         let because = "a new turn of the run's session begins".to_owned();
-        return Outcome::decided([], heard(state, "Heard a prompt", because));
+        return Outcome::decided([], heard(state, Rule::PromptReceived, "Heard a prompt", because));
     }
     state.untold = false;
     let because = "it is the first prompt since the phase began".to_owned();
-    let decision = heard(state, "Told the agent what the phase is about", because);
+    let decision =
+        heard(state, Rule::StartPromptDelivered, "Told the agent what the phase is about", because);
     let text = state.start_prompt();
     state.told.clear();
     Outcome::decided([Effect::Context { text }], decision)
@@ -88,7 +93,7 @@ pub(super) fn on_response(
         closing_words: closing_words.to_owned(),
     });
     let because = "the host reports it apart from the stop".to_owned();
-    Outcome::decided([], heard(state, "Heard what the agent said", because))
+    Outcome::decided([], heard(state, Rule::ResponseReceived, "Heard what the agent said", because))
 }
 
 pub(super) fn on_interrupt(state: &mut State, now: Timestamp, session: Option<&str>) -> Outcome {
@@ -97,7 +102,7 @@ pub(super) fn on_interrupt(state: &mut State, now: Timestamp, session: Option<&s
     }
     state.touch(now);
     let because = "the user broke the turn off; nothing is counted".to_owned();
-    Outcome::decided([], heard(state, "Heard an interruption", because))
+    Outcome::decided([], heard(state, Rule::UserInterrupted, "Heard an interruption", because))
 }
 
 pub(super) fn on_session(
@@ -115,8 +120,12 @@ pub(super) fn on_session(
         // A compacted or resumed session has forgotten what it was told.
         state.untold = true;
     }
-    let what = if began { "Heard the session begin" } else { "Heard the session end" };
-    Outcome::decided([], heard(state, what, "the host reported it".to_owned()))
+    let (rule, what) = if began {
+        (Rule::SessionStarted, "Heard the session begin")
+    } else {
+        (Rule::SessionEnded, "Heard the session end")
+    };
+    Outcome::decided([], heard(state, rule, what, "the host reported it".to_owned()))
 }
 
 pub(super) fn on_cancel(state: &mut State, now: Timestamp, by: &str) -> Outcome {
@@ -125,7 +134,7 @@ pub(super) fn on_cancel(state: &mut State, now: Timestamp, by: &str) -> Outcome 
     }
     state.touch(now);
     state.end(now, ExitReason::UserCancelled);
-    let decision = Decision::new("phases/cancel", "Ended the run: cancelled")
+    let decision = Decision::new(Rule::Cancelled, "Ended the run: cancelled")
         .counted(state.counters())
         .because(format!("{by} says so"))
         .next("start a new run with `aldis auto start`");
@@ -140,7 +149,7 @@ pub(super) fn on_edit(state: &State, members: &[String]) -> Outcome {
         quote,
         ..Evidence::default()
     };
-    let decision = Decision::new("phases/state", "Undid an edit of the state file")
+    let decision = Decision::new(Rule::StateFileEdited, "Undid an edit of the state file")
         .counted(state.counters())
         .because("the store decides; the file is a view of it")
         .seen([evidence])
@@ -155,7 +164,7 @@ pub(super) fn on_pause(state: &mut State, now: Timestamp, by: &str) -> Outcome {
     }
     state.touch(now);
     state.paused = true;
-    let decision = Decision::new("phases/pause", "Paused the run")
+    let decision = Decision::new(Rule::Paused, "Paused the run")
         .counted(state.counters())
         .because(asked_for(by))
         .next("the agent may stop; `aldis resume` goes on with the phase");
@@ -174,7 +183,7 @@ pub(super) fn on_told(state: &mut State, now: Timestamp, text: &str, by: &str) -
     state.told.push(text.chars().take(TOLD_LENGTH).collect());
     let quote = words::inline(text, QUOTE_MAX);
     let said = Evidence { what: "said".to_owned(), quote, ..Evidence::default() };
-    let decision = Decision::new("phases/tell", "Took a message for the agent")
+    let decision = Decision::new(Rule::MessageQueued, "Took a message for the agent")
         .counted(state.counters())
         .because(asked_for(by))
         .seen([said])
@@ -197,7 +206,7 @@ pub(super) fn on_resume(
     }
     if state.active && std::mem::take(&mut state.paused) {
         state.touch(now);
-        let decision = Decision::new("phases/resume", "Resumed the run")
+        let decision = Decision::new(Rule::ResumedAfterPause, "Resumed the run")
             .counted(state.counters())
             .because(asked_for(by))
             .next("the agent is kept working from its next stop on");
@@ -223,16 +232,12 @@ pub(super) fn on_resume(
     state.governor = Governor::default();
     state.rotate_token(token);
     let because = "a human asked for it: same phase, counters at zero, any session".to_owned();
-    let mut decision = heard(state, "Resumed the run", because);
-    decision.rule = "phases/resume".to_owned();
-    decision.remedy = "the next session that works here goes on with the phase".to_owned();
+    let decision = heard(state, Rule::Resumed, "Resumed the run", because)
+        .next("the next session that works here goes on with the phase");
     Outcome::decided([Effect::WriteView], decision)
 }
 
 /// A decision that changes nothing an agent would notice.
-fn heard(state: &State, summary: &str, because: String) -> Decision {
-    Decision::new("phases/listen", summary)
-        .counted(state.counters())
-        .because(because)
-        .next("nothing to do")
+fn heard(state: &State, rule: Rule, summary: &str, because: String) -> Decision {
+    Decision::new(rule, summary).counted(state.counters()).because(because).next("nothing to do")
 }

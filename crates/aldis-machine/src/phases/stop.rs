@@ -6,6 +6,7 @@ use super::event::{Hold, Said, SaidSignal, Stop};
 use super::hearing::{EVIDENCE_MAX, Hearing};
 use super::pipeline::COMPLETE;
 use super::prompts::{self, Feedback};
+use super::rule::Rule;
 use super::said::{self, Fate};
 use super::state::{
     AfterTransition, Detected, Effect, ExitReason, Outcome, State, TokenPolicy, digest,
@@ -62,10 +63,14 @@ fn paused(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome {
         quote: stop.closing_words.clone(),
         ..Evidence::default()
     };
-    let decision =
-        decision(state, "phases/paused", "Let the agent stop: the run is paused", vec![said])
-            .because("a human paused it; nothing is counted")
-            .next("`aldis resume` goes on with the phase");
+    let decision = decision(
+        state,
+        Rule::AllowedWhilePaused,
+        "Let the agent stop: the run is paused",
+        vec![said],
+    )
+    .because("a human paused it; nothing is counted")
+    .next("`aldis resume` goes on with the phase");
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
@@ -97,15 +102,20 @@ pub(super) fn on_subagent_stop(
     let hearing = hear(state, now, heard.said, heard.fresh_token.as_deref(), hearing);
     let who = heard.agent.unwrap_or("without a name");
     let decision = if hearing.completed.is_empty() {
-        decision(state, "phases/listen", "Heard a sub-agent stop", hearing.evidence)
+        decision(state, Rule::SubagentStopped, "Heard a sub-agent stop", hearing.evidence)
             .because(format!("sub-agent {who} completed no phase"))
             .next("nothing to do")
     } else {
         state.handed_over = true;
         let done = hearing.completed.join(", ");
-        decision(state, "phases/4", &format!("Phase {done} is complete"), hearing.evidence)
-            .because(format!("sub-agent {who} said so"))
-            .next("the main agent is told at its next stop")
+        decision(
+            state,
+            Rule::SubagentCompletedPhase,
+            &format!("Phase {done} is complete"),
+            hearing.evidence,
+        )
+        .because(format!("sub-agent {who} said so"))
+        .next("the main agent is told at its next stop")
     };
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
@@ -149,9 +159,10 @@ fn unknown_phase(state: &mut State, now: Timestamp) -> Outcome {
     let message = format!("unknown phase `{}`", state.phase);
     state.note_error(now, Some("phase"), message.clone());
     state.last_checked = Some(now);
-    let decision = decision(state, "phases/3", "Let the agent stop: the phase is unknown", vec![])
-        .because(message)
-        .next("end the run with `aldis auto stop`, or correct the pipeline");
+    let decision =
+        decision(state, Rule::UnknownPhase, "Let the agent stop: the phase is unknown", vec![])
+            .because(message)
+            .next("end the run with `aldis auto stop`, or correct the pipeline");
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
@@ -162,7 +173,7 @@ fn stale(state: &mut State, now: Timestamp) -> Outcome {
     };
     state.end(now, ExitReason::StaleState);
     let decision =
-        decision(state, "phases/3", "Let the agent stop and left the run: stale", vec![])
+        decision(state, Rule::Stale, "Let the agent stop and left the run: stale", vec![])
             .because(because)
             .next("`aldis auto resume` goes on with the same phase");
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
@@ -331,7 +342,7 @@ fn decide(state: &mut State, now: Timestamp, stop: &Stop, mut hearing: Hearing) 
     if hearing.error.is_some() {
         let decision = decision(
             state,
-            "phases/6",
+            Rule::RecoverableError,
             "Let the agent stop: it reported an error",
             hearing.evidence,
         )
@@ -353,16 +364,21 @@ fn ended(state: &State, reason: ExitReason, hearing: Hearing) -> Outcome {
         ExitReason::AutoCompleteSignal => {
             let left_out = state.left_out.join(", ");
             let because = format!("the agent declared the run complete; left out: {left_out}");
-            ("phases/5", "Let the agent stop: the run is complete", because, "nothing to do")
+            (
+                Rule::AutoComplete,
+                "Let the agent stop: the run is complete",
+                because,
+                "nothing to do",
+            )
         }
         ExitReason::CriticalError => (
-            "phases/6",
+            Rule::CriticalError,
             "Let the agent stop: the run failed",
             "the agent reported an error it cannot recover from".to_owned(),
             "remove the cause, then `aldis auto resume` goes on with the same phase",
         ),
         _ => (
-            "phases/4",
+            Rule::AllPhasesComplete,
             "Let the agent stop: all phases are complete",
             format!("the last phase was completed: {}", hearing.completed.join(", ")),
             "nothing to do",
@@ -379,9 +395,10 @@ fn held(state: &State, hold: &Hold, hearing: Hearing) -> Outcome {
         Hold::Failed { what } => format!("the host reported `{what}`"),
         Hold::Question => "it waits for an answer of the user".to_owned(),
     };
-    let decision = decision(state, "phases/hold", "Let the agent stop for now", hearing.evidence)
-        .because(format!("{because}; nothing is counted"))
-        .next("the run is still active: the next turn goes on with the phase");
+    let decision =
+        decision(state, Rule::AllowedForNow, "Let the agent stop for now", hearing.evidence)
+            .because(format!("{because}; nothing is counted"))
+            .next("the run is still active: the next turn goes on with the phase");
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
@@ -393,7 +410,7 @@ fn advanced(state: &mut State, stop: &Stop, hearing: Hearing) -> Outcome {
     };
     if state.config.after_transition == AfterTransition::Stop {
         let summary = format!("Let the agent stop after {done}");
-        let decision = decision(state, "phases/4", &summary, hearing.evidence)
+        let decision = decision(state, Rule::StoppedAfterPhase, &summary, hearing.evidence)
             .because("`after_transition` is `stop`".to_owned())
             .next("the next prompt begins the next phase");
         return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
@@ -407,7 +424,7 @@ fn advanced(state: &mut State, stop: &Stop, hearing: Hearing) -> Outcome {
     state.governor.told = Some(digest(reason.trim()));
     let summary =
         format!("Kept the agent working: {done} is complete, phase {} begins", state.phase);
-    let decision = decision(state, "phases/4", &summary, hearing.evidence)
+    let decision = decision(state, Rule::PhaseComplete, &summary, hearing.evidence)
         .because("the signal that ends the phase was said since it began".to_owned())
         .next("the agent was told what the next phase is for; to end the run: aldis auto stop");
     Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
@@ -421,7 +438,7 @@ fn capped(state: &State, stop: &Stop, hearing: Hearing) -> Outcome {
         None => format!("{host} has no limit of its own; ours is {}", super::OWN_CAP),
     };
     let summary = "Let the agent stop: too many refusals in a row, the run is capped";
-    let decision = decision(state, "phases/cap", summary, hearing.evidence)
+    let decision = decision(state, Rule::Capped, summary, hearing.evidence)
         .because(because)
         .next("the run is not complete: send a prompt or `aldis auto resume` to go on");
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
@@ -435,7 +452,7 @@ fn missed(state: &mut State, now: Timestamp, stop: &Stop, hearing: Hearing) -> O
         let limit = state.max_iterations;
         state.end(now, ExitReason::MaxIterationsReached);
         let summary = "Let the agent stop: the run failed, too many iterations";
-        let decision = decision(state, "phases/7", summary, hearing.evidence)
+        let decision = decision(state, Rule::IterationsUsedUp, summary, hearing.evidence)
             .because(format!("{limit} stops of this phase without {expected}"))
             .next("`aldis auto resume` goes on with the same phase and new iterations");
         return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
@@ -451,7 +468,7 @@ fn missed(state: &mut State, now: Timestamp, stop: &Stop, hearing: Hearing) -> O
     state.told.clear();
     state.governor.told = Some(digest(reason.trim()));
     let summary = "Blocked the stop and asked the agent to go on";
-    let decision = decision(state, "phases/7", summary, hearing.evidence)
+    let decision = decision(state, Rule::Blocked, summary, hearing.evidence)
         .because(format!("no {expected} in what the agent said since {since}"))
         .next("the agent was told what is missing; to end the run: aldis auto stop");
     Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
@@ -476,6 +493,6 @@ fn feedback<'s>(
     feedback
 }
 
-fn decision(state: &State, rule: &str, summary: &str, evidence: Vec<Evidence>) -> Decision {
+fn decision(state: &State, rule: Rule, summary: &str, evidence: Vec<Evidence>) -> Decision {
     Decision::new(rule, summary).counted(state.counters()).seen(evidence)
 }

@@ -3,6 +3,7 @@
 use std::env;
 use std::io::Write as _;
 
+use aldis_machine::phases::Rule;
 use aldis_store::{DecisionFilter, RunId, SqliteStore, Store};
 use clap::Args;
 
@@ -21,8 +22,6 @@ use crate::view::wire::run::DecisionForm;
 
 /// How far back a decision that matters is looked for.
 const LOOK_BACK: usize = 1_000;
-/// Decisions of these rules change nothing an agent would notice.
-const LISTENING: [&str; 2] = ["phases/listen", "run/listen"];
 
 /// Say why an agent was stopped or kept working
 ///
@@ -66,7 +65,7 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
         forms.reverse();
     } else {
         // What was only listened to explains nothing, unless there is nothing else.
-        let telling = forms.iter().position(|form| !LISTENING.contains(&&*form.rule)).unwrap_or(0);
+        let telling = forms.iter().position(|form| !only_records(form)).unwrap_or(0);
         forms = forms.into_iter().skip(telling).take(1).collect();
     }
     if forms.is_empty() {
@@ -85,6 +84,12 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
         show::decision(io, now, form, known.as_ref())?;
     }
     Ok(Outcome::Yes)
+}
+
+/// Whether a decision changes nothing that an agent would notice.
+fn only_records(form: &DecisionForm) -> bool {
+    let rule = Rule::of_stored(&form.rule, &form.summary);
+    form.rule == "run/listen" || rule.is_some_and(Rule::only_records)
 }
 
 /// The run that is meant, or the task of a delivery.

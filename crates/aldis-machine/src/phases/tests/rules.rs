@@ -17,7 +17,7 @@ struct Row {
 }
 
 fn row(name: &'static str, phase: &'static str, said: impl Into<String>) -> Row {
-    let (answer, phase_after) = ("block phases/7", phase);
+    let (answer, phase_after) = ("block phases/blocked", phase);
     let said = said.into();
     Row { name, phase, given: |_| {}, said, answer, phase_after, iteration: 1, exit: None }
 }
@@ -45,39 +45,43 @@ fn skip(state: &mut State, flags: &[&str]) {
 
 fn completions() -> Vec<Row> {
     vec![
-        row("the expected signal", "qa", block("QA_COMPLETE")).gives("block phases/4", "review", 0),
+        row("the expected signal", "qa", block("QA_COMPLETE")).gives(
+            "block phases/phase-complete",
+            "review",
+            0,
+        ),
         row("on the last allowed iteration", "qa", block("QA_COMPLETE"))
             .given(|s| s.iteration = 20)
-            .gives("block phases/4", "review", 0),
+            .gives("block phases/phase-complete", "review", 0),
         row("skipping one", "execution", block("EXECUTION_COMPLETE"))
             .given(|s| skip(s, &["skip_qa"]))
-            .gives("block phases/4", "review", 0),
+            .gives("block phases/phase-complete", "review", 0),
         row("skipping four", "execution", block("EXECUTION_COMPLETE"))
             .given(|s| skip(s, &["skip_qa", "skip_review"]))
-            .gives("block phases/4", "reflect", 0),
+            .gives("block phases/phase-complete", "reflect", 0),
         row("skipping all the rest", "execution", block("EXECUTION_COMPLETE"))
             .given(|s| skip(s, &["skip_qa", "skip_review", "skip_reflect"]))
-            .gives("allow phases/4", "complete", 0)
+            .gives("allow phases/all-phases-complete", "complete", 0)
             .ends(ExitReason::AllPhasesComplete),
         row("the last phase", "reflect", block("REFLECT_COMPLETE"))
-            .gives("allow phases/4", "complete", 0)
+            .gives("allow phases/all-phases-complete", "complete", 0)
             .ends(ExitReason::AllPhasesComplete),
         row("two in one message", "execution", block("EXECUTION_COMPLETE") + &block("QA_COMPLETE"))
-            .gives("block phases/4", "review", 0),
+            .gives("block phases/phase-complete", "review", 0),
         row("twice the same", "init", block("INIT_COMPLETE") + &block("INIT_COMPLETE")).gives(
-            "block phases/4",
+            "block phases/phase-complete",
             "planning",
             0,
         ),
         row("out of order", "execution", block("QA_COMPLETE")),
         row("in the wrong order", "execution", block("QA_COMPLETE") + &block("EXECUTION_COMPLETE"))
-            .gives("block phases/4", "qa", 0),
+            .gives("block phases/phase-complete", "qa", 0),
         row("a transition only", "execution", block("TRANSITION_TO_QA")),
         row("stop after a phase", "qa", block("QA_COMPLETE"))
             .given(|s| s.config.after_transition = AfterTransition::Stop)
-            .gives("allow phases/4", "review", 0),
+            .gives("allow phases/stopped-after-phase", "review", 0),
         row("the whole run", "qa", block("AUTO_COMPLETE"))
-            .gives("allow phases/5", "complete", 0)
+            .gives("allow phases/auto-complete", "complete", 0)
             .ends(ExitReason::AutoCompleteSignal),
     ]
 }
@@ -85,47 +89,51 @@ fn completions() -> Vec<Row> {
 fn errors_and_limits() -> Vec<Row> {
     vec![
         row("a recoverable error", "qa", error_block("qa", true)).given(|s| s.iteration = 4).gives(
-            "allow phases/6",
+            "allow phases/recoverable-error",
             "qa",
             4,
         ),
         row("a fatal error", "planning", error_block("planning", false))
-            .gives("allow phases/6", "failed", 0)
+            .gives("allow phases/critical-error", "failed", 0)
             .ends(ExitReason::CriticalError),
         row("neither", "qa", error_block("qa", true).replace("E: true", "E: perhaps")).gives(
-            "allow phases/6",
+            "allow phases/recoverable-error",
             "qa",
             0,
         ),
         row("failure, then success", "qa", error_block("qa", true) + &block("QA_COMPLETE")),
         row("success, then failure", "qa", block("QA_COMPLETE") + &error_block("qa", true)).gives(
-            "allow phases/6",
+            "allow phases/recoverable-error",
             "qa",
             0,
         ),
         row("nothing", "execution", "Still going."),
         row("the limit", "execution", "Still going.")
             .given(|s| s.iteration = 20)
-            .gives("allow phases/7", "failed", 20)
+            .gives("allow phases/iterations-used-up", "failed", 20)
             .ends(ExitReason::MaxIterationsReached),
         row("one below the limit", "execution", "Still going.").given(|s| s.iteration = 19).gives(
-            "block phases/7",
+            "block phases/blocked",
             "execution",
             20,
         ),
-        row("an unknown phase", "warp", "Still going.").gives("allow phases/3", "warp", 0),
+        row("an unknown phase", "warp", "Still going.").gives(
+            "allow phases/unknown-phase",
+            "warp",
+            0,
+        ),
         row("silence", "execution", "Still going.")
             .given(|s| s.last_activity = Some(at(-121)))
-            .gives("allow phases/3", "execution", 0)
+            .gives("allow phases/stale", "execution", 0)
             .ends(ExitReason::StaleState),
         row("silence just short enough", "execution", "Still going.")
             .given(|s| s.last_activity = Some(at(-119))),
         row("a long turn that ends in the signal", "qa", block("QA_COMPLETE"))
             .given(|s| s.last_activity = Some(at(-600)))
-            .gives("block phases/4", "review", 0),
+            .gives("block phases/phase-complete", "review", 0),
         row("no legible start", "qa", block("QA_COMPLETE"))
             .given(|s| s.started_at = None)
-            .gives("allow phases/3", "qa", 0)
+            .gives("allow phases/stale", "qa", 0)
             .ends(ExitReason::StaleState),
     ]
 }
@@ -190,7 +198,7 @@ fn signals_said_before_the_phase_began_are_late() {
         signal.at = Some(at(9));
     }
     let outcome = state.on_event(at(11), &Event::Stop(late));
-    assert_eq!(answer(&outcome), "block phases/7");
+    assert_eq!(answer(&outcome), "block phases/blocked");
     assert!(told(&outcome).contains("before this phase began"), "{}", told(&outcome));
 }
 
@@ -202,29 +210,38 @@ fn what_was_heard_once_is_not_heard_again() {
         let Said::Signal(signal) = said else { continue };
         signal.at = Some(at(1));
     }
-    assert_eq!(answer(&state.on_event(at(2), &Event::Stop(first.clone()))), "allow phases/6");
-    assert_eq!(answer(&state.on_event(at(3), &Event::Stop(first))), "block phases/7");
+    assert_eq!(
+        answer(&state.on_event(at(2), &Event::Stop(first.clone()))),
+        "allow phases/recoverable-error"
+    );
+    assert_eq!(answer(&state.on_event(at(3), &Event::Stop(first))), "block phases/blocked");
 }
 
 #[test]
 fn subagents_complete_phases_and_never_runs() {
     let mut state = run_in("planning");
     let outcome = subagent_says(&mut state, 1, "a1", &block("PLANNING_COMPLETE"));
-    assert_eq!((&*answer(&outcome), &*state.phase), ("allow phases/4", "execution"));
+    assert_eq!(
+        (&*answer(&outcome), &*state.phase),
+        ("allow phases/subagent-completed-phase", "execution")
+    );
     // The main agent goes on with the next phase, without using up an iteration.
     let outcome = says(&mut state, 2, "Planner finished, plan looks good.");
-    assert_eq!((&*answer(&outcome), state.iteration), ("block phases/4", 0));
+    assert_eq!((&*answer(&outcome), state.iteration), ("block phases/phase-complete", 0));
     assert!(told(&outcome).contains("phase execution"));
     // The same result again, as the transcript has it.
     let mut again = stop(&state, "");
     again.said =
         heard(&state, &block("PLANNING_COMPLETE"), Origin::new(Role::Subagent).with_agent("a1"));
     let outcome = state.on_event(at(3), &Event::Stop(again));
-    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/7", "execution"));
+    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/blocked", "execution"));
 
     for text in [block("AUTO_COMPLETE"), error_block("execution", false)] {
         let outcome = subagent_says(&mut state, 4, "a2", &text);
-        assert_eq!((&*answer(&outcome), &*state.phase), ("allow phases/listen", "execution"));
+        assert_eq!(
+            (&*answer(&outcome), &*state.phase),
+            ("allow phases/subagent-stopped", "execution")
+        );
         let refused = &outcome.decision().unwrap().evidence[0];
         assert_eq!(refused.reason.as_deref(), Some("role_not_allowed"));
     }
@@ -235,20 +252,25 @@ fn subagents_complete_phases_and_never_runs() {
 fn subagents_complete_the_last_phase_and_the_main_agent_ends_the_run() {
     let ended = Some(ExitReason::AllPhasesComplete);
     for (said, answered, phase, exit) in [
-        ("All findings are written down.".to_owned(), "allow phases/4", "complete", ended),
-        (block("REFLECT_COMPLETE"), "allow phases/4", "complete", ended),
+        (
+            "All findings are written down.".to_owned(),
+            "allow phases/all-phases-complete",
+            "complete",
+            ended,
+        ),
+        (block("REFLECT_COMPLETE"), "allow phases/all-phases-complete", "complete", ended),
         // The main agent knows better.
-        (error_block("reflect", true), "allow phases/6", "reflect", None),
+        (error_block("reflect", true), "allow phases/recoverable-error", "reflect", None),
     ] {
         let mut state = run_in("reflect");
         let outcome = subagent_says(&mut state, 1, "a1", &block("REFLECT_COMPLETE"));
         let got = (&*answer(&outcome), &*state.phase, state.active);
-        assert_eq!(got, ("allow phases/4", "reflect", true));
+        assert_eq!(got, ("allow phases/subagent-completed-phase", "reflect", true));
         let outcome = says(&mut state, 2, &said);
         let got = (&*answer(&outcome), &*state.phase, state.exit_reason);
         assert_eq!(got, (answered, phase, exit), "{said}");
         let again = answer(&says(&mut state, 3, "Anything else?"));
-        assert_eq!(again, if exit.is_some() { "allow -" } else { "block phases/7" });
+        assert_eq!(again, if exit.is_some() { "allow -" } else { "block phases/blocked" });
     }
 }
 
@@ -272,13 +294,13 @@ fn reasons_to_let_go_are_respected() {
         let waiting = Stop { hold: Some(hold.clone()), ..stop(&state, "Waiting.") };
         let outcome = state.on_event(at(1), &Event::Stop(waiting));
         let got = (&*answer(&outcome), state.iteration, state.active);
-        assert_eq!(got, ("allow phases/hold", 0, true), "{hold:?}");
+        assert_eq!(got, ("allow phases/allowed-for-now", 0, true), "{hold:?}");
         // A signal still counts.
         let done = Stop { hold: Some(hold.clone()), ..stop(&state, &block("QA_COMPLETE")) };
         let outcome = state.on_event(at(2), &Event::Stop(done));
         assert_eq!(
             (&*answer(&outcome), &*state.phase),
-            ("allow phases/hold", "review"),
+            ("allow phases/allowed-for-now", "review"),
             "{hold:?}"
         );
         assert!(state.untold);
@@ -295,7 +317,7 @@ fn refusals(state: &mut State, cap: Cap, tools_ran: bool) -> u32 {
             turn: Some("t1".into()),
             ..stop(state, "Not yet.")
         };
-        if answer(&state.on_event(at(1), &Event::Stop(stop))) != "block phases/7" {
+        if answer(&state.on_event(at(1), &Event::Stop(stop))) != "block phases/blocked" {
             return count;
         }
     }
@@ -371,12 +393,15 @@ fn the_first_prompt_tells_what_the_phase_is_about() {
         |session: &str| Event::Prompt { session: Some(session.into()), turn: None, own: false };
     assert_eq!(state.on_event(at(1), &prompt("S2")).decisions, []);
     let outcome = state.on_event(at(1), &prompt("S1"));
-    assert_eq!(answer(&outcome), "context phases/listen");
+    assert_eq!(answer(&outcome), "context phases/start-prompt-delivered");
     assert!(told(&outcome).contains("Add CSV export"));
-    assert_eq!(answer(&state.on_event(at(2), &prompt("S1"))), "nothing phases/listen");
+    assert_eq!(answer(&state.on_event(at(2), &prompt("S1"))), "nothing phases/prompt-received");
     // A session that comes back after a compaction has forgotten it.
     state.on_event(at(3), &Event::SessionStart { session: Some("S1".into()) });
-    assert_eq!(answer(&state.on_event(at(4), &prompt("S1"))), "context phases/listen");
+    assert_eq!(
+        answer(&state.on_event(at(4), &prompt("S1"))),
+        "context phases/start-prompt-delivered"
+    );
 }
 
 #[test]
@@ -384,7 +409,7 @@ fn silence_before_a_prompt_makes_a_run_stale() {
     let mut state = run_in("qa");
     let prompt = Event::Prompt { session: Some("S1".into()), turn: None, own: false };
     state.on_event(at(180), &prompt);
-    assert_eq!(answer(&says(&mut state, 181, "Back again.")), "allow phases/3");
+    assert_eq!(answer(&says(&mut state, 181, "Back again.")), "allow phases/stale");
     assert_eq!(state.exit_reason, Some(ExitReason::StaleState));
     assert_eq!(state.can_resume(), Ok(()));
 }
@@ -394,12 +419,16 @@ fn silence_before_a_prompt_makes_a_run_stale() {
 fn a_clock_step_does_not_make_a_run_stale() {
     for back in [-1, -240, -100_000] {
         let mut state = run_in("qa");
-        assert_eq!(answer(&says(&mut state, 1, "Not yet.")), "block phases/7");
-        assert_eq!(answer(&says(&mut state, back, "Not yet.")), "block phases/7");
+        assert_eq!(answer(&says(&mut state, 1, "Not yet.")), "block phases/blocked");
+        assert_eq!(answer(&says(&mut state, back, "Not yet.")), "block phases/blocked");
         assert_eq!(state.last_activity, Some(at(1)), "back to {back}");
         let prompt = Event::Prompt { session: Some("S1".into()), turn: None, own: false };
         state.on_event(at(back), &prompt);
-        assert_eq!(answer(&says(&mut state, 6, "Not yet.")), "block phases/7", "back to {back}");
+        assert_eq!(
+            answer(&says(&mut state, 6, "Not yet.")),
+            "block phases/blocked",
+            "back to {back}"
+        );
     }
 }
 
@@ -407,7 +436,7 @@ fn a_clock_step_does_not_make_a_run_stale() {
 fn a_failed_turn_is_recorded_and_counts_nothing() {
     let mut state = run_in("qa");
     let failed = Event::StopFailed { session: Some("S1".into()), error: "rate_limit".into() };
-    assert_eq!(answer(&state.on_event(at(1), &failed)), "allow phases/hold");
+    assert_eq!(answer(&state.on_event(at(1), &failed)), "allow phases/turn-failed");
     assert_eq!((state.iteration, state.active), (0, true));
     assert!(state.last_error.unwrap().message.contains("rate_limit"));
 }
@@ -440,13 +469,13 @@ fn tokens_are_demanded_and_rotated() {
     let mut state = run_in("qa");
     state.config.token = TokenPolicy::Require;
     state.token = Some("k7Qd".to_owned());
-    assert_eq!(answer(&says(&mut state, 1, &block("QA_COMPLETE"))), "block phases/7");
+    assert_eq!(answer(&says(&mut state, 1, &block("QA_COMPLETE"))), "block phases/blocked");
     let said = block("QA_COMPLETE").replace("STATUS", "TOKEN: k7Qd\nSTATUS");
     let both = said + &block("REVIEW_COMPLETE").replace("STATUS", "TOKEN: k7Qd\nSTATUS");
     let stop = Stop { fresh_token: Some("m2Xp".into()), ..stop(&state, &both) };
     let outcome = state.on_event(at(2), &Event::Stop(stop));
     // The next phase has a code of its own, which nobody knew when this was said.
-    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/4", "review"));
+    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/phase-complete", "review"));
     assert_eq!(state.token.as_deref(), Some("m2Xp"));
     assert!(told(&outcome).contains("TOKEN: m2Xp"));
     let decision = serde_json::to_string(&outcome.decisions).unwrap();
@@ -472,7 +501,7 @@ fn another_dialect_completes_phases_by_meaning() {
     let mut state = run_in("qa");
     state.pipeline = Pipeline::caw().spoken_in(Dialect::builtin("chorus").unwrap());
     let outcome = says(&mut state, 1, "All green.\n\n<chorus>COMPLETE</chorus>");
-    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/4", "review"));
+    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/phase-complete", "review"));
     assert!(told(&outcome).contains("chorus"));
 }
 
