@@ -12,11 +12,10 @@
 //! assert_eq!(next_phase("execution", flags), Some("reflect"));
 //! ```
 
+mod block_limit;
 mod contract;
 mod event;
-mod governor;
-mod hear;
-mod hearing;
+mod ingest;
 mod listen;
 mod pipeline;
 mod prompts;
@@ -24,20 +23,21 @@ mod rule;
 mod said;
 mod state;
 mod stop;
+mod tally;
 mod view;
 
 #[cfg(test)]
 mod tests;
 
+pub use block_limit::{BlockLimit, DEFAULT_BLOCK_LIMIT};
 pub use contract::started;
-pub use event::{Cap, Event, Hold, Said, SaidSignal, Stop};
-pub use governor::{Governor, OWN_CAP};
-pub use hear::{Utterance, closing_words, hear};
+pub use event::{BlockCap, Event, MustAllow, PhaseFinding, PhaseSignal, Stop};
+pub use ingest::{AgentMessage, closing_text, scan_messages};
 pub use pipeline::{COMPLETE, FAILED, Phase, Pipeline, PipelineError, SkipFlags};
 pub use pipeline::{expected_signal, next_phase};
 pub use rule::{Rule, rule_of_0_1_0};
 pub use state::{
-    AfterTransition, Config, Detected, Effect, ExitReason, LastError, MAX_ITERATIONS, Outcome,
-    Refused, Response, Start, State, TokenPolicy, Turn, clamp_iterations, digest,
+    AfterTransition, Config, Detected, Effect, ExitReason, LastError, MAX_ITERATIONS, NotResumable,
+    Outcome, PendingResponse, SessionTurn, Start, State, TokenPolicy, clamp_iterations, digest,
 };
 pub use view::{View, ViewError};

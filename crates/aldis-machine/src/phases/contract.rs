@@ -2,7 +2,7 @@
 
 use super::event::Event;
 use super::rule::Rule;
-use super::state::{Effect, Outcome, Refused, Start, State};
+use super::state::{Effect, NotResumable, Outcome, Start, State};
 use crate::{Begun, Decision, HumanCommand, Machine, NotPossible, StartError, Summary};
 use aldis_signal::time::Timestamp;
 
@@ -54,7 +54,7 @@ impl Machine for State {
             HumanCommand::Resume if self.active && !self.paused => Err(NotPossible::NotPaused),
             HumanCommand::Resume => match self.can_resume() {
                 Ok(()) => Ok(Event::Resume { fresh_token: None, by }),
-                Err(Refused::Complete | Refused::Cancelled | Refused::Ended) => {
+                Err(NotResumable::Complete | NotResumable::Cancelled | NotResumable::Ended) => {
                     Err(NotPossible::Ended)
                 }
             },
@@ -62,7 +62,7 @@ impl Machine for State {
             HumanCommand::Abort => Ok(Event::Cancel { by }),
             HumanCommand::Pause if self.paused => Err(NotPossible::AlreadyPaused),
             HumanCommand::Pause => Ok(Event::Pause { by }),
-            HumanCommand::Tell { text, .. } => Ok(Event::Told { text: text.clone(), by }),
+            HumanCommand::Tell { text, .. } => Ok(Event::Tell { text: text.clone(), by }),
         }
     }
 

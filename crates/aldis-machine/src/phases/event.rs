@@ -18,8 +18,9 @@ pub enum Event {
         session: Option<String>,
         /// Its id.
         agent: Option<String>,
-        /// What it said in its final message.
-        said: Vec<Said>,
+        /// What was found in its final message.
+        #[serde(alias = "said")]
+        findings: Vec<PhaseFinding>,
         /// A new run token, should one be needed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fresh_token: Option<String>,
@@ -35,11 +36,12 @@ pub enum Event {
     Responded {
         /// The session.
         session: Option<String>,
-        /// What was said.
-        said: Vec<Said>,
+        /// What was found in it.
+        #[serde(alias = "said")]
+        findings: Vec<PhaseFinding>,
         /// The end of the message.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        closing_words: String,
+        #[serde(default, alias = "closing_words", skip_serializing_if = "String::is_empty")]
+        closing_text: String,
     },
     /// The user broke the turn off.
     Interrupted {
@@ -82,7 +84,7 @@ pub enum Event {
         by: String,
     },
     /// A human wants the agent to know something.
-    Told {
+    Tell {
         /// What.
         text: String,
         /// By what means, for the journal.
@@ -116,24 +118,24 @@ pub struct Stop {
     /// Whether the host says that this stop follows one that was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continued: Option<bool>,
-    /// What was said, oldest first.
-    #[serde(default)]
-    pub said: Vec<Said>,
+    /// What was found in the messages since the last stop, oldest first.
+    #[serde(default, alias = "said")]
+    pub findings: Vec<PhaseFinding>,
     /// The end of the final message, for people who ask why.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub closing_words: String,
+    #[serde(default, alias = "closing_words", skip_serializing_if = "String::is_empty")]
+    pub closing_text: String,
     /// Whether the agent used a tool since its last stop.
     #[serde(default)]
     pub tools_ran: bool,
     /// How often the host lets itself be refused.
     #[serde(default)]
-    pub cap: Cap,
+    pub cap: BlockCap,
     /// A reason never to refuse this stop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hold: Option<Hold>,
-    /// How far the transcript has been read, in the shell's own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heard_to: Option<String>,
+    #[serde(default, alias = "hold", skip_serializing_if = "Option::is_none")]
+    pub must_allow: Option<MustAllow>,
+    /// How far the transcript has been read, in the shell's own form.
+    #[serde(default, alias = "heard_to", skip_serializing_if = "Option::is_none")]
+    pub read_cursor: Option<String>,
     /// A new run token, should one be needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fresh_token: Option<String>,
@@ -144,7 +146,7 @@ pub struct Stop {
 
 /// How often a host lets a hook refuse a stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cap {
+pub struct BlockCap {
     /// Refusals in a row; `None` where the host has no limit.
     #[serde(default)]
     pub limit: Option<u32>,
@@ -156,7 +158,7 @@ pub struct Cap {
 /// Why a stop must not be refused, whatever was said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
-pub enum Hold {
+pub enum MustAllow {
     /// The user broke off.
     Aborted,
     /// Something still runs that will wake the agent.
@@ -176,16 +178,16 @@ pub enum Hold {
 /// One finding of the scanner, as far as the machine needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Said {
+pub enum PhaseFinding {
     /// It counts.
-    Signal(SaidSignal),
+    Signal(PhaseSignal),
     /// It does not. In the agent's final message.
     NearMiss(Miss),
 }
 
 /// A well-formed signal from an allowed origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SaidSignal {
+pub struct PhaseSignal {
     /// Its name.
     pub name: String,
     /// What it says in any dialect.

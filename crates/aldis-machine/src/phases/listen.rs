@@ -1,9 +1,9 @@
 //! Events that only inform the machine, and the words of humans.
 
-use super::event::{Event, Said};
-use super::governor::Governor;
+use super::block_limit::BlockLimit;
+use super::event::{Event, PhaseFinding};
 use super::rule::Rule;
-use super::state::{Effect, ExitReason, Outcome, Response, State, Turn};
+use super::state::{Effect, ExitReason, Outcome, PendingResponse, SessionTurn, State};
 use crate::{Decision, Evidence, Refusal, words};
 use aldis_signal::time::Timestamp;
 
@@ -39,11 +39,11 @@ pub(super) fn on_prompt(
     turn: Option<&str>,
     own: bool,
 ) -> Outcome {
-    let newcomer = state.session.is_none() && session.is_some() && state.untold;
+    let newcomer = state.session.is_none() && session.is_some() && state.prompt_pending;
     if !state.is_live() || !(state.is_ours(session) || newcomer) {
         return Outcome::untouched();
     }
-    let after = state.last_activity;
+    let active_before = state.last_activity;
     state.touch(now);
     if own {
         let because = "the prompt is the continuation that was asked for".to_owned();
@@ -52,26 +52,26 @@ pub(super) fn on_prompt(
             heard(state, Rule::ContinuationReceived, "Heard its own continuation", because),
         );
     }
-    state.turn = Some(Turn { began: now, after });
-    state.governor.new_turn(turn);
-    if !state.untold && !state.told.is_empty() {
+    state.turn = Some(SessionTurn { began: now, active_before });
+    state.block_limit.new_turn(turn);
+    if !state.prompt_pending && !state.human_messages.is_empty() {
         let mut text = String::new();
         super::prompts::told(&mut text, state);
-        state.told.clear();
+        state.human_messages.clear();
         let because = "a human wants the agent to know it".to_owned();
         let decision = heard(state, Rule::MessagesDelivered, "Gave the agent a message", because);
         return Outcome::decided([Effect::Context { text }], decision);
     }
-    if !state.untold {
+    if !state.prompt_pending {
         let because = "a new turn of the run's session begins".to_owned();
         return Outcome::decided([], heard(state, Rule::PromptReceived, "Heard a prompt", because));
     }
-    state.untold = false;
+    state.prompt_pending = false;
     let because = "it is the first prompt since the phase began".to_owned();
     let decision =
-        heard(state, Rule::StartPromptDelivered, "Told the agent what the phase is about", because);
+        heard(state, Rule::StartPromptDelivered, "Tell the agent what the phase is about", because);
     let text = state.start_prompt();
-    state.told.clear();
+    state.human_messages.clear();
     Outcome::decided([Effect::Context { text }], decision)
 }
 
@@ -80,17 +80,17 @@ pub(super) fn on_prompt(
 pub(super) fn on_response(
     state: &mut State,
     session: Option<&str>,
-    said: &[Said],
-    closing_words: &str,
+    findings: &[PhaseFinding],
+    closing_text: &str,
 ) -> Outcome {
     let Some(session) = session else { return Outcome::untouched() };
     if !state.is_live() || state.session.as_deref().is_some_and(|bound| bound != session) {
         return Outcome::untouched();
     }
-    state.response = Some(Response {
+    state.pending_response = Some(PendingResponse {
         session: session.to_owned(),
-        said: said.to_vec(),
-        closing_words: closing_words.to_owned(),
+        findings: findings.to_vec(),
+        closing_text: closing_text.to_owned(),
     });
     let because = "the host reports it apart from the stop".to_owned();
     Outcome::decided([], heard(state, Rule::ResponseReceived, "Heard what the agent said", because))
@@ -118,7 +118,7 @@ pub(super) fn on_session(
     let began = matches!(event, Event::SessionStart { .. });
     if began {
         // A compacted or resumed session has forgotten what it was told.
-        state.untold = true;
+        state.prompt_pending = true;
     }
     let (rule, what) = if began {
         (Rule::SessionStarted, "Heard the session begin")
@@ -172,15 +172,15 @@ pub(super) fn on_pause(state: &mut State, now: Timestamp, by: &str) -> Outcome {
 }
 
 /// Keeps what a human said for the agent's next prompt.
-pub(super) fn on_told(state: &mut State, now: Timestamp, text: &str, by: &str) -> Outcome {
+pub(super) fn on_tell(state: &mut State, now: Timestamp, text: &str, by: &str) -> Outcome {
     if !state.is_live() {
         return Outcome::untouched();
     }
     state.touch(now);
-    if state.told.len() == TOLD_MAX {
-        state.told.remove(0);
+    if state.human_messages.len() == TOLD_MAX {
+        state.human_messages.remove(0);
     }
-    state.told.push(text.chars().take(TOLD_LENGTH).collect());
+    state.human_messages.push(text.chars().take(TOLD_LENGTH).collect());
     let quote = words::inline(text, QUOTE_MAX);
     let said = Evidence { what: "said".to_owned(), quote, ..Evidence::default() };
     let decision = Decision::new(Rule::MessageQueued, "Took a message for the agent")
@@ -225,11 +225,11 @@ pub(super) fn on_resume(
     state.started_at = Some(state.started_at.unwrap_or(now));
     state.phase_started_at = now;
     state.touch(now);
-    state.heard_to = None;
-    state.untold = true;
-    (state.handed_over, state.over) = (false, false);
+    state.read_cursor = None;
+    state.prompt_pending = true;
+    (state.advanced_by_subagent, state.ends_at_next_stop) = (false, false);
     state.open_since = Some(now);
-    state.governor = Governor::default();
+    state.block_limit = BlockLimit::default();
     state.rotate_token(token);
     let because = "a human asked for it: same phase, counters at zero, any session".to_owned();
     let decision = heard(state, Rule::Resumed, "Resumed the run", because)

@@ -103,7 +103,7 @@ fn explain(state: &State, refusal: Refusal) -> String {
 
 /// What a human wants the agent to know.
 pub(super) fn told(text: &mut String, state: &State) {
-    for message in &state.told {
+    for message in &state.human_messages {
         let _ = writeln!(text, "**A message from the human you work for:**\n\n{}", quoted(message));
     }
 }
@@ -120,7 +120,7 @@ fn options(text: &mut String, state: &State) {
         let _ = writeln!(
             text,
             "Counters: iteration {} of {}, {} refusals in this turn.\n",
-            state.iteration, state.max_iterations, state.governor.blocks
+            state.iteration, state.max_iterations, state.block_limit.blocks
         );
     }
 }

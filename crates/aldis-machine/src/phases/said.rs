@@ -4,7 +4,7 @@
 //! any state changes: was it said since the phase began, did it count already, does its own message
 //! contradict it?
 
-use super::event::{Said, SaidSignal};
+use super::event::{PhaseFinding, PhaseSignal};
 use super::state::State;
 use crate::{Miss, Refusal};
 use aldis_signal::signal::Meaning;
@@ -21,9 +21,9 @@ pub(super) enum Fate {
 }
 
 /// Returns every signal with its fate, in text order.
-pub(super) fn judge<'s>(state: &State, said: &'s [Said]) -> Vec<(&'s SaidSignal, Fate)> {
-    let signals: Vec<&SaidSignal> = signals(said).collect();
-    let fate = |signal: &SaidSignal, at: usize| {
+pub(super) fn judge<'s>(state: &State, said: &'s [PhaseFinding]) -> Vec<(&'s PhaseSignal, Fate)> {
+    let signals: Vec<&PhaseSignal> = signals(said).collect();
+    let fate = |signal: &PhaseSignal, at: usize| {
         if already_heard(state, signal) {
             Fate::Skip
         } else if signal.at.is_some_and(|at| at < state.phase_started_at) {
@@ -35,28 +35,28 @@ pub(super) fn judge<'s>(state: &State, said: &'s [Said]) -> Vec<(&'s SaidSignal,
     signals.iter().enumerate().map(|(at, signal)| (*signal, fate(signal, at))).collect()
 }
 
-fn signals(said: &[Said]) -> impl Iterator<Item = &SaidSignal> {
+fn signals(said: &[PhaseFinding]) -> impl Iterator<Item = &PhaseSignal> {
     said.iter().filter_map(|said| match said {
-        Said::Signal(signal) => Some(signal),
-        Said::NearMiss(_) => None,
+        PhaseFinding::Signal(signal) => Some(signal),
+        PhaseFinding::NearMiss(_) => None,
     })
 }
 
 /// Returns the near misses.
-pub(super) fn misses(said: &[Said]) -> impl Iterator<Item = &Miss> {
+pub(super) fn misses(said: &[PhaseFinding]) -> impl Iterator<Item = &Miss> {
     said.iter().filter_map(|said| match said {
-        Said::Signal(_) => None,
-        Said::NearMiss(miss) => Some(miss),
+        PhaseFinding::Signal(_) => None,
+        PhaseFinding::NearMiss(miss) => Some(miss),
     })
 }
 
 /// Under which name a sub-agent's signal is remembered.
-pub(super) fn counted_key(signal: &SaidSignal) -> Option<String> {
+pub(super) fn counted_key(signal: &PhaseSignal) -> Option<String> {
     signal.agent.as_ref().map(|agent| format!("{agent}/{}", signal.name))
 }
 
-fn already_heard(state: &State, signal: &SaidSignal) -> bool {
-    let before = match (signal.at, state.heard_until) {
+fn already_heard(state: &State, signal: &PhaseSignal) -> bool {
+    let before = match (signal.at, state.read_until) {
         (Some(at), Some(until)) => at <= until,
         _ => false,
     };
@@ -64,13 +64,13 @@ fn already_heard(state: &State, signal: &SaidSignal) -> bool {
 }
 
 /// The last word wins; success after failure about one phase in one message is neither.
-fn against_its_message(state: &State, signals: &[&SaidSignal], at: usize) -> Fate {
+fn against_its_message(state: &State, signals: &[&PhaseSignal], at: usize) -> Fate {
     let signal = signals[at];
     let subject = subject(state, signal);
-    let same = |other: &&&SaidSignal| {
+    let same = |other: &&&PhaseSignal| {
         other.message == signal.message && self::subject(state, other) == subject
     };
-    let says = |meaning: Meaning| move |other: &&SaidSignal| other.meaning == meaning;
+    let says = |meaning: Meaning| move |other: &&PhaseSignal| other.meaning == meaning;
     let earlier = || signals[..at].iter().filter(same);
     let later = || signals[at + 1..].iter().filter(same);
     let contradicted = match signal.meaning {
@@ -88,7 +88,7 @@ fn against_its_message(state: &State, signals: &[&SaidSignal], at: usize) -> Fat
 }
 
 /// The phase a signal is about. What ends the whole run is about the current one, too.
-fn subject<'a>(state: &'a State, signal: &'a SaidSignal) -> &'a str {
+fn subject<'a>(state: &'a State, signal: &'a PhaseSignal) -> &'a str {
     if let Some(phase) = state.pipeline.ended_by(&signal.name) {
         return &phase.name;
     }

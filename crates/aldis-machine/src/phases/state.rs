@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, Said};
-use super::governor::Governor;
+use super::block_limit::BlockLimit;
+use super::event::{Event, PhaseFinding};
 use super::pipeline::{COMPLETE, FAILED, Pipeline};
 use super::{listen, prompts, stop};
 use aldis_signal::time::Timestamp;
@@ -154,22 +154,25 @@ pub struct LastError {
 
 /// The current turn of the run's session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Turn {
+pub struct SessionTurn {
     /// When it began.
     pub began: Timestamp,
-    /// The last sign of life before it.
-    pub after: Option<Timestamp>,
+    /// The last activity before it.
+    #[serde(alias = "after")]
+    pub active_before: Option<Timestamp>,
 }
 
 /// What an agent said before the stop that does not repeat it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Response {
+pub struct PendingResponse {
     /// The session.
     pub session: String,
-    /// What was said.
-    pub said: Vec<Said>,
+    /// What was found in it.
+    #[serde(alias = "said")]
+    pub findings: Vec<PhaseFinding>,
     /// The end of the message.
-    pub closing_words: String,
+    #[serde(alias = "closing_words")]
+    pub closing_text: String,
 }
 
 /// How a run begins.
@@ -223,7 +226,7 @@ pub struct State {
     /// The session the run belongs to.
     pub session: Option<String>,
     /// The session's current turn.
-    pub turn: Option<Turn>,
+    pub turn: Option<SessionTurn>,
     /// Why it ended.
     pub exit_reason: Option<ExitReason>,
     /// Whether the run was taken over from a state file, instead of being started here.
@@ -243,31 +246,37 @@ pub struct State {
     pub durations: BTreeMap<String, u64>,
     /// Sub-agents' signals that were already counted.
     pub counted: BTreeSet<String>,
-    /// Up to when the main agent has been heard.
-    pub heard_until: Option<Timestamp>,
-    /// How far the transcript has been read, in the shell's own words.
-    pub heard_to: Option<String>,
-    /// What was said since the last stop, on hosts that report it apart.
-    pub response: Option<Response>,
-    /// Whether the agent has yet to be told what the phase is about.
-    pub untold: bool,
-    /// Whether a sub-agent completed the last phase and the main agent has yet to hear of it.
-    pub handed_over: bool,
+    /// Until when what the main agent wrote has been judged.
+    #[serde(alias = "heard_until")]
+    pub read_until: Option<Timestamp>,
+    /// How far the transcript has been read, in the shell's own form.
+    #[serde(alias = "heard_to")]
+    pub read_cursor: Option<String>,
+    /// What was reported since the last stop, on hosts that report it apart.
+    #[serde(alias = "response")]
+    pub pending_response: Option<PendingResponse>,
+    /// Whether the agent has yet to get the prompt of the phase.
+    #[serde(alias = "untold")]
+    pub prompt_pending: bool,
+    /// Whether a sub-agent completed the last phase and the main agent was not told yet.
+    #[serde(alias = "handed_over")]
+    pub advanced_by_subagent: bool,
     /// Whether a sub-agent completed the run's very last phase: the main agent's stop ends the run.
-    #[serde(default)]
-    pub over: bool,
+    #[serde(default, alias = "over")]
+    pub ends_at_next_stop: bool,
     /// Since when any session may take the run over.
     pub open_since: Option<Timestamp>,
     /// The run token of this phase.
     pub token: Option<String>,
-    /// The counters that let go.
-    pub governor: Governor,
+    /// How often in a row a stop was blocked.
+    #[serde(alias = "governor")]
+    pub block_limit: BlockLimit,
     /// Whether a human wants the agent to be let go until the run is resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
     /// What a human wants the agent to know, and nobody has told it yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<String>,
+    pub human_messages: Vec<String>,
 }
 
 /// What must now be done. Exhaustive: whoever performs effects must know all of them.
@@ -303,7 +312,7 @@ impl Outcome {
 /// Why a run cannot do what a human asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum NotResumable {
     /// It is complete.
     #[error("the run is complete")]
     Complete,
@@ -343,17 +352,17 @@ impl State {
             left_out: Vec::new(),
             durations: BTreeMap::new(),
             counted: BTreeSet::new(),
-            heard_until: None,
-            heard_to: None,
-            response: None,
-            untold: true,
-            handed_over: false,
-            over: false,
+            read_until: None,
+            read_cursor: None,
+            pending_response: None,
+            prompt_pending: true,
+            advanced_by_subagent: false,
+            ends_at_next_stop: false,
             open_since: Some(now),
             token,
-            governor: Governor::default(),
+            block_limit: BlockLimit::default(),
             paused: false,
-            told: Vec::new(),
+            human_messages: Vec::new(),
         }
     }
 
@@ -361,15 +370,15 @@ impl State {
     pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
         match event {
             Event::Stop(stop) => stop::on_stop(self, now, stop),
-            Event::SubagentStop { session, agent, said, fresh_token } => {
-                let heard = stop::Subagent { agent: agent.as_deref(), said, fresh_token };
-                stop::on_subagent_stop(self, now, session.as_deref(), &heard)
+            Event::SubagentStop { session, agent, findings, fresh_token } => {
+                let stopped = stop::Subagent { agent: agent.as_deref(), findings, fresh_token };
+                stop::on_subagent_stop(self, now, session.as_deref(), &stopped)
             }
             Event::StopFailed { session, error } => {
                 listen::on_failure(self, now, session.as_deref(), error)
             }
-            Event::Responded { session, said, closing_words } => {
-                listen::on_response(self, session.as_deref(), said, closing_words)
+            Event::Responded { session, findings, closing_text } => {
+                listen::on_response(self, session.as_deref(), findings, closing_text)
             }
             Event::Interrupted { session } => listen::on_interrupt(self, now, session.as_deref()),
             Event::Prompt { session, turn, own } => {
@@ -381,7 +390,7 @@ impl State {
             Event::Cancel { by } => listen::on_cancel(self, now, by),
             Event::Edited { members } => listen::on_edit(self, members),
             Event::Pause { by } => listen::on_pause(self, now, by),
-            Event::Told { text, by } => listen::on_told(self, now, text, by),
+            Event::Tell { text, by } => listen::on_tell(self, now, text, by),
             Event::Resume { fresh_token, by } => {
                 listen::on_resume(self, now, fresh_token.as_deref(), by)
             }
@@ -393,12 +402,12 @@ impl State {
     /// # Errors
     ///
     /// Why it cannot.
-    pub fn can_resume(&self) -> Result<(), Refused> {
+    pub fn can_resume(&self) -> Result<(), NotResumable> {
         match self.exit_reason {
             None if self.active => Ok(()),
-            None => Err(Refused::Ended),
-            Some(ExitReason::UserCancelled) => Err(Refused::Cancelled),
-            Some(reason) if reason.is_success() => Err(Refused::Complete),
+            None => Err(NotResumable::Ended),
+            Some(ExitReason::UserCancelled) => Err(NotResumable::Cancelled),
+            Some(reason) if reason.is_success() => Err(NotResumable::Complete),
             Some(_) => Ok(()),
         }
     }
@@ -415,7 +424,7 @@ impl State {
 
     /// Returns whether `text` is what the machine itself told the agent last.
     pub fn is_own_prompt(&self, text: &str) -> bool {
-        self.governor.told.as_deref() == Some(&*digest(text.trim()))
+        self.block_limit.last_prompt.as_deref() == Some(&*digest(text.trim()))
     }
 
     /// Returns the signal that ends the current phase, by name or by meaning.
@@ -445,7 +454,8 @@ impl State {
         self.active = false;
         self.exit_reason = Some(reason);
         self.token = None;
-        (self.untold, self.handed_over, self.over) = (false, false, false);
+        (self.prompt_pending, self.advanced_by_subagent, self.ends_at_next_stop) =
+            (false, false, false);
         match reason {
             ExitReason::AllPhasesComplete | ExitReason::AutoCompleteSignal => {
                 COMPLETE.clone_into(&mut self.phase);
@@ -480,9 +490,9 @@ impl State {
         let mut set = |name: &str, value: u32| counters.insert(name.to_owned(), u64::from(value));
         set("iteration", self.iteration);
         set("max_iterations", self.max_iterations);
-        set("blocks_in_turn", self.governor.blocks);
-        if self.governor.hint_times > 0 {
-            set("same_feedback", self.governor.hint_times);
+        set("blocks_in_turn", self.block_limit.blocks);
+        if self.block_limit.hint_times > 0 {
+            set("same_feedback", self.block_limit.hint_times);
         }
         counters
     }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::event::{Hold, Said, SaidSignal, Stop};
-use super::hearing::{EVIDENCE_MAX, Hearing};
+use super::event::{MustAllow, PhaseFinding, PhaseSignal, Stop};
 use super::pipeline::COMPLETE;
 use super::prompts::{self, Feedback};
 use super::rule::Rule;
@@ -11,6 +10,7 @@ use super::said::{self, Fate};
 use super::state::{
     AfterTransition, Detected, Effect, ExitReason, Outcome, State, TokenPolicy, digest,
 };
+use super::tally::{EVIDENCE_MAX, StopTally};
 use crate::{Decision, Evidence, Miss, Refusal};
 use aldis_signal::signal::Meaning;
 use aldis_signal::time::Timestamp;
@@ -18,7 +18,7 @@ use aldis_signal::time::Timestamp;
 /// What a sub-agent's stop brings.
 pub(super) struct Subagent<'e> {
     pub(super) agent: Option<&'e str>,
-    pub(super) said: &'e [Said],
+    pub(super) findings: &'e [PhaseFinding],
     pub(super) fresh_token: &'e Option<String>,
 }
 
@@ -39,20 +39,20 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
     if state.paused {
         return paused(state, now, stop);
     }
-    state.governor.observe(stop);
+    state.block_limit.observe(stop);
     let stop = &with_response(state, stop);
-    let hearing = Hearing::default();
-    let hearing = hear(state, now, &stop.said, stop.fresh_token.as_deref(), hearing);
+    let tally = StopTally::default();
+    let tally = hear(state, now, &stop.findings, stop.fresh_token.as_deref(), tally);
     state.touch(now);
     state.last_checked = Some(now);
-    state.heard_until = Some(now);
-    if stop.heard_to.is_some() {
-        state.heard_to.clone_from(&stop.heard_to);
+    state.read_until = Some(now);
+    if stop.read_cursor.is_some() {
+        state.read_cursor.clone_from(&stop.read_cursor);
     }
-    if stop.token_leaked && hearing.completed.is_empty() && hearing.ended.is_none() {
+    if stop.token_leaked && tally.completed.is_empty() && tally.ended.is_none() {
         state.rotate_token(stop.fresh_token.as_deref());
     }
-    decide(state, now, stop, hearing)
+    decide(state, now, stop, tally)
 }
 
 /// A paused run lets its agent stop. What it said counts once the run is resumed.
@@ -60,7 +60,7 @@ fn paused(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome {
     state.touch(now);
     let said = Evidence {
         what: "said".to_owned(),
-        quote: stop.closing_words.clone(),
+        quote: stop.closing_text.clone(),
         ..Evidence::default()
     };
     let decision = decision(
@@ -77,12 +77,12 @@ fn paused(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome {
 /// Adds what the host reported apart from the stop, where the stop itself has no text.
 fn with_response(state: &mut State, stop: &Stop) -> Stop {
     let mut stop = stop.clone();
-    if let Some(response) = state.response.take()
+    if let Some(response) = state.pending_response.take()
         && Some(&response.session) == stop.session.as_ref()
-        && stop.closing_words.is_empty()
+        && stop.closing_text.is_empty()
     {
-        stop.said.extend(response.said);
-        stop.closing_words = response.closing_words;
+        stop.findings.extend(response.findings);
+        stop.closing_text = response.closing_text;
     }
     stop
 }
@@ -98,21 +98,21 @@ pub(super) fn on_subagent_stop(
         return Outcome::untouched();
     }
     state.touch(now);
-    let hearing = Hearing { listening: true, ..Hearing::default() };
-    let hearing = hear(state, now, heard.said, heard.fresh_token.as_deref(), hearing);
+    let tally = StopTally { listening: true, ..StopTally::default() };
+    let tally = hear(state, now, heard.findings, heard.fresh_token.as_deref(), tally);
     let who = heard.agent.unwrap_or("without a name");
-    let decision = if hearing.completed.is_empty() {
-        decision(state, Rule::SubagentStopped, "Heard a sub-agent stop", hearing.evidence)
+    let decision = if tally.completed.is_empty() {
+        decision(state, Rule::SubagentStopped, "Heard a sub-agent stop", tally.evidence)
             .because(format!("sub-agent {who} completed no phase"))
             .next("nothing to do")
     } else {
-        state.handed_over = true;
-        let done = hearing.completed.join(", ");
+        state.advanced_by_subagent = true;
+        let done = tally.completed.join(", ");
         decision(
             state,
             Rule::SubagentCompletedPhase,
             &format!("Phase {done} is complete"),
-            hearing.evidence,
+            tally.evidence,
         )
         .because(format!("sub-agent {who} said so"))
         .next("the main agent is told at its next stop")
@@ -138,7 +138,7 @@ fn is_stale(state: &State, now: Timestamp, stop: &Stop) -> bool {
     let limit = Duration::from_secs(state.config.stale_after);
     let (Some(_), Some(active)) = (state.started_at, state.last_activity) else { return true };
     // A turn that goes on began before the last sign of life.
-    let same_turn = stop.turn.is_some() && stop.turn == state.governor.turn;
+    let same_turn = stop.turn.is_some() && stop.turn == state.block_limit.turn;
     if same_turn || stop.continued == Some(true) {
         return false;
     }
@@ -146,9 +146,9 @@ fn is_stale(state: &State, now: Timestamp, stop: &Stop) -> bool {
     // a later turn whose prompt was never reported.
     let later = |began: Timestamp| state.turn.as_ref().is_some_and(|turn| began > turn.began);
     if let Some(turn) = state.turn.as_ref().filter(|_| !stop.turn_began.is_some_and(later)) {
-        return turn.after.is_some_and(|after| turn.began.since(after) > limit);
+        return turn.active_before.is_some_and(|before| turn.began.since(before) > limit);
     }
-    let signalled = stop.said.iter().any(|said| matches!(said, Said::Signal(_)));
+    let signalled = stop.findings.iter().any(|said| matches!(said, PhaseFinding::Signal(_)));
     match stop.turn_began {
         Some(began) => began.since(active) > limit,
         None => !signalled && now.since(active) > limit,
@@ -183,22 +183,22 @@ fn stale(state: &mut State, now: Timestamp) -> Outcome {
 fn hear(
     state: &mut State,
     now: Timestamp,
-    said: &[Said],
+    said: &[PhaseFinding],
     fresh: Option<&str>,
-    mut hearing: Hearing,
-) -> Hearing {
+    mut tally: StopTally,
+) -> StopTally {
     for (signal, fate) in said::judge(state, said) {
-        if hearing.ended.is_some() {
+        if tally.ended.is_some() {
             break;
         }
         match fate {
             Fate::Skip => {}
-            Fate::Refuse(refusal) => hearing.refuse(signal, refusal),
-            Fate::Take => take(state, now, signal, fresh, &mut hearing),
+            Fate::Refuse(refusal) => tally.refuse(signal, refusal),
+            Fate::Take => take(state, now, signal, fresh, &mut tally),
         }
     }
-    let room = EVIDENCE_MAX.saturating_sub(hearing.evidence.len());
-    hearing.evidence.extend(said::misses(said).take(room).map(|miss| Evidence {
+    let room = EVIDENCE_MAX.saturating_sub(tally.evidence.len());
+    tally.evidence.extend(said::misses(said).take(room).map(|miss| Evidence {
         what: "near_miss".to_owned(),
         name: Some(miss.name.clone()),
         reason: Some(miss.reason.clone()),
@@ -206,15 +206,15 @@ fn hear(
         line: Some(miss.line),
         agent: None,
     }));
-    hearing
+    tally
 }
 
 fn take(
     state: &mut State,
     now: Timestamp,
-    signal: &SaidSignal,
+    signal: &PhaseSignal,
     fresh: Option<&str>,
-    hearing: &mut Hearing,
+    tally: &mut StopTally,
 ) {
     if let Some(key) = said::counted_key(signal) {
         state.counted.insert(key);
@@ -222,97 +222,97 @@ fn take(
     let by_meaning = state.pipeline.phase(&state.phase).is_some_and(|p| p.signal.is_none());
     let ends = state.pipeline.ended_by(&signal.name).map(|phase| phase.name.clone());
     if state.pipeline.finish.as_deref() == Some(&*signal.name) {
-        finish(state, now, signal, hearing);
+        finish(state, now, signal, tally);
     } else if ends.as_deref() == Some(&*state.phase)
         || by_meaning && signal.meaning == Meaning::Done
     {
-        complete(state, now, signal, fresh, hearing);
+        complete(state, now, signal, fresh, tally);
     } else if let Some(other) = ends {
         // Saying again what was taken is no mistake worth a word.
         if !state.completed.contains(&other) {
             note(state, now, signal);
-            hearing.refuse(signal, Refusal::OutOfOrder);
+            tally.refuse(signal, Refusal::OutOfOrder);
         }
     } else if signal.meaning == Meaning::Failed {
-        fail(state, now, signal, hearing);
+        fail(state, now, signal, tally);
     } else {
         note(state, now, signal);
-        hearing.quote("signal", signal, None);
+        tally.quote("signal", signal, None);
     }
 }
 
 /// The whole run is declared complete, which only the main agent may do.
-fn finish(state: &mut State, now: Timestamp, signal: &SaidSignal, hearing: &mut Hearing) {
+fn finish(state: &mut State, now: Timestamp, signal: &PhaseSignal, tally: &mut StopTally) {
     if signal.subagent {
-        return hearing.refuse(signal, Refusal::RoleNotAllowed);
+        return tally.refuse(signal, Refusal::RoleNotAllowed);
     }
     note(state, now, signal);
-    hearing.quote("signal", signal, None);
+    tally.quote("signal", signal, None);
     let mut phase = state.phase.clone();
     while phase != COMPLETE {
         let next = state.pipeline.next(&phase, &state.config.skip).unwrap_or(COMPLETE).to_owned();
         state.left_out.push(std::mem::replace(&mut phase, next));
     }
     state.end(now, ExitReason::AutoCompleteSignal);
-    hearing.ended = Some(ExitReason::AutoCompleteSignal);
+    tally.ended = Some(ExitReason::AutoCompleteSignal);
 }
 
 /// The current phase is complete; the next one begins where this was said.
 fn complete(
     state: &mut State,
     now: Timestamp,
-    signal: &SaidSignal,
+    signal: &PhaseSignal,
     fresh: Option<&str>,
-    hearing: &mut Hearing,
+    tally: &mut StopTally,
 ) {
     // A phase that began in this very message has a code that the agent was never told.
-    if state.config.token == TokenPolicy::Require && !hearing.completed.is_empty() {
-        return hearing.refuse(signal, Refusal::WrongToken);
+    if state.config.token == TokenPolicy::Require && !tally.completed.is_empty() {
+        return tally.refuse(signal, Refusal::WrongToken);
     }
     note(state, now, signal);
-    hearing.quote("signal", signal, None);
+    tally.quote("signal", signal, None);
     let said_at = signal.at.unwrap_or(now).max(state.phase_started_at);
     let next = state.pipeline.next(&state.phase, &state.config.skip).unwrap_or(COMPLETE).to_owned();
     state.durations.insert(state.phase.clone(), said_at.since(state.phase_started_at).as_secs());
     state.completed.insert(state.phase.clone());
-    hearing.completed.push(state.phase.clone());
+    tally.completed.push(state.phase.clone());
     // The last phase is left by the main agent's stop: a sub-agent ends no run.
-    if next == COMPLETE && hearing.listening {
-        state.over = true;
+    if next == COMPLETE && tally.listening {
+        state.ends_at_next_stop = true;
         return;
     }
     state.phase = next;
-    hearing.error = None;
+    tally.error = None;
     state.iteration = 0;
     state.phase_started_at = said_at;
     if state.phase == COMPLETE {
         state.end(now, ExitReason::AllPhasesComplete);
-        hearing.ended = Some(ExitReason::AllPhasesComplete);
+        tally.ended = Some(ExitReason::AllPhasesComplete);
     } else {
-        state.untold = true;
+        state.prompt_pending = true;
         state.rotate_token(fresh);
     }
 }
 
-fn fail(state: &mut State, now: Timestamp, signal: &SaidSignal, hearing: &mut Hearing) {
+fn fail(state: &mut State, now: Timestamp, signal: &PhaseSignal, tally: &mut StopTally) {
     note(state, now, signal);
     let message = signal.error.clone().unwrap_or_else(|| signal.quote.clone());
     state.note_error(now, None, message);
     if signal.subagent {
         // A sub-agent speaks for its part, never for the run.
-        return hearing.refuse(signal, Refusal::RoleNotAllowed);
+        return tally.refuse(signal, Refusal::RoleNotAllowed);
     }
-    hearing.quote("signal", signal, None);
+    tally.quote("signal", signal, None);
     let recoverable = signal.recoverable.unwrap_or(true);
-    hearing.error = Some(recoverable);
+    tally.error = Some(recoverable);
     if !recoverable {
         state.end(now, ExitReason::CriticalError);
-        hearing.ended = Some(ExitReason::CriticalError);
+        tally.ended = Some(ExitReason::CriticalError);
     }
 }
 
 /// Records that a signal was heard, each name once.
-fn note(state: &mut State, now: Timestamp, signal: &SaidSignal) {
+fn note(state: &mut State, now: Timestamp, signal: &PhaseSignal) {
     match state.detected.iter_mut().find(|known| known.signal == signal.name) {
         Some(known) => known.detected_at = now,
         None => state.detected.push(Detected { signal: signal.name.clone(), detected_at: now }),
@@ -320,46 +320,47 @@ fn note(state: &mut State, now: Timestamp, signal: &SaidSignal) {
 }
 
 /// Rules 4 to 7: what the agent may do now.
-fn decide(state: &mut State, now: Timestamp, stop: &Stop, mut hearing: Hearing) -> Outcome {
-    if hearing.evidence.is_empty() && !stop.closing_words.is_empty() {
-        let quote = stop.closing_words.clone();
-        hearing.evidence.push(Evidence { what: "said".to_owned(), quote, ..Evidence::default() });
+fn decide(state: &mut State, now: Timestamp, stop: &Stop, mut tally: StopTally) -> Outcome {
+    if tally.evidence.is_empty() && !stop.closing_text.is_empty() {
+        let quote = stop.closing_text.clone();
+        tally.evidence.push(Evidence { what: "said".to_owned(), quote, ..Evidence::default() });
     }
-    if !hearing.completed.is_empty() {
-        state.governor.advanced(stop.cap);
+    if !tally.completed.is_empty() {
+        state.block_limit.advanced(stop.cap);
     }
     // An error takes back what a sub-agent claimed.
-    let over = std::mem::take(&mut state.over) && hearing.error.is_none();
-    if over && hearing.ended.is_none() {
-        hearing.completed.push(state.phase.clone());
+    let over = std::mem::take(&mut state.ends_at_next_stop) && tally.error.is_none();
+    if over && tally.ended.is_none() {
+        tally.completed.push(state.phase.clone());
         state.end(now, ExitReason::AllPhasesComplete);
-        hearing.ended = Some(ExitReason::AllPhasesComplete);
+        tally.ended = Some(ExitReason::AllPhasesComplete);
     }
-    let handed_over = std::mem::take(&mut state.handed_over) && hearing.completed.is_empty();
-    if let Some(reason) = hearing.ended {
-        return ended(state, reason, hearing);
+    let advanced_by_subagent =
+        std::mem::take(&mut state.advanced_by_subagent) && tally.completed.is_empty();
+    if let Some(reason) = tally.ended {
+        return ended(state, reason, tally);
     }
-    if hearing.error.is_some() {
+    if tally.error.is_some() {
         let decision = decision(
             state,
             Rule::RecoverableError,
             "Let the agent stop: it reported an error",
-            hearing.evidence,
+            tally.evidence,
         )
         .because("the error is recoverable; no iteration is used up".to_owned())
         .next("remove the cause and send a prompt: the run is still active");
         return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
     }
-    if let Some(hold) = &stop.hold {
-        return held(state, hold, hearing);
+    if let Some(hold) = &stop.must_allow {
+        return held(state, hold, tally);
     }
-    if !hearing.completed.is_empty() || handed_over {
-        return advanced(state, stop, hearing);
+    if !tally.completed.is_empty() || advanced_by_subagent {
+        return advanced(state, stop, tally);
     }
-    missed(state, now, stop, hearing)
+    missed(state, now, stop, tally)
 }
 
-fn ended(state: &State, reason: ExitReason, hearing: Hearing) -> Outcome {
+fn ended(state: &State, reason: ExitReason, tally: StopTally) -> Outcome {
     let (rule, summary, because, next) = match reason {
         ExitReason::AutoCompleteSignal => {
             let left_out = state.left_out.join(", ");
@@ -380,95 +381,95 @@ fn ended(state: &State, reason: ExitReason, hearing: Hearing) -> Outcome {
         _ => (
             Rule::AllPhasesComplete,
             "Let the agent stop: all phases are complete",
-            format!("the last phase was completed: {}", hearing.completed.join(", ")),
+            format!("the last phase was completed: {}", tally.completed.join(", ")),
             "nothing to do",
         ),
     };
-    let decision = decision(state, rule, summary, hearing.evidence).because(because).next(next);
+    let decision = decision(state, rule, summary, tally.evidence).because(because).next(next);
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
-fn held(state: &State, hold: &Hold, hearing: Hearing) -> Outcome {
+fn held(state: &State, hold: &MustAllow, tally: StopTally) -> Outcome {
     let because = match hold {
-        Hold::Aborted => "the user broke off".to_owned(),
-        Hold::Background { what } => format!("it waits for work in the background: {what}"),
-        Hold::Failed { what } => format!("the host reported `{what}`"),
-        Hold::Question => "it waits for an answer of the user".to_owned(),
+        MustAllow::Aborted => "the user broke off".to_owned(),
+        MustAllow::Background { what } => format!("it waits for work in the background: {what}"),
+        MustAllow::Failed { what } => format!("the host reported `{what}`"),
+        MustAllow::Question => "it waits for an answer of the user".to_owned(),
     };
     let decision =
-        decision(state, Rule::AllowedForNow, "Let the agent stop for now", hearing.evidence)
+        decision(state, Rule::AllowedForNow, "Let the agent stop for now", tally.evidence)
             .because(format!("{because}; nothing is counted"))
             .next("the run is still active: the next turn goes on with the phase");
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
 /// Rule 4: the next phase goes on by itself.
-fn advanced(state: &mut State, stop: &Stop, hearing: Hearing) -> Outcome {
-    let done = match hearing.completed.join(", ") {
+fn advanced(state: &mut State, stop: &Stop, tally: StopTally) -> Outcome {
+    let done = match tally.completed.join(", ") {
         done if done.is_empty() => "the last phase".to_owned(),
         done => format!("phase {done}"),
     };
     if state.config.after_transition == AfterTransition::Stop {
         let summary = format!("Let the agent stop after {done}");
-        let decision = decision(state, Rule::StoppedAfterPhase, &summary, hearing.evidence)
+        let decision = decision(state, Rule::StoppedAfterPhase, &summary, tally.evidence)
             .because("`after_transition` is `stop`".to_owned())
             .next("the next prompt begins the next phase");
         return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
     }
-    if !state.governor.may_block(stop.cap) {
-        return capped(state, stop, hearing);
+    if !state.block_limit.may_block(stop.cap) {
+        return capped(state, stop, tally);
     }
-    state.untold = false;
+    state.prompt_pending = false;
     let reason = prompts::start(state);
-    state.told.clear();
-    state.governor.told = Some(digest(reason.trim()));
+    state.human_messages.clear();
+    state.block_limit.last_prompt = Some(digest(reason.trim()));
     let summary =
         format!("Kept the agent working: {done} is complete, phase {} begins", state.phase);
-    let decision = decision(state, Rule::PhaseComplete, &summary, hearing.evidence)
+    let decision = decision(state, Rule::PhaseComplete, &summary, tally.evidence)
         .because("the signal that ends the phase was said since it began".to_owned())
         .next("the agent was told what the next phase is for; to end the run: aldis auto stop");
     Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
 }
 
 /// The limit of refusals in a row is reached: let go before the host does.
-fn capped(state: &State, stop: &Stop, hearing: Hearing) -> Outcome {
+fn capped(state: &State, stop: &Stop, tally: StopTally) -> Outcome {
     let host = if stop.host.is_empty() { "the host" } else { &stop.host };
     let because = match stop.cap.limit {
         Some(limit) => format!("{host} gives up after {limit} refusals in a row"),
-        None => format!("{host} has no limit of its own; ours is {}", super::OWN_CAP),
+        None => format!("{host} has no limit of its own; ours is {}", super::DEFAULT_BLOCK_LIMIT),
     };
     let summary = "Let the agent stop: too many refusals in a row, the run is capped";
-    let decision = decision(state, Rule::Capped, summary, hearing.evidence)
+    let decision = decision(state, Rule::Capped, summary, tally.evidence)
         .because(because)
         .next("the run is not complete: send a prompt or `aldis auto resume` to go on");
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
 /// Rule 7: the phase is not complete.
-fn missed(state: &mut State, now: Timestamp, stop: &Stop, hearing: Hearing) -> Outcome {
+fn missed(state: &mut State, now: Timestamp, stop: &Stop, tally: StopTally) -> Outcome {
     let expected = state.expected();
     let since = state.phase_started_at;
     if state.iteration >= state.max_iterations {
         let limit = state.max_iterations;
         state.end(now, ExitReason::MaxIterationsReached);
         let summary = "Let the agent stop: the run failed, too many iterations";
-        let decision = decision(state, Rule::IterationsUsedUp, summary, hearing.evidence)
+        let decision = decision(state, Rule::IterationsUsedUp, summary, tally.evidence)
             .because(format!("{limit} stops of this phase without {expected}"))
             .next("`aldis auto resume` goes on with the same phase and new iterations");
         return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
     }
-    if !state.governor.may_block(stop.cap) {
-        return capped(state, stop, hearing);
+    if !state.block_limit.may_block(stop.cap) {
+        return capped(state, stop, tally);
     }
     state.iteration += 1;
-    state.untold = false;
-    let misses: Vec<_> = said::misses(&stop.said).collect();
-    let feedback = feedback(state, &misses, &hearing.refused);
+    state.prompt_pending = false;
+    let misses: Vec<_> = said::misses(&stop.findings).collect();
+    let feedback = feedback(state, &misses, &tally.refused);
     let reason = prompts::continuation(state, &feedback);
-    state.told.clear();
-    state.governor.told = Some(digest(reason.trim()));
+    state.human_messages.clear();
+    state.block_limit.last_prompt = Some(digest(reason.trim()));
     let summary = "Blocked the stop and asked the agent to go on";
-    let decision = decision(state, Rule::Blocked, summary, hearing.evidence)
+    let decision = decision(state, Rule::Blocked, summary, tally.evidence)
         .because(format!("no {expected} in what the agent said since {since}"))
         .next("the agent was told what is missing; to end the run: aldis auto stop");
     Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
@@ -484,7 +485,7 @@ fn feedback<'s>(
     // What stands last is what the agent meant.
     if let Some(miss) = misses.last() {
         let key = format!("{}/{}", miss.name, miss.reason);
-        if state.governor.may_explain(&key) {
+        if state.block_limit.may_explain(&key) {
             feedback.miss = Some(miss);
         } else {
             feedback.again = true;

@@ -42,22 +42,26 @@ fn run_in(phase: &str) -> State {
         token: None,
     };
     let mut state = State::start(at(0), start);
-    state.untold = false;
+    state.prompt_pending = false;
     state
 }
 
-fn heard(state: &State, text: &str, origin: Origin) -> Vec<Said> {
+fn found(state: &State, text: &str, origin: Origin) -> Vec<PhaseFinding> {
     let dialect = Dialect::builtin(&state.pipeline.dialect).unwrap();
     let rules = Rules::new([dialect.clone()]);
-    hear(&rules, &state.expected_token(), &[Utterance { text, origin, at: None, last: true }])
+    scan_messages(
+        &rules,
+        &state.expected_token(),
+        &[AgentMessage { text, origin, at: None, is_final: true }],
+    )
 }
 
 /// A stop of session S1 with this final message.
 fn stop(state: &State, text: &str) -> Stop {
     Stop {
         session: Some("S1".to_owned()),
-        said: heard(state, text, Origin::assistant()),
-        closing_words: text.to_owned(),
+        findings: found(state, text, Origin::assistant()),
+        closing_text: text.to_owned(),
         ..Stop::default()
     }
 }
@@ -69,9 +73,9 @@ fn says(state: &mut State, minutes: i64, text: &str) -> Outcome {
 
 fn subagent_says(state: &mut State, minutes: i64, agent: &str, text: &str) -> Outcome {
     let origin = Origin::new(Role::Subagent).with_agent(agent);
-    let said = heard(state, text, origin);
+    let findings = found(state, text, origin);
     let (session, agent) = (Some("S1".to_owned()), Some(agent.to_owned()));
-    let event = Event::SubagentStop { session, agent, said, fresh_token: None };
+    let event = Event::SubagentStop { session, agent, findings, fresh_token: None };
     state.on_event(at(minutes), &event)
 }
 

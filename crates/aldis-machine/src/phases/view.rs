@@ -117,7 +117,7 @@ impl View {
         state.last_activity = if checked.is_some() { last_checked } else { started_at };
         state.completed = members.completed(&state.pipeline);
         state.detected = detected;
-        state.untold = false;
+        state.prompt_pending = false;
         Ok(state)
     }
 

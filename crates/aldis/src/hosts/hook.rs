@@ -82,7 +82,7 @@ impl Hook<'_> {
         if live.is_none() && !(is_stop && found.is_some()) {
             return Ok(());
         }
-        let position = live.as_ref().and_then(|live| live.state.heard_to.clone());
+        let position = live.as_ref().and_then(|live| live.state.read_cursor.clone());
         let heard = Heard::of(self, position.as_deref());
         let _turn = store.turn()?;
         let stepped = match driver.live(&self.place, session)? {
@@ -196,13 +196,13 @@ impl Hook<'_> {
             HostEvent::SubagentStop => Event::SubagentStop {
                 session,
                 agent: self.call.agent_id.clone(),
-                said: heard.said(state, &self.rules(state)?),
+                findings: heard.findings(state, &self.rules(state)?),
                 fresh_token: fresh_token(state)?,
             },
             HostEvent::AgentResponse { .. } => Event::Responded {
                 session,
-                said: heard.said(state, &self.rules(state)?),
-                closing_words: heard.closing_words(state),
+                findings: heard.findings(state, &self.rules(state)?),
+                closing_text: heard.closing_text(state),
             },
             HostEvent::StopFailure { error } => Event::StopFailed { session, error: error.clone() },
             HostEvent::Prompt { text, .. } => Event::Prompt {

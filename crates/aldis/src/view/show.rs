@@ -58,7 +58,7 @@ pub(crate) fn standing(paint: Paint, state: &State) -> String {
     if state.is_live() {
         let count = format!("iteration {} of {}", state.iteration, state.max_iterations);
         let capped =
-            if state.governor.capped { ", capped: send a prompt or resume it" } else { "" };
+            if state.block_limit.capped { ", capped: send a prompt or resume it" } else { "" };
         return format!("phase {}, {count}{capped}", paint.strong(phase));
     }
     match state.exit_reason {

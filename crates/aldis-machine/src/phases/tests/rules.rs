@@ -193,8 +193,8 @@ fn signals_said_before_the_phase_began_are_late() {
     let mut state = run_in("qa");
     state.phase_started_at = at(10);
     let mut late = stop(&state, &block("QA_COMPLETE"));
-    for said in &mut late.said {
-        let Said::Signal(signal) = said else { continue };
+    for said in &mut late.findings {
+        let PhaseFinding::Signal(signal) = said else { continue };
         signal.at = Some(at(9));
     }
     let outcome = state.on_event(at(11), &Event::Stop(late));
@@ -206,8 +206,8 @@ fn signals_said_before_the_phase_began_are_late() {
 fn what_was_heard_once_is_not_heard_again() {
     let mut state = run_in("qa");
     let mut first = stop(&state, &error_block("qa", true));
-    for said in &mut first.said {
-        let Said::Signal(signal) = said else { continue };
+    for said in &mut first.findings {
+        let PhaseFinding::Signal(signal) = said else { continue };
         signal.at = Some(at(1));
     }
     assert_eq!(
@@ -231,8 +231,8 @@ fn subagents_complete_phases_and_never_runs() {
     assert!(told(&outcome).contains("phase execution"));
     // The same result again, as the transcript has it.
     let mut again = stop(&state, "");
-    again.said =
-        heard(&state, &block("PLANNING_COMPLETE"), Origin::new(Role::Subagent).with_agent("a1"));
+    again.findings =
+        found(&state, &block("PLANNING_COMPLETE"), Origin::new(Role::Subagent).with_agent("a1"));
     let outcome = state.on_event(at(3), &Event::Stop(again));
     assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/blocked", "execution"));
 
@@ -285,30 +285,30 @@ fn subagents_of_an_unbound_run_are_not_heard() {
 #[test]
 fn reasons_to_let_go_are_respected() {
     for hold in [
-        Hold::Aborted,
-        Hold::Background { what: "cargo test".to_owned() },
-        Hold::Failed { what: "rate_limit".to_owned() },
-        Hold::Question,
+        MustAllow::Aborted,
+        MustAllow::Background { what: "cargo test".to_owned() },
+        MustAllow::Failed { what: "rate_limit".to_owned() },
+        MustAllow::Question,
     ] {
         let mut state = run_in("qa");
-        let waiting = Stop { hold: Some(hold.clone()), ..stop(&state, "Waiting.") };
+        let waiting = Stop { must_allow: Some(hold.clone()), ..stop(&state, "Waiting.") };
         let outcome = state.on_event(at(1), &Event::Stop(waiting));
         let got = (&*answer(&outcome), state.iteration, state.active);
         assert_eq!(got, ("allow phases/allowed-for-now", 0, true), "{hold:?}");
         // A signal still counts.
-        let done = Stop { hold: Some(hold.clone()), ..stop(&state, &block("QA_COMPLETE")) };
+        let done = Stop { must_allow: Some(hold.clone()), ..stop(&state, &block("QA_COMPLETE")) };
         let outcome = state.on_event(at(2), &Event::Stop(done));
         assert_eq!(
             (&*answer(&outcome), &*state.phase),
             ("allow phases/allowed-for-now", "review"),
             "{hold:?}"
         );
-        assert!(state.untold);
+        assert!(state.prompt_pending);
     }
 }
 
 /// Stops in one turn until the agent is let go; returns how often it was refused.
-fn refusals(state: &mut State, cap: Cap, tools_ran: bool) -> u32 {
+fn refusals(state: &mut State, cap: BlockCap, tools_ran: bool) -> u32 {
     for count in 0..100 {
         let stop = Stop {
             cap,
@@ -326,38 +326,38 @@ fn refusals(state: &mut State, cap: Cap, tools_ran: bool) -> u32 {
 
 #[test]
 fn the_governor_lets_go_before_the_host_does() {
-    let capped = |limit, resets_on_tool_use| Cap { limit, resets_on_tool_use };
+    let capped = |limit, resets_on_tool_use| BlockCap { limit, resets_on_tool_use };
     for (cap, tools, want) in [
         (capped(Some(8), true), false, 8),
         (capped(Some(8), false), true, 8),
         (capped(Some(8), true), true, 50),
         (capped(Some(3), true), false, 3),
-        (capped(None, false), false, OWN_CAP),
+        (capped(None, false), false, DEFAULT_BLOCK_LIMIT),
         (capped(None, false), true, 50),
     ] {
         let mut state = run_in("qa");
         state.max_iterations = 50;
         assert_eq!(refusals(&mut state, cap, tools), want, "{cap:?} with tools {tools}");
         // Forced is not complete, and not failed either unless the phase's own limit says so.
-        assert_eq!(state.governor.capped, want < 50);
+        assert_eq!(state.block_limit.capped, want < 50);
         assert_eq!(state.active, want < 50);
     }
 }
 
 #[test]
 fn a_capped_run_goes_on_with_the_next_prompt_or_a_resume() {
-    let cap = Cap { limit: Some(8), resets_on_tool_use: true };
+    let cap = BlockCap { limit: Some(8), resets_on_tool_use: true };
     let mut state = run_in("qa");
     assert_eq!(refusals(&mut state, cap, false), 8);
     let prompt = Event::Prompt { session: Some("S1".into()), turn: Some("t2".into()), own: false };
     state.on_event(at(2), &prompt);
-    assert!(!state.governor.capped);
+    assert!(!state.block_limit.capped);
     assert_eq!(refusals(&mut state, cap, false), 8);
 
     assert_eq!(state.can_resume(), Ok(()));
     state.on_event(at(3), &Event::Resume { fresh_token: None, by: String::new() });
     assert_eq!((state.iteration, state.session.as_deref(), &*state.phase), (0, None, "qa"));
-    assert!(state.untold && !state.governor.capped);
+    assert!(state.prompt_pending && !state.block_limit.capped);
 }
 
 #[test]
@@ -368,7 +368,7 @@ fn its_own_continuation_is_no_new_turn() {
     assert!(!state.is_own_prompt("go on"));
     let prompt = Event::Prompt { session: Some("S1".into()), turn: None, own: true };
     state.on_event(at(2), &prompt);
-    assert_eq!(state.governor.blocks, 1);
+    assert_eq!(state.block_limit.blocks, 1);
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn the_same_hint_is_given_twice_then_only_the_form() {
 #[test]
 fn the_first_prompt_tells_what_the_phase_is_about() {
     let mut state = run_in("qa");
-    state.untold = true;
+    state.prompt_pending = true;
     let prompt =
         |session: &str| Event::Prompt { session: Some(session.into()), turn: None, own: false };
     assert_eq!(state.on_event(at(1), &prompt("S2")).decisions, []);
@@ -446,7 +446,7 @@ fn humans_end_and_resume_runs() {
     let mut state = run_in("qa");
     state.on_event(at(1), &Event::Cancel { by: "`aldis auto stop`".into() });
     assert_eq!((state.active, state.exit_reason), (false, Some(ExitReason::UserCancelled)));
-    assert_eq!(state.can_resume(), Err(Refused::Cancelled));
+    assert_eq!(state.can_resume(), Err(NotResumable::Cancelled));
     let before = state.clone();
     assert_eq!(
         state.on_event(at(2), &Event::Resume { fresh_token: None, by: String::new() }).decisions,
@@ -456,7 +456,7 @@ fn humans_end_and_resume_runs() {
 
     let mut state = run_in("reflect");
     says(&mut state, 1, &block("REFLECT_COMPLETE"));
-    assert_eq!(state.can_resume(), Err(Refused::Complete));
+    assert_eq!(state.can_resume(), Err(NotResumable::Complete));
 
     let mut state = run_in("qa");
     says(&mut state, 1, &error_block("qa", false));
@@ -491,7 +491,7 @@ fn tokens_are_demanded_and_rotated() {
 
     // A run that ends in the same stop needs no new one.
     state.config.token = TokenPolicy::Accept;
-    let ending = Stop { said: super::stop(&state, &block("AUTO_COMPLETE")).said, ..leaked };
+    let ending = Stop { findings: super::stop(&state, &block("AUTO_COMPLETE")).findings, ..leaked };
     state.on_event(at(4), &Event::Stop(ending));
     assert_eq!((&*state.phase, state.token), ("complete", None));
 }
@@ -523,12 +523,15 @@ fn limits_are_never_unlimited() {
 fn what_was_said_before_a_stop_without_text_counts() {
     for (session, phase) in [("S1", "review"), ("S2", "qa")] {
         let mut state = run_in("qa");
-        let said = heard(&state, &block("QA_COMPLETE"), Origin::assistant());
-        let event =
-            Event::Responded { session: Some(session.into()), said, closing_words: "Done.".into() };
+        let findings = found(&state, &block("QA_COMPLETE"), Origin::assistant());
+        let event = Event::Responded {
+            session: Some(session.into()),
+            findings,
+            closing_text: "Done.".into(),
+        };
         state.on_event(at(1), &event);
         says(&mut state, 2, "");
         assert_eq!(state.phase, phase);
-        assert_eq!(state.response, None, "it counts for one stop");
+        assert_eq!(state.pending_response, None, "it counts for one stop");
     }
 }

@@ -19,7 +19,7 @@ fn a_file_is_adopted_with_its_limits_clamped() {
     assert_eq!((&*state.phase, state.iteration, state.max_iterations), ("qa", 3, 50));
     assert_eq!(state.phase_started_at, "2026-03-02T09:30:00Z".parse().unwrap());
     assert_eq!(state.last_activity, "2026-03-02T09:59:00Z".parse().ok());
-    assert!(state.config.skip.contains("skip_review") && !state.untold);
+    assert!(state.config.skip.contains("skip_review") && !state.prompt_pending);
 }
 
 #[test]

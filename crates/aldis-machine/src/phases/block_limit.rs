@@ -1,21 +1,21 @@
-//! The governor: how often a stop may be refused, whatever the phase says.
+//! The block_limit: how often a stop may be refused, whatever the phase says.
 //!
-//! Hosts give up after some refusals in a row, without telling the hook. The governor counts for
+//! Hosts give up after some refusals in a row, without telling the hook. The block_limit counts for
 //! itself, lets go before the host does, and records that it did: an end that was forced is never
-//! mistaken for a completion. Where a host has no limit, the governor has one.
+//! mistaken for a completion. Where a host has no limit, the block_limit has one.
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{Cap, Stop};
+use super::event::{BlockCap, Stop};
 
 /// Refusals in a row without any sign of work, on hosts that have no limit of their own.
-pub const OWN_CAP: u32 = 20;
+pub const DEFAULT_BLOCK_LIMIT: u32 = 20;
 /// How often the same near miss is explained before only the full form is shown.
 const SAME_HINT_MAX: u32 = 2;
 
 /// The counters of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Governor {
+pub struct BlockLimit {
     /// The turn that is counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
@@ -32,11 +32,11 @@ pub struct Governor {
     #[serde(default)]
     pub hint_times: u32,
     /// A digest of what the agent was last told, to know it again when it comes back as a prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<String>,
+    #[serde(default, alias = "told", skip_serializing_if = "Option::is_none")]
+    pub last_prompt: Option<String>,
 }
 
-impl Governor {
+impl BlockLimit {
     /// Starts the count again where the host does: with a new turn, or after a tool call where the
     /// host says so. Without a limit of the host's, any sign of work does.
     pub(super) fn observe(&mut self, stop: &Stop) {
@@ -59,7 +59,7 @@ impl Governor {
     }
 
     /// Notes that the phase went on, which is work where the host has no limit of its own.
-    pub(super) fn advanced(&mut self, cap: Cap) {
+    pub(super) fn advanced(&mut self, cap: BlockCap) {
         if cap.limit.is_none() {
             self.blocks = 0;
         }
@@ -67,7 +67,7 @@ impl Governor {
     }
 
     /// Counts one more refusal, or says that there may be none.
-    pub(super) fn may_block(&mut self, cap: Cap) -> bool {
+    pub(super) fn may_block(&mut self, cap: BlockCap) -> bool {
         if self.blocks >= limit(cap) {
             self.capped = true;
             return false;
@@ -88,6 +88,6 @@ impl Governor {
 }
 
 /// The refusals in a row after which the agent is let go.
-pub(super) fn limit(cap: Cap) -> u32 {
-    cap.limit.unwrap_or(OWN_CAP)
+pub(super) fn limit(cap: BlockCap) -> u32 {
+    cap.limit.unwrap_or(DEFAULT_BLOCK_LIMIT)
 }

@@ -1,6 +1,6 @@
 //! From messages to what the machine needs of them.
 
-use super::event::{Said, SaidSignal};
+use super::event::{PhaseFinding, PhaseSignal};
 use super::state::{State, TokenPolicy};
 use crate::Miss;
 use crate::evidence::{beginning, ending};
@@ -17,7 +17,7 @@ const CLOSING_MAX: usize = 200;
 
 /// One message, as far as the machine cares.
 #[derive(Clone, Debug)]
-pub struct Utterance<'t> {
+pub struct AgentMessage<'t> {
     /// What was said.
     pub text: &'t str,
     /// Who said it.
@@ -25,34 +25,43 @@ pub struct Utterance<'t> {
     /// When, where that is known.
     pub at: Option<Timestamp>,
     /// Whether it is the agent's final message: only there a near miss is explained.
-    pub last: bool,
+    pub is_final: bool,
 }
 
 /// Scans messages, oldest first.
 ///
 /// Signals are taken from every message that may signal. Near misses are reported of the final one:
 /// what an agent almost said earlier, it has had the chance to say since.
-pub fn hear(rules: &Rules, token: &Token, utterances: &[Utterance<'_>]) -> Vec<Said> {
-    let mut said = Vec::new();
-    for (index, utterance) in (0..).zip(utterances) {
-        let Utterance { text, origin, at, last } = utterance;
+pub fn scan_messages(
+    rules: &Rules,
+    token: &Token,
+    messages: &[AgentMessage<'_>],
+) -> Vec<PhaseFinding> {
+    let mut findings = Vec::new();
+    for (index, message) in (0..).zip(messages) {
+        let AgentMessage { text, origin, at, is_final } = message;
         for finding in scan_with(rules, text.as_bytes(), origin, token.clone()) {
             match finding {
-                Finding::Signal(signal) => said.push(heard(&signal, index, *at, token)),
-                Finding::NearMiss(miss) if *last && miss.reason != Reason::UntrustedOrigin => {
-                    said.push(Said::NearMiss(Miss::new(&miss, QUOTE_MAX, token)));
+                Finding::Signal(signal) => findings.push(phase_signal(&signal, index, *at, token)),
+                Finding::NearMiss(miss) if *is_final && miss.reason != Reason::UntrustedOrigin => {
+                    findings.push(PhaseFinding::NearMiss(Miss::new(&miss, QUOTE_MAX, token)));
                 }
                 Finding::NearMiss(_) => {}
             }
         }
     }
-    said
+    findings
 }
 
-fn heard(signal: &Signal, message: u64, at: Option<Timestamp>, token: &Token) -> Said {
+fn phase_signal(
+    signal: &Signal,
+    message: u64,
+    at: Option<Timestamp>,
+    token: &Token,
+) -> PhaseFinding {
     let field = |name: &str| signal.fields.get(name)?.as_str().map(str::to_owned);
     let error = field("error").or_else(|| signal.payload.clone());
-    Said::Signal(SaidSignal {
+    PhaseFinding::Signal(PhaseSignal {
         name: signal.name.to_string(),
         meaning: signal.meaning,
         phase: field("phase").map(|phase| phase.to_ascii_lowercase()),
@@ -78,7 +87,7 @@ fn yes_or_no(value: &str) -> Option<bool> {
 }
 
 /// Returns the end of a message, for people who ask why.
-pub fn closing_words(text: &str, token: &Token) -> String {
+pub fn closing_text(text: &str, token: &Token) -> String {
     ending(text.trim(), CLOSING_MAX, token)
 }
 

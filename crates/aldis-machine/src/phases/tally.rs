@@ -1,6 +1,6 @@
 //! What came of the signals that were heard at one stop.
 
-use super::event::SaidSignal;
+use super::event::PhaseSignal;
 use super::state::ExitReason;
 use crate::{Evidence, Refusal};
 
@@ -9,7 +9,7 @@ pub(super) const EVIDENCE_MAX: usize = 8;
 
 /// What came of the signals.
 #[derive(Default)]
-pub(super) struct Hearing {
+pub(super) struct StopTally {
     /// The phases that were completed, in order.
     pub(super) completed: Vec<String>,
     pub(super) ended: Option<ExitReason>,
@@ -21,13 +21,13 @@ pub(super) struct Hearing {
     pub(super) listening: bool,
 }
 
-impl Hearing {
-    pub(super) fn refuse(&mut self, signal: &SaidSignal, refusal: Refusal) {
+impl StopTally {
+    pub(super) fn refuse(&mut self, signal: &PhaseSignal, refusal: Refusal) {
         self.quote("refused", signal, Some(refusal));
         self.refused.push((signal.name.clone(), refusal));
     }
 
-    pub(super) fn quote(&mut self, what: &str, signal: &SaidSignal, refusal: Option<Refusal>) {
+    pub(super) fn quote(&mut self, what: &str, signal: &PhaseSignal, refusal: Option<Refusal>) {
         if self.evidence.len() < EVIDENCE_MAX {
             self.evidence.push(Evidence {
                 what: what.to_owned(),
