@@ -6,11 +6,12 @@ use super::state::{Effect, NotResumable, Outcome, Start, State};
 use crate::{Begun, Decision, HumanCommand, Machine, NotPossible, StartError, Summary};
 use aldis_signal::time::Timestamp;
 
-/// Returns the decision with which a run begins that somebody started.
+/// Returns the decision with which a run begins that a human started.
 pub fn started(state: &State) -> Decision {
-    Decision::new(Rule::Started, format!("Started the run in phase {}", state.phase))
-        .because("a human asked for it")
-        .next("give the agent the start prompt, or just send the next prompt")
+    let phase = &state.phase;
+    Decision::new(Rule::Started, format!("Started the run in phase {phase}"))
+        .because("requested by a human")
+        .next(format!("send a prompt to the agent: it brings the prompt of phase {phase}"))
 }
 
 impl Machine for State {
@@ -33,7 +34,7 @@ impl Machine for State {
         Self::on_event(self, now, event)
     }
 
-    /// Whether a run is stale is asked when its session stops, and by nobody else.
+    /// Whether a run is stale is decided when its session stops, and at no other time.
     fn next_wake(&self) -> Option<Timestamp> {
         None
     }
@@ -51,7 +52,10 @@ impl Machine for State {
                 Err(NotPossible::NoText)
             }
             HumanCommand::Answer { id, .. } => Err(NotPossible::NoSuchQuestion(id.clone())),
-            HumanCommand::Resume if self.active && !self.paused => Err(NotPossible::NotPaused),
+            // Whoever let a capped agent go reads that its run is paused.
+            HumanCommand::Resume if self.active && !self.paused && !self.block_limit.capped => {
+                Err(NotPossible::NotPaused)
+            }
             HumanCommand::Resume => match self.can_resume() {
                 Ok(()) => Ok(Event::Resume { fresh_token: None, by }),
                 Err(NotResumable::Complete | NotResumable::Cancelled | NotResumable::Ended) => {
@@ -62,7 +66,10 @@ impl Machine for State {
             HumanCommand::Abort => Ok(Event::Cancel { by }),
             HumanCommand::Pause if self.paused => Err(NotPossible::AlreadyPaused),
             HumanCommand::Pause => Ok(Event::Pause { by }),
-            HumanCommand::Tell { text, .. } => Ok(Event::Tell { text: text.clone(), by }),
+            HumanCommand::Tell { to: Some(to), .. } => {
+                Err(NotPossible::NoSuchRecipient(to.clone()))
+            }
+            HumanCommand::Tell { text, to: None } => Ok(Event::Tell { text: text.clone(), by }),
         }
     }
 

@@ -32,7 +32,7 @@ pub enum Event {
         /// The host's own code for the error.
         error: String,
     },
-    /// The agent said something that the stop after it will not repeat.
+    /// The agent wrote something that the stop after it will not repeat.
     Responded {
         /// The session.
         session: Option<String>,
@@ -43,12 +43,12 @@ pub enum Event {
         #[serde(default, alias = "closing_words", skip_serializing_if = "String::is_empty")]
         closing_text: String,
     },
-    /// The user broke the turn off.
+    /// The user interrupted the turn.
     Interrupted {
         /// The session.
         session: Option<String>,
     },
-    /// A human, or a program on its behalf, sent a prompt.
+    /// A human, or a program on their behalf, sent a prompt.
     Prompt {
         /// The session.
         session: Option<String>,
@@ -73,24 +73,24 @@ pub enum Event {
         /// By what means, for the journal.
         by: String,
     },
-    /// The view file was changed from outside.
+    /// Somebody edited the state file.
     Edited {
         /// The members that differ.
         members: Vec<String>,
     },
-    /// A human wants the agent to be let go until the run is resumed.
+    /// A human wants the agent to be free to stop until the run is resumed.
     Pause {
         /// By what means, for the journal.
         by: String,
     },
-    /// A human wants the agent to know something.
+    /// A human sends the agent a message.
     Tell {
-        /// What.
+        /// The message.
         text: String,
         /// By what means, for the journal.
         by: String,
     },
-    /// A human wants an ended, interrupted or paused run to go on.
+    /// A human wants an ended, capped or paused run to continue.
     Resume {
         /// By what means, for the journal.
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -109,13 +109,16 @@ pub struct Stop {
     /// The host, by its stable name.
     #[serde(default)]
     pub host: String,
+    /// The host's name as people write it; where it is empty, the stable name is shown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host_name: String,
     /// The host's id of the current turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
     /// When the current turn began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_began: Option<Timestamp>,
-    /// Whether the host says that this stop follows one that was refused.
+    /// Whether the host reports that this stop follows one that was blocked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continued: Option<bool>,
     /// What was found in the messages since the last stop, oldest first.
@@ -127,10 +130,10 @@ pub struct Stop {
     /// Whether the agent used a tool since its last stop.
     #[serde(default)]
     pub tools_ran: bool,
-    /// How often the host lets itself be refused.
+    /// How many stops in a row the host lets a hook block.
     #[serde(default)]
     pub cap: BlockCap,
-    /// A reason never to refuse this stop.
+    /// A reason never to block this stop.
     #[serde(default, alias = "hold", skip_serializing_if = "Option::is_none")]
     pub must_allow: Option<MustAllow>,
     /// How far the transcript has been read, in the shell's own form.
@@ -144,10 +147,10 @@ pub struct Stop {
     pub token_leaked: bool,
 }
 
-/// How often a host lets a hook refuse a stop.
+/// How many stops in a row a host lets a hook block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockCap {
-    /// Refusals in a row; `None` where the host has no limit.
+    /// Blocked stops in a row; `None` where the host has no limit.
     #[serde(default)]
     pub limit: Option<u32>,
     /// Whether a tool call starts the count again.
@@ -155,11 +158,11 @@ pub struct BlockCap {
     pub resets_on_tool_use: bool,
 }
 
-/// Why a stop must not be refused, whatever was said.
+/// Why a stop must not be blocked, whatever was reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum MustAllow {
-    /// The user broke off.
+    /// The user interrupted.
     Aborted,
     /// Something still runs that will wake the agent.
     Background {
@@ -168,7 +171,7 @@ pub enum MustAllow {
     },
     /// The context is full, the login or the service failed.
     Failed {
-        /// The host's own word for it.
+        /// The host's own name for it.
         what: String,
     },
     /// The agent waits for the user's answer.
@@ -185,38 +188,48 @@ pub enum PhaseFinding {
     NearMiss(Miss),
 }
 
+impl PhaseFinding {
+    /// Returns the signal, if it is one.
+    pub fn signal(&self) -> Option<&PhaseSignal> {
+        match self {
+            Self::Signal(signal) => Some(signal),
+            Self::NearMiss(_) => None,
+        }
+    }
+}
+
 /// A well-formed signal from an allowed origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseSignal {
     /// Its name.
     pub name: String,
-    /// What it says in any dialect.
+    /// What it means in any dialect.
     pub meaning: Meaning,
-    /// The phase it says it is about.
+    /// The phase it names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// The error it reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Whether it says that the error can be recovered from.
+    /// Whether it reports that the agent can recover from the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recoverable: Option<bool>,
     /// Which message of this event it stands in.
     #[serde(default)]
     pub message: u64,
-    /// The sub-agent that said it.
+    /// The sub-agent that reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Whether a sub-agent said it, even one without an id.
+    /// Whether a sub-agent reported it, even one without an id.
     #[serde(default)]
     pub subagent: bool,
-    /// When it was said, where that is known.
+    /// When it was reported, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
     /// The line in its message.
     #[serde(default)]
     pub line: u64,
-    /// The words, cut to a reasonable length.
+    /// The text, cut to a reasonable length.
     #[serde(default)]
     pub quote: String,
     /// Whether it carried the run token.

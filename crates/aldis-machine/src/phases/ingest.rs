@@ -1,7 +1,8 @@
-//! From messages to what the machine needs of them.
+//! Scans messages for what the machine needs of them.
 
+use super::config::TokenPolicy;
 use super::event::{PhaseFinding, PhaseSignal};
-use super::state::{State, TokenPolicy};
+use super::state::State;
 use crate::Miss;
 use crate::evidence::{beginning, ending};
 use aldis_signal::message::{Origin, Role};
@@ -18,9 +19,9 @@ const CLOSING_MAX: usize = 200;
 /// One message, as far as the machine cares.
 #[derive(Clone, Debug)]
 pub struct AgentMessage<'t> {
-    /// What was said.
+    /// Its text.
     pub text: &'t str,
-    /// Who said it.
+    /// Who wrote it.
     pub origin: Origin,
     /// When, where that is known.
     pub at: Option<Timestamp>,
@@ -31,7 +32,7 @@ pub struct AgentMessage<'t> {
 /// Scans messages, oldest first.
 ///
 /// Signals are taken from every message that may signal. Near misses are reported of the final one:
-/// what an agent almost said earlier, it has had the chance to say since.
+/// an agent that almost reported something earlier has had the chance to report it since.
 pub fn scan_messages(
     rules: &Rules,
     token: &Token,
@@ -77,7 +78,7 @@ fn phase_signal(
     })
 }
 
-/// Returns what a value says; what is neither decides nothing.
+/// Reads a yes or no; anything else is neither.
 fn yes_or_no(value: &str) -> Option<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "yes" => Some(true),

@@ -14,7 +14,7 @@ use aldis_signal::signal::Meaning;
 pub(super) enum Fate {
     /// It is considered.
     Take,
-    /// It was considered before, or its message takes it back: not worth a word.
+    /// It was considered before, or its message takes it back: nobody needs to know.
     Skip,
     /// It is refused, and that is recorded.
     Refuse(Refusal),

@@ -1,19 +1,20 @@
-//! The decision at a stop, in the order of the specification.
+//! A stop of the main agent or of a sub-agent: whose it is, whether it is judged, and when.
 
 use std::time::Duration;
 
-use super::event::{MustAllow, PhaseFinding, PhaseSignal, Stop};
-use super::pipeline::COMPLETE;
-use super::prompts::{self, Feedback};
+use super::apply::apply;
+use super::config::ExitReason;
+use super::decide::{decide, decision, missing};
+use super::event::{PhaseFinding, Stop};
 use super::rule::Rule;
-use super::said::{self, Fate};
-use super::state::{
-    AfterTransition, Detected, Effect, ExitReason, Outcome, State, TokenPolicy, digest,
-};
-use super::tally::{EVIDENCE_MAX, StopTally};
-use crate::{Decision, Evidence, Miss, Refusal};
-use aldis_signal::signal::Meaning;
+use super::said;
+use super::state::{Effect, Outcome, State};
+use super::tally::{StopTally, listed, of_miss};
+use crate::{Evidence, Refusal};
 use aldis_signal::time::Timestamp;
+
+/// How many findings wait for a paused run to be resumed; the last ones.
+const HELD_MAX: usize = 32;
 
 /// What a sub-agent's stop brings.
 pub(super) struct Subagent<'e> {
@@ -22,11 +23,20 @@ pub(super) struct Subagent<'e> {
     pub(super) fresh_token: &'e Option<String>,
 }
 
+impl Subagent<'_> {
+    fn named(&self) -> String {
+        self.agent.map_or_else(|| "A sub-agent".to_owned(), |agent| format!("Sub-agent {agent}"))
+    }
+}
+
 /// Judges a stop of the main agent.
 pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome {
     // Rules 1 and 2: nobody else's session is touched.
     if !state.is_live() || !may_bind(state, stop) {
         return Outcome::untouched();
+    }
+    if state.paused {
+        return paused(state, now, stop);
     }
     state.session.clone_from(&stop.session);
     // Rule 3.
@@ -36,13 +46,11 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
     if is_stale(state, now, stop) {
         return stale(state, now);
     }
-    if state.paused {
-        return paused(state, now, stop);
-    }
     state.block_limit.observe(stop);
-    let stop = &with_response(state, stop);
-    let tally = StopTally::default();
-    let tally = hear(state, now, &stop.findings, stop.fresh_token.as_deref(), tally);
+    let stop = with_response(state, stop);
+    let stop = &with_held(state, stop);
+    let fresh_token = stop.fresh_token.as_deref();
+    let tally = apply(state, now, &stop.findings, fresh_token, StopTally::default());
     state.touch(now);
     state.last_checked = Some(now);
     state.read_until = Some(now);
@@ -50,28 +58,71 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
         state.read_cursor.clone_from(&stop.read_cursor);
     }
     if stop.token_leaked && tally.completed.is_empty() && tally.ended.is_none() {
-        state.rotate_token(stop.fresh_token.as_deref());
+        state.rotate_token(fresh_token);
     }
+    remember_refused(state, stop, &tally);
     decide(state, now, stop, tally)
 }
 
-/// A paused run lets its agent stop. What it said counts once the run is resumed.
+/// Keeps the last claim that did not count, for whoever asks why the run never got further.
+fn remember_refused(state: &mut State, stop: &Stop, tally: &StopTally) {
+    let miss = said::misses(&stop.findings).last();
+    let last = miss.map(of_miss).or_else(|| tally.last_refused.clone());
+    if state.is_live() && last.is_some() {
+        state.last_refused = last;
+    }
+}
+
+/// A paused run lets its agent stop. What the agent reports is judged at the first stop after the
+/// run is resumed: `read_cursor` stays where it is, so the transcript is then read from there.
+/// Signals that no transcript repeats are held.
 fn paused(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome {
+    // A paused run takes no session.
+    if state.session.is_none() {
+        return Outcome::untouched();
+    }
     state.touch(now);
-    let said = Evidence {
-        what: "said".to_owned(),
-        quote: stop.closing_text.clone(),
-        ..Evidence::default()
-    };
-    let decision = decision(
-        state,
-        Rule::AllowedWhilePaused,
-        "Let the agent stop: the run is paused",
-        vec![said],
-    )
-    .because("a human paused it; nothing is counted")
-    .next("`aldis resume` goes on with the phase");
+    let stop = with_response(state, stop);
+    if stop.read_cursor.is_none() {
+        hold(state, stop.findings.iter().filter(|it| it.signal().is_some()).cloned().collect());
+    }
+    let closing =
+        Evidence { what: "said".to_owned(), quote: stop.closing_text, ..Evidence::default() };
+    let summary = "Let the agent stop: the run is paused";
+    let decision = decision(state, Rule::AllowedWhilePaused, summary, vec![closing])
+        .because(
+            "a human paused the run; what the agent reports is judged at its first stop after the \
+             run is resumed",
+        )
+        .next(format!("`aldis resume` continues phase {}", state.phase));
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+}
+
+/// Keeps findings until the run is resumed.
+fn hold(state: &mut State, findings: Vec<PhaseFinding>) {
+    append(&mut state.held_findings, findings);
+    let surplus = state.held_findings.len().saturating_sub(HELD_MAX);
+    state.held_findings.drain(..surplus);
+}
+
+/// Appends findings of later messages. Each event counts its messages from 0.
+fn append(earlier: &mut Vec<PhaseFinding>, later: Vec<PhaseFinding>) {
+    let messages = earlier.iter().filter_map(|finding| Some(finding.signal()?.message));
+    let offset = messages.max().map_or(0, |last| last.saturating_add(1));
+    earlier.extend(later.into_iter().map(|mut finding| {
+        if let PhaseFinding::Signal(signal) = &mut finding {
+            signal.message = signal.message.saturating_add(offset);
+        }
+        finding
+    }));
+}
+
+/// Puts what was held while the run was paused in front.
+fn with_held(state: &mut State, mut stop: Stop) -> Stop {
+    let mut findings = std::mem::take(&mut state.held_findings);
+    append(&mut findings, stop.findings);
+    stop.findings = findings;
+    stop
 }
 
 /// Adds what the host reported apart from the stop, where the stop itself has no text.
@@ -87,37 +138,74 @@ fn with_response(state: &mut State, stop: &Stop) -> Stop {
     stop
 }
 
-/// Hears what a sub-agent said. Only listens: never refuses, counts, binds or goes stale.
+/// Takes what a sub-agent reported. Never blocks, counts, binds or goes stale.
 pub(super) fn on_subagent_stop(
     state: &mut State,
     now: Timestamp,
     session: Option<&str>,
-    heard: &Subagent<'_>,
+    stopped: &Subagent<'_>,
 ) -> Outcome {
     if !state.is_live() || !state.is_ours(session) || state.pipeline.phase(&state.phase).is_none() {
         return Outcome::untouched();
     }
     state.touch(now);
-    let tally = StopTally { listening: true, ..StopTally::default() };
-    let tally = hear(state, now, heard.findings, heard.fresh_token.as_deref(), tally);
-    let who = heard.agent.unwrap_or("without a name");
-    let decision = if tally.completed.is_empty() {
-        decision(state, Rule::SubagentStopped, "Heard a sub-agent stop", tally.evidence)
-            .because(format!("sub-agent {who} completed no phase"))
+    if state.paused {
+        return paused_subagent(state, stopped);
+    }
+    let tally = StopTally { of_subagent: true, ..StopTally::default() };
+    let tally = apply(state, now, stopped.findings, stopped.fresh_token.as_deref(), tally);
+    let ignored = ignored(&tally);
+    let outcome = if let Some(names) = &ignored
+        && tally.completed.is_empty()
+    {
+        decision(state, Rule::SubagentSignalIgnored, &format!("Ignored {names}"), tally.evidence)
+            .because("a sub-agent may complete its phase; only the main agent may report this")
+            .next("nothing to do")
+    } else if tally.completed.is_empty() {
+        let summary = format!("{} stopped without completing a phase", stopped.named());
+        decision(state, Rule::SubagentStopped, &summary, tally.evidence)
+            .because("it reported no signal that completes the phase")
             .next("nothing to do")
     } else {
         state.advanced_by_subagent = true;
-        let done = tally.completed.join(", ");
-        decision(
-            state,
-            Rule::SubagentCompletedPhase,
-            &format!("Phase {done} is complete"),
-            tally.evidence,
-        )
-        .because(format!("sub-agent {who} said so"))
-        .next("the main agent is told at its next stop")
+        let mut because = tally.completed_by();
+        if let Some(names) = ignored {
+            because = format!("{because}; ignored {names}: only the main agent may report it");
+        }
+        let summary = complete_phases(&tally.phases());
+        decision(state, Rule::SubagentCompletedPhase, &summary, tally.evidence)
+            .because(because)
+            .next("the main agent is told at its next stop")
     };
+    Outcome::decided([Effect::Allow, Effect::WriteView], outcome)
+}
+
+/// Holds what a sub-agent reported. One without an id is left to the transcript: its signal could
+/// not be recognised there, and would count twice.
+fn paused_subagent(state: &mut State, stopped: &Subagent<'_>) -> Outcome {
+    let known = |it: &&PhaseFinding| it.signal().is_some_and(|signal| signal.agent.is_some());
+    hold(state, stopped.findings.iter().filter(known).cloned().collect());
+    let summary = format!("{} stopped while the run is paused", stopped.named());
+    let decision = decision(state, Rule::SubagentStopped, &summary, vec![])
+        .because("its signals are judged at the first stop after the run is resumed")
+        .next(format!("`aldis resume` continues phase {}", state.phase));
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+}
+
+/// Returns the signals that only the main agent may report, if there are any.
+fn ignored(tally: &StopTally) -> Option<String> {
+    let refused = tally.refused.iter().filter(|it| it.refusal == Refusal::RoleNotAllowed);
+    let names: Vec<String> = refused.map(|refused| refused.named()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    (!names.is_empty()).then(|| listed(&names))
+}
+
+/// Returns `Phase qa is complete`, or the same of several.
+pub(super) fn complete_phases(phases: &[&str]) -> String {
+    match phases {
+        [phase] => format!("Phase {phase} is complete"),
+        phases => format!("Phases {} are complete", listed(phases)),
+    }
 }
 
 /// Whether the run belongs to this session, or may from now on.
@@ -137,18 +225,18 @@ fn may_bind(state: &State, stop: &Stop) -> bool {
 fn is_stale(state: &State, now: Timestamp, stop: &Stop) -> bool {
     let limit = Duration::from_secs(state.config.stale_after);
     let (Some(_), Some(active)) = (state.started_at, state.last_activity) else { return true };
-    // A turn that goes on began before the last sign of life.
+    // A turn that continues began before the last activity.
     let same_turn = stop.turn.is_some() && stop.turn == state.block_limit.turn;
     if same_turn || stop.continued == Some(true) {
         return false;
     }
-    // What was noted when the prompt arrived knows the silence before it, unless the host tells of
+    // What was noted when the prompt arrived knows the inactivity before it, unless the host reports
     // a later turn whose prompt was never reported.
     let later = |began: Timestamp| state.turn.as_ref().is_some_and(|turn| began > turn.began);
     if let Some(turn) = state.turn.as_ref().filter(|_| !stop.turn_began.is_some_and(later)) {
         return turn.active_before.is_some_and(|before| turn.began.since(before) > limit);
     }
-    let signalled = stop.findings.iter().any(|said| matches!(said, PhaseFinding::Signal(_)));
+    let signalled = stop.findings.iter().any(|finding| finding.signal().is_some());
     match stop.turn_began {
         Some(began) => began.since(active) > limit,
         None => !signalled && now.since(active) > limit,
@@ -156,344 +244,38 @@ fn is_stale(state: &State, now: Timestamp, stop: &Stop) -> bool {
 }
 
 fn unknown_phase(state: &mut State, now: Timestamp) -> Outcome {
-    let message = format!("unknown phase `{}`", state.phase);
+    let message = format!("pipeline `{}` has no phase `{}`", state.pipeline.name, state.phase);
     state.note_error(now, Some("phase"), message.clone());
     state.last_checked = Some(now);
-    let decision =
-        decision(state, Rule::UnknownPhase, "Let the agent stop: the phase is unknown", vec![])
-            .because(message)
-            .next("end the run with `aldis auto stop`, or correct the pipeline");
+    let summary = "Let the agent stop: the run is in an unknown phase";
+    let decision = decision(state, Rule::UnknownPhase, summary, vec![])
+        .because(message)
+        .next("`aldis auto stop` ends the run; or add the phase to the pipeline");
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
 fn stale(state: &mut State, now: Timestamp) -> Outcome {
-    let because = match state.last_activity {
-        Some(active) => format!("no sign of life between {active} and the current turn"),
-        None => "the run does not say legibly when it was active".to_owned(),
+    let idle = match state.last_activity {
+        Some(active) => {
+            let limit = span(state.config.stale_after);
+            format!("no activity for more than {limit} before this turn (last: {active})")
+        }
+        None => "the time of the run's last activity is not readable".to_owned(),
     };
+    let (because, evidence) = missing(state, Vec::new());
     state.end(now, ExitReason::StaleState);
-    let decision =
-        decision(state, Rule::Stale, "Let the agent stop and left the run: stale", vec![])
-            .because(because)
-            .next("`aldis auto resume` goes on with the same phase");
+    let summary = "Let the agent stop and ended the run: it is stale";
+    let decision = decision(state, Rule::Stale, summary, evidence)
+        .because(format!("{idle}; {because}"))
+        .next(format!("`aldis auto resume` continues phase {}", state.phase));
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
-/// Applies the signals in text order.
-fn hear(
-    state: &mut State,
-    now: Timestamp,
-    said: &[PhaseFinding],
-    fresh: Option<&str>,
-    mut tally: StopTally,
-) -> StopTally {
-    for (signal, fate) in said::judge(state, said) {
-        if tally.ended.is_some() {
-            break;
-        }
-        match fate {
-            Fate::Skip => {}
-            Fate::Refuse(refusal) => tally.refuse(signal, refusal),
-            Fate::Take => take(state, now, signal, fresh, &mut tally),
-        }
+/// Returns a number of seconds as people write it.
+fn span(seconds: u64) -> String {
+    match seconds {
+        hours if hours >= 3_600 && hours % 3_600 == 0 => format!("{} h", hours / 3_600),
+        minutes if minutes >= 60 && minutes % 60 == 0 => format!("{} min", minutes / 60),
+        seconds => format!("{seconds} s"),
     }
-    let room = EVIDENCE_MAX.saturating_sub(tally.evidence.len());
-    tally.evidence.extend(said::misses(said).take(room).map(|miss| Evidence {
-        what: "near_miss".to_owned(),
-        name: Some(miss.name.clone()),
-        reason: Some(miss.reason.clone()),
-        quote: miss.quote.clone(),
-        line: Some(miss.line),
-        agent: None,
-    }));
-    tally
-}
-
-fn take(
-    state: &mut State,
-    now: Timestamp,
-    signal: &PhaseSignal,
-    fresh: Option<&str>,
-    tally: &mut StopTally,
-) {
-    if let Some(key) = said::counted_key(signal) {
-        state.counted.insert(key);
-    }
-    let by_meaning = state.pipeline.phase(&state.phase).is_some_and(|p| p.signal.is_none());
-    let ends = state.pipeline.ended_by(&signal.name).map(|phase| phase.name.clone());
-    if state.pipeline.finish.as_deref() == Some(&*signal.name) {
-        finish(state, now, signal, tally);
-    } else if ends.as_deref() == Some(&*state.phase)
-        || by_meaning && signal.meaning == Meaning::Done
-    {
-        complete(state, now, signal, fresh, tally);
-    } else if let Some(other) = ends {
-        // Saying again what was taken is no mistake worth a word.
-        if !state.completed.contains(&other) {
-            note(state, now, signal);
-            tally.refuse(signal, Refusal::OutOfOrder);
-        }
-    } else if signal.meaning == Meaning::Failed {
-        fail(state, now, signal, tally);
-    } else {
-        note(state, now, signal);
-        tally.quote("signal", signal, None);
-    }
-}
-
-/// The whole run is declared complete, which only the main agent may do.
-fn finish(state: &mut State, now: Timestamp, signal: &PhaseSignal, tally: &mut StopTally) {
-    if signal.subagent {
-        return tally.refuse(signal, Refusal::RoleNotAllowed);
-    }
-    note(state, now, signal);
-    tally.quote("signal", signal, None);
-    let mut phase = state.phase.clone();
-    while phase != COMPLETE {
-        let next = state.pipeline.next(&phase, &state.config.skip).unwrap_or(COMPLETE).to_owned();
-        state.left_out.push(std::mem::replace(&mut phase, next));
-    }
-    state.end(now, ExitReason::AutoCompleteSignal);
-    tally.ended = Some(ExitReason::AutoCompleteSignal);
-}
-
-/// The current phase is complete; the next one begins where this was said.
-fn complete(
-    state: &mut State,
-    now: Timestamp,
-    signal: &PhaseSignal,
-    fresh: Option<&str>,
-    tally: &mut StopTally,
-) {
-    // A phase that began in this very message has a code that the agent was never told.
-    if state.config.token == TokenPolicy::Require && !tally.completed.is_empty() {
-        return tally.refuse(signal, Refusal::WrongToken);
-    }
-    note(state, now, signal);
-    tally.quote("signal", signal, None);
-    let said_at = signal.at.unwrap_or(now).max(state.phase_started_at);
-    let next = state.pipeline.next(&state.phase, &state.config.skip).unwrap_or(COMPLETE).to_owned();
-    state.durations.insert(state.phase.clone(), said_at.since(state.phase_started_at).as_secs());
-    state.completed.insert(state.phase.clone());
-    tally.completed.push(state.phase.clone());
-    // The last phase is left by the main agent's stop: a sub-agent ends no run.
-    if next == COMPLETE && tally.listening {
-        state.ends_at_next_stop = true;
-        return;
-    }
-    state.phase = next;
-    tally.error = None;
-    state.iteration = 0;
-    state.phase_started_at = said_at;
-    if state.phase == COMPLETE {
-        state.end(now, ExitReason::AllPhasesComplete);
-        tally.ended = Some(ExitReason::AllPhasesComplete);
-    } else {
-        state.prompt_pending = true;
-        state.rotate_token(fresh);
-    }
-}
-
-fn fail(state: &mut State, now: Timestamp, signal: &PhaseSignal, tally: &mut StopTally) {
-    note(state, now, signal);
-    let message = signal.error.clone().unwrap_or_else(|| signal.quote.clone());
-    state.note_error(now, None, message);
-    if signal.subagent {
-        // A sub-agent speaks for its part, never for the run.
-        return tally.refuse(signal, Refusal::RoleNotAllowed);
-    }
-    tally.quote("signal", signal, None);
-    let recoverable = signal.recoverable.unwrap_or(true);
-    tally.error = Some(recoverable);
-    if !recoverable {
-        state.end(now, ExitReason::CriticalError);
-        tally.ended = Some(ExitReason::CriticalError);
-    }
-}
-
-/// Records that a signal was heard, each name once.
-fn note(state: &mut State, now: Timestamp, signal: &PhaseSignal) {
-    match state.detected.iter_mut().find(|known| known.signal == signal.name) {
-        Some(known) => known.detected_at = now,
-        None => state.detected.push(Detected { signal: signal.name.clone(), detected_at: now }),
-    }
-}
-
-/// Rules 4 to 7: what the agent may do now.
-fn decide(state: &mut State, now: Timestamp, stop: &Stop, mut tally: StopTally) -> Outcome {
-    if tally.evidence.is_empty() && !stop.closing_text.is_empty() {
-        let quote = stop.closing_text.clone();
-        tally.evidence.push(Evidence { what: "said".to_owned(), quote, ..Evidence::default() });
-    }
-    if !tally.completed.is_empty() {
-        state.block_limit.advanced(stop.cap);
-    }
-    // An error takes back what a sub-agent claimed.
-    let over = std::mem::take(&mut state.ends_at_next_stop) && tally.error.is_none();
-    if over && tally.ended.is_none() {
-        tally.completed.push(state.phase.clone());
-        state.end(now, ExitReason::AllPhasesComplete);
-        tally.ended = Some(ExitReason::AllPhasesComplete);
-    }
-    let advanced_by_subagent =
-        std::mem::take(&mut state.advanced_by_subagent) && tally.completed.is_empty();
-    if let Some(reason) = tally.ended {
-        return ended(state, reason, tally);
-    }
-    if tally.error.is_some() {
-        let decision = decision(
-            state,
-            Rule::RecoverableError,
-            "Let the agent stop: it reported an error",
-            tally.evidence,
-        )
-        .because("the error is recoverable; no iteration is used up".to_owned())
-        .next("remove the cause and send a prompt: the run is still active");
-        return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
-    }
-    if let Some(hold) = &stop.must_allow {
-        return held(state, hold, tally);
-    }
-    if !tally.completed.is_empty() || advanced_by_subagent {
-        return advanced(state, stop, tally);
-    }
-    missed(state, now, stop, tally)
-}
-
-fn ended(state: &State, reason: ExitReason, tally: StopTally) -> Outcome {
-    let (rule, summary, because, next) = match reason {
-        ExitReason::AutoCompleteSignal => {
-            let left_out = state.left_out.join(", ");
-            let because = format!("the agent declared the run complete; left out: {left_out}");
-            (
-                Rule::AutoComplete,
-                "Let the agent stop: the run is complete",
-                because,
-                "nothing to do",
-            )
-        }
-        ExitReason::CriticalError => (
-            Rule::CriticalError,
-            "Let the agent stop: the run failed",
-            "the agent reported an error it cannot recover from".to_owned(),
-            "remove the cause, then `aldis auto resume` goes on with the same phase",
-        ),
-        _ => (
-            Rule::AllPhasesComplete,
-            "Let the agent stop: all phases are complete",
-            format!("the last phase was completed: {}", tally.completed.join(", ")),
-            "nothing to do",
-        ),
-    };
-    let decision = decision(state, rule, summary, tally.evidence).because(because).next(next);
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
-}
-
-fn held(state: &State, hold: &MustAllow, tally: StopTally) -> Outcome {
-    let because = match hold {
-        MustAllow::Aborted => "the user broke off".to_owned(),
-        MustAllow::Background { what } => format!("it waits for work in the background: {what}"),
-        MustAllow::Failed { what } => format!("the host reported `{what}`"),
-        MustAllow::Question => "it waits for an answer of the user".to_owned(),
-    };
-    let decision =
-        decision(state, Rule::AllowedForNow, "Let the agent stop for now", tally.evidence)
-            .because(format!("{because}; nothing is counted"))
-            .next("the run is still active: the next turn goes on with the phase");
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
-}
-
-/// Rule 4: the next phase goes on by itself.
-fn advanced(state: &mut State, stop: &Stop, tally: StopTally) -> Outcome {
-    let done = match tally.completed.join(", ") {
-        done if done.is_empty() => "the last phase".to_owned(),
-        done => format!("phase {done}"),
-    };
-    if state.config.after_transition == AfterTransition::Stop {
-        let summary = format!("Let the agent stop after {done}");
-        let decision = decision(state, Rule::StoppedAfterPhase, &summary, tally.evidence)
-            .because("`after_transition` is `stop`".to_owned())
-            .next("the next prompt begins the next phase");
-        return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
-    }
-    if !state.block_limit.may_block(stop.cap) {
-        return capped(state, stop, tally);
-    }
-    state.prompt_pending = false;
-    let reason = prompts::start(state);
-    state.human_messages.clear();
-    state.block_limit.last_prompt = Some(digest(reason.trim()));
-    let summary =
-        format!("Kept the agent working: {done} is complete, phase {} begins", state.phase);
-    let decision = decision(state, Rule::PhaseComplete, &summary, tally.evidence)
-        .because("the signal that ends the phase was said since it began".to_owned())
-        .next("the agent was told what the next phase is for; to end the run: aldis auto stop");
-    Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
-}
-
-/// The limit of refusals in a row is reached: let go before the host does.
-fn capped(state: &State, stop: &Stop, tally: StopTally) -> Outcome {
-    let host = if stop.host.is_empty() { "the host" } else { &stop.host };
-    let because = match stop.cap.limit {
-        Some(limit) => format!("{host} gives up after {limit} refusals in a row"),
-        None => format!("{host} has no limit of its own; ours is {}", super::DEFAULT_BLOCK_LIMIT),
-    };
-    let summary = "Let the agent stop: too many refusals in a row, the run is capped";
-    let decision = decision(state, Rule::Capped, summary, tally.evidence)
-        .because(because)
-        .next("the run is not complete: send a prompt or `aldis auto resume` to go on");
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
-}
-
-/// Rule 7: the phase is not complete.
-fn missed(state: &mut State, now: Timestamp, stop: &Stop, tally: StopTally) -> Outcome {
-    let expected = state.expected();
-    let since = state.phase_started_at;
-    if state.iteration >= state.max_iterations {
-        let limit = state.max_iterations;
-        state.end(now, ExitReason::MaxIterationsReached);
-        let summary = "Let the agent stop: the run failed, too many iterations";
-        let decision = decision(state, Rule::IterationsUsedUp, summary, tally.evidence)
-            .because(format!("{limit} stops of this phase without {expected}"))
-            .next("`aldis auto resume` goes on with the same phase and new iterations");
-        return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
-    }
-    if !state.block_limit.may_block(stop.cap) {
-        return capped(state, stop, tally);
-    }
-    state.iteration += 1;
-    state.prompt_pending = false;
-    let misses: Vec<_> = said::misses(&stop.findings).collect();
-    let feedback = feedback(state, &misses, &tally.refused);
-    let reason = prompts::continuation(state, &feedback);
-    state.human_messages.clear();
-    state.block_limit.last_prompt = Some(digest(reason.trim()));
-    let summary = "Blocked the stop and asked the agent to go on";
-    let decision = decision(state, Rule::Blocked, summary, tally.evidence)
-        .because(format!("no {expected} in what the agent said since {since}"))
-        .next("the agent was told what is missing; to end the run: aldis auto stop");
-    Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
-}
-
-/// What the agent should know beside the form of the signal. The same explanation is given twice.
-fn feedback<'s>(
-    state: &mut State,
-    misses: &[&'s Miss],
-    refused: &[(String, Refusal)],
-) -> Feedback<'s> {
-    let mut feedback = Feedback { refused: refused.to_vec(), ..Feedback::default() };
-    // What stands last is what the agent meant.
-    if let Some(miss) = misses.last() {
-        let key = format!("{}/{}", miss.name, miss.reason);
-        if state.block_limit.may_explain(&key) {
-            feedback.miss = Some(miss);
-        } else {
-            feedback.again = true;
-        }
-    }
-    feedback
-}
-
-fn decision(state: &State, rule: Rule, summary: &str, evidence: Vec<Evidence>) -> Decision {
-    Decision::new(rule, summary).counted(state.counters()).seen(evidence)
 }

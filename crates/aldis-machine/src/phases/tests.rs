@@ -1,7 +1,11 @@
 //! The machine against its specification, rule by rule.
 
+mod people;
 mod prompts;
+mod properties;
 mod rules;
+mod sentences;
+mod stored;
 mod view;
 
 use super::*;
@@ -91,7 +95,7 @@ fn answer(outcome: &Outcome) -> String {
     format!("{word} {rule}")
 }
 
-fn told(outcome: &Outcome) -> &str {
+fn prompt_of(outcome: &Outcome) -> &str {
     match &outcome.effects[0] {
         Effect::Block { reason: text } | Effect::Context { text } => text,
         Effect::Allow | Effect::WriteView => "",

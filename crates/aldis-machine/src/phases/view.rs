@@ -11,8 +11,9 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
+use super::config::{Config, clamp_iterations};
 use super::pipeline::{COMPLETE, FAILED, Pipeline};
-use super::state::{Config, Detected, Start, State, clamp_iterations};
+use super::state::{Detected, Start, State};
 use aldis_signal::time::Timestamp;
 
 /// The version of the file's schema.

@@ -199,7 +199,7 @@ fn signals_said_before_the_phase_began_are_late() {
     }
     let outcome = state.on_event(at(11), &Event::Stop(late));
     assert_eq!(answer(&outcome), "block phases/blocked");
-    assert!(told(&outcome).contains("before this phase began"), "{}", told(&outcome));
+    assert!(prompt_of(&outcome).contains("before this phase began"), "{}", prompt_of(&outcome));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn subagents_complete_phases_and_never_runs() {
     // The main agent goes on with the next phase, without using up an iteration.
     let outcome = says(&mut state, 2, "Planner finished, plan looks good.");
     assert_eq!((&*answer(&outcome), state.iteration), ("block phases/phase-complete", 0));
-    assert!(told(&outcome).contains("phase execution"));
+    assert!(prompt_of(&outcome).contains("phase execution"));
     // The same result again, as the transcript has it.
     let mut again = stop(&state, "");
     again.findings =
@@ -236,14 +236,16 @@ fn subagents_complete_phases_and_never_runs() {
     let outcome = state.on_event(at(3), &Event::Stop(again));
     assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/blocked", "execution"));
 
-    for text in [block("AUTO_COMPLETE"), error_block("execution", false)] {
+    for (text, name) in [
+        (block("AUTO_COMPLETE"), "AUTO_COMPLETE"),
+        (error_block("execution", false), "PHASE_ERROR"),
+    ] {
         let outcome = subagent_says(&mut state, 4, "a2", &text);
-        assert_eq!(
-            (&*answer(&outcome), &*state.phase),
-            ("allow phases/subagent-stopped", "execution")
-        );
-        let refused = &outcome.decision().unwrap().evidence[0];
-        assert_eq!(refused.reason.as_deref(), Some("role_not_allowed"));
+        let want = ("allow phases/subagent-signal-ignored", "execution");
+        assert_eq!((&*answer(&outcome), &*state.phase), want);
+        let decision = outcome.decision().unwrap();
+        assert_eq!(decision.summary, format!("Ignored {name} from sub-agent a2"));
+        assert_eq!(decision.evidence[0].reason.as_deref(), Some("role_not_allowed"));
     }
     assert_eq!(state.iteration, 1);
 }
@@ -271,6 +273,84 @@ fn subagents_complete_the_last_phase_and_the_main_agent_ends_the_run() {
         assert_eq!(got, (answered, phase, exit), "{said}");
         let again = answer(&says(&mut state, 3, "Anything else?"));
         assert_eq!(again, if exit.is_some() { "allow -" } else { "block phases/blocked" });
+    }
+}
+
+/// The transcript has a sub-agent's report as the result of its task.
+#[test]
+fn an_ignored_signal_of_a_subagent_is_named_at_a_stop() {
+    let mut state = run_in("qa");
+    let mut result = stop(&state, "");
+    result.findings =
+        found(&state, &block("AUTO_COMPLETE"), Origin::new(Role::Subagent).with_agent("a1"));
+    let outcome = state.on_event(at(1), &Event::Stop(result));
+    assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/blocked", "qa"));
+    let because = &outcome.decision().unwrap().because;
+    assert!(because.contains("ignored AUTO_COMPLETE from sub-agent a1"), "{because}");
+    assert!(prompt_of(&outcome).contains("AUTO_COMPLETE from sub-agent a1"));
+}
+
+/// What was really missing is what people ask for when a run ends without success.
+#[test]
+fn an_ending_names_the_last_claim_that_did_not_count() {
+    type Ends = fn(&mut State) -> Outcome;
+    let used_up: Ends = |state| {
+        state.iteration = state.max_iterations;
+        says(state, 3, "Still going.")
+    };
+    let capped: Ends = |state| {
+        let cap = BlockCap { limit: Some(1), resets_on_tool_use: false };
+        let continued = Some(true);
+        let stop = Stop { cap, continued, ..stop(state, "Still going.") };
+        state.on_event(at(3), &Event::Stop(stop))
+    };
+    let stale: Ends = |state| says(state, 500, "Still going.");
+    for (ends, rule) in [
+        (used_up, "allow phases/iterations-used-up"),
+        (capped, "allow phases/capped"),
+        (stale, "allow phases/stale"),
+    ] {
+        for (claim, reason) in [
+            ("```\nSIGNAL: QA_COMPLETE\n```\nSoon.".to_owned(), "quoted"),
+            (block("REVIEW_COMPLETE"), "out_of_order"),
+        ] {
+            let mut state = run_in("qa");
+            says(&mut state, 1, &claim);
+            let outcome = ends(&mut state);
+            assert_eq!(answer(&outcome), rule);
+            let decision = outcome.decision().unwrap();
+            assert_eq!(decision.evidence[0].reason.as_deref(), Some(reason), "{rule}");
+            assert!(decision.because.ends_with(&format!("did not count: {reason}")), "{rule}");
+        }
+    }
+    // What was refused in a phase that is complete explains nothing any more.
+    let mut state = run_in("qa");
+    says(&mut state, 1, &block("REVIEW_COMPLETE"));
+    says(&mut state, 2, &block("QA_COMPLETE"));
+    assert_eq!(state.last_refused, None);
+}
+
+#[test]
+fn the_cap_is_explained_by_its_host() {
+    for (host, host_name, limit, want) in [
+        ("claude-code", "Claude Code", Some(8), "Claude Code allows only 8 blocked stops in a row"),
+        ("claude-code", "", Some(8), "claude-code allows only 8 blocked stops in a row"),
+        ("", "", Some(1), "the host allows only 1 blocked stop in a row"),
+        ("goose", "Goose", None, "20 stops in a row were blocked without a tool call"),
+    ] {
+        let mut state = run_in("qa");
+        state.block_limit.blocks = limit.unwrap_or(DEFAULT_BLOCK_LIMIT);
+        let stop = Stop {
+            host: host.to_owned(),
+            host_name: host_name.to_owned(),
+            cap: BlockCap { limit, resets_on_tool_use: false },
+            continued: Some(true),
+            ..stop(&state, "Not yet.")
+        };
+        let outcome = state.on_event(at(1), &Event::Stop(stop));
+        let summary = &outcome.decision().unwrap().summary;
+        assert!(summary.starts_with(&format!("Let the agent stop: {want}")), "{summary}");
+        assert!(summary.ends_with("The run is paused, not finished"), "{summary}");
     }
 }
 
@@ -364,7 +444,7 @@ fn a_capped_run_goes_on_with_the_next_prompt_or_a_resume() {
 fn its_own_continuation_is_no_new_turn() {
     let mut state = run_in("qa");
     let outcome = says(&mut state, 1, "Not yet.");
-    assert!(state.is_own_prompt(told(&outcome)));
+    assert!(state.is_own_prompt(prompt_of(&outcome)));
     assert!(!state.is_own_prompt("go on"));
     let prompt = Event::Prompt { session: Some("S1".into()), turn: None, own: true };
     state.on_event(at(2), &prompt);
@@ -376,12 +456,12 @@ fn the_same_hint_is_given_twice_then_only_the_form() {
     let mut state = run_in("qa");
     let almost = "I will print SIGNAL: QA_COMPLETE once the suite is green.";
     let texts: Vec<String> =
-        (1..=4).map(|m| told(&says(&mut state, m, almost)).to_owned()).collect();
+        (1..=4).map(|m| prompt_of(&says(&mut state, m, almost)).to_owned()).collect();
     let explained: Vec<bool> = texts.iter().map(|text| text.contains("Almost a signal")).collect();
     assert_eq!(explained, [true, true, false, false], "{texts:#?}");
     assert!(texts[2].contains("Copy the form below"));
     // Another mistake is explained again.
-    let other = told(&says(&mut state, 5, "> SIGNAL: QA_COMPLETE")).to_owned();
+    let other = prompt_of(&says(&mut state, 5, "> SIGNAL: QA_COMPLETE")).to_owned();
     assert!(other.contains("Almost a signal"), "{other}");
 }
 
@@ -394,7 +474,7 @@ fn the_first_prompt_tells_what_the_phase_is_about() {
     assert_eq!(state.on_event(at(1), &prompt("S2")).decisions, []);
     let outcome = state.on_event(at(1), &prompt("S1"));
     assert_eq!(answer(&outcome), "context phases/start-prompt-delivered");
-    assert!(told(&outcome).contains("Add CSV export"));
+    assert!(prompt_of(&outcome).contains("Add CSV export"));
     assert_eq!(answer(&state.on_event(at(2), &prompt("S1"))), "nothing phases/prompt-received");
     // A session that comes back after a compaction has forgotten it.
     state.on_event(at(3), &Event::SessionStart { session: Some("S1".into()) });
@@ -477,7 +557,7 @@ fn tokens_are_demanded_and_rotated() {
     // The next phase has a code of its own, which nobody knew when this was said.
     assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/phase-complete", "review"));
     assert_eq!(state.token.as_deref(), Some("m2Xp"));
-    assert!(told(&outcome).contains("TOKEN: m2Xp"));
+    assert!(prompt_of(&outcome).contains("TOKEN: m2Xp"));
     let decision = serde_json::to_string(&outcome.decisions).unwrap();
     assert!(!decision.contains("k7Qd"), "{decision}");
 
@@ -499,10 +579,10 @@ fn tokens_are_demanded_and_rotated() {
 #[test]
 fn another_dialect_completes_phases_by_meaning() {
     let mut state = run_in("qa");
-    state.pipeline = Pipeline::caw().spoken_in(Dialect::builtin("chorus").unwrap());
+    state.pipeline = Pipeline::caw().in_dialect(Dialect::builtin("chorus").unwrap());
     let outcome = says(&mut state, 1, "All green.\n\n<chorus>COMPLETE</chorus>");
     assert_eq!((&*answer(&outcome), &*state.phase), ("block phases/phase-complete", "review"));
-    assert!(told(&outcome).contains("chorus"));
+    assert!(prompt_of(&outcome).contains("chorus"));
 }
 
 #[test]

@@ -153,6 +153,7 @@ impl Heard {
         Ok(Stop {
             session: call.session.clone(),
             host: call.host.to_string(),
+            host_name: call.host.title().to_owned(),
             turn,
             turn_began: if self.same_turn { state.last_checked } else { self.turn_began },
             continued: call.re_entry.or(counted),
