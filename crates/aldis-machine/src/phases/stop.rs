@@ -255,12 +255,12 @@ fn unknown_phase(state: &mut State, now: Timestamp) -> Outcome {
 }
 
 fn stale(state: &mut State, now: Timestamp) -> Outcome {
-    let idle = match state.last_activity {
+    let idle = match state.last_activity.filter(|_| state.started_at.is_some()) {
         Some(active) => {
             let limit = span(state.config.stale_after);
             format!("no activity for more than {limit} before this turn (last: {active})")
         }
-        None => "the time of the run's last activity is not readable".to_owned(),
+        None => "the run's times are not readable".to_owned(),
     };
     let (because, evidence) = missing(state, Vec::new());
     state.end(now, ExitReason::StaleState);
