@@ -150,7 +150,7 @@ fn advanced(state: &mut State, stop: &Stop, tally: StopTally) -> Outcome {
     let summary = format!("{complete}. Kept the agent working on phase {next}");
     let decision = decision(state, Rule::PhaseComplete, &summary, tally.evidence)
         .because(by)
-        .next(format!("the agent got the prompt of phase {next}; `aldis auto stop` ends the run"));
+        .next(format!("the agent gets the prompt of phase {next}; `aldis auto stop` ends the run"));
     Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
 }
 

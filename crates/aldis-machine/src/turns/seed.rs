@@ -1,8 +1,8 @@
 //! Channels in the form of the state file that people migrate from.
 //!
-//! One file has all channels: `version`, `lastUpdated`, `agents`, `channels`, `history`. What it
-//! does not say (turn numbers, why a turn ended) is added on export under names of our own, and
-//! derived from its history on import.
+//! One file has all channels: `version`, `lastUpdated`, `agents`, `channels`, `history`. What it does
+//! not have (turn numbers, why a turn ended) is added on export under names of our own, and derived
+//! from its history on import.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::config::Config;
-use super::event::{Effect, Event, Outcome, Reason, Reply, Verdict};
-use super::floor::{Floor, Turn};
+use super::event::{Effect, Event, Outcome, Reply, ReplyReason, TurnEndReason};
+use super::holder::{Turn, TurnHolder};
 use super::persona::Persona;
-use super::state::{AgentState, Entry, HISTORY_MAX, State};
+use super::state::{AgentState, HISTORY_MAX, HistoryEntry, State};
 use super::{is_name, queue};
 use aldis_signal::time::Timestamp;
 
@@ -32,10 +32,10 @@ pub struct Board {
 #[non_exhaustive]
 pub enum SeedError {
     /// It is damaged or something else.
-    #[error("it is no state file: {0}")]
+    #[error("not a state file: {0}")]
     Form(String),
     /// It is of another version.
-    #[error("it is of version `{0}`; 1 is known")]
+    #[error("unknown version `{0}`; version 1 is supported")]
     Version(String),
 }
 
@@ -82,20 +82,20 @@ struct SeedChannel {
 #[derive(Deserialize)]
 struct SeedEnded {
     agent: String,
-    reason: Reason,
+    reason: TurnEndReason,
 }
 
 impl Board {
-    /// Lets a channel take an event. One that is not on the board is none of our business.
+    /// Lets a channel take an event. Messages to an unknown channel are ignored.
     pub fn on_event(&mut self, now: Timestamp, channel: &str, event: &Event) -> Outcome {
         if let Some(state) = self.channels.get_mut(channel) {
             return state.on_event(now, event);
         }
         let replies = match event {
-            Event::Said { messages, .. } => messages.len(),
+            Event::Message { messages, .. } => messages.len(),
             _ => 1,
         };
-        let reply = Reply::ignored(Verdict::UnknownChannel);
+        let reply = Reply::ignored(ReplyReason::UnknownChannel);
         Outcome { effects: vec![Effect::Reply(reply); replies], decisions: Vec::new() }
     }
 
@@ -141,7 +141,7 @@ impl Board {
             channels.insert(name.clone(), channel_form(state));
             for agent in state.agents.keys() {
                 let form = agent_form(state, agent);
-                // Whoever has the floor somewhere is shown there.
+                // An agent that has the turn somewhere is shown there.
                 if !agents.contains_key(agent) || form.get("state") == Some(&json!("ACTIVE")) {
                     agents.insert(agent.clone(), form);
                 }
@@ -194,12 +194,12 @@ impl SeedChannel {
         {
             known.last_ended = Some(ended.reason);
         }
-        self.seat_active(state);
+        self.start_active_turn(state);
         Ok(())
     }
 
-    /// Gives the floor to whom the file gives it. The agent counts for more than the index.
-    fn seat_active(&self, state: &mut State) {
+    /// Gives the turn to the agent that the file names. The agent counts for more than the index.
+    fn start_active_turn(&self, state: &mut State) {
         let last = state.queue.len().saturating_sub(1);
         state.index = self.current_index.min(last);
         let active = self.active_agent.as_ref();
@@ -209,19 +209,13 @@ impl SeedChannel {
         state.index = place;
         let started_at = self.turn_started_at.unwrap_or(state.now);
         let timeout = state.config.timeout(state.personas.get(agent));
-        state.floor = Floor::Held(Turn {
-            agent: agent.clone(),
-            started_at,
-            deadline: self.turn_timeout_at.unwrap_or_else(|| started_at.after(timeout)),
-            warned: false,
-            spoke_at: None,
-            closed: false,
-        });
+        let deadline = self.turn_timeout_at.unwrap_or_else(|| started_at.after(timeout));
+        state.holder = TurnHolder::Active(Turn::new(agent.clone(), started_at, deadline));
     }
 }
 
 fn channel_form(state: &State) -> Value {
-    let turn = state.floor.turn();
+    let turn = state.holder.turn();
     let ended = state.history.iter().rev().find(|entry| entry.reason.is_some());
     json!({
         "queue": state.queue,
@@ -244,22 +238,26 @@ fn agent_form(state: &State, agent: &str) -> Value {
     })
 }
 
-fn entry_form(channel: &str, entry: &Entry) -> Value {
+fn entry_form(channel: &str, entry: &HistoryEntry) -> Value {
+    let mut details = json!({
+        "turn": entry.turn,
+        "reason": entry.reason,
+        "durationSeconds": entry.seconds,
+    });
+    if let Some(next) = &entry.next_agent {
+        details["nextAgent"] = json!(next);
+    }
     json!({
         "timestamp": entry.at,
         "event": entry.event,
         "agentId": entry.agent,
         "channelId": channel,
-        "details": {
-            "turn": entry.turn,
-            "reason": entry.reason,
-            "durationSeconds": entry.seconds,
-        },
+        "details": details,
     })
 }
 
-/// Reads a line of history, if it is of this channel and can be understood.
-fn entry_of(channel: &str, members: &Map<String, Value>) -> Option<Entry> {
+/// Reads an entry of the history, if it is of this channel and can be understood.
+fn entry_of(channel: &str, members: &Map<String, Value>) -> Option<HistoryEntry> {
     let text = |name: &str| members.get(name).and_then(Value::as_str);
     if text("channelId").is_some_and(|named| named != channel) {
         return None;
@@ -269,16 +267,17 @@ fn entry_of(channel: &str, members: &Map<String, Value>) -> Option<Entry> {
     let detail = |name: &str| details.and_then(|details| details.get(name));
     let reason = detail("reason").and_then(|reason| serde_json::from_value(reason.clone()).ok());
     let implied = match &*event {
-        "turn_timeout" => Some(Reason::Timeout),
-        "turn_completed" => Some(Reason::TurnComplete),
+        "turn_timeout" => Some(TurnEndReason::Timeout),
+        "turn_completed" => Some(TurnEndReason::TurnComplete),
         _ => None,
     };
-    Some(Entry {
+    Some(HistoryEntry {
         at: text("timestamp")?.parse().ok()?,
         agent: text("agentId")?.to_owned(),
         turn: detail("turn").and_then(Value::as_u64).unwrap_or(0),
         reason: reason.or(implied),
         seconds: detail("durationSeconds").and_then(Value::as_u64),
+        next_agent: detail("nextAgent").and_then(Value::as_str).map(str::to_owned),
         event,
     })
 }

@@ -47,15 +47,15 @@ impl Case {
         let channel = text("channel");
         fill_history(&mut board, given);
         let before = board.clone();
-        let ear = Ear::new(&config);
+        let reader = MessageReader::new(&config);
         let input = row["input"].as_str().unwrap();
-        let ended = Event::Said {
+        let ended = Event::Message {
             agent: text("agent"),
             turn: None,
-            messages: vec![ear.hear(&format!("{input} TURN_COMPLETE"))],
+            messages: vec![reader.read(&format!("{input} TURN_COMPLETE"))],
         };
         let spoken =
-            Event::Said { agent: text("agent"), turn: None, messages: vec![ear.hear(input)] };
+            Event::Message { agent: text("agent"), turn: None, messages: vec![reader.read(input)] };
         let event = match &*text("event") {
             "checkTimeouts" => Event::Wake { turn: None },
             "removeAgent" => Event::Remove { agent: text("target") },
@@ -74,7 +74,7 @@ impl Case {
 
     fn answer(&self, key: &str) -> Value {
         let state = self.board.channels.get(&self.channel);
-        let turn = state.and_then(|state| state.floor.active());
+        let turn = state.and_then(|state| state.holder.active());
         let replies = self.outcome.replies();
         let reply = replies.first();
         let timed_out = self.outcome.decision().is_some_and(|d| d.rule == "turns/timeout");

@@ -26,7 +26,11 @@ fn a_board_survives_its_export() {
         json!({"state": "QUEUED", "currentChannel": "c1", "lastActivity": null})
     );
     assert_eq!(form["channels"]["c1"]["activeAgent"], "dev");
-    assert_eq!(form["history"].as_array().unwrap().len(), 3);
+    let history = form["history"].as_array().unwrap();
+    assert_eq!(history.len(), 3);
+    assert_eq!(history[1]["event"], "turn_timeout");
+    assert_eq!(history[1]["details"]["nextAgent"], "dev");
+    assert_eq!(history[2]["details"].get("nextAgent"), None);
     let again = import(&form.to_string()).unwrap();
     let back = &again.channels["c1"];
     assert_eq!((back.turn, &back.queue, back.index), (2, &state.queue, 1));
@@ -37,8 +41,8 @@ fn a_board_survives_its_export() {
 #[test]
 fn files_that_are_damaged_or_newer_are_refused() {
     for (text, want) in [
-        ("", "no state file"),
-        ("{\"channels\":{\"c1\":{\"queue\":[\"pm\"", "no state file"),
+        ("", "not a state file"),
+        ("{\"channels\":{\"c1\":{\"queue\":[\"pm\"", "not a state file"),
         ("{\"version\":\"2.0\",\"channels\":{}}", "version `2.0`"),
         ("{\"version\":\"1.0\"}", "channels"),
         ("{\"channels\":{\"../x\":{}}}", "cannot name a channel"),
@@ -71,11 +75,11 @@ fn history_tells_how_turns_ended() {
              "details":{"durationSeconds":61,"nextAgent":"dev"}}]}"#,
     )
     .unwrap();
-    let event = said(&board.channels["c1"], "pm", None, &["Sorry. TURN_COMPLETE"]);
+    let event = sent(&board.channels["c1"], "pm", None, &["Sorry. TURN_COMPLETE"]);
     let outcome = board.on_event(at(1), "c1", &event);
-    assert_eq!(outcome.replies()[0].reason, Some(Verdict::LateSignal));
+    assert_eq!(outcome.replies()[0].reason, Some(ReplyReason::LateSignal));
     assert_eq!(
         board.on_event(at(1), "c9", &event).replies()[0].reason,
-        Some(Verdict::UnknownChannel)
+        Some(ReplyReason::UnknownChannel)
     );
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aldis_machine::turns::{Board, Config, Ear, Event, Outcome, Start, State};
+use aldis_machine::turns::{Board, Config, Event, MessageReader, Outcome, Start, State};
 use aldis_signal::time::Timestamp;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::view::wire::turns::{ChannelStepForm, said};
 #[derive(Debug, Default)]
 pub(super) struct Channels {
     board: Board,
-    ears: BTreeMap<String, (Config, Ear)>,
+    ears: BTreeMap<String, (Config, MessageReader)>,
 }
 
 /// Takes the first line, which any channel may start with.
@@ -84,7 +84,7 @@ impl Channels {
         let config = self.board.channels.get(channel).map(|state| state.config.clone());
         let config = config.unwrap_or_default();
         if self.ears.get(channel).is_none_or(|(known, _)| *known != config) {
-            let ear = Ear::new(&config);
+            let ear = MessageReader::new(&config);
             self.ears.insert(channel.to_owned(), (config, ear));
         }
         if let Some((_, ear)) = self.ears.get(channel) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aldis_machine::turns::{Board, Config, Persona, Reply, State as Channel, Verdict};
+use aldis_machine::turns::{Board, Config, Persona, Reply, ReplyReason, State as Channel};
 use aldis_store::{RunFilter, RunId};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -191,7 +191,7 @@ async fn say(
     let several = body.contains_key("texts");
     let kept = app.advance_only(TURNS, id, event("said", body), source).await?;
     let Some(answer) = kept else {
-        let reply = Reply::ignored(Verdict::UnknownChannel);
+        let reply = Reply::ignored(ReplyReason::UnknownChannel);
         return Ok(
             (StatusCode::NOT_FOUND, Json(json!({ "v": 1, "result": reply }))).into_response()
         );
