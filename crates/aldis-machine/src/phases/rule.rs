@@ -72,7 +72,7 @@ pub enum Rule {
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: &[Self] = &[
         Self::AllPhasesComplete,
         Self::AllowedForNow,
         Self::AllowedWhilePaused,
@@ -147,13 +147,13 @@ impl Rule {
 
     /// Returns the rule of a stored decision, whatever version stored it.
     pub fn of_stored(rule: &str, summary: &str) -> Option<Self> {
-        let today = Self::ALL.into_iter().find(|known| known.as_str() == rule);
+        let today = Self::ALL.iter().copied().find(|known| known.as_str() == rule);
         today.or_else(|| rule_of_0_1_0(rule, summary))
     }
 
     /// Returns whether the decision only records what the host reported: it explains no stop, and
     /// whoever asks why wants to read the one before it.
-    pub fn only_records(self) -> bool {
+    pub fn is_record(self) -> bool {
         matches!(
             self,
             Self::ContinuationReceived
@@ -226,7 +226,7 @@ mod tests {
         let variants = include_str!("rule.rs").matches(" => \"phases/").count();
         let names: BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.as_str()).collect();
         assert_eq!((names.len(), variants), (Rule::ALL.len(), Rule::ALL.len()));
-        for rule in Rule::ALL {
+        for rule in Rule::ALL.iter().copied() {
             let name = rule.as_str();
             let plain = |byte: u8| byte.is_ascii_lowercase() || b"-/".contains(&byte);
             assert!(name.bytes().all(plain), "{name}");

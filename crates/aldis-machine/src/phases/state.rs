@@ -288,7 +288,7 @@ impl State {
         }
     }
 
-    /// Returns whether the run can go on after [`Event::Resume`].
+    /// Returns whether the run can continue after [`Event::Resume`].
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ const TIMEOUT_MAX: u64 = 24 * 60 * 60;
 /// The longest text of a notice, in bytes.
 const MESSAGE_MAX: usize = 500;
 /// How many keywords or phrases there may be.
-const WORDS_MAX: usize = 32;
+const PHRASES_MAX: usize = 32;
 
 /// The configuration of a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -202,8 +202,8 @@ impl Config {
             }
         }
         for (name, length, max) in [
-            ("alternative_signals", self.alternative_signals.len(), WORDS_MAX),
-            ("completion_phrases", self.auto_detect.completion_phrases.len(), WORDS_MAX),
+            ("alternative_signals", self.alternative_signals.len(), PHRASES_MAX),
+            ("completion_phrases", self.auto_detect.completion_phrases.len(), PHRASES_MAX),
             ("timeout_message", self.timeout_message.len(), MESSAGE_MAX),
         ] {
             if length > max {

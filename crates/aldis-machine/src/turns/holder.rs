@@ -266,7 +266,7 @@ impl State {
         self.holder = TurnHolder::Nobody;
     }
 
-    /// Starts the turn of the agent at this place, unless somebody must name it first.
+    /// Starts the turn of the agent at this place, unless a human or a program must name it first.
     pub(super) fn start_next(&mut self, now: Timestamp, index: usize, outcome: &mut Outcome) {
         if self.config.turn_order == TurnOrder::Manual {
             self.holder = TurnHolder::Nobody;

@@ -104,13 +104,13 @@ impl MessageReader {
         let stripper = self.parser.as_ref().filter(|_| message.signal.is_some());
         message.display = stripper.map_or_else(|| text.to_owned(), |parser| parser.strip(text));
         message.punctuated = is_punctuated(&message.display);
-        message.completion_phrase = self.says_that_it_is_over(&message.display);
+        message.completion_phrase = self.ends_with_phrase(&message.display);
         message
     }
 
     /// Whether the last sentence is a completion phrase, with a lead-in or without. A question is
     /// none, and neither is a phrase among other words, such as "not done".
-    fn says_that_it_is_over(&self, text: &str) -> bool {
+    fn ends_with_phrase(&self, text: &str) -> bool {
         let Some(sentence) = last_sentence(text) else { return false };
         self.phrases.iter().any(|phrase| {
             let lead = sentence.strip_suffix(&**phrase);

@@ -65,7 +65,7 @@ pub enum Rule {
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: &[Self] = &[
         Self::Adopted,
         Self::AgentAdded,
         Self::AgentCrashed,
@@ -134,7 +134,7 @@ impl Rule {
 
     /// Returns the rule of a stored decision, whatever version stored it.
     pub fn of_stored(rule: &str, summary: &str) -> Option<Self> {
-        let today = Self::ALL.into_iter().find(|known| known.as_str() == rule);
+        let today = Self::ALL.iter().copied().find(|known| known.as_str() == rule);
         // `turns/closed` was also the rule of messages that came later.
         let ambiguous = today == Some(Self::Closed) && summary.starts_with("Ignored");
         today.filter(|_| !ambiguous).or_else(|| rule_of_0_1_0(rule, summary))
@@ -197,7 +197,7 @@ mod tests {
         let variants = include_str!("rule.rs").matches(" => \"turns/").count();
         let names: BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.as_str()).collect();
         assert_eq!((names.len(), variants), (Rule::ALL.len(), Rule::ALL.len()));
-        for rule in Rule::ALL {
+        for rule in Rule::ALL.iter().copied() {
             let name = rule.as_str();
             let plain = |byte: u8| byte.is_ascii_lowercase() || b"-/".contains(&byte);
             assert!(name.bytes().all(plain), "{name}");

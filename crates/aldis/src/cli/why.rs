@@ -65,7 +65,7 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
         forms.reverse();
     } else {
         // What was only listened to explains nothing, unless there is nothing else.
-        let telling = forms.iter().position(|form| !only_records(form)).unwrap_or(0);
+        let telling = forms.iter().position(|form| !is_record(form)).unwrap_or(0);
         forms = forms.into_iter().skip(telling).take(1).collect();
     }
     if forms.is_empty() {
@@ -87,9 +87,9 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
 }
 
 /// Whether a decision changes nothing that an agent would notice.
-fn only_records(form: &DecisionForm) -> bool {
+fn is_record(form: &DecisionForm) -> bool {
     let rule = Rule::of_stored(&form.rule, &form.summary);
-    form.rule == "run/listen" || rule.is_some_and(Rule::only_records)
+    form.rule == "run/listen" || rule.is_some_and(Rule::is_record)
 }
 
 /// The run that is meant, or the task of a delivery.
