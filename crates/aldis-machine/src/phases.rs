@@ -37,11 +37,11 @@ mod session;
 mod state;
 mod stop;
 mod tally;
-mod view;
 
 #[cfg(test)]
 mod tests;
 
+pub use apply::DETECTED_MAX;
 pub use block_limit::{BlockLimit, DEFAULT_BLOCK_LIMIT};
 pub use config::{
     AfterTransition, Config, ExitReason, MAX_ITERATIONS, TokenPolicy, clamp_iterations,
@@ -57,4 +57,3 @@ pub use state::{
     Detected, Effect, LastError, NotResumable, Outcome, PendingResponse, SessionTurn, Start, State,
     digest,
 };
-pub use view::{View, ViewError};

@@ -12,7 +12,7 @@ use aldis_signal::time::Timestamp;
 
 /// How many names of signals a run records. Dialects that let agents choose names have no end of
 /// them.
-const DETECTED_MAX: usize = 64;
+pub const DETECTED_MAX: usize = 64;
 
 /// Applies the signals in text order.
 pub(super) fn apply(

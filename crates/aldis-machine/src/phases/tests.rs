@@ -6,7 +6,6 @@ mod properties;
 mod rules;
 mod sentences;
 mod stored;
-mod view;
 
 use super::*;
 use aldis_signal::dialect::Dialect;

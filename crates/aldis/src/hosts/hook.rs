@@ -4,13 +4,14 @@ mod heard;
 
 use std::path::{Path, PathBuf};
 
-use aldis_machine::phases::{Effect, Event, State, TokenPolicy, View};
+use aldis_machine::phases::{Effect, Event, State, TokenPolicy};
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
 use aldis_store::{SqliteStore, Store as _};
 
 use self::heard::Heard;
 use crate::alarms::{self, Alarm};
+use crate::app::formats::auto_state::AutoStateFile;
 use crate::engine::driver;
 use crate::engine::driver::{Driver, DriverError, Loaded, Origin, Stepped};
 use crate::error::CommandError;
@@ -144,7 +145,7 @@ impl Hook<'_> {
         heard: &Heard,
     ) -> Result<Option<Stepped>, CommandError> {
         let broken = |what: String| CommandError::new(format!("the state file: {what}"));
-        let view = View::parse(text).map_err(|error| broken(error.to_string()))?;
+        let view = AutoStateFile::parse(text).map_err(|error| broken(error.to_string()))?;
         let ours = view.session().is_none_or(|session| Some(session) == self.call.session);
         if !view.is_active() || !ours {
             return Ok(None);
