@@ -1,8 +1,7 @@
 //! Turns in a channel: several agents, one of which has the turn.
 //!
 //! The machine takes messages and the passing of time. It decides what is posted, whose turn it is
-//! and until when, and who is notified. One [`State`] is one channel; a [`Board`] is all of them, as
-//! the state file that people migrate from has them.
+//! and until when, and who is notified. One [`State`] is one channel.
 //!
 //! # What must always hold
 //!
@@ -22,7 +21,6 @@ mod persona;
 mod queue;
 mod reader;
 mod rule;
-mod seed;
 mod state;
 
 #[cfg(test)]
@@ -37,7 +35,6 @@ pub use persona::{Persona, PersonaError, TurnBehavior};
 pub use queue::QUEUE_MAX;
 pub use reader::{IncomingMessage, MessageReader};
 pub use rule::{Rule, rule_of_0_1_0};
-pub use seed::{Board, SeedError};
 pub use state::{
     AgentRecord, AgentState, ChannelStartError, HISTORY_MAX, HistoryEntry, Start, State, StuckTurn,
 };

@@ -228,6 +228,11 @@ impl State {
         }
     }
 
+    /// Keeps a record of an agent that takes part.
+    pub fn remember_agent(&mut self, agent: &str) {
+        queue::remember(self, agent);
+    }
+
     /// Puts an agent at the end of the queue, or returns why not.
     fn enqueue(&mut self, agent: &str) -> Result<(), String> {
         queue::check_agent(self, agent, false)?;
@@ -315,7 +320,7 @@ impl State {
     }
 
     /// Adds an entry to the history.
-    pub fn note(
+    pub(super) fn note(
         &mut self,
         at: Timestamp,
         event: &str,

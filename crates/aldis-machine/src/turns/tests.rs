@@ -1,12 +1,9 @@
 //! The machine against its specification, rule by rule.
 
-mod cases;
-
 mod people;
 mod properties;
 mod reading;
 mod rules;
-mod seed;
 mod sentences;
 mod stored;
 

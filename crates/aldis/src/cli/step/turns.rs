@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use aldis_machine::turns::{Board, Config, Event, MessageReader, Outcome, Start, State};
+use aldis_machine::turns::{Config, Event, MessageReader, Outcome, Start, State};
 use aldis_signal::time::Timestamp;
 use serde_json::Value;
 
 use super::members as timed;
+use crate::app::formats::turn_state::ChannelSet;
 use crate::engine::machines::Members;
 use crate::view::wire::turns::{ChannelStepForm, said};
 
 /// All channels that were started, and how each hears.
 #[derive(Debug, Default)]
 pub(super) struct Channels {
-    board: Board,
+    board: ChannelSet,
     ears: BTreeMap<String, (Config, MessageReader)>,
 }
 
@@ -66,7 +67,7 @@ impl Channels {
         let personas =
             personas.map_err(|error| format!("`personas`: {error}"))?.unwrap_or_default();
         let imported =
-            Board::import(&text, &config, &personas, at).map_err(|error| error.to_string())?;
+            ChannelSet::import(&text, &config, &personas, at).map_err(|error| error.to_string())?;
         self.board.channels.extend(imported.channels);
         Ok(ChannelStepForm::new(at, &Outcome::default(), None))
     }

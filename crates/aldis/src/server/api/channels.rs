@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aldis_machine::turns::{Board, Config, Persona, Reply, ReplyReason, State as Channel};
+use aldis_machine::turns::{Config, Persona, Reply, ReplyReason, State as Channel};
 use aldis_store::{RunFilter, RunId};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::Route;
 use super::request::{Named, Sent, Source, event};
 use super::runs::answered;
+use crate::app::formats::turn_state::ChannelSet;
 use crate::engine::keeper::{Answer, Keeper, KeeperError};
 use crate::engine::machines::{self, Members, TURNS, shown};
 use crate::server::app::App;
@@ -251,7 +252,7 @@ fn channel(keeper: &Keeper, id: &RunId) -> Result<aldis_store::Run, KeeperError>
 
 async fn export(State(app): Shared) -> Result<Json<Value>, ApiError> {
     let runs = app.keep(|keeper| Ok(keeper.store().runs(&open_channels())?)).await?;
-    let mut board = Board::default();
+    let mut board = ChannelSet::default();
     for run in &runs {
         let state: Result<Channel, _> = machines::restore(&run.record.state);
         board.channels.extend(state.map(|state| (state.channel.clone(), state)));
@@ -274,7 +275,7 @@ async fn import(State(app): Shared, Sent(body): Sent<Import>) -> Result<Json<Val
     let now = app.now();
     let Import { state, config, personas } = body;
     config.check().map_err(|error| ApiError::bad(error.to_string()))?;
-    let board = Board::import(&state.to_string(), &config, &personas, now)
+    let board = ChannelSet::import(&state.to_string(), &config, &personas, now)
         .map_err(|error| ApiError::bad(error.to_string()))?;
     let (imported, skipped) = app.adopt(board).await?;
     Ok(Json(json!({ "v": 1, "imported": imported, "skipped": skipped })))

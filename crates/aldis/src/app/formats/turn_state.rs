@@ -1,28 +1,28 @@
-//! Channels in the form of the state file that people migrate from.
+//! The state file of other turn managers, with all their channels.
 //!
 //! One file has all channels: `version`, `lastUpdated`, `agents`, `channels`, `history`. What it does
 //! not have (turn numbers, why a turn ended) is added on export under names of our own, and derived
 //! from its history on import.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
+use aldis_machine::turns::{
+    AgentState, Config, Effect, Event, HISTORY_MAX, HistoryEntry, Outcome, Persona, QUEUE_MAX,
+    Reply, ReplyReason, State, Turn, TurnEndReason, TurnHolder, is_name,
+};
+use aldis_signal::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-
-use super::config::Config;
-use super::event::{Effect, Event, Outcome, Reply, ReplyReason, TurnEndReason};
-use super::holder::{Turn, TurnHolder};
-use super::persona::Persona;
-use super::state::{AgentState, HISTORY_MAX, HistoryEntry, State};
-use super::{is_name, queue};
-use aldis_signal::time::Timestamp;
 
 /// The version that is written.
 const VERSION: &str = "1.0";
 
 /// All channels of a place, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Board {
+pub struct ChannelSet {
     /// The channels.
     pub channels: BTreeMap<String, State>,
 }
@@ -30,7 +30,7 @@ pub struct Board {
 /// Why a state file cannot be used. Such a file is set aside, never overwritten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SeedError {
+pub enum TurnStateError {
     /// It is damaged or something else.
     #[error("not a state file: {0}")]
     Form(String),
@@ -41,19 +41,19 @@ pub enum SeedError {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SeedFile {
+struct StateFile {
     #[serde(default)]
     version: Value,
     #[serde(default)]
-    agents: BTreeMap<String, SeedAgent>,
-    channels: BTreeMap<String, SeedChannel>,
+    agents: BTreeMap<String, FileAgent>,
+    channels: BTreeMap<String, FileChannel>,
     #[serde(default)]
     history: Vec<Map<String, Value>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SeedAgent {
+struct FileAgent {
     #[serde(default)]
     state: Option<AgentState>,
     #[serde(default)]
@@ -62,7 +62,7 @@ struct SeedAgent {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SeedChannel {
+struct FileChannel {
     #[serde(default)]
     queue: Vec<String>,
     #[serde(default)]
@@ -76,16 +76,16 @@ struct SeedChannel {
     #[serde(default)]
     turn_number: Option<u64>,
     #[serde(default)]
-    last_ended: Option<SeedEnded>,
+    last_ended: Option<FileEnded>,
 }
 
 #[derive(Deserialize)]
-struct SeedEnded {
+struct FileEnded {
     agent: String,
     reason: TurnEndReason,
 }
 
-impl Board {
+impl ChannelSet {
     /// Lets a channel take an event. Messages to an unknown channel are ignored.
     pub fn on_event(&mut self, now: Timestamp, channel: &str, event: &Event) -> Outcome {
         if let Some(state) = self.channels.get_mut(channel) {
@@ -103,33 +103,33 @@ impl Board {
     ///
     /// # Errors
     ///
-    /// [`SeedError`] when it is damaged or of another version.
+    /// [`TurnStateError`] when it is damaged or of another version.
     pub fn import(
         text: &str,
         config: &Config,
         personas: &BTreeMap<String, Persona>,
         now: Timestamp,
-    ) -> Result<Self, SeedError> {
-        let file: SeedFile =
-            serde_json::from_str(text).map_err(|error| SeedError::Form(error.to_string()))?;
+    ) -> Result<Self, TurnStateError> {
+        let file: StateFile =
+            serde_json::from_str(text).map_err(|error| TurnStateError::Form(error.to_string()))?;
         let version = match &file.version {
             Value::String(version) => version.clone(),
             Value::Null => VERSION.to_owned(),
             other => other.to_string(),
         };
         if version.split('.').next() != Some("1") {
-            return Err(SeedError::Version(version));
+            return Err(TurnStateError::Version(version));
         }
-        let mut board = Self::default();
+        let mut set = Self::default();
         for (name, channel) in &file.channels {
             if !is_name(name) {
-                return Err(SeedError::Form(format!("`{name}` cannot name a channel")));
+                return Err(TurnStateError::Form(format!("`{name}` cannot name a channel")));
             }
             let mut state = State::empty(now, name.clone(), config.clone(), personas.clone());
             channel.fill(&mut state, &file)?;
-            board.channels.insert(name.clone(), state);
+            set.channels.insert(name.clone(), state);
         }
-        Ok(board)
+        Ok(set)
     }
 
     /// Writes the state file.
@@ -162,21 +162,21 @@ impl Board {
     }
 }
 
-impl SeedChannel {
-    fn fill(&self, state: &mut State, file: &SeedFile) -> Result<(), SeedError> {
+impl FileChannel {
+    fn fill(&self, state: &mut State, file: &StateFile) -> Result<(), TurnStateError> {
         for agent in &self.queue {
-            if !is_name(agent) || self.queue.len() > queue::QUEUE_MAX {
-                return Err(SeedError::Form(format!("the queue of `{}`", state.channel)));
+            if !is_name(agent) || self.queue.len() > QUEUE_MAX {
+                return Err(TurnStateError::Form(format!("the queue of `{}`", state.channel)));
             }
             if !state.queue.contains(agent) {
                 state.queue.push(agent.clone());
             }
-            queue::remember(state, agent);
+            state.remember_agent(agent);
         }
         for (agent, known) in &mut state.agents {
-            let Some(seed) = file.agents.get(agent) else { continue };
-            known.last_activity = seed.last_activity;
-            known.offline = seed.state == Some(AgentState::Offline);
+            let Some(found) = file.agents.get(agent) else { continue };
+            known.last_activity = found.last_activity;
+            known.offline = found.state == Some(AgentState::Offline);
         }
         let entries = file.history.iter().filter_map(|entry| entry_of(&state.channel, entry));
         state.history = entries.collect();
