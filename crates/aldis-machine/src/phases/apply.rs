@@ -1,9 +1,9 @@
 //! Applies the signals of a stop to the run, in text order.
 
 use super::config::{ExitReason, TokenPolicy};
+use super::eligibility::{self, Fate};
 use super::event::{PhaseFinding, PhaseSignal};
 use super::pipeline::COMPLETE;
-use super::said::{self, Fate};
 use super::state::{Detected, State};
 use super::tally::{CompletedPhase, StopTally};
 use crate::Refusal;
@@ -22,7 +22,7 @@ pub(super) fn apply(
     fresh_token: Option<&str>,
     mut tally: StopTally,
 ) -> StopTally {
-    for (signal, fate) in said::judge(state, findings) {
+    for (signal, fate) in eligibility::judge(state, findings) {
         if tally.ended.is_some() {
             break;
         }
@@ -32,7 +32,7 @@ pub(super) fn apply(
             Fate::Take => take(state, now, signal, fresh_token, &mut tally),
         }
     }
-    tally.quote_misses(said::misses(findings));
+    tally.quote_misses(eligibility::misses(findings));
     tally
 }
 
@@ -43,7 +43,7 @@ fn take(
     fresh_token: Option<&str>,
     tally: &mut StopTally,
 ) {
-    if let Some(key) = said::counted_key(signal) {
+    if let Some(key) = eligibility::counted_key(signal) {
         state.counted.insert(key);
     }
     let by_meaning = state.pipeline.phase(&state.phase).is_some_and(|p| p.signal.is_none());

@@ -1,10 +1,10 @@
 //! What the agent may do after its signals were applied: rules 4 to 7 of the specification.
 
 use super::config::{AfterTransition, ExitReason};
+use super::eligibility;
 use super::event::{MustAllow, Stop};
 use super::prompts::{self, Feedback};
 use super::rule::Rule;
-use super::said;
 use super::state::{Effect, Outcome, State, digest};
 use super::stop::complete_phases;
 use super::tally::{CompletedPhase, RefusedSignal, StopTally, listed};
@@ -185,7 +185,7 @@ fn not_complete(state: &mut State, now: Timestamp, stop: &Stop, tally: StopTally
         return capped(state, stop, tally);
     }
     state.iteration += 1;
-    let misses: Vec<_> = said::misses(&stop.findings).collect();
+    let misses: Vec<_> = eligibility::misses(&stop.findings).collect();
     let feedback = feedback(state, &misses, &tally.refused);
     let reason = prompts::continuation(state, &feedback);
     given(state, &reason);

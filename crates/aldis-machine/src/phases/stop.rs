@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::apply::apply;
 use super::config::ExitReason;
 use super::decide::{decide, decision, missing};
+use super::eligibility;
 use super::event::{PhaseFinding, Stop};
 use super::rule::Rule;
-use super::said;
 use super::state::{Effect, Outcome, State};
 use super::tally::{StopTally, listed, of_miss};
 use crate::{Evidence, Refusal};
@@ -66,7 +66,7 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
 
 /// Keeps the last claim that did not count, for whoever asks why the run never got further.
 fn remember_refused(state: &mut State, stop: &Stop, tally: &StopTally) {
-    let miss = said::misses(&stop.findings).last();
+    let miss = eligibility::misses(&stop.findings).last();
     let last = miss.map(of_miss).or_else(|| tally.last_refused.clone());
     if state.is_live() && last.is_some() {
         state.last_refused = last;

@@ -1,8 +1,8 @@
-//! Which of the signals that were said count for the machine.
+//! Which of the signals that were reported count for the machine.
 //!
-//! The scanner says what is a signal; whether it may still change anything is decided here, before
-//! any state changes: was it said since the phase began, did it count already, does its own message
-//! contradict it?
+//! The scanner finds what is a signal; whether it may still change anything is decided here, before
+//! any state changes: was it reported since the phase began, did it count already, does its own
+//! message contradict it?
 
 use super::event::{PhaseFinding, PhaseSignal};
 use super::state::State;
@@ -21,10 +21,13 @@ pub(super) enum Fate {
 }
 
 /// Returns every signal with its fate, in text order.
-pub(super) fn judge<'s>(state: &State, said: &'s [PhaseFinding]) -> Vec<(&'s PhaseSignal, Fate)> {
-    let signals: Vec<&PhaseSignal> = signals(said).collect();
+pub(super) fn judge<'s>(
+    state: &State,
+    findings: &'s [PhaseFinding],
+) -> Vec<(&'s PhaseSignal, Fate)> {
+    let signals: Vec<&PhaseSignal> = signals(findings).collect();
     let fate = |signal: &PhaseSignal, at: usize| {
-        if already_heard(state, signal) {
+        if already_judged(state, signal) {
             Fate::Skip
         } else if signal.at.is_some_and(|at| at < state.phase_started_at) {
             Fate::Refuse(Refusal::LateSignal)
@@ -35,16 +38,16 @@ pub(super) fn judge<'s>(state: &State, said: &'s [PhaseFinding]) -> Vec<(&'s Pha
     signals.iter().enumerate().map(|(at, signal)| (*signal, fate(signal, at))).collect()
 }
 
-fn signals(said: &[PhaseFinding]) -> impl Iterator<Item = &PhaseSignal> {
-    said.iter().filter_map(|said| match said {
+fn signals(findings: &[PhaseFinding]) -> impl Iterator<Item = &PhaseSignal> {
+    findings.iter().filter_map(|finding| match finding {
         PhaseFinding::Signal(signal) => Some(signal),
         PhaseFinding::NearMiss(_) => None,
     })
 }
 
 /// Returns the near misses.
-pub(super) fn misses(said: &[PhaseFinding]) -> impl Iterator<Item = &Miss> {
-    said.iter().filter_map(|said| match said {
+pub(super) fn misses(findings: &[PhaseFinding]) -> impl Iterator<Item = &Miss> {
+    findings.iter().filter_map(|finding| match finding {
         PhaseFinding::Signal(_) => None,
         PhaseFinding::NearMiss(miss) => Some(miss),
     })
@@ -55,7 +58,7 @@ pub(super) fn counted_key(signal: &PhaseSignal) -> Option<String> {
     signal.agent.as_ref().map(|agent| format!("{agent}/{}", signal.name))
 }
 
-fn already_heard(state: &State, signal: &PhaseSignal) -> bool {
+fn already_judged(state: &State, signal: &PhaseSignal) -> bool {
     let before = match (signal.at, state.read_until) {
         (Some(at), Some(until)) => at <= until,
         _ => false,
