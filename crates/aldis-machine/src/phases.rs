@@ -1,8 +1,16 @@
 //! Phases under a Stop hook: an agent may stop when its phase is truly complete.
 //!
 //! The machine keeps one [`State`] per run. [`State::on_event`] takes what a host's hooks report and
-//! says whether the agent may stop, what it is told if not, and why. Phases, the signals that end
-//! them and the flags that skip them are data (a [`Pipeline`]); caw's is built in.
+//! decides whether the agent may stop, with which prompt it continues if not, and why. Phases, the
+//! signals that end them and the flags that skip them are data (a [`Pipeline`]); caw's is built in.
+//!
+//! # Pausing
+//!
+//! While a run is paused its agent may stop whenever it likes, prompts bring nothing of ours, and
+//! nothing is counted or goes stale. What the agent reports meanwhile is not lost: the position in
+//! the transcript stays where it was, so the first stop after the run is resumed judges everything
+//! written since, as long as the host still has it. Signals that no transcript repeats are held in
+//! the state. Resuming keeps the session, the counters and the run token.
 //!
 //! ```
 //! use aldis_machine::phases::{SkipFlags, expected_signal, next_phase};
@@ -12,29 +20,40 @@
 //! assert_eq!(next_phase("execution", flags), Some("reflect"));
 //! ```
 
+mod apply;
+mod block_limit;
+mod config;
 mod contract;
+mod counted;
+mod decide;
+mod eligibility;
 mod event;
-mod governor;
-mod hear;
-mod hearing;
-mod listen;
+mod human;
+mod ingest;
 mod pipeline;
 mod prompts;
-mod said;
+mod rule;
+mod session;
 mod state;
 mod stop;
-mod view;
+mod tally;
 
 #[cfg(test)]
 mod tests;
 
-pub use event::{Cap, Event, Hold, Said, SaidSignal, Stop};
-pub use governor::{Governor, OWN_CAP};
-pub use hear::{Utterance, closing_words, hear};
+pub use apply::DETECTED_MAX;
+pub use block_limit::{BlockLimit, DEFAULT_BLOCK_LIMIT};
+pub use config::{
+    AfterTransition, Config, ExitReason, MAX_ITERATIONS, TokenPolicy, clamp_iterations,
+};
+pub use contract::started;
+pub use counted::CountedSignals;
+pub use event::{BlockCap, Event, MustAllow, PhaseFinding, PhaseSignal, Stop};
+pub use ingest::{AgentMessage, closing_text, scan_messages};
 pub use pipeline::{COMPLETE, FAILED, Phase, Pipeline, PipelineError, SkipFlags};
 pub use pipeline::{expected_signal, next_phase};
+pub use rule::{Rule, rule_of_0_1_0};
 pub use state::{
-    AfterTransition, Config, Detected, Effect, ExitReason, LastError, MAX_ITERATIONS, Outcome,
-    Refused, Response, Start, State, TokenPolicy, Turn, clamp_iterations, digest,
+    Detected, Effect, LastError, NotResumable, Outcome, PendingResponse, SessionTurn, Start, State,
+    digest,
 };
-pub use view::{View, ViewError};

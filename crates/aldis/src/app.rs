@@ -1,5 +1,6 @@
 //! What commands, requests and calls do, whoever asks.
 
+pub mod formats;
 pub(crate) mod hearing;
 pub mod reference;
 #[cfg(target_os = "linux")]

@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
-use aldis_machine::turns::{Board, Persona};
+use aldis_machine::turns::Persona;
 use aldis_store::GroupStore;
 use tokio::net::TcpListener;
 use tokio::runtime;
@@ -41,6 +41,7 @@ use self::app::App;
 use self::connections::Limits;
 use self::place::Place;
 use self::sinks::Sinks;
+use crate::app::formats::turn_state::ChannelSet;
 use crate::error::CommandError;
 
 /// Threads for requests, at most: they also decide what takes no time.
@@ -63,7 +64,7 @@ pub(crate) struct Options {
     /// Who there is, in channels that do not say.
     pub(crate) personas: BTreeMap<String, Persona>,
     /// Channels to take over.
-    pub(crate) board: Board,
+    pub(crate) board: ChannelSet,
 }
 
 /// Serves until the process is asked to stop. `ready` is told where, and how to log in.

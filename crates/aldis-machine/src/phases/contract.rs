@@ -1,9 +1,18 @@
 //! How the engine drives a run through the phases.
 
 use super::event::Event;
-use super::state::{Effect, Outcome, Refused, Start, State};
+use super::rule::Rule;
+use super::state::{Effect, NotResumable, Outcome, Start, State};
 use crate::{Begun, Decision, HumanCommand, Machine, NotPossible, StartError, Summary};
 use aldis_signal::time::Timestamp;
+
+/// Returns the decision with which a run begins that a human started.
+pub fn started(state: &State) -> Decision {
+    let phase = &state.phase;
+    Decision::new(Rule::Started, format!("Started the run in phase {phase}"))
+        .because("requested by a human")
+        .next(format!("send a prompt to the agent: it brings the prompt of phase {phase}"))
+}
 
 impl Machine for State {
     const NAME: &'static str = "phases";
@@ -14,11 +23,7 @@ impl Machine for State {
 
     fn start(now: Timestamp, start: Start) -> Result<Begun<Self>, StartError> {
         let state = Self::start(now, start);
-        let summary = format!("Started the run in phase {}", state.phase);
-        let decision = Decision::new("phases/start", summary)
-            .because("a human asked for it")
-            .next("give the agent the start prompt, or just send the next prompt");
-        Ok(Begun { outcome: Outcome::decided([Effect::WriteView], decision), state })
+        Ok(Begun { outcome: Outcome::decided([Effect::WriteView], started(&state)), state })
     }
 
     fn adopt(_now: Timestamp, state: Self) -> Result<Begun<Self>, StartError> {
@@ -29,7 +34,7 @@ impl Machine for State {
         Self::on_event(self, now, event)
     }
 
-    /// Whether a run is stale is asked when its session stops, and by nobody else.
+    /// Whether a run is stale is decided when its session stops, and at no other time.
     fn next_wake(&self) -> Option<Timestamp> {
         None
     }
@@ -47,10 +52,13 @@ impl Machine for State {
                 Err(NotPossible::NoText)
             }
             HumanCommand::Answer { id, .. } => Err(NotPossible::NoSuchQuestion(id.clone())),
-            HumanCommand::Resume if self.active && !self.paused => Err(NotPossible::NotPaused),
+            // Whoever let a capped agent go reads that its run is paused.
+            HumanCommand::Resume if self.active && !self.paused && !self.block_limit.capped => {
+                Err(NotPossible::NotPaused)
+            }
             HumanCommand::Resume => match self.can_resume() {
                 Ok(()) => Ok(Event::Resume { fresh_token: None, by }),
-                Err(Refused::Complete | Refused::Cancelled | Refused::Ended) => {
+                Err(NotResumable::Complete | NotResumable::Cancelled | NotResumable::Ended) => {
                     Err(NotPossible::Ended)
                 }
             },
@@ -58,7 +66,10 @@ impl Machine for State {
             HumanCommand::Abort => Ok(Event::Cancel { by }),
             HumanCommand::Pause if self.paused => Err(NotPossible::AlreadyPaused),
             HumanCommand::Pause => Ok(Event::Pause { by }),
-            HumanCommand::Tell { text, .. } => Ok(Event::Told { text: text.clone(), by }),
+            HumanCommand::Tell { to: Some(to), .. } => {
+                Err(NotPossible::NoSuchRecipient(to.clone()))
+            }
+            HumanCommand::Tell { text, to: None } => Ok(Event::Tell { text: text.clone(), by }),
         }
     }
 

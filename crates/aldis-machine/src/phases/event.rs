@@ -18,8 +18,9 @@ pub enum Event {
         session: Option<String>,
         /// Its id.
         agent: Option<String>,
-        /// What it said in its final message.
-        said: Vec<Said>,
+        /// What was found in its final message.
+        #[serde(alias = "said")]
+        findings: Vec<PhaseFinding>,
         /// A new run token, should one be needed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fresh_token: Option<String>,
@@ -31,22 +32,23 @@ pub enum Event {
         /// The host's own code for the error.
         error: String,
     },
-    /// The agent said something that the stop after it will not repeat.
+    /// The agent wrote something that the stop after it will not repeat.
     Responded {
         /// The session.
         session: Option<String>,
-        /// What was said.
-        said: Vec<Said>,
+        /// What was found in it.
+        #[serde(alias = "said")]
+        findings: Vec<PhaseFinding>,
         /// The end of the message.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        closing_words: String,
+        #[serde(default, alias = "closing_words", skip_serializing_if = "String::is_empty")]
+        closing_text: String,
     },
-    /// The user broke the turn off.
+    /// The user interrupted the turn.
     Interrupted {
         /// The session.
         session: Option<String>,
     },
-    /// A human, or a program on its behalf, sent a prompt.
+    /// A human, or a program on their behalf, sent a prompt.
     Prompt {
         /// The session.
         session: Option<String>,
@@ -71,24 +73,24 @@ pub enum Event {
         /// By what means, for the journal.
         by: String,
     },
-    /// The view file was changed from outside.
+    /// Somebody edited the state file.
     Edited {
         /// The members that differ.
         members: Vec<String>,
     },
-    /// A human wants the agent to be let go until the run is resumed.
+    /// A human wants the agent to be free to stop until the run is resumed.
     Pause {
         /// By what means, for the journal.
         by: String,
     },
-    /// A human wants the agent to know something.
-    Told {
-        /// What.
+    /// A human sends the agent a message.
+    Tell {
+        /// The message.
         text: String,
         /// By what means, for the journal.
         by: String,
     },
-    /// A human wants an ended, interrupted or paused run to go on.
+    /// A human wants an ended, capped or paused run to continue.
     Resume {
         /// By what means, for the journal.
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -107,33 +109,36 @@ pub struct Stop {
     /// The host, by its stable name.
     #[serde(default)]
     pub host: String,
+    /// The host's name as people write it; where it is empty, the stable name is shown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host_name: String,
     /// The host's id of the current turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
     /// When the current turn began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_began: Option<Timestamp>,
-    /// Whether the host says that this stop follows one that was refused.
+    /// Whether the host reports that this stop follows one that was blocked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continued: Option<bool>,
-    /// What was said, oldest first.
-    #[serde(default)]
-    pub said: Vec<Said>,
+    /// What was found in the messages since the last stop, oldest first.
+    #[serde(default, alias = "said")]
+    pub findings: Vec<PhaseFinding>,
     /// The end of the final message, for people who ask why.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub closing_words: String,
+    #[serde(default, alias = "closing_words", skip_serializing_if = "String::is_empty")]
+    pub closing_text: String,
     /// Whether the agent used a tool since its last stop.
     #[serde(default)]
     pub tools_ran: bool,
-    /// How often the host lets itself be refused.
+    /// How many stops in a row the host lets a hook block.
     #[serde(default)]
-    pub cap: Cap,
-    /// A reason never to refuse this stop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hold: Option<Hold>,
-    /// How far the transcript has been read, in the shell's own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heard_to: Option<String>,
+    pub cap: BlockCap,
+    /// A reason never to block this stop.
+    #[serde(default, alias = "hold", skip_serializing_if = "Option::is_none")]
+    pub must_allow: Option<MustAllow>,
+    /// How far the transcript has been read, in the shell's own form.
+    #[serde(default, alias = "heard_to", skip_serializing_if = "Option::is_none")]
+    pub read_cursor: Option<String>,
     /// A new run token, should one be needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fresh_token: Option<String>,
@@ -142,10 +147,10 @@ pub struct Stop {
     pub token_leaked: bool,
 }
 
-/// How often a host lets a hook refuse a stop.
+/// How many stops in a row a host lets a hook block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cap {
-    /// Refusals in a row; `None` where the host has no limit.
+pub struct BlockCap {
+    /// Blocked stops in a row; `None` where the host has no limit.
     #[serde(default)]
     pub limit: Option<u32>,
     /// Whether a tool call starts the count again.
@@ -153,11 +158,11 @@ pub struct Cap {
     pub resets_on_tool_use: bool,
 }
 
-/// Why a stop must not be refused, whatever was said.
+/// Why a stop must not be blocked, whatever was reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
-pub enum Hold {
-    /// The user broke off.
+pub enum MustAllow {
+    /// The user interrupted.
     Aborted,
     /// Something still runs that will wake the agent.
     Background {
@@ -166,7 +171,7 @@ pub enum Hold {
     },
     /// The context is full, the login or the service failed.
     Failed {
-        /// The host's own word for it.
+        /// The host's own name for it.
         what: String,
     },
     /// The agent waits for the user's answer.
@@ -176,49 +181,59 @@ pub enum Hold {
 /// One finding of the scanner, as far as the machine needs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Said {
+pub enum PhaseFinding {
     /// It counts.
-    Signal(SaidSignal),
+    Signal(PhaseSignal),
     /// It does not. In the agent's final message.
     NearMiss(Miss),
 }
 
+impl PhaseFinding {
+    /// Returns the signal, if it is one.
+    pub fn signal(&self) -> Option<&PhaseSignal> {
+        match self {
+            Self::Signal(signal) => Some(signal),
+            Self::NearMiss(_) => None,
+        }
+    }
+}
+
 /// A well-formed signal from an allowed origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SaidSignal {
+pub struct PhaseSignal {
     /// Its name.
     pub name: String,
-    /// What it says in any dialect.
+    /// What it means in any dialect.
     pub meaning: Meaning,
-    /// The phase it says it is about.
+    /// The phase it names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// The error it reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Whether it says that the error can be recovered from.
+    /// Whether it reports that the agent can recover from the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recoverable: Option<bool>,
     /// Which message of this event it stands in.
     #[serde(default)]
     pub message: u64,
-    /// The sub-agent that said it.
+    /// The sub-agent that reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Whether a sub-agent said it, even one without an id.
+    /// Whether a sub-agent reported it, even one without an id.
     #[serde(default)]
     pub subagent: bool,
-    /// When it was said, where that is known.
+    /// When it was reported, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// Whether its place shows that it was said since the last stop and since the phase began: a
-    /// clock that stepped back says nothing then.
+    /// Whether its position in the transcript shows that it was reported since the last stop and
+    /// since the phase began. The time does not matter then: a clock may have stepped back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new_by_position: bool,
     /// The line in its message.
     #[serde(default)]
     pub line: u64,
-    /// The words, cut to a reasonable length.
+    /// The text, cut to a reasonable length.
     #[serde(default)]
     pub quote: String,
     /// Whether it carried the run token.

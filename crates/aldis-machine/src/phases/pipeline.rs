@@ -32,7 +32,7 @@ pub struct Phase {
     /// The signal that ends it; without one, any signal of the dialect that means `done` does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// What it is for, told to the agent.
+    /// What it is for and what it leaves behind, for the prompt.
     #[serde(default)]
     pub purpose: String,
     /// The flag that leaves it out.
@@ -40,13 +40,13 @@ pub struct Phase {
     pub skip: Option<String>,
 }
 
-/// Phases in order, and the dialect in which their ends are said.
+/// Phases in order, and the dialect in which agents report that they are complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pipeline {
     /// Its name.
     pub name: String,
-    /// The dialect agents speak.
+    /// The dialect that agents write.
     pub dialect: String,
     /// The signal that ends the whole run, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,11 +62,14 @@ pub enum PipelineError {
     /// No phase at all.
     #[error("a pipeline needs at least one phase")]
     Empty,
+    /// Too many phases.
+    #[error("a pipeline has at most {PHASES_MAX} phases, not {0}")]
+    TooMany(usize),
     /// A name that is taken, or that means an end.
-    #[error("phase `{0}` is named twice, or its name is reserved")]
+    #[error("two phases are named `{0}`, or the name is reserved")]
     Name(String),
     /// A name that cannot stand in a file or a prompt.
-    #[error("`{0}` is no name: use letters, digits, `-` and `_`")]
+    #[error("`{0}` cannot name a phase; use 1 to 64 letters, digits, `-` or `_`")]
     Malformed(String),
     /// A signal the dialect does not have.
     #[error("dialect `{dialect}` has no signal `{signal}`")]
@@ -81,34 +84,54 @@ pub enum PipelineError {
     NothingEnds(String),
 }
 
+/// The longest pipeline.
+const PHASES_MAX: usize = 64;
+
+/// Name, signal, purpose and skip flag. The purpose names what the phase leaves behind.
 const CAW: &[(&str, &str, &str, Option<&str>)] = &[
-    ("expansion", "EXPANSION_COMPLETE", "Analyse and expand the requirements of the task.", None),
-    ("init", "INIT_COMPLETE", "Prepare the working environment the later phases rely on.", None),
+    (
+        "expansion",
+        "EXPANSION_COMPLETE",
+        "Analyse the requirements of the task, and write down everything that they imply.",
+        None,
+    ),
+    (
+        "init",
+        "INIT_COMPLETE",
+        "Initialize the `.caw/` environment that the later phases rely on.",
+        None,
+    ),
     (
         "planning",
         "PLANNING_COMPLETE",
-        "Write the plan: the steps, their order, how to check them.",
+        "Write the plan to `task_plan.md`: the steps, their order, and how to check each.",
         None,
     ),
-    ("execution", "EXECUTION_COMPLETE", "Carry out every step of the plan.", None),
-    ("qa", "QA_COMPLETE", "Build, test and fix until the quality loop passes.", Some("skip_qa")),
+    ("execution", "EXECUTION_COMPLETE", "Carry out every step of `task_plan.md`.", None),
+    (
+        "qa",
+        "QA_COMPLETE",
+        "Run the QA loop: build, test and fix until everything passes.",
+        Some("skip_qa"),
+    ),
     (
         "review",
         "REVIEW_COMPLETE",
-        "Review the whole change and write down every finding.",
+        "Review the whole change, and write down every finding for the fix phase.",
         Some("skip_review"),
     ),
-    ("fix", "FIX_COMPLETE", "Fix the findings of the review.", Some("skip_review")),
+    ("fix", "FIX_COMPLETE", "Fix every finding of the review.", Some("skip_review")),
     (
         "check",
         "CHECK_COMPLETE",
-        "Check that the result complies with the task and the plan.",
+        "Check that the result complies with the task and with `task_plan.md`.",
         Some("skip_review"),
     ),
     (
         "reflect",
         "REFLECT_COMPLETE",
-        "Look back: note what to keep and what to do better.",
+        "Complete the Ralph Loop: look back at the run, and write down what to keep and what to \
+         improve.",
         Some("skip_reflect"),
     ),
 ];
@@ -130,10 +153,10 @@ impl Pipeline {
         }
     }
 
-    /// Returns the same phases for agents that speak another dialect: any signal of it that means
+    /// Returns the same phases for agents that write another dialect: any signal of it that means
     /// `done` ends the current phase.
     #[must_use]
-    pub fn spoken_in(mut self, dialect: &Dialect) -> Self {
+    pub fn in_dialect(mut self, dialect: &Dialect) -> Self {
         if *self.dialect != *dialect.name {
             dialect.name.as_ref().clone_into(&mut self.dialect);
             self.finish = None;
@@ -150,6 +173,9 @@ impl Pipeline {
     pub fn check(&self, dialect: &Dialect) -> Result<(), PipelineError> {
         if self.phases.is_empty() {
             return Err(PipelineError::Empty);
+        }
+        if self.phases.len() > PHASES_MAX {
+            return Err(PipelineError::TooMany(self.phases.len()));
         }
         let mut names = BTreeSet::from([COMPLETE, FAILED]);
         for phase in &self.phases {
@@ -280,7 +306,7 @@ mod tests {
     #[test]
     fn another_dialect_ends_phases_by_meaning() {
         let chorus = Dialect::builtin("chorus").unwrap();
-        let pipeline = Pipeline::caw().spoken_in(chorus);
+        let pipeline = Pipeline::caw().in_dialect(chorus);
         pipeline.check(chorus).unwrap();
         assert!(pipeline.phases.iter().all(|phase| phase.signal.is_none()));
         assert_eq!(pipeline.finish, None);
@@ -296,6 +322,8 @@ mod tests {
             pipeline.check(caw).unwrap_err()
         };
         assert_eq!(broken(&|p| p.phases.clear()), PipelineError::Empty);
+        let many = broken(&|p| p.phases = vec![p.phases[0].clone(); 65]);
+        assert_eq!(many, PipelineError::TooMany(65));
         assert_eq!(broken(&|p| p.phases[1].name = "qa".into()), PipelineError::Name("qa".into()));
         let reserved = broken(&|p| p.phases[1].name = "complete".into());
         assert_eq!(reserved, PipelineError::Name("complete".into()));
@@ -303,7 +331,7 @@ mod tests {
         assert_eq!(path, PipelineError::Malformed("../x".into()));
         let unknown = broken(&|p| p.phases[1].signal = Some("NOPE".into()));
         assert!(matches!(unknown, PipelineError::Signal { .. }), "{unknown}");
-        let silent = Pipeline::caw().spoken_in(turn).check(turn).unwrap_err();
+        let silent = Pipeline::caw().in_dialect(turn).check(turn).unwrap_err();
         assert_eq!(silent, PipelineError::NothingEnds("turn".into()));
     }
 }

@@ -4,138 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, Said};
-use super::governor::Governor;
+use super::block_limit::BlockLimit;
+use super::config::{Config, ExitReason, TokenPolicy};
+use super::counted::CountedSignals;
+use super::event::{Event, PhaseFinding};
 use super::pipeline::{COMPLETE, FAILED, Pipeline};
-use super::{listen, prompts, stop};
+use super::{human, prompts, session, stop};
+use crate::Evidence;
 use aldis_signal::time::Timestamp;
 
-/// The range of the limit on refusals per phase, and what counts where none is given.
-pub const MAX_ITERATIONS: (u32, u32, u32) = (1, 50, 20);
-/// How long a run may be silent before it is left alone: two hours, in seconds.
-const STALE_AFTER: u64 = 2 * 60 * 60;
-
-/// Returns the limit to use for one that was asked for: never unlimited.
-pub fn clamp_iterations(asked: Option<u64>) -> u32 {
-    let (least, most, usual) = MAX_ITERATIONS;
-    match asked {
-        None | Some(0) => usual,
-        Some(asked) => u32::try_from(asked).unwrap_or(most).clamp(least, most),
-    }
-}
-
-/// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ExitReason {
-    /// The last phase was completed.
-    AllPhasesComplete,
-    /// The agent declared the whole run complete.
-    AutoCompleteSignal,
-    /// The agent reported an error it cannot recover from.
-    CriticalError,
-    /// Too many stops without the phase's signal.
-    MaxIterationsReached,
-    /// Too long without a sign of life.
-    StaleState,
-    /// A human ended it.
-    UserCancelled,
-}
-
-impl ExitReason {
-    /// Returns the stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AllPhasesComplete => "all_phases_complete",
-            Self::AutoCompleteSignal => "auto_complete_signal",
-            Self::CriticalError => "critical_error",
-            Self::MaxIterationsReached => "max_iterations_reached",
-            Self::StaleState => "stale_state",
-            Self::UserCancelled => "user_cancelled",
-        }
-    }
-
-    /// Returns whether the work was done.
-    pub fn is_success(self) -> bool {
-        matches!(self, Self::AllPhasesComplete | Self::AutoCompleteSignal)
-    }
-}
-
-/// What follows a completed phase.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AfterTransition {
-    /// The agent goes on with the next phase at once.
-    #[default]
-    Continue,
-    /// The agent may stop; the next prompt goes on.
-    Stop,
-}
-
-/// What a run does about run tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TokenPolicy {
-    /// None is used.
-    #[default]
-    Off,
-    /// A wrong one is refused.
-    Accept,
-    /// None or a wrong one is refused.
-    Require,
-}
-
-/// What was chosen when the run was started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// The flags that are set.
-    #[serde(default)]
-    pub skip: BTreeSet<String>,
-    /// Whether prompts show the counters.
-    #[serde(default)]
-    pub verbose: bool,
-    /// Whether the agent is to decide for itself instead of asking.
-    #[serde(default)]
-    pub no_questions: bool,
-    /// Whether the review asks for functional, security and quality verdicts.
-    #[serde(default)]
-    pub parallel_validation: bool,
-    /// What follows a completed phase.
-    #[serde(default)]
-    pub after_transition: AfterTransition,
-    /// How many seconds of silence make a run stale.
-    #[serde(default = "stale_after")]
-    pub stale_after: u64,
-    /// What is done about run tokens.
-    #[serde(default)]
-    pub token: TokenPolicy,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            skip: BTreeSet::new(),
-            verbose: false,
-            no_questions: false,
-            parallel_validation: false,
-            after_transition: AfterTransition::default(),
-            stale_after: STALE_AFTER,
-            token: TokenPolicy::default(),
-        }
-    }
-}
-
-fn stale_after() -> u64 {
-    STALE_AFTER
-}
-
-/// A signal that was heard.
+/// A signal that was detected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detected {
     /// Its name.
     pub signal: String,
-    /// When it was heard last.
+    /// When it was detected last.
     pub detected_at: Timestamp,
 }
 
@@ -154,22 +37,25 @@ pub struct LastError {
 
 /// The current turn of the run's session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Turn {
+pub struct SessionTurn {
     /// When it began.
     pub began: Timestamp,
-    /// The last sign of life before it.
-    pub after: Option<Timestamp>,
+    /// The last activity before it.
+    #[serde(alias = "after")]
+    pub active_before: Option<Timestamp>,
 }
 
-/// What an agent said before the stop that does not repeat it.
+/// What an agent reported before the stop that does not repeat it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Response {
+pub struct PendingResponse {
     /// The session.
     pub session: String,
-    /// What was said.
-    pub said: Vec<Said>,
+    /// What was found in it.
+    #[serde(alias = "said")]
+    pub findings: Vec<PhaseFinding>,
     /// The end of the message.
-    pub closing_words: String,
+    #[serde(alias = "closing_words")]
+    pub closing_text: String,
 }
 
 /// How a run begins.
@@ -183,7 +69,7 @@ pub struct Start {
     pub config: Config,
     /// The first phase.
     pub phase: String,
-    /// The limit of refusals per phase.
+    /// How many stops are blocked per phase at most.
     pub max_iterations: u32,
     /// The session it belongs to, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -202,28 +88,28 @@ pub struct State {
     pub pipeline: Pipeline,
     /// The choices.
     pub config: Config,
-    /// The limit of refusals per phase.
+    /// How many stops are blocked per phase at most.
     pub max_iterations: u32,
-    /// Whether the run goes on.
+    /// Whether the run can still take steps.
     pub active: bool,
     /// The current phase, `complete` or `failed`.
     pub phase: String,
-    /// Refusals in this phase.
+    /// How many stops were blocked in this phase.
     pub iteration: u32,
-    /// When the run began; `None` when its file did not say so legibly.
+    /// When the run began; `None` when its state file had no readable time.
     pub started_at: Option<Timestamp>,
     /// When the phase began.
     pub phase_started_at: Timestamp,
     /// When the run was completed.
     pub completed_at: Option<Timestamp>,
-    /// The last sign of life.
+    /// The last activity. It never goes back.
     pub last_activity: Option<Timestamp>,
     /// When a stop was last judged.
     pub last_checked: Option<Timestamp>,
     /// The session the run belongs to.
     pub session: Option<String>,
     /// The session's current turn.
-    pub turn: Option<Turn>,
+    pub turn: Option<SessionTurn>,
     /// Why it ended.
     pub exit_reason: Option<ExitReason>,
     /// Whether the run was taken over from a state file, instead of being started here.
@@ -233,41 +119,53 @@ pub struct State {
     pub failed_in: Option<String>,
     /// The last error.
     pub last_error: Option<LastError>,
-    /// Signals heard, each name once.
+    /// The signals that were detected, each name once.
     pub detected: Vec<Detected>,
-    /// Phases whose signal was heard in its place.
+    /// The phases that were completed in their turn.
     pub completed: BTreeSet<String>,
-    /// Phases that a declared end left out.
+    /// The phases that were not done when the agent declared the run complete.
     pub left_out: Vec<String>,
     /// How many seconds each phase took.
     pub durations: BTreeMap<String, u64>,
     /// Sub-agents' signals that were already counted.
-    pub counted: BTreeSet<String>,
-    /// Up to when the main agent has been heard.
-    pub heard_until: Option<Timestamp>,
-    /// How far the transcript has been read, in the shell's own words.
-    pub heard_to: Option<String>,
-    /// What was said since the last stop, on hosts that report it apart.
-    pub response: Option<Response>,
-    /// Whether the agent has yet to be told what the phase is about.
-    pub untold: bool,
-    /// Whether a sub-agent completed the last phase and the main agent has yet to hear of it.
-    pub handed_over: bool,
+    pub counted: CountedSignals,
+    /// Until when what the main agent wrote has been judged.
+    #[serde(alias = "heard_until")]
+    pub read_until: Option<Timestamp>,
+    /// How far the transcript has been read, in the shell's own form.
+    #[serde(alias = "heard_to")]
+    pub read_cursor: Option<String>,
+    /// What was reported since the last stop, on hosts that report it apart.
+    #[serde(alias = "response")]
+    pub pending_response: Option<PendingResponse>,
+    /// Whether the agent has yet to get the prompt of the phase.
+    #[serde(alias = "untold")]
+    pub prompt_pending: bool,
+    /// Whether a sub-agent completed the last phase and the main agent was not told yet.
+    #[serde(alias = "handed_over")]
+    pub advanced_by_subagent: bool,
     /// Whether a sub-agent completed the run's very last phase: the main agent's stop ends the run.
-    #[serde(default)]
-    pub over: bool,
+    #[serde(default, alias = "over")]
+    pub ends_at_next_stop: bool,
     /// Since when any session may take the run over.
     pub open_since: Option<Timestamp>,
     /// The run token of this phase.
     pub token: Option<String>,
-    /// The counters that let go.
-    pub governor: Governor,
+    /// How often in a row a stop was blocked.
+    #[serde(alias = "governor")]
+    pub block_limit: BlockLimit,
     /// Whether a human wants the agent to be let go until the run is resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
-    /// What a human wants the agent to know, and nobody has told it yet.
+    /// Messages from humans that the agent did not get yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<String>,
+    pub human_messages: Vec<String>,
+    /// Signals reported while the run was paused that no transcript repeats.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_findings: Vec<PhaseFinding>,
+    /// The last claim in this phase that did not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_refused: Option<Evidence>,
 }
 
 /// What must now be done. Exhaustive: whoever performs effects must know all of them.
@@ -276,17 +174,17 @@ pub struct State {
 pub enum Effect {
     /// Let the agent stop.
     Allow,
-    /// Do not let it stop, and tell it this.
+    /// Do not let it stop, and give it this prompt.
     Block {
         /// The agent's next input.
         reason: String,
     },
-    /// Tell the agent this beside its prompt.
+    /// Give the agent this text beside its prompt.
     Context {
-        /// What.
+        /// The text.
         text: String,
     },
-    /// Write the view file anew.
+    /// Write the state file anew.
     WriteView,
 }
 
@@ -300,10 +198,10 @@ impl Outcome {
     }
 }
 
-/// Why a run cannot do what a human asked.
+/// Why a run cannot be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum NotResumable {
     /// It is complete.
     #[error("the run is complete")]
     Complete,
@@ -342,63 +240,65 @@ impl State {
             completed: BTreeSet::new(),
             left_out: Vec::new(),
             durations: BTreeMap::new(),
-            counted: BTreeSet::new(),
-            heard_until: None,
-            heard_to: None,
-            response: None,
-            untold: true,
-            handed_over: false,
-            over: false,
+            counted: CountedSignals::default(),
+            read_until: None,
+            read_cursor: None,
+            pending_response: None,
+            prompt_pending: true,
+            advanced_by_subagent: false,
+            ends_at_next_stop: false,
             open_since: Some(now),
             token,
-            governor: Governor::default(),
+            block_limit: BlockLimit::default(),
             paused: false,
-            told: Vec::new(),
+            human_messages: Vec::new(),
+            held_findings: Vec::new(),
+            last_refused: None,
         }
     }
 
-    /// Takes one event. Time may stand still but is never asked for.
+    /// Takes one event. Its time is the only clock there is.
     pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
         match event {
             Event::Stop(stop) => stop::on_stop(self, now, stop),
-            Event::SubagentStop { session, agent, said, fresh_token } => {
-                let heard = stop::Subagent { agent: agent.as_deref(), said, fresh_token };
-                stop::on_subagent_stop(self, now, session.as_deref(), &heard)
+            Event::SubagentStop { session, agent, findings, fresh_token } => {
+                let stopped = stop::Subagent { agent: agent.as_deref(), findings, fresh_token };
+                stop::on_subagent_stop(self, now, session.as_deref(), &stopped)
             }
             Event::StopFailed { session, error } => {
-                listen::on_failure(self, now, session.as_deref(), error)
+                session::on_failure(self, now, session.as_deref(), error)
             }
-            Event::Responded { session, said, closing_words } => {
-                listen::on_response(self, session.as_deref(), said, closing_words)
+            Event::Responded { session, findings, closing_text } => {
+                session::on_response(self, session.as_deref(), findings, closing_text)
             }
-            Event::Interrupted { session } => listen::on_interrupt(self, now, session.as_deref()),
+            Event::Interrupted { session } => session::on_interrupt(self, now, session.as_deref()),
             Event::Prompt { session, turn, own } => {
-                listen::on_prompt(self, now, session.as_deref(), turn.as_deref(), *own)
+                session::on_prompt(self, now, session.as_deref(), turn.as_deref(), *own)
             }
             Event::SessionStart { session } | Event::SessionEnd { session } => {
-                listen::on_session(self, now, session.as_deref(), event)
+                session::on_session(self, now, session.as_deref(), event)
             }
-            Event::Cancel { by } => listen::on_cancel(self, now, by),
-            Event::Edited { members } => listen::on_edit(self, members),
-            Event::Pause { by } => listen::on_pause(self, now, by),
-            Event::Told { text, by } => listen::on_told(self, now, text, by),
+            Event::Cancel { by } => human::on_cancel(self, now, by),
+            Event::Edited { members } => human::on_edit(self, members),
+            Event::Pause { by } => human::on_pause(self, now, by),
+            Event::Tell { text, by } => human::on_tell(self, now, text, by),
             Event::Resume { fresh_token, by } => {
-                listen::on_resume(self, now, fresh_token.as_deref(), by)
+                human::on_resume(self, now, fresh_token.as_deref(), by)
             }
         }
     }
 
-    /// Returns whether the run can go on after [`Event::Resume`].
+    /// Returns whether the run can continue after [`Event::Resume`].
     ///
     /// # Errors
     ///
     /// Why it cannot.
-    pub fn can_resume(&self) -> Result<(), Refused> {
+    pub fn can_resume(&self) -> Result<(), NotResumable> {
         match self.exit_reason {
             None if self.active => Ok(()),
-            None => Err(Refused::Ended),
-            Some(ExitReason::UserCancelled) => Err(Refused::Cancelled),
-            Some(reason) if reason.is_success() => Err(Refused::Complete),
+            None => Err(NotResumable::Ended),
+            Some(ExitReason::UserCancelled) => Err(NotResumable::Cancelled),
+            Some(reason) if reason.is_success() => Err(NotResumable::Complete),
             Some(_) => Ok(()),
         }
     }
@@ -408,14 +308,14 @@ impl State {
         self.active && self.phase != COMPLETE && self.phase != FAILED
     }
 
-    /// Returns what the agent is told when the current phase begins.
+    /// Returns the prompt with which the current phase begins.
     pub fn start_prompt(&self) -> String {
         prompts::start(self)
     }
 
-    /// Returns whether `text` is what the machine itself told the agent last.
+    /// Returns whether `text` is the prompt that the machine itself gave the agent last.
     pub fn is_own_prompt(&self, text: &str) -> bool {
-        self.governor.told.as_deref() == Some(&*digest(text.trim()))
+        self.block_limit.last_prompt.as_deref() == Some(&*digest(text.trim()))
     }
 
     /// Returns the signal that ends the current phase, by name or by meaning.
@@ -434,12 +334,21 @@ impl State {
         session.is_some() && self.session.as_deref() == session
     }
 
+    /// Records activity. It never goes back: a clock that was wrong for a while must not make the run
+    /// look idle afterwards.
+    pub(super) fn touch(&mut self, now: Timestamp) {
+        self.last_activity = Some(self.last_activity.map_or(now, |last| last.max(now)));
+    }
+
     /// Ends the run.
     pub(super) fn end(&mut self, now: Timestamp, reason: ExitReason) {
         self.active = false;
         self.exit_reason = Some(reason);
         self.token = None;
-        (self.untold, self.handed_over, self.over) = (false, false, false);
+        self.paused = false;
+        self.held_findings.clear();
+        (self.prompt_pending, self.advanced_by_subagent, self.ends_at_next_stop) =
+            (false, false, false);
         match reason {
             ExitReason::AllPhasesComplete | ExitReason::AutoCompleteSignal => {
                 COMPLETE.clone_into(&mut self.phase);
@@ -448,7 +357,7 @@ impl State {
             ExitReason::CriticalError | ExitReason::MaxIterationsReached => {
                 self.failed_in = Some(std::mem::replace(&mut self.phase, FAILED.to_owned()));
             }
-            // Whoever looks sees where it was left.
+            // The phase in which it was left stays visible.
             ExitReason::StaleState | ExitReason::UserCancelled => {}
         }
     }
@@ -474,15 +383,15 @@ impl State {
         let mut set = |name: &str, value: u32| counters.insert(name.to_owned(), u64::from(value));
         set("iteration", self.iteration);
         set("max_iterations", self.max_iterations);
-        set("blocks_in_turn", self.governor.blocks);
-        if self.governor.hint_times > 0 {
-            set("same_feedback", self.governor.hint_times);
+        set("blocks_in_turn", self.block_limit.blocks);
+        if self.block_limit.hint_times > 0 {
+            set("same_feedback", self.block_limit.hint_times);
         }
         counters
     }
 }
 
-/// Returns a short digest (FNV-1a) for telling texts apart; not for secrets.
+/// Returns a short digest (FNV-1a) that tells texts apart; not for secrets.
 pub fn digest(text: &str) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in text.bytes() {

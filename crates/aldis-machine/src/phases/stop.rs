@@ -1,24 +1,32 @@
-//! The decision at a stop, in the order of the specification.
+//! A stop of the main agent or of a sub-agent: whose it is, whether it is judged, and when.
 
 use std::time::Duration;
 
-use super::event::{Hold, Said, SaidSignal, Stop};
-use super::hearing::{EVIDENCE_MAX, Hearing};
-use super::pipeline::COMPLETE;
-use super::prompts::{self, Feedback};
-use super::said::{self, Fate};
-use super::state::{
-    AfterTransition, Detected, Effect, ExitReason, Outcome, State, TokenPolicy, digest,
-};
-use crate::{Decision, Evidence, Miss, Refusal};
-use aldis_signal::signal::Meaning;
+use super::apply::apply;
+use super::config::ExitReason;
+use super::decide::{decide, decision, missing};
+use super::eligibility;
+use super::event::{PhaseFinding, Stop};
+use super::rule::Rule;
+use super::state::{Effect, Outcome, State};
+use super::tally::{StopTally, listed, of_miss};
+use crate::{Evidence, Refusal};
 use aldis_signal::time::Timestamp;
+
+/// How many findings wait for a paused run to be resumed; the last ones.
+const HELD_MAX: usize = 32;
 
 /// What a sub-agent's stop brings.
 pub(super) struct Subagent<'e> {
     pub(super) agent: Option<&'e str>,
-    pub(super) said: &'e [Said],
+    pub(super) findings: &'e [PhaseFinding],
     pub(super) fresh_token: &'e Option<String>,
+}
+
+impl Subagent<'_> {
+    fn named(&self) -> String {
+        self.agent.map_or_else(|| "A sub-agent".to_owned(), |agent| format!("Sub-agent {agent}"))
+    }
 }
 
 /// Judges a stop of the main agent.
@@ -26,6 +34,9 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
     // Rules 1 and 2: nobody else's session is touched.
     if !state.is_live() || !may_bind(state, stop) {
         return Outcome::untouched();
+    }
+    if state.paused {
+        return paused(state, now, stop);
     }
     state.session.clone_from(&stop.session);
     // Rule 3.
@@ -35,79 +46,166 @@ pub(super) fn on_stop(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome
     if is_stale(state, now, stop) {
         return stale(state, now);
     }
-    if state.paused {
-        return paused(state, now, stop);
-    }
-    state.governor.observe(stop);
-    let stop = &with_response(state, stop);
-    let hearing = Hearing::default();
-    let hearing = hear(state, now, &stop.said, stop.fresh_token.as_deref(), hearing);
-    state.last_activity = Some(now);
+    state.block_limit.observe(stop);
+    let stop = with_response(state, stop);
+    let stop = &with_held(state, stop);
+    let fresh_token = stop.fresh_token.as_deref();
+    let tally = apply(state, now, &stop.findings, fresh_token, StopTally::default());
+    state.touch(now);
     state.last_checked = Some(now);
-    state.heard_until = Some(now);
-    if stop.heard_to.is_some() {
-        state.heard_to.clone_from(&stop.heard_to);
+    state.read_until = Some(now);
+    if stop.read_cursor.is_some() {
+        state.read_cursor.clone_from(&stop.read_cursor);
     }
-    if stop.token_leaked && hearing.completed.is_empty() && hearing.ended.is_none() {
-        state.rotate_token(stop.fresh_token.as_deref());
+    if stop.token_leaked && tally.completed.is_empty() && tally.ended.is_none() {
+        state.rotate_token(fresh_token);
     }
-    decide(state, now, stop, hearing)
+    remember_refused(state, stop, &tally);
+    decide(state, now, stop, tally)
 }
 
-/// A paused run lets its agent stop. What it said counts once the run is resumed.
+/// Keeps the last claim that did not count, for whoever asks why the run never got further.
+fn remember_refused(state: &mut State, stop: &Stop, tally: &StopTally) {
+    let miss = eligibility::misses(&stop.findings).last();
+    let last = miss.map(of_miss).or_else(|| tally.last_refused.clone());
+    if state.is_live() && last.is_some() {
+        state.last_refused = last;
+    }
+}
+
+/// A paused run lets its agent stop. What the agent reports is judged at the first stop after the
+/// run is resumed: `read_cursor` stays where it is, so the transcript is then read from there.
+/// Signals that no transcript repeats are held.
 fn paused(state: &mut State, now: Timestamp, stop: &Stop) -> Outcome {
-    state.last_activity = Some(now);
-    let said = Evidence {
-        what: "said".to_owned(),
-        quote: stop.closing_words.clone(),
-        ..Evidence::default()
-    };
-    let decision =
-        decision(state, "phases/paused", "Let the agent stop: the run is paused", vec![said])
-            .because("a human paused it; nothing is counted")
-            .next("`aldis resume` goes on with the phase");
+    // A paused run takes no session.
+    if state.session.is_none() {
+        return Outcome::untouched();
+    }
+    state.touch(now);
+    let stop = with_response(state, stop);
+    if stop.read_cursor.is_none() {
+        hold(state, stop.findings.iter().filter(|it| it.signal().is_some()).cloned().collect());
+    }
+    let closing =
+        Evidence { what: "said".to_owned(), quote: stop.closing_text, ..Evidence::default() };
+    let summary = "Let the agent stop: the run is paused";
+    let decision = decision(state, Rule::AllowedWhilePaused, summary, vec![closing])
+        .because(
+            "a human paused the run; what the agent reports is judged at its first stop after the \
+             run is resumed",
+        )
+        .next(format!("`aldis resume` continues phase {}", state.phase));
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+}
+
+/// Keeps findings until the run is resumed.
+fn hold(state: &mut State, findings: Vec<PhaseFinding>) {
+    append(&mut state.held_findings, findings);
+    let surplus = state.held_findings.len().saturating_sub(HELD_MAX);
+    state.held_findings.drain(..surplus);
+}
+
+/// Appends findings of later messages. Each event counts its messages from 0.
+fn append(earlier: &mut Vec<PhaseFinding>, later: Vec<PhaseFinding>) {
+    let messages = earlier.iter().filter_map(|finding| Some(finding.signal()?.message));
+    let offset = messages.max().map_or(0, |last| last.saturating_add(1));
+    earlier.extend(later.into_iter().map(|mut finding| {
+        if let PhaseFinding::Signal(signal) = &mut finding {
+            signal.message = signal.message.saturating_add(offset);
+        }
+        finding
+    }));
+}
+
+/// Puts what was held while the run was paused in front.
+fn with_held(state: &mut State, mut stop: Stop) -> Stop {
+    let mut findings = std::mem::take(&mut state.held_findings);
+    append(&mut findings, stop.findings);
+    stop.findings = findings;
+    stop
 }
 
 /// Adds what the host reported apart from the stop, where the stop itself has no text.
 fn with_response(state: &mut State, stop: &Stop) -> Stop {
     let mut stop = stop.clone();
-    if let Some(response) = state.response.take()
+    if let Some(response) = state.pending_response.take()
         && Some(&response.session) == stop.session.as_ref()
-        && stop.closing_words.is_empty()
+        && stop.closing_text.is_empty()
     {
-        stop.said.extend(response.said);
-        stop.closing_words = response.closing_words;
+        stop.findings.extend(response.findings);
+        stop.closing_text = response.closing_text;
     }
     stop
 }
 
-/// Hears what a sub-agent said. Only listens: never refuses, counts, binds or goes stale.
+/// Takes what a sub-agent reported. Never blocks, counts, binds or goes stale.
 pub(super) fn on_subagent_stop(
     state: &mut State,
     now: Timestamp,
     session: Option<&str>,
-    heard: &Subagent<'_>,
+    stopped: &Subagent<'_>,
 ) -> Outcome {
     if !state.is_live() || !state.is_ours(session) || state.pipeline.phase(&state.phase).is_none() {
         return Outcome::untouched();
     }
-    state.last_activity = Some(now);
-    let hearing = Hearing { listening: true, ..Hearing::default() };
-    let hearing = hear(state, now, heard.said, heard.fresh_token.as_deref(), hearing);
-    let who = heard.agent.unwrap_or("without a name");
-    let decision = if hearing.completed.is_empty() {
-        decision(state, "phases/listen", "Heard a sub-agent stop", hearing.evidence)
-            .because(format!("sub-agent {who} completed no phase"))
+    state.touch(now);
+    if state.paused {
+        return paused_subagent(state, stopped);
+    }
+    let tally = StopTally { of_subagent: true, ..StopTally::default() };
+    let tally = apply(state, now, stopped.findings, stopped.fresh_token.as_deref(), tally);
+    let ignored = ignored(&tally);
+    let outcome = if let Some(names) = &ignored
+        && tally.completed.is_empty()
+    {
+        decision(state, Rule::SubagentSignalIgnored, &format!("Ignored {names}"), tally.evidence)
+            .because("a sub-agent may complete its phase; only the main agent may report this")
+            .next("nothing to do")
+    } else if tally.completed.is_empty() {
+        let summary = format!("{} stopped without completing a phase", stopped.named());
+        decision(state, Rule::SubagentStopped, &summary, tally.evidence)
+            .because("it reported no signal that completes the phase")
             .next("nothing to do")
     } else {
-        state.handed_over = true;
-        let done = hearing.completed.join(", ");
-        decision(state, "phases/4", &format!("Phase {done} is complete"), hearing.evidence)
-            .because(format!("sub-agent {who} said so"))
+        state.advanced_by_subagent = true;
+        let mut because = tally.completed_by();
+        if let Some(names) = ignored {
+            because = format!("{because}; ignored {names}: only the main agent may report it");
+        }
+        let summary = complete_phases(&tally.phases());
+        decision(state, Rule::SubagentCompletedPhase, &summary, tally.evidence)
+            .because(because)
             .next("the main agent is told at its next stop")
     };
+    Outcome::decided([Effect::Allow, Effect::WriteView], outcome)
+}
+
+/// Holds what a sub-agent reported. One without an id is left to the transcript: its signal could
+/// not be recognised there, and would count twice.
+fn paused_subagent(state: &mut State, stopped: &Subagent<'_>) -> Outcome {
+    let known = |it: &&PhaseFinding| it.signal().is_some_and(|signal| signal.agent.is_some());
+    hold(state, stopped.findings.iter().filter(known).cloned().collect());
+    let summary = format!("{} stopped while the run is paused", stopped.named());
+    let decision = decision(state, Rule::SubagentStopped, &summary, vec![])
+        .because("its signals are judged at the first stop after the run is resumed")
+        .next(format!("`aldis resume` continues phase {}", state.phase));
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+}
+
+/// Returns the signals that only the main agent may report, if there are any.
+fn ignored(tally: &StopTally) -> Option<String> {
+    let refused = tally.refused.iter().filter(|it| it.refusal == Refusal::RoleNotAllowed);
+    let names: Vec<String> = refused.map(|refused| refused.named()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    (!names.is_empty()).then(|| listed(&names))
+}
+
+/// Returns `Phase qa is complete`, or the same of several.
+pub(super) fn complete_phases(phases: &[&str]) -> String {
+    match phases {
+        [phase] => format!("Phase {phase} is complete"),
+        phases => format!("Phases {} are complete", listed(phases)),
+    }
 }
 
 /// Whether the run belongs to this session, or may from now on.
@@ -127,18 +225,18 @@ fn may_bind(state: &State, stop: &Stop) -> bool {
 fn is_stale(state: &State, now: Timestamp, stop: &Stop) -> bool {
     let limit = Duration::from_secs(state.config.stale_after);
     let (Some(_), Some(active)) = (state.started_at, state.last_activity) else { return true };
-    // A turn that goes on began before the last sign of life.
-    let same_turn = stop.turn.is_some() && stop.turn == state.governor.turn;
+    // A turn that continues began before the last activity.
+    let same_turn = stop.turn.is_some() && stop.turn == state.block_limit.turn;
     if same_turn || stop.continued == Some(true) {
         return false;
     }
-    // What was noted when the prompt arrived knows the silence before it, unless the host tells of
+    // What was noted when the prompt arrived knows the inactivity before it, unless the host reports
     // a later turn whose prompt was never reported.
     let later = |began: Timestamp| state.turn.as_ref().is_some_and(|turn| began > turn.began);
     if let Some(turn) = state.turn.as_ref().filter(|_| !stop.turn_began.is_some_and(later)) {
-        return turn.after.is_some_and(|after| turn.began.since(after) > limit);
+        return turn.active_before.is_some_and(|before| turn.began.since(before) > limit);
     }
-    let signalled = stop.said.iter().any(|said| matches!(said, Said::Signal(_)));
+    let signalled = stop.findings.iter().any(|finding| finding.signal().is_some());
     match stop.turn_began {
         Some(began) => began.since(active) > limit,
         None => !signalled && now.since(active) > limit,
@@ -146,336 +244,38 @@ fn is_stale(state: &State, now: Timestamp, stop: &Stop) -> bool {
 }
 
 fn unknown_phase(state: &mut State, now: Timestamp) -> Outcome {
-    let message = format!("unknown phase `{}`", state.phase);
+    let message = format!("pipeline `{}` has no phase `{}`", state.pipeline.name, state.phase);
     state.note_error(now, Some("phase"), message.clone());
     state.last_checked = Some(now);
-    let decision = decision(state, "phases/3", "Let the agent stop: the phase is unknown", vec![])
+    let summary = "Let the agent stop: the run is in an unknown phase";
+    let decision = decision(state, Rule::UnknownPhase, summary, vec![])
         .because(message)
-        .next("end the run with `aldis auto stop`, or correct the pipeline");
+        .next("`aldis auto stop` ends the run; or add the phase to the pipeline");
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
 fn stale(state: &mut State, now: Timestamp) -> Outcome {
-    let because = match state.last_activity {
-        Some(active) => format!("no sign of life between {active} and the current turn"),
-        None => "the run does not say legibly when it was active".to_owned(),
+    let idle = match state.last_activity.filter(|_| state.started_at.is_some()) {
+        Some(active) => {
+            let limit = span(state.config.stale_after);
+            format!("no activity for more than {limit} before this turn (last: {active})")
+        }
+        None => "the run's times are not readable".to_owned(),
     };
+    let (because, evidence) = missing(state, Vec::new());
     state.end(now, ExitReason::StaleState);
-    let decision =
-        decision(state, "phases/3", "Let the agent stop and left the run: stale", vec![])
-            .because(because)
-            .next("`aldis auto resume` goes on with the same phase");
+    let summary = "Let the agent stop and ended the run: it is stale";
+    let decision = decision(state, Rule::Stale, summary, evidence)
+        .because(format!("{idle}; {because}"))
+        .next(format!("`aldis auto resume` continues phase {}", state.phase));
     Outcome::decided([Effect::Allow, Effect::WriteView], decision)
 }
 
-/// Applies the signals in text order.
-fn hear(
-    state: &mut State,
-    now: Timestamp,
-    said: &[Said],
-    fresh: Option<&str>,
-    mut hearing: Hearing,
-) -> Hearing {
-    for (signal, fate) in said::judge(state, said) {
-        if hearing.ended.is_some() {
-            break;
-        }
-        match fate {
-            Fate::Skip => {}
-            Fate::Refuse(refusal) => hearing.refuse(signal, refusal),
-            Fate::Take => take(state, now, signal, fresh, &mut hearing),
-        }
+/// Returns a number of seconds as people write it.
+fn span(seconds: u64) -> String {
+    match seconds {
+        hours if hours >= 3_600 && hours % 3_600 == 0 => format!("{} h", hours / 3_600),
+        minutes if minutes >= 60 && minutes % 60 == 0 => format!("{} min", minutes / 60),
+        seconds => format!("{seconds} s"),
     }
-    let room = EVIDENCE_MAX.saturating_sub(hearing.evidence.len());
-    hearing.evidence.extend(said::misses(said).take(room).map(|miss| Evidence {
-        what: "near_miss".to_owned(),
-        name: Some(miss.name.clone()),
-        reason: Some(miss.reason.clone()),
-        quote: miss.quote.clone(),
-        line: Some(miss.line),
-        ..Evidence::default()
-    }));
-    hearing
-}
-
-fn take(
-    state: &mut State,
-    now: Timestamp,
-    signal: &SaidSignal,
-    fresh: Option<&str>,
-    hearing: &mut Hearing,
-) {
-    if let Some(key) = said::counted_key(signal) {
-        state.counted.insert(key);
-    }
-    let by_meaning = state.pipeline.phase(&state.phase).is_some_and(|p| p.signal.is_none());
-    let ends = state.pipeline.ended_by(&signal.name).map(|phase| phase.name.clone());
-    if state.pipeline.finish.as_deref() == Some(&*signal.name) {
-        finish(state, now, signal, hearing);
-    } else if ends.as_deref() == Some(&*state.phase)
-        || by_meaning && signal.meaning == Meaning::Done
-    {
-        complete(state, now, signal, fresh, hearing);
-    } else if let Some(other) = ends {
-        // Saying again what was taken is no mistake worth a word.
-        if !state.completed.contains(&other) {
-            note(state, now, signal);
-            hearing.refuse(signal, Refusal::OutOfOrder);
-        }
-    } else if signal.meaning == Meaning::Failed {
-        fail(state, now, signal, hearing);
-    } else {
-        note(state, now, signal);
-        hearing.quote("signal", signal, None);
-    }
-}
-
-/// The whole run is declared complete, which only the main agent may do.
-fn finish(state: &mut State, now: Timestamp, signal: &SaidSignal, hearing: &mut Hearing) {
-    if signal.subagent {
-        return hearing.refuse(signal, Refusal::RoleNotAllowed);
-    }
-    note(state, now, signal);
-    hearing.quote("signal", signal, None);
-    let mut phase = state.phase.clone();
-    while phase != COMPLETE {
-        let next = state.pipeline.next(&phase, &state.config.skip).unwrap_or(COMPLETE).to_owned();
-        state.left_out.push(std::mem::replace(&mut phase, next));
-    }
-    state.end(now, ExitReason::AutoCompleteSignal);
-    hearing.ended = Some(ExitReason::AutoCompleteSignal);
-}
-
-/// The current phase is complete; the next one begins where this was said.
-fn complete(
-    state: &mut State,
-    now: Timestamp,
-    signal: &SaidSignal,
-    fresh: Option<&str>,
-    hearing: &mut Hearing,
-) {
-    // A phase that began in this very message has a code that the agent was never told.
-    if state.config.token == TokenPolicy::Require && !hearing.completed.is_empty() {
-        return hearing.refuse(signal, Refusal::WrongToken);
-    }
-    note(state, now, signal);
-    hearing.quote("signal", signal, None);
-    let said_at = signal.at.unwrap_or(now).max(state.phase_started_at);
-    let next = state.pipeline.next(&state.phase, &state.config.skip).unwrap_or(COMPLETE).to_owned();
-    state.durations.insert(state.phase.clone(), said_at.since(state.phase_started_at).as_secs());
-    state.completed.insert(state.phase.clone());
-    hearing.completed.push(state.phase.clone());
-    // The last phase is left by the main agent's stop: a sub-agent ends no run.
-    if next == COMPLETE && hearing.listening {
-        state.over = true;
-        return;
-    }
-    state.phase = next;
-    hearing.error = None;
-    state.iteration = 0;
-    state.phase_started_at = said_at;
-    if state.phase == COMPLETE {
-        state.end(now, ExitReason::AllPhasesComplete);
-        hearing.ended = Some(ExitReason::AllPhasesComplete);
-    } else {
-        state.untold = true;
-        state.rotate_token(fresh);
-    }
-}
-
-fn fail(state: &mut State, now: Timestamp, signal: &SaidSignal, hearing: &mut Hearing) {
-    note(state, now, signal);
-    let message = signal.error.clone().unwrap_or_else(|| signal.quote.clone());
-    state.note_error(now, None, message);
-    if signal.subagent {
-        // A sub-agent speaks for its part, never for the run.
-        return hearing.refuse(signal, Refusal::RoleNotAllowed);
-    }
-    hearing.quote("signal", signal, None);
-    let recoverable = signal.recoverable.unwrap_or(true);
-    hearing.error = Some(recoverable);
-    if !recoverable {
-        state.end(now, ExitReason::CriticalError);
-        hearing.ended = Some(ExitReason::CriticalError);
-    }
-}
-
-/// Records that a signal was heard, each name once.
-fn note(state: &mut State, now: Timestamp, signal: &SaidSignal) {
-    match state.detected.iter_mut().find(|known| known.signal == signal.name) {
-        Some(known) => known.detected_at = now,
-        None => state.detected.push(Detected { signal: signal.name.clone(), detected_at: now }),
-    }
-}
-
-/// Rules 4 to 7: what the agent may do now.
-fn decide(state: &mut State, now: Timestamp, stop: &Stop, mut hearing: Hearing) -> Outcome {
-    if hearing.evidence.is_empty() && !stop.closing_words.is_empty() {
-        let quote = stop.closing_words.clone();
-        hearing.evidence.push(Evidence { what: "said".to_owned(), quote, ..Evidence::default() });
-    }
-    if !hearing.completed.is_empty() {
-        state.governor.advanced(stop.cap);
-    }
-    // An error takes back what a sub-agent claimed.
-    let over = std::mem::take(&mut state.over) && hearing.error.is_none();
-    if over && hearing.ended.is_none() {
-        hearing.completed.push(state.phase.clone());
-        state.end(now, ExitReason::AllPhasesComplete);
-        hearing.ended = Some(ExitReason::AllPhasesComplete);
-    }
-    let handed_over = std::mem::take(&mut state.handed_over) && hearing.completed.is_empty();
-    if let Some(reason) = hearing.ended {
-        return ended(state, reason, hearing);
-    }
-    if hearing.error.is_some() {
-        let decision = decision(
-            state,
-            "phases/6",
-            "Let the agent stop: it reported an error",
-            hearing.evidence,
-        )
-        .because("the error is recoverable; no iteration is used up".to_owned())
-        .next("remove the cause and send a prompt: the run is still active");
-        return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
-    }
-    if let Some(hold) = &stop.hold {
-        return held(state, hold, hearing);
-    }
-    if !hearing.completed.is_empty() || handed_over {
-        return advanced(state, stop, hearing);
-    }
-    missed(state, now, stop, hearing)
-}
-
-fn ended(state: &State, reason: ExitReason, hearing: Hearing) -> Outcome {
-    let (rule, summary, because, next) = match reason {
-        ExitReason::AutoCompleteSignal => {
-            let left_out = state.left_out.join(", ");
-            let because = format!("the agent declared the run complete; left out: {left_out}");
-            ("phases/5", "Let the agent stop: the run is complete", because, "nothing to do")
-        }
-        ExitReason::CriticalError => (
-            "phases/6",
-            "Let the agent stop: the run failed",
-            "the agent reported an error it cannot recover from".to_owned(),
-            "remove the cause, then `aldis auto resume` goes on with the same phase",
-        ),
-        _ => (
-            "phases/4",
-            "Let the agent stop: all phases are complete",
-            format!("the last phase was completed: {}", hearing.completed.join(", ")),
-            "nothing to do",
-        ),
-    };
-    let decision = decision(state, rule, summary, hearing.evidence).because(because).next(next);
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
-}
-
-fn held(state: &State, hold: &Hold, hearing: Hearing) -> Outcome {
-    let because = match hold {
-        Hold::Aborted => "the user broke off".to_owned(),
-        Hold::Background { what } => format!("it waits for work in the background: {what}"),
-        Hold::Failed { what } => format!("the host reported `{what}`"),
-        Hold::Question => "it waits for an answer of the user".to_owned(),
-    };
-    let decision = decision(state, "phases/hold", "Let the agent stop for now", hearing.evidence)
-        .because(format!("{because}; nothing is counted"))
-        .next("the run is still active: the next turn goes on with the phase");
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
-}
-
-/// Rule 4: the next phase goes on by itself.
-fn advanced(state: &mut State, stop: &Stop, hearing: Hearing) -> Outcome {
-    let done = match hearing.completed.join(", ") {
-        done if done.is_empty() => "the last phase".to_owned(),
-        done => format!("phase {done}"),
-    };
-    if state.config.after_transition == AfterTransition::Stop {
-        let summary = format!("Let the agent stop after {done}");
-        let decision = decision(state, "phases/4", &summary, hearing.evidence)
-            .because("`after_transition` is `stop`".to_owned())
-            .next("the next prompt begins the next phase");
-        return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
-    }
-    if !state.governor.may_block(stop.cap) {
-        return capped(state, stop, hearing);
-    }
-    state.untold = false;
-    let reason = prompts::start(state);
-    state.told.clear();
-    state.governor.told = Some(digest(reason.trim()));
-    let summary =
-        format!("Kept the agent working: {done} is complete, phase {} begins", state.phase);
-    let decision = decision(state, "phases/4", &summary, hearing.evidence)
-        .because("the signal that ends the phase was said since it began".to_owned())
-        .next("the agent was told what the next phase is for; to end the run: aldis auto stop");
-    Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
-}
-
-/// The limit of refusals in a row is reached: let go before the host does.
-fn capped(state: &State, stop: &Stop, hearing: Hearing) -> Outcome {
-    let host = if stop.host.is_empty() { "the host" } else { &stop.host };
-    let because = match stop.cap.limit {
-        Some(limit) => format!("{host} gives up after {limit} refusals in a row"),
-        None => format!("{host} has no limit of its own; ours is {}", super::OWN_CAP),
-    };
-    let summary = "Let the agent stop: too many refusals in a row, the run is capped";
-    let decision = decision(state, "phases/cap", summary, hearing.evidence)
-        .because(because)
-        .next("the run is not complete: send a prompt or `aldis auto resume` to go on");
-    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
-}
-
-/// Rule 7: the phase is not complete.
-fn missed(state: &mut State, now: Timestamp, stop: &Stop, hearing: Hearing) -> Outcome {
-    let expected = state.expected();
-    let since = state.phase_started_at;
-    if state.iteration >= state.max_iterations {
-        let limit = state.max_iterations;
-        state.end(now, ExitReason::MaxIterationsReached);
-        let summary = "Let the agent stop: the run failed, too many iterations";
-        let decision = decision(state, "phases/7", summary, hearing.evidence)
-            .because(format!("{limit} stops of this phase without {expected}"))
-            .next("`aldis auto resume` goes on with the same phase and new iterations");
-        return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
-    }
-    if !state.governor.may_block(stop.cap) {
-        return capped(state, stop, hearing);
-    }
-    state.iteration += 1;
-    state.untold = false;
-    let misses: Vec<_> = said::misses(&stop.said).collect();
-    let feedback = feedback(state, &misses, &hearing.refused);
-    let reason = prompts::continuation(state, &feedback);
-    state.told.clear();
-    state.governor.told = Some(digest(reason.trim()));
-    let summary = "Blocked the stop and asked the agent to go on";
-    let decision = decision(state, "phases/7", summary, hearing.evidence)
-        .because(format!("no {expected} in what the agent said since {since}"))
-        .next("the agent was told what is missing; to end the run: aldis auto stop");
-    Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
-}
-
-/// What the agent should know beside the form of the signal. The same explanation is given twice.
-fn feedback<'s>(
-    state: &mut State,
-    misses: &[&'s Miss],
-    refused: &[(String, Refusal)],
-) -> Feedback<'s> {
-    let mut feedback = Feedback { refused: refused.to_vec(), ..Feedback::default() };
-    // What stands last is what the agent meant.
-    if let Some(miss) = misses.last() {
-        let key = format!("{}/{}", miss.name, miss.reason);
-        if state.governor.may_explain(&key) {
-            feedback.miss = Some(miss);
-        } else {
-            feedback.again = true;
-        }
-    }
-    feedback
-}
-
-fn decision(state: &State, rule: &str, summary: &str, evidence: Vec<Evidence>) -> Decision {
-    Decision::new(rule, summary).counted(state.counters()).seen(evidence)
 }

@@ -1,9 +1,12 @@
 //! The machine against its specification, rule by rule.
 
+mod eligibility;
+mod people;
 mod prompts;
+mod properties;
 mod rules;
-mod said;
-mod view;
+mod sentences;
+mod stored;
 
 use super::*;
 use aldis_signal::dialect::Dialect;
@@ -43,17 +46,17 @@ fn run_in(phase: &str) -> State {
         token: None,
     };
     let mut state = State::start(at(0), start);
-    state.untold = false;
+    state.prompt_pending = false;
     state
 }
 
-fn heard(state: &State, text: &str, origin: Origin) -> Vec<Said> {
+fn found(state: &State, text: &str, origin: Origin) -> Vec<PhaseFinding> {
     let dialect = Dialect::builtin(&state.pipeline.dialect).unwrap();
     let rules = Rules::new([dialect.clone()]);
-    hear(
+    scan_messages(
         &rules,
         &state.expected_token(),
-        &[Utterance { text, origin, at: None, new_by_position: false, last: true }],
+        &[AgentMessage { text, origin, at: None, new_by_position: false, is_final: true }],
     )
 }
 
@@ -61,8 +64,8 @@ fn heard(state: &State, text: &str, origin: Origin) -> Vec<Said> {
 fn stop(state: &State, text: &str) -> Stop {
     Stop {
         session: Some("S1".to_owned()),
-        said: heard(state, text, Origin::assistant()),
-        closing_words: text.to_owned(),
+        findings: found(state, text, Origin::assistant()),
+        closing_text: text.to_owned(),
         ..Stop::default()
     }
 }
@@ -74,9 +77,9 @@ fn says(state: &mut State, minutes: i64, text: &str) -> Outcome {
 
 fn subagent_says(state: &mut State, minutes: i64, agent: &str, text: &str) -> Outcome {
     let origin = Origin::new(Role::Subagent).with_agent(agent);
-    let said = heard(state, text, origin);
+    let findings = found(state, text, origin);
     let (session, agent) = (Some("S1".to_owned()), Some(agent.to_owned()));
-    let event = Event::SubagentStop { session, agent, said, fresh_token: None };
+    let event = Event::SubagentStop { session, agent, findings, fresh_token: None };
     state.on_event(at(minutes), &event)
 }
 
@@ -92,7 +95,7 @@ fn answer(outcome: &Outcome) -> String {
     format!("{word} {rule}")
 }
 
-fn told(outcome: &Outcome) -> &str {
+fn prompt_of(outcome: &Outcome) -> &str {
     match &outcome.effects[0] {
         Effect::Block { reason: text } | Effect::Context { text } => text,
         Effect::Allow | Effect::WriteView => "",

@@ -1,4 +1,4 @@
-//! How a channel is run, as people write it.
+//! The configuration of a channel, as people write it.
 //!
 //! Names are in snake case; the camel case of the files that people migrate from is understood too.
 
@@ -10,22 +10,22 @@ use super::persona::Persona;
 
 /// The longest turn, in seconds: a day. Every limit is finite.
 const TIMEOUT_MAX: u64 = 24 * 60 * 60;
-/// The longest text of a notice.
+/// The longest text of a notice, in bytes.
 const MESSAGE_MAX: usize = 500;
 /// How many keywords or phrases there may be.
-const WORDS_MAX: usize = 32;
+const PHRASES_MAX: usize = 32;
 
-/// How a channel is run.
+/// The configuration of a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Who may speak when; by the number of agents where nothing is said.
+    /// Who may post when; by default the number of agents decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
     /// Who is next.
     #[serde(alias = "turnOrder")]
     pub turn_order: TurnOrder,
-    /// What becomes of a human's words during a turn.
+    /// What becomes of a human's message during a turn.
     #[serde(alias = "humanInterrupt")]
     pub human_interrupt: HumanInterrupt,
     /// The keyword that ends a turn.
@@ -40,21 +40,21 @@ pub struct Config {
     /// Other keywords that mean the same.
     #[serde(alias = "alternativeSignals")]
     pub alternative_signals: Vec<String>,
-    /// How many seconds a turn has where the agent's persona does not say.
+    /// How many seconds a turn has where the agent's persona has no own number.
     #[serde(alias = "defaultTimeoutSeconds")]
     pub default_timeout_seconds: u64,
-    /// Accepted and ignored: timeouts come by timer, nothing is polled.
+    /// Accepted and ignored: timeouts come by timer, not by polling.
     #[serde(alias = "checkIntervalMs", skip_serializing)]
     pub check_interval_ms: Option<u64>,
-    /// Whether the channel is told of a timeout.
+    /// Whether timeouts are posted in the channel.
     #[serde(alias = "announceTimeouts")]
     pub announce_timeouts: bool,
-    /// With which words; `{agent}` and `{duration}` are filled in.
+    /// With which text; `{agent}` and `{duration}` are filled in.
     #[serde(alias = "timeoutMessage")]
     pub timeout_message: String,
-    /// Whether an agent is warned at its deadline and has a moment more.
+    /// Whether an agent is warned at its deadline and gets a grace period.
     pub grace: bool,
-    /// How many seconds more.
+    /// The grace period, in seconds.
     #[serde(alias = "graceSeconds")]
     pub grace_seconds: u64,
     /// Whether turns can end without the keyword.
@@ -79,11 +79,11 @@ pub struct AutoDetect {
     pub completion_phrases: Vec<String>,
 }
 
-/// Who may speak when.
+/// Who may post when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Everyone hears everyone, nobody holds the floor.
+    /// Every agent gets every message, there are no turns.
     Broadcast,
     /// Messages pass, there are no turns.
     Direct,
@@ -98,7 +98,7 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TurnOrder {
-    /// Whom a human or a program names.
+    /// The one that a human or a program names.
     Manual,
     /// By the priority of personas, the higher first, then as in the queue.
     Priority,
@@ -108,27 +108,27 @@ pub enum TurnOrder {
     RoundRobin,
 }
 
-/// What becomes of a human's words during a turn.
+/// What becomes of a human's message during a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HumanInterrupt {
-    /// The active agent gets them; the turn goes on.
+    /// The active agent gets it; the turn continues.
     #[default]
     Inject,
-    /// The turn waits until they are answered.
+    /// The turn waits until it is answered.
     Interrupt,
-    /// Everybody gets them; no turn changes.
+    /// All agents get it; no turn changes.
     Parallel,
-    /// They are held until the turn ends.
+    /// It is held until the turn ends.
     Queue,
 }
 
-/// A configuration that cannot be meant.
+/// What is wrong with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// A keyword that could not be told from other text.
-    #[error("`{0}` cannot be a keyword; use 3 to 64 letters, digits or `_` of the ASCII alphabet")]
+    #[error("`{0}` cannot be a keyword; use 3 to 64 ASCII letters, digits or `_`")]
     Keyword(String),
     /// A number of seconds outside the limits.
     #[error("`{name}` must be between 1 and {TIMEOUT_MAX} seconds")]
@@ -137,7 +137,7 @@ pub enum ConfigError {
         name: &'static str,
     },
     /// A list or a text that is too long.
-    #[error("`{name}` is too long; {max} are enough")]
+    #[error("`{name}` is too long; the limit is {max}")]
     TooLong {
         /// The member.
         name: &'static str,
@@ -184,7 +184,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// The first thing that cannot be meant.
+    /// The first thing that is wrong.
     pub fn check(&self) -> Result<(), ConfigError> {
         let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         for keyword in self.alternative_signals.iter().chain([&self.keyword]) {
@@ -202,8 +202,8 @@ impl Config {
             }
         }
         for (name, length, max) in [
-            ("alternative_signals", self.alternative_signals.len(), WORDS_MAX),
-            ("completion_phrases", self.auto_detect.completion_phrases.len(), WORDS_MAX),
+            ("alternative_signals", self.alternative_signals.len(), PHRASES_MAX),
+            ("completion_phrases", self.auto_detect.completion_phrases.len(), PHRASES_MAX),
             ("timeout_message", self.timeout_message.len(), MESSAGE_MAX),
         ] {
             if length > max {
@@ -213,8 +213,8 @@ impl Config {
         Ok(())
     }
 
-    /// Returns how long a turn of an agent is. A persona that says 0 says nothing.
-    pub(super) fn timeout(&self, persona: Option<&Persona>) -> Duration {
+    /// Returns how long a turn of an agent is. 0 in a persona means none.
+    pub fn timeout(&self, persona: Option<&Persona>) -> Duration {
         let own = persona.and_then(|persona| persona.turn_behavior.timeout_seconds);
         let seconds = own.filter(|seconds| *seconds > 0).unwrap_or(self.default_timeout_seconds);
         Duration::from_secs(seconds.min(TIMEOUT_MAX))
@@ -225,9 +225,9 @@ impl Config {
         self.grace.then(|| Duration::from_secs(self.grace_seconds))
     }
 
-    /// Returns the words of a timeout.
-    pub(super) fn timeout_words(&self, agent: &str, seconds: u64) -> String {
-        let words = self.timeout_message.replace("{duration}", &seconds.to_string());
-        words.replace("{agent}", agent)
+    /// Returns the notice of a timeout.
+    pub(super) fn timeout_notice(&self, agent: &str, seconds: u64) -> String {
+        let notice = self.timeout_message.replace("{duration}", &seconds.to_string());
+        notice.replace("{agent}", agent)
     }
 }

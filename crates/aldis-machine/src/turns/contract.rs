@@ -1,7 +1,8 @@
 //! How the engine drives a channel.
 
 use super::event::{Effect, Event, Outcome};
-use super::floor::Floor;
+use super::holder::TurnHolder;
+use super::rule::Rule;
 use super::state::{Start, State};
 use crate::{Begun, HumanCommand, Machine, NotPossible, StartError, Summary};
 use aldis_signal::time::Timestamp;
@@ -19,14 +20,14 @@ impl Machine for State {
         Ok(Begun { state, outcome })
     }
 
-    /// Goes on as the file left it. What was due meanwhile is due now.
+    /// Continues as the state file left it. What was due meanwhile is due now.
     fn adopt(now: Timestamp, mut state: Self) -> Result<Begun<Self>, StartError> {
         let mut outcome = state.on_event(now, &Event::Recovered);
         if outcome.decisions.is_empty() {
             outcome = state
-                .decide(outcome, "turns/adopted", "Took over a channel")
-                .because("a state file told of it")
-                .next("it goes on where it was");
+                .decide(outcome, Rule::Adopted, "Took over the channel")
+                .because("a state file was imported")
+                .next("the channel continues where it was");
         }
         Ok(Begun { state, outcome })
     }
@@ -45,8 +46,8 @@ impl Machine for State {
 
     fn command(&self, command: &HumanCommand, by: &str) -> Result<Event, NotPossible> {
         let by = by.to_owned();
-        let paused = matches!(self.floor, Floor::Paused { .. });
-        let waits = paused || matches!(self.floor, Floor::Interrupted { .. });
+        let paused = matches!(self.holder, TurnHolder::Paused { .. });
+        let waits = paused || matches!(self.holder, TurnHolder::Interrupted { .. });
         match command {
             HumanCommand::Answer { text, .. } | HumanCommand::Tell { text, .. }
                 if text.trim().is_empty() =>

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::config::Config;
-use super::ear::Heard;
 use super::persona::Persona;
+use super::reader::IncomingMessage;
 use aldis_signal::time::Timestamp;
 
 /// One thing that happened. Exhaustive: the machine has an opinion about each.
@@ -22,12 +22,12 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         persona: Option<Persona>,
     },
-    /// Somebody closes the channel for good.
+    /// A human or a program closes the channel for good.
     Close {
         /// Who, for the journal.
         by: String,
     },
-    /// Somebody changes how the channel is run.
+    /// A human or a program changes the configuration of the channel.
     Configure {
         /// The whole new configuration.
         config: Box<Config>,
@@ -37,14 +37,14 @@ pub enum Event {
         /// Who.
         agent: String,
     },
-    /// A human says something.
+    /// A human sends a message.
     Human {
-        /// What.
+        /// Its text.
         text: String,
         /// Who, if that is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<String>,
-        /// Whom it asks; the active agent where nothing is said.
+        /// Who is asked; the active agent where nobody is named.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
@@ -56,32 +56,33 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<u64>,
     },
-    /// Somebody wants the channel to rest.
+    /// A human or a program pauses the channel.
     Pause {
         /// Who, for the journal.
         by: String,
     },
-    /// We are back after a restart.
+    /// The machine is back after a restart.
     Recovered,
     /// An agent leaves the queue.
     Remove {
         /// Who.
         agent: String,
     },
-    /// Somebody wants the channel to go on.
+    /// A human or a program resumes the channel.
     Resume {
         /// Who, for the journal.
         by: String,
     },
-    /// An agent says something: one message, or several at once.
-    Said {
+    /// An agent sends a message, or several at once.
+    #[serde(alias = "said")]
+    Message {
         /// Who.
         agent: String,
-        /// The turn it speaks in, as its notification said.
+        /// The turn it belongs to, as its notification named it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<u64>,
-        /// What, in order.
-        messages: Vec<Heard>,
+        /// The messages, in order.
+        messages: Vec<IncomingMessage>,
     },
     /// The moment of [`State::next_wake`](super::State::next_wake) has come. Waking early is harmless.
     Wake {
@@ -130,15 +131,15 @@ impl<'de> Deserialize<'de> for Position {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
 pub enum Effect {
-    /// Give somebody's words to agents.
+    /// Give a message to agents.
     Deliver {
         /// To whom.
         to: Vec<String>,
-        /// The words.
+        /// The message.
         #[serde(flatten)]
-        words: Words,
+        message: ChannelMessage,
     },
-    /// Tell an agent that it has the floor.
+    /// Notify an agent that it has the turn.
     Notify {
         /// Whom.
         agent: String,
@@ -146,13 +147,13 @@ pub enum Effect {
         turn: u64,
         /// When the turn is over.
         deadline: Timestamp,
-        /// What humans said meanwhile.
+        /// Messages from humans that waited for this turn.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        held: Vec<Words>,
+        held: Vec<ChannelMessage>,
     },
     /// Show something in the channel.
     Post {
-        /// Who says it; [`Effect::SYSTEM`] for a notice.
+        /// Who posts it; [`Effect::SYSTEM`] for a notice.
         agent: String,
         /// What it is called.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -167,10 +168,10 @@ pub enum Effect {
     Reply(Reply),
     /// Tell whoever asked that something was not done, and why.
     Warning {
-        /// The words.
+        /// Why.
         text: String,
     },
-    /// Tell an agent that its time is over and when its turn ends.
+    /// Warn an agent that its time is over, and when its turn ends.
     Warn {
         /// Whom.
         agent: String,
@@ -182,7 +183,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Who says notices.
+    /// Who posts notices.
     pub const SYSTEM: &str = "system";
 
     pub(super) fn warning(text: impl Into<String>) -> Self {
@@ -195,34 +196,34 @@ impl Effect {
     }
 }
 
-/// What somebody said.
+/// A message and who sent it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Words {
-    /// Who.
+pub struct ChannelMessage {
+    /// Who sent it.
     pub from: String,
-    /// What.
+    /// Its text.
     pub text: String,
 }
 
 /// Why a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Reason {
-    /// It seemed to be over.
+pub enum TurnEndReason {
+    /// A completion phrase or silence ended it.
     AutoDetect,
-    /// A human or a program gave the floor to somebody else.
+    /// A human or a program gave the turn to another agent, or closed the channel.
     Manual,
-    /// It was over while we were not there.
+    /// Its deadline passed before a restart.
     Recovery,
     /// The agent left.
     Removed,
     /// Its time was over.
     Timeout,
-    /// The agent said so.
+    /// The agent ended it with the keyword.
     TurnComplete,
 }
 
-impl Reason {
+impl TurnEndReason {
     /// Returns the stable code.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -235,7 +236,7 @@ impl Reason {
         }
     }
 
-    /// Returns whether the agent may still have something to say about that turn.
+    /// Returns whether the turn was cut off: its agent may still send what belongs to it.
     pub(super) fn cut_off(self) -> bool {
         matches!(self, Self::Recovery | Self::Timeout)
     }
@@ -244,22 +245,22 @@ impl Reason {
 /// Why a message did not count as one of the active agent. The codes are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ReplyReason {
     /// Its turn had just been ended by a message before it.
     AfterTurnEnd,
-    /// It answered a human, in somebody else's turn.
+    /// It answered a human, in another agent's turn.
     Answer,
     /// The channel is closed.
     ChannelClosed,
     /// Its turn was over.
     LateSignal,
-    /// Somebody else has the floor.
+    /// Another agent has the turn.
     NotActiveAgent,
     /// The channel is not one of ours.
     UnknownChannel,
 }
 
-impl Verdict {
+impl ReplyReason {
     /// Returns the stable code.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -281,12 +282,12 @@ pub struct Reply {
     pub posted: bool,
     /// Whether it ended the turn.
     pub turn_advanced: bool,
-    /// Who has the floor then.
+    /// Who has the turn then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_agent: Option<String>,
     /// Why it did not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Verdict>,
+    pub reason: Option<ReplyReason>,
     /// What is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display: Option<String>,
@@ -294,7 +295,7 @@ pub struct Reply {
 
 impl Reply {
     /// Makes the reply to a message that leads to nothing.
-    pub fn ignored(reason: Verdict) -> Self {
+    pub fn ignored(reason: ReplyReason) -> Self {
         Self { reason: Some(reason), ..Self::default() }
     }
 }
@@ -308,7 +309,7 @@ impl Outcome {
         Self { effects: vec![Effect::warning(why)], decisions: Vec::new() }
     }
 
-    /// Returns what became of each message of an [`Event::Said`], in order.
+    /// Returns what became of each message of an [`Event::Message`], in order.
     pub fn replies<'o>(&'o self) -> Vec<&'o Reply> {
         let reply = |effect: &'o Effect| match effect {
             Effect::Reply(reply) => Some(reply),
@@ -317,7 +318,7 @@ impl Outcome {
         self.effects.iter().filter_map(reply).collect()
     }
 
-    /// Returns what was asked for and not done, in words for whoever asked.
+    /// Returns what was not done and why, for whoever asked.
     pub fn warnings<'o>(&'o self) -> Vec<&'o str> {
         let warning = |effect: &'o Effect| match effect {
             Effect::Warning { text } => Some(&**text),

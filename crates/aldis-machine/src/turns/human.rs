@@ -1,12 +1,14 @@
-//! What humans say and want.
+//! What humans send and want.
 
 use super::config::{Config, HumanInterrupt, TurnOrder};
-use super::event::{Effect, Outcome, Words};
-use super::floor::Floor;
+use super::event::{ChannelMessage, Effect, Outcome, TurnEndReason};
+use super::holder::TurnHolder;
+use super::message::whose_turn;
+use super::rule::Rule;
 use super::state::State;
 use aldis_signal::time::Timestamp;
 
-/// How many words of humans wait for a turn at most.
+/// How many messages of humans wait for a turn.
 const HELD_MAX: usize = 32;
 
 pub(super) fn on_human(
@@ -16,123 +18,137 @@ pub(super) fn on_human(
     from: Option<&str>,
     to: Option<&str>,
 ) -> Outcome {
-    let words = Words { from: from.unwrap_or("human").to_owned(), text: text.to_owned() };
+    let from = from.unwrap_or("human");
+    let message = ChannelMessage { from: from.to_owned(), text: text.to_owned() };
     if let Some(to) = to
         && !state.queue.iter().any(|queued| queued == to)
     {
         return Outcome::refused(format!("{to} is not in the queue"));
     }
     if !state.takes_turns() {
-        return give_all(state, words, "the channel has no turns");
+        return give_all(state, message, "the channel has no turns");
     }
     let mut outcome = Outcome::default();
-    if matches!(state.floor, Floor::Paused { turn: None, .. }) {
-        hold(state, words);
-        go_on(state, now, &mut outcome);
+    if matches!(state.holder, TurnHolder::Paused { turn: None, .. }) {
+        hold(state, message);
+        resume_channel(state, now, &mut outcome);
         return state
-            .decide(outcome, "turns/resumed", "Let the channel go on")
-            .because("a human spoke")
-            .next("the next agent is told what was said");
+            .decide(outcome, Rule::ResumedByMessage, "Resumed the channel")
+            .because(format!("{from} sent a message"))
+            .next("the agent whose turn starts next gets it");
     }
-    let active = state.floor.active().map(|turn| turn.agent.clone());
+    let active = state.holder.active().map(|turn| turn.agent.clone());
     match (state.config.human_interrupt, active) {
-        (HumanInterrupt::Parallel, _) => give_all(state, words, "`human_interrupt` is `parallel`"),
+        (HumanInterrupt::Parallel, _) => {
+            give_all(state, message, "`human_interrupt` is `parallel`")
+        }
         (HumanInterrupt::Inject, Some(active)) => {
-            let to = vec![to.map_or(active, str::to_owned)];
-            let whom = to.join(", ");
-            outcome.effects.push(Effect::Deliver { to, words });
+            let to = to.map_or(active, str::to_owned);
+            let summary = format!("Gave a message of {from} to {to}");
+            outcome.effects.push(Effect::Deliver { to: vec![to], message });
             state
-                .decide(outcome, "turns/inject", format!("Gave a human's words to {whom}"))
+                .decide(outcome, Rule::MessageInjected, summary)
                 .because("`human_interrupt` is `inject`")
-                .next("the turn goes on")
+                .next("the turn continues")
         }
         (HumanInterrupt::Interrupt, Some(active)) => {
-            interrupt(state, now, to.unwrap_or(&active), words)
+            interrupt(state, now, to.unwrap_or(&active), message)
         }
         (HumanInterrupt::Queue, _) | (_, None) => {
-            if !hold(state, words) {
-                return Outcome::refused(format!("{HELD_MAX} words wait already"));
+            let because = match state.config.human_interrupt {
+                HumanInterrupt::Queue => "`human_interrupt` is `queue`",
+                _ => "no agent is active that could get it",
+            };
+            if !hold(state, message) {
+                return Outcome::refused(format!("{HELD_MAX} messages already wait"));
             }
             state
-                .decide(outcome, "turns/held", "Kept a human's words for the next turn")
-                .because("nobody is interrupted")
-                .next("whoever has the floor next is told")
+                .decide(outcome, Rule::MessageHeld, format!("Held a message of {from}"))
+                .because(because)
+                .next("the agent whose turn starts next gets it")
         }
     }
 }
 
-fn give_all(state: &State, words: Words, because: &str) -> Outcome {
-    let to = state.queue.clone();
-    let effects = vec![Effect::Deliver { to, words }];
+fn give_all(state: &State, message: ChannelMessage, because: &str) -> Outcome {
+    let summary = format!("Gave a message of {} to all agents", message.from);
+    let effects = vec![Effect::Deliver { to: state.queue.clone(), message }];
     state
-        .decide(
-            Outcome { effects, ..Outcome::default() },
-            "turns/parallel",
-            "Gave a human's words to all",
-        )
+        .decide(Outcome { effects, ..Outcome::default() }, Rule::MessageToAll, summary)
         .because(because)
         .next("no turn changes")
 }
 
-/// The turn waits until whoever is asked has answered.
-fn interrupt(state: &mut State, now: Timestamp, asked: &str, words: Words) -> Outcome {
+/// The turn waits until the agent that is asked has answered.
+fn interrupt(state: &mut State, now: Timestamp, asked: &str, message: ChannelMessage) -> Outcome {
     let until = now.after(state.config.timeout(state.personas.get(asked)));
-    let Some((turn, left_ms)) = state.set_aside(now) else { return Outcome::default() };
-    let summary = format!("Let the turn of {} wait", turn.agent);
-    state.floor = Floor::Interrupted { turn, left_ms, asked: asked.to_owned(), until };
-    let effects = vec![Effect::Deliver { to: vec![asked.to_owned()], words }];
+    let Some((turn, remaining_ms)) = state.suspend_turn(now) else { return Outcome::default() };
+    let summary = format!("Interrupted {}'s turn", turn.agent);
+    let because = format!("{} sent a message, and `human_interrupt` is `interrupt`", message.from);
+    let asked = asked.to_owned();
+    state.holder = TurnHolder::Interrupted { turn, remaining_ms, asked: asked.clone(), until };
+    let next = format!("the turn continues when {asked} has answered, at {until} at the latest");
+    let effects = vec![Effect::Deliver { to: vec![asked], message }];
     state
-        .decide(Outcome { effects, ..Outcome::default() }, "turns/interrupt", summary)
-        .because("a human spoke and `human_interrupt` is `interrupt`")
-        .next(format!("it goes on when {asked} has answered, at the latest at {until}"))
+        .decide(Outcome { effects, ..Outcome::default() }, Rule::Interrupted, summary)
+        .because(because)
+        .next(next)
 }
 
-/// Keeps words for the next turn; `false` if there are too many.
-fn hold(state: &mut State, words: Words) -> bool {
+/// Keeps a message for the next turn; `false` if there are too many.
+fn hold(state: &mut State, message: ChannelMessage) -> bool {
     let room = state.held.len() < HELD_MAX;
     if room {
-        state.held.push(words);
+        state.held.push(message);
     }
     room
 }
 
 pub(super) fn on_pause(state: &mut State, now: Timestamp, by: &str) -> Outcome {
-    if !state.takes_turns() || matches!(state.floor, Floor::Paused { .. }) {
-        return Outcome::refused("there is no turn to pause");
+    if matches!(state.holder, TurnHolder::Paused { .. }) {
+        return Outcome::refused("the channel is already paused");
     }
-    let (turn, left_ms) = match state.set_aside(now) {
-        Some((turn, left_ms)) => (Some(turn), left_ms),
+    if !state.takes_turns() {
+        return Outcome::refused("the channel has no turns, so there is nothing to pause");
+    }
+    let (turn, remaining_ms) = match state.suspend_turn(now) {
+        Some((turn, remaining_ms)) => (Some(turn), remaining_ms),
         None => (None, 0),
     };
-    state.floor = Floor::Paused { turn, left_ms, why: format!("{by} paused it") };
+    let next = match &turn {
+        Some(turn) => format!("resume it at any time; {} keeps the time it had left", turn.agent),
+        None => "resume it at any time".to_owned(),
+    };
+    state.holder = TurnHolder::Paused { turn, remaining_ms, why: format!("{by} paused it") };
     state
-        .decide(Outcome::default(), "turns/paused", "Let the channel rest")
-        .because(format!("{by} asked for it"))
-        .next("resume it when you like; the turn keeps the time it had left")
+        .decide(Outcome::default(), Rule::Paused, "Paused the channel")
+        .because(format!("requested by {by}"))
+        .next(next)
 }
 
 pub(super) fn on_resume(state: &mut State, now: Timestamp, by: &str) -> Outcome {
     let mut outcome = Outcome::default();
-    if !go_on(state, now, &mut outcome) {
-        return Outcome::refused("nothing waits to go on");
+    if !resume_channel(state, now, &mut outcome) {
+        return Outcome::refused("the channel is not paused, so there is nothing to resume");
     }
+    let next = whose_turn(state);
     state
-        .decide(outcome, "turns/resumed", "Let the channel go on")
-        .because(format!("{by} asked for it"))
-        .next("whoever has the floor is told")
+        .decide(outcome, Rule::Resumed, "Resumed the channel")
+        .because(format!("requested by {by}"))
+        .next(next)
 }
 
-/// Lets what waits go on; `false` if nothing does.
-fn go_on(state: &mut State, now: Timestamp, outcome: &mut Outcome) -> bool {
-    let paused = match &state.floor {
-        Floor::Paused { .. } => true,
-        Floor::Interrupted { .. } => false,
-        Floor::Free | Floor::Held(_) => return false,
+/// Resumes what waits; `false` if nothing does.
+fn resume_channel(state: &mut State, now: Timestamp, outcome: &mut Outcome) -> bool {
+    let paused = match &state.holder {
+        TurnHolder::Paused { .. } => true,
+        TurnHolder::Interrupted { .. } => false,
+        TurnHolder::Nobody | TurnHolder::Active(_) => return false,
     };
     state.silent_turns = 0;
-    if !state.take_up(now) {
-        state.begin_next(now, state.index, outcome);
-    } else if let (true, Some(turn)) = (paused, state.floor.active()) {
+    if !state.resume_turn(now) {
+        state.start_next(now, state.index, outcome);
+    } else if let (true, Some(turn)) = (paused, state.holder.active()) {
         let (agent, deadline) = (turn.agent.clone(), turn.deadline);
         outcome.effects.push(Effect::Notify {
             agent,
@@ -145,13 +161,13 @@ fn go_on(state: &mut State, now: Timestamp, outcome: &mut Outcome) -> bool {
 }
 
 pub(super) fn on_close(state: &mut State, now: Timestamp, by: &str) -> Outcome {
-    state.end_turn(now, super::event::Reason::Manual);
-    state.floor = Floor::Free;
+    state.end_turn(now, TurnEndReason::Manual);
+    state.holder = TurnHolder::Nobody;
     state.closed = true;
     state
-        .decide(Outcome::default(), "turns/closed", "Closed the channel")
-        .because(format!("{by} asked for it"))
-        .next("open another one when you like")
+        .decide(Outcome::default(), Rule::Closed, "Closed the channel")
+        .because(format!("requested by {by}"))
+        .next("a closed channel stays closed; open another one")
 }
 
 pub(super) fn on_configure(state: &mut State, now: Timestamp, config: &Config) -> Outcome {
@@ -166,15 +182,16 @@ pub(super) fn on_configure(state: &mut State, now: Timestamp, config: &Config) -
     let mut outcome = Outcome::default();
     match (had_turns, state.takes_turns()) {
         (true, false) => {
-            state.end_turn(now, super::event::Reason::Manual);
-            state.floor = Floor::Free;
+            state.end_turn(now, TurnEndReason::Manual);
+            state.holder = TurnHolder::Nobody;
         }
-        (false, true) => state.begin_next(now, state.index, &mut outcome),
+        (false, true) => state.start_next(now, state.index, &mut outcome),
         // Nobody will name the next any more.
         (true, true)
-            if matches!(state.floor, Floor::Free) && config.turn_order != TurnOrder::Manual =>
+            if matches!(state.holder, TurnHolder::Nobody)
+                && config.turn_order != TurnOrder::Manual =>
         {
-            state.begin_next(now, state.index, &mut outcome);
+            state.start_next(now, state.index, &mut outcome);
         }
         (true, true) | (false, false) => {}
     }
@@ -182,7 +199,7 @@ pub(super) fn on_configure(state: &mut State, now: Timestamp, config: &Config) -
         state.sort_by_priority();
     }
     state
-        .decide(outcome, "turns/configured", "Changed how the channel is run")
-        .because("somebody asked for it")
-        .next("a turn that goes on keeps its deadline")
+        .decide(outcome, Rule::Configured, "Changed the configuration of the channel")
+        .because("requested by a human or a program")
+        .next("a running turn keeps its deadline")
 }

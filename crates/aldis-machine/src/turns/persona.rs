@@ -1,4 +1,4 @@
-//! What is known about an agent before it speaks: its name, its face, its patience.
+//! What is known about an agent before its first message: its name, its picture, its time limit.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const NAME_MAX: usize = 80;
 /// The longest address of a picture.
 const URL_MAX: usize = 2_048;
 
-/// An agent's persona. Files of personas hold more than this; the rest is none of our business.
+/// An agent's persona. Files of personas hold more than this; the rest is ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Persona {
@@ -22,7 +22,7 @@ pub struct Persona {
     /// Where its picture is.
     #[serde(alias = "avatar_url", skip_serializing_if = "Option::is_none")]
     pub avatar_url: Option<String>,
-    /// The higher, the earlier it speaks where priority decides.
+    /// The higher, the earlier its turn where priority decides.
     pub priority: i64,
     /// How it takes turns.
     #[serde(alias = "turn_behavior")]
@@ -33,7 +33,7 @@ pub struct Persona {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct TurnBehavior {
-    /// How many seconds it has.
+    /// How many seconds a turn of its has.
     #[serde(alias = "timeout_seconds", skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u64>,
 }
@@ -42,8 +42,8 @@ pub struct TurnBehavior {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PersonaError {
-    /// It is no JSON.
-    #[error("it is not JSON: {0}")]
+    /// It is not valid JSON.
+    #[error("not valid JSON: {0}")]
     Json(String),
     /// A persona has a member of the wrong kind.
     #[error("persona `{agent}`: {detail}")]

@@ -1,17 +1,23 @@
 //! Who takes part, and in which order.
 
 use super::config::{Mode, TurnOrder};
-use super::event::{Effect, Outcome, Position, Reason};
-use super::floor::Floor;
+use super::event::{Effect, Outcome, Position, TurnEndReason};
+use super::holder::TurnHolder;
 use super::is_name;
+use super::message::whose_turn;
 use super::persona::Persona;
+use super::rule::Rule;
 use super::state::State;
 use aldis_signal::time::Timestamp;
 
 /// The longest queue.
-pub(super) const QUEUE_MAX: usize = 64;
+pub const QUEUE_MAX: usize = 64;
 /// How many agents a channel remembers, those that left included.
 const AGENTS_MAX: usize = 256;
+/// How many personas a channel knows.
+pub(super) const PERSONAS_MAX: usize = 1_024;
+/// Who asked for a change of the queue.
+const REQUESTED: &str = "requested by a human or a program";
 
 pub(super) fn on_add(
     state: &mut State,
@@ -20,8 +26,11 @@ pub(super) fn on_add(
     position: Position,
     persona: Option<Persona>,
 ) -> Outcome {
-    if let Err(why) = may_join(state, agent, persona.is_some()) {
+    if let Err(why) = check_agent(state, agent, persona.is_some()) {
         return Outcome::refused(why);
+    }
+    if state.config.mode == Some(Mode::Single) && !state.queue.is_empty() {
+        return Outcome::refused("the channel has a single agent (`mode` is `single`)");
     }
     if let Some(persona) = persona {
         state.personas.insert(agent.to_owned(), persona);
@@ -31,42 +40,48 @@ pub(super) fn on_add(
     remember(state, agent);
     state.note(now, "agent_added", agent, None, None);
     let mut outcome = Outcome::default();
-    let waits = matches!(state.floor, Floor::Free);
+    let waits = matches!(state.holder, TurnHolder::Nobody);
     if was_empty && waits {
-        state.begin_next(now, place, &mut outcome);
+        state.start_next(now, place, &mut outcome);
     }
     state
-        .decide(outcome, "turns/added", format!("Put {agent} at place {} of the queue", place + 1))
-        .because("somebody asked for it")
-        .next("it is told when its turn comes")
+        .decide(
+            outcome,
+            Rule::AgentAdded,
+            format!("Added {agent} at place {} of the queue", place + 1),
+        )
+        .because(REQUESTED)
+        .next(format!("{agent} is notified when its turn starts"))
 }
 
-/// Returns why an agent cannot join.
-fn may_join(state: &State, agent: &str, introduced: bool) -> Result<(), String> {
+/// Returns why an agent cannot join the queue.
+pub(super) fn check_agent(state: &State, agent: &str, introduced: bool) -> Result<(), String> {
     if !is_name(agent) || agent == Effect::SYSTEM {
-        return Err(format!("`{agent}` cannot name an agent"));
+        return Err(format!(
+            "`{agent}` cannot name an agent; use 1 to 64 letters, digits, `.`, `_` or `-`"
+        ));
     }
     if state.queue.iter().any(|queued| queued == agent) {
-        return Err(format!("{agent} is in the queue already"));
+        return Err(format!("{agent} is already in the queue"));
     }
     if !introduced && !is_known(state, agent) {
-        return Err(format!("there is no persona `{agent}`"));
+        return Err(format!("no persona is named `{agent}`"));
     }
-    if state.config.mode == Some(Mode::Single) && !state.queue.is_empty() {
-        return Err("the channel is for a single agent".to_owned());
+    if introduced && state.personas.len() >= PERSONAS_MAX && !state.personas.contains_key(agent) {
+        return Err(format!("the channel already knows {PERSONAS_MAX} personas"));
     }
     if state.queue.len() >= QUEUE_MAX {
-        return Err(format!("the queue is full; {QUEUE_MAX} agents are the most"));
+        return Err(format!("the queue is full: it has {QUEUE_MAX} agents"));
     }
     Ok(())
 }
 
-/// Where personas are given, they say who there is.
-pub(super) fn is_known(state: &State, agent: &str) -> bool {
+/// Where personas are given, only those can take part.
+fn is_known(state: &State, agent: &str) -> bool {
     state.personas.is_empty() || state.personas.contains_key(agent)
 }
 
-/// Puts an agent into the queue without moving the floor, and returns its place.
+/// Puts an agent into the queue without moving the turn, and returns its place.
 pub(super) fn insert(state: &mut State, agent: &str, position: Position) -> usize {
     let wanted = match position {
         Position::At(place) => place.min(state.queue.len()),
@@ -93,7 +108,7 @@ fn by_priority(state: &State, agent: &str, wanted: usize) -> usize {
     wanted.clamp(first, last)
 }
 
-/// Keeps what is known about an agent, and forgets those that left long ago.
+/// Keeps a record of an agent, and drops those of agents that left where there are too many.
 pub(super) fn remember(state: &mut State, agent: &str) {
     if state.agents.len() >= AGENTS_MAX && !state.agents.contains_key(agent) {
         let State { agents, queue, .. } = state;
@@ -108,10 +123,10 @@ pub(super) fn on_remove(state: &mut State, now: Timestamp, agent: &str) -> Outco
     if !leave(state, now, agent, &mut outcome) {
         return Outcome::refused(format!("{agent} is not in the queue"));
     }
-    let next = after_leaving(state);
+    let next = whose_turn(state);
     state
-        .decide(outcome, "turns/removed", format!("Took {agent} out of the queue"))
-        .because("somebody asked for it")
+        .decide(outcome, Rule::AgentRemoved, format!("Removed {agent} from the queue"))
+        .because(REQUESTED)
         .next(next)
 }
 
@@ -123,33 +138,25 @@ pub(super) fn on_crashed(state: &mut State, now: Timestamp, agent: &str) -> Outc
     let notice = Effect::notice(format!("⚠️ {agent} is offline"));
     let mut outcome = Outcome { effects: vec![notice], ..Outcome::default() };
     leave(state, now, agent, &mut outcome);
-    let next = after_leaving(state);
+    let next = whose_turn(state);
     state
-        .decide(outcome, "turns/crashed", format!("Took {agent} out of the queue"))
-        .because("it is gone")
+        .decide(outcome, Rule::AgentCrashed, format!("Removed {agent} from the queue"))
+        .because("its process or connection is gone")
         .next(next)
 }
 
-fn after_leaving(state: &State) -> String {
-    match (state.active_agent(), state.queue.is_empty()) {
-        (_, true) => "nobody is left: add an agent".to_owned(),
-        (Some(active), false) => format!("{active} has the floor"),
-        (None, false) => "nobody has the floor".to_owned(),
-    }
-}
-
-/// Takes an agent out; if it had the floor, the next one has it at once.
+/// Takes an agent out; if it had the turn, the turn of the next one starts at once.
 fn leave(state: &mut State, now: Timestamp, agent: &str, outcome: &mut Outcome) -> bool {
     let Some(place) = state.queue.iter().position(|queued| queued == agent) else { return false };
-    let held = state.floor.turn().is_some_and(|turn| turn.agent == agent);
-    let paused = match &state.floor {
-        Floor::Paused { why, .. } => Some(why.clone()),
-        Floor::Free | Floor::Held(_) | Floor::Interrupted { .. } => None,
+    let held = state.holder.turn().is_some_and(|turn| turn.agent == agent);
+    let paused = match &state.holder {
+        TurnHolder::Paused { why, .. } => Some(why.clone()),
+        TurnHolder::Nobody | TurnHolder::Active(_) | TurnHolder::Interrupted { .. } => None,
     };
     if held {
-        state.end_turn(now, Reason::Removed);
-    } else if matches!(&state.floor, Floor::Interrupted { asked, .. } if asked == agent) {
-        state.take_up(now);
+        state.end_turn(now, TurnEndReason::Removed);
+    } else if matches!(&state.holder, TurnHolder::Interrupted { asked, .. } if asked == agent) {
+        state.resume_turn(now);
     }
     state.queue.remove(place);
     state.note(now, "agent_removed", agent, None, None);
@@ -161,23 +168,24 @@ fn leave(state: &mut State, now: Timestamp, agent: &str, outcome: &mut Outcome) 
     }
     match paused {
         Some(why) if held => {
-            state.floor = Floor::Paused { turn: None, left_ms: 0, why };
+            state.holder = TurnHolder::Paused { turn: None, remaining_ms: 0, why };
         }
-        None if held => state.begin_next(now, state.index, outcome),
+        None if held => state.start_next(now, state.index, outcome),
         Some(_) | None => {}
     }
     true
 }
 
-/// Somebody names who speaks next.
+/// A human or a program names the next agent.
 pub(super) fn on_next(
     state: &mut State,
     now: Timestamp,
     agent: &str,
     named: Option<u64>,
 ) -> Outcome {
-    if named.is_some_and(|named| named != state.turn) {
-        return Outcome::refused(format!("turn {} is the current one", state.turn));
+    if let Some(named) = named.filter(|named| *named != state.turn) {
+        let current = state.turn;
+        return Outcome::refused(format!("turn {named} is not the current turn; {current} is"));
     }
     if !state.takes_turns() {
         return Outcome::refused("the channel has no turns");
@@ -186,11 +194,11 @@ pub(super) fn on_next(
         return Outcome::refused(format!("{agent} is not in the queue"));
     };
     let mut outcome = Outcome::default();
-    state.end_turn(now, Reason::Manual);
+    state.end_turn(now, TurnEndReason::Manual);
     state.silent_turns = 0;
-    state.begin(now, place, &mut outcome);
+    state.start_turn(now, place, &mut outcome);
     state
-        .decide(outcome, "turns/next", format!("Gave the floor to {agent}"))
-        .because("somebody named it")
-        .next("it is told")
+        .decide(outcome, Rule::NextNamed, format!("Gave the turn to {agent}"))
+        .because(REQUESTED)
+        .next(format!("{agent} has the turn"))
 }

@@ -6,15 +6,17 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::config::{Config, ConfigError, Mode};
-use super::event::{Effect, Event, Outcome, Position, Reason, Words};
-use super::floor::Floor;
+use super::event::{ChannelMessage, Effect, Event, Outcome, Position, TurnEndReason};
+use super::holder::TurnHolder;
 use super::persona::Persona;
-use super::{human, is_name, queue, speak};
+use super::queue::PERSONAS_MAX;
+use super::rule::Rule;
+use super::{human, is_name, message, queue};
 use crate::Decision;
 use aldis_signal::time::Timestamp;
 
 /// How much history a state keeps. The journal has everything.
-pub(super) const HISTORY_MAX: usize = 100;
+pub const HISTORY_MAX: usize = 100;
 /// How long after its deadline a turn is stuck: its timer should have fired.
 const STUCK_AFTER: Duration = Duration::from_secs(10);
 
@@ -23,52 +25,53 @@ const STUCK_AFTER: Duration = Duration::from_secs(10);
 pub struct State {
     /// Its name.
     pub channel: String,
-    /// How it is run.
+    /// Its configuration.
     pub config: Config,
     /// What is known about its agents.
     pub personas: BTreeMap<String, Persona>,
     /// Who takes part, in order.
     pub queue: Vec<String>,
-    /// The place of whoever has the floor, had it last, or will have it when the channel goes on.
+    /// The place of the agent that has the turn, had it last, or gets it when the channel is resumed.
     pub index: usize,
-    /// Who has the floor.
-    pub floor: Floor,
+    /// Who has the turn.
+    #[serde(alias = "floor", deserialize_with = "TurnHolder::read")]
+    pub holder: TurnHolder,
     /// The number of the latest turn; 0 before the first.
     pub turn: u64,
-    /// Everybody who takes part or did.
-    pub agents: BTreeMap<String, Agent>,
-    /// What humans said that the next turn begins with.
-    pub held: Vec<Words>,
-    /// Turns in a row that ended by timeout without a word.
+    /// The agents that take part or did.
+    pub agents: BTreeMap<String, AgentRecord>,
+    /// Messages from humans with which the next turn starts.
+    pub held: Vec<ChannelMessage>,
+    /// Turns in a row that timed out without a message.
     pub silent_turns: u32,
-    /// Whether it is over.
+    /// Whether it is closed.
     pub closed: bool,
     /// The latest events, oldest first.
-    pub history: VecDeque<Entry>,
-    /// The latest moment that was heard of. Time never goes back.
+    pub history: VecDeque<HistoryEntry>,
+    /// The latest time of an event. It never goes back.
     pub now: Timestamp,
 }
 
 /// An agent in a channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Agent {
-    /// When it last said something.
+pub struct AgentRecord {
+    /// When a message of its was last taken. One that is refused does not count.
     pub last_activity: Option<Timestamp>,
     /// How its latest turn ended.
-    pub last_ended: Option<Reason>,
-    /// Whether it is gone.
+    pub last_ended: Option<TurnEndReason>,
+    /// Whether its process or connection is gone.
     pub offline: bool,
 }
 
-/// How an agent stands.
+/// What an agent is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum AgentState {
-    /// It has the floor.
+    /// It has the turn.
     Active,
     /// It does not take part.
     Idle,
-    /// It is gone.
+    /// Its process or connection is gone.
     Offline,
     /// It waits for its turn.
     Queued,
@@ -76,9 +79,9 @@ pub enum AgentState {
     Waiting,
 }
 
-/// One line of history.
+/// One entry of the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct HistoryEntry {
     /// When.
     pub at: Timestamp,
     /// What: `turn_started`, `turn_completed`, `turn_timeout`, `agent_added` or `agent_removed`.
@@ -89,10 +92,13 @@ pub struct Entry {
     pub turn: u64,
     /// Why a turn ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
+    pub reason: Option<TurnEndReason>,
     /// How many seconds a turn took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u64>,
+    /// Whose turn started when this one ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_agent: Option<String>,
 }
 
 /// How a channel begins.
@@ -103,42 +109,48 @@ pub struct Start {
     pub channel: String,
     /// Who takes part, in order.
     pub agents: Vec<String>,
-    /// How it is run.
+    /// Its configuration.
     #[serde(default)]
     pub config: Config,
-    /// What is known about the agents. Where this is not empty, it says who there is.
+    /// What is known about the agents. Where this is not empty, only these can take part.
     #[serde(default)]
     pub personas: BTreeMap<String, Persona>,
 }
 
-/// Why a channel cannot begin.
+/// Why a channel cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum StartError {
+pub enum ChannelStartError {
     /// A name that cannot be one.
     #[error("`{0}` cannot name a channel; use 1 to 64 letters, digits, `.`, `_` or `-`")]
     Channel(String),
-    /// The configuration cannot be meant.
+    /// The configuration is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The mode wants another number of agents.
-    #[error("mode `{mode}` wants {wants}, and there are {found}")]
+    /// The mode needs another number of agents.
+    #[error("mode `{mode}` needs {needs}; the channel has {found}")]
     Mode {
         /// Which mode.
         mode: &'static str,
-        /// How many it wants.
-        wants: &'static str,
+        /// How many it needs.
+        needs: &'static str,
         /// How many there are.
         found: usize,
     },
-    /// Nobody is left to take part.
-    #[error("no agent is left in the queue: {0}")]
+    /// No agents were named.
+    #[error("a channel needs at least one agent")]
+    Empty,
+    /// None of the agents can take part.
+    #[error("no agent can take part: {0}")]
     Nobody(String),
+    /// Too many personas.
+    #[error("a channel knows at most {PERSONAS_MAX} personas, not {0}")]
+    Personas(usize),
 }
 
 /// A turn that should have ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stuck {
+pub struct StuckTurn {
     /// Whose.
     pub agent: String,
     /// Its number.
@@ -152,38 +164,48 @@ impl State {
     ///
     /// # Errors
     ///
-    /// [`StartError`] when it cannot be meant. Agents that cannot take part are left out with a
-    /// warning; if nobody is left, that is an error.
-    pub fn start(now: Timestamp, start: Start) -> Result<(Self, Outcome), StartError> {
+    /// [`ChannelStartError`] when something is wrong with it. Agents that cannot take part are left
+    /// out with a warning; if none is left, that is an error.
+    pub fn start(now: Timestamp, start: Start) -> Result<(Self, Outcome), ChannelStartError> {
         let Start { channel, agents, config, personas } = start;
         if !is_name(&channel) {
-            return Err(StartError::Channel(channel));
+            return Err(ChannelStartError::Channel(channel));
+        }
+        if personas.len() > PERSONAS_MAX {
+            return Err(ChannelStartError::Personas(personas.len()));
         }
         config.check()?;
         let mut state = Self::empty(now, channel, config, personas);
         let mut warnings = Vec::new();
         for agent in &agents {
-            if let Some(warning) = state.seat(agent) {
+            if let Err(warning) = state.enqueue(agent) {
                 warnings.push(warning);
             }
         }
+        if agents.is_empty() {
+            return Err(ChannelStartError::Empty);
+        }
         if state.queue.is_empty() {
-            return Err(StartError::Nobody(warnings.join("; ")));
+            return Err(ChannelStartError::Nobody(warnings.join("; ")));
         }
         check_mode(&state.config, state.queue.len())?;
         state.index = 0;
         let effects = warnings.into_iter().map(Effect::warning).collect();
         let mut outcome = Outcome { effects, decisions: Vec::new() };
-        state.begin_next(now, 0, &mut outcome);
-        let because = format!("{} agents take part", state.queue.len());
-        let outcome = state
-            .decide(outcome, "turns/start", "Opened the channel")
-            .because(because)
-            .next("the first agent is told, unless somebody must name it");
+        state.start_next(now, 0, &mut outcome);
+        let agents = state.queue.join(", ");
+        let because = match state.queue.len() {
+            1 => format!("1 agent takes part: {agents}"),
+            count => format!("{count} agents take part: {agents}"),
+        };
+        let next = message::whose_turn(&state);
+        let outcome =
+            state.decide(outcome, Rule::Started, "Opened the channel").because(because).next(next);
         Ok((state, outcome))
     }
 
-    pub(super) fn empty(
+    /// Makes a channel without agents.
+    pub fn empty(
         now: Timestamp,
         channel: String,
         config: Config,
@@ -195,7 +217,7 @@ impl State {
             personas,
             queue: Vec::new(),
             index: 0,
-            floor: Floor::Free,
+            holder: TurnHolder::Nobody,
             turn: 0,
             agents: BTreeMap::new(),
             held: Vec::new(),
@@ -206,33 +228,27 @@ impl State {
         }
     }
 
-    /// Puts an agent at the end of the queue, or says why not.
-    fn seat(&mut self, agent: &str) -> Option<String> {
-        if !is_name(agent) || agent == Effect::SYSTEM {
-            return Some(format!("`{agent}` cannot name an agent"));
-        }
-        if !queue::is_known(self, agent) {
-            return Some(format!("there is no persona `{agent}`"));
-        }
-        if self.queue.iter().any(|queued| queued == agent) {
-            return Some(format!("{agent} is in the queue already"));
-        }
-        if self.queue.len() >= queue::QUEUE_MAX {
-            return Some(format!("the queue is full, {agent} is left out"));
-        }
-        queue::insert(self, agent, Position::End);
+    /// Keeps a record of an agent that takes part.
+    pub fn remember_agent(&mut self, agent: &str) {
         queue::remember(self, agent);
-        None
     }
 
-    /// Takes one event and says what must now be done, and why.
+    /// Puts an agent at the end of the queue, or returns why not.
+    fn enqueue(&mut self, agent: &str) -> Result<(), String> {
+        queue::check_agent(self, agent, false)?;
+        queue::insert(self, agent, Position::End);
+        queue::remember(self, agent);
+        Ok(())
+    }
+
+    /// Takes one event, and decides what must now be done and why.
     pub fn on_event(&mut self, now: Timestamp, event: &Event) -> Outcome {
         // A delayed event must not move time back.
         self.now = self.now.max(now);
         let now = self.now;
         match event {
-            Event::Said { agent, turn, messages } => {
-                speak::on_said(self, now, agent, *turn, messages)
+            Event::Message { agent, turn, messages } => {
+                message::on_message(self, now, agent, *turn, messages)
             }
             Event::Wake { turn } => self.on_wake(now, *turn),
             _ if self.closed => Outcome::refused("the channel is closed"),
@@ -253,19 +269,19 @@ impl State {
         }
     }
 
-    /// Returns who has the floor.
+    /// Returns who has the turn.
     pub fn active_agent(&self) -> Option<&str> {
-        self.floor.active().map(|turn| &*turn.agent)
+        self.holder.active().map(|turn| &*turn.agent)
     }
 
-    /// Returns how an agent stands.
+    /// Returns what an agent is doing.
     pub fn agent_state(&self, agent: &str) -> AgentState {
-        let holds = |turn: &super::floor::Turn| turn.agent == agent;
+        let holds = |turn: &super::holder::Turn| turn.agent == agent;
         if self.agents.get(agent).is_some_and(|known| known.offline) {
             AgentState::Offline
-        } else if self.floor.active().is_some_and(holds) {
+        } else if self.holder.active().is_some_and(holds) {
             AgentState::Active
-        } else if self.floor.turn().is_some_and(holds) {
+        } else if self.holder.turn().is_some_and(holds) {
             AgentState::Waiting
         } else if self.takes_turns() && self.queue.iter().any(|queued| queued == agent) {
             AgentState::Queued
@@ -274,23 +290,23 @@ impl State {
         }
     }
 
-    /// Returns the turn that should have ended by now, if there is one: for a check of health.
-    pub fn stuck(&self, now: Timestamp) -> Option<Stuck> {
-        let turn = self.floor.active()?;
+    /// Returns the turn that should have ended by now, if there is one: for the health check.
+    pub fn stuck(&self, now: Timestamp) -> Option<StuckTurn> {
+        let turn = self.holder.active()?;
         let grace = self.config.grace().unwrap_or_default();
         let overdue = now > turn.deadline.after(grace).after(STUCK_AFTER);
-        overdue.then(|| Stuck {
+        overdue.then(|| StuckTurn {
             agent: turn.agent.clone(),
             turn: self.turn,
             deadline: turn.deadline,
         })
     }
 
-    /// Adds the reason of what was done.
+    /// Adds the decision about what was done.
     pub(super) fn decide(
         &self,
         mut outcome: Outcome,
-        rule: &str,
+        rule: Rule,
         summary: impl Into<String>,
     ) -> Outcome {
         let count = |number: usize| number as u64;
@@ -303,23 +319,32 @@ impl State {
         outcome
     }
 
-    /// Writes a line of history.
+    /// Adds an entry to the history.
     pub(super) fn note(
         &mut self,
         at: Timestamp,
         event: &str,
         agent: &str,
-        reason: Option<Reason>,
+        reason: Option<TurnEndReason>,
         seconds: Option<u64>,
     ) {
         let (event, agent, turn) = (event.to_owned(), agent.to_owned(), self.turn);
-        self.history.push_back(Entry { at, event, agent, turn, reason, seconds });
+        let next_agent = None;
+        self.history.push_back(HistoryEntry {
+            at,
+            event,
+            agent,
+            turn,
+            reason,
+            seconds,
+            next_agent,
+        });
         while self.history.len() > HISTORY_MAX {
             self.history.pop_front();
         }
     }
 
-    /// Brings the queue into the order of priorities; the floor stays with its holder.
+    /// Sorts the queue by priority; the turn stays with its holder.
     pub(super) fn sort_by_priority(&mut self) {
         let current = self.queue.get(self.index).cloned();
         let personas = &self.personas;
@@ -330,14 +355,14 @@ impl State {
     }
 }
 
-/// Checks that there are as many agents as the mode is for.
-pub(super) fn check_mode(config: &Config, found: usize) -> Result<(), StartError> {
-    let (mode, wants) = match config.mode {
+/// Checks that there are as many agents as the mode needs.
+pub(super) fn check_mode(config: &Config, found: usize) -> Result<(), ChannelStartError> {
+    let (mode, needs) = match config.mode {
         Some(Mode::Single) if found != 1 => ("single", "exactly one agent"),
         Some(Mode::TurnBased) if found < 2 => ("turn-based", "two agents or more"),
         None | Some(Mode::Broadcast | Mode::Direct | Mode::Single | Mode::TurnBased) => {
             return Ok(());
         }
     };
-    Err(StartError::Mode { mode, wants, found })
+    Err(ChannelStartError::Mode { mode, needs, found })
 }

@@ -1,11 +1,11 @@
 //! The machine against its specification, rule by rule.
 
-mod cases;
-mod hearing;
 mod people;
 mod properties;
+mod reading;
 mod rules;
-mod seed;
+mod sentences;
+mod stored;
 
 use super::*;
 use aldis_signal::time::Timestamp;
@@ -33,14 +33,14 @@ fn channel_with(agents: &[&str], change: impl FnOnce(&mut Start)) -> State {
     State::start(at(0), start).unwrap().0
 }
 
-fn said(state: &State, agent: &str, turn: Option<u64>, texts: &[&str]) -> Event {
-    let ear = Ear::new(&state.config);
-    let messages = texts.iter().map(|text| ear.hear(text)).collect();
-    Event::Said { agent: agent.to_owned(), turn, messages }
+fn sent(state: &State, agent: &str, turn: Option<u64>, texts: &[&str]) -> Event {
+    let reader = MessageReader::new(&state.config);
+    let messages = texts.iter().map(|text| reader.read(text)).collect();
+    Event::Message { agent: agent.to_owned(), turn, messages }
 }
 
 fn says(state: &mut State, seconds: i64, agent: &str, text: &str) -> Outcome {
-    let event = said(state, agent, None, &[text]);
+    let event = sent(state, agent, None, &[text]);
     state.on_event(at(seconds), &event)
 }
 
@@ -78,7 +78,7 @@ fn posts(outcome: &Outcome) -> Vec<String> {
         .collect()
 }
 
-/// Who is told that it has the floor.
+/// Who is notified that it has the turn.
 fn notified(outcome: &Outcome) -> Vec<(String, u64)> {
     let effects = outcome.effects.iter();
     effects

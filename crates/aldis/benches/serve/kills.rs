@@ -126,7 +126,7 @@ fn fewest_timeouts(server: &Server) -> io::Result<u64> {
             })
             .map_err(io::Error::other)?;
         let ended = decisions.iter().filter(|decision| {
-            ["turns/timeout", "turns/recovery"].iter().any(|rule| decision.body.contains(rule))
+            ["turns/timeout", "turns/recovered"].iter().any(|rule| decision.body.contains(rule))
         });
         fewest = fewest.min(ended.count() as u64);
     }

@@ -275,7 +275,7 @@ fn begin(io: &mut Io, scene: &Scene, args: StartArgs) -> Result<Start, CommandEr
     let name = args.pipeline.as_deref().unwrap_or(&settings.phases.pipeline);
     let mut pipeline = settings.pipeline(name)?;
     if let Some(dialect) = &args.dialect {
-        pipeline = pipeline.spoken_in(&catalog.get(dialect)?.dialect);
+        pipeline = pipeline.in_dialect(&catalog.get(dialect)?.dialect);
     }
     let checked = pipeline.check(&catalog.get(&pipeline.dialect)?.dialect);
     checked.map_err(|error| CommandError::new(format!("pipeline `{name}`: {error}")))?;

@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use aldis_machine::turns::Board;
 use clap::{Args, ValueHint};
 use serde::Deserialize;
 
 use super::Outcome;
+use crate::app::formats::turn_state::ChannelSet;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::server::connections::Limits;
@@ -95,7 +95,7 @@ pub(super) fn run(io: &mut Io, args: &ServeArgs) -> Result<Outcome, CommandError
     let personas = personas.unwrap_or_default();
     let board = match &args.import {
         Some(file) => state_files::board(file, &personas)?,
-        None => Board::default(),
+        None => ChannelSet::default(),
     };
     let options = Options { state_dir, listen: args.listen, limits, sinks, personas, board };
     server::serve(options, |address, link| {

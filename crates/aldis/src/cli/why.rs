@@ -3,7 +3,7 @@
 use std::env;
 use std::io::Write as _;
 
-use aldis_machine::run::Rule;
+use aldis_machine::{phases, run};
 use aldis_store::{DecisionFilter, RunId, SqliteStore, Store};
 use clap::Args;
 
@@ -22,9 +22,6 @@ use crate::view::wire::run::DecisionForm;
 
 /// How far back a decision that matters is looked for.
 const LOOK_BACK: usize = 1_000;
-/// Decisions of these rules, of other machines and of older releases, change nothing an agent would
-/// notice.
-const RECORDS: [&str; 2] = ["phases/listen", "run/listen"];
 
 /// Say why an agent was stopped or kept working
 ///
@@ -68,7 +65,7 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
         forms.reverse();
     } else {
         // What was only recorded explains nothing, unless there is nothing else.
-        let telling = forms.iter().position(|form| !is_record(&form.rule)).unwrap_or(0);
+        let telling = forms.iter().position(|form| !is_record(form)).unwrap_or(0);
         forms = forms.into_iter().skip(telling).take(1).collect();
     }
     if forms.is_empty() {
@@ -89,9 +86,13 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
     Ok(Outcome::Yes)
 }
 
-fn is_record(rule: &str) -> bool {
-    let records = Rule::ALL.iter().filter(|known| known.is_record());
-    RECORDS.contains(&rule) || records.into_iter().any(|record| record.as_str() == rule)
+/// Whether a decision changes nothing that an agent would notice.
+fn is_record(form: &DecisionForm) -> bool {
+    let phases = phases::Rule::of_stored(&form.rule, &form.summary);
+    let run = run::Rule::ALL.iter().find(|rule| rule.as_str() == form.rule);
+    form.rule == "run/listen"
+        || phases.is_some_and(phases::Rule::is_record)
+        || run.is_some_and(|rule| rule.is_record())
 }
 
 /// The run that is meant, or the task of a delivery.

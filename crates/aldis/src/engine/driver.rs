@@ -311,15 +311,7 @@ fn machine() -> Option<String> {
 
 /// Returns the decision with which a run begins that somebody started.
 pub fn begun(state: &State) -> Decision {
-    Decision {
-        rule: "phases/start".to_owned(),
-        task: None,
-        summary: format!("Started the run in phase {}", state.phase),
-        because: "a human asked for it".to_owned(),
-        evidence: Vec::new(),
-        counters: Default::default(),
-        remedy: "give the agent the start prompt, or just send the next prompt".to_owned(),
-    }
+    aldis_machine::phases::started(state)
 }
 
 impl DriverError {

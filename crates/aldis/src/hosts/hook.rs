@@ -12,13 +12,14 @@ pub(crate) mod tail;
 
 use std::path::{Path, PathBuf};
 
-use aldis_machine::phases::{Effect, Event, State, TokenPolicy, View};
+use aldis_machine::phases::{Effect, Event, State, TokenPolicy};
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
 use aldis_store::SqliteStore;
 
 use self::state_file::{ReadOutcome, StateFileCheck};
 use self::stop_context::StopContext;
+use crate::app::formats::auto_state::AutoStateFile;
 use crate::engine::driver;
 use crate::engine::driver::{Driver, DriverError, Loaded, Origin, Stepped};
 use crate::error::CommandError;
@@ -89,7 +90,7 @@ impl Hook<'_> {
         if live.is_none() && !(is_stop && found.is_some()) {
             return Ok(());
         }
-        let position = live.as_ref().and_then(|live| live.state.heard_to.clone());
+        let position = live.as_ref().and_then(|live| live.state.read_cursor.clone());
         let context = StopContext::of(self, position.as_deref());
         let may_adopt = live.is_none()
             && found.as_ref().is_some_and(|(project, text)| self.may_adopt(project, text));
@@ -153,7 +154,7 @@ impl Hook<'_> {
 
     /// Whether an active state file names a session, or was plainly written in this one.
     fn may_adopt(&self, project: &Path, text: &str) -> bool {
-        let view = View::parse(text).ok().filter(View::is_active);
+        let view = AutoStateFile::parse(text).ok().filter(AutoStateFile::is_active);
         view.is_some_and(|view| {
             view.session().is_some()
                 || adoption::obstacle(project, text, self.now).is_none()
@@ -170,7 +171,7 @@ impl Hook<'_> {
         context: &StopContext,
     ) -> Result<Option<Stepped>, CommandError> {
         let broken = |what: String| CommandError::new(format!("the state file: {what}"));
-        let view = View::parse(text).map_err(|error| broken(error.to_string()))?;
+        let view = AutoStateFile::parse(text).map_err(|error| broken(error.to_string()))?;
         let session = view.session();
         if !view.is_active() || session.is_some() && session != self.call.session {
             return Ok(None);
@@ -211,7 +212,7 @@ impl Hook<'_> {
         // A host that translates another's answers is not known to translate this one.
         let can_tell = self.call.event == HostEvent::Stop
             && self.call.answer_host() == self.call.host
-            && stepped.outcome.decision.is_some();
+            && stepped.outcome.decision().is_some();
         let limit = self.call.block_cap(self.env).limit;
         let notice = || notice::text(&stepped.run, &stepped.state, self.call.host, limit);
         let told = || notice().filter(|_| can_tell).map(|text| Answer::Notice { text });
@@ -241,13 +242,13 @@ impl Hook<'_> {
             HostEvent::SubagentStop => Event::SubagentStop {
                 session,
                 agent: self.call.agent_id.clone(),
-                said: context.said(state, &self.rules(state)?),
+                findings: context.findings(state, &self.rules(state)?),
                 fresh_token: fresh_token(state)?,
             },
             HostEvent::AgentResponse { .. } => Event::Responded {
                 session,
-                said: context.said(state, &self.rules(state)?),
-                closing_words: context.closing_words(state),
+                findings: context.findings(state, &self.rules(state)?),
+                closing_text: context.closing_text(state),
             },
             HostEvent::StopFailure { error } => Event::StopFailed { session, error: error.clone() },
             HostEvent::Prompt { text, .. } => Event::Prompt {

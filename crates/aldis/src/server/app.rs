@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use aldis_machine::turns::{Board, Persona};
+use aldis_machine::turns::Persona;
 use aldis_signal::time::Timestamp;
 use aldis_store::{RunId, Store, Timer};
 use tokio::sync::{Notify, watch};
@@ -15,6 +15,7 @@ use super::error::ApiError;
 use super::events::Bus;
 use super::metrics::Metrics;
 use super::sinks::Sinks;
+use crate::app::formats::turn_state::ChannelSet;
 use crate::engine::keeper::{Answer, Keeper, KeeperError, News};
 use crate::engine::machines::{self, Members, TURNS};
 use crate::error::CommandError;
@@ -172,7 +173,7 @@ impl App {
     /// Takes over channels that are not there yet; returns those that were and those that are.
     pub(super) async fn adopt(
         self: &Arc<Self>,
-        board: Board,
+        board: ChannelSet,
     ) -> Result<(Vec<String>, Vec<String>), ApiError> {
         let now = self.now();
         self.keep(move |keeper| {

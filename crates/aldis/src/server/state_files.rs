@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use aldis_machine::turns::{Board, Config, Persona};
+use aldis_machine::turns::{Config, Persona};
 
+use crate::app::formats::turn_state::ChannelSet;
 use crate::error::CommandError;
 use crate::settings::clock;
 
@@ -52,10 +53,10 @@ pub(crate) fn personas(path: &Path) -> Result<BTreeMap<String, Persona>, Command
 pub(crate) fn board(
     path: &Path,
     personas: &BTreeMap<String, Persona>,
-) -> Result<Board, CommandError> {
+) -> Result<ChannelSet, CommandError> {
     let text = read(path, STATE_MAX)?;
     let now = clock::now()?;
-    Board::import(&text, &Config::default(), personas, now).map_err(|error| {
+    ChannelSet::import(&text, &Config::default(), personas, now).map_err(|error| {
         let mut aside = path.as_os_str().to_owned();
         aside.push(format!(".corrupted.{}", now.as_millis()));
         let aside = PathBuf::from(aside);

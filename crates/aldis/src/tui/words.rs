@@ -112,7 +112,7 @@ fn worry(palette: Palette, level: Level) -> Span<'static> {
 
 /// How long the turn still has.
 fn deadline(palette: Palette, now: Timestamp, state: &turns::State) -> Option<Span<'static>> {
-    let deadline = state.floor.active()?.deadline;
+    let deadline = state.holder.active()?.deadline;
     // Rounded up: whoever reads 0 sees the turn end.
     let left = deadline.since(now).as_millis().div_ceil(1_000);
     let left = Duration::from_secs(u64::try_from(left).unwrap_or(u64::MAX));
@@ -285,7 +285,7 @@ fn channel(
     if let Some(left) = deadline(palette, now, state) {
         lines.push(Line::from(vec![label(palette, "deadline"), left]));
     }
-    let holder = state.floor.turn().map(|turn| &*turn.agent);
+    let holder = state.holder.turn().map(|turn| &*turn.agent);
     let queue: Vec<String> = state
         .queue
         .iter()

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use aldis_machine::phases::State;
-use aldis_machine::turns::Floor;
+use aldis_machine::turns::TurnHolder;
 use aldis_machine::{delivery, run, turns};
 use aldis_signal::time::Timestamp;
 use aldis_store::Run;
@@ -66,7 +66,7 @@ pub(crate) fn standing(paint: Paint, state: &State) -> String {
     if state.is_live() {
         let count = format!("iteration {} of {}", state.iteration, state.max_iterations);
         let capped =
-            if state.governor.capped { ", capped: send a prompt or resume it" } else { "" };
+            if state.block_limit.capped { ", capped: send a prompt or resume it" } else { "" };
         return format!("phase {}, {count}{capped}", paint.strong(phase));
     }
     match state.exit_reason {
@@ -88,13 +88,15 @@ pub(crate) fn standing(paint: Paint, state: &State) -> String {
 
 /// Says in one line who has the floor of a channel.
 pub(crate) fn channel(state: &turns::State) -> String {
-    let holder = state.floor.turn().map_or("nobody", |turn| &turn.agent);
-    match &state.floor {
-        Floor::Free if state.closed => "closed".to_owned(),
-        Floor::Free => "nobody has the floor".to_owned(),
-        Floor::Held(_) => format!("turn {}: {holder} has the floor", state.turn),
-        Floor::Interrupted { asked, .. } => format!("{holder} waits until {asked} has answered"),
-        Floor::Paused { why, .. } => format!("rests: {why}"),
+    let holder = state.holder.turn().map_or("nobody", |turn| &turn.agent);
+    match &state.holder {
+        TurnHolder::Nobody if state.closed => "closed".to_owned(),
+        TurnHolder::Nobody => "nobody has the floor".to_owned(),
+        TurnHolder::Active(_) => format!("turn {}: {holder} has the floor", state.turn),
+        TurnHolder::Interrupted { asked, .. } => {
+            format!("{holder} waits until {asked} has answered")
+        }
+        TurnHolder::Paused { why, .. } => format!("rests: {why}"),
     }
 }
 
@@ -109,11 +111,11 @@ pub(crate) fn channel_run(
     let out = &mut io.stdout;
     writeln!(out, "{}  {}", paint.strong(&run.id), channel(state))?;
     writeln!(out, "  queue     {}", state.queue.join(", "))?;
-    if let Some(turn) = state.floor.active() {
+    if let Some(turn) = state.holder.active() {
         writeln!(out, "  until     {}", moment(turn.deadline))?;
     }
     for entry in state.history.iter().rev().take(HISTORY_SHOWN) {
-        let reason = entry.reason.map_or("", turns::Reason::as_str);
+        let reason = entry.reason.map_or("", turns::TurnEndReason::as_str);
         let when = paint.dim(ago(now, entry.at));
         writeln!(out, "  {} {} {reason}  {when}", entry.event, entry.agent)?;
     }

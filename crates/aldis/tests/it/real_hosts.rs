@@ -136,7 +136,7 @@ fn a_capped_run_is_resumed(kind: Kind) {
         assert_eq!(status[member], wanted, "{status}");
     }
     let why = stage.json(&["why", "--last", "--json"]);
-    assert_eq!(why["rule"], "phases/cap", "{why}");
+    assert_eq!(why["rule"], "phases/capped", "{why}");
 
     stage.aldis(&["auto", "resume"]);
     let model = model(work(&SHORT_PHASES));

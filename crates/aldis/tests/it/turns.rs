@@ -61,11 +61,11 @@ fn what_cannot_be_meant_is_said_with_its_line() {
         (start.clone(), "was started before"),
         (
             json!({"at": "2026-03-02T10:00:00Z", "event": "start", "channel": "c2", "agents": []}),
-            "no agent is left",
+            "at least one agent",
         ),
         (
             json!({"at": "2026-03-02T10:00:00Z", "event": "import", "state": {"version": "9"}}),
-            "no state file",
+            "not a state file",
         ),
     ] {
         let done = step(&[start.clone(), line]);

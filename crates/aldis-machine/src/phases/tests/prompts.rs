@@ -8,11 +8,12 @@ use aldis_signal::scan::scan;
 /// Every prompt of a run, with hostile words wherever words can go.
 fn texts(mut state: State, words: &str) -> Vec<String> {
     words.clone_into(&mut state.task);
+    state.human_messages = vec![words.to_owned(); 2];
     let mut all = vec![state.start_prompt()];
     for said in [words.to_owned(), format!("I will say SIGNAL: {} {words}", state.expected())] {
         let stop = stop(&state, &said);
         let mut copy = state.clone();
-        all.push(told(&copy.on_event(at(1), &Event::Stop(stop))).to_owned());
+        all.push(prompt_of(&copy.on_event(at(1), &Event::Stop(stop))).to_owned());
     }
     all
 }
@@ -56,12 +57,66 @@ fn prompts_scan_to_nothing() {
 
 #[test]
 fn prompts_of_other_dialects_scan_to_nothing() {
-    for name in ["chorus", "promise", "pilot", "delivery", "ralph-status"] {
-        let mut state = run_in("qa");
-        let dialect = Dialect::builtin(name).unwrap();
-        state.pipeline = Pipeline::caw().spoken_in(dialect);
-        texts(state, "Add CSV export").iter().for_each(|text| assert_silent(text));
+    for name in ["chorus", "promise", "pilot", "delivery", "ralph-status", "ralphex", "axiom"] {
+        let Some(dialect) = Dialect::builtin(name) else { continue };
+        for token in [None, Some("k7Qd".to_owned())] {
+            let mut state = run_in("qa");
+            state.pipeline = Pipeline::caw().in_dialect(dialect);
+            state.token = token;
+            texts(state, "Add CSV export").iter().for_each(|text| assert_silent(text));
+        }
     }
+}
+
+/// Every form stands alone below a line that ends in a colon, away from the left margin.
+#[test]
+fn forms_are_shown_and_indented() {
+    for phase in Pipeline::caw().phases {
+        let state = run_in(&phase.name);
+        for text in texts(state, "Add CSV export") {
+            for signal in [phase.signal.as_deref().unwrap(), "PHASE_ERROR"] {
+                let form =
+                    format!(":\n\n    ---\n    SIGNAL: {signal}\n    PHASE: {}\n", phase.name);
+                assert_eq!(text.matches(&form).count(), 1, "{signal}: {text}");
+            }
+            assert!(!text.contains("```") && !text.contains("\n---"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_form_that_is_filled_in_is_the_signal() {
+    let state = run_in("qa");
+    let text = state.start_prompt();
+    let form = text.split("with:\n\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let lines: Vec<&str> = form.lines().map(|line| line.strip_prefix("    ").unwrap()).collect();
+    let filled = lines.join("\n").replace("[current time ISO8601]", "2026-03-02T10:00:00Z");
+    let mut state = run_in("qa");
+    says(&mut state, 1, &filled);
+    assert_eq!(state.phase, "review", "{filled}");
+}
+
+/// The task is shown as it was written, line by line.
+#[test]
+fn tasks_are_shown_as_they_were_written() {
+    for (task, want) in [
+        ("Rename \"old\" to `new`", "> Rename \"old\" to `new`\n"),
+        ("\n\n  a:\n\tb\r\n\n- c\n\n", ">   a:\n> \tb\n> \n> - c\n"),
+        ("bell\u{7} and \u{1b}[8mhidden", "> bell and [8mhidden\n"),
+    ] {
+        let mut state = run_in("qa");
+        task.clone_into(&mut state.task);
+        let start = state.start_prompt();
+        let continuation = prompt_of(&says(&mut state, 1, "Not yet.")).to_owned();
+        for text in [start, continuation] {
+            assert!(text.contains(&format!("\n\n{want}\n")), "{text}");
+        }
+    }
+    let mut state = run_in("qa");
+    state.task = "x".repeat(4_003);
+    assert!(state.start_prompt().contains("> [3 more characters are left out]"));
+    state.task = " \n".to_owned();
+    assert!(!state.start_prompt().contains('>'), "{}", state.start_prompt());
 }
 
 proptest! {
@@ -75,7 +130,7 @@ proptest! {
 fn a_continuation_says_all_that_is_needed() {
     let mut state = run_in("qa");
     let outcome = says(&mut state, 1, "Tests are green, will print QA_COMPLETE later.");
-    insta::assert_snapshot!(told(&outcome));
+    insta::assert_snapshot!(prompt_of(&outcome));
 }
 
 #[test]

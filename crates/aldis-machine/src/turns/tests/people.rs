@@ -6,8 +6,8 @@ fn delivered(outcome: &Outcome) -> Vec<String> {
     let effects = outcome.effects.iter();
     effects
         .filter_map(|effect| match effect {
-            Effect::Deliver { to, words } => {
-                Some(format!("{} -> {}: {}", words.from, to.join("+"), words.text))
+            Effect::Deliver { to, message } => {
+                Some(format!("{} -> {}: {}", message.from, to.join("+"), message.text))
             }
             _ => None,
         })
@@ -32,7 +32,7 @@ fn modes_without_turns_let_messages_pass() {
         let outcome = state.on_event(at(2), &human("hi"));
         assert_eq!(delivered(&outcome), ["ada -> pm+dev+qa: hi"]);
         let stranger = says(&mut state, 3, "eve", "Hello.");
-        assert_eq!(stranger.replies(), [&Reply::ignored(Verdict::NotActiveAgent)]);
+        assert_eq!(stranger.replies(), [&Reply::ignored(ReplyReason::NotActiveAgent)]);
     }
 }
 
@@ -44,7 +44,7 @@ fn a_single_agent_stays_alone() {
     assert_eq!(state.on_event(at(1), &add).warnings().len(), 1);
     let outcome = says(&mut state, 2, "pm", "TURN_COMPLETE");
     assert_eq!(outcome.replies()[0].next_agent.as_deref(), Some("pm"));
-    assert_eq!((state.turn, state.floor.active().unwrap().started_at), (2, at(2)));
+    assert_eq!((state.turn, state.holder.active().unwrap().started_at), (2, at(2)));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn in_manual_order_somebody_names_the_next() {
     state.on_event(at(5), &next("dev", None));
     state.on_event(at(6), &next("pm", Some(2)));
     assert_eq!((state.active_agent(), state.turn), (Some("pm"), 3));
-    assert_eq!(state.agents["dev"].last_ended, Some(Reason::Manual));
+    assert_eq!(state.agents["dev"].last_ended, Some(TurnEndReason::Manual));
 }
 
 #[test]
@@ -83,10 +83,10 @@ fn by_priority_newcomers_take_their_place() {
 #[test]
 fn a_humans_words_are_injected() {
     let mut state = interrupted_by(HumanInterrupt::Inject);
-    let deadline = state.floor.active().unwrap().deadline;
+    let deadline = state.holder.active().unwrap().deadline;
     let outcome = state.on_event(at(1), &human("hurry"));
     assert_eq!(delivered(&outcome), ["ada -> pm: hurry"]);
-    assert_eq!(state.floor.active().unwrap().deadline, deadline);
+    assert_eq!(state.holder.active().unwrap().deadline, deadline);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_humans_words_wait_for_the_next_turn() {
         Effect::Notify { agent, held, .. } => Some((agent.as_str(), held.clone())),
         _ => None,
     });
-    let words = Words { from: "ada".to_owned(), text: "later".to_owned() };
+    let words = ChannelMessage { from: "ada".to_owned(), text: "later".to_owned() };
     assert_eq!(held, Some(("dev", vec![words])));
     for number in 0..40 {
         let outcome = state.on_event(at(3), &human("more"));
@@ -109,10 +109,10 @@ fn a_humans_words_wait_for_the_next_turn() {
 #[test]
 fn a_humans_words_reach_everybody() {
     let mut state = interrupted_by(HumanInterrupt::Parallel);
-    let before = state.floor.clone();
+    let before = state.holder.clone();
     let outcome = state.on_event(at(1), &human("lunch"));
     assert_eq!(delivered(&outcome), ["ada -> pm+dev: lunch"]);
-    assert_eq!(state.floor, before);
+    assert_eq!(state.holder, before);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_turn_waits_for_the_answer_and_keeps_its_time() {
         assert_eq!(outcome.replies()[0].turn_advanced, advanced, "{name}");
         if !advanced {
             assert_eq!(state.agent_state("pm"), AgentState::Active, "{name}");
-            assert_eq!(state.floor.active().unwrap().deadline, at(90), "{name}: 40 s were left");
+            assert_eq!(state.holder.active().unwrap().deadline, at(90), "{name}: 40 s were left");
         }
     }
 }
@@ -161,7 +161,7 @@ fn a_rest_keeps_the_time_that_was_left() {
     let mut went_on = state.clone();
     let outcome = went_on.on_event(at(1_000), &by(|by| Event::Resume { by }));
     assert_eq!(notified(&outcome), [("pm".to_owned(), 1)]);
-    assert_eq!(went_on.floor.active().unwrap().deadline, at(1_040));
+    assert_eq!(went_on.holder.active().unwrap().deadline, at(1_040));
     // What ends the turn meanwhile ends it; the next one begins when the channel goes on.
     let outcome = says(&mut state, 30, "pm", "Done. TURN_COMPLETE");
     assert_eq!((posts(&outcome).len(), state.active_agent()), (1, None));
@@ -186,7 +186,7 @@ fn a_closed_channel_takes_nothing() {
     state.on_event(at(1), &by(|by| Event::Close { by }));
     assert_eq!((state.active_agent(), state.next_wake()), (None, None));
     let outcome = says(&mut state, 2, "pm", "Hello. TURN_COMPLETE");
-    assert_eq!(outcome.replies(), [&Reply::ignored(Verdict::ChannelClosed)]);
+    assert_eq!(outcome.replies(), [&Reply::ignored(ReplyReason::ChannelClosed)]);
     assert_eq!(state.on_event(at(3), &Event::Recovered).warnings().len(), 1);
 }
 

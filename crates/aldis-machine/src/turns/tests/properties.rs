@@ -54,7 +54,7 @@ fn event(state: &State, happening: &Happening) -> Event {
     match happening {
         Happening::Said { agent, turn, texts: chosen } => {
             let chosen: Vec<&str> = chosen.iter().map(|text| texts[*text]).collect();
-            said(state, AGENTS[*agent], number(turn), &chosen)
+            sent(state, AGENTS[*agent], number(turn), &chosen)
         }
         Happening::Wake { turn } => Event::Wake { turn: number(turn) },
         Happening::Other(event) => event.clone(),
@@ -80,7 +80,7 @@ fn check(before: &State, state: &State, outcome: &Outcome) -> Result<(), TestCas
     let active: Vec<&str> =
         AGENTS.into_iter().filter(|agent| state.agent_state(agent) == AgentState::Active).collect();
     prop_assert_eq!(state.active_agent().into_iter().collect::<Vec<_>>(), active);
-    if let Some(turn) = state.floor.turn() {
+    if let Some(turn) = state.holder.turn() {
         prop_assert_eq!(
             state.queue.get(state.index),
             Some(&turn.agent),
@@ -93,7 +93,7 @@ fn check(before: &State, state: &State, outcome: &Outcome) -> Result<(), TestCas
     prop_assert!(state.turn - before.turn <= 1, "one event begins at most one turn");
     prop_assert_eq!(notified(outcome).len() as u64 >= state.turn - before.turn, true);
     prop_assert!(state.history.len() <= 100 && state.held.len() <= 32);
-    if state.floor.active().is_some() {
+    if state.holder.active().is_some() {
         prop_assert!(state.next_wake().is_some(), "every turn has an end");
     }
     // Whoever drives the machine keeps its alarm with the step, and there is none without a decision.
@@ -136,9 +136,9 @@ proptest! {
     ) {
         let mut state = channel(&["a", "b"]);
         let events = [
-            said(&state, "a", Some(1), &["Yes. TURN_COMPLETE"]),
+            sent(&state, "a", Some(1), &["Yes. TURN_COMPLETE"]),
             Event::Wake { turn: Some(1) },
-            said(&state, "a", Some(1), &["Again. TURN_COMPLETE"]),
+            sent(&state, "a", Some(1), &["Again. TURN_COMPLETE"]),
             Event::Next { agent: "b".to_owned(), turn: Some(1) },
         ];
         for _ in 0..repeats {

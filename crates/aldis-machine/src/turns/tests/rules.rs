@@ -5,12 +5,12 @@ use super::*;
 #[test]
 fn a_message_is_judged_by_who_has_the_floor() {
     for (name, agent, text, posted, advanced, verdict, rule_name) in [
-        ("keyword", "pm", "Yes.\n\nTURN_COMPLETE", true, true, None, "turns/signal"),
-        ("keyword alone", "pm", "TURN_COMPLETE", false, true, None, "turns/signal"),
-        ("no keyword", "pm", "I am at it.", true, false, None, "turns/said"),
-        ("white space", "pm", " \n\u{200b} ", false, false, None, "turns/said"),
-        ("full stop", "pm", "Yes. TURN_COMPLETE.", true, false, None, "turns/said"),
-        ("bold", "pm", "Yes. **TURN_COMPLETE**", true, false, None, "turns/said"),
+        ("keyword", "pm", "Yes.\n\nTURN_COMPLETE", true, true, None, "turns/turn-complete"),
+        ("keyword alone", "pm", "TURN_COMPLETE", false, true, None, "turns/turn-complete"),
+        ("no keyword", "pm", "I am at it.", true, false, None, "turns/posted"),
+        ("white space", "pm", " \n\u{200b} ", false, false, None, "turns/posted"),
+        ("full stop", "pm", "Yes. TURN_COMPLETE.", true, false, None, "turns/posted"),
+        ("bold", "pm", "Yes. **TURN_COMPLETE**", true, false, None, "turns/posted"),
         (
             "another member",
             "dev",
@@ -18,7 +18,7 @@ fn a_message_is_judged_by_who_has_the_floor() {
             false,
             false,
             Some("not_active_agent"),
-            "turns/not_active",
+            "turns/not-active",
         ),
         (
             "a stranger",
@@ -27,14 +27,14 @@ fn a_message_is_judged_by_who_has_the_floor() {
             false,
             false,
             Some("not_active_agent"),
-            "turns/not_active",
+            "turns/not-active",
         ),
     ] {
         let mut state = channel(&["pm", "dev"]);
         let outcome = says(&mut state, 1, agent, text);
         let reply = &outcome.replies()[0];
         assert_eq!((reply.posted, reply.turn_advanced), (posted, advanced), "{name}");
-        assert_eq!(reply.reason.map(Verdict::as_str), verdict, "{name}");
+        assert_eq!(reply.reason.map(ReplyReason::as_str), verdict, "{name}");
         assert_eq!(reply.next_agent.as_deref(), advanced.then_some("dev"), "{name}");
         assert_eq!(rule(&outcome), rule_name, "{name}");
         assert_eq!(posts(&outcome).len(), usize::from(posted), "{name}");
@@ -50,7 +50,7 @@ fn advancing_starts_the_next_turn_and_tells_its_agent() {
     assert_eq!(notified(&outcome), [("dev".to_owned(), 2)]);
     let states = ["pm", "dev", "qa"].map(|agent| state.agent_state(agent));
     assert_eq!(states, [AgentState::Queued, AgentState::Active, AgentState::Queued]);
-    let turn = state.floor.active().unwrap();
+    let turn = state.holder.active().unwrap();
     assert_eq!((turn.started_at, turn.deadline), (at(5), at(65)));
     assert_eq!(events(&state), ["turn_started pm", "turn_completed pm", "turn_started dev"]);
     says(&mut state, 6, "dev", "TURN_COMPLETE");
@@ -61,26 +61,73 @@ fn advancing_starts_the_next_turn_and_tells_its_agent() {
 #[test]
 fn speaking_does_not_move_the_deadline() {
     let mut state = channel(&["pm", "dev"]);
-    let deadline = state.floor.active().unwrap().deadline;
+    let deadline = state.holder.active().unwrap().deadline;
     says(&mut state, 30, "pm", "Still at it.");
-    assert_eq!(state.floor.active().unwrap().deadline, deadline);
+    assert_eq!(state.holder.active().unwrap().deadline, deadline);
     assert_eq!(state.agents["pm"].last_activity, Some(at(30)));
+}
+
+/// A refused message is no activity, and a posted one is.
+#[test]
+fn only_messages_that_are_taken_are_activity() {
+    for (name, agent, text, active) in [
+        ("refused", "dev", "Me too.", false),
+        ("refused with the keyword", "dev", "Me too. TURN_COMPLETE", false),
+        ("posted", "pm", "Still at it.", true),
+        ("nothing to post", "pm", " ", true),
+        ("ends the turn", "pm", "Yes. TURN_COMPLETE", true),
+    ] {
+        let mut state = channel(&["pm", "dev"]);
+        says(&mut state, 30, agent, text);
+        assert_eq!(state.agents[agent].last_activity, active.then(|| at(30)), "{name}");
+    }
+    // What comes late is posted, and its agent is there.
+    let mut state = channel(&["pm", "dev"]);
+    wait_until(&mut state, 61);
+    says(&mut state, 70, "pm", "Sorry.");
+    assert_eq!(state.agents["pm"].last_activity, Some(at(70)));
+}
+
+#[test]
+fn the_history_of_a_turn_names_the_next_agent() {
+    type Ends = fn(&mut State);
+    let timeout: Ends = |state| {
+        wait_until(state, 61);
+    };
+    let keyword: Ends = |state| {
+        says(state, 1, "pm", "TURN_COMPLETE");
+    };
+    let recovery: Ends = |state| {
+        state.on_event(at(100), &Event::Recovered);
+    };
+    for (name, ends) in [("timeout", timeout), ("keyword", keyword), ("recovery", recovery)] {
+        let mut state = channel(&["pm", "dev"]);
+        ends(&mut state);
+        let ended = state.history.iter().find(|entry| entry.reason.is_some()).unwrap();
+        assert_eq!(ended.next_agent.as_deref(), Some("dev"), "{name}");
+    }
+    // Whom nobody has named yet, nobody knows.
+    let mut state =
+        channel_with(&["pm", "dev"], |start| start.config.turn_order = TurnOrder::Manual);
+    state.on_event(at(1), &Event::Next { agent: "pm".to_owned(), turn: None });
+    wait_until(&mut state, 62);
+    assert_eq!(state.history.back().unwrap().next_agent, None);
 }
 
 #[test]
 fn what_follows_the_ending_message_of_a_batch_is_ignored() {
     let mut state = channel(&["pm", "dev"]);
     let batch = ["One.", "Two. TURN_COMPLETE", "Three.", "Four. TURN_COMPLETE"];
-    let event = said(&state, "pm", None, &batch);
+    let event = sent(&state, "pm", None, &batch);
     let outcome = state.on_event(at(1), &event);
     assert_eq!(posts(&outcome), ["pm: One.", "pm: Two."]);
     let verdicts: Vec<_> = outcome.replies().iter().map(|reply| reply.reason).collect();
-    let after = Some(Verdict::AfterTurnEnd);
+    let after = Some(ReplyReason::AfterTurnEnd);
     assert_eq!(verdicts, [None, None, after, after]);
     assert_eq!((state.active_agent(), state.turn), (Some("dev"), 2));
     // Alone in its queue, too: the floor comes back, the rest of the batch does not count.
     let mut state = channel(&["pm"]);
-    let event = said(&state, "pm", None, &batch);
+    let event = sent(&state, "pm", None, &batch);
     assert_eq!(posts(&state.on_event(at(1), &event)).len(), 2);
     assert_eq!(state.turn, 2);
 }
@@ -127,7 +174,7 @@ fn a_turn_ends_once_whoever_comes_first() {
     for message_first in [true, false] {
         let mut state = channel(&["pm", "dev"]);
         let number = state.turn;
-        let message = said(&state, "pm", Some(number), &["Done. TURN_COMPLETE"]);
+        let message = sent(&state, "pm", Some(number), &["Done. TURN_COMPLETE"]);
         let wake = Event::Wake { turn: Some(number) };
         let (one, other) = if message_first { (message, wake) } else { (wake, message) };
         state.on_event(at(61), &one);
@@ -135,7 +182,7 @@ fn a_turn_ends_once_whoever_comes_first() {
         assert_eq!((state.turn, state.active_agent()), (2, Some("dev")));
         if !message_first {
             assert_eq!(posts(&second), ["pm: Done."]);
-            assert_eq!(second.replies()[0].reason, Some(Verdict::LateSignal));
+            assert_eq!(second.replies()[0].reason, Some(ReplyReason::LateSignal));
         }
     }
 }
@@ -146,11 +193,11 @@ fn a_late_message_is_posted_and_passes_nothing_on() {
     wait_until(&mut state, 61);
     let outcome = says(&mut state, 62, "pm", "Sorry. TURN_COMPLETE");
     assert_eq!(posts(&outcome), ["pm: Sorry."]);
-    assert_eq!((rule(&outcome), state.active_agent()), ("turns/late", Some("dev")));
+    assert_eq!((rule(&outcome), state.active_agent()), ("turns/late-message", Some("dev")));
     // After a turn that it ended itself, an agent has nothing more to say.
     says(&mut state, 63, "dev", "TURN_COMPLETE");
     let outcome = says(&mut state, 64, "dev", "One more thing. TURN_COMPLETE");
-    assert_eq!(outcome.replies(), [&Reply::ignored(Verdict::NotActiveAgent)]);
+    assert_eq!(outcome.replies(), [&Reply::ignored(ReplyReason::NotActiveAgent)]);
 }
 
 #[test]
@@ -159,12 +206,12 @@ fn a_message_of_an_ended_turn_is_late_even_when_its_agent_has_the_floor_again() 
     wait_until(&mut state, 61);
     says(&mut state, 62, "dev", "TURN_COMPLETE");
     assert_eq!((state.active_agent(), state.turn), (Some("pm"), 3));
-    let old = said(&state, "pm", Some(1), &["From before. TURN_COMPLETE"]);
+    let old = sent(&state, "pm", Some(1), &["From before. TURN_COMPLETE"]);
     let outcome = state.on_event(at(63), &old);
-    assert_eq!(outcome.replies()[0].reason, Some(Verdict::LateSignal));
+    assert_eq!(outcome.replies()[0].reason, Some(ReplyReason::LateSignal));
     assert_eq!((state.active_agent(), state.turn), (Some("pm"), 3));
     // A number from the future says nothing.
-    let odd = said(&state, "pm", Some(99), &["Now. TURN_COMPLETE"]);
+    let odd = sent(&state, "pm", Some(99), &["Now. TURN_COMPLETE"]);
     assert!(state.on_event(at(64), &odd).replies()[0].turn_advanced);
 }
 
@@ -197,7 +244,7 @@ fn each_agent_has_its_own_time() {
             start.config.default_timeout_seconds = default;
             start.personas.insert("pm".to_owned(), persona(0, own));
         });
-        assert_eq!(state.floor.active().unwrap().deadline, at(want), "{name}");
+        assert_eq!(state.holder.active().unwrap().deadline, at(want), "{name}");
     }
 }
 
@@ -206,9 +253,11 @@ fn three_rounds_of_nothing_but_timeouts_pause_the_channel() {
     let mut state = channel(&["pm", "dev"]);
     let outcomes = wait_until(&mut state, 10_000);
     assert_eq!(outcomes.len(), 6);
-    let notices = outcomes.iter().flat_map(posts).filter(|post| post.contains("rests"));
+    let rules: Vec<&str> = outcomes.iter().map(rule).collect();
+    assert_eq!(rules[4..], ["turns/timeout", "turns/paused-after-silence"]);
+    let notices = outcomes.iter().flat_map(posts).filter(|post| post.contains("is paused"));
     assert_eq!(notices.count(), 1);
-    assert!(matches!(state.floor, Floor::Paused { turn: None, .. }));
+    assert!(matches!(state.holder, TurnHolder::Paused { turn: None, .. }));
     assert_eq!(state.next_wake(), None);
     // A word in between, and the count starts anew.
     let mut state = channel(&["pm", "dev"]);
@@ -249,18 +298,18 @@ fn after_a_restart_what_was_due_is_recovered() {
     assert_eq!(outcome.decisions, []);
     assert_eq!(outcome.effects, []);
     let outcome = state.on_event(at(3_600), &Event::Recovered);
-    assert_eq!((rule(&outcome), state.active_agent()), ("turns/recovery", Some("dev")));
-    assert_eq!(state.agents["pm"].last_ended, Some(Reason::Recovery));
+    assert_eq!((rule(&outcome), state.active_agent()), ("turns/recovered", Some("dev")));
+    assert_eq!(state.agents["pm"].last_ended, Some(TurnEndReason::Recovery));
     assert_eq!(posts(&outcome), [""; 0], "the agent was not at fault");
     let late = says(&mut state, 3_601, "pm", "I had said that. TURN_COMPLETE");
-    assert_eq!(late.replies()[0].reason, Some(Verdict::LateSignal));
+    assert_eq!(late.replies()[0].reason, Some(ReplyReason::LateSignal));
 }
 
 #[test]
 fn turns_that_should_have_ended_are_stuck() {
     let state = channel(&["pm", "dev"]);
     assert_eq!(state.stuck(at(70)), None);
-    let stuck = Stuck { agent: "pm".to_owned(), turn: 1, deadline: at(60) };
+    let stuck = StuckTurn { agent: "pm".to_owned(), turn: 1, deadline: at(60) };
     assert_eq!(state.stuck(at(71)), Some(stuck));
 }
 
@@ -303,7 +352,7 @@ fn the_last_of_the_queue_is_followed_by_the_first() {
     assert_eq!(notified(&outcome), [("a".to_owned(), 3)]);
     assert_eq!(state.agent_state("b"), AgentState::Idle);
     let outcome = state.on_event(at(3), &Event::Remove { agent: "a".to_owned() });
-    assert_eq!((&state.floor, state.next_wake()), (&Floor::Free, None));
+    assert_eq!((&state.holder, state.next_wake()), (&TurnHolder::Nobody, None));
     assert_eq!(outcome.decisions.len(), 1);
     // Whoever comes next has the floor at once.
     let agent = "c".to_owned();
@@ -358,16 +407,41 @@ fn channels_begin_with_whom_they_can() {
         assert_eq!(start(agents, change).as_deref(), Ok(want), "{name}");
     }
     for (name, agents, change, want) in [
-        ("nobody", &["eve"][..], (|_| {}) as fn(&mut Start), "no agent is left"),
+        ("none", &[][..], (|_| {}) as fn(&mut Start), "at least one agent"),
+        ("nobody", &["eve"], |_| {}, "no agent can take part: no persona is named `eve`"),
         ("single of two", &["pm", "dev"], |s| s.config.mode = Some(Mode::Single), "exactly one"),
         ("turns of one", &["pm"], |s| s.config.mode = Some(Mode::TurnBased), "two agents"),
         ("bad channel", &["pm"], |s| s.channel = "a/b".to_owned(), "cannot name a channel"),
         ("no time", &["pm"], |s| s.config.default_timeout_seconds = 0, "between 1 and"),
         ("keyword", &["pm"], |s| s.config.keyword = "a b".to_owned(), "cannot be a keyword"),
+        (
+            "personas",
+            &["pm"],
+            |s| {
+                let many = (0..1_023).map(|number| (format!("p{number}"), persona(0, None)));
+                s.personas.extend(many);
+            },
+            "at most 1024 personas",
+        ),
     ] {
         let error = start(agents, change).unwrap_err().to_string();
         assert!(error.contains(want), "{name}: {error}");
     }
+}
+
+#[test]
+fn personas_are_few() {
+    let mut state = channel_with(&["a"], |start| {
+        let many = (0..1_023).map(|number| (format!("p{number}"), persona(0, None)));
+        start.personas = many.chain([("a".to_owned(), persona(0, None))]).collect();
+    });
+    for (agent, refused) in [("new", 1), ("p7", 0)] {
+        let (agent, persona) = (agent.to_owned(), Some(persona(1, None)));
+        let outcome =
+            state.on_event(at(1), &Event::Add { agent, position: Position::End, persona });
+        assert_eq!(outcome.warnings().len(), refused);
+    }
+    assert_eq!(state.personas.len(), 1_024);
 }
 
 #[test]

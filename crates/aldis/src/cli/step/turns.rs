@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use aldis_machine::turns::{Board, Config, Ear, Event, Outcome, Start, State};
+use aldis_machine::turns::{Config, Event, MessageReader, Outcome, Start, State};
 use aldis_signal::time::Timestamp;
 use serde_json::Value;
 
 use super::members as timed;
+use crate::app::formats::turn_state::ChannelSet;
 use crate::engine::machines::Members;
 use crate::view::wire::turns::{ChannelStepForm, said};
 
 /// All channels that were started, and how each hears.
 #[derive(Debug, Default)]
 pub(super) struct Channels {
-    board: Board,
-    ears: BTreeMap<String, (Config, Ear)>,
+    board: ChannelSet,
+    ears: BTreeMap<String, (Config, MessageReader)>,
 }
 
 /// Takes the first line, which any channel may start with.
@@ -66,7 +67,7 @@ impl Channels {
         let personas =
             personas.map_err(|error| format!("`personas`: {error}"))?.unwrap_or_default();
         let imported =
-            Board::import(&text, &config, &personas, at).map_err(|error| error.to_string())?;
+            ChannelSet::import(&text, &config, &personas, at).map_err(|error| error.to_string())?;
         self.board.channels.extend(imported.channels);
         Ok(ChannelStepForm::new(at, &Outcome::default(), None))
     }
@@ -84,7 +85,7 @@ impl Channels {
         let config = self.board.channels.get(channel).map(|state| state.config.clone());
         let config = config.unwrap_or_default();
         if self.ears.get(channel).is_none_or(|(known, _)| *known != config) {
-            let ear = Ear::new(&config);
+            let ear = MessageReader::new(&config);
             self.ears.insert(channel.to_owned(), (config, ear));
         }
         if let Some((_, ear)) = self.ears.get(channel) {

@@ -56,7 +56,7 @@ fn a_step_follows_what_another_process_stored() {
     // And here it still is.
     let late = say(&one, "dev", "More.", None);
     assert_eq!(late.replies[0]["posted"], false);
-    assert_eq!(late.decision["rule"], "turns/not_active");
+    assert_eq!(late.decision["rule"], "turns/not-active");
     assert_eq!(say(&one, "pm", "TURN_COMPLETE", None).replies[0]["nextAgent"], "dev");
 }
 
@@ -95,7 +95,7 @@ fn what_is_remembered_steps_without_waiting() {
         let before = one.load(&channel()).unwrap();
         let answer = say_soon(&one, agent, "TURN_COMPLETE", None).unwrap();
         assert_eq!(answer.replies[0]["nextAgent"], next);
-        assert_eq!(answer.decision["rule"], "turns/signal");
+        assert_eq!(answer.decision["rule"], "turns/turn-complete");
         assert_eq!(answer.run, one.load(&channel()).unwrap());
         assert_eq!(answer.run.revision.0, before.revision.0 + 1);
     }

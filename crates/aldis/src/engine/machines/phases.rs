@@ -1,7 +1,7 @@
 //! Phases under a Stop hook, for programs that have no hooks.
 
 use aldis_machine::phases::{
-    self, Config, Event, Outcome, Pipeline, Said, Start, State, Utterance, hear,
+    self, AgentMessage, Config, Event, Outcome, PhaseFinding, Pipeline, Start, State, scan_messages,
 };
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Origin, Role, Rules};
@@ -114,11 +114,11 @@ pub(crate) fn heard(state: &State, rules: &Rules, mut members: Members) -> Resul
     if let Some(text) = members.remove("text") {
         let text = text.as_str().ok_or("`text` is not a text")?;
         let subagent = members.get("event").is_some_and(|event| event == "subagent_stop");
-        let said = scanned(state, rules, text, subagent, &members);
-        members.insert("said".to_owned(), serde_json::to_value(said).unwrap_or_default());
+        let findings = scanned(state, rules, text, subagent, &members);
+        members.insert("findings".to_owned(), serde_json::to_value(findings).unwrap_or_default());
         if !subagent {
-            members.entry("closing_words").or_insert_with(|| {
-                Value::String(phases::closing_words(text, &state.expected_token()))
+            members.entry("closing_text").or_insert_with(|| {
+                Value::String(phases::closing_text(text, &state.expected_token()))
             });
         }
     }
@@ -131,7 +131,7 @@ fn scanned(
     text: &str,
     subagent: bool,
     members: &Members,
-) -> Vec<Said> {
+) -> Vec<PhaseFinding> {
     let mut origin = Origin::assistant();
     if subagent {
         origin = Origin::new(Role::Subagent);
@@ -139,9 +139,6 @@ fn scanned(
             origin = origin.with_agent(agent);
         }
     }
-    hear(
-        rules,
-        &state.expected_token(),
-        &[Utterance { text, origin, at: None, new_by_position: false, last: true }],
-    )
+    let message = AgentMessage { text, origin, at: None, new_by_position: false, is_final: true };
+    scan_messages(rules, &state.expected_token(), &[message])
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aldis_machine::Begun;
-use aldis_machine::turns::{Config, Ear, Effect, Event, Outcome, Start, State};
+use aldis_machine::turns::{Config, Effect, Event, MessageReader, Outcome, Start, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::Run;
 use serde_json::{Value, json};
@@ -109,13 +109,13 @@ fn stepped(state: &State, event: Value, outcome: Outcome) -> Result<Stepped, Ref
 }
 
 /// Returns an ear for this configuration. Making one costs more than hearing a message.
-fn ear(config: &Config) -> Arc<Ear> {
-    static EARS: Mutex<VecDeque<(Config, Arc<Ear>)>> = Mutex::new(VecDeque::new());
+fn ear(config: &Config) -> Arc<MessageReader> {
+    static EARS: Mutex<VecDeque<(Config, Arc<MessageReader>)>> = Mutex::new(VecDeque::new());
     let mut ears = EARS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, ear)) = ears.iter().find(|(known, _)| known == config) {
         return ear.clone();
     }
-    let ear = Arc::new(Ear::new(config));
+    let ear = Arc::new(MessageReader::new(config));
     ears.push_back((config.clone(), ear.clone()));
     if ears.len() > EARS_MAX {
         ears.pop_front();

@@ -10,12 +10,12 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, UNIX_EPOCH};
 
-use aldis_machine::phases::View;
 use aldis_signal::time::Timestamp;
 use aldis_store::Store;
 use serde_json::Value;
 
 use super::state_file::{self, ReadOutcome, SHOWN_NAME};
+use crate::app::formats::auto_state::AutoStateFile;
 use crate::engine::driver::Driver;
 use crate::settings::clock::Stopwatch;
 use crate::settings::project::Place;
@@ -68,7 +68,7 @@ pub(crate) fn explain(store: Option<&dyn Store>, place: &Place, now: Timestamp) 
         ReadOutcome::Text(text) => Some((project, text)),
         ReadOutcome::Absent | ReadOutcome::Refused(_) => None,
     })?;
-    let view = View::parse(&text).ok().filter(View::is_active)?;
+    let view = AutoStateFile::parse(&text).ok().filter(AutoStateFile::is_active)?;
     let obstacle = match view.session() {
         Some(session) => Some(Obstacle::OtherSession(session)),
         None => obstacle(project, &text, now),

@@ -28,7 +28,7 @@ pub(super) fn text(
         Some(ExitReason::CriticalError) => {
             format!("failed in phase {phase}: the agent reported an error. See: aldis why")
         }
-        None if state.governor.capped => {
+        None if state.block_limit.capped => {
             let title = host.title();
             let limit = block_limit.map_or_else(
                 || "after too many blocked stops in a row".to_owned(),

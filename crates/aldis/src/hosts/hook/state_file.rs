@@ -10,11 +10,12 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
-use aldis_machine::phases::{Event, State, View};
+use aldis_machine::phases::{Event, State};
 use aldis_store::{CommitError, EffectState, Revision, RunFilter, RunId, Store, StoreError};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
+use crate::app::formats::auto_state::AutoStateFile;
 use crate::engine::driver::{self, Loaded, Origin, Stepped, view_key};
 
 /// What a look at the file says about a run that the store knows.
@@ -57,7 +58,7 @@ pub(crate) fn inspect(store: &dyn Store, loaded: &Loaded) -> Result<StateFileChe
 
 /// Compares the text of a state file with what the run's view says.
 pub fn compare(text: &str, state: &State) -> StateFileCheck {
-    let view = match View::parse(text) {
+    let view = match AutoStateFile::parse(text) {
         Ok(view) => view,
         Err(error) => return StateFileCheck::Corrupt(error.to_string()),
     };
@@ -103,10 +104,10 @@ pub(crate) fn write(project: &Path, state: &State) -> Result<(), String> {
         ReadOutcome::Refused(why) => return Err(why),
     };
     let view = match &found {
-        Some(text) => Some(View::parse(text).map_err(|error| error.to_string())?),
+        Some(text) => Some(AutoStateFile::parse(text).map_err(|error| error.to_string())?),
         None => None,
     };
-    let text = state.render_view(view);
+    let text = AutoStateFile::render(state, view);
     if found.as_deref() == Some(&*text) {
         return Ok(());
     }
@@ -163,7 +164,7 @@ fn record(store: &dyn Store, run: &RunId, keys: &[String]) -> Result<(), StoreEr
 ///
 /// Fails if the store does.
 pub fn is_outdated(store: &dyn Store, project: &str, text: &str) -> Result<bool, StoreError> {
-    let Ok(view) = View::parse(text) else { return Ok(false) };
+    let Ok(view) = AutoStateFile::parse(text) else { return Ok(false) };
     let filter =
         RunFilter { projects: vec![project.to_owned()], limit: RUNS_MAX, ..RunFilter::default() };
     for stored in store.loaded(&filter)? {
@@ -177,11 +178,11 @@ pub fn is_outdated(store: &dyn Store, project: &str, text: &str) -> Result<bool,
 }
 
 /// Whether a file can be about this run, and not about one before it.
-fn may_be_of(view: &View, state: &State) -> bool {
+fn may_be_of(view: &AutoStateFile, state: &State) -> bool {
     view.started_at().is_none_or(|at| state.started_at == Some(at))
 }
 
-fn was_shown(store: &dyn Store, run: &RunId, view: &View) -> Result<bool, StoreError> {
+fn was_shown(store: &dyn Store, run: &RunId, view: &AutoStateFile) -> Result<bool, StoreError> {
     let mut states: Vec<State> = Vec::new();
     for event in store.events(run, 0, usize::MAX)? {
         let next = match states.last() {

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::str::FromStr as _;
 use std::thread;
 
-use aldis_machine::phases::{Cap, Hold, Said, State, Stop, Utterance, closing_words, hear};
+use aldis_machine::phases::{
+    AgentMessage, BlockCap, MustAllow, PhaseFinding, State, Stop, closing_text, scan_messages,
+};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Message, Origin, Role, Rules, Token};
 
@@ -123,28 +125,28 @@ impl StopContext {
     }
 
     /// What of it counts for the machine.
-    pub(super) fn said(&self, state: &State, rules: &Rules) -> Vec<Said> {
-        // Where a sub-agent ended a phase meanwhile, only times tell what was said in which.
-        let positioned = self.positioned && !state.handed_over;
-        let utterances: Vec<Utterance<'_>> = self
+    pub(super) fn findings(&self, state: &State, rules: &Rules) -> Vec<PhaseFinding> {
+        // Where a sub-agent ended a phase meanwhile, only times tell what was reported in which.
+        let positioned = self.positioned && !state.advanced_by_subagent;
+        let messages: Vec<AgentMessage<'_>> = self
             .messages
             .iter()
             .enumerate()
-            .map(|(index, message)| Utterance {
+            .map(|(index, message)| AgentMessage {
                 text: &message.text,
                 origin: message.origin.clone(),
                 at: message.at,
                 new_by_position: positioned || self.final_in_payload && self.last == Some(index),
-                last: self.last == Some(index),
+                is_final: self.last == Some(index),
             })
             .collect();
-        hear(rules, &state.expected_token(), &utterances)
+        scan_messages(rules, &state.expected_token(), &messages)
     }
 
     /// The end of the final message.
-    pub(super) fn closing_words(&self, state: &State) -> String {
+    pub(super) fn closing_text(&self, state: &State) -> String {
         let text = self.last.and_then(|last| self.messages.get(last)).map(|last| &*last.text);
-        closing_words(text.unwrap_or_default(), &state.expected_token())
+        closing_text(text.unwrap_or_default(), &state.expected_token())
     }
 
     /// When the session began, as far as its transcript tells.
@@ -163,48 +165,49 @@ impl StopContext {
     ) -> Result<Stop, CommandError> {
         let call = hook.call;
         let cap = call.block_cap(hook.env);
-        let said = self.said(state, rules);
+        let findings = self.findings(state, rules);
         // A host that names each continuation anew counts them instead.
         let counted = call.loop_count.map(|count| count > 0);
         let turn = call.turn.clone().filter(|_| call.host.spec().payload.turn_survives_block);
         Ok(Stop {
             session: call.session.clone(),
             host: call.host.to_string(),
+            host_name: call.host.title().to_owned(),
             turn,
             turn_began: if self.same_turn { state.last_checked } else { self.turn_began },
             continued: call.re_entry.or(counted),
-            token_leaked: self.leaks(&state.expected_token(), &said),
-            said,
-            closing_words: self.closing_words(state),
+            token_leaked: self.leaks(&state.expected_token(), &findings),
+            findings,
+            closing_text: self.closing_text(state),
             tools_ran: self.tools_ran,
-            cap: Cap { limit: cap.limit, resets_on_tool_use: cap.resets_on_tool_use },
-            hold: self.hold(hook),
-            heard_to: self.position.map(|position| position.to_string()),
+            cap: BlockCap { limit: cap.limit, resets_on_tool_use: cap.resets_on_tool_use },
+            must_allow: self.must_allow(hook),
+            read_cursor: self.position.map(|position| position.to_string()),
             fresh_token: fresh_token(state)?,
         })
     }
 
     /// Why this stop must not be refused.
-    fn hold(&self, hook: &Hook<'_>) -> Option<Hold> {
+    fn must_allow(&self, hook: &Hook<'_>) -> Option<MustAllow> {
         match &hook.call.cut_short {
-            Some(CutShort::Aborted) => return Some(Hold::Aborted),
+            Some(CutShort::Aborted) => return Some(MustAllow::Aborted),
             Some(CutShort::Failed(what) | CutShort::Other(what)) => {
-                return Some(Hold::Failed { what: what.clone() });
+                return Some(MustAllow::Failed { what: what.clone() });
             }
             None => {}
         }
         if !hook.call.waiting.is_empty() {
-            return Some(Hold::Background { what: hook.call.waiting.join(", ") });
+            return Some(MustAllow::Background { what: hook.call.waiting.join(", ") });
         }
-        self.asked_user.then_some(Hold::Question)
+        self.asked_user.then_some(MustAllow::Question)
     }
 
     /// Whether the run token was said where no signal carries it.
-    fn leaks(&self, token: &Token, said: &[Said]) -> bool {
+    fn leaks(&self, token: &Token, findings: &[PhaseFinding]) -> bool {
         let (Token::Accept(code) | Token::Require(code)) = token else { return false };
         let times: usize = self.messages.iter().map(|m| m.text.matches(&**code).count()).sum();
         let carried =
-            said.iter().filter(|said| matches!(said, Said::Signal(s) if s.trusted)).count();
+            findings.iter().filter(|it| matches!(it, PhaseFinding::Signal(s) if s.trusted)).count();
         times > carried
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aldis_machine::turns::{Board, Config, Persona, Reply, State as Channel, Verdict};
+use aldis_machine::turns::{Config, Persona, Reply, ReplyReason, State as Channel};
 use aldis_store::{Loaded, RunFilter, RunId};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::Route;
 use super::request::{Named, Sent, Source, event};
 use super::runs::answered;
+use crate::app::formats::turn_state::ChannelSet;
 use crate::engine::keeper::{Answer, Keeper, KeeperError};
 use crate::engine::machines::{self, Members, TURNS, shown};
 use crate::server::app::App;
@@ -191,7 +192,7 @@ async fn say(
     let several = body.contains_key("texts");
     let kept = app.advance_only(TURNS, id, event("said", body), source).await?;
     let Some(answer) = kept else {
-        let reply = Reply::ignored(Verdict::UnknownChannel);
+        let reply = Reply::ignored(ReplyReason::UnknownChannel);
         return Ok(
             (StatusCode::NOT_FOUND, Json(json!({ "v": 1, "result": reply }))).into_response()
         );
@@ -251,7 +252,7 @@ fn channel(keeper: &Keeper, id: &RunId) -> Result<aldis_store::Run, KeeperError>
 
 async fn export(State(app): Shared) -> Result<Json<Value>, ApiError> {
     let runs = app.keep(|keeper| Ok(keeper.store().loaded(&open_channels())?)).await?;
-    let mut board = Board::default();
+    let mut board = ChannelSet::default();
     for Loaded { run, .. } in &runs {
         let state: Result<Channel, _> = machines::restore(&run.record.state);
         board.channels.extend(state.map(|state| (state.channel.clone(), state)));
@@ -274,7 +275,7 @@ async fn import(State(app): Shared, Sent(body): Sent<Import>) -> Result<Json<Val
     let now = app.now();
     let Import { state, config, personas } = body;
     config.check().map_err(|error| ApiError::bad(error.to_string()))?;
-    let board = Board::import(&state.to_string(), &config, &personas, now)
+    let board = ChannelSet::import(&state.to_string(), &config, &personas, now)
         .map_err(|error| ApiError::bad(error.to_string()))?;
     let (imported, skipped) = app.adopt(board).await?;
     Ok(Json(json!({ "v": 1, "imported": imported, "skipped": skipped })))

@@ -148,7 +148,7 @@ impl RunForm {
             expected: state.expected(),
             iteration: state.iteration,
             max_iterations: state.max_iterations,
-            capped: state.governor.capped,
+            capped: state.block_limit.capped,
             exit_reason: state.exit_reason.map(|reason| reason.as_str().to_owned()),
             session: state.session.clone(),
             dialect: state.pipeline.dialect.clone(),

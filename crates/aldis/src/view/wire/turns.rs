@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aldis_machine::turns::{Ear, Effect, Entry, Floor, Outcome, State};
+use aldis_machine::turns::{Effect, HistoryEntry, MessageReader, Outcome, State, TurnHolder};
 use aldis_signal::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -99,14 +99,14 @@ pub struct ChannelStepForm {
 impl ChannelForm {
     pub(crate) fn new(state: &State) -> Self {
         let text = |at: Timestamp| at.to_string();
-        let turn = state.floor.turn();
-        let held = state.floor.active();
-        let (floor, paused) = match &state.floor {
-            Floor::Free if state.closed => ("closed", None),
-            Floor::Free => ("free", None),
-            Floor::Held(_) => ("held", None),
-            Floor::Interrupted { .. } => ("interrupted", None),
-            Floor::Paused { why, .. } => ("paused", Some(why.clone())),
+        let turn = state.holder.turn();
+        let held = state.holder.active();
+        let (floor, paused) = match &state.holder {
+            TurnHolder::Nobody if state.closed => ("closed", None),
+            TurnHolder::Nobody => ("free", None),
+            TurnHolder::Active(_) => ("held", None),
+            TurnHolder::Interrupted { .. } => ("interrupted", None),
+            TurnHolder::Paused { why, .. } => ("paused", Some(why.clone())),
         };
         let agents = state.agents.keys().map(|agent| (agent.clone(), AgentForm::new(state, agent)));
         Self {
@@ -142,7 +142,7 @@ impl AgentForm {
 }
 
 impl HistoryForm {
-    fn new(entry: &Entry) -> Self {
+    fn new(entry: &HistoryEntry) -> Self {
         Self {
             at: entry.at.to_string(),
             event: entry.event.clone(),
@@ -176,8 +176,9 @@ impl ChannelStepForm {
 }
 
 /// Replaces an agent's words, `text` or `texts`, by what is heard in them.
-pub(crate) fn said(members: &mut Map<String, Value>, ear: &Ear) -> Result<(), String> {
-    if members.get("event").is_none_or(|event| event != "said") {
+pub(crate) fn said(members: &mut Map<String, Value>, reader: &MessageReader) -> Result<(), String> {
+    // `said` is the name that 0.1.0 had for it.
+    if members.get("event").is_none_or(|event| event != "message" && event != "said") {
         return Ok(());
     }
     let (one, several) = (members.remove("text"), members.remove("texts"));
@@ -189,7 +190,7 @@ pub(crate) fn said(members: &mut Map<String, Value>, ear: &Ear) -> Result<(), St
         (None, Some(_)) => return Err("`texts` is not a list".to_owned()),
     };
     let hear = |text: &Value| {
-        let heard = ear.hear(text.as_str().ok_or("a message is not a text")?);
+        let heard = reader.read(text.as_str().ok_or("a message is not a text")?);
         serde_json::to_value(heard).map_err(|error| error.to_string())
     };
     let heard: Result<Vec<Value>, String> = texts.iter().map(hear).collect();

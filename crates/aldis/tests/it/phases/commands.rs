@@ -131,7 +131,7 @@ fn capped_failed_and_stale_ends_are_resumed() {
     assert_eq!(answers.iter().filter(|answer| **answer == "block").count(), 8, "{answers:?}");
     let status = project.status();
     assert_eq!((&status["capped"], &status["active"]), (&json!(true), &json!(true)));
-    assert_eq!(project.why()["rule"], "phases/cap");
+    assert_eq!(project.why()["rule"], "phases/capped");
     assert_eq!(project.run(&["auto", "resume"]).code, 0);
     assert_eq!(project.status()["capped"], false);
     assert_eq!(project.hook(&payload).word(), "block");
@@ -194,7 +194,7 @@ fn why_tells_the_rule_the_evidence_and_the_remedy() {
     let why = project.why();
     assert_eq!(
         (&why["rule"], &why["evidence"][0]["reason"]),
-        (&json!("phases/7"), &json!("mentioned"))
+        (&json!("phases/blocked"), &json!("mentioned"))
     );
     assert_eq!(why["evidence"][0]["line"], 3);
     let id = project.status()["run"].as_str().unwrap().to_owned();

@@ -3,8 +3,7 @@
 use super::project::{Project, block};
 
 fn token(prompt: &str) -> String {
-    let line = prompt.lines().find(|line| line.starts_with("TOKEN: ")).unwrap();
-    line.trim_start_matches("TOKEN: ").to_owned()
+    prompt.lines().find_map(|line| line.strip_prefix("    TOKEN: ")).unwrap().to_owned()
 }
 
 fn with_token(text: &str, token: &str) -> String {

@@ -74,7 +74,7 @@ fn hostile_words_stay_words() {
         // One event, with the very words in it, whatever ends lines.
         let event = stream.next();
         assert_eq!(event.data["data"]["effects"][0]["text"], json!(text), "{file}");
-        assert_eq!(event.data["data"]["rule"], "turns/said", "{file}");
+        assert_eq!(event.data["data"]["rule"], "turns/posted", "{file}");
         for args in [&["why", "c1"][..], &["log", "c1"], &["log", "c1", "--events"], &["status"]] {
             assert_harmless(&state, args, &file);
         }

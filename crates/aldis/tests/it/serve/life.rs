@@ -127,8 +127,8 @@ fn the_commands_know_channels() {
     assert!(run(&["status"]).contains("turn 2: dev has the floor"));
     assert!(run(&["status", "--json"]).contains("\"channel\":\"c1\""));
     let why = run(&["why", "c1"]);
-    assert!(why.contains("turns/signal") && why.contains("Ended the turn of pm"), "{why}");
-    assert!(run(&["log"]).contains("turns/start"));
+    assert!(why.contains("turns/turn-complete") && why.contains("Ended pm's turn"), "{why}");
+    assert!(run(&["log"]).contains("turns/started"));
     let again = run(&["replay", "c1"]);
     assert_eq!(again, "2 events, 2 decisions: the same today\n");
 }
@@ -156,7 +156,7 @@ fn files_of_other_turn_managers_are_taken_over() {
     assert_eq!(server.get("/v1/channels/old").json()["active_agent"], "pm");
     let got =
         server.post("/v1/channels", &json!({ "channel": "new", "agents": ["pm", "eve"] })).json();
-    assert_eq!(got["warnings"], json!(["there is no persona `eve`"]), "{got}");
+    assert_eq!(got["warnings"], json!(["no persona is named `eve`"]), "{got}");
     drop(server);
     fs::write(&file, "{\"version\":").unwrap();
     let output = command(&state, &args).output().unwrap();

@@ -69,7 +69,7 @@ fn a_crash_under_load_loses_nothing_and_repeats_nothing() {
             .as_array()
             .unwrap()
             .iter()
-            .filter(|event| event["event"] == "said")
+            .filter(|event| event["event"] == "message")
             .map(|event| event["body"]["messages"][0]["display"].clone())
             .collect();
         let want: Vec<String> = (0..MESSAGES).map(|number| format!("message {number}")).collect();

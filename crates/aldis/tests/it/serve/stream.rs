@@ -78,7 +78,7 @@ fn nothing_is_missed_across_a_reconnection() {
     open_channel(&server, "c1");
     let mut stream = Stream::open(&server, "?after=0", None);
     let first = stream.next();
-    assert_eq!(first.data["type"], "dev.aldis.turns.start");
+    assert_eq!(first.data["type"], "dev.aldis.turns.started");
     say(&server, "c1", "pm", "line one\nline two\r\n<b>data: x</b> TURN_COMPLETE");
     let second = stream.next();
     assert_eq!((&*second.kind, &second.data["subject"]), ("decision", &json!("c1")));

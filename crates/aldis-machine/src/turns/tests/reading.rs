@@ -1,4 +1,4 @@
-//! What is heard in a message, and turns that end without the keyword.
+//! What is found in a message, and turns that end without the keyword.
 
 use super::*;
 
@@ -68,9 +68,9 @@ fn keywords_are_configurable() {
         let mut config = Config::default();
         change(&mut config);
         config.check().unwrap();
-        let heard = Ear::new(&config).hear(text);
-        assert_eq!(heard.signal.is_some(), *signal, "{name}");
-        assert_eq!(&heard.display, display, "{name}");
+        let message = MessageReader::new(&config).read(text);
+        assert_eq!(message.signal.is_some(), *signal, "{name}");
+        assert_eq!(&message.display, display, "{name}");
     }
 }
 
@@ -93,7 +93,7 @@ fn near_misses_are_evidence() {
 fn a_phrase_ends_a_turn_only_as_a_whole_sentence() {
     let mut config = Config::default();
     config.auto_detect.enabled = true;
-    let ear = Ear::new(&config);
+    let reader = MessageReader::new(&config);
     for (text, phrase) in [
         ("Done", true),
         ("The parser works. Done.", true),
@@ -101,19 +101,38 @@ fn a_phrase_ends_a_turn_only_as_a_whole_sentence() {
         ("FINISHED!!", true),
         ("I am not done", false),
         ("Not done.", false),
+        ("Done?", false),
+        ("Done!?", false),
+        ("Are we done?", false),
+        ("完了しました。Done？", false),
+        ("All done!", true),
+        ("I'm done.", true),
+        ("I\u{2019}m all done", true),
+        ("I am finished.", true),
+        ("It works now. It's complete!", true),
+        ("Almost done.", false),
+        ("Well done!", false),
+        ("I'm not done.", false),
+        ("All of it is not done.", false),
+        ("Overdone.", false),
+        ("I'mdone.", false),
+        ("When it is done", false),
         ("I'm done with this", false),
         ("Done. Now the next part", false),
         ("", false),
     ] {
-        assert_eq!(ear.hear(text).phrase, phrase, "{text:?}");
+        assert_eq!(reader.read(text).completion_phrase, phrase, "{text:?}");
     }
-    assert!(!Ear::new(&Config::default()).hear("Done.").phrase, "off by default");
+    assert!(
+        !MessageReader::new(&Config::default()).read("Done.").completion_phrase,
+        "off by default"
+    );
 }
 
 #[test]
 fn phrases_and_silence_end_turns_where_they_may() {
     for (name, text, punctuation, wait, want) in [
-        ("phrase", "Done.", true, 1, Some("turns/phrase")),
+        ("phrase", "Done.", true, 1, Some("turns/completion-phrase")),
         ("silence after a sentence", "I looked at it.", true, 32, Some("turns/silence")),
         ("not yet", "I looked at it.", true, 31, None),
         ("silence in mid-sentence", "I looked at", true, 32, None),
@@ -126,7 +145,7 @@ fn phrases_and_silence_end_turns_where_they_may() {
         let first = says(&mut state, 1, "pm", text);
         let mut rules = vec![rule(&first).to_owned()];
         rules.extend(wait_until(&mut state, wait).iter().map(|o| rule(o).to_owned()));
-        rules.retain(|rule| rule != "turns/said");
+        rules.retain(|rule| rule != "turns/posted");
         assert_eq!(rules.first().map(String::as_str), want, "{name}");
         let next = if want.is_some() { "dev" } else { "pm" };
         assert_eq!(state.active_agent(), Some(next), "{name}");
@@ -156,7 +175,7 @@ fn personas_are_read_from_three_kinds_of_files() {
         assert_eq!(read.into_iter().collect::<Vec<_>>(), [("pm".to_owned(), pm.clone())]);
     }
     for (text, want) in [
-        ("[]", "not JSON"),
+        ("[]", "not valid JSON"),
         (r#"{"../x":{}}"#, "cannot name"),
         (r#"{"pm":{"turnBehavior":{"timeoutSeconds":"90"}}}"#, "persona `pm`"),
     ] {

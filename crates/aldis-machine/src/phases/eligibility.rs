@@ -1,12 +1,12 @@
-//! Which of the signals that were said count for the machine.
+//! Which of the signals that were reported count for the machine.
 //!
-//! The scanner says what is a signal; whether it may still change anything is decided here, before
-//! any state changes: was it said since the phase began, did it count already, does its own message
-//! contradict it?
+//! The scanner finds what is a signal; whether it may still change anything is decided here, before
+//! any state changes: was it reported since the phase began, did it count already, does its own
+//! message contradict it?
 
 use std::collections::BTreeMap;
 
-use super::event::{Said, SaidSignal};
+use super::event::{PhaseFinding, PhaseSignal};
 use super::state::State;
 use crate::{Miss, Refusal};
 use aldis_signal::signal::Meaning;
@@ -16,7 +16,7 @@ use aldis_signal::signal::Meaning;
 pub(super) enum Fate {
     /// It is considered.
     Take,
-    /// It was considered before, or its message takes it back: not worth a word.
+    /// It was considered before, or its message takes it back: nobody needs to know.
     Skip,
     /// It is refused, and that is recorded.
     Refuse(Refusal),
@@ -24,14 +24,17 @@ pub(super) enum Fate {
 
 /// Returns every signal with its fate, in text order: one pass to sort them by message and phase, one to
 /// judge.
-pub(super) fn judge<'s>(state: &State, said: &'s [Said]) -> Vec<(&'s SaidSignal, Fate)> {
-    let signals: Vec<&SaidSignal> = signals(said).collect();
+pub(super) fn judge<'s>(
+    state: &State,
+    findings: &'s [PhaseFinding],
+) -> Vec<(&'s PhaseSignal, Fate)> {
+    let signals: Vec<&PhaseSignal> = signals(findings).collect();
     let mut verdicts: BTreeMap<(u64, &str), Verdicts> = BTreeMap::new();
     for (at, signal) in signals.iter().enumerate() {
         verdicts.entry((signal.message, subject(state, signal))).or_default().add(signal, at);
     }
-    let fate = |signal: &SaidSignal, at: usize| {
-        if already_heard(state, signal) {
+    let fate = |signal: &PhaseSignal, at: usize| {
+        if already_judged(state, signal) {
             Fate::Skip
         } else if is_late(state, signal) {
             Fate::Refuse(Refusal::LateSignal)
@@ -43,7 +46,8 @@ pub(super) fn judge<'s>(state: &State, said: &'s [Said]) -> Vec<(&'s SaidSignal,
     signals.iter().enumerate().map(|(at, signal)| (*signal, fate(signal, at))).collect()
 }
 
-/// What one message says about one phase: where it first and last fails, and last succeeds.
+/// What one message reports about one phase: where its first and last failure stand, and its last
+/// success.
 #[derive(Clone, Copy, Default)]
 struct Verdicts {
     first_failed: Option<usize>,
@@ -52,7 +56,7 @@ struct Verdicts {
 }
 
 impl Verdicts {
-    fn add(&mut self, signal: &SaidSignal, at: usize) {
+    fn add(&mut self, signal: &PhaseSignal, at: usize) {
         match signal.meaning {
             Meaning::Done => self.last_done = Some(at),
             Meaning::Failed => {
@@ -64,7 +68,7 @@ impl Verdicts {
     }
 
     /// The last word wins; success after failure about one phase in one message is neither.
-    fn fate(&self, signal: &SaidSignal, at: usize) -> Fate {
+    fn fate(&self, signal: &PhaseSignal, at: usize) -> Fate {
         let contradicted = match signal.meaning {
             Meaning::Done => self.first_failed.is_some_and(|failed| failed < at),
             Meaning::Failed => self.last_done.is_some_and(|done| done > at),
@@ -80,41 +84,42 @@ impl Verdicts {
     }
 }
 
-fn signals(said: &[Said]) -> impl Iterator<Item = &SaidSignal> {
-    said.iter().filter_map(|said| match said {
-        Said::Signal(signal) => Some(signal),
-        Said::NearMiss(_) => None,
+fn signals(findings: &[PhaseFinding]) -> impl Iterator<Item = &PhaseSignal> {
+    findings.iter().filter_map(|finding| match finding {
+        PhaseFinding::Signal(signal) => Some(signal),
+        PhaseFinding::NearMiss(_) => None,
     })
 }
 
 /// Returns the near misses.
-pub(super) fn misses(said: &[Said]) -> impl Iterator<Item = &Miss> {
-    said.iter().filter_map(|said| match said {
-        Said::Signal(_) => None,
-        Said::NearMiss(miss) => Some(miss),
+pub(super) fn misses(findings: &[PhaseFinding]) -> impl Iterator<Item = &Miss> {
+    findings.iter().filter_map(|finding| match finding {
+        PhaseFinding::Signal(_) => None,
+        PhaseFinding::NearMiss(miss) => Some(miss),
     })
 }
 
 /// Under which name a sub-agent's signal is remembered.
-pub(super) fn counted_key(signal: &SaidSignal) -> Option<String> {
+pub(super) fn counted_key(signal: &PhaseSignal) -> Option<String> {
     signal.agent.as_ref().map(|agent| format!("{agent}/{}", signal.name))
 }
 
-fn already_heard(state: &State, signal: &SaidSignal) -> bool {
-    let before = match (signal.at, state.heard_until) {
+fn already_judged(state: &State, signal: &PhaseSignal) -> bool {
+    let before = match (signal.at, state.read_until) {
         (Some(at), Some(until)) => at <= until && !signal.new_by_position,
         _ => false,
     };
     before || counted_key(signal).is_some_and(|key| state.counted.contains(&key))
 }
 
-/// Whether it was said before the phase began. Its place decides, and its time where it has none.
-fn is_late(state: &State, signal: &SaidSignal) -> bool {
+/// Whether it was reported before the phase began. Its position in the transcript decides, and its
+/// time where the position is not known.
+fn is_late(state: &State, signal: &PhaseSignal) -> bool {
     !signal.new_by_position && signal.at.is_some_and(|at| at < state.phase_started_at)
 }
 
 /// The phase a signal is about. What ends the whole run is about the current one, too.
-fn subject<'a>(state: &'a State, signal: &'a SaidSignal) -> &'a str {
+fn subject<'a>(state: &'a State, signal: &'a PhaseSignal) -> &'a str {
     if let Some(phase) = state.pipeline.ended_by(&signal.name) {
         return &phase.name;
     }

@@ -1,28 +1,28 @@
-//! Channels in the form of the state file that people migrate from.
+//! The state file of other turn managers, with all their channels.
 //!
-//! One file has all channels: `version`, `lastUpdated`, `agents`, `channels`, `history`. What it
-//! does not say (turn numbers, why a turn ended) is added on export under names of our own, and
-//! derived from its history on import.
+//! One file has all channels: `version`, `lastUpdated`, `agents`, `channels`, `history`. What it does
+//! not have (turn numbers, why a turn ended) is added on export under names of our own, and derived
+//! from its history on import.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
+use aldis_machine::turns::{
+    AgentState, Config, Effect, Event, HISTORY_MAX, HistoryEntry, Outcome, Persona, QUEUE_MAX,
+    Reply, ReplyReason, State, Turn, TurnEndReason, TurnHolder, is_name,
+};
+use aldis_signal::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-
-use super::config::Config;
-use super::event::{Effect, Event, Outcome, Reason, Reply, Verdict};
-use super::floor::{Floor, Turn};
-use super::persona::Persona;
-use super::state::{AgentState, Entry, HISTORY_MAX, State};
-use super::{is_name, queue};
-use aldis_signal::time::Timestamp;
 
 /// The version that is written.
 const VERSION: &str = "1.0";
 
 /// All channels of a place, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Board {
+pub struct ChannelSet {
     /// The channels.
     pub channels: BTreeMap<String, State>,
 }
@@ -30,30 +30,30 @@ pub struct Board {
 /// Why a state file cannot be used. Such a file is set aside, never overwritten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SeedError {
+pub enum TurnStateError {
     /// It is damaged or something else.
-    #[error("it is no state file: {0}")]
+    #[error("not a state file: {0}")]
     Form(String),
     /// It is of another version.
-    #[error("it is of version `{0}`; 1 is known")]
+    #[error("unknown version `{0}`; version 1 is supported")]
     Version(String),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SeedFile {
+struct StateFile {
     #[serde(default)]
     version: Value,
     #[serde(default)]
-    agents: BTreeMap<String, SeedAgent>,
-    channels: BTreeMap<String, SeedChannel>,
+    agents: BTreeMap<String, FileAgent>,
+    channels: BTreeMap<String, FileChannel>,
     #[serde(default)]
     history: Vec<Map<String, Value>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SeedAgent {
+struct FileAgent {
     #[serde(default)]
     state: Option<AgentState>,
     #[serde(default)]
@@ -62,7 +62,7 @@ struct SeedAgent {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SeedChannel {
+struct FileChannel {
     #[serde(default)]
     queue: Vec<String>,
     #[serde(default)]
@@ -76,26 +76,26 @@ struct SeedChannel {
     #[serde(default)]
     turn_number: Option<u64>,
     #[serde(default)]
-    last_ended: Option<SeedEnded>,
+    last_ended: Option<FileEnded>,
 }
 
 #[derive(Deserialize)]
-struct SeedEnded {
+struct FileEnded {
     agent: String,
-    reason: Reason,
+    reason: TurnEndReason,
 }
 
-impl Board {
-    /// Lets a channel take an event. One that is not on the board is none of our business.
+impl ChannelSet {
+    /// Lets a channel take an event. Messages to an unknown channel are ignored.
     pub fn on_event(&mut self, now: Timestamp, channel: &str, event: &Event) -> Outcome {
         if let Some(state) = self.channels.get_mut(channel) {
             return state.on_event(now, event);
         }
         let replies = match event {
-            Event::Said { messages, .. } => messages.len(),
+            Event::Message { messages, .. } => messages.len(),
             _ => 1,
         };
-        let reply = Reply::ignored(Verdict::UnknownChannel);
+        let reply = Reply::ignored(ReplyReason::UnknownChannel);
         Outcome { effects: vec![Effect::Reply(reply); replies], decisions: Vec::new() }
     }
 
@@ -103,33 +103,33 @@ impl Board {
     ///
     /// # Errors
     ///
-    /// [`SeedError`] when it is damaged or of another version.
+    /// [`TurnStateError`] when it is damaged or of another version.
     pub fn import(
         text: &str,
         config: &Config,
         personas: &BTreeMap<String, Persona>,
         now: Timestamp,
-    ) -> Result<Self, SeedError> {
-        let file: SeedFile =
-            serde_json::from_str(text).map_err(|error| SeedError::Form(error.to_string()))?;
+    ) -> Result<Self, TurnStateError> {
+        let file: StateFile =
+            serde_json::from_str(text).map_err(|error| TurnStateError::Form(error.to_string()))?;
         let version = match &file.version {
             Value::String(version) => version.clone(),
             Value::Null => VERSION.to_owned(),
             other => other.to_string(),
         };
         if version.split('.').next() != Some("1") {
-            return Err(SeedError::Version(version));
+            return Err(TurnStateError::Version(version));
         }
-        let mut board = Self::default();
+        let mut set = Self::default();
         for (name, channel) in &file.channels {
             if !is_name(name) {
-                return Err(SeedError::Form(format!("`{name}` cannot name a channel")));
+                return Err(TurnStateError::Form(format!("`{name}` cannot name a channel")));
             }
             let mut state = State::empty(now, name.clone(), config.clone(), personas.clone());
             channel.fill(&mut state, &file)?;
-            board.channels.insert(name.clone(), state);
+            set.channels.insert(name.clone(), state);
         }
-        Ok(board)
+        Ok(set)
     }
 
     /// Writes the state file.
@@ -141,7 +141,7 @@ impl Board {
             channels.insert(name.clone(), channel_form(state));
             for agent in state.agents.keys() {
                 let form = agent_form(state, agent);
-                // Whoever has the floor somewhere is shown there.
+                // An agent that has the turn somewhere is shown there.
                 if !agents.contains_key(agent) || form.get("state") == Some(&json!("ACTIVE")) {
                     agents.insert(agent.clone(), form);
                 }
@@ -162,21 +162,21 @@ impl Board {
     }
 }
 
-impl SeedChannel {
-    fn fill(&self, state: &mut State, file: &SeedFile) -> Result<(), SeedError> {
+impl FileChannel {
+    fn fill(&self, state: &mut State, file: &StateFile) -> Result<(), TurnStateError> {
         for agent in &self.queue {
-            if !is_name(agent) || self.queue.len() > queue::QUEUE_MAX {
-                return Err(SeedError::Form(format!("the queue of `{}`", state.channel)));
+            if !is_name(agent) || self.queue.len() > QUEUE_MAX {
+                return Err(TurnStateError::Form(format!("the queue of `{}`", state.channel)));
             }
             if !state.queue.contains(agent) {
                 state.queue.push(agent.clone());
             }
-            queue::remember(state, agent);
+            state.remember_agent(agent);
         }
         for (agent, known) in &mut state.agents {
-            let Some(seed) = file.agents.get(agent) else { continue };
-            known.last_activity = seed.last_activity;
-            known.offline = seed.state == Some(AgentState::Offline);
+            let Some(found) = file.agents.get(agent) else { continue };
+            known.last_activity = found.last_activity;
+            known.offline = found.state == Some(AgentState::Offline);
         }
         let entries = file.history.iter().filter_map(|entry| entry_of(&state.channel, entry));
         state.history = entries.collect();
@@ -194,12 +194,12 @@ impl SeedChannel {
         {
             known.last_ended = Some(ended.reason);
         }
-        self.seat_active(state);
+        self.start_active_turn(state);
         Ok(())
     }
 
-    /// Gives the floor to whom the file gives it. The agent counts for more than the index.
-    fn seat_active(&self, state: &mut State) {
+    /// Gives the turn to the agent that the file names. The agent counts for more than the index.
+    fn start_active_turn(&self, state: &mut State) {
         let last = state.queue.len().saturating_sub(1);
         state.index = self.current_index.min(last);
         let active = self.active_agent.as_ref();
@@ -209,19 +209,13 @@ impl SeedChannel {
         state.index = place;
         let started_at = self.turn_started_at.unwrap_or(state.now);
         let timeout = state.config.timeout(state.personas.get(agent));
-        state.floor = Floor::Held(Turn {
-            agent: agent.clone(),
-            started_at,
-            deadline: self.turn_timeout_at.unwrap_or_else(|| started_at.after(timeout)),
-            warned: false,
-            spoke_at: None,
-            closed: false,
-        });
+        let deadline = self.turn_timeout_at.unwrap_or_else(|| started_at.after(timeout));
+        state.holder = TurnHolder::Active(Turn::new(agent.clone(), started_at, deadline));
     }
 }
 
 fn channel_form(state: &State) -> Value {
-    let turn = state.floor.turn();
+    let turn = state.holder.turn();
     let ended = state.history.iter().rev().find(|entry| entry.reason.is_some());
     json!({
         "queue": state.queue,
@@ -244,22 +238,26 @@ fn agent_form(state: &State, agent: &str) -> Value {
     })
 }
 
-fn entry_form(channel: &str, entry: &Entry) -> Value {
+fn entry_form(channel: &str, entry: &HistoryEntry) -> Value {
+    let mut details = json!({
+        "turn": entry.turn,
+        "reason": entry.reason,
+        "durationSeconds": entry.seconds,
+    });
+    if let Some(next) = &entry.next_agent {
+        details["nextAgent"] = json!(next);
+    }
     json!({
         "timestamp": entry.at,
         "event": entry.event,
         "agentId": entry.agent,
         "channelId": channel,
-        "details": {
-            "turn": entry.turn,
-            "reason": entry.reason,
-            "durationSeconds": entry.seconds,
-        },
+        "details": details,
     })
 }
 
-/// Reads a line of history, if it is of this channel and can be understood.
-fn entry_of(channel: &str, members: &Map<String, Value>) -> Option<Entry> {
+/// Reads an entry of the history, if it is of this channel and can be understood.
+fn entry_of(channel: &str, members: &Map<String, Value>) -> Option<HistoryEntry> {
     let text = |name: &str| members.get(name).and_then(Value::as_str);
     if text("channelId").is_some_and(|named| named != channel) {
         return None;
@@ -269,16 +267,17 @@ fn entry_of(channel: &str, members: &Map<String, Value>) -> Option<Entry> {
     let detail = |name: &str| details.and_then(|details| details.get(name));
     let reason = detail("reason").and_then(|reason| serde_json::from_value(reason.clone()).ok());
     let implied = match &*event {
-        "turn_timeout" => Some(Reason::Timeout),
-        "turn_completed" => Some(Reason::TurnComplete),
+        "turn_timeout" => Some(TurnEndReason::Timeout),
+        "turn_completed" => Some(TurnEndReason::TurnComplete),
         _ => None,
     };
-    Some(Entry {
+    Some(HistoryEntry {
         at: text("timestamp")?.parse().ok()?,
         agent: text("agentId")?.to_owned(),
         turn: detail("turn").and_then(Value::as_u64).unwrap_or(0),
         reason: reason.or(implied),
         seconds: detail("durationSeconds").and_then(Value::as_u64),
+        next_agent: detail("nextAgent").and_then(Value::as_str).map(str::to_owned),
         event,
     })
 }

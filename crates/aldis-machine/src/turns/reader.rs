@@ -1,4 +1,4 @@
-//! From an agent's words to what the machine needs of them.
+//! Reads an agent's message: what of it is shown, and whether it ends the turn.
 
 use std::sync::Arc;
 
@@ -15,44 +15,54 @@ use aldis_signal::signal::Finding;
 /// How much of a finding is quoted as evidence.
 const QUOTE_MAX: usize = 300;
 /// How many near misses of one message are kept.
-const MISSES_MAX: usize = 8;
+const NEAR_MISSES_MAX: usize = 8;
+/// What may stand before a completion phrase in its sentence without changing what it says.
+const LEAD_INS: [&str; 12] = [
+    "all",
+    "everything is",
+    "everything's",
+    "i am",
+    "i am all",
+    "i'm",
+    "i'm all",
+    "it is",
+    "it's",
+    "it's all",
+    "we are",
+    "we're",
+];
 
 /// One message, as the machine takes it: what is shown, and whether it ends the turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Heard {
+pub struct IncomingMessage {
     /// The message without the keyword at its end.
     pub display: String,
     /// The keyword that ends the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<Evidence>,
     /// What looked like it and was not.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub missed: Vec<Evidence>,
+    #[serde(default, alias = "missed", skip_serializing_if = "Vec::is_empty")]
+    pub near_misses: Vec<Evidence>,
     /// Whether its last sentence is nothing but a completion phrase.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub phrase: bool,
+    #[serde(default, alias = "phrase", skip_serializing_if = "std::ops::Not::not")]
+    pub completion_phrase: bool,
     /// Whether it ends with closing punctuation.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub closed: bool,
+    #[serde(default, alias = "closed", skip_serializing_if = "std::ops::Not::not")]
+    pub punctuated: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-fn is_false(flag: &bool) -> bool {
-    !flag
-}
-
-/// Hears messages as a channel's configuration wants them heard.
+/// Reads messages as a channel's configuration wants them read.
 #[derive(Debug)]
-pub struct Ear {
+pub struct MessageReader {
     rules: Rules,
     parser: Option<Parser>,
     phrases: Vec<String>,
 }
 
-impl Ear {
-    /// Makes an ear for a channel. The configuration should have passed its check: a keyword that
-    /// cannot be one is never heard.
+impl MessageReader {
+    /// Makes a reader for a channel. The configuration should have passed its check: a keyword that
+    /// cannot be one is never found.
     pub fn new(config: &Config) -> Self {
         let dialect = dialect(config).map(Arc::new);
         let AutoDetect { enabled, completion_phrases, .. } = &config.auto_detect;
@@ -64,13 +74,13 @@ impl Ear {
         }
     }
 
-    /// Hears one message of an agent.
-    pub fn hear(&self, text: &str) -> Heard {
-        let mut heard = Heard::default();
+    /// Reads one message of an agent.
+    pub fn read(&self, text: &str) -> IncomingMessage {
+        let mut message = IncomingMessage::default();
         for finding in scan(&self.rules, text.as_bytes(), &Origin::assistant()) {
             match finding {
                 Finding::Signal(signal) => {
-                    heard.signal = Some(Evidence {
+                    message.signal = Some(Evidence {
                         what: "signal".to_owned(),
                         name: Some(signal.name.to_string()),
                         quote: signal.raw.chars().take(QUOTE_MAX).collect(),
@@ -79,8 +89,8 @@ impl Ear {
                         ..Evidence::default()
                     });
                 }
-                Finding::NearMiss(miss) if heard.missed.len() < MISSES_MAX => {
-                    heard.missed.push(Evidence {
+                Finding::NearMiss(miss) if message.near_misses.len() < NEAR_MISSES_MAX => {
+                    message.near_misses.push(Evidence {
                         what: "near_miss".to_owned(),
                         name: Some(miss.name.to_string()),
                         reason: Some(miss.reason.as_str().to_owned()),
@@ -92,12 +102,28 @@ impl Ear {
                 Finding::NearMiss(_) => {}
             }
         }
-        let stripper = self.parser.as_ref().filter(|_| heard.signal.is_some());
-        heard.display = stripper.map_or_else(|| text.to_owned(), |parser| parser.strip(text));
-        heard.closed = is_closed(&heard.display);
-        heard.phrase = self.phrases.contains(&last_sentence(&heard.display));
-        heard
+        let stripper = self.parser.as_ref().filter(|_| message.signal.is_some());
+        message.display = stripper.map_or_else(|| text.to_owned(), |parser| parser.strip(text));
+        message.punctuated = is_punctuated(&message.display);
+        message.completion_phrase = self.ends_with_phrase(&message.display);
+        message
     }
+
+    /// Whether the last sentence is a completion phrase, with a lead-in or without. A question is
+    /// none, and neither is a phrase among other words, such as "not done".
+    fn ends_with_phrase(&self, text: &str) -> bool {
+        let Some(sentence) = last_sentence(text) else { return false };
+        self.phrases.iter().any(|phrase| {
+            let lead = sentence.strip_suffix(&**phrase);
+            lead.is_some_and(|lead| lead.is_empty() || is_lead_in(lead))
+        })
+    }
+}
+
+/// Whether the words before a phrase, with the space between them, only lead into it.
+fn is_lead_in(lead: &str) -> bool {
+    let words = lead.trim_end_matches(' ');
+    words.len() < lead.len() && LEAD_INS.contains(&words)
 }
 
 /// The built-in dialect with the channel's words.
@@ -111,21 +137,24 @@ fn dialect(config: &Config) -> Option<Dialect> {
     Some(dialect)
 }
 
-/// The last sentence without its punctuation, in small letters.
-fn last_sentence(text: &str) -> String {
-    let text = text.trim_end_matches(|c: char| c.is_whitespace() || ends_sentence(c));
-    let start = text.rfind(|c: char| ends_sentence(c) || c == '\n');
-    let after = start.and_then(|at| text.get(at..)).map_or(text, |rest| {
+/// The last sentence without its punctuation, in small letters; `None` if it is a question.
+fn last_sentence(text: &str) -> Option<String> {
+    let sentence = text.trim_end_matches(|c: char| c.is_whitespace() || ends_sentence(c));
+    if text[sentence.len()..].contains(['?', '？']) {
+        return None;
+    }
+    let start = sentence.rfind(|c: char| ends_sentence(c) || c == '\n');
+    let after = start.and_then(|at| sentence.get(at..)).map_or(sentence, |rest| {
         rest.trim_start_matches(|c: char| ends_sentence(c) || c.is_whitespace())
     });
-    plain(after)
+    Some(plain(after))
 }
 
 fn plain(words: &str) -> String {
     words.trim().to_lowercase().replace('\u{2019}', "'")
 }
 
-fn is_closed(text: &str) -> bool {
+fn is_punctuated(text: &str) -> bool {
     let around = |c: char| c.is_whitespace() || "\"')]*_`\u{201d}\u{2019}".contains(c);
     text.trim_end_matches(around).ends_with(ends_sentence)
 }

@@ -1,6 +1,8 @@
 //! The file beside the store: adopted, rewritten, its foreign members kept.
 
 use super::*;
+use aldis_machine::phases::{AgentMessage, Event, Stop, scan_messages};
+use aldis_signal::{Dialect, Origin, Rules};
 
 const FILE: &str = r#"{
   "schema_version": "2.0", "active": true, "phase": "qa", "iteration": 3, "max_iterations": 500,
@@ -9,8 +11,42 @@ const FILE: &str = r#"{
   "qa": {"cycles": 2}, "their_number": 12345678901234567890123, "signals": {"last_checked": "2026-03-02T09:59:00Z", "detected_signals": [{"signal": "EXECUTION_COMPLETE", "detected_at": "2026-03-02T09:30:00Z"}], "more": []}
 }"#;
 
-fn adopted(text: &str) -> Result<State, ViewError> {
-    View::parse(text)?.adopt(&Config::default())
+/// Minutes after ten o'clock.
+fn at(minutes: i64) -> Timestamp {
+    let ten: Timestamp = "2026-03-02T10:00:00Z".parse().unwrap();
+    Timestamp::from_millis(ten.as_millis() + minutes * 60_000)
+}
+
+/// The block with this signal.
+fn block(name: &str) -> String {
+    format!("---\nSIGNAL: {name}\nSTATUS: complete\nTIMESTAMP: 2026-03-02T10:00:00Z\n---\n")
+}
+
+/// A run bound to session S1.
+fn run_in(phase: &str) -> State {
+    let start = Start {
+        task: "Add CSV export".to_owned(),
+        pipeline: Pipeline::caw(),
+        config: Config::default(),
+        phase: phase.to_owned(),
+        max_iterations: 20,
+        session: Some("S1".to_owned()),
+        token: None,
+    };
+    State::start(at(0), start)
+}
+
+/// A stop of session S1 with this final message.
+fn stops(state: &mut State, minutes: i64, text: &str) {
+    let rules = Rules::new([Dialect::builtin("caw").unwrap().clone()]);
+    let message = AgentMessage { text, origin: Origin::assistant(), at: None, is_final: true };
+    let findings = scan_messages(&rules, &state.expected_token(), &[message]);
+    let stop = Stop { session: Some("S1".to_owned()), findings, ..Stop::default() };
+    state.on_event(at(minutes), &Event::Stop(stop));
+}
+
+fn adopted(text: &str) -> Result<State, AutoStateError> {
+    AutoStateFile::parse(text)?.adopt(&Config::default())
 }
 
 #[test]
@@ -19,7 +55,7 @@ fn a_file_is_adopted_with_its_limits_clamped() {
     assert_eq!((&*state.phase, state.iteration, state.max_iterations), ("qa", 3, 50));
     assert_eq!(state.phase_started_at, "2026-03-02T09:30:00Z".parse().unwrap());
     assert_eq!(state.last_activity, "2026-03-02T09:59:00Z".parse().ok());
-    assert!(state.config.skip.contains("skip_review") && !state.untold);
+    assert!(state.config.skip.contains("skip_review") && !state.prompt_pending);
 }
 
 #[test]
@@ -40,18 +76,18 @@ fn files_that_tell_of_no_run_are_refused() {
         (
             r#""schema_version": "2.0""#,
             r#""schema_version": "9""#,
-            ViewError::Member("schema_version"),
+            AutoStateError::Member("schema_version"),
         ),
-        (r#""iteration": 3"#, r#""iteration": -1"#, ViewError::Member("iteration")),
-        (r#""iteration": 3"#, r#""iteration": 1e300"#, ViewError::Member("iteration")),
-        (r#""phase": "qa""#, r#""phase": 4"#, ViewError::Member("phase")),
+        (r#""iteration": 3"#, r#""iteration": -1"#, AutoStateError::Member("iteration")),
+        (r#""iteration": 3"#, r#""iteration": 1e300"#, AutoStateError::Member("iteration")),
+        (r#""phase": "qa""#, r#""phase": 4"#, AutoStateError::Member("phase")),
     ] {
         assert_eq!(adopted(&FILE.replacen(broken, with, 1)).unwrap_err(), wrong);
     }
     for text in
         ["", "[]", "{\"active\": true", "{\"active\":true,\"active\":false}", "<<<<<<< HEAD"]
     {
-        assert!(matches!(View::parse(text), Err(ViewError::Corrupt(_))), "{text}");
+        assert!(matches!(AutoStateFile::parse(text), Err(AutoStateError::Corrupt(_))), "{text}");
     }
 }
 
@@ -63,16 +99,16 @@ fn illegible_times_are_no_sign_of_life() {
     let state = adopted(&broken).unwrap();
     assert_eq!(state.started_at, None);
     // It is left as it was found, and that is no edit.
-    let text = state.render_view(View::parse(&broken).ok());
+    let text = AutoStateFile::render(&state, AutoStateFile::parse(&broken).ok());
     assert!(text.contains("yesterday"));
-    assert_eq!(View::parse(&text).unwrap().edits(&state), Vec::<String>::new());
+    assert_eq!(AutoStateFile::parse(&text).unwrap().edits(&state), Vec::<String>::new());
 }
 
 #[test]
 fn what_is_not_ours_survives_as_it_was_written() {
     let mut state = adopted(FILE).unwrap();
-    says(&mut state, 1, &block("QA_COMPLETE"));
-    let text = state.render_view(View::parse(FILE).ok());
+    stops(&mut state, 1, &block("QA_COMPLETE"));
+    let text = AutoStateFile::render(&state, AutoStateFile::parse(FILE).ok());
     for kept in [
         "\"their_number\": 12345678901234567890123",
         "\"theirs\":1.10",
@@ -81,26 +117,26 @@ fn what_is_not_ours_survives_as_it_was_written() {
     ] {
         assert!(text.contains(kept), "{kept} in {text}");
     }
-    let view = View::parse(&text).unwrap();
+    let view = AutoStateFile::parse(&text).unwrap();
     assert_eq!(view.edits(&state), Vec::<String>::new());
     let again = view.adopt(&Config::default()).unwrap();
     assert_eq!((&*again.phase, again.iteration), ("reflect", 0));
     assert!(again.completed.contains("qa"));
-    assert_eq!(state.render_view(Some(view)), text, "writing twice changes nothing");
+    assert_eq!(AutoStateFile::render(&state, Some(view)), text, "writing twice changes nothing");
 }
 
 #[test]
 fn edits_are_seen_and_an_older_view_is_none() {
     let mut state = run_in("qa");
-    says(&mut state, 1, "Still going.");
-    let older = state.render_view(None);
+    stops(&mut state, 1, "Still going.");
+    let older = AutoStateFile::render(&state, None);
     let earlier = state.clone();
-    says(&mut state, 2, "Still going.");
-    let current = state.render_view(View::parse(&older).ok());
-    let edits = |text: &str| View::parse(text).unwrap().edits(&state);
+    stops(&mut state, 2, "Still going.");
+    let current = AutoStateFile::render(&state, AutoStateFile::parse(&older).ok());
+    let edits = |text: &str| AutoStateFile::parse(text).unwrap().edits(&state);
     assert_eq!(edits(&current), Vec::<String>::new());
     assert!(!edits(&older).is_empty(), "only the journal knows that this was once right");
-    let before = View::parse(&older).unwrap();
+    let before = AutoStateFile::parse(&older).unwrap();
     assert_eq!(before.edits(&earlier), Vec::<String>::new());
     assert_eq!(before.started_at(), state.started_at);
     assert_eq!(edits(&current.replace("\"iteration\": 2", "\"iteration\": 0")), ["iteration"]);
@@ -111,7 +147,7 @@ fn edits_are_seen_and_an_older_view_is_none() {
 #[test]
 fn a_state_survives_its_stored_form() {
     let mut state = adopted(FILE).unwrap();
-    says(&mut state, 1, &block("QA_COMPLETE"));
+    stops(&mut state, 1, &block("QA_COMPLETE"));
     let stored = serde_json::to_string(&state).unwrap();
     assert_eq!(serde_json::from_str::<State>(&stored).unwrap(), state);
 }
@@ -120,13 +156,13 @@ fn a_state_survives_its_stored_form() {
 fn the_view_before_a_completed_phase_was_once_right() {
     for phase in ["qa", "reflect"] {
         let mut state = run_in(phase);
-        let (before, older) = (state.clone(), state.render_view(None));
-        says(&mut state, 1, &block(&before.expected()));
+        let (before, older) = (state.clone(), AutoStateFile::render(&state, None));
+        stops(&mut state, 1, &block(&before.expected()));
         assert_ne!(state.phase, phase);
-        let view = View::parse(&older).unwrap();
+        let view = AutoStateFile::parse(&older).unwrap();
         assert_eq!(view.edits(&before), Vec::<String>::new(), "{phase}");
         assert_eq!(view.started_at(), state.started_at);
         let edited = older.replace("\"iteration\": 0", "\"iteration\": 3");
-        assert_ne!(View::parse(&edited).unwrap().edits(&before), Vec::<String>::new());
+        assert_ne!(AutoStateFile::parse(&edited).unwrap().edits(&before), Vec::<String>::new());
     }
 }

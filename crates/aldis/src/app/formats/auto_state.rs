@@ -1,19 +1,22 @@
-//! The view file `.caw/auto-state.json`: adopted once, then written from the store.
+//! The state file `.caw/auto-state.json` of a phases run: adopted once, then written from the store.
 //!
 //! Other tools read this file and keep members of their own in it. Theirs survive as they were
-//! written, down to the digits of a number; ours are rewritten after every step and edits of them
+//! written, down to the digits of a number; ours are rewritten after every step, and edits of them
 //! decide nothing.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 
+use aldis_machine::phases::{
+    COMPLETE, Config, DETECTED_MAX, Detected, FAILED, Pipeline, Start, State, clamp_iterations,
+};
+use aldis_signal::time::Timestamp;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-
-use super::pipeline::{COMPLETE, FAILED, Pipeline};
-use super::state::{Config, Detected, Start, State, clamp_iterations};
-use aldis_signal::time::Timestamp;
 
 /// The version of the file's schema.
 const SCHEMA: &str = "2.0";
@@ -25,44 +28,45 @@ const OPTIONS: [&str; 3] = ["verbose", "no_questions", "parallel_validation"];
 
 /// A state file as it was found.
 #[derive(Debug)]
-pub struct View(Members);
+pub struct AutoStateFile(FileMembers);
 
 /// Why a file is no state of a run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ViewError {
+pub enum AutoStateError {
     /// Not one JSON object, or one with a key twice.
-    #[error("it is not valid JSON: {0}")]
+    #[error("not valid JSON: {0}")]
     Corrupt(String),
     /// A member is missing or of the wrong type.
-    #[error("its member `{0}` is missing or wrong")]
+    #[error("member `{0}` is missing or wrong")]
     Member(&'static str),
 }
 
 /// Members in their order, values as they were written.
 #[derive(Debug, Default)]
-struct Members(Vec<(String, Box<RawValue>)>);
+struct FileMembers(Vec<(String, Box<RawValue>)>);
 
-impl View {
+impl AutoStateFile {
     /// Reads a file.
     ///
     /// # Errors
     ///
     /// If it is not one JSON object.
-    pub fn parse(text: &str) -> Result<Self, ViewError> {
+    pub fn parse(text: &str) -> Result<Self, AutoStateError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let members = serde_json::from_str(text).map_err(|e| ViewError::Corrupt(e.to_string()))?;
+        let members =
+            serde_json::from_str(text).map_err(|e| AutoStateError::Corrupt(e.to_string()))?;
         Ok(Self(members))
     }
 
-    /// Returns whether the file says that its run goes on.
+    /// Returns whether the run in the file is active.
     pub fn is_active(&self) -> bool {
         let phase = self.0.text("phase");
         self.0.value("active") == Some(Value::Bool(true))
             && !matches!(phase.as_deref(), Some(COMPLETE | FAILED))
     }
 
-    /// Returns whether the file says that its run was ended.
+    /// Returns whether somebody ended the run by the file.
     pub fn is_cancelled(&self) -> bool {
         self.0.value("active") == Some(Value::Bool(false))
     }
@@ -72,20 +76,20 @@ impl View {
         self.0.text("session_id").filter(|session| !session.is_empty())
     }
 
-    /// Returns the run that the file tells of.
+    /// Returns the run that the file describes.
     ///
     /// # Errors
     ///
     /// If a member that decides is missing or wrong.
-    pub fn adopt(&self, defaults: &Config) -> Result<State, ViewError> {
+    pub fn adopt(&self, defaults: &Config) -> Result<State, AutoStateError> {
         let members = &self.0;
         if members.text("schema_version").is_none_or(|version| version != SCHEMA) {
-            return Err(ViewError::Member("schema_version"));
+            return Err(AutoStateError::Member("schema_version"));
         }
-        let phase = members.text("phase").ok_or(ViewError::Member("phase"))?;
+        let phase = members.text("phase").ok_or(AutoStateError::Member("phase"))?;
         let iteration = members.value("iteration").and_then(|value| value.as_u64());
         let iteration = iteration.and_then(|count| u32::try_from(count).ok());
-        let iteration = iteration.ok_or(ViewError::Member("iteration"))?;
+        let iteration = iteration.ok_or(AutoStateError::Member("iteration"))?;
         let pipeline = Pipeline::caw();
         let config = members.config(&pipeline, defaults);
         let asked = members.value("max_iterations").and_then(|value| value.as_u64());
@@ -95,8 +99,8 @@ impl View {
             members.value("signals").and_then(|signals| signals.get("last_checked").cloned());
         let checked = checked.filter(|value| !value.is_null());
         let last_checked = checked.as_ref().and_then(time);
-        let last_heard = detected.iter().map(|signal| signal.detected_at).max();
-        let phase_started = members.time("phase_started_at").or(last_heard).or(started_at);
+        let last_detected = detected.iter().map(|signal| signal.detected_at).max();
+        let phase_started = members.time("phase_started_at").or(last_detected).or(started_at);
         let start = Start {
             task: members.text("task_description").unwrap_or_default(),
             pipeline,
@@ -113,36 +117,18 @@ impl View {
         state.started_at = started_at;
         state.open_since = started_at;
         state.last_checked = last_checked;
-        // An illegible time is no sign of life, however recent another one is.
+        // An unreadable time is no activity, however recent another one is.
         state.last_activity = if checked.is_some() { last_checked } else { started_at };
         state.completed = members.completed(&state.pipeline);
         state.detected = detected;
-        state.untold = false;
+        state.prompt_pending = false;
         Ok(state)
     }
 
-    /// Returns when the file says that its run began.
-    pub fn started_at(&self) -> Option<Timestamp> {
-        self.0.time("started_at")
-    }
-
-    /// Returns the members of ours that differ from what the run's view says.
-    ///
-    /// A file that shows no edits of an earlier state of the run is simply one that was never
-    /// replaced: whoever has the journal can find out.
-    pub fn edits(&self, state: &State) -> Vec<String> {
-        let shown = self.0.own(state);
-        let wanted = state.own_members();
-        let names: BTreeSet<&String> = shown.keys().chain(wanted.keys()).collect();
-        names.into_iter().filter(|name| shown.get(*name) != wanted.get(*name)).cloned().collect()
-    }
-}
-
-impl State {
-    /// Renders the view file, keeping what is not ours in the file as it was found.
-    pub fn render_view(&self, found: Option<View>) -> String {
-        let mut members = found.map(|view| view.0).unwrap_or_default();
-        let mut own: Vec<(String, Value)> = self.own_members().into_iter().collect();
+    /// Renders the file of a run, keeping what is not ours in the file as it was found.
+    pub fn render(state: &State, found: Option<Self>) -> String {
+        let mut members = found.map(|file| file.0).unwrap_or_default();
+        let mut own: Vec<(String, Value)> = own_members(state).into_iter().collect();
         // A new file begins with what people look for.
         own.sort_by_key(|(name, _)| {
             ORDER.iter().position(|first| first == name).unwrap_or(ORDER.len())
@@ -152,7 +138,7 @@ impl State {
                 // What the file never had and the run does not need is not added.
                 (Value::Null, None) if name != "exit_reason" => {}
                 (Value::Null, Some(_)) if name == "started_at" => {}
-                (Value::Object(own), Some(_)) if is_shared(&name, self) => {
+                (Value::Object(own), Some(_)) if is_shared(&name, state) => {
                     members.merge(&name, own);
                 }
                 _ => members.set(&name, &value),
@@ -161,42 +147,58 @@ impl State {
         members.pretty()
     }
 
-    /// Our members of the file.
-    fn own_members(&self) -> Map<String, Value> {
-        let Self { config, .. } = self;
-        let mut options = Map::new();
-        for flag in self.pipeline.flags() {
-            options.insert(flag.to_owned(), json!(config.skip.contains(flag)));
-        }
-        let set = [config.verbose, config.no_questions, config.parallel_validation];
-        for (name, on) in OPTIONS.into_iter().zip(set) {
-            options.insert(name.to_owned(), json!(on));
-        }
-        let mut own = Map::new();
-        let mut put = |name: &str, value: Value| own.insert(name.to_owned(), value);
-        put("schema_version", json!(SCHEMA));
-        put("active", json!(self.active));
-        put("phase", json!(self.phase));
-        put("iteration", json!(self.iteration));
-        put("max_iterations", json!(self.max_iterations));
-        put("task_description", json!(self.task));
-        put("started_at", json!(self.started_at));
-        put("phase_started_at", json!(self.phase_started_at));
-        put("completed_at", json!(self.completed_at));
-        put("session_id", json!(self.session));
-        put("config", Value::Object(options));
-        put(
-            "signals",
-            json!({ "last_checked": self.last_checked, "detected_signals": self.detected }),
-        );
-        put("phase_durations", json!(self.durations));
-        put("exit_reason", json!(self.exit_reason));
-        put("last_error", json!(self.last_error));
-        for phase in self.pipeline.phases.iter().filter(|p| self.completed.contains(&p.name)) {
-            put(&phase.name, json!({ "signal_detected": true }));
-        }
-        own
+    /// Returns when the run in the file began.
+    pub fn started_at(&self) -> Option<Timestamp> {
+        self.0.time("started_at")
     }
+
+    /// Returns the members of ours that differ from what the file of this run should have.
+    ///
+    /// A file without edits of an earlier state of the run was simply never replaced: whoever has the
+    /// journal can find out.
+    pub fn edits(&self, state: &State) -> Vec<String> {
+        let shown = self.0.own(state);
+        let wanted = own_members(state);
+        let names: BTreeSet<&String> = shown.keys().chain(wanted.keys()).collect();
+        names.into_iter().filter(|name| shown.get(*name) != wanted.get(*name)).cloned().collect()
+    }
+}
+
+/// Our members of the file.
+fn own_members(state: &State) -> Map<String, Value> {
+    let State { config, .. } = state;
+    let mut options = Map::new();
+    for flag in state.pipeline.flags() {
+        options.insert(flag.to_owned(), json!(config.skip.contains(flag)));
+    }
+    let set = [config.verbose, config.no_questions, config.parallel_validation];
+    for (name, on) in OPTIONS.into_iter().zip(set) {
+        options.insert(name.to_owned(), json!(on));
+    }
+    let mut own = Map::new();
+    let mut put = |name: &str, value: Value| own.insert(name.to_owned(), value);
+    put("schema_version", json!(SCHEMA));
+    put("active", json!(state.active));
+    put("phase", json!(state.phase));
+    put("iteration", json!(state.iteration));
+    put("max_iterations", json!(state.max_iterations));
+    put("task_description", json!(state.task));
+    put("started_at", json!(state.started_at));
+    put("phase_started_at", json!(state.phase_started_at));
+    put("completed_at", json!(state.completed_at));
+    put("session_id", json!(state.session));
+    put("config", Value::Object(options));
+    put(
+        "signals",
+        json!({ "last_checked": state.last_checked, "detected_signals": state.detected }),
+    );
+    put("phase_durations", json!(state.durations));
+    put("exit_reason", json!(state.exit_reason));
+    put("last_error", json!(state.last_error));
+    for phase in state.pipeline.phases.iter().filter(|p| state.completed.contains(&p.name)) {
+        put(&phase.name, json!({ "signal_detected": true }));
+    }
+    own
 }
 
 /// Whether a member is an object in which other tools keep members, too.
@@ -208,7 +210,7 @@ fn time(value: &Value) -> Option<Timestamp> {
     value.as_str()?.parse().ok()
 }
 
-impl Members {
+impl FileMembers {
     fn position(&self, name: &str) -> Option<usize> {
         self.0.iter().position(|(other, _)| other == name)
     }
@@ -249,12 +251,14 @@ impl Members {
         let read = |value: &Value| Detected::deserialize(value).ok();
         let mut detected: Vec<Detected> = Vec::new();
         for signal in listed.into_iter().flatten().filter_map(read) {
-            // Others may have noted a signal twice; the last time counts.
+            // Other tools may have written a signal twice; the last time counts.
             match detected.iter_mut().find(|known| known.signal == signal.signal) {
                 Some(known) => known.detected_at = known.detected_at.max(signal.detected_at),
                 None => detected.push(signal),
             }
         }
+        let surplus = detected.len().saturating_sub(DETECTED_MAX);
+        detected.drain(..surplus);
         detected
     }
 
@@ -270,9 +274,9 @@ impl Members {
     /// Our members as the file has them.
     fn own(&self, state: &State) -> Map<String, Value> {
         let mut own = Map::new();
-        for (name, wanted) in state.own_members() {
+        for (name, wanted) in own_members(state) {
             let mut value = self.value(&name).unwrap_or(Value::Null);
-            // An illegible start was left as it was found.
+            // An unreadable start was left as it was found.
             if name == "started_at" && wanted.is_null() && time(&value).is_none() {
                 value = Value::Null;
             }
@@ -322,19 +326,19 @@ impl Members {
     }
 }
 
-impl<'de> Deserialize<'de> for Members {
+impl<'de> Deserialize<'de> for FileMembers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct InOrder;
 
         impl<'de> Visitor<'de> for InOrder {
-            type Value = Members;
+            type Value = FileMembers;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-                let mut members = Members::default();
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FileMembers, A::Error> {
+                let mut members = FileMembers::default();
                 while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
                     if members.position(&name).is_some() {
                         return Err(de::Error::custom(format!("member `{name}` is there twice")));

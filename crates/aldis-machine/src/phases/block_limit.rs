@@ -1,25 +1,25 @@
-//! The governor: how often a stop may be refused, whatever the phase says.
+//! How many stops in a row may be blocked, whatever the phase needs.
 //!
-//! Hosts give up after some refusals in a row, without telling the hook. The governor counts for
-//! itself, lets go before the host does, and records that it did: an end that was forced is never
-//! mistaken for a completion. Where a host has no limit, the governor has one.
+//! Hosts give up after some blocked stops in a row, without telling the hook. The machine counts for
+//! itself, lets the agent stop before the host does, and records that: an end that was forced is
+//! never mistaken for a completion. Where a host has no limit, the machine has one.
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{Cap, Stop};
+use super::event::{BlockCap, Stop};
 
-/// Refusals in a row without any sign of work, on hosts that have no limit of their own.
-pub const OWN_CAP: u32 = 20;
+/// Blocked stops in a row without a tool call or a completed phase, on hosts without a limit.
+pub const DEFAULT_BLOCK_LIMIT: u32 = 20;
 /// How often the same near miss is explained before only the full form is shown.
 const SAME_HINT_MAX: u32 = 2;
 
-/// The counters of one run.
+/// How many stops of one run were blocked in a row, and what the agent was told.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Governor {
+pub struct BlockLimit {
     /// The turn that is counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
-    /// Refusals in a row.
+    /// Blocked stops in a row.
     #[serde(default)]
     pub blocks: u32,
     /// Whether the last end was forced by the limit.
@@ -31,14 +31,14 @@ pub struct Governor {
     /// How often in a row.
     #[serde(default)]
     pub hint_times: u32,
-    /// A digest of what the agent was last told, to know it again when it comes back as a prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<String>,
+    /// A digest of the last prompt of ours, to recognise it when it comes back as a prompt.
+    #[serde(default, alias = "told", skip_serializing_if = "Option::is_none")]
+    pub last_prompt: Option<String>,
 }
 
-impl Governor {
+impl BlockLimit {
     /// Starts the count again where the host does: with a new turn, or after a tool call where the
-    /// host says so. Without a limit of the host's, any sign of work does.
+    /// host does so. On a host without a limit any tool call does.
     pub(super) fn observe(&mut self, stop: &Stop) {
         let other_turn = stop.turn.is_some() && stop.turn != self.turn;
         let first_of_turn = stop.continued == Some(false);
@@ -51,23 +51,23 @@ impl Governor {
         }
     }
 
-    /// Starts the count again: a human has spoken.
+    /// Starts the count again: a human sent a prompt.
     pub(super) fn new_turn(&mut self, turn: Option<&str>) {
         self.turn = turn.map(str::to_owned);
         self.blocks = 0;
         self.capped = false;
     }
 
-    /// Notes that the phase went on, which is work where the host has no limit of its own.
-    pub(super) fn advanced(&mut self, cap: Cap) {
+    /// Notes that a phase was completed, which starts the count again on a host without a limit.
+    pub(super) fn advanced(&mut self, cap: BlockCap) {
         if cap.limit.is_none() {
             self.blocks = 0;
         }
         (self.hint, self.hint_times) = (None, 0);
     }
 
-    /// Counts one more refusal, or says that there may be none.
-    pub(super) fn may_block(&mut self, cap: Cap) -> bool {
+    /// Counts one more blocked stop, or returns that there may be none.
+    pub(super) fn may_block(&mut self, cap: BlockCap) -> bool {
         if self.blocks >= limit(cap) {
             self.capped = true;
             return false;
@@ -87,7 +87,7 @@ impl Governor {
     }
 }
 
-/// The refusals in a row after which the agent is let go.
-pub(super) fn limit(cap: Cap) -> u32 {
-    cap.limit.unwrap_or(OWN_CAP)
+/// The blocked stops in a row after which the agent may stop.
+pub(super) fn limit(cap: BlockCap) -> u32 {
+    cap.limit.unwrap_or(DEFAULT_BLOCK_LIMIT)
 }

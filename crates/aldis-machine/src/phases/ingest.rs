@@ -1,7 +1,8 @@
-//! From messages to what the machine needs of them.
+//! Scans messages for what the machine needs of them.
 
-use super::event::{Said, SaidSignal};
-use super::state::{State, TokenPolicy};
+use super::config::TokenPolicy;
+use super::event::{PhaseFinding, PhaseSignal};
+use super::state::State;
 use crate::Miss;
 use crate::evidence::{beginning, ending};
 use aldis_signal::message::{Origin, Role};
@@ -19,42 +20,47 @@ const CLOSING_MAX: usize = 200;
 
 /// One message, as far as the machine cares.
 #[derive(Clone, Debug)]
-pub struct Utterance<'t> {
-    /// What was said.
+pub struct AgentMessage<'t> {
+    /// Its text.
     pub text: &'t str,
-    /// Who said it.
+    /// Who wrote it.
     pub origin: Origin,
     /// When, where that is known.
     pub at: Option<Timestamp>,
-    /// Whether its place shows that it is new; see [`SaidSignal::new_by_position`].
+    /// Whether its position shows that it is new; see [`PhaseSignal::new_by_position`].
     pub new_by_position: bool,
     /// Whether it is the agent's final message: only there a near miss is explained.
-    pub last: bool,
+    pub is_final: bool,
 }
 
 /// Scans messages, oldest first.
 ///
 /// Signals are taken from every message that may signal. Near misses are reported of the final one:
-/// what an agent almost said earlier, it has had the chance to say since. What a message repeats
-/// right away is kept once, and of many near misses the first ones and the last: a model that
-/// repeats itself must not fill the journal.
-pub fn hear(rules: &Rules, token: &Token, utterances: &[Utterance<'_>]) -> Vec<Said> {
-    let mut said = Vec::new();
+/// an agent that almost reported something earlier has had the chance to report it since. A signal
+/// that a message repeats right away is kept once, and of many near misses the first ones and the
+/// last: a model that repeats itself must not fill the journal.
+pub fn scan_messages(
+    rules: &Rules,
+    token: &Token,
+    messages: &[AgentMessage<'_>],
+) -> Vec<PhaseFinding> {
+    let mut findings = Vec::new();
     let (mut misses, mut last_miss) = (0, None);
-    for (index, utterance) in (0..).zip(utterances) {
-        let Utterance { text, origin, last, .. } = utterance;
+    for (index, message) in (0..).zip(messages) {
+        let AgentMessage { text, origin, is_final, .. } = message;
         for finding in scan_with(rules, text.as_bytes(), origin, token.clone()) {
             match finding {
                 Finding::Signal(signal) => {
-                    let signal = heard(&signal, index, utterance, token);
-                    if !matches!(said.last(), Some(Said::Signal(it)) if repeats(it, &signal)) {
-                        said.push(Said::Signal(signal));
+                    let signal = phase_signal(&signal, index, message, token);
+                    let last = findings.last();
+                    if !matches!(last, Some(PhaseFinding::Signal(it)) if repeats(it, &signal)) {
+                        findings.push(PhaseFinding::Signal(signal));
                     }
                 }
-                Finding::NearMiss(miss) if *last && miss.reason != Reason::UntrustedOrigin => {
+                Finding::NearMiss(miss) if *is_final && miss.reason != Reason::UntrustedOrigin => {
                     misses += 1;
                     if misses <= MISSES_MAX {
-                        said.push(Said::NearMiss(Miss::new(&miss, QUOTE_MAX, token)));
+                        findings.push(PhaseFinding::NearMiss(Miss::new(&miss, QUOTE_MAX, token)));
                     } else {
                         last_miss = Some(miss);
                     }
@@ -63,33 +69,39 @@ pub fn hear(rules: &Rules, token: &Token, utterances: &[Utterance<'_>]) -> Vec<S
             }
         }
     }
-    said.extend(last_miss.map(|miss| Said::NearMiss(Miss::new(&miss, QUOTE_MAX, token))));
-    said
+    findings.extend(last_miss.map(|it| PhaseFinding::NearMiss(Miss::new(&it, QUOTE_MAX, token))));
+    findings
 }
 
-/// Whether a signal says once more what the one before it said.
-fn repeats(before: &SaidSignal, signal: &SaidSignal) -> bool {
-    let words = |it: &SaidSignal| (it.message, it.meaning, it.recoverable, it.subagent, it.trusted);
-    let names = |it: &SaidSignal| {
+/// Whether a signal reports once more what the one before it reported.
+fn repeats(before: &PhaseSignal, signal: &PhaseSignal) -> bool {
+    let facts =
+        |it: &PhaseSignal| (it.message, it.meaning, it.recoverable, it.subagent, it.trusted);
+    let names = |it: &PhaseSignal| {
         [Some(it.name.clone()), it.phase.clone(), it.error.clone(), it.agent.clone()]
     };
-    words(before) == words(signal) && names(before) == names(signal)
+    facts(before) == facts(signal) && names(before) == names(signal)
 }
 
-fn heard(signal: &Signal, message: u64, utterance: &Utterance<'_>, token: &Token) -> SaidSignal {
+fn phase_signal(
+    signal: &Signal,
+    index: u64,
+    message: &AgentMessage<'_>,
+    token: &Token,
+) -> PhaseSignal {
     let field = |name: &str| signal.fields.get(name)?.as_str().map(str::to_owned);
     let error = field("error").or_else(|| signal.payload.clone());
-    SaidSignal {
+    PhaseSignal {
         name: signal.name.to_string(),
         meaning: signal.meaning,
         phase: field("phase").map(|phase| phase.to_ascii_lowercase()),
         error: error.map(|error| redact(&error).into_owned()),
         recoverable: field("recoverable").and_then(|value| yes_or_no(&value)),
-        message,
+        message: index,
         agent: signal.origin.agent.clone().filter(|_| signal.origin.role == Role::Subagent),
         subagent: signal.origin.role == Role::Subagent,
-        at: utterance.at,
-        new_by_position: utterance.new_by_position,
+        at: message.at,
+        new_by_position: message.new_by_position,
         line: signal.place.line,
         quote: beginning(&signal.raw, QUOTE_MAX, token),
         trusted: signal.via == Via::Token,
@@ -97,7 +109,7 @@ fn heard(signal: &Signal, message: u64, utterance: &Utterance<'_>, token: &Token
     }
 }
 
-/// Returns what a value says; what is neither decides nothing.
+/// Reads a yes or no; anything else is neither.
 fn yes_or_no(value: &str) -> Option<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "yes" => Some(true),
@@ -107,7 +119,7 @@ fn yes_or_no(value: &str) -> Option<bool> {
 }
 
 /// Returns the end of a message, for people who ask why.
-pub fn closing_words(text: &str, token: &Token) -> String {
+pub fn closing_text(text: &str, token: &Token) -> String {
     ending(text.trim(), CLOSING_MAX, token)
 }
 

@@ -1,9 +1,5 @@
 //! Every turn case of `conformance/cases.jsonl`, at the level of the machine.
 
-use std::collections::BTreeMap;
-
-use serde_json::{Value, json};
-
 use super::*;
 
 /// What is answered elsewhere: the scanner's tests check what is detected.
@@ -11,7 +7,7 @@ const PARSE_LEVEL: &[&str] = &["detected", "near_miss"];
 
 #[test]
 fn all_cases() {
-    let text = include_str!("../../../../../testdata/conformance/cases.jsonl");
+    let text = include_str!("../../../../../../../testdata/conformance/cases.jsonl");
     let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let mut checked = 0;
     for row in rows.filter(|row| row["system"] == "turn") {
@@ -28,8 +24,8 @@ fn all_cases() {
 
 /// A case after its event.
 struct Case {
-    before: Board,
-    board: Board,
+    before: ChannelSet,
+    set: ChannelSet,
     outcome: Outcome,
     channel: String,
 }
@@ -42,20 +38,20 @@ impl Case {
         let config = config(&given["config"]);
         let personas: BTreeMap<String, Persona> =
             serde_json::from_value(given["personas"].clone()).unwrap_or_default();
-        let mut board =
-            Board::import(&given["state"].to_string(), &config, &personas, now).unwrap();
+        let mut set =
+            ChannelSet::import(&given["state"].to_string(), &config, &personas, now).unwrap();
         let channel = text("channel");
-        fill_history(&mut board, given);
-        let before = board.clone();
-        let ear = Ear::new(&config);
+        fill_history(&mut set, given);
+        let before = set.clone();
+        let reader = MessageReader::new(&config);
         let input = row["input"].as_str().unwrap();
-        let ended = Event::Said {
+        let ended = Event::Message {
             agent: text("agent"),
             turn: None,
-            messages: vec![ear.hear(&format!("{input} TURN_COMPLETE"))],
+            messages: vec![reader.read(&format!("{input} TURN_COMPLETE"))],
         };
         let spoken =
-            Event::Said { agent: text("agent"), turn: None, messages: vec![ear.hear(input)] };
+            Event::Message { agent: text("agent"), turn: None, messages: vec![reader.read(input)] };
         let event = match &*text("event") {
             "checkTimeouts" => Event::Wake { turn: None },
             "removeAgent" => Event::Remove { agent: text("target") },
@@ -68,13 +64,21 @@ impl Case {
             "" => spoken,
             other => panic!("unknown event {other}"),
         };
-        let outcome = board.on_event(now, &channel, &event);
-        Self { before, board, outcome, channel }
+        let outcome = set.on_event(now, &channel, &event);
+        Self { before, set, outcome, channel }
+    }
+
+    /// What is posted first, and by whom.
+    fn notice(&self) -> Option<String> {
+        self.outcome.effects.iter().find_map(|effect| match effect {
+            Effect::Post { agent, text, .. } => Some(format!("{agent}: {text}")),
+            _ => None,
+        })
     }
 
     fn answer(&self, key: &str) -> Value {
-        let state = self.board.channels.get(&self.channel);
-        let turn = state.and_then(|state| state.floor.active());
+        let state = self.set.channels.get(&self.channel);
+        let turn = state.and_then(|state| state.holder.active());
         let replies = self.outcome.replies();
         let reply = replies.first();
         let timed_out = self.outcome.decision().is_some_and(|d| d.rule == "turns/timeout");
@@ -87,7 +91,7 @@ impl Case {
             "ignored" => {
                 let only_answers =
                     self.outcome.effects.iter().all(|effect| matches!(effect, Effect::Reply(_)));
-                json!(self.board == self.before && only_answers)
+                json!(self.set == self.before && only_answers)
             }
             "advance_count" => {
                 json!(
@@ -95,7 +99,7 @@ impl Case {
                 )
             }
             "timed_out" => json!(timed_out),
-            "notice" => json!(posts(&self.outcome).first()),
+            "notice" => json!(self.notice()),
             "activeAgent" => json!(turn.map(|turn| &turn.agent)),
             "turnStartedAt" => json!(turn.map(|turn| turn.started_at)),
             "turnTimeoutAt" => json!(turn.map(|turn| turn.deadline)),
@@ -108,7 +112,7 @@ impl Case {
                     .retain(|name| state.unwrap().history.iter().any(|entry| entry.event == *name));
                 json!(names)
             }
-            "history_len" => json!(self.board.export(at(0))["history"].as_array().unwrap().len()),
+            "history_len" => json!(self.set.export(at(0))["history"].as_array().unwrap().len()),
             "oldest_dropped" => {
                 let before = &self.before.channels[&self.channel].history;
                 json!(before.front() != state.unwrap().history.front())
@@ -123,12 +127,20 @@ fn config(given: &Value) -> Config {
 }
 
 /// Fills the history as the case says.
-fn fill_history(board: &mut Board, given: &Value) {
+fn fill_history(set: &mut ChannelSet, given: &Value) {
     let length = given["history_len_before"].as_u64().unwrap_or(0);
-    for state in board.channels.values_mut() {
+    for state in set.channels.values_mut() {
         for number in 0..length {
             let second = i64::try_from(number).unwrap();
-            state.note(at(second), "turn_started", "pm", None, None);
+            state.history.push_back(HistoryEntry {
+                at: at(second),
+                event: "turn_started".to_owned(),
+                agent: "pm".to_owned(),
+                turn: 0,
+                reason: None,
+                seconds: None,
+                next_agent: None,
+            });
         }
     }
 }

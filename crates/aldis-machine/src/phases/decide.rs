@@ -1,0 +1,276 @@
+//! What the agent may do after its signals were applied: rules 4 to 7 of the specification.
+
+use super::config::{AfterTransition, ExitReason};
+use super::eligibility;
+use super::event::{MustAllow, Stop};
+use super::prompts::{self, Feedback};
+use super::rule::Rule;
+use super::state::{Effect, Outcome, State, digest};
+use super::stop::complete_phases;
+use super::tally::{CompletedPhase, RefusedSignal, StopTally, listed};
+use crate::{Decision, Evidence, Miss, Refusal};
+use aldis_signal::time::Timestamp;
+
+const NOT_COUNTED: &str = "no iteration is used up";
+
+/// Decides what the agent may do now.
+pub(super) fn decide(
+    state: &mut State,
+    now: Timestamp,
+    stop: &Stop,
+    mut tally: StopTally,
+) -> Outcome {
+    if tally.evidence.is_empty() && !stop.closing_text.is_empty() {
+        let quote = stop.closing_text.clone();
+        tally.evidence.push(Evidence { what: "said".to_owned(), quote, ..Evidence::default() });
+    }
+    if !tally.completed.is_empty() {
+        state.block_limit.advanced(stop.cap);
+    }
+    // An error of the main agent takes back what a sub-agent claimed.
+    let over = std::mem::take(&mut state.ends_at_next_stop) && !tally.error;
+    if over && tally.ended.is_none() {
+        let by = format!("a sub-agent completed phase {} before this stop", state.phase);
+        tally.completed.push(CompletedPhase { phase: state.phase.clone(), by });
+        state.end(now, ExitReason::AllPhasesComplete);
+        tally.ended = Some(ExitReason::AllPhasesComplete);
+    }
+    let by_subagent = std::mem::take(&mut state.advanced_by_subagent) && tally.completed.is_empty();
+    if let Some(reason) = tally.ended {
+        return ended(state, reason, tally);
+    }
+    if tally.error {
+        return recoverable(state, tally);
+    }
+    if let Some(must_allow) = &stop.must_allow {
+        return allowed_for_now(state, must_allow, tally);
+    }
+    if !tally.completed.is_empty() || by_subagent {
+        return advanced(state, stop, tally);
+    }
+    not_complete(state, now, stop, tally)
+}
+
+fn ended(state: &State, reason: ExitReason, tally: StopTally) -> Outcome {
+    let (rule, summary, because, next) = match reason {
+        ExitReason::AutoCompleteSignal => {
+            let left_out: Vec<&str> = state.left_out.iter().map(String::as_str).collect();
+            let finish = state.pipeline.finish.as_deref().unwrap_or_default();
+            let because = match &left_out[..] {
+                [] => format!("the agent reported {finish}"),
+                [phase] => {
+                    format!("the agent reported {finish}, and not that phase {phase} is complete")
+                }
+                phases => format!(
+                    "the agent reported {finish}, and not that phases {} are complete",
+                    listed(phases)
+                ),
+            };
+            let summary = "Let the agent stop: the run is complete".to_owned();
+            (Rule::AutoComplete, summary, because, "nothing to do".to_owned())
+        }
+        ExitReason::CriticalError => {
+            let phase = state.failed_in.as_deref().unwrap_or(&state.phase);
+            let error = state.last_error.as_ref().map_or("", |error| &error.message);
+            (
+                Rule::CriticalError,
+                format!("Let the agent stop: the run failed in phase {phase}"),
+                format!("the agent reported an error from which it cannot recover: {error}"),
+                format!("fix the cause, then `aldis auto resume` continues phase {phase}"),
+            )
+        }
+        ExitReason::AllPhasesComplete
+        | ExitReason::MaxIterationsReached
+        | ExitReason::StaleState
+        | ExitReason::UserCancelled => (
+            Rule::AllPhasesComplete,
+            "Let the agent stop: all phases are complete".to_owned(),
+            tally.completed_by(),
+            "nothing to do".to_owned(),
+        ),
+    };
+    let decision = decision(state, rule, &summary, tally.evidence).because(because).next(next);
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+}
+
+/// Rule 6: the agent needs help and says so.
+fn recoverable(state: &State, tally: StopTally) -> Outcome {
+    let error = state.last_error.as_ref().map_or("", |error| &error.message);
+    let summary = format!("Let the agent stop: it reported an error in phase {}", state.phase);
+    let decision = decision(state, Rule::RecoverableError, &summary, tally.evidence)
+        .because(format!("{error}; the agent can recover, so {NOT_COUNTED}"))
+        .next("fix the cause and send a prompt: the run is still active");
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+}
+
+fn allowed_for_now(state: &State, must_allow: &MustAllow, tally: StopTally) -> Outcome {
+    let (cause, detail) = match must_allow {
+        MustAllow::Aborted => ("the user interrupted it", String::new()),
+        MustAllow::Background { what } => {
+            ("it waits for background work", format!("still running: {what}; "))
+        }
+        MustAllow::Failed { what } => {
+            ("the host reported an error", format!("the host reported `{what}`; "))
+        }
+        MustAllow::Question => ("it waits for the user's answer", String::new()),
+    };
+    let mut because = format!("{detail}{NOT_COUNTED}");
+    let mut summary = format!("Let the agent stop for now: {cause}");
+    if !tally.completed.is_empty() {
+        summary = format!("{}. {summary}", complete_phases(&tally.phases()));
+        because = format!("{}; {because}", tally.completed_by());
+    }
+    let decision = decision(state, Rule::AllowedForNow, &summary, tally.evidence)
+        .because(because)
+        .next(format!("the run is still active: the next turn continues phase {}", state.phase));
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+}
+
+/// Rule 4: the agent continues with the next phase.
+fn advanced(state: &mut State, stop: &Stop, tally: StopTally) -> Outcome {
+    let (complete, by) = if tally.completed.is_empty() {
+        let complete = "A sub-agent completed the previous phase".to_owned();
+        (complete, "the main agent was not told yet".to_owned())
+    } else {
+        (complete_phases(&tally.phases()), tally.completed_by())
+    };
+    let next = state.phase.clone();
+    if state.config.after_transition == AfterTransition::Stop {
+        let summary = format!("{complete}. Let the agent stop");
+        let decision = decision(state, Rule::StoppedAfterPhase, &summary, tally.evidence)
+            .because(format!("{by}; `after_transition` is `stop`"))
+            .next(format!("the next prompt starts phase {next}"));
+        return Outcome::decided([Effect::Allow, Effect::WriteView], decision);
+    }
+    if !state.block_limit.may_block(stop.cap) {
+        return capped(state, stop, tally);
+    }
+    let reason = prompts::start(state);
+    given(state, &reason);
+    let summary = format!("{complete}. Kept the agent working on phase {next}");
+    let decision = decision(state, Rule::PhaseComplete, &summary, tally.evidence)
+        .because(by)
+        .next(format!("the agent gets the prompt of phase {next}; `aldis auto stop` ends the run"));
+    Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
+}
+
+/// The limit of blocked stops in a row is reached: the agent is let go before the host does it.
+fn capped(state: &State, stop: &Stop, tally: StopTally) -> Outcome {
+    let host = match (&*stop.host_name, &*stop.host) {
+        ("", "") => "the host",
+        ("", host) | (host, _) => host,
+    };
+    let cause = match stop.cap.limit {
+        Some(1) => format!("{host} allows only 1 blocked stop in a row"),
+        Some(limit) => format!("{host} allows only {limit} blocked stops in a row"),
+        None => {
+            let limit = super::DEFAULT_BLOCK_LIMIT;
+            format!("{limit} stops in a row were blocked without a tool call or a completed phase")
+        }
+    };
+    let summary = format!("Let the agent stop: {cause}. The run is paused, not finished");
+    let (because, evidence) = missing(state, tally.evidence);
+    let decision = decision(state, Rule::Capped, &summary, evidence).because(because).next(
+        format!("send a prompt or run `aldis auto resume` to continue phase {}", state.phase),
+    );
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+}
+
+/// Rule 7: the phase is not complete.
+fn not_complete(state: &mut State, now: Timestamp, stop: &Stop, tally: StopTally) -> Outcome {
+    if state.iteration >= state.max_iterations {
+        return used_up(state, now, tally);
+    }
+    if !state.block_limit.may_block(stop.cap) {
+        return capped(state, stop, tally);
+    }
+    state.iteration += 1;
+    let misses: Vec<_> = eligibility::misses(&stop.findings).collect();
+    let feedback = feedback(state, &misses, &tally.refused);
+    let reason = prompts::continuation(state, &feedback);
+    given(state, &reason);
+    let mut because = unreported(state);
+    for refused in &tally.refused {
+        let (named, refusal) = (refused.named(), refused.refusal);
+        because = match refusal {
+            Refusal::RoleNotAllowed => {
+                format!("{because}; ignored {named}: only the main agent may report it")
+            }
+            _ => format!("{because}; {named} did not count: {}", refusal.as_str()),
+        };
+    }
+    let summary = format!("Blocked the stop: phase {} is not complete", state.phase);
+    let decision = decision(state, Rule::Blocked, &summary, tally.evidence)
+        .because(because)
+        .next("the agent was told what is missing; `aldis auto stop` ends the run");
+    Outcome::decided([Effect::Block { reason }, Effect::WriteView], decision)
+}
+
+fn used_up(state: &mut State, now: Timestamp, tally: StopTally) -> Outcome {
+    let (phase, limit) = (state.phase.clone(), state.max_iterations);
+    let (because, evidence) = missing(state, tally.evidence);
+    state.end(now, ExitReason::MaxIterationsReached);
+    let (used, new) = match limit {
+        1 => ("the only iteration".to_owned(), "a new iteration".to_owned()),
+        limit => (format!("all {limit} iterations"), format!("{limit} new iterations")),
+    };
+    let verb = if limit == 1 { "is" } else { "are" };
+    let summary =
+        format!("Let the agent stop: the run failed, {used} of phase {phase} {verb} used up");
+    let decision = decision(state, Rule::IterationsUsedUp, &summary, evidence)
+        .because(because)
+        .next(format!("`aldis auto resume` continues phase {phase} with {new}"));
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+}
+
+/// Says which signal was not reported.
+fn unreported(state: &State) -> String {
+    format!("no {} since the phase began ({})", state.expected(), state.phase_started_at)
+}
+
+/// Says what was missing when the agent was let go: the last claim that did not count and why. That
+/// claim comes first in the evidence.
+pub(super) fn missing(state: &State, mut evidence: Vec<Evidence>) -> (String, Vec<Evidence>) {
+    let unreported = unreported(state);
+    let Some(claim) = &state.last_refused else { return (unreported, evidence) };
+    evidence.retain(|known| known != claim);
+    evidence.insert(0, claim.clone());
+    let name = claim.name.as_deref().unwrap_or("a signal");
+    let reason = claim.reason.as_deref().unwrap_or("refused");
+    (format!("{unreported}; the last claim, {name}, did not count: {reason}"), evidence)
+}
+
+/// Records that the agent got a prompt, with the messages that waited for it.
+fn given(state: &mut State, prompt: &str) {
+    state.prompt_pending = false;
+    state.human_messages.clear();
+    state.block_limit.last_prompt = Some(digest(prompt.trim()));
+}
+
+/// What the agent should know beside the form of the signal. The same explanation is given twice.
+fn feedback<'s>(
+    state: &mut State,
+    misses: &[&'s Miss],
+    refused: &'s [RefusedSignal],
+) -> Feedback<'s> {
+    let mut feedback = Feedback { refused, ..Feedback::default() };
+    // What stands last is what the agent meant.
+    if let Some(miss) = misses.last() {
+        let key = format!("{}/{}", miss.name, miss.reason);
+        if state.block_limit.may_explain(&key) {
+            feedback.miss = Some(miss);
+        } else {
+            feedback.again = true;
+        }
+    }
+    feedback
+}
+
+pub(super) fn decision(
+    state: &State,
+    rule: Rule,
+    summary: &str,
+    evidence: Vec<Evidence>,
+) -> Decision {
+    Decision::new(rule, summary).counted(state.counters()).seen(evidence)
+}

@@ -1,0 +1,154 @@
+//! What humans want of a run: cancel, pause, resume, tell. And what they did to its state file.
+
+use super::block_limit::BlockLimit;
+use super::config::ExitReason;
+use super::rule::Rule;
+use super::state::{Effect, Outcome, State};
+use crate::{Decision, Evidence, Refusal, words};
+use aldis_signal::time::Timestamp;
+
+/// How many messages from humans wait for the agent, and how many characters each may have.
+const MESSAGES_MAX: usize = 8;
+const MESSAGE_LENGTH: usize = 4_000;
+/// How much of one is shown to whoever asks why.
+const QUOTE_MAX: usize = 200;
+
+pub(super) fn on_cancel(state: &mut State, now: Timestamp, by: &str) -> Outcome {
+    if !state.active {
+        return Outcome::untouched();
+    }
+    state.touch(now);
+    let summary = format!("Cancelled the run in phase {}", state.phase);
+    state.end(now, ExitReason::UserCancelled);
+    let decision = Decision::new(Rule::Cancelled, summary)
+        .counted(state.counters())
+        .because(format!("cancelled by {}", someone(by)))
+        .next("`aldis auto start` starts another run");
+    Outcome::decided([Effect::Allow, Effect::WriteView], decision)
+}
+
+pub(super) fn on_edit(state: &State, members: &[String]) -> Outcome {
+    let quote = members.join(", ");
+    let evidence = Evidence {
+        what: "refused".to_owned(),
+        reason: Some(Refusal::StateEdited.as_str().to_owned()),
+        quote,
+        ..Evidence::default()
+    };
+    let decision = Decision::new(Rule::StateFileEdited, "Undid an edit of the state file")
+        .counted(state.counters())
+        .because("the store decides, and the state file only shows it")
+        .seen([evidence])
+        .next("`aldis auto stop` ends the run");
+    Outcome::decided([Effect::WriteView], decision)
+}
+
+/// The run rests: its agent may stop whenever it likes.
+pub(super) fn on_pause(state: &mut State, now: Timestamp, by: &str) -> Outcome {
+    if !state.is_live() || state.paused {
+        return Outcome::untouched();
+    }
+    state.touch(now);
+    state.paused = true;
+    let phase = &state.phase;
+    let decision = Decision::new(Rule::Paused, format!("Paused the run in phase {phase}"))
+        .counted(state.counters())
+        .because(format!("requested by {}", someone(by)))
+        .next(format!("the agent may stop at any time; `aldis resume` continues phase {phase}"));
+    Outcome::decided([Effect::WriteView], decision)
+}
+
+/// Keeps a human's message for the agent's next prompt. The oldest give way to newer ones.
+pub(super) fn on_tell(state: &mut State, now: Timestamp, text: &str, by: &str) -> Outcome {
+    let text = text.trim();
+    if !state.is_live() || text.is_empty() {
+        return Outcome::untouched();
+    }
+    state.touch(now);
+    let mut because = format!("sent by {}", someone(by));
+    if state.human_messages.len() == MESSAGES_MAX {
+        state.human_messages.remove(0);
+        because = format!("{because}; the oldest of {MESSAGES_MAX} waiting messages was dropped");
+    }
+    let kept: String = text.chars().take(MESSAGE_LENGTH).collect();
+    if kept.len() < text.len() {
+        because = format!("{because}; only its first {MESSAGE_LENGTH} characters are kept");
+    }
+    state.human_messages.push(kept);
+    let quote = words::inline(text, QUOTE_MAX);
+    let message = Evidence { what: "said".to_owned(), quote, ..Evidence::default() };
+    let next = match state.paused {
+        true => "the agent gets it after the run is resumed",
+        false => "the agent gets it with its next prompt or at its next stop",
+    };
+    let decision = Decision::new(Rule::MessageQueued, "Queued a message for the agent")
+        .counted(state.counters())
+        .because(because)
+        .seen([message])
+        .next(next);
+    Outcome::decided([], decision)
+}
+
+pub(super) fn on_resume(
+    state: &mut State,
+    now: Timestamp,
+    token: Option<&str>,
+    by: &str,
+) -> Outcome {
+    if state.can_resume().is_err() {
+        return Outcome::untouched();
+    }
+    if state.active && std::mem::take(&mut state.paused) {
+        return resume_paused(state, now, by);
+    }
+    if let Some(phase) = state.failed_in.take() {
+        state.phase = phase;
+    }
+    state.active = true;
+    state.exit_reason = None;
+    state.completed_at = None;
+    state.iteration = 0;
+    state.session = None;
+    state.turn = None;
+    state.started_at = Some(state.started_at.unwrap_or(now));
+    state.phase_started_at = now;
+    state.touch(now);
+    state.read_cursor = None;
+    state.last_refused = None;
+    state.prompt_pending = true;
+    (state.advanced_by_subagent, state.ends_at_next_stop) = (false, false);
+    state.open_since = Some(now);
+    state.block_limit = BlockLimit::default();
+    state.rotate_token(token);
+    let phase = &state.phase;
+    let decision = Decision::new(Rule::Resumed, format!("Resumed the run in phase {phase}"))
+        .counted(state.counters())
+        .because(format!(
+            "requested by {}; iterations start at 0, and any session can take the run",
+            someone(by)
+        ))
+        .next(format!("send a prompt in this project: that session continues phase {phase}"));
+    Outcome::decided([Effect::WriteView], decision)
+}
+
+/// A paused run keeps its session, its counters and its token: what was reported meanwhile counts.
+fn resume_paused(state: &mut State, now: Timestamp, by: &str) -> Outcome {
+    state.touch(now);
+    // The time for which the run was paused is no inactivity.
+    if let Some(turn) = &mut state.turn {
+        turn.active_before = Some(turn.began);
+    }
+    // Meanwhile the session may have talked about anything.
+    state.prompt_pending = true;
+    let phase = &state.phase;
+    let decision =
+        Decision::new(Rule::ResumedAfterPause, format!("Resumed the run in phase {phase}"))
+            .counted(state.counters())
+            .because(format!("requested by {}; session and counters are kept", someone(by)))
+            .next(format!("send a prompt to continue phase {phase}"));
+    Outcome::decided([Effect::WriteView], decision)
+}
+
+fn someone(by: &str) -> &str {
+    if by.is_empty() { "a human" } else { by }
+}

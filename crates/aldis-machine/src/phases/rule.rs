@@ -1,0 +1,292 @@
+//! The rules of the phases machine, each a name that `aldis why` shows and `docs/rules.md` explains.
+
+/// Why a decision was made: one rule for one situation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// The last phase is complete, and with it the run.
+    AllPhasesComplete,
+    /// The user interrupted, the agent waits for background work or an answer, or the host failed:
+    /// the agent may stop, and no iteration is used up.
+    AllowedForNow,
+    /// The agent stopped while the run was paused.
+    AllowedWhilePaused,
+    /// The main agent declared the whole run complete.
+    AutoComplete,
+    /// The phase is not complete: the stop was blocked.
+    Blocked,
+    /// A human cancelled the run, by a command or by the state file.
+    Cancelled,
+    /// So many stops in a row were blocked that the host would give up next.
+    Capped,
+    /// The host sent our own continuation prompt back as a prompt.
+    ContinuationReceived,
+    /// The agent reported an error from which it cannot recover.
+    CriticalError,
+    /// The phase is not complete, and its last iteration is used up.
+    IterationsUsedUp,
+    /// A human sent a message; the agent gets it with its next prompt.
+    MessageQueued,
+    /// The agent got the messages that humans had sent.
+    MessagesDelivered,
+    /// A human paused the run.
+    Paused,
+    /// The phase is complete: the stop was blocked with the prompt of the next phase.
+    PhaseComplete,
+    /// A prompt started a new turn of the run's session.
+    PromptReceived,
+    /// The agent reported an error from which it can recover.
+    RecoverableError,
+    /// The host reported what the agent wrote before it reports the stop.
+    ResponseReceived,
+    /// A human resumed a run that had ended or was capped.
+    Resumed,
+    /// A human resumed a run that was paused.
+    ResumedAfterPause,
+    /// The host reported that the run's session ended.
+    SessionEnded,
+    /// The host reported that the run's session began or was resumed.
+    SessionStarted,
+    /// The run was inactive for too long before the current turn.
+    Stale,
+    /// The agent got the prompt of the phase with the first prompt since the phase began.
+    StartPromptDelivered,
+    /// A human started the run.
+    Started,
+    /// Somebody edited the state file; the edit was undone.
+    StateFileEdited,
+    /// The phase is complete, and `after_transition = "stop"` lets the agent stop.
+    StoppedAfterPhase,
+    /// A sub-agent completed the phase.
+    SubagentCompletedPhase,
+    /// A sub-agent reported what only the main agent may report.
+    SubagentSignalIgnored,
+    /// A sub-agent stopped and completed no phase.
+    SubagentStopped,
+    /// The host ended the turn with an error.
+    TurnFailed,
+    /// The run is in a phase that its pipeline does not have.
+    UnknownPhase,
+    /// The user interrupted the turn.
+    UserInterrupted,
+}
+
+impl Rule {
+    /// All rules.
+    pub const ALL: &[Self] = &[
+        Self::AllPhasesComplete,
+        Self::AllowedForNow,
+        Self::AllowedWhilePaused,
+        Self::AutoComplete,
+        Self::Blocked,
+        Self::Cancelled,
+        Self::Capped,
+        Self::ContinuationReceived,
+        Self::CriticalError,
+        Self::IterationsUsedUp,
+        Self::MessageQueued,
+        Self::MessagesDelivered,
+        Self::Paused,
+        Self::PhaseComplete,
+        Self::PromptReceived,
+        Self::RecoverableError,
+        Self::ResponseReceived,
+        Self::Resumed,
+        Self::ResumedAfterPause,
+        Self::SessionEnded,
+        Self::SessionStarted,
+        Self::Stale,
+        Self::StartPromptDelivered,
+        Self::Started,
+        Self::StateFileEdited,
+        Self::StoppedAfterPhase,
+        Self::SubagentCompletedPhase,
+        Self::SubagentSignalIgnored,
+        Self::SubagentStopped,
+        Self::TurnFailed,
+        Self::UnknownPhase,
+        Self::UserInterrupted,
+    ];
+
+    /// Returns the stable id.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AllPhasesComplete => "phases/all-phases-complete",
+            Self::AllowedForNow => "phases/allowed-for-now",
+            Self::AllowedWhilePaused => "phases/allowed-while-paused",
+            Self::AutoComplete => "phases/auto-complete",
+            Self::Blocked => "phases/blocked",
+            Self::Cancelled => "phases/cancelled",
+            Self::Capped => "phases/capped",
+            Self::ContinuationReceived => "phases/continuation-received",
+            Self::CriticalError => "phases/critical-error",
+            Self::IterationsUsedUp => "phases/iterations-used-up",
+            Self::MessageQueued => "phases/message-queued",
+            Self::MessagesDelivered => "phases/messages-delivered",
+            Self::Paused => "phases/paused",
+            Self::PhaseComplete => "phases/phase-complete",
+            Self::PromptReceived => "phases/prompt-received",
+            Self::RecoverableError => "phases/recoverable-error",
+            Self::ResponseReceived => "phases/response-received",
+            Self::Resumed => "phases/resumed",
+            Self::ResumedAfterPause => "phases/resumed-after-pause",
+            Self::SessionEnded => "phases/session-ended",
+            Self::SessionStarted => "phases/session-started",
+            Self::Stale => "phases/stale",
+            Self::StartPromptDelivered => "phases/start-prompt-delivered",
+            Self::Started => "phases/started",
+            Self::StateFileEdited => "phases/state-file-edited",
+            Self::StoppedAfterPhase => "phases/stopped-after-phase",
+            Self::SubagentCompletedPhase => "phases/subagent-completed-phase",
+            Self::SubagentSignalIgnored => "phases/subagent-signal-ignored",
+            Self::SubagentStopped => "phases/subagent-stopped",
+            Self::TurnFailed => "phases/turn-failed",
+            Self::UnknownPhase => "phases/unknown-phase",
+            Self::UserInterrupted => "phases/user-interrupted",
+        }
+    }
+
+    /// Returns the rule of a stored decision, whatever version stored it.
+    pub fn of_stored(rule: &str, summary: &str) -> Option<Self> {
+        let today = Self::ALL.iter().copied().find(|known| known.as_str() == rule);
+        today.or_else(|| rule_of_0_1_0(rule, summary))
+    }
+
+    /// Returns whether the decision only records what the host reported: it explains no stop, and
+    /// whoever asks why wants to read the one before it.
+    pub fn is_record(self) -> bool {
+        matches!(
+            self,
+            Self::ContinuationReceived
+                | Self::MessagesDelivered
+                | Self::PromptReceived
+                | Self::ResponseReceived
+                | Self::SessionEnded
+                | Self::SessionStarted
+                | Self::StartPromptDelivered
+                | Self::SubagentStopped
+                | Self::UserInterrupted
+        )
+    }
+}
+
+impl From<Rule> for String {
+    fn from(rule: Rule) -> Self {
+        rule.as_str().to_owned()
+    }
+}
+
+/// Returns the rule that 0.1.0 stored under this id. Its numbers covered several situations, which
+/// the summary tells apart.
+pub fn rule_of_0_1_0(rule: &str, summary: &str) -> Option<Rule> {
+    Some(match rule {
+        "phases/3" if summary.ends_with("the phase is unknown") => Rule::UnknownPhase,
+        "phases/3" => Rule::Stale,
+        "phases/4" if summary.starts_with("Let the agent stop after") => Rule::StoppedAfterPhase,
+        "phases/4" if summary.starts_with("Let the agent stop: all") => Rule::AllPhasesComplete,
+        "phases/4" if summary.starts_with("Phase ") => Rule::SubagentCompletedPhase,
+        "phases/4" => Rule::PhaseComplete,
+        "phases/5" => Rule::AutoComplete,
+        "phases/6" if summary.ends_with("the run failed") => Rule::CriticalError,
+        "phases/6" => Rule::RecoverableError,
+        "phases/7" if summary.starts_with("Let the agent stop") => Rule::IterationsUsedUp,
+        "phases/7" => Rule::Blocked,
+        "phases/cancel" => Rule::Cancelled,
+        "phases/cap" => Rule::Capped,
+        "phases/hold" if summary.ends_with("with an error") => Rule::TurnFailed,
+        "phases/hold" => Rule::AllowedForNow,
+        "phases/listen" => match summary {
+            "Heard a prompt" => Rule::PromptReceived,
+            "Heard a sub-agent stop" => Rule::SubagentStopped,
+            "Heard an interruption" => Rule::UserInterrupted,
+            "Heard its own continuation" => Rule::ContinuationReceived,
+            "Heard the session begin" => Rule::SessionStarted,
+            "Heard the session end" => Rule::SessionEnded,
+            "Heard what the agent said" => Rule::ResponseReceived,
+            "Told the agent what the phase is about" => Rule::StartPromptDelivered,
+            _ => return None,
+        },
+        "phases/resume" => Rule::Resumed,
+        "phases/start" => Rule::Started,
+        "phases/state" => Rule::StateFileEdited,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    //! Names are unique, documented, and found again for what 0.1.0 stored.
+
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_rule_has_one_name_and_a_line_in_the_document() {
+        let document = include_str!("../../../../docs/rules.md");
+        let variants = include_str!("rule.rs").matches(" => \"phases/").count();
+        let names: BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.as_str()).collect();
+        assert_eq!((names.len(), variants), (Rule::ALL.len(), Rule::ALL.len()));
+        for rule in Rule::ALL.iter().copied() {
+            let name = rule.as_str();
+            let plain = |byte: u8| byte.is_ascii_lowercase() || b"-/".contains(&byte);
+            assert!(name.bytes().all(plain), "{name}");
+            assert!(document.contains(&format!("\n| `{name}` | ")), "{name} is not documented");
+            assert_eq!(Rule::of_stored(name, ""), Some(rule));
+        }
+    }
+
+    /// Every rule and summary that 0.1.0 could write.
+    #[test]
+    fn rules_of_0_1_0_are_known() {
+        for (rule, summary, want) in [
+            ("phases/3", "Let the agent stop: the phase is unknown", Rule::UnknownPhase),
+            ("phases/3", "Let the agent stop and left the run: stale", Rule::Stale),
+            ("phases/4", "Phase qa is complete", Rule::SubagentCompletedPhase),
+            ("phases/4", "Let the agent stop: all phases are complete", Rule::AllPhasesComplete),
+            ("phases/4", "Let the agent stop after phase qa", Rule::StoppedAfterPhase),
+            ("phases/4", "Let the agent stop after the last phase", Rule::StoppedAfterPhase),
+            (
+                "phases/4",
+                "Kept the agent working: phase qa is complete, phase review begins",
+                Rule::PhaseComplete,
+            ),
+            ("phases/5", "Let the agent stop: the run is complete", Rule::AutoComplete),
+            ("phases/6", "Let the agent stop: it reported an error", Rule::RecoverableError),
+            ("phases/6", "Let the agent stop: the run failed", Rule::CriticalError),
+            (
+                "phases/7",
+                "Let the agent stop: the run failed, too many iterations",
+                Rule::IterationsUsedUp,
+            ),
+            ("phases/7", "Blocked the stop and asked the agent to go on", Rule::Blocked),
+            (
+                "phases/cap",
+                "Let the agent stop: too many refusals in a row, the run is capped",
+                Rule::Capped,
+            ),
+            ("phases/cancel", "Ended the run: cancelled", Rule::Cancelled),
+            ("phases/hold", "Let the agent stop for now", Rule::AllowedForNow),
+            (
+                "phases/hold",
+                "Let the agent stop: the host ended the turn with an error",
+                Rule::TurnFailed,
+            ),
+            ("phases/listen", "Heard a prompt", Rule::PromptReceived),
+            ("phases/listen", "Heard a sub-agent stop", Rule::SubagentStopped),
+            ("phases/listen", "Heard an interruption", Rule::UserInterrupted),
+            ("phases/listen", "Heard its own continuation", Rule::ContinuationReceived),
+            ("phases/listen", "Heard the session begin", Rule::SessionStarted),
+            ("phases/listen", "Heard the session end", Rule::SessionEnded),
+            ("phases/listen", "Heard what the agent said", Rule::ResponseReceived),
+            ("phases/listen", "Told the agent what the phase is about", Rule::StartPromptDelivered),
+            ("phases/resume", "Resumed the run", Rule::Resumed),
+            ("phases/start", "Started the run in phase expansion", Rule::Started),
+            ("phases/state", "Undid an edit of the state file", Rule::StateFileEdited),
+        ] {
+            assert_eq!(rule_of_0_1_0(rule, summary), Some(want), "{rule}: {summary}");
+            assert_eq!(Rule::of_stored(rule, summary), Some(want), "{rule}: {summary}");
+        }
+        assert_eq!(rule_of_0_1_0("phases/8", ""), None);
+        assert_eq!(rule_of_0_1_0("turns/said", ""), None);
+    }
+}

@@ -1,0 +1,247 @@
+//! The rules of the turns machine, each a name that `aldis why` shows and `docs/rules.md` explains.
+
+/// Why a decision was made: one rule for one situation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// A channel was taken over from a state file.
+    Adopted,
+    /// An agent was added to the queue.
+    AgentAdded,
+    /// An agent's process or connection is gone.
+    AgentCrashed,
+    /// An agent was removed from the queue.
+    AgentRemoved,
+    /// An agent answered a human in another agent's turn.
+    Answered,
+    /// A message came to a closed channel.
+    ChannelClosed,
+    /// The channel was closed.
+    Closed,
+    /// The last sentence of a message is a completion phrase.
+    CompletionPhrase,
+    /// The configuration of the channel was changed.
+    Configured,
+    /// The time of a turn is over, and its agent has the grace period left.
+    Grace,
+    /// A turn was interrupted until a human has an answer.
+    Interrupted,
+    /// A message came after the turn it belongs to had been cut off.
+    LateMessage,
+    /// A human's message waits for the next turn.
+    MessageHeld,
+    /// A human's message went to the agent that has the turn.
+    MessageInjected,
+    /// A human's message went to all agents.
+    MessageToAll,
+    /// A human or a program named the next agent.
+    NextNamed,
+    /// A message came from an agent that does not have the turn.
+    NotActive,
+    /// The channel was paused.
+    Paused,
+    /// A turn timed out, and no agent took a turn for three rounds.
+    PausedAfterSilence,
+    /// The agent that has the turn sent a message without the keyword.
+    Posted,
+    /// A message came in a channel without turns.
+    PostedWithoutTurns,
+    /// The deadline of a turn had passed when the machine came back after a restart.
+    Recovered,
+    /// A paused channel or an interrupted turn was resumed.
+    Resumed,
+    /// A human's message resumed a channel that was paused without a turn.
+    ResumedByMessage,
+    /// An agent was silent for longer than `silence_threshold`.
+    Silence,
+    /// A channel was opened.
+    Started,
+    /// A turn's deadline passed.
+    Timeout,
+    /// A message ends with the keyword.
+    TurnComplete,
+    /// A human's question had no answer in time.
+    Unanswered,
+}
+
+impl Rule {
+    /// All rules.
+    pub const ALL: &[Self] = &[
+        Self::Adopted,
+        Self::AgentAdded,
+        Self::AgentCrashed,
+        Self::AgentRemoved,
+        Self::Answered,
+        Self::ChannelClosed,
+        Self::Closed,
+        Self::CompletionPhrase,
+        Self::Configured,
+        Self::Grace,
+        Self::Interrupted,
+        Self::LateMessage,
+        Self::MessageHeld,
+        Self::MessageInjected,
+        Self::MessageToAll,
+        Self::NextNamed,
+        Self::NotActive,
+        Self::Paused,
+        Self::PausedAfterSilence,
+        Self::Posted,
+        Self::PostedWithoutTurns,
+        Self::Recovered,
+        Self::Resumed,
+        Self::ResumedByMessage,
+        Self::Silence,
+        Self::Started,
+        Self::Timeout,
+        Self::TurnComplete,
+        Self::Unanswered,
+    ];
+
+    /// Returns the stable id.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Adopted => "turns/adopted",
+            Self::AgentAdded => "turns/agent-added",
+            Self::AgentCrashed => "turns/agent-crashed",
+            Self::AgentRemoved => "turns/agent-removed",
+            Self::Answered => "turns/answered",
+            Self::ChannelClosed => "turns/channel-closed",
+            Self::Closed => "turns/closed",
+            Self::CompletionPhrase => "turns/completion-phrase",
+            Self::Configured => "turns/configured",
+            Self::Grace => "turns/grace",
+            Self::Interrupted => "turns/interrupted",
+            Self::LateMessage => "turns/late-message",
+            Self::MessageHeld => "turns/message-held",
+            Self::MessageInjected => "turns/message-injected",
+            Self::MessageToAll => "turns/message-to-all",
+            Self::NextNamed => "turns/next-named",
+            Self::NotActive => "turns/not-active",
+            Self::Paused => "turns/paused",
+            Self::PausedAfterSilence => "turns/paused-after-silence",
+            Self::Posted => "turns/posted",
+            Self::PostedWithoutTurns => "turns/posted-without-turns",
+            Self::Recovered => "turns/recovered",
+            Self::Resumed => "turns/resumed",
+            Self::ResumedByMessage => "turns/resumed-by-message",
+            Self::Silence => "turns/silence",
+            Self::Started => "turns/started",
+            Self::Timeout => "turns/timeout",
+            Self::TurnComplete => "turns/turn-complete",
+            Self::Unanswered => "turns/unanswered",
+        }
+    }
+
+    /// Returns the rule of a stored decision, whatever version stored it.
+    pub fn of_stored(rule: &str, summary: &str) -> Option<Self> {
+        let today = Self::ALL.iter().copied().find(|known| known.as_str() == rule);
+        // `turns/closed` was also the rule of messages that came later.
+        let ambiguous = today == Some(Self::Closed) && summary.starts_with("Ignored");
+        today.filter(|_| !ambiguous).or_else(|| rule_of_0_1_0(rule, summary))
+    }
+}
+
+impl From<Rule> for String {
+    fn from(rule: Rule) -> Self {
+        rule.as_str().to_owned()
+    }
+}
+
+/// Returns the rule that 0.1.0 stored under this id. Where one id covered two situations, the
+/// summary tells them apart if it can: a channel that a human's message resumed is `Resumed`, and a
+/// timeout after which the channel was paused is `Timeout`.
+pub fn rule_of_0_1_0(rule: &str, summary: &str) -> Option<Rule> {
+    Some(match rule {
+        "turns/added" => Rule::AgentAdded,
+        "turns/adopted" => Rule::Adopted,
+        "turns/answer" => Rule::Answered,
+        "turns/closed" if summary.starts_with("Ignored") => Rule::ChannelClosed,
+        "turns/closed" => Rule::Closed,
+        "turns/configured" => Rule::Configured,
+        "turns/crashed" => Rule::AgentCrashed,
+        "turns/free" => Rule::PostedWithoutTurns,
+        "turns/grace" => Rule::Grace,
+        "turns/held" => Rule::MessageHeld,
+        "turns/inject" => Rule::MessageInjected,
+        "turns/interrupt" => Rule::Interrupted,
+        "turns/late" => Rule::LateMessage,
+        "turns/next" => Rule::NextNamed,
+        "turns/not_active" => Rule::NotActive,
+        "turns/parallel" => Rule::MessageToAll,
+        "turns/paused" => Rule::Paused,
+        "turns/phrase" => Rule::CompletionPhrase,
+        "turns/recovery" => Rule::Recovered,
+        "turns/removed" => Rule::AgentRemoved,
+        "turns/resumed" => Rule::Resumed,
+        "turns/said" => Rule::Posted,
+        "turns/signal" => Rule::TurnComplete,
+        "turns/silence" => Rule::Silence,
+        "turns/start" => Rule::Started,
+        "turns/timeout" => Rule::Timeout,
+        "turns/unanswered" => Rule::Unanswered,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    //! Names are unique, documented, and found again for what 0.1.0 stored.
+
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_rule_has_one_name_and_a_line_in_the_document() {
+        let document = include_str!("../../../../docs/rules.md");
+        let variants = include_str!("rule.rs").matches(" => \"turns/").count();
+        let names: BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.as_str()).collect();
+        assert_eq!((names.len(), variants), (Rule::ALL.len(), Rule::ALL.len()));
+        for rule in Rule::ALL.iter().copied() {
+            let name = rule.as_str();
+            let plain = |byte: u8| byte.is_ascii_lowercase() || b"-/".contains(&byte);
+            assert!(name.bytes().all(plain), "{name}");
+            assert!(document.contains(&format!("\n| `{name}` | ")), "{name} is not documented");
+            assert_eq!(Rule::of_stored(name, ""), Some(rule));
+        }
+    }
+
+    /// Every rule that 0.1.0 could write, with a summary of it.
+    #[test]
+    fn rules_of_0_1_0_are_known() {
+        for (rule, summary, want) in [
+            ("turns/added", "Put dev at place 2 of the queue", Rule::AgentAdded),
+            ("turns/adopted", "Took over a channel", Rule::Adopted),
+            ("turns/answer", "Posted what dev said", Rule::Answered),
+            ("turns/closed", "Closed the channel", Rule::Closed),
+            ("turns/closed", "Ignored dev", Rule::ChannelClosed),
+            ("turns/configured", "Changed how the channel is run", Rule::Configured),
+            ("turns/crashed", "Took dev out of the queue", Rule::AgentCrashed),
+            ("turns/free", "Posted what dev said", Rule::PostedWithoutTurns),
+            ("turns/grace", "Warned dev", Rule::Grace),
+            ("turns/held", "Kept a human's words for the next turn", Rule::MessageHeld),
+            ("turns/inject", "Gave a human's words to dev", Rule::MessageInjected),
+            ("turns/interrupt", "Let the turn of dev wait", Rule::Interrupted),
+            ("turns/late", "Posted what dev said", Rule::LateMessage),
+            ("turns/next", "Gave the floor to dev", Rule::NextNamed),
+            ("turns/not_active", "Did not post what dev said", Rule::NotActive),
+            ("turns/parallel", "Gave a human's words to all", Rule::MessageToAll),
+            ("turns/paused", "Let the channel rest", Rule::Paused),
+            ("turns/phrase", "Ended the turn of dev", Rule::CompletionPhrase),
+            ("turns/recovery", "Ended the turn of dev", Rule::Recovered),
+            ("turns/removed", "Took dev out of the queue", Rule::AgentRemoved),
+            ("turns/resumed", "Let the channel go on", Rule::Resumed),
+            ("turns/said", "Heard dev, with nothing to post", Rule::Posted),
+            ("turns/signal", "Ended the turn of dev", Rule::TurnComplete),
+            ("turns/silence", "Ended the turn of dev", Rule::Silence),
+            ("turns/start", "Opened the channel", Rule::Started),
+            ("turns/timeout", "Ended the turn of dev", Rule::Timeout),
+            ("turns/unanswered", "The turn goes on", Rule::Unanswered),
+        ] {
+            assert_eq!(rule_of_0_1_0(rule, summary), Some(want), "{rule}: {summary}");
+            assert_eq!(Rule::of_stored(rule, summary), Some(want), "{rule}: {summary}");
+        }
+        assert_eq!(rule_of_0_1_0("turns/nothing", ""), None);
+        assert_eq!(rule_of_0_1_0("phases/7", ""), None);
+    }
+}
