@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use aldis::engine::driver::{self, Origin};
-use aldis_machine::{Decision, delivery, phases, run, turns};
+use aldis_machine::{Begun, Machine, delivery, phases, run, turns};
 use aldis_signal::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -77,7 +77,7 @@ fn phases(journal: &Journal) -> Replayed {
     if first.kind != "adopt" || rest.first().is_none_or(|next| next.at != first.at) {
         let served = journal.header.driver == Driver::Server;
         let effects = if served { vec![] } else { vec![phases::Effect::WriteView] };
-        let outcome = phases::Outcome { effects, decision: Some(driver::begun(&state)) };
+        let outcome = phases::Outcome { effects, decisions: vec![driver::begun(&state)] };
         replayed.add(journal, first, of_phases(journal, outcome));
     }
     for event in rest {
@@ -90,7 +90,7 @@ fn phases(journal: &Journal) -> Replayed {
 
 /// A hook stores only that the state file is to be written; the rest it answers at once.
 fn of_phases(journal: &Journal, outcome: phases::Outcome) -> Taken {
-    let phases::Outcome { effects, decision } = outcome;
+    let phases::Outcome { effects, decisions } = outcome;
     let effects = match journal.header.driver {
         Driver::Server => values(&effects),
         Driver::Hook | Driver::Process => {
@@ -98,7 +98,7 @@ fn of_phases(journal: &Journal, outcome: phases::Outcome) -> Taken {
             views.map(|_| json!({ "project": journal.header.project })).collect()
         }
     };
-    Taken { decisions: values(decision.as_slice()), effects, ..Taken::default() }
+    Taken { decisions: values(&decisions), effects, ..Taken::default() }
 }
 
 fn run(journal: &Journal) -> Replayed {
@@ -106,8 +106,8 @@ fn run(journal: &Journal) -> Replayed {
     let (first, rest) = journal.events.split_first().unwrap();
     let mut state = run::State::start(first.at, started(journal, first));
     for event in rest {
-        let run::Outcome { effects, decision } = state.on_event(event.at, &read(journal, event));
-        let (decisions, effects) = (values(decision.as_slice()), values(&effects));
+        let run::Outcome { effects, decisions } = state.on_event(event.at, &read(journal, event));
+        let (decisions, effects) = (values(&decisions), values(&effects));
         replayed.add(journal, event, Taken { decisions, effects, ..Taken::default() });
     }
     replayed.state = value(&state);
@@ -120,14 +120,9 @@ fn delivery(journal: &Journal) -> Replayed {
     let mut state = delivery::State::start(first.at, started(journal, first));
     for event in rest {
         let outcome = state.on_event(event.at, &read(journal, event));
-        // The alarms of a server are its own business.
+        let (decisions, effects) = (values(&outcome.decisions), values(&outcome.effects));
         let served = journal.header.driver == Driver::Server;
-        let kept = |effect: &&delivery::Effect| {
-            !(served && matches!(effect, delivery::Effect::Wake { .. }))
-        };
-        let effects = outcome.effects.iter().filter(kept).map(value).collect();
-        let decisions = values(&outcome.decisions);
-        replayed.wake = state.run().wake.filter(|wake| served && *wake > event.at);
+        replayed.wake = state.next_wake().filter(|wake| served && *wake > event.at);
         replayed.add(journal, event, Taken { decisions, effects, ..Taken::default() });
     }
     let tasks = state.tasks().iter().enumerate();
@@ -153,30 +148,22 @@ fn turns(journal: &Journal) -> Replayed {
     replayed
 }
 
-/// A channel that was taken over from a state file. What the machine does not decide about it, the
-/// server says in its own words.
+/// A channel that was taken over from a state file.
 fn adopted(journal: &Journal, first: &Event) -> (turns::State, turns::Outcome) {
-    let mut state: turns::State = form(journal, first, &first.body["state"]);
-    let mut outcome = state.on_event(first.at, &turns::Event::Recovered);
-    outcome.decision.get_or_insert_with(|| Decision {
-        rule: "turns/adopted".to_owned(),
-        summary: "Took over a channel".to_owned(),
-        because: "a state file told of it".to_owned(),
-        evidence: Vec::new(),
-        counters: BTreeMap::from([("turn".to_owned(), state.turn)]),
-        remedy: "it goes on where it was".to_owned(),
-    });
+    let state: turns::State = form(journal, first, &first.body["state"]);
+    let Begun { state, outcome } = <turns::State as Machine>::adopt(first.at, state).unwrap();
     (state, outcome)
 }
 
 fn of_turns(outcome: turns::Outcome) -> Taken {
-    let turns::Outcome { effects, replies, warnings, decision } = outcome;
-    let shown = effects.iter().filter(|effect| !matches!(effect, turns::Effect::Wake { .. }));
+    let asked = |effect: &&turns::Effect| {
+        !matches!(effect, turns::Effect::Reply(_) | turns::Effect::Warning { .. })
+    };
     Taken {
-        decisions: values(decision.as_slice()),
-        effects: shown.map(value).collect(),
-        replies: values(&replies),
-        warnings,
+        effects: outcome.effects.iter().filter(asked).map(value).collect(),
+        replies: values(&outcome.replies()),
+        warnings: outcome.warnings().into_iter().map(str::to_owned).collect(),
+        decisions: values(&outcome.decisions),
     }
 }
 

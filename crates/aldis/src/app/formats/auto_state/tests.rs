@@ -39,7 +39,8 @@ fn run_in(phase: &str) -> State {
 /// A stop of session S1 with this final message.
 fn stops(state: &mut State, minutes: i64, text: &str) {
     let rules = Rules::new([Dialect::builtin("caw").unwrap().clone()]);
-    let message = AgentMessage { text, origin: Origin::assistant(), at: None, is_final: true };
+    let origin = Origin::assistant();
+    let message = AgentMessage { text, origin, at: None, new_by_position: false, is_final: true };
     let findings = scan_messages(&rules, &state.expected_token(), &[message]);
     let stop = Stop { session: Some("S1".to_owned()), findings, ..Stop::default() };
     state.on_event(at(minutes), &Event::Stop(stop));
