@@ -21,7 +21,9 @@ use serde::{Deserialize, Serialize};
 use aldis_signal::signal::Via;
 
 pub use evidence::Miss;
-pub use machine::{Begun, HumanCommand, Machine, NotPossible, Outcome, StartError, Summary};
+pub use machine::{
+    Begun, HumanCommand, Machine, NotPossible, Outcome, StartError, Summary, Urgency,
+};
 
 /// Why a machine did what it did: the rule, what it rests on, and what a human can do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -59,6 +59,16 @@ pub trait Machine: Clone + fmt::Debug + PartialEq {
     /// Says why the command means nothing to the run as it stands.
     fn command(&self, command: &HumanCommand, by: &str) -> Result<Self::Event, NotPossible>;
 
+    /// Returns how soon an event must be written that led to no decision.
+    fn urgency(_event: &Self::Event) -> Urgency {
+        Urgency::Eventually
+    }
+
+    /// Returns whether a quiet event says all that the quiet one before it said.
+    fn supersedes(_event: &Self::Event, _earlier: &Self::Event) -> bool {
+        false
+    }
+
     /// Returns what a list of runs shows.
     fn summary(&self) -> Summary<'_>;
 
@@ -151,6 +161,17 @@ impl<E> Outcome<E> {
     pub fn is_nothing(&self) -> bool {
         self.effects.is_empty() && self.decisions.is_empty()
     }
+}
+
+/// How soon an event must be written that led to no decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// Only together with an event after it: time passed, and nothing else.
+    Never,
+    /// Some time: others want to know that the work moves.
+    Eventually,
+    /// At once, or nearly: what it says cannot be found out again.
+    Soon,
 }
 
 /// What a human wants of a run, whoever passes it on. Exhaustive: every machine knows what each

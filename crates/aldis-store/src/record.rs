@@ -21,6 +21,8 @@ pub struct Run {
     /// The fencing number that counts: of its last lease, or above it if that was broken. 0 when
     /// there never was one.
     pub fence: u64,
+    /// The lease that somebody holds, expired or not.
+    pub lease: Option<Lease>,
     /// Everything the last step recorded about it.
     pub record: RunRecord,
 }

@@ -6,7 +6,7 @@ use super::plan::PlanProblem;
 use super::run::Ending;
 use super::signal::Role;
 use super::state::{Outcome, Start, State};
-use crate::{Begun, HumanCommand, Machine, NotPossible, StartError, Summary};
+use crate::{Begun, HumanCommand, Machine, NotPossible, StartError, Summary, Urgency};
 use aldis_signal::time::Timestamp;
 
 /// What the keys of tasks begin with.
@@ -72,6 +72,25 @@ impl Machine for State {
                 }
                 to => Ok(Event::Tell { text: text.clone(), to: to.clone(), by }),
             },
+        }
+    }
+
+    fn urgency(event: &Event) -> Urgency {
+        match event {
+            Event::Tick => Urgency::Never,
+            Event::Spent { .. } => Urgency::Soon,
+            _ => Urgency::Eventually,
+        }
+    }
+
+    fn supersedes(event: &Event, earlier: &Event) -> bool {
+        // What was spent is a difference each time: none may be left out.
+        match (event, earlier) {
+            (Event::Tick, Event::Tick) => true,
+            (Event::Active { agent }, Event::Active { agent: before })
+            | (Event::Worked { agent }, Event::Worked { agent: before })
+            | (Event::Waiting { agent }, Event::Waiting { agent: before }) => agent == before,
+            _ => false,
         }
     }
 

@@ -155,7 +155,7 @@ pub(super) fn ask_again(state: &State, out: &mut StepOutput, id: &str) {
     });
 }
 
-fn task_of(about: QuestionSubject) -> Option<usize> {
+pub(super) fn task_of(about: QuestionSubject) -> Option<usize> {
     match about {
         QuestionSubject::Task { task } | QuestionSubject::Expansion { task } => Some(task),
         QuestionSubject::Infrastructure { .. } | QuestionSubject::RemediationExhausted => None,

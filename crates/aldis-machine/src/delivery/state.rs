@@ -272,6 +272,11 @@ impl State {
         self.index.number(id).and_then(|no| self.tasks.get(no))
     }
 
+    /// Returns the task that a question is about, if it is about one.
+    pub fn task_of(&self, about: QuestionSubject) -> Option<&Task> {
+        human::task_of(about).and_then(|task| self.tasks.get(task))
+    }
+
     /// Returns an agent that is at work.
     pub fn agent(&self, number: u64) -> Option<&WorkingAgent> {
         self.run.agents.get(&number)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::event::{Effect, Event};
 use super::state::{Outcome, Start, State, Status};
-use crate::{Begun, HumanCommand, Machine, NotPossible, StartError, Summary};
+use crate::{Begun, HumanCommand, Machine, NotPossible, StartError, Summary, Urgency};
 use aldis_signal::time::Timestamp;
 
 impl Machine for State {
@@ -77,6 +77,19 @@ impl Machine for State {
             HumanCommand::Resume => Err(NotPossible::NotPaused),
             HumanCommand::Tell { text, .. } => Ok(Event::Tell { text: text.clone(), by }),
         }
+    }
+
+    fn urgency(event: &Event) -> Urgency {
+        match event {
+            Event::Tick => Urgency::Never,
+            Event::Spent(_) => Urgency::Soon,
+            _ => Urgency::Eventually,
+        }
+    }
+
+    fn supersedes(event: &Event, earlier: &Event) -> bool {
+        use Event::{Activity, Spent, Tick};
+        matches!((event, earlier), (Tick, Tick) | (Activity, Activity) | (Spent(_), Spent(_)))
     }
 
     fn summary(&self) -> Summary<'_> {

@@ -33,8 +33,6 @@ pub(super) struct Row {
     sources: BTreeMap<String, usize>,
     timers: BTreeMap<String, Timestamp>,
     parts: BTreeMap<String, String>,
-    /// Who holds the lease, and until when.
-    lease: Option<(String, Timestamp)>,
 }
 
 impl Tables {
@@ -208,11 +206,11 @@ impl Tables {
         ttl: Duration,
     ) -> Result<Lease, LeaseError> {
         let row = self.row(run)?;
-        if let Some((other, until)) = &row.lease
+        if let Some(Lease { holder: other, until, fence, .. }) = &row.run.lease
             && other != holder
             && *until > now
         {
-            let (holder, until, fence) = (other.clone(), *until, row.run.fence);
+            let (holder, until, fence) = (other.clone(), *until, *fence);
             return Err(LeaseError::Held { holder, until, fence });
         }
         row.run.fence += 1;
@@ -235,12 +233,12 @@ impl Tables {
 
     pub(super) fn release_lease(&mut self, lease: &Lease) -> bool {
         let row = self.runs.get_mut(&lease.run).filter(|row| row.is_lent(lease));
-        row.map(|row| row.lease = None).is_some()
+        row.map(|row| row.run.lease = None).is_some()
     }
 
     pub(super) fn break_lease(&mut self, run: &RunId, fence: u64) -> bool {
         let row = self.runs.get_mut(run).filter(|row| row.run.fence == fence);
-        let ended = row.and_then(|row| row.lease.take().inspect(|_| row.run.fence += 1));
+        let ended = row.and_then(|row| row.run.lease.take().inspect(|_| row.run.fence += 1));
         ended.is_some()
     }
 
@@ -273,6 +271,7 @@ impl Row {
             created: step.at,
             updated: step.at,
             fence: 0,
+            lease: None,
             record: step.record.clone(),
         };
         Self {
@@ -282,16 +281,12 @@ impl Row {
             sources: BTreeMap::new(),
             timers: BTreeMap::new(),
             parts: BTreeMap::new(),
-            lease: None,
         }
     }
 
     pub(super) fn summary(&self) -> RunSummary {
-        let Run { id, revision, last_event, created, updated, fence, record } = self.run.clone();
-        let lease = self.lease.clone().map(|(holder, until)| {
-            let run = id.clone();
-            Lease { run, holder, fence, until }
-        });
+        let Run { id, revision, last_event, created, updated, fence, lease, record } =
+            self.run.clone();
         let RunRecord { project, session, machine, driver, title, active, state: _ } = record;
         let page = PageCursor::of(self.number);
         RunSummary {
@@ -355,13 +350,13 @@ impl Row {
     }
 
     fn lend(&mut self, holder: &str, until: Timestamp) -> Lease {
-        self.lease = Some((holder.to_owned(), until));
-        Lease { run: self.run.id.clone(), holder: holder.to_owned(), fence: self.run.fence, until }
+        let (run, holder, fence) = (self.run.id.clone(), holder.to_owned(), self.run.fence);
+        self.run.lease.insert(Lease { run, holder, fence, until }).clone()
     }
 
     fn is_lent(&self, lease: &Lease) -> bool {
         self.run.fence == lease.fence
-            && self.lease.as_ref().is_some_and(|(holder, _)| *holder == lease.holder)
+            && self.run.lease.as_ref().is_some_and(|own| own.holder == lease.holder)
     }
 }
 

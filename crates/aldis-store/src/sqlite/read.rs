@@ -14,7 +14,7 @@ use crate::record::{
 use crate::step::{Driver, Revision, RunId, RunRecord};
 
 const RUN: &str = "SELECT id, revision, last_event, created, updated, fence, project, session, \
-                   machine, driver, title, active, state FROM runs";
+                   machine, driver, title, active, lease_holder, lease_until, state FROM runs";
 /// The state is the last column of the table, so that this does not read its pages.
 const SUMMARY: &str = "SELECT id, revision, last_event, created, updated, fence, project, session, \
                        machine, driver, title, active, lease_holder, lease_until, number FROM runs";
@@ -332,13 +332,15 @@ impl<'a> Query<'a> {
 }
 
 fn to_run(row: &Row<'_>) -> rusqlite::Result<Run> {
+    let (id, fence) = (run_id(row, 0)?, count(row, 5)?);
     Ok(Run {
-        id: run_id(row, 0)?,
+        lease: lease(row, &id, fence)?,
+        id,
         revision: Revision(count(row, 1)?),
         last_event: count(row, 2)?,
         created: moment(row, 3)?,
         updated: moment(row, 4)?,
-        fence: count(row, 5)?,
+        fence,
         record: RunRecord {
             project: row.get(6)?,
             session: row.get(7)?,
@@ -346,27 +348,27 @@ fn to_run(row: &Row<'_>) -> rusqlite::Result<Run> {
             driver: driver(row, 9)?,
             title: row.get(10)?,
             active: row.get(11)?,
-            state: row.get(12)?,
+            state: row.get(14)?,
         },
     })
 }
 
+fn lease(row: &Row<'_>, run: &RunId, fence: u64) -> rusqlite::Result<Option<Lease>> {
+    let (holder, until): (Option<String>, Option<i64>) = (row.get(12)?, row.get(13)?);
+    let until = until.map(Timestamp::from_millis);
+    Ok(holder.zip(until).map(|(holder, until)| Lease { run: run.clone(), holder, fence, until }))
+}
+
 fn to_summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
     let (id, fence) = (run_id(row, 0)?, count(row, 5)?);
-    let lease = match (row.get::<_, Option<String>>(12)?, row.get::<_, Option<i64>>(13)?) {
-        (Some(holder), Some(until)) => {
-            Some(Lease { run: id.clone(), holder, fence, until: Timestamp::from_millis(until) })
-        }
-        _ => None,
-    };
     Ok(RunSummary {
+        lease: lease(row, &id, fence)?,
         id,
         revision: Revision(count(row, 1)?),
         last_event: count(row, 2)?,
         created: moment(row, 3)?,
         updated: moment(row, 4)?,
         fence,
-        lease,
         project: row.get(6)?,
         session: row.get(7)?,
         machine: row.get(8)?,

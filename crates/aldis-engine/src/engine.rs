@@ -1,0 +1,396 @@
+//! Begins, opens, steps and commands runs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use aldis_machine::{Begun, Decision, HumanCommand, Machine, Outcome};
+use aldis_signal::time::Timestamp;
+use aldis_store::{
+    CommitError, Driver, PartChange, Revision, RunId, Source, Store, StoreError, Timer, TimerChange,
+};
+use serde_json::Value;
+
+use crate::any::{AnyHandle, with_machine};
+use crate::effects::{Direct, Route};
+use crate::error::EngineError;
+use crate::handle::{self, Handle, TRIES_MAX, WAKE};
+use crate::ids;
+use crate::json::{Dialects, JsonEdge as _, Members};
+use crate::record::{self, Began};
+
+/// The machines with their store. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    store: Arc<dyn Store>,
+    route: Arc<dyn Route>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("route", &self.route).finish_non_exhaustive()
+    }
+}
+
+/// A run that is to begin.
+#[derive(Clone, Debug)]
+pub struct NewRun {
+    /// Its name; one that nobody has where there is none.
+    pub id: Option<RunId>,
+    /// The project it works on; empty where there is none.
+    pub project: String,
+    /// Who takes its steps.
+    pub driver: Driver,
+    /// The request it comes from, if that can come again.
+    pub source: Option<Source>,
+    /// What its driver must know after a crash.
+    pub notes: Vec<PartChange>,
+}
+
+impl NewRun {
+    /// A run of this project, under a name of its own.
+    pub fn of(project: impl Into<String>, driver: Driver) -> Self {
+        Self { id: None, project: project.into(), driver, source: None, notes: Vec::new() }
+    }
+}
+
+/// What a request came to, for whoever asked.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The run after it.
+    pub run: AnyHandle,
+    /// What must now be done, as JSON.
+    pub effects: Vec<Value>,
+    /// What was decided; nothing when nothing changed.
+    pub decisions: Vec<Decision>,
+    /// Whether this is the answer to an earlier delivery of the same request.
+    pub repeated: bool,
+}
+
+impl Engine {
+    /// Takes steps in this store. Effects go to whoever drives the run.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, route: Arc::new(Direct) }
+    }
+
+    /// Sends effects where `route` says.
+    #[must_use]
+    pub fn with_route(self, route: Arc<dyn Route>) -> Self {
+        Self { route, ..self }
+    }
+
+    /// Returns the store.
+    pub fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    /// Returns the store, to be shared.
+    pub fn shared_store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store)
+    }
+
+    pub(crate) fn route(&self) -> &dyn Route {
+        &*self.route
+    }
+
+    /// Begins a run, and takes a first event with it where there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Invalid`] if the start cannot be meant, [`EngineError::Exists`] if the name is
+    /// taken, and what the store says.
+    pub fn begin<M: Machine>(
+        &self,
+        now: Timestamp,
+        new: &NewRun,
+        start: M::Start,
+    ) -> Result<(Handle<M>, Outcome<M::Effect>), EngineError> {
+        let began = Began::Start { start: start.clone() };
+        let begun = M::start(now, start)?;
+        self.begin_as(now, new, &began, begun, None)
+    }
+
+    /// Takes over a run that another program began, with the event that made us notice it.
+    ///
+    /// # Errors
+    ///
+    /// As [`begin`](Self::begin).
+    pub fn adopt<M: Machine>(
+        &self,
+        now: Timestamp,
+        new: &NewRun,
+        state: M,
+        event: Option<M::Event>,
+    ) -> Result<(Handle<M>, Outcome<M::Effect>), EngineError> {
+        let invalid = |error: serde_json::Error| EngineError::Invalid(error.to_string());
+        let stored = serde_json::from_str(&state.to_stored().map_err(invalid)?).map_err(invalid)?;
+        let began: Began<M::Start> = Began::Adopt { state: stored };
+        let begun = M::adopt(now, state)?;
+        self.begin_as(now, new, &began, begun, event)
+    }
+
+    fn begin_as<M: Machine>(
+        &self,
+        now: Timestamp,
+        new: &NewRun,
+        began: &impl serde::Serialize,
+        begun: Begun<M>,
+        event: Option<M::Event>,
+    ) -> Result<(Handle<M>, Outcome<M::Effect>), EngineError> {
+        for _ in 0..TRIES_MAX {
+            let id = new.id.clone().map_or_else(ids::run_id, Ok)?;
+            let Begun { state, mut outcome } = begun.clone();
+            let mut handle = Handle::new(id.clone(), &new.project, new.driver, now, state);
+            handle.keep_notes(&new.notes);
+            if let Some(event) = event.clone() {
+                let more = handle.take(now, event);
+                outcome.effects.extend(more.effects);
+                outcome.decisions.extend(more.decisions);
+            }
+            let mut step = handle.step(self, now, &outcome, None)?;
+            step.events.insert(0, record::event(&id, began, new.source.clone(), now)?);
+            step.parts.extend_from_slice(&new.notes);
+            match self.store.commit(&step) {
+                Ok(committed) => {
+                    handle.committed(&step, committed);
+                    handle.enqueue(&step, &outcome);
+                    return Ok((handle, outcome));
+                }
+                // Another run has that name.
+                Err(CommitError::Conflict { .. }) if new.id.is_none() => {}
+                Err(CommitError::Conflict { .. } | CommitError::Duplicate { .. }) => {
+                    return Err(EngineError::Exists(id));
+                }
+                Err(error) => return Err(EngineError::from_commit(&id, error)),
+            }
+        }
+        Err(EngineError::Exists(new.id.clone().map_or_else(ids::run_id, Ok)?))
+    }
+
+    /// Opens a run of a machine that is known by type.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::NoSuchRun`], [`EngineError::Unreadable`], and what the store says.
+    pub fn open<M: Machine>(&self, id: &RunId) -> Result<Handle<M>, EngineError> {
+        let loaded = self.store.load(id)?.ok_or_else(|| EngineError::NoSuchRun(id.clone()))?;
+        if loaded.run.record.machine != M::NAME {
+            let detail = format!("it is a run of the machine `{}`", loaded.run.record.machine);
+            return Err(EngineError::Unreadable { run: id.clone(), detail });
+        }
+        Handle::from_stored(loaded)
+    }
+
+    /// Opens a run of any machine.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_any(&self, id: &RunId) -> Result<AnyHandle, EngineError> {
+        let loaded = self.store.load(id)?.ok_or_else(|| EngineError::NoSuchRun(id.clone()))?;
+        AnyHandle::from_stored(loaded)
+    }
+
+    /// Lets a run take an event of its machine. Nothing is written for an event that is none of its
+    /// business.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handle::advance`], and [`EngineError::KeyReused`] if the source names another request.
+    pub fn step<M: Machine>(
+        &self,
+        now: Timestamp,
+        handle: &mut Handle<M>,
+        event: M::Event,
+        source: Option<&Source>,
+    ) -> Result<Outcome<M::Effect>, EngineError> {
+        let outcome = handle.take(now, event);
+        if outcome.decisions.is_empty() && !M::HAS_QUIET_EVENTS {
+            handle.forget_pending();
+            return Ok(outcome);
+        }
+        Ok(handle.write(self, now, outcome, &[], source)?.outcome)
+    }
+
+    /// Begins a run as a program asks for it, in JSON.
+    ///
+    /// # Errors
+    ///
+    /// As [`begin`](Self::begin), and [`EngineError::NoSuchMachine`].
+    pub fn begin_json(
+        &self,
+        now: Timestamp,
+        machine: &str,
+        new: &NewRun,
+        start: Members,
+        dialects: &dyn Dialects,
+    ) -> Result<Answer, EngineError> {
+        if let (Some(id), Some(source)) = (&new.id, &new.source)
+            && let Some(known) = self.answered(id, source)?
+        {
+            return Ok(known);
+        }
+        with_machine!(machine, M => {
+            let start = M::start_from_json(start, dialects).map_err(EngineError::Invalid)?;
+            let (handle, outcome) = self.begin::<M>(now, new, start)?;
+            Answer::new(handle, outcome)
+        })
+    }
+
+    /// Lets a run take an event that a program reports, in JSON. The run must be driven by a server.
+    ///
+    /// # Errors
+    ///
+    /// As [`step`](Self::step), and [`EngineError::DrivenElsewhere`].
+    pub fn step_json(
+        &self,
+        now: Timestamp,
+        id: &RunId,
+        event: &Members,
+        source: Option<&Source>,
+        dialects: &dyn Dialects,
+    ) -> Result<Answer, EngineError> {
+        self.attempt(id, source, |run| {
+            if run.driver() != Driver::Server {
+                return Err(EngineError::driven_elsewhere(id, run.driver()));
+            }
+            run.step_json(self, now, event.clone(), source, dialects)
+        })
+    }
+
+    /// Does what a human wants of a run, whoever drives it; `by` says by what means it came.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::NotPossible`] if the command means nothing to the run as it stands, and as
+    /// [`step`](Self::step).
+    pub fn command(
+        &self,
+        now: Timestamp,
+        id: &RunId,
+        command: &HumanCommand,
+        by: &str,
+        source: Option<&Source>,
+    ) -> Result<Answer, EngineError> {
+        self.attempt(id, source, |run| run.command(self, now, command, by, source))
+    }
+
+    /// Fires a timer that is due; `missed` when it was due while nobody watched.
+    ///
+    /// # Errors
+    ///
+    /// What the store says. A timer of a run that has gone is no error.
+    pub fn fire(&self, now: Timestamp, timer: &Timer, missed: bool) -> Result<(), EngineError> {
+        let fired = self.attempt(&timer.run, None, |run| run.fire(self, now, missed));
+        match fired {
+            Ok(_) | Err(EngineError::NoSuchRun(_)) => Ok(()),
+            Err(EngineError::Store(error)) => Err(error.into()),
+            // One that wakes nobody would be due for ever, before all others.
+            Err(_) => self.disarm(now, timer),
+        }
+    }
+
+    /// Clears a timer that nobody wants any more.
+    fn disarm(&self, now: Timestamp, timer: &Timer) -> Result<(), EngineError> {
+        let Some(run) = self.store.run(&timer.run)? else { return Ok(()) };
+        let mut step = aldis_store::Step::new(run.id, run.revision, run.record, now);
+        step.timers.push(TimerChange::Clear { key: WAKE.to_owned() });
+        match self.store.commit(&step) {
+            // Whoever was first has set the timer anew, or will.
+            Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(EngineError::from_commit(&timer.run, error)),
+        }
+    }
+
+    /// Opens a run and does something with it; a request that was taken before gets its first answer.
+    fn attempt(
+        &self,
+        id: &RunId,
+        source: Option<&Source>,
+        act: impl FnOnce(AnyHandle) -> Result<Answer, EngineError>,
+    ) -> Result<Answer, EngineError> {
+        if let Some(source) = source
+            && let Some(known) = self.answered(id, source)?
+        {
+            return Ok(known);
+        }
+        match act(self.open_any(id)?) {
+            // Two deliveries of one request at once: the other was first.
+            Err(EngineError::Contended(_)) if source.is_some() => {
+                let known = source.map(|source| self.answered(id, source)).transpose()?.flatten();
+                known.ok_or_else(|| EngineError::Contended(id.clone()))
+            }
+            result => result,
+        }
+    }
+
+    /// Finds what an earlier delivery of the same request led to.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::KeyReused`] if the key was used for another request.
+    pub fn answered(&self, id: &RunId, source: &Source) -> Result<Option<Answer>, EngineError> {
+        let Some(event) = self.store.event_by_source(id, &source.key)? else { return Ok(None) };
+        if event.digest.is_some_and(|known| known != source.digest) {
+            return Err(EngineError::KeyReused);
+        }
+        let stored = match event.revision {
+            Some(revision) => self.store.decisions_of(id, revision)?,
+            None => Vec::new(),
+        };
+        let (mut decisions, mut effects) = (Vec::new(), Vec::new());
+        for decision in stored {
+            let body: Value = serde_json::from_str(&decision.body).unwrap_or_default();
+            if let Some(Value::Array(kept)) = body.get("effects") {
+                effects.extend(kept.iter().cloned());
+            }
+            decisions.extend(serde_json::from_value::<Decision>(body));
+        }
+        Ok(Some(Answer { run: self.open_any(id)?, effects, decisions, repeated: true }))
+    }
+
+    /// Returns the timers that are due, the earliest first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does.
+    pub fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {
+        self.store.due_timers(now, limit)
+    }
+
+    /// Makes a note of a driver's, for [`NewRun::notes`] and [`Handle::set_notes`].
+    ///
+    /// # Errors
+    ///
+    /// Fails if the value cannot be written as JSON.
+    pub fn make_note(
+        run: &RunId,
+        key: &str,
+        value: &impl serde::Serialize,
+    ) -> Result<PartChange, EngineError> {
+        handle::note(run, key, value)
+    }
+
+    /// Returns whether a run has taken a step since this revision.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does.
+    pub fn has_moved(&self, id: &RunId, since: Revision) -> Result<bool, StoreError> {
+        Ok(self.store.run(id)?.is_some_and(|run| run.revision != since))
+    }
+}
+
+impl Answer {
+    /// What a step came to.
+    pub(crate) fn new<M: Machine>(
+        handle: Handle<M>,
+        outcome: Outcome<M::Effect>,
+    ) -> Result<Self, EngineError>
+    where
+        AnyHandle: From<Handle<M>>,
+    {
+        let effects = outcome.effects.iter().map(|effect| record::value(handle.id(), effect));
+        let effects = effects.collect::<Result<_, _>>()?;
+        Ok(Self { run: handle.into(), effects, decisions: outcome.decisions, repeated: false })
+    }
+}

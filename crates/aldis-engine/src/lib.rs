@@ -1,0 +1,36 @@
+//! Takes steps: a machine decides, one transaction keeps the decision, then somebody acts.
+//!
+//! This is the only way to change a run. Whoever drives one (a hook, a process, a server, a worker)
+//! goes through [`Engine`]: it reads the run, lets its machine take an event, and writes the event,
+//! the new state, the decisions and the effects in one commit. Others may write to the same run at
+//! the same time: a step that was computed from an old revision is computed again from the new one.
+//!
+//! * [`Engine`] begins, opens, steps and commands runs of any machine.
+//! * [`Handle`] is an open run whose machine is known by type: what a long-lived driver holds.
+//! * [`AnyHandle`] is one whose machine is known by name: what a server holds.
+//! * [`Snapshot`] is a run as it was read once: the model of every view.
+//! * [`Replay`] takes a journal through today's machine and compares.
+//!
+//! What is deliberately absent: a clock (times are arguments), processes, and any word for people.
+
+mod any;
+mod effects;
+mod engine;
+mod error;
+mod handle;
+mod ids;
+mod json;
+mod record;
+mod replay;
+mod snapshot;
+mod upcast;
+
+pub use any::{AnyHandle, MACHINES, Preparation, Prepared, machine_names};
+pub use effects::{Direct, OutboundEffect, Route};
+pub use engine::{Answer, Engine, NewRun};
+pub use error::EngineError;
+pub use handle::{Handle, Performable, Stepped};
+pub use ids::{RandomError, run_id, token};
+pub use json::{Dialects, Members};
+pub use replay::{Difference, Replay};
+pub use snapshot::{Question, Snapshot, State};

@@ -1,0 +1,121 @@
+//! A run as it was read once: the model of every view.
+
+use aldis_machine::{delivery, phases, run, turns};
+use aldis_signal::time::Timestamp;
+use aldis_store::{Loaded, Run, RunFilter, RunId, StoreError};
+
+use crate::any::AnyHandle;
+use crate::engine::Engine;
+
+/// A run, read once. Whatever is shown of it comes from here, so that every view says the same.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The run as it is stored: name, project, driver, title, times, lease.
+    pub run: Run,
+    /// What its machine knows.
+    pub state: State,
+}
+
+/// What a run's machine knows. Exhaustive: each is shown in its own way.
+#[derive(Clone, Debug)]
+pub enum State {
+    /// A plan that is delivered.
+    Delivery(Box<delivery::State>),
+    /// Phases under a Stop hook.
+    Phases(Box<phases::State>),
+    /// A supervised agent.
+    Run(Box<run::State>),
+    /// A channel in which agents take turns.
+    Turns(Box<turns::State>),
+    /// What is stored cannot be understood, and why.
+    Unreadable(String),
+}
+
+/// A question that waits for a human.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Its name in its run.
+    pub id: String,
+    /// The task it is about, where there are several.
+    pub task: Option<String>,
+    /// The question, with all that was said about it.
+    pub text: String,
+    /// Answers that mean something of their own.
+    pub options: Vec<String>,
+    /// When it was asked.
+    pub asked_at: Timestamp,
+}
+
+impl Snapshot {
+    /// Makes a snapshot of what was read.
+    fn new(loaded: Loaded) -> Self {
+        let mut run = loaded.run.clone();
+        // It is here in a form that can be understood.
+        run.record.state.clear();
+        let state = match AnyHandle::from_stored(loaded) {
+            Ok(AnyHandle::Delivery(handle)) => State::Delivery(Box::new(handle.into_state())),
+            Ok(AnyHandle::Phases(handle)) => State::Phases(Box::new(handle.into_state())),
+            Ok(AnyHandle::Run(handle)) => State::Run(Box::new(handle.into_state())),
+            Ok(AnyHandle::Turns(handle)) => State::Turns(Box::new(handle.into_state())),
+            Err(error) => State::Unreadable(error.to_string()),
+        };
+        Self { run, state }
+    }
+
+    /// Returns the run's name.
+    pub fn id(&self) -> &RunId {
+        &self.run.id
+    }
+
+    /// Returns the questions that wait for a human, the oldest first.
+    pub fn questions(&self) -> Vec<Question> {
+        let mut questions: Vec<Question> = match &self.state {
+            State::Run(state) => state
+                .question
+                .iter()
+                .map(|asked| Question {
+                    id: asked.id.clone(),
+                    task: None,
+                    text: asked.text.clone(),
+                    options: Vec::new(),
+                    asked_at: asked.asked_at,
+                })
+                .collect(),
+            State::Delivery(state) => {
+                let asked = state.run().questions.iter();
+                asked
+                    .map(|(id, asked)| Question {
+                        id: id.clone(),
+                        task: state.task_of(asked.about).map(|task| task.spec.id.clone()),
+                        text: asked.text.clone(),
+                        options: asked.options.clone(),
+                        asked_at: asked.asked_at,
+                    })
+                    .collect()
+            }
+            State::Phases(_) | State::Turns(_) | State::Unreadable(_) => Vec::new(),
+        };
+        questions.sort_by_key(|question| question.asked_at);
+        questions
+    }
+}
+
+impl Engine {
+    /// Reads a run.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does.
+    pub fn snapshot(&self, id: &RunId) -> Result<Option<Snapshot>, StoreError> {
+        Ok(self.store().load(id)?.map(Snapshot::new))
+    }
+
+    /// Reads the runs that pass a filter, the latest created first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does.
+    pub fn snapshots(&self, filter: &RunFilter) -> Result<Vec<Snapshot>, StoreError> {
+        Ok(self.store().loaded(filter)?.into_iter().map(Snapshot::new).collect())
+    }
+}
