@@ -424,7 +424,7 @@ fn answer(nudge: &Nudge, run: Run, stepped: Stepped, decision: Value) -> Answer 
 fn after(step: Step, committed: Committed, created: Timestamp, fence: u64) -> Run {
     let Committed { revision, last_event } = committed;
     let Step { run: id, record, at: updated, .. } = step;
-    Run { id, revision, last_event, created, updated, fence, record }
+    Run { id, revision, last_event, created, updated, fence, lease: None, record }
 }
 
 /// A decision as it is stored: with what it led to, which is lent for as long as that takes.

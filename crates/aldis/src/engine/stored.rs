@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::driver::DriverError;
 
 /// The version of what is stored.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A state as it is stored.
 #[derive(Debug, Serialize, Deserialize)]
@@ -96,7 +96,7 @@ pub(crate) fn state<T: DeserializeOwned>(run: &Run) -> Result<T, DriverError> {
     let unreadable = |detail: String| DriverError::Unreadable { run: run.id.clone(), detail };
     let stored: Stored<T> =
         serde_json::from_str(&run.record.state).map_err(|error| unreadable(error.to_string()))?;
-    if stored.v != VERSION {
+    if !(1..=VERSION).contains(&stored.v) {
         return Err(unreadable(format!("version {}, this one knows {VERSION}", stored.v)));
     }
     Ok(stored.state)
