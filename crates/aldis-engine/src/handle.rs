@@ -1,6 +1,6 @@
 //! An open run: what a driver holds between two steps.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use aldis_machine::{Machine, Outcome, Urgency};
 use aldis_signal::time::Timestamp;
@@ -42,6 +42,8 @@ pub struct Handle<M: Machine> {
     /// Events since the last step. Quiet ones are written with the next decision, so that a journal
     /// can be replayed and an agent that works hard does not write all the time.
     pending: Vec<(Timestamp, M::Event)>,
+    /// Effects that are being performed: handed out, and not reported as performed yet.
+    in_progress: BTreeSet<String>,
     /// Effects that were performed and not yet recorded as such.
     performed: Vec<String>,
     /// Effects that are not performed yet, in order; `None` when the store knows better.
@@ -79,6 +81,7 @@ impl<M: Machine> Handle<M> {
             state,
             notes: BTreeMap::new(),
             pending: Vec::new(),
+            in_progress: BTreeSet::new(),
             performed: Vec::new(),
             outbox: Some(VecDeque::new()),
         }
@@ -98,6 +101,7 @@ impl<M: Machine> Handle<M> {
             state,
             notes: parts.into_iter().map(|part| (part.key, part.body)).collect(),
             pending: Vec::new(),
+            in_progress: BTreeSet::new(),
             performed: Vec::new(),
             outbox: None,
         })
@@ -264,15 +268,44 @@ impl<M: Machine> Handle<M> {
         &mut self,
         engine: &Engine,
     ) -> Result<Option<Performable<M::Effect>>, EngineError> {
-        if self.outbox.is_none() {
-            self.outbox = Some(self.stored_effects(engine)?);
-        }
-        Ok(self.outbox.as_mut().and_then(VecDeque::pop_front))
+        self.fill_outbox(engine)?;
+        let next = self.outbox.as_mut().and_then(VecDeque::pop_front);
+        self.in_progress.extend(next.iter().map(|next| next.key.clone()));
+        Ok(next)
     }
 
     /// Remembers that an effect was performed; the next step or flush records it.
     pub fn performed(&mut self, key: String) {
+        self.in_progress.remove(&key);
         self.performed.push(key);
+    }
+
+    /// Gives up effects that must not be performed any more. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does.
+    pub fn give_up_effects(
+        &mut self,
+        engine: &Engine,
+        is_stale: impl Fn(&M::Effect) -> bool,
+    ) -> Result<usize, EngineError> {
+        self.fill_outbox(engine)?;
+        let outbox = self.outbox.take().unwrap_or_default();
+        let (stale, kept): (VecDeque<_>, VecDeque<_>) =
+            outbox.into_iter().partition(|waiting| is_stale(&waiting.effect));
+        self.outbox = Some(kept);
+        let count = stale.len();
+        self.performed.extend(stale.into_iter().map(|stale| stale.key));
+        self.record_performed(engine)?;
+        Ok(count)
+    }
+
+    fn fill_outbox(&mut self, engine: &Engine) -> Result<(), EngineError> {
+        if self.outbox.is_none() {
+            self.outbox = Some(self.stored_effects(engine)?);
+        }
+        Ok(())
     }
 
     /// Lets the machine take an event without writing anything.
@@ -432,7 +465,8 @@ impl<M: Machine> Handle<M> {
         let fence = self.fence;
         let (pending, performed) =
             (std::mem::take(&mut self.pending), std::mem::take(&mut self.performed));
-        *self = Self { fence, pending, performed, ..Self::from_stored(loaded)? };
+        let in_progress = std::mem::take(&mut self.in_progress);
+        *self = Self { fence, pending, in_progress, performed, ..Self::from_stored(loaded)? };
         let mut outcome = Outcome::nothing();
         for (at, event) in &self.pending {
             let more = self.state.on_event(*at, event);
@@ -452,7 +486,7 @@ impl<M: Machine> Handle<M> {
         let ever = Timestamp::from_millis(i64::MAX);
         let filter = EffectFilter { run: Some(self.id.clone()), ..EffectFilter::due_by(ever) };
         for effect in engine.store().pending_effects(&filter)? {
-            if self.performed.contains(&effect.key) {
+            if self.performed.contains(&effect.key) || self.in_progress.contains(&effect.key) {
                 continue;
             }
             match serde_json::from_str(&effect.body) {
@@ -470,9 +504,10 @@ impl<M: Machine> Handle<M> {
         if self.performed.is_empty() {
             return Ok(());
         }
-        let keys = std::mem::take(&mut self.performed);
-        let done = engine.store().effects_done(&self.id, self.fence, &keys);
-        done.map(drop).map_err(|error| EngineError::from_commit(&self.id, error))
+        let done = engine.store().effects_done(&self.id, self.fence, &self.performed);
+        done.map_err(|error| EngineError::from_commit(&self.id, error))?;
+        self.performed.clear();
+        Ok(())
     }
 }
 

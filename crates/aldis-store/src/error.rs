@@ -97,6 +97,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Returns whether waiting can help: somebody holds the store, or there is no space now.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Busy { .. } | Self::Full { .. } | Self::Io { .. })
+    }
+
     /// Sorts an error of the file system.
     pub(crate) fn from_io(error: &io::Error, location: &Path, doing: &'static str) -> Self {
         let location = location.display().to_string();

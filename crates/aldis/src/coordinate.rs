@@ -1,6 +1,13 @@
-//! Coordinates agents: takes a run over, performs what was decided, and reports what happens.
+//! Coordinates agents: one loop takes a run over, performs what was decided, and reports what happens.
+//!
+//! `coordinator` is the loop, `world` what it needs of the world, `real` that world as it is. `run`
+//! and `delivery` say what effects and happenings mean for the two machines that have agents.
 
-pub(crate) mod delivering;
-pub(crate) mod person;
-pub(crate) mod running;
-pub(crate) mod taking;
+pub(crate) mod coordinator;
+pub(crate) mod delivery;
+pub(crate) mod lease;
+pub(crate) mod real;
+pub(crate) mod repository;
+pub(crate) mod run;
+pub(crate) mod terminal_prompt;
+pub(crate) mod world;

@@ -17,6 +17,7 @@ use std::time::Duration;
 use aldis_machine::{delivery, run};
 use aldis_signal::redact;
 use aldis_signal::time::Timestamp;
+use aldis_store::RunId;
 
 use self::processes::{Command, Desktop};
 use self::webhook::Webhook;
@@ -48,6 +49,20 @@ pub(crate) struct Message {
     pub(crate) kind: Kind,
     /// The words.
     pub(crate) text: String,
+}
+
+impl Message {
+    /// A notice about a run of a project. `effect` is the key of the effect that wants it told.
+    pub(crate) fn new(effect: &str, at: Timestamp, run: &RunId, project: &Path) -> Self {
+        let project = project.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let (id, run) = (effect.replace('/', "-"), run.to_string());
+        Self { id, at, run, project, kind: Kind::RunEnded, text: String::new() }
+    }
+
+    /// Says what it is about.
+    pub(crate) fn about(self, kind: Kind, text: String) -> Self {
+        Self { kind, text, ..self }
+    }
 }
 
 /// What a notice is about. The names are stable: settings and receivers use them.

@@ -3,6 +3,7 @@
 pub(crate) mod display;
 pub(crate) mod json;
 pub(crate) mod known;
+pub(crate) mod live;
 pub(crate) mod paint;
 pub(crate) mod show;
 pub(crate) mod snippet;

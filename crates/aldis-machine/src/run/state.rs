@@ -414,6 +414,11 @@ impl State {
         }
     }
 
+    /// Returns whether the agent claims that a merge is resolved: then conflict markers are looked for.
+    pub fn claims_resolution(&self) -> bool {
+        self.signals.iter().any(RunSignal::resolves_merge)
+    }
+
     /// Returns how the run ended, if it has.
     pub fn ending(&self) -> Option<Ending> {
         match self.status {

@@ -1,19 +1,21 @@
-//! Git, called so that a repository cannot make it run anything.
+//! Git, within bounds.
 //!
-//! No hook, no file-system monitor, no prompt, no fetch; names come after `--` and lists are
-//! separated by NUL. Looking changes nothing, and partial work is kept without touching the index,
-//! the work tree or the current branch.
+//! It runs what the user's own git would run in that repository (filters, merge drivers), but no
+//! hook, no file-system monitor, no prompt and no fetch; it has a deadline and a process group of its
+//! own, which goes with it. Names come after `--` and lists are separated by NUL. Looking changes
+//! nothing, and partial work is kept without touching the index, the work tree or the current branch.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::time::UNIX_EPOCH;
+use std::process::Command;
+use std::time::{Duration, UNIX_EPOCH};
 
 use aldis_machine::phases::digest;
 use aldis_machine::run::WorkTree;
+use aldis_process::{BoundedError, BoundedOutput, run_bounded};
 
 /// Settings that keep a repository's own configuration from running anything.
 const SAFE: [&str; 5] = [
@@ -23,6 +25,14 @@ const SAFE: [&str; 5] = [
     "protocol.allow=never",
     "core.untrackedCache=false",
 ];
+/// How long one call may take: a filter may wait for a network or a password for ever.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// How much of what it prints is read.
+const OUTPUT_MAX: usize = 64 << 20;
+/// The tree without files, for a run that began before the first commit.
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+/// How much of a file that git does not compare is searched for conflict markers.
+const FILE_MAX: u64 = 1 << 20;
 /// Where partial work goes.
 const BRANCH: &str = "aldis/partial-";
 /// How often one run can leave partial work.
@@ -35,6 +45,10 @@ const IDENTITY: [(&str, &str); 4] = [
     ("GIT_COMMITTER_NAME", "Aldis"),
     ("GIT_COMMITTER_EMAIL", "aldis@localhost"),
 ];
+
+/// The commit since which conflict markers are looked for; none where there was none yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Since(pub(crate) Option<String>);
 
 /// How a merge went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,9 +68,12 @@ pub(crate) struct Git {
 /// Why git did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GitError {
-    /// It could not be started.
-    #[error("git: {0}")]
-    Start(#[from] io::Error),
+    /// It could not be started, or did not end in time.
+    #[error(transparent)]
+    Bounded(#[from] BoundedError),
+    /// A directory that it needs could not be made.
+    #[error("a directory for git: {0}")]
+    Directory(#[from] io::Error),
     /// It refused.
     #[error("git {what}: {said}")]
     Refused {
@@ -80,50 +97,76 @@ impl Git {
         Self { directory: directory.to_owned() }
     }
 
-    /// Looks at the work tree.
-    pub(crate) fn look(&self) -> Result<WorkTree, GitError> {
+    /// Whether anything was ever committed on the current branch.
+    pub(crate) fn has_commit(&self) -> bool {
+        self.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).is_ok()
+    }
+
+    /// Looks at the work tree. With `markers`, it is searched for conflict markers that came since
+    /// that commit: committed, staged, or in a file.
+    pub(crate) fn look(&self, markers: Option<&Since>) -> Result<WorkTree, GitError> {
         let head = self.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok();
         let status = self.run(&["status", "--porcelain=v2", "-z", "--untracked-files=all"], &[])?;
-        let dirty = !status.stdout.is_empty();
-        let unmerged = status.stdout.split(|byte| *byte == 0).any(|line| line.starts_with(b"u "));
+        let entries = || status.stdout.split(|byte| *byte == 0);
         let mut seen = format!("{head:?}\n");
-        for entry in status.stdout.split(|byte| *byte == 0) {
+        for entry in entries() {
             seen.push_str(&String::from_utf8_lossy(entry));
             seen.push('\n');
             seen.push_str(&self.touched(entry));
         }
-        Ok(WorkTree {
-            fingerprint: Some(digest(&seen)),
-            head,
-            dirty,
-            conflicts: unmerged || dirty && self.has_markers(),
-            error: None,
-        })
+        let conflicts = match markers {
+            None => false,
+            Some(since) => {
+                self.has_markers(since)? || entries().any(|entry| self.file_has_markers(entry))
+            }
+        };
+        let dirty = !status.stdout.is_empty();
+        Ok(WorkTree { fingerprint: Some(digest(&seen)), head, dirty, conflicts, error: None })
     }
 
     /// When and how a changed file was last written: its name alone does not tell.
     fn touched(&self, entry: &[u8]) -> String {
-        let fields = match entry.first() {
-            Some(b'1') => 9,
-            Some(b'2') => 10,
-            Some(b'u') => 11,
-            Some(b'?') => 2,
-            _ => return String::new(),
-        };
-        let Some(name) = entry.splitn(fields, |byte| *byte == b' ').nth(fields - 1) else {
-            return String::new();
-        };
-        let path = self.directory.join(OsStr::from_bytes(name));
+        let Some(path) = self.path_of(entry) else { return String::new() };
         let Ok(metadata) = fs::symlink_metadata(path) else { return "gone\n".to_owned() };
         let at = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         format!("{} {:?}\n", metadata.len(), at.map(|at| at.as_nanos()))
     }
 
-    fn has_markers(&self) -> bool {
-        let checked = self.run_any(&["diff", "--no-ext-diff", "--no-textconv", "--check"], &[]);
-        checked.is_ok_and(|output| {
-            String::from_utf8_lossy(&output.stdout).contains("leftover conflict marker")
-        })
+    /// The file that a line of the status is about.
+    fn path_of(&self, entry: &[u8]) -> Option<PathBuf> {
+        let fields = match entry.first()? {
+            b'1' => 9,
+            b'2' => 10,
+            b'u' => 11,
+            b'?' => 2,
+            _ => return None,
+        };
+        let name = entry.splitn(fields, |byte| *byte == b' ').nth(fields - 1)?;
+        Some(self.directory.join(OsStr::from_bytes(name)))
+    }
+
+    /// Whether what was committed, staged or changed since a commit holds conflict markers.
+    fn has_markers(&self, since: &Since) -> Result<bool, GitError> {
+        let since = since.0.as_deref().unwrap_or(EMPTY_TREE);
+        let check = ["diff", "--no-ext-diff", "--no-textconv", "--check"];
+        for staged in [&["--cached"][..], &[]] {
+            let checked = self.run_any(&[&check[..], staged, &[since, "--"]].concat(), &[])?;
+            if String::from_utf8_lossy(&checked.stdout).contains("leftover conflict marker") {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a file that git does not compare holds a conflict marker: one it does not know, or one
+    /// that it still counts as unmerged.
+    fn file_has_markers(&self, entry: &[u8]) -> bool {
+        let uncompared = matches!(entry.first(), Some(b'u' | b'?'));
+        let Some(path) = self.path_of(entry).filter(|_| uncompared) else { return false };
+        let regular = fs::symlink_metadata(&path).is_ok_and(|it| it.is_file() && it.len() <= FILE_MAX);
+        let Ok(bytes) = fs::read(path) else { return false };
+        let marker = |line: &[u8]| line.starts_with(b"<<<<<<< ") || line.starts_with(b">>>>>>> ");
+        regular && bytes.split(|byte| *byte == b'\n').any(marker)
     }
 
     /// Keeps uncommitted work on a branch of its own. Returns the branch, or nothing if there is
@@ -253,23 +296,23 @@ impl Git {
         Ok(trimmed(&self.run(args, &[])?))
     }
 
-    fn run(&self, args: &[&str], env: &[(&str, &OsStr)]) -> Result<Output, GitError> {
+    fn run(&self, args: &[&str], env: &[(&str, &OsStr)]) -> Result<BoundedOutput, GitError> {
         let output = self.run_any(args, env)?;
         good(args.first().copied().unwrap_or_default(), output)
     }
 
     /// For words that need not be text, such as paths.
-    fn run_words(&self, args: &[&OsStr]) -> Result<Output, GitError> {
+    fn run_words(&self, args: &[&OsStr]) -> Result<BoundedOutput, GitError> {
         let what = args.first().map(|word| word.to_string_lossy().into_owned());
         good(&what.unwrap_or_default(), self.call(args, &[])?)
     }
 
-    fn run_any(&self, args: &[&str], env: &[(&str, &OsStr)]) -> io::Result<Output> {
+    fn run_any(&self, args: &[&str], env: &[(&str, &OsStr)]) -> Result<BoundedOutput, GitError> {
         let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
         self.call(&args, env)
     }
 
-    fn call(&self, args: &[&OsStr], env: &[(&str, &OsStr)]) -> io::Result<Output> {
+    fn call(&self, args: &[&OsStr], env: &[(&str, &OsStr)]) -> Result<BoundedOutput, GitError> {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os() {
             if name.as_bytes().starts_with(b"GIT_") {
@@ -280,12 +323,12 @@ impl Git {
         command.args(args).current_dir(&self.directory);
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
         command.envs(env.iter().copied());
-        command.stdin(std::process::Stdio::null()).output()
+        Ok(run_bounded(command, DEADLINE, OUTPUT_MAX)?)
     }
 }
 
 /// Turns a refusal into an error.
-fn good(what: &str, output: Output) -> Result<Output, GitError> {
+fn good(what: &str, output: BoundedOutput) -> Result<BoundedOutput, GitError> {
     if output.status.success() {
         return Ok(output);
     }
@@ -297,7 +340,7 @@ fn as_words<'a>((name, value): (&'a str, &'a str)) -> (&'a str, &'a OsStr) {
     (name, OsStr::new(value))
 }
 
-fn trimmed(output: &Output) -> String {
+fn trimmed(output: &BoundedOutput) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 

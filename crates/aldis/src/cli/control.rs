@@ -9,7 +9,7 @@ use aldis_store::{Run, RunFilter, Store};
 use clap::Args;
 
 use super::{Outcome, why};
-use crate::coordinate::delivering::book::{self, Book};
+use crate::engine::book::{self, Book};
 use crate::engine::journal::Open;
 use crate::engine::machines::Wish;
 use crate::engine::stored::Machine as _;

@@ -8,22 +8,24 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use aldis_engine::{Engine, Handle, NewRun};
+use aldis_machine::Machine as _;
 use aldis_machine::delivery::{
     BudgetLimit as Limit, Config, DIALECT, Ending, Event, Plan as Tasks, PlanFormat as Format,
     Role, Start, State,
 };
 use aldis_signal::{Dialect, Rules};
-use aldis_store::Store;
+use aldis_store::{Driver, PartChange};
 use aldis_transcript::Input;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Outcome, tasks, why};
-use crate::agents::recipe::{PromptBy, Recipe, SESSION};
-use crate::coordinate::delivering::book::{self, Book};
-use crate::coordinate::delivering::{Board, Delivered, Delivery, Plan};
-use crate::coordinate::running::Manner;
+use crate::agents::command::{AgentCommand, SESSION};
+use crate::coordinate::delivery::{self, Delivered, DeliveryPlan};
+use crate::coordinate::repository::check_worktrees;
 use crate::error::CommandError;
 use crate::hosts::Host;
 use crate::hosts::install::locations::Locations;
@@ -32,8 +34,11 @@ use crate::settings::clock;
 use crate::settings::config::{Dollars, Layered, Notify, RoleTable, Seconds, Tokens};
 use crate::settings::home;
 use crate::settings::project::{self, Place};
+use crate::settings::prompt_by::PromptBy;
 use crate::settings::secret;
 use crate::settings::trust::Trusted;
+use crate::view::live::Manner;
+use crate::view::live::delivery::Board;
 
 /// How long to wait for a service that does not say when it will work again.
 const LIMIT_WAIT: Duration = Duration::from_secs(15 * 60);
@@ -118,6 +123,9 @@ fn headless_host() -> impl TypedValueParser<Value = Host> {
     PossibleValuesParser::new(known.map(|host| host.name())).try_map(|name| name.parse::<Host>())
 }
 
+/// The note that keeps how agents are started.
+const LAUNCH: &str = "launch";
+
 /// How agents are started, as the store keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Launch {
@@ -141,10 +149,10 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
     let directory = env::current_dir()
         .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
     let place = Place::of(&directory, None);
-    let store = home::open_store(io.state_dir.as_deref())?;
-    let (book, first) = match &args.plan {
-        Some(path) => (begin(io, &store, &place, args, path)?, Event::Begin),
-        None => go_on(&store, &place, args)?,
+    let engine = home::open_engine(io.state_dir.as_deref())?;
+    let (run, first) = match &args.plan {
+        Some(path) => (begin(io, &engine, &place, args, path)?, Event::Begin),
+        None => go_on(&engine, &place, args)?,
     };
     let manner = Manner {
         color: io.color_stdout,
@@ -152,23 +160,23 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
         json: args.json,
         terminal: std::io::stdout().is_terminal(),
     };
-    let mut plan = plan(io, &book, directory)?;
+    let launch = launch(&run)?;
+    let mut plan = plan(io, &launch, directory)?;
     (plan.no_wait, plan.ask_here) = (args.no_wait, !args.no_wait && !args.json);
-    drive(io, &store, book, &plan, manner, &first)
+    drive(io, (engine, run), &plan, (&launch.notify, manner), first)
 }
 
 /// Coordinates a delivery to its end.
 pub(super) fn drive(
     io: &mut Io,
-    store: &dyn Store,
-    book: Book,
-    plan: &Plan,
-    manner: Manner,
-    first: &Event,
+    (engine, run): (Engine, Handle<State>),
+    plan: &DeliveryPlan,
+    (notify, manner): (&Notify, Manner),
+    first: Event,
 ) -> Result<Outcome, CommandError> {
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
     let board = Board::new(out, manner);
-    Ok(match Delivery::new(plan, store, book, board)?.drive(first)? {
+    Ok(match delivery::deliver(engine, run, plan, (notify, board), first)? {
         Delivered::Ended(ending) => Outcome::Code(ending.exit_code()),
         Delivered::Waits => Outcome::Code(3),
     })
@@ -177,11 +185,11 @@ pub(super) fn drive(
 /// Starts a new delivery.
 fn begin(
     io: &mut Io,
-    store: &dyn Store,
+    engine: &Engine,
     place: &Place,
     args: &DeliverArgs,
     path: &Path,
-) -> Result<Book, CommandError> {
+) -> Result<Handle<State>, CommandError> {
     let tasks = read(io, path)?;
     let trusted = Trusted::of_user(io.state_dir.as_deref())?;
     let settings = Layered::load(place, None)?.delivering(&trusted)?;
@@ -193,6 +201,9 @@ fn begin(
         business_analyst: args.business_analyst || usual.business_analyst,
         ..budgets(args, usual)
     };
+    if config.worktrees {
+        check_worktrees(place.root())?;
+    }
     let host = args.host.spec().headless.filter(|_| args.command.is_empty());
     let own_developer = settings.roles.get(&Role::Developer).is_some_and(|it| it.command.is_some());
     if host.is_some() && !own_developer {
@@ -210,7 +221,7 @@ fn begin(
         notify: settings.notify,
         roles: settings.roles,
     };
-    create(store, place, tasks, config, &launch)
+    create(engine, place, tasks, config, &launch)
 }
 
 /// Refuses to start agents of a host that is not installed.
@@ -237,21 +248,32 @@ fn check_roles(roles: &BTreeMap<Role, RoleTable>) -> Result<(), CommandError> {
     })
 }
 
-/// Keeps a new delivery in the store.
+/// Begins a delivery.
 pub(super) fn create(
-    store: &dyn Store,
+    engine: &Engine,
     place: &Place,
     plan: Tasks,
     config: Config,
     launch: &Launch,
-) -> Result<Book, CommandError> {
-    config.check().map_err(|error| CommandError::new(error.to_string()))?;
+) -> Result<Handle<State>, CommandError> {
     let token = secret::token().map_err(|error| CommandError::new(error.to_string()))?;
-    let (now, project) = (clock::wall(), project::name(place.root()));
+    let body = serde_json::to_string(launch).unwrap_or_default();
+    let new = NewRun {
+        notes: vec![PartChange::Set { key: LAUNCH.to_owned(), body }],
+        ..NewRun::of(project::name(place.root()), Driver::Process)
+    };
     let start = Start { plan, config, token: Some(token) };
-    let state = State::start(now, start.clone());
-    let launch = serde_json::to_string(launch).unwrap_or_default();
-    Ok(Book::create(store, now, &project, &start, state, launch)?)
+    Ok(engine.begin(clock::wall(), &new, start)?.0)
+}
+
+/// Returns how the agents of a stored delivery are started.
+pub(super) fn launch(run: &Handle<State>) -> Result<Launch, CommandError> {
+    let launch = match run.note(LAUNCH)?.unwrap_or_default() {
+        // 0.1.0 kept it as a text within the text.
+        Value::String(text) => serde_json::from_str(&text),
+        launch => serde_json::from_value(launch),
+    };
+    launch.map_err(|error| CommandError::new(format!("the stored command: {error}")))
 }
 
 /// Reads a plan, and says what its author should know.
@@ -291,38 +313,38 @@ fn budgets(args: &DeliverArgs, usual: Config) -> Config {
 
 /// Takes a delivery up again, with the limits it had, changed by what is asked for now.
 fn go_on(
-    store: &dyn Store,
+    engine: &Engine,
     place: &Place,
     args: &DeliverArgs,
-) -> Result<(Book, Event), CommandError> {
-    let named = args.go_on.as_ref().and_then(Option::as_ref);
+) -> Result<(Handle<State>, Event), CommandError> {
+    let (named, store) = (args.go_on.as_ref().and_then(Option::as_ref), engine.store());
     let id = match named {
         Some(name) => Some(why::find(store, name)?),
         None => tasks::latest(store, place)?,
     };
     let run = id.map(|id| store.run(&id)).transpose()?.flatten();
-    let Some(run) = run.filter(|run| run.record.machine == book::NAME) else {
+    let Some(run) = run.filter(|run| run.record.machine == State::NAME) else {
         let what = named.map_or(
             "there is no delivery to continue in this project",
             |_| "that run is no delivery",
         );
         return Err(CommandError::new(what).with_help("start one: aldis deliver PLAN"));
     };
-    let book = Book::load(store, &run.id)?;
-    let stored = &book.state.run().config;
+    let run: Handle<State> = engine.open(&run.id)?;
+    let stored = &run.state().run().config;
     let config = budgets(args, stored.clone());
-    match book.state.ending() {
-        None if config == *stored => Ok((book, Event::Recovered)),
-        Some(ending) if !ending.can_be_continued() => Err(over(&book, ending)),
-        _ => match book.state.reached(&config) {
-            Some(limit) => Err(still_reached(&book, limit)),
-            None => Ok((book, Event::Reopen { config: Box::new(config) })),
+    match run.state().ending() {
+        None if config == *stored => Ok((run, Event::Recovered)),
+        Some(ending) if !ending.can_be_continued() => Err(over(&run, ending)),
+        _ => match run.state().reached(&config) {
+            Some(limit) => Err(still_reached(&run, limit)),
+            None => Ok((run, Event::Reopen { config: Box::new(config) })),
         },
     }
 }
 
 /// A delivery that nothing can be added to.
-fn over(book: &Book, ending: Ending) -> CommandError {
+fn over(run: &Handle<State>, ending: Ending) -> CommandError {
     let (what, help) = match ending {
         Ending::Complete => ("is complete", "aldis tasks shows it; a new plan: aldis deliver PLAN"),
         Ending::Halted => {
@@ -333,12 +355,12 @@ fn over(book: &Book, ending: Ending) -> CommandError {
             "start a new one with what is left: aldis deliver PLAN",
         ),
     };
-    CommandError::new(format!("delivery {} {what}", book.id)).with_help(help)
+    CommandError::new(format!("delivery {} {what}", run.id())).with_help(help)
 }
 
 /// A delivery whose limit was not raised far enough.
-fn still_reached(book: &Book, limit: Limit) -> CommandError {
-    let run = book.state.run();
+fn still_reached(delivery: &Handle<State>, limit: Limit) -> CommandError {
+    let run = delivery.state().run();
     let (used, option) = match limit {
         Limit::Tokens => {
             (format!("has used {} tokens", run.spent.tokens), "--max-tokens N".to_owned())
@@ -352,21 +374,23 @@ fn still_reached(book: &Book, limit: Limit) -> CommandError {
             "--total-timeout TIME".to_owned(),
         ),
     };
-    let what = format!("delivery {} {used}, which is all it may", book.id);
-    let help = format!("raise the limit: aldis deliver --continue {} {option}", book.id);
+    let what = format!("delivery {} {used}, which is all it may", delivery.id());
+    let help = format!("raise the limit: aldis deliver --continue {} {option}", delivery.id());
     CommandError::new(what).with_help(help)
 }
 
 /// Returns how a stored delivery is driven.
-pub(super) fn plan(io: &Io, book: &Book, project: PathBuf) -> Result<Plan, CommandError> {
-    let launch: Launch = serde_json::from_str(&book.launch)
-        .map_err(|error| CommandError::new(format!("the stored command: {error}")))?;
+pub(super) fn plan(
+    io: &Io,
+    launch: &Launch,
+    project: PathBuf,
+) -> Result<DeliveryPlan, CommandError> {
     let input = Input::from_name(&launch.input).ok_or_else(|| {
         CommandError::new(format!("there is no input format `{}`", launch.input))
             .with_help("auto, text, or the name of a host")
     })?;
     let words = |words: &[String]| words.iter().map(OsString::from).collect::<Vec<_>>();
-    let recipe = |command: &[String], resume: Option<&Vec<String>>, prompt: PromptBy| Recipe {
+    let agent = |command: &[String], resume: Option<&Vec<String>>, prompt: PromptBy| AgentCommand {
         command: words(command),
         prompt,
         pty: false,
@@ -380,16 +404,15 @@ pub(super) fn plan(io: &Io, book: &Book, project: PathBuf) -> Result<Plan, Comma
             None => (&launch.command, table.resume.as_ref().or(launch.resume.as_ref())),
         };
         let preface = table.prompt.clone().unwrap_or_default();
-        (recipe(command, resume, table.prompt_by.unwrap_or(launch.prompt_by)), preface)
+        (agent(command, resume, table.prompt_by.unwrap_or(launch.prompt_by)), preface)
     };
-    Ok(Plan {
+    Ok(DeliveryPlan {
         roles: launch.roles.iter().map(|(name, table)| (*name, role(table))).collect(),
-        recipe: recipe(&launch.command, launch.resume.as_ref(), launch.prompt_by),
+        command: agent(&launch.command, launch.resume.as_ref(), launch.prompt_by),
         project,
         state: home::state_directory(io.state_dir.as_deref())?,
         rules: Rules::new(Dialect::builtin(DIALECT).cloned()),
         zone: clock::local_zone(),
-        notify: launch.notify,
         ask_here: false,
         no_wait: false,
         limit_wait: LIMIT_WAIT,

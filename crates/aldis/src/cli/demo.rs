@@ -12,13 +12,13 @@ use aldis_machine::delivery::{Config, Event, Plan as Tasks, PlanFormat as Format
 use clap::Args;
 
 use super::{Outcome, deliver};
-use crate::agents::recipe::PromptBy;
-use crate::coordinate::running::Manner;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::config::Notify;
 use crate::settings::home;
 use crate::settings::project::Place;
+use crate::settings::prompt_by::PromptBy;
+use crate::view::live::Manner;
 
 /// What is delivered.
 const PLAN: &str = include_str!("demo.md");
@@ -84,11 +84,11 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
     let tasks = Tasks::read(Format::Markdown, PLAN)
         .plan
         .ok_or_else(|| CommandError::new("the built-in plan cannot be read"))?;
-    let store = home::open_store(io.state_dir.as_deref())?;
+    let engine = home::open_engine(io.state_dir.as_deref())?;
     let place = Place::of(&directory, None);
-    let book = deliver::create(&store, &place, tasks, Config::default(), &launch)?;
-    let id = book.id.clone();
-    let mut plan = deliver::plan(io, &book, directory)?;
+    let run = deliver::create(&engine, &place, tasks, Config::default(), &launch)?;
+    let id = run.id().clone();
+    let mut plan = deliver::plan(io, &launch, directory)?;
     let wait = if args.fast { Duration::ZERO } else { ANSWER.0 };
     plan.answer = Some((wait, ANSWER.1.to_owned()));
     let manner = Manner {
@@ -101,7 +101,7 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
         writeln!(io.stderr, "{INTRODUCTION}")?;
         io.stderr.flush()?;
     }
-    let outcome = deliver::drive(io, &store, book, &plan, manner, &Event::Begin)?;
+    let outcome = deliver::drive(io, (engine, run), &plan, (&launch.notify, manner), Event::Begin)?;
     if !args.json {
         writeln!(
             io.stderr,

@@ -9,21 +9,20 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use aldis_machine::run::{Ending, Event, Start, State};
+use aldis_engine::{Engine, Handle, NewRun};
+use aldis_machine::Machine as _;
 use aldis_signal::{Rules, prompt};
-use aldis_store::{Loaded, RunFilter, Store};
+use aldis_store::{Driver, RunFilter};
 use aldis_transcript::Input;
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::flags::Flags;
 use super::Outcome;
+use crate::agents::command::AgentCommand;
 use crate::agents::git::Git;
-use crate::agents::logbook::Logbook;
-use crate::agents::recipe::Recipe;
 use crate::cli::selection;
-use crate::coordinate::running::{Live, Manner, Plan, Supervisor};
-use crate::engine::journal::Open;
-use crate::engine::stored::Machine as _;
+use crate::coordinate::run::{RunPlan, supervise};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::clock;
@@ -31,6 +30,8 @@ use crate::settings::config::{Layered, Node, Supervision, decode};
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::trust::Trusted;
+use crate::view::live::Manner;
+use crate::view::live::run::Live;
 
 /// Supervise an agent until its work is verifiably done
 ///
@@ -83,13 +84,13 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
     let directory = env::current_dir()
         .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
     let place = Place::of(&directory, None);
-    let store = home::open_store(io.state_dir.as_deref())?;
-    let (open, first) = if args.go_on {
-        go_on(&store, &place, args)?
+    let engine = home::open_engine(io.state_dir.as_deref())?;
+    let (run, first) = if args.go_on {
+        go_on(&engine, &place, args)?
     } else {
-        (begin(io, &store, &place, args)?, Event::Begin)
+        (begin(io, &engine, &place, args)?, Event::Begin)
     };
-    let dialect = selection::find(&open.state.dialect)?;
+    let dialect = selection::find(&run.state().dialect)?;
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
     let manner = Manner {
         color: io.color_stdout,
@@ -98,21 +99,22 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
         terminal: std::io::stdout().is_terminal(),
     };
     let live = Live::new(out, manner, &dialect);
-    let log = Logbook::open(&home::state_directory(io.state_dir.as_deref())?, &open.id);
-    let launch = launch(args, &open.state)?;
+    let launch = launch(args, run.state())?;
+    let notify = launch.settings.notify.clone();
+    let state = home::state_directory(io.state_dir.as_deref())?;
     let ask_here = !args.json && !launch.settings.run.no_wait;
-    let plan = Plan { ask_here, ..plan(launch, directory, Rules::new([dialect]))? };
-    let ending = Supervisor::new(&plan, &store, open, (live, log))?.drive(first)?;
+    let plan = RunPlan { ask_here, ..plan(launch, (directory, state), Rules::new([dialect]))? };
+    let ending = supervise(engine, run, &plan, (&notify, live), first)?;
     Ok(Outcome::Code(ending.exit_code()))
 }
 
 /// Starts a new run.
 fn begin(
     io: &mut Io,
-    store: &dyn Store,
+    engine: &Engine,
     place: &Place,
     args: &RunArgs,
-) -> Result<Open<State>, CommandError> {
+) -> Result<Handle<State>, CommandError> {
     if args.command.is_empty() {
         return Err(CommandError::new("there is no command to run")
             .with_help("write it last: aldis run --task TEXT -- COMMAND"));
@@ -135,9 +137,8 @@ fn begin(
         launch: serde_json::to_string(&launch).unwrap_or_default(),
         config,
     };
-    let (now, project) = (clock::wall(), project::name(place.root()));
-    let state = State::start(now, start.clone());
-    Ok(Open::create(store, now, &project, &start, state)?)
+    let new = NewRun::of(project::name(place.root()), Driver::Process);
+    Ok(engine.begin(clock::wall(), &new, start)?.0)
 }
 
 fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
@@ -174,54 +175,58 @@ fn launch(args: &RunArgs, state: &State) -> Result<Launch, CommandError> {
 /// Takes the last run of the project up again: ends what is left of its agent, and goes on with the
 /// same iteration and what was spent.
 fn go_on(
-    store: &dyn Store,
+    engine: &Engine,
     place: &Place,
     args: &RunArgs,
-) -> Result<(Open<State>, Event), CommandError> {
+) -> Result<(Handle<State>, Event), CommandError> {
     let projects = place.around().map(project::name).collect();
     let machine = Some(State::NAME.to_owned());
     let filter = RunFilter { projects, machine, limit: 1, ..RunFilter::default() };
-    let Some(Loaded { run, .. }) = store.loaded(&filter)?.into_iter().next() else {
+    let Some(latest) = engine.store().list(&filter)?.into_iter().next() else {
         return Err(CommandError::new("there is no run to continue in this project")
             .with_help("start one: aldis run --task TEXT -- COMMAND"));
     };
-    let open = Open::<State>::load(run)?;
-    if let Some(Ending::Done) = open.state.ending() {
-        return Err(CommandError::new(format!("run {} is done", open.id)));
-    }
-    let first = match open.state.ending() {
+    let run: Handle<State> = engine.open(&latest.id)?;
+    let first = match run.state().ending() {
+        Some(Ending::Done) => {
+            return Err(CommandError::new(format!("run {} is done", run.id())));
+        }
         Some(_) => {
-            let config = Box::new(launch(args, &open.state)?.settings.limits());
-            if let Some(limit) = open.state.reached(&config) {
-                return Err(still_reached(&open, limit));
+            let config = Box::new(launch(args, run.state())?.settings.limits());
+            if let Some(limit) = run.state().reached(&config) {
+                return Err(still_reached(&run, limit));
             }
             Event::Reopen { config }
         }
         None => Event::Recovered,
     };
-    Ok((open, first))
+    Ok((run, first))
 }
 
 /// A run whose limit was not raised.
-fn still_reached(open: &Open<State>, limit: Ending) -> CommandError {
+fn still_reached(run: &Handle<State>, limit: Ending) -> CommandError {
     let (used, option) = match limit {
         Ending::IterationsUsedUp => {
-            (format!("has used up its iterations ({})", open.state.iteration), "--max-iterations N")
+            (format!("has used up its iterations ({})", run.state().iteration), "--max-iterations N")
         }
         _ => ("has used its budget".to_owned(), "--max-cost DOLLARS or --max-tokens N"),
     };
-    CommandError::new(format!("run {} {used}", open.id))
+    CommandError::new(format!("run {} {used}", run.id()))
         .with_help(format!("raise the limit: aldis run --continue {option}"))
 }
 
-fn plan(launch: Launch, directory: PathBuf, rules: Rules) -> Result<Plan, CommandError> {
-    let Launch { command, settings: Supervision { run, notify, .. } } = launch;
+fn plan(
+    launch: Launch,
+    (directory, state): (PathBuf, PathBuf),
+    rules: Rules,
+) -> Result<RunPlan, CommandError> {
+    let Launch { command, settings: Supervision { run, .. } } = launch;
     let input = Input::from_name(&run.input).ok_or_else(|| {
         CommandError::new(format!("there is no input format `{}`", run.input))
             .with_help("auto, text, or the name of a host")
     })?;
-    Ok(Plan {
-        recipe: Recipe {
+    Ok(RunPlan {
+        command: AgentCommand {
             command: command.into_iter().map(OsString::from).collect(),
             prompt: run.prompt_by,
             pty: run.pty,
@@ -229,8 +234,8 @@ fn plan(launch: Launch, directory: PathBuf, rules: Rules) -> Result<Plan, Comman
             resume: None,
         },
         verify: run.verify,
-        notify,
         directory,
+        state,
         rules,
         zone: clock::local_zone(),
         ask_here: false,

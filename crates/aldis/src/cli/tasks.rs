@@ -7,8 +7,8 @@ use aldis_store::{RunFilter, RunId, Store};
 use clap::Args;
 
 use super::{Outcome, why};
-use crate::coordinate::delivering::book::{self, Book};
-use crate::coordinate::delivering::{row, tally};
+use crate::engine::book::{self, Book};
+use crate::view::live::delivery::{row, tally};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::clock;

@@ -8,7 +8,7 @@ use aldis_store::{DecisionFilter, RunId, SqliteStore, Store};
 use clap::Args;
 
 use super::{Outcome, tasks};
-use crate::coordinate::delivering::book::Book;
+use crate::engine::book::Book;
 use crate::engine::driver::Driver;
 use crate::error::CommandError;
 use crate::io::Io;

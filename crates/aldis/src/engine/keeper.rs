@@ -23,7 +23,7 @@ use aldis_store::{
 use serde_json::{Value, json};
 
 use self::places::Places;
-use crate::coordinate::delivering::book;
+use crate::engine::book;
 use crate::engine::machines::{self, Machine, Members, Refused, Stepped};
 use crate::settings::secret;
 

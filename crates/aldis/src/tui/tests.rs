@@ -20,7 +20,7 @@ use super::draw::draw;
 use super::model::{Input, Model, Order};
 use super::palette::Palette;
 use super::scene::Reader;
-use crate::coordinate::delivering::book::Book;
+use crate::engine::book::Book;
 use crate::engine::journal::Open;
 use crate::engine::keeper::Keeper;
 use crate::engine::stored;

@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthChar as _;
 use super::model::{Model, Over};
 use super::palette::Palette;
 use super::scene::Asks;
-use crate::coordinate::delivering::tally;
+use crate::view::live::delivery::tally;
 use crate::engine::machines::Wish;
 use crate::view::display;
 use crate::view::known::Known;

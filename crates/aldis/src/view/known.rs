@@ -8,7 +8,7 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{Run, Store};
 use serde_json::Value;
 
-use crate::coordinate::delivering::book::{self, Book};
+use crate::engine::book::{self, Book};
 use crate::engine::driver::{self, DriverError, Loaded};
 use crate::engine::journal::Open;
 use crate::engine::machines::{self, TURNS};

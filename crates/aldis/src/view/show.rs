@@ -9,7 +9,7 @@ use aldis_machine::{delivery, run, turns};
 use aldis_signal::time::Timestamp;
 use aldis_store::Run;
 
-use crate::coordinate::delivering::tally;
+use crate::view::live::delivery::tally;
 use crate::io::Io;
 use crate::view::display;
 use crate::view::known::Known;

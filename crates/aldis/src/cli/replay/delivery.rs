@@ -5,7 +5,7 @@ use aldis_machine::delivery::{Event, Start, State};
 use aldis_store::{RunId, Store};
 use serde_json::Value;
 
-use crate::coordinate::delivering::book::Began;
+use crate::engine::book::Began;
 use crate::error::CommandError;
 
 /// Takes every event again. Returns the state, the decisions, and how many events there were.

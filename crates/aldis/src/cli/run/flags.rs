@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::agents::recipe::PromptBy;
+use crate::settings::prompt_by::PromptBy;
 use crate::settings::config::{Count, Dollars, Kind, Node, Origin, Seconds, Tokens};
 
 /// What can be said on the command line instead of in a file.

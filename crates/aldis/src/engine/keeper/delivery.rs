@@ -7,7 +7,7 @@ use aldis_store::{Driver, NewDecision, Run, RunId, Step, TimerChange};
 use serde_json::{Value, json};
 
 use super::{ALARM, Answer, Attempt, Keeper, KeeperError, News, SERVED, after, not_kept, refused};
-use crate::coordinate::delivering::book::{self, Book};
+use crate::engine::book::{self, Book};
 use crate::engine::machines::delivery;
 use crate::engine::machines::{Members, Wish};
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::sections::{Notify, Tokens};
 use super::values::{Count, Dollars, Seconds};
-use crate::agents::recipe::PromptBy;
+use crate::settings::prompt_by::PromptBy;
 
 /// `[deliver]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -221,7 +221,7 @@ impl RunForm {
             v: VERSION,
             kind: "run".to_owned(),
             run: run.to_string(),
-            machine: crate::coordinate::delivering::book::NAME.to_owned(),
+            machine: crate::engine::book::NAME.to_owned(),
             project: project.to_owned(),
             task: whole.title.clone(),
             active: whole.ending.is_none(),

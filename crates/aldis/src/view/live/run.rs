@@ -14,6 +14,7 @@ use aldis_signal::{Dialect, Meaning, Origin, Parser, Role};
 use aldis_store::RunId;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::Manner;
 use crate::view::display;
 use crate::view::json;
 use crate::view::paint::Paint;
@@ -26,19 +27,6 @@ const BAR: usize = 20;
 const TITLE_MAX: usize = 60;
 /// How much of a reason is shown at the end.
 const REASON_MAX: usize = 200;
-
-/// How much is shown, and in which form.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
-    /// Whether colours are.
-    pub(crate) color: bool,
-    /// Whether the agent's words are not.
-    pub(crate) quiet: bool,
-    /// Whether programs read it.
-    pub(crate) json: bool,
-    /// Whether a person looks at a terminal.
-    pub(crate) terminal: bool,
-}
 
 /// Where things are shown.
 pub(crate) struct Live {
@@ -73,7 +61,7 @@ impl Live {
     }
 
     /// Says what begins.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &mut self,
         run: &RunId,
         state: &State,
@@ -105,7 +93,7 @@ impl Live {
     }
 
     /// Says what changed in the run.
-    pub(super) fn changed(&mut self, now: Timestamp, before: &Standing, after: &State) {
+    pub(crate) fn changed(&mut self, now: Timestamp, before: &Standing, after: &State) {
         if before.iteration != after.iteration {
             let text = format!("iteration {}/{}", after.iteration, after.config.max_iterations);
             self.event("iteration", now, &text);
@@ -127,12 +115,12 @@ impl Live {
     }
 
     /// Returns whether anybody sees what the agent says.
-    pub(super) fn shows_words(&self) -> bool {
+    pub(crate) fn shows_words(&self) -> bool {
         !self.manner.quiet && !self.manner.json
     }
 
     /// Draws the line at the bottom.
-    pub(super) fn draw(&self, now: Timestamp, state: &State) {
+    pub(crate) fn draw(&self, now: Timestamp, state: &State) {
         if self.bar.is_hidden() {
             return;
         }
@@ -143,7 +131,7 @@ impl Live {
     }
 
     /// Shows what was said: the agent's own words plainly, everybody else's dimmed.
-    pub(super) fn said(&mut self, origin: &Origin, text: &str) {
+    pub(crate) fn said(&mut self, origin: &Origin, text: &str) {
         if !self.shows_words() {
             return;
         }
@@ -164,45 +152,45 @@ impl Live {
     }
 
     /// Shows what was written to standard error.
-    pub(super) fn aside(&mut self, bytes: &[u8]) {
+    pub(crate) fn aside(&mut self, bytes: &[u8]) {
         self.said(&Origin::new(Role::Host), &String::from_utf8_lossy(bytes));
     }
 
-    pub(super) fn checking(&mut self, now: Timestamp, verify: &str) {
+    pub(crate) fn checking(&mut self, now: Timestamp, verify: &str) {
         self.event("check", now, &format!("done claimed; checking: {verify}"));
     }
 
-    pub(super) fn checked(&mut self, now: Timestamp, passed: bool) {
+    pub(crate) fn checked(&mut self, now: Timestamp, passed: bool) {
         let text =
             if passed { "the check passed" } else { "the check failed: going on with its output" };
         self.event("check", now, text);
     }
 
-    pub(super) fn question(&mut self, now: Timestamp, id: &str, text: &str) {
+    pub(crate) fn question(&mut self, now: Timestamp, id: &str, text: &str) {
         self.event("question", now, &format!("{text}\n         aldis answer {id} TEXT"));
     }
 
-    pub(super) fn notice(&mut self, now: Timestamp, notice: Notice, text: &str) {
+    pub(crate) fn notice(&mut self, now: Timestamp, notice: Notice, text: &str) {
         // The end has a line of its own, and a question too.
         if self.manner.json || !matches!(notice, Notice::RunEnded | Notice::Question) {
             self.event(notice.as_str(), now, text);
         }
     }
 
-    pub(super) fn host(&mut self, now: Timestamp, text: &str) {
+    pub(crate) fn host(&mut self, now: Timestamp, text: &str) {
         self.event("host", now, text);
     }
 
-    pub(super) fn kept(&mut self, now: Timestamp, branch: &str) {
+    pub(crate) fn kept(&mut self, now: Timestamp, branch: &str) {
         self.event("kept", now, &format!("uncommitted work is on branch {branch}"));
     }
 
-    pub(super) fn problem(&mut self, now: Timestamp, text: &str) {
+    pub(crate) fn problem(&mut self, now: Timestamp, text: &str) {
         self.event("problem", now, text);
     }
 
     /// Says how it ended, and where to read more.
-    pub(super) fn ended(
+    pub(crate) fn ended(
         &mut self,
         now: Timestamp,
         state: &State,
@@ -273,7 +261,7 @@ impl Live {
 }
 
 /// What of a run is shown when it changes. A whole state would be too much to keep for each event.
-pub(super) struct Standing {
+pub(crate) struct Standing {
     iteration: u32,
     progress: Option<u8>,
     phase: Option<String>,
@@ -282,7 +270,7 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    pub(super) fn of(state: &State) -> Self {
+    pub(crate) fn of(state: &State) -> Self {
         Self {
             iteration: state.iteration,
             progress: state.progress,

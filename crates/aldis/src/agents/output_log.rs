@@ -23,7 +23,7 @@ const FILE: &str = "agent.log";
 
 /// The log of one run. A log that cannot be written is no reason to end a run.
 #[derive(Debug)]
-pub(crate) struct Logbook {
+pub(crate) struct OutputLog {
     directory: PathBuf,
     name: String,
     file: Option<File>,
@@ -36,7 +36,7 @@ pub(crate) struct Logbook {
     redactor: Redactor,
 }
 
-impl Logbook {
+impl OutputLog {
     /// Opens the log of a run within the state directory, readable by its owner alone.
     pub(crate) fn open(state: &Path, run: &RunId) -> Self {
         Self::named(state, run, FILE.to_owned())
@@ -50,7 +50,7 @@ impl Logbook {
     fn named(state: &Path, run: &RunId, name: String) -> Self {
         let directory = state.join("logs").join(run.as_str());
         let _there = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
-        let mut logbook = Self {
+        let mut log = Self {
             directory,
             name,
             file: None,
@@ -60,8 +60,8 @@ impl Logbook {
             rest: Vec::new(),
             redactor: Redactor::default(),
         };
-        logbook.reopen();
-        logbook
+        log.reopen();
+        log
     }
 
     /// Returns the file, if it can be written.
@@ -181,7 +181,7 @@ fn write_all(file: &mut File, mut pieces: &mut [IoSlice<'_>]) -> io::Result<()> 
     Ok(())
 }
 
-impl Drop for Logbook {
+impl Drop for OutputLog {
     fn drop(&mut self) {
         self.write_rest();
         self.flush();
@@ -198,10 +198,10 @@ mod tests {
     fn old_files_give_way() {
         let state = tempfile::tempdir().unwrap();
         let run = RunId::new("r1").unwrap();
-        let mut logbook = Logbook::open(state.path(), &run);
-        logbook.bytes_max = 10;
+        let mut log = OutputLog::open(state.path(), &run);
+        log.bytes_max = 10;
         for number in 0..10 {
-            logbook.write(format!("line {number} is long enough\n").as_bytes());
+            log.write(format!("line {number} is long enough\n").as_bytes());
         }
         let directory = state.path().join("logs/r1");
         let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap();
@@ -209,8 +209,8 @@ mod tests {
         assert_eq!(read("agent.log.3"), "line 6 is long enough\n");
         assert_eq!(fs::read_dir(&directory).unwrap().count(), FILES_MAX);
         // A run that goes on appends.
-        drop(logbook);
-        Logbook::open(state.path(), &run).write(b"more\n");
+        drop(log);
+        OutputLog::open(state.path(), &run).write(b"more\n");
         assert_eq!(read("agent.log"), "line 9 is long enough\nmore\n");
     }
 
@@ -218,11 +218,11 @@ mod tests {
     fn secrets_are_left_out_also_in_pieces() {
         let state = tempfile::tempdir().unwrap();
         let run = RunId::new("r1").unwrap();
-        let mut logbook = Logbook::open(state.path(), &run);
+        let mut log = OutputLog::open(state.path(), &run);
         let text = format!("key: ghp_{}\nplain \u{fffd}", "x".repeat(36));
-        text.as_bytes().chunks(7).for_each(|piece| logbook.write(piece));
-        logbook.write(b"\xff\n-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\nlast");
-        drop(logbook);
+        text.as_bytes().chunks(7).for_each(|piece| log.write(piece));
+        log.write(b"\xff\n-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\nlast");
+        drop(log);
         let kept = fs::read(state.path().join("logs/r1/agent.log")).unwrap();
         let key = b"[redacted]\n".repeat(3);
         let wanted =
@@ -234,28 +234,28 @@ mod tests {
     fn bursts_are_kept_whole_and_end_with_a_short_piece_or_a_pause() {
         let state = tempfile::tempdir().unwrap();
         let run = RunId::new("r1").unwrap();
-        let mut logbook = Logbook::open(state.path(), &run);
+        let mut log = OutputLog::open(state.path(), &run);
         let secret = format!("ghp_{}", "x".repeat(36));
         let line = format!("{}\n", "plain ".repeat(20));
         let text = format!("{}{secret}\n{line}", line.repeat(3_000));
         let wanted = text.replace(&secret, "[redacted]");
         let kept = || fs::read(state.path().join("logs/r1/agent.log")).unwrap();
         for piece in text.as_bytes().chunks(BURST) {
-            logbook.write(piece);
+            log.write(piece);
             assert!(wanted.as_bytes().starts_with(&kept()));
         }
         assert_eq!(kept(), wanted.as_bytes());
         let more = line.repeat(BURST / line.len() + 1);
-        logbook.write(more.as_bytes());
-        logbook.flush();
+        log.write(more.as_bytes());
+        log.flush();
         assert_eq!(kept(), [wanted, more].concat().as_bytes());
     }
 
     #[test]
     fn a_log_that_cannot_be_written_is_done_without() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let mut logbook = Logbook::open(file.path(), &RunId::new("r1").unwrap());
-        logbook.write(b"x");
-        assert_eq!(logbook.path(), None);
+        let mut log = OutputLog::open(file.path(), &RunId::new("r1").unwrap());
+        log.write(b"x");
+        assert_eq!(log.path(), None);
     }
 }

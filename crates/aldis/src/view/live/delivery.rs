@@ -10,7 +10,7 @@ use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::coordinate::running::Manner;
+use super::Manner;
 use crate::notify::Kind;
 use crate::view::display;
 use crate::view::json;
@@ -50,7 +50,7 @@ impl Board {
     }
 
     /// Says what begins.
-    pub(super) fn begin(&mut self, run: &RunId, state: &State) {
+    pub(crate) fn begin(&mut self, run: &RunId, state: &State) {
         run.as_str().clone_into(&mut self.run);
         self.began = state.run().started_at;
         let title = display::line(&state.run().title);
@@ -74,7 +74,7 @@ impl Board {
     }
 
     /// Shows what was decided.
-    pub(super) fn decided(&mut self, now: Timestamp, decision: &Decision) {
+    pub(crate) fn decided(&mut self, now: Timestamp, decision: &Decision) {
         let task = decision.task.as_deref().unwrap_or_default();
         if self.manner.json {
             let text = format!("{task} {}: {}", decision.summary, decision.because);
@@ -91,7 +91,7 @@ impl Board {
         self.stamped(now, &line);
     }
 
-    pub(super) fn question(&mut self, now: Timestamp, id: &str, task: Option<&str>, text: &str) {
+    pub(crate) fn question(&mut self, now: Timestamp, id: &str, task: Option<&str>, text: &str) {
         if self.manner.json {
             return self.event("question", now, text);
         }
@@ -104,7 +104,7 @@ impl Board {
         self.stamped(now, &line);
     }
 
-    pub(super) fn problem(&mut self, now: Timestamp, text: &str) {
+    pub(crate) fn problem(&mut self, now: Timestamp, text: &str) {
         if self.manner.json {
             return self.event("problem", now, text);
         }
@@ -113,7 +113,7 @@ impl Board {
     }
 
     /// Says to programs what others are told; people see the decision it comes from.
-    pub(super) fn notice(&mut self, now: Timestamp, kind: Kind, text: &str) {
+    pub(crate) fn notice(&mut self, now: Timestamp, kind: Kind, text: &str) {
         if self.manner.json {
             self.event(kind.as_str(), now, text);
         }
@@ -121,7 +121,7 @@ impl Board {
 
     /// Draws the tasks that matter now. Where a person is asked, the line they type on is the last
     /// one.
-    pub(super) fn draw(&self, now: Timestamp, state: &State, asked: bool) {
+    pub(crate) fn draw(&self, now: Timestamp, state: &State, asked: bool) {
         if self.bar.is_hidden() {
             return;
         }
@@ -130,7 +130,7 @@ impl Board {
     }
 
     /// Says how it ended, and where to read more.
-    pub(super) fn ended(&mut self, now: Timestamp, state: &State, ending: Ending) {
+    pub(crate) fn ended(&mut self, now: Timestamp, state: &State, ending: Ending) {
         self.bar.finish_and_clear();
         if self.manner.json {
             return self.event("ended", now, ending.as_str());
@@ -155,7 +155,7 @@ impl Board {
     }
 
     /// Says that it waits for a human, and ends here.
-    pub(super) fn waits(&mut self, now: Timestamp, state: &State) {
+    pub(crate) fn waits(&mut self, now: Timestamp, state: &State) {
         self.bar.finish_and_clear();
         let ids: Vec<&str> = state.run().questions.keys().map(String::as_str).collect();
         let text = format!(

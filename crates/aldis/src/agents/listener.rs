@@ -1,4 +1,4 @@
-//! Listens to a running agent: signals as soon as they are certain, messages to show.
+//! Reads the output of a running agent: signals as soon as they are certain, and text to show.
 
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Message, Origin, Rules, Scanner};
@@ -11,9 +11,9 @@ const HEAD: usize = 64 * 1024;
 /// How long a line may become before it is shown in parts.
 const LINE_MAX: usize = 64 * 1024;
 
-/// What was heard. Exhaustive: whoever listens judges each.
+/// What was read. Exhaustive: whoever listens judges each.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum Report {
     /// A signal or a near miss.
     Finding {
         /// What was found.
@@ -21,8 +21,8 @@ pub(crate) enum Said {
         /// Which message it stands in.
         message: u64,
     },
-    /// Something the host said about itself.
-    Fact(Fact),
+    /// Something the host reported about itself.
+    Host(Fact),
     /// Something to show.
     Text {
         /// Who said it.
@@ -35,7 +35,7 @@ pub(crate) enum Said {
 }
 
 /// One agent's output, in chunks.
-pub(crate) struct Ear<'r> {
+pub(crate) struct Listener<'r> {
     rules: &'r Rules,
     input: Input,
     kind: Kind<'r>,
@@ -54,12 +54,12 @@ enum Kind<'r> {
 }
 
 /// The first bytes. Whatever follows, some of them are text, as what a shell prints before its agent
-/// begins to: that is heard at once.
+/// begins to: that is read at once.
 #[derive(Default)]
 struct Beginning<'r> {
     bytes: Vec<u8>,
-    /// How many of them were heard as text.
-    heard: usize,
+    /// How many of them were read as text.
+    read_as_text: usize,
     text: Option<Plain<'r>>,
 }
 
@@ -74,20 +74,20 @@ impl<'r> Plain<'r> {
         Self { scanner: Box::new(Scanner::new(rules, Origin::assistant())), rest: Vec::new() }
     }
 
-    fn push(&mut self, bytes: &[u8], is_shown: bool, sink: &mut dyn FnMut(Said)) {
+    fn push(&mut self, bytes: &[u8], is_shown: bool, sink: &mut dyn FnMut(Report)) {
         if is_shown {
             whole_lines(&mut self.rest, bytes, sink);
         }
         self.scanner.push(bytes, &mut |finding| sink(found(finding, 0)));
     }
 
-    fn finish(self, sink: &mut dyn FnMut(Said)) {
+    fn finish(self, sink: &mut dyn FnMut(Report)) {
         sink(shown(&self.rest));
         self.scanner.finish(&mut |finding| sink(found(finding, 0)));
     }
 }
 
-impl<'r> Ear<'r> {
+impl<'r> Listener<'r> {
     /// `zone` is the one of clock times that name none; words are given out only if they are `shown`.
     pub(crate) fn new(rules: &'r Rules, input: Input, zone: Zone, shown: bool) -> Self {
         let kind = Kind::Undecided(Beginning::default());
@@ -99,7 +99,7 @@ impl<'r> Ear<'r> {
         self.format
     }
 
-    pub(crate) fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Said)) {
+    pub(crate) fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Report)) {
         match &mut self.kind {
             Kind::Undecided(beginning) => {
                 beginning.bytes.extend_from_slice(bytes);
@@ -110,29 +110,29 @@ impl<'r> Ear<'r> {
                 self.go_on(known, now, sink);
             }
             Kind::Text(text) => {
-                self.facts.push(bytes, now, &mut |fact| sink(Said::Fact(fact)));
+                self.facts.push(bytes, now, &mut |fact| sink(Report::Host(fact)));
                 text.push(bytes, self.shown, sink);
             }
             Kind::Stream(reader) => {
                 let (rules, shown) = (self.rules, self.shown);
-                let hear = &mut |told| hear(rules, told, shown, sink);
-                reader.push_with(bytes, &mut self.facts, now, hear);
+                let read = &mut |told| report(rules, told, shown, sink);
+                reader.push_with(bytes, &mut self.facts, now, read);
             }
         }
     }
 
     /// The agent has said all.
-    pub(crate) fn finish(mut self, now: Timestamp, sink: &mut dyn FnMut(Said)) {
+    pub(crate) fn finish(mut self, now: Timestamp, sink: &mut dyn FnMut(Report)) {
         let known = self.known_at_last();
         self.go_on(known, now, sink);
         let (rules, is_shown) = (self.rules, self.shown);
         match self.kind {
             Kind::Text(text) => {
                 text.finish(sink);
-                self.facts.finish(now, &mut |fact| sink(Said::Fact(fact)));
+                self.facts.finish(now, &mut |fact| sink(Report::Host(fact)));
             }
             Kind::Stream(reader) => {
-                reader.finish_with(self.facts, now, &mut |told| hear(rules, told, is_shown, sink));
+                reader.finish_with(self.facts, now, &mut |told| report(rules, told, is_shown, sink));
             }
             Kind::Undecided(_) => {}
         }
@@ -142,7 +142,7 @@ impl<'r> Ear<'r> {
     fn known_at_last(&self) -> (Option<Format>, usize) {
         match &self.kind {
             Kind::Undecided(beginning) => {
-                (Some(self.input.resolve(&beginning.bytes)), beginning.heard)
+                (Some(self.input.resolve(&beginning.bytes)), beginning.read_as_text)
             }
             Kind::Text(_) | Kind::Stream(_) => (None, 0),
         }
@@ -153,24 +153,24 @@ impl<'r> Ear<'r> {
         &mut self,
         (format, text): (Option<Format>, usize),
         now: Timestamp,
-        sink: &mut dyn FnMut(Said),
+        sink: &mut dyn FnMut(Report),
     ) {
         let Kind::Undecided(beginning) = &mut self.kind else { return };
-        let Beginning { bytes, heard, text: mut plain } = std::mem::take(beginning);
+        let Beginning { bytes, read_as_text, text: mut plain } = std::mem::take(beginning);
         let text = match format {
             Some(Format::Text) => bytes.len(),
             // Noise that came together with the first line is the reader's.
-            Some(_) if heard == 0 => 0,
-            _ => text.max(heard),
+            Some(_) if read_as_text == 0 => 0,
+            _ => text.max(read_as_text),
         };
-        if text > heard {
+        if text > read_as_text {
             let plain = plain.get_or_insert_with(|| Plain::new(self.rules));
-            self.facts.push(&bytes[heard..text], now, &mut |fact| sink(Said::Fact(fact)));
-            plain.push(&bytes[heard..text], self.shown, sink);
+            self.facts.push(&bytes[read_as_text..text], now, &mut |fact| sink(Report::Host(fact)));
+            plain.push(&bytes[read_as_text..text], self.shown, sink);
         }
         self.format = format;
         self.kind = match format {
-            None => Kind::Undecided(Beginning { bytes, heard: text, text: plain }),
+            None => Kind::Undecided(Beginning { bytes, read_as_text: text, text: plain }),
             Some(Format::Text) => Kind::Text(plain.unwrap_or_else(|| Plain::new(self.rules))),
             Some(format) => {
                 if let Some(plain) = plain {
@@ -185,7 +185,7 @@ impl<'r> Ear<'r> {
 }
 
 /// Gives out the lines that are complete, and keeps the rest.
-fn whole_lines(rest: &mut Vec<u8>, bytes: &[u8], sink: &mut dyn FnMut(Said)) {
+fn whole_lines(rest: &mut Vec<u8>, bytes: &[u8], sink: &mut dyn FnMut(Report)) {
     rest.extend_from_slice(bytes);
     let too_long = |length| (length > LINE_MAX).then_some(length);
     let lines = memchr::memrchr(b'\n', rest).map(|at| at + 1);
@@ -196,18 +196,18 @@ fn whole_lines(rest: &mut Vec<u8>, bytes: &[u8], sink: &mut dyn FnMut(Said)) {
 }
 
 /// Plain text to show, in whole lines: a chunk may end within a letter or a signal.
-fn shown(bytes: &[u8]) -> Said {
+fn shown(bytes: &[u8]) -> Report {
     let text = String::from_utf8_lossy(bytes).into_owned();
-    Said::Text { origin: Origin::assistant(), text, whole: false }
+    Report::Text { origin: Origin::assistant(), text, whole: false }
 }
 
-fn found(finding: Finding, message: u64) -> Said {
-    Said::Finding { finding: Box::new(finding), message }
+fn found(finding: Finding, message: u64) -> Report {
+    Report::Finding { finding: Box::new(finding), message }
 }
 
-fn hear(rules: &Rules, told: Told, shown: bool, sink: &mut dyn FnMut(Said)) {
+fn report(rules: &Rules, told: Told, shown: bool, sink: &mut dyn FnMut(Report)) {
     let Message { index, origin, text, .. } = match told {
-        Told::Fact(fact) => return sink(Said::Fact(fact)),
+        Told::Fact(fact) => return sink(Report::Host(fact)),
         Told::Message(message) => message,
     };
     if origin.may_signal() {
@@ -216,7 +216,7 @@ fn hear(rules: &Rules, told: Told, shown: bool, sink: &mut dyn FnMut(Said)) {
         }
     }
     if shown {
-        sink(Said::Text { origin, text, whole: true });
+        sink(Report::Text { origin, text, whole: true });
     }
 }
 
@@ -239,25 +239,25 @@ mod tests {
     /// Hears a text in chunks. Returns all signals, those that were heard before the end, and the words
     /// shown.
     fn heard(text: &str, chunk: usize) -> (Vec<String>, Vec<String>, String) {
-        let mut ear = Ear::new(Rules::builtin(), Input::Auto, Zone::utc(), true);
+        let mut ear = Listener::new(Rules::builtin(), Input::Auto, Zone::utc(), true);
         let (mut signals, mut words, now) = (Vec::new(), String::new(), Timestamp::from_millis(0));
         let mut sink = |said| match said {
-            Said::Finding { finding, .. } => {
+            Report::Finding { finding, .. } => {
                 signals.extend(finding.signal().map(|signal| signal.raw.clone()));
             }
-            Said::Text { text, .. } => words += &text,
-            Said::Fact(_) => {}
+            Report::Text { text, .. } => words += &text,
+            Report::Host(_) => {}
         };
         for bytes in text.as_bytes().chunks(chunk) {
             ear.push(bytes, now, &mut sink);
         }
         let mut late = Vec::new();
         ear.finish(now, &mut |said| match said {
-            Said::Finding { finding, .. } => {
+            Report::Finding { finding, .. } => {
                 late.extend(finding.signal().map(|signal| signal.raw.clone()));
             }
-            Said::Text { text, .. } => words += &text,
-            Said::Fact(_) => {}
+            Report::Text { text, .. } => words += &text,
+            Report::Host(_) => {}
         });
         let all = signals.iter().cloned().chain(late).collect();
         (all, signals, words)

@@ -1,0 +1,506 @@
+//! One loop for whoever coordinates agents: hold the lease, perform what was decided, report what
+//! happens, until the run ends.
+//!
+//! The machine decides and the engine keeps; [`Conduct`] says what an effect means in the world and
+//! what a happening means to the machine. Other processes may decide about the same run (`aldis
+//! pause`, the dashboard): their steps are noticed in the store, and their effects are performed
+//! here like our own.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use aldis_engine::{Engine, EngineError, Handle, Performable, Stepped};
+use aldis_machine::run::Exit;
+use aldis_machine::{HumanCommand, Machine, NotPossible, Outcome, Urgency};
+use aldis_signal::time::Timestamp;
+use aldis_store::{Lease, LeaseError, PartChange, RunId, StoreError};
+
+use super::lease;
+use super::world::{
+    Happening, JobId, Leftover, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World,
+};
+use crate::error::CommandError;
+
+/// How often the lease is renewed.
+const RENEW: Duration = Duration::from_secs(10);
+/// How long quiet events wait for the next step.
+const FLUSH: Duration = Duration::from_secs(10);
+/// How long those wait that must not be lost, as what an agent has cost.
+const FLUSH_SOON: Duration = Duration::from_millis(500);
+/// How long to wait before a store that failed is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+/// How often what is shown is drawn anew.
+const DRAW: Duration = Duration::from_millis(500);
+
+/// What effects and happenings mean for the runs of one machine.
+pub(crate) trait Conduct: Sized {
+    /// Whose runs.
+    type Machine: Machine;
+    /// How this process leaves a run.
+    type End;
+
+    /// Performs an effect.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does.
+    fn perform(
+        &mut self,
+        core: &mut CoreOf<'_, Self>,
+        effect: <Self::Machine as Machine>::Effect,
+        key: &str,
+    ) -> Result<Performed, CommandError>;
+
+    /// A process wrote something.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does.
+    fn on_output(
+        &mut self,
+        core: &mut CoreOf<'_, Self>,
+        job: JobId,
+        stream: Stream,
+        bytes: &[u8],
+    ) -> Result<(), CommandError>;
+
+    /// A process has ended with everything it started.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does.
+    fn on_over(
+        &mut self,
+        core: &mut CoreOf<'_, Self>,
+        job: JobId,
+        exit: Exit,
+    ) -> Result<(), CommandError>;
+
+    /// A process stopped itself.
+    fn on_stopped(&mut self, core: &mut CoreOf<'_, Self>, job: JobId);
+
+    /// The repository answered.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does.
+    fn on_answer(
+        &mut self,
+        core: &mut CoreOf<'_, Self>,
+        ticket: Ticket,
+        answer: RepositoryAnswer,
+    ) -> Result<(), CommandError>;
+
+    /// Returns what a line means that the person at the terminal typed; nothing if it means nothing.
+    fn command_of(&self, core: &CoreOf<'_, Self>, line: &str) -> Option<HumanCommand>;
+
+    /// The user or the system wants this process to end.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does.
+    fn on_interrupt(&mut self, core: &mut CoreOf<'_, Self>, by: &str) -> Result<(), CommandError>;
+
+    /// Time passed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does.
+    fn on_time(&mut self, core: &mut CoreOf<'_, Self>) -> Result<(), CommandError>;
+
+    /// Returns when time matters next, beside the machine's own time.
+    fn next_deadline(&self, core: &CoreOf<'_, Self>) -> Option<Timestamp>;
+
+    /// Shows what came of an event.
+    fn decided(
+        &mut self,
+        core: &CoreOf<'_, Self>,
+        outcome: &Outcome<<Self::Machine as Machine>::Effect>,
+    );
+
+    /// Shows that something beside the run went wrong.
+    fn problem(&mut self, now: Timestamp, what: &str);
+
+    /// Draws how the run stands. Returns what the person at the terminal is asked.
+    fn draw(&mut self, core: &CoreOf<'_, Self>) -> Option<String>;
+
+    /// Returns how this process leaves the run, if it does now.
+    fn end(&self, core: &CoreOf<'_, Self>) -> Option<Self::End>;
+}
+
+/// What a conduct works with.
+pub(crate) type CoreOf<'w, C> = Core<'w, <C as Conduct>::Machine>;
+
+/// How an effect was performed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Performed {
+    /// It is done.
+    Done,
+    /// It is done when this has happened; others go on.
+    Until(Awaited),
+    /// It is done when this has happened; those after it wait.
+    After(Awaited),
+}
+
+/// What an effect can wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Awaited {
+    /// An answer of the repository.
+    Answer(Ticket),
+    /// The end of a process.
+    End(JobId),
+}
+
+/// The run, its engine and the world.
+pub(crate) struct Core<'w, M: Machine> {
+    engine: Engine,
+    run: Handle<M>,
+    lease: Lease,
+    world: &'w mut dyn World,
+    last_ticket: Ticket,
+    last_job: JobId,
+    /// When quiet events must be written.
+    flush_at: Option<Timestamp>,
+}
+
+impl<'w, M: Machine> Core<'w, M> {
+    /// Takes a run over: gives up effects of a dead coordinator that would be done twice, and ends
+    /// what it left of its agents.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a living process coordinates it.
+    pub(crate) fn take_over(
+        engine: Engine,
+        mut run: Handle<M>,
+        world: &'w mut dyn World,
+        is_stale: impl Fn(&M::Effect) -> bool,
+        agents: impl IntoIterator<Item = String>,
+    ) -> Result<Self, CommandError> {
+        let lease = lease::acquire(engine.store(), run.id(), world.now())?;
+        run.set_fence(lease.fence);
+        for identity in agents {
+            world.end_leftover(&Leftover::Identity(identity));
+        }
+        world.end_leftover(&Leftover::Unknown(run.id().clone()));
+        run.give_up_effects(&engine, is_stale)?;
+        let (last_ticket, last_job, flush_at) = (0, 0, None);
+        Ok(Self { engine, run, lease, world, last_ticket, last_job, flush_at })
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.world.now()
+    }
+
+    pub(crate) fn id(&self) -> &RunId {
+        self.run.id()
+    }
+
+    pub(crate) fn state(&self) -> &M {
+        self.run.state()
+    }
+
+    pub(crate) fn run(&self) -> &Handle<M> {
+        &self.run
+    }
+
+    pub(crate) fn world(&mut self) -> &mut dyn World {
+        self.world
+    }
+
+    /// Returns a name for the next process.
+    pub(crate) fn new_job(&mut self) -> JobId {
+        self.last_job += 1;
+        self.last_job
+    }
+
+    /// Asks the repository something.
+    pub(crate) fn ask(&mut self, request: RepositoryRequest) -> Ticket {
+        self.last_ticket += 1;
+        self.world.ask(self.last_ticket, request);
+        self.last_ticket
+    }
+
+    /// Keeps or forgets notes of ours.
+    ///
+    /// # Errors
+    ///
+    /// As [`advance`].
+    pub(crate) fn set_notes(&mut self, notes: Vec<PartChange>) -> Result<(), CommandError> {
+        let now = self.now();
+        match self.run.set_notes(&self.engine, now, notes.clone()) {
+            Err(EngineError::Store(error)) => {
+                self.wait_for_store(error)?;
+                Ok(self.run.set_notes(&self.engine, now, notes)?)
+            }
+            done => Ok(done?),
+        }
+    }
+
+    /// Takes over what somebody else decided. Returns what our own events mean then.
+    fn refresh(&mut self) -> Result<Outcome<M::Effect>, CommandError> {
+        let now = self.now();
+        let stepped = match self.run.refresh(&self.engine, now) {
+            Err(EngineError::Store(error)) => Some(self.wait_for_store(error)?),
+            stepped => stepped?,
+        };
+        Ok(stepped.map(|stepped| stepped.outcome).unwrap_or_default())
+    }
+
+    /// Writes what waits for the next step.
+    fn flush(&mut self) -> Result<(), CommandError> {
+        let now = self.now();
+        match self.run.flush(&self.engine, now) {
+            Err(EngineError::Store(error)) => self.wait_for_store(error).map(drop),
+            done => Ok(done.map(drop)?),
+        }
+    }
+
+    /// Records what was performed, and gives the lease back: whoever comes next need not wait for it
+    /// to run out.
+    fn leave(&mut self) -> Result<(), CommandError> {
+        self.flush()?;
+        let _released = self.engine.store().release_lease(&self.lease);
+        Ok(())
+    }
+
+    fn take(&mut self, event: M::Event) -> Result<Outcome<M::Effect>, CommandError> {
+        let (now, urgency) = (self.now(), M::urgency(&event));
+        let stepped = match self.run.advance(&self.engine, now, event) {
+            Err(EngineError::Store(error)) => self.wait_for_store(error)?,
+            stepped => stepped?,
+        };
+        let within = match urgency {
+            _ if stepped.written => {
+                self.flush_at = None;
+                None
+            }
+            Urgency::Never => None,
+            Urgency::Eventually => Some(FLUSH),
+            Urgency::Soon => Some(FLUSH_SOON),
+        };
+        let due = within.map(|within| now.after(within));
+        self.flush_at = [self.flush_at, due].into_iter().flatten().min();
+        Ok(stepped.outcome)
+    }
+
+    /// A full disk, a store that is locked or gone for a moment: the run waits, its agents wait when
+    /// their pipes are full, and nothing is lost.
+    fn wait_for_store(&mut self, error: StoreError) -> Result<Stepped<M::Effect>, CommandError> {
+        let mut error = error;
+        if error.may_pass() {
+            self.world.warn(&format!("run {} waits: {error}", self.run.id()));
+        }
+        let before = self.world.pause(self.now());
+        while error.may_pass() {
+            let until = self.now().after(RETRY);
+            // Output is left in its pipe: the agent waits.
+            if self.world.pause(until) > before {
+                break;
+            }
+            let now = self.now();
+            match self.run.recover(&self.engine, now) {
+                Ok(stepped) => return Ok(stepped),
+                Err(EngineError::Store(again)) => error = again,
+                Err(other) => return Err(other.into()),
+            }
+        }
+        Err(error.into())
+    }
+}
+
+/// Lets the machine take an event, and shows what came of it.
+///
+/// # Errors
+///
+/// Fails if somebody else has taken the run over, or if what is stored cannot be understood. A store
+/// that fails is waited for.
+pub(crate) fn advance<C: Conduct>(
+    core: &mut CoreOf<'_, C>,
+    conduct: &mut C,
+    event: <C::Machine as Machine>::Event,
+) -> Result<(), CommandError> {
+    let outcome = core.take(event)?;
+    conduct.decided(core, &outcome);
+    Ok(())
+}
+
+/// Does what a human at this terminal wants. Returns why it means nothing, if it does.
+///
+/// # Errors
+///
+/// As [`advance`].
+pub(crate) fn command<C: Conduct>(
+    core: &mut CoreOf<'_, C>,
+    conduct: &mut C,
+    command: &HumanCommand,
+    by: &str,
+) -> Result<Option<NotPossible>, CommandError> {
+    match core.state().command(command, by) {
+        Ok(event) => advance(core, conduct, event).map(|()| None),
+        Err(why) => Ok(Some(why)),
+    }
+}
+
+/// Takes over what others decided meanwhile.
+///
+/// # Errors
+///
+/// As [`advance`].
+pub(crate) fn heed_others<C: Conduct>(
+    core: &mut CoreOf<'_, C>,
+    conduct: &mut C,
+) -> Result<(), CommandError> {
+    let outcome = core.refresh()?;
+    conduct.decided(core, &outcome);
+    Ok(())
+}
+
+/// Coordinates a run until it ends or this process leaves it.
+///
+/// # Errors
+///
+/// Fails if somebody else has taken the run over, or if the store fails for good. The run can be
+/// continued.
+pub(crate) fn coordinate<C: Conduct>(
+    core: &mut CoreOf<'_, C>,
+    conduct: &mut C,
+    first: <C::Machine as Machine>::Event,
+) -> Result<C::End, CommandError> {
+    let now = core.now();
+    let mut looped =
+        Loop { renewed: now, drawn: now, waiting: BTreeMap::new(), in_the_way: None };
+    advance(core, conduct, first)?;
+    loop {
+        looped.perform(core, conduct)?;
+        if looped.waiting.is_empty()
+            && let Some(end) = conduct.end(core)
+        {
+            return core.leave().map(|()| end);
+        }
+        let until = looped.next(core, conduct);
+        for happening in core.world.wait(until) {
+            looped.take(core, conduct, happening)?;
+        }
+        looped.on_time(core, conduct)?;
+    }
+}
+
+/// What the loop itself remembers.
+struct Loop {
+    renewed: Timestamp,
+    drawn: Timestamp,
+    /// Effects that are done when something has happened, by key.
+    waiting: BTreeMap<Awaited, String>,
+    /// What the next effect waits for.
+    in_the_way: Option<Awaited>,
+}
+
+impl Loop {
+    /// Performs what was decided, by us or by others, in order.
+    fn perform<C: Conduct>(
+        &mut self,
+        core: &mut CoreOf<'_, C>,
+        conduct: &mut C,
+    ) -> Result<(), CommandError> {
+        while self.in_the_way.is_none() {
+            let Some(Performable { key, effect }) = core.run.next_effect(&core.engine)? else {
+                return Ok(());
+            };
+            match conduct.perform(core, effect, &key)? {
+                Performed::Done => core.run.performed(key),
+                Performed::Until(awaited) => drop(self.waiting.insert(awaited, key)),
+                Performed::After(awaited) => {
+                    self.waiting.insert(awaited, key);
+                    self.in_the_way = Some(awaited);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that something has happened that effects wait for.
+    fn settle<M: Machine>(&mut self, core: &mut Core<'_, M>, awaited: Awaited) {
+        if let Some(key) = self.waiting.remove(&awaited) {
+            core.run.performed(key);
+        }
+        self.in_the_way.take_if(|in_the_way| *in_the_way == awaited);
+    }
+
+    /// Returns when time matters next.
+    fn next<C: Conduct>(&self, core: &CoreOf<'_, C>, conduct: &C) -> Timestamp {
+        let times = [core.state().next_wake(), conduct.next_deadline(core), core.flush_at];
+        let own = [self.renewed.after(RENEW), self.drawn.after(DRAW)];
+        times.into_iter().flatten().chain(own).min().unwrap_or_else(|| core.now())
+    }
+
+    fn take<C: Conduct>(
+        &mut self,
+        core: &mut CoreOf<'_, C>,
+        conduct: &mut C,
+        happening: Happening,
+    ) -> Result<(), CommandError> {
+        match happening {
+            Happening::Output { job, stream, bytes } => {
+                conduct.on_output(core, job, stream, &bytes)
+            }
+            Happening::Stopped { job } => {
+                conduct.on_stopped(core, job);
+                Ok(())
+            }
+            Happening::Over { job, exit } => {
+                self.settle(core, Awaited::End(job));
+                conduct.on_over(core, job, exit)
+            }
+            Happening::Repository { ticket, answer } => {
+                self.settle(core, Awaited::Answer(ticket));
+                conduct.on_answer(core, ticket, answer)
+            }
+            Happening::StoreChanged => heed_others(core, conduct),
+            Happening::Interrupted(by) => conduct.on_interrupt(core, by),
+            Happening::Typed(line) => {
+                let Some(wanted) = conduct.command_of(core, &line) else { return Ok(()) };
+                if let Some(why) = command(core, conduct, &wanted, "the terminal")? {
+                    conduct.problem(core.now(), &why.to_string());
+                }
+                Ok(())
+            }
+            Happening::Problem(what) => {
+                conduct.problem(core.now(), &what);
+                Ok(())
+            }
+        }
+    }
+
+    fn on_time<C: Conduct>(
+        &mut self,
+        core: &mut CoreOf<'_, C>,
+        conduct: &mut C,
+    ) -> Result<(), CommandError> {
+        let now = core.now();
+        if core.state().next_wake().is_some_and(|due| now >= due)
+            && let Some(event) = core.state().wake_event(false)
+        {
+            advance(core, conduct, event)?;
+        }
+        conduct.on_time(core)?;
+        if core.flush_at.take_if(|due| now >= *due).is_some() {
+            core.flush()?;
+        }
+        if now.since(self.renewed) >= RENEW {
+            self.renewed = now;
+            match core.engine.store().renew_lease(&core.lease, now, lease::TTL) {
+                Ok(lease) => core.lease = lease,
+                // Until it has run out there is time to try again.
+                Err(LeaseError::Store(error)) if error.may_pass() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if now.since(self.drawn) >= DRAW {
+            self.drawn = now;
+            let question = conduct.draw(core);
+            core.world.prompt(question.as_deref());
+        }
+        Ok(())
+    }
+}

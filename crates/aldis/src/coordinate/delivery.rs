@@ -1,0 +1,534 @@
+//! What the effects of a delivery mean in the world, and what its agents do means to it.
+
+mod agent;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use aldis_engine::{Engine, Handle};
+use aldis_machine::delivery::{AgentReply, Dispatch, Effect, Ending, Event, Notice, Role, State};
+use aldis_machine::run::{Exit, Usage};
+use aldis_machine::{HumanCommand, Outcome};
+use aldis_signal::Rules;
+use aldis_signal::redact::redact;
+use aldis_signal::time::Timestamp;
+use aldis_store::PartChange;
+use aldis_transcript::facts::Zone;
+use serde::{Deserialize, Serialize};
+
+use self::agent::{AgentAtWork, Ended, Last};
+use self::watch::Watch;
+use super::coordinator::{self, Awaited, Conduct, Core, Performed};
+use super::real::Real;
+use super::repository::Repository;
+use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket};
+use crate::agents::command::{AgentCommand, JobLaunch, Program, StartFailure};
+use crate::agents::output_log::OutputLog;
+use crate::agents::session::Session;
+use crate::error::CommandError;
+use crate::notify::{Kind, Message, Notices};
+use crate::settings::config::Notify;
+use crate::view::live::delivery::Board;
+
+/// How long an agent has to stop by itself.
+const GRACE: Duration = Duration::from_secs(5);
+/// How an agent counts as having ended whose host gave up, and one that could not be started.
+const CRASHED: Exit = Exit { code: Some(1), signal: None };
+const NOT_STARTED: Exit = Exit { code: Some(127), signal: None };
+/// What the keys of our notes begin with: processes by agent, sessions by role and task.
+const PROCESS: &str = "process/";
+const SESSION: &str = "session/";
+
+/// How to deliver.
+#[derive(Debug)]
+pub(crate) struct DeliveryPlan {
+    /// How the agents of some roles are started, and what stands before their prompts.
+    pub(crate) roles: BTreeMap<Role, (AgentCommand, String)>,
+    /// How all others are.
+    pub(crate) command: AgentCommand,
+    /// Where the project is, and where our own state is.
+    pub(crate) project: PathBuf,
+    pub(crate) state: PathBuf,
+    /// The dialect in which agents report.
+    pub(crate) rules: Rules,
+    /// The zone of clock times that name none.
+    pub(crate) zone: Zone,
+    /// Whether a person at the terminal is asked.
+    pub(crate) ask_here: bool,
+    /// Whether to end instead of waiting for a human.
+    pub(crate) no_wait: bool,
+    /// How long to wait for a service that does not say when it will work again.
+    pub(crate) limit_wait: Duration,
+    /// For the demonstration: the answer that every question gets after a moment.
+    pub(crate) answer: Option<(Duration, String)>,
+}
+
+impl DeliveryPlan {
+    /// How the agents of a role are started, and what stands before their prompts.
+    fn of_role(&self, role: Role) -> (&AgentCommand, &str) {
+        match self.roles.get(&role) {
+            Some((command, preface)) => (command, preface),
+            None => (&self.command, ""),
+        }
+    }
+}
+
+/// How a delivery went as far as this process took it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivered {
+    /// It is over.
+    Ended(Ending),
+    /// It waits for a human, and this process does not.
+    Waits,
+}
+
+/// The last session that a role had about a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct HostSession {
+    /// Whose it was.
+    agent: u64,
+    /// Its name at the host.
+    name: String,
+    /// What it had cost, by the host's figures.
+    spent: Usage,
+}
+
+/// Coordinates the agents of a delivery.
+struct DeliveryConduct<'p> {
+    plan: &'p DeliveryPlan,
+    board: Board,
+    agents: BTreeMap<JobId, AgentAtWork<'p>>,
+    /// Agents that wait for their service, and until when.
+    limited: BTreeMap<u64, (Timestamp, Dispatch)>,
+    /// What the repository was asked for.
+    asked: BTreeMap<Ticket, Asked>,
+    watch: Watch,
+}
+
+/// What an answer of the repository is for.
+enum Asked {
+    /// The work tree in which this agent starts.
+    Start(Box<Dispatch>),
+    /// The work of this task, merged.
+    Merge(String),
+    /// The file of this expert.
+    Expert(String),
+    /// How this directory looks.
+    Look(PathBuf),
+}
+
+/// Coordinates a delivery until it is over, or waits for a human and may not.
+///
+/// # Errors
+///
+/// Fails if somebody else coordinates it, or the system lacks something. The delivery can be
+/// continued.
+pub(crate) fn deliver(
+    engine: Engine,
+    run: Handle<State>,
+    plan: &DeliveryPlan,
+    (notify, mut board): (&Notify, Board),
+    first: Event,
+) -> Result<Delivered, CommandError> {
+    let worktrees = run.state().run().config.worktrees;
+    let repository = Repository::around(&plan.project, &plan.state, run.id(), worktrees)?;
+    let notices = Notices::new(notify, &plan.project)?;
+    let mut world = Real::new(engine.shared_store(), repository, notices, plan.ask_here)?;
+    let processes: Vec<String> = run.notes_under(PROCESS).map(str::to_owned).collect();
+    let left = processes.iter().filter_map(|key| run.note(key).ok().flatten());
+    let left: Vec<String> = left.collect();
+    // What a coordinator that has gone was about to do is done, unless the machine knows better.
+    let mut core = Core::take_over(engine, run, &mut world, |_| false, left)?;
+    if !processes.is_empty() {
+        let gone = processes.into_iter().map(|key| PartChange::Clear { key });
+        core.set_notes(gone.collect())?;
+    }
+    board.begin(core.id(), core.state());
+    let mut conduct = DeliveryConduct::new(plan, board);
+    let delivered = coordinator::coordinate(&mut core, &mut conduct, first)?;
+    let (now, state, mut board) = (core.now(), core.state().clone(), conduct.board);
+    drop(core);
+    world.finish().iter().for_each(|problem| board.problem(now, problem));
+    match delivered {
+        Delivered::Ended(ending) => board.ended(now, &state, ending),
+        Delivered::Waits => board.waits(now, &state),
+    }
+    Ok(delivered)
+}
+
+impl<'p> DeliveryConduct<'p> {
+    fn new(plan: &'p DeliveryPlan, board: Board) -> Self {
+        Self {
+            plan,
+            board,
+            agents: BTreeMap::new(),
+            limited: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            watch: Watch::default(),
+        }
+    }
+
+    fn advance(&mut self, core: &mut Core<'_, State>, event: Event) -> Result<(), CommandError> {
+        coordinator::advance(core, self, event)
+    }
+
+    fn ask(
+        &mut self,
+        core: &mut Core<'_, State>,
+        what: Asked,
+        request: RepositoryRequest,
+    ) -> Performed {
+        let ticket = core.ask(request);
+        self.asked.insert(ticket, what);
+        Performed::Until(Awaited::Answer(ticket))
+    }
+
+    /// Starts an agent, unless the machine has given it up meanwhile.
+    fn dispatch(
+        &mut self,
+        core: &mut Core<'_, State>,
+        dispatch: Dispatch,
+    ) -> Result<Performed, CommandError> {
+        let agent = dispatch.agent;
+        let works = self.agents.values().any(|it| it.dispatch.agent == agent);
+        if core.state().agent(agent).is_none() || works {
+            return Ok(Performed::Done);
+        }
+        let task = dispatch.task.as_deref().and_then(|task| number(core.state(), task));
+        if let Some(task) = task.filter(|_| core.state().run().config.worktrees) {
+            let start = Asked::Start(Box::new(dispatch));
+            return Ok(self.ask(core, start, RepositoryRequest::AddWorktree { task }));
+        }
+        self.start(core, dispatch, self.plan.project.clone())?;
+        Ok(Performed::Done)
+    }
+
+    fn start(
+        &mut self,
+        core: &mut Core<'_, State>,
+        dispatch: Dispatch,
+        directory: PathBuf,
+    ) -> Result<(), CommandError> {
+        let (agent, plan) = (dispatch.agent, self.plan);
+        let (command, preface) = plan.of_role(dispatch.role);
+        let session: Option<HostSession> = core.run().note(&session_key(&dispatch))?;
+        let session = session.filter(|session| Some(session.agent) == dispatch.resume);
+        let resumed = session.as_ref().and_then(|session| command.resuming(&session.name));
+        let before = session.filter(|_| resumed.is_some()).map(|session| session.spent);
+        let command = resumed.unwrap_or_else(|| command.clone());
+        let input = command.input;
+        let launch = JobLaunch {
+            what: Program::Agent { command, prompt: format!("{preface}{}", dispatch.prompt) },
+            directory: directory.clone(),
+            variables: vec![
+                ("ALDIS_RUN", core.id().to_string()),
+                ("ALDIS_ROLE", dispatch.role.as_str().to_owned()),
+                ("ALDIS_TASK", dispatch.task.clone().unwrap_or_default()),
+            ],
+            run: core.id().clone(),
+        };
+        let job = core.new_job();
+        match core.world().start(job, &launch) {
+            Err(StartFailure { what }) => self.not_started(core, agent, &what),
+            Ok(identity) => {
+                let log = OutputLog::of_agent(&plan.state, core.id(), agent);
+                let session = Session::new(&plan.rules, input, &plan.zone, true, log);
+                let before = before.unwrap_or_default();
+                let at_work = AgentAtWork::new(dispatch, directory, session, before);
+                self.agents.insert(job, at_work);
+                core.set_notes(vec![note(&process_key(agent), &identity)])
+            }
+        }
+    }
+
+    /// Counted as a crash: the machine knows when that is enough.
+    fn not_started(
+        &mut self,
+        core: &mut Core<'_, State>,
+        agent: u64,
+        what: &str,
+    ) -> Result<(), CommandError> {
+        self.board.problem(core.now(), what);
+        let reply = AgentReply { preview: what.to_owned(), ..AgentReply::default() };
+        self.advance(core, Event::Finished { agent, exit: Some(NOT_STARTED), reply })
+    }
+
+    /// Ends an agent. Nobody else starts before it is gone: they may share a directory.
+    fn end_agent(&mut self, core: &mut Core<'_, State>, agent: u64) -> Performed {
+        self.limited.remove(&agent);
+        self.asked.retain(|_, it| !matches!(it, Asked::Start(it) if it.agent == agent));
+        let found = self.agents.iter_mut().find(|(_, it)| it.dispatch.agent == agent);
+        let Some((job, at_work)) = found else { return Performed::Done };
+        at_work.given_up = true;
+        core.world().control(*job, Control::End(GRACE));
+        Performed::After(Awaited::End(*job))
+    }
+
+    /// Tells everybody who wants to know. `key` names the effect, also when it is performed again.
+    fn notify(
+        &mut self,
+        core: &mut Core<'_, State>,
+        key: &str,
+        notice: Notice,
+        (task, text): (Option<&str>, String),
+    ) {
+        let Some(kind) = Kind::of_delivery(notice) else { return };
+        let text = match task {
+            Some(task) if !text.contains(task) => format!("{task}: {text}"),
+            _ => text,
+        };
+        let message =
+            Message::new(key, core.now(), core.id(), &self.plan.project).about(kind, text);
+        if core.world().notify(&message) {
+            self.board.notice(message.at, kind, &message.text);
+        }
+    }
+
+    /// Tells the machine how an agent ended.
+    fn collect(
+        &mut self,
+        core: &mut Core<'_, State>,
+        dispatch: Dispatch,
+        last: Last,
+    ) -> Result<(), CommandError> {
+        let (now, agent) = (core.now(), dispatch.agent);
+        match last.ended {
+            Ended::Finished { exit, text, host_failed } => {
+                let (reply, exit) = match host_failed {
+                    // Its host gave up: whatever it wrote before was not its result.
+                    Some(what) => {
+                        let preview = redact(&what).into_owned();
+                        (AgentReply { preview, ..AgentReply::default() }, CRASHED)
+                    }
+                    None => {
+                        let token = core.state().expected_token(agent);
+                        (AgentReply::read(&self.plan.rules, &token, &text), exit)
+                    }
+                };
+                self.advance(core, Event::Finished { agent, exit: Some(exit), reply })?;
+            }
+            Ended::Limited { what, until } => {
+                let until = until.filter(|until| *until > now);
+                let until = until.unwrap_or_else(|| now.after(self.plan.limit_wait));
+                self.board.problem(now, &format!("{what}; waits until {until}"));
+                self.limited.insert(agent, (until, dispatch.clone()));
+                self.advance(core, Event::RateLimited { agent, until })?;
+            }
+        }
+        let mut notes = vec![PartChange::Clear { key: process_key(agent) }];
+        if let Some(name) = last.session
+            && self.plan.of_role(dispatch.role).0.resume.is_some()
+        {
+            let session = HostSession { agent, name, spent: last.spent };
+            notes.push(note(&session_key(&dispatch), &session));
+        }
+        core.set_notes(notes)?;
+        // After its verdict: what is done is done, whatever it has cost.
+        self.spent(core, agent, last.unreported)
+    }
+
+    fn spent(
+        &mut self,
+        core: &mut Core<'_, State>,
+        agent: u64,
+        usage: Usage,
+    ) -> Result<(), CommandError> {
+        if usage == Usage::default() {
+            return Ok(());
+        }
+        self.advance(core, Event::Spent { agent, usage })
+    }
+
+    /// Starts the agents again whose service should work by now.
+    fn wake_limited(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
+        let now = core.now();
+        let ready = |(agent, (until, _)): (&u64, &(Timestamp, Dispatch))| {
+            (now >= *until).then_some(*agent)
+        };
+        let awake: Vec<u64> = self.limited.iter().filter_map(ready).collect();
+        for agent in awake {
+            if let Some((_, dispatch)) = self.limited.remove(&agent) {
+                self.dispatch(core, dispatch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn answer_by_itself(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
+        let Some((after, text)) = &self.plan.answer else { return Ok(()) };
+        let (now, questions) = (core.now(), &core.state().run().questions);
+        let ripe = questions.iter().find(|(_, asked)| now.since(asked.asked_at) >= *after);
+        let Some((id, _)) = ripe else { return Ok(()) };
+        let answer = HumanCommand::Answer { id: id.clone(), text: text.clone() };
+        coordinator::command(core, self, &answer, "the demonstration").map(drop)
+    }
+}
+
+impl Conduct for DeliveryConduct<'_> {
+    type Machine = State;
+    type End = Delivered;
+
+    fn perform(
+        &mut self,
+        core: &mut Core<'_, State>,
+        effect: Effect,
+        key: &str,
+    ) -> Result<Performed, CommandError> {
+        match effect {
+            Effect::Dispatch(dispatch) => return self.dispatch(core, dispatch),
+            Effect::End { agent } => return Ok(self.end_agent(core, agent)),
+            Effect::Ask { id, task, text, .. } => {
+                self.board.question(core.now(), &id, task.as_deref(), &text);
+            }
+            Effect::Merge { task } => {
+                let message = format!("Work of task {task}");
+                let Some(no) = number(core.state(), &task) else {
+                    let (ok, detail) = (false, "there is no such task".to_owned());
+                    self.advance(core, Event::Merged { task, ok, detail })?;
+                    return Ok(Performed::Done);
+                };
+                let merge = RepositoryRequest::Merge { task: no, message };
+                return Ok(self.ask(core, Asked::Merge(task), merge));
+            }
+            Effect::CheckExpert { name, file } => {
+                let has_file = RepositoryRequest::HasFile { name: file };
+                return Ok(self.ask(core, Asked::Expert(name), has_file));
+            }
+            // Asked only of agents that are no processes.
+            Effect::Request { .. } | Effect::Finish { .. } => {}
+            Effect::Notice { notice, task, text, .. } => {
+                self.notify(core, key, notice, (task.as_deref(), text));
+            }
+        }
+        Ok(Performed::Done)
+    }
+
+    fn on_output(
+        &mut self,
+        core: &mut Core<'_, State>,
+        job: JobId,
+        stream: Stream,
+        bytes: &[u8],
+    ) -> Result<(), CommandError> {
+        if let Some(agent) = self.agents.get_mut(&job) {
+            agent.read(stream, bytes, core.now());
+        }
+        Ok(())
+    }
+
+    fn on_over(
+        &mut self,
+        core: &mut Core<'_, State>,
+        job: JobId,
+        exit: Exit,
+    ) -> Result<(), CommandError> {
+        let Some(at_work) = self.agents.remove(&job) else { return Ok(()) };
+        let (given_up, dispatch) = (at_work.given_up, at_work.dispatch.clone());
+        let last = at_work.finish(exit, core.now());
+        if !given_up {
+            return self.collect(core, dispatch, last);
+        }
+        let agent = dispatch.agent;
+        core.set_notes(vec![PartChange::Clear { key: process_key(agent) }])?;
+        self.spent(core, agent, last.unreported)
+    }
+
+    fn on_stopped(&mut self, core: &mut Core<'_, State>, job: JobId) {
+        core.world().control(job, Control::Resume);
+    }
+
+    fn on_answer(
+        &mut self,
+        core: &mut Core<'_, State>,
+        ticket: Ticket,
+        answer: RepositoryAnswer,
+    ) -> Result<(), CommandError> {
+        let Some(asked) = self.asked.remove(&ticket) else { return Ok(()) };
+        match (asked, answer) {
+            (Asked::Start(dispatch), RepositoryAnswer::Worktree(made)) => match made {
+                // The machine may have given it up while its work tree was made.
+                _ if core.state().agent(dispatch.agent).is_none() => Ok(()),
+                Ok(directory) => self.start(core, *dispatch, directory),
+                Err(what) => self.not_started(core, dispatch.agent, &what),
+            },
+            (Asked::Merge(task), RepositoryAnswer::Merged(merged)) => {
+                let (ok, detail) = (merged.is_ok(), merged.err().unwrap_or_default());
+                self.advance(core, Event::Merged { task, ok, detail })
+            }
+            (Asked::Expert(name), RepositoryAnswer::HasFile(present)) => {
+                self.advance(core, Event::ExpertChecked { name, present })
+            }
+            (Asked::Look(directory), RepositoryAnswer::Looked(tree)) => {
+                self.looked(directory, tree.fingerprint);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn command_of(&self, core: &Core<'_, State>, line: &str) -> Option<HumanCommand> {
+        let id = core.state().run().questions.keys().next().filter(|_| !line.is_empty())?.clone();
+        Some(HumanCommand::Answer { id, text: line.to_owned() })
+    }
+
+    fn on_interrupt(&mut self, core: &mut Core<'_, State>, by: &str) -> Result<(), CommandError> {
+        coordinator::command(core, self, &HumanCommand::Abort, by).map(drop)
+    }
+
+    fn on_time(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
+        self.wake_limited(core)?;
+        self.answer_by_itself(core)?;
+        self.report(core)
+    }
+
+    fn next_deadline(&self, _core: &Core<'_, State>) -> Option<Timestamp> {
+        self.limited.values().map(|(until, _)| *until).min()
+    }
+
+    fn decided(&mut self, core: &Core<'_, State>, outcome: &Outcome<Effect>) {
+        for decision in &outcome.decisions {
+            self.board.decided(core.now(), decision);
+        }
+    }
+
+    fn problem(&mut self, now: Timestamp, what: &str) {
+        self.board.problem(now, what);
+    }
+
+    fn draw(&mut self, core: &Core<'_, State>) -> Option<String> {
+        let question = core.state().run().questions.keys().next();
+        let asked = self.plan.ask_here && question.is_some();
+        self.board.draw(core.now(), core.state(), asked);
+        question.map(|id| format!("answer {id}"))
+    }
+
+    fn end(&self, core: &Core<'_, State>) -> Option<Delivered> {
+        let waits = self.plan.no_wait && core.state().waits_for_human();
+        match core.state().ending() {
+            Some(ending) => Some(Delivered::Ended(ending)),
+            None if waits && self.limited.is_empty() => Some(Delivered::Waits),
+            None => None,
+        }
+    }
+}
+
+/// The place of a task in the plan.
+fn number(state: &State, id: &str) -> Option<usize> {
+    state.tasks().iter().position(|task| task.spec.id == id)
+}
+
+fn process_key(agent: u64) -> String {
+    format!("{PROCESS}{agent}")
+}
+
+/// No role's name holds a slash, so keys differ whatever tasks are called.
+fn session_key(dispatch: &Dispatch) -> String {
+    let task = dispatch.task.as_deref().unwrap_or_default();
+    format!("{SESSION}{}/{task}", dispatch.role.as_str())
+}
+
+fn note(key: &str, value: &impl Serialize) -> PartChange {
+    PartChange::Set { key: key.to_owned(), body: serde_json::to_string(value).unwrap_or_default() }
+}

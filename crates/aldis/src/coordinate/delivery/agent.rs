@@ -1,0 +1,226 @@
+//! One agent of a delivery, from its start to its last message.
+
+use std::path::PathBuf;
+
+use aldis_machine::delivery::{AgentReply, Dispatch};
+use aldis_machine::run::{Exit, Usage};
+use aldis_signal::time::Timestamp;
+use aldis_signal::{Finding, Rules, Token};
+use aldis_transcript::Format;
+use aldis_transcript::facts::Fact;
+
+use crate::agents::listener::Report;
+use crate::agents::session::Session;
+use crate::coordinate::world::Stream;
+
+/// How much of plain text is kept: a signal stands at the end, with its body.
+const TEXT_MAX: usize = 1 << 20;
+/// The signal that counts before the end.
+const CHECKPOINT: &str = "CHECKPOINT";
+
+/// An agent at work.
+pub(super) struct AgentAtWork<'r> {
+    pub(super) dispatch: Dispatch,
+    pub(super) reported: Reported,
+    /// When the machine was last told that it lives.
+    pub(super) told_at: Timestamp,
+    /// Where it works.
+    pub(super) directory: PathBuf,
+    /// Whether the machine has given it up: then only its cost counts.
+    pub(super) given_up: bool,
+    /// What of its cost the machine was told.
+    spent_told: Usage,
+    /// What the session that it continues had cost before.
+    spent_before: Usage,
+    session: Session<'r>,
+}
+
+/// What is known of an agent so far.
+#[derive(Debug, Default)]
+pub(super) struct Reported {
+    /// Its last message, or all it wrote where messages cannot be told apart.
+    text: String,
+    /// What it has cost so far, by its host's figures.
+    spent: Usage,
+    /// The name of its session, where its host has one.
+    session: Option<String>,
+    /// Why its service refuses to work, and until when.
+    limited: Option<(String, Option<Timestamp>)>,
+    /// Why its host gave up.
+    host_failed: Option<String>,
+    /// Whether it gave a checkpoint that nobody was told of.
+    checkpoint: bool,
+    /// Whether it wrote anything that nobody was told of.
+    pub(super) active: bool,
+    /// Whether its work progressed and nobody was told of it.
+    pub(super) worked: bool,
+    /// Whether its host reported its end: the process is about to exit.
+    over: bool,
+    /// Whether its host waits for its service and nobody was told of it.
+    pub(super) waiting: bool,
+}
+
+/// The last of an agent.
+pub(super) struct Last {
+    /// How it ended.
+    pub(super) ended: Ended,
+    /// What it has cost that nobody was told of.
+    pub(super) unreported: Usage,
+    /// What it has cost in all, by its host's figures.
+    pub(super) spent: Usage,
+    /// The name of its session, where its host has one.
+    pub(super) session: Option<String>,
+}
+
+/// How an agent ended. Exhaustive: the two are told differently.
+pub(super) enum Ended {
+    /// It has finished.
+    Finished {
+        /// How its process ended.
+        exit: Exit,
+        /// Its last message.
+        text: String,
+        /// Why its host gave up, if it did.
+        host_failed: Option<String>,
+    },
+    /// Its service refuses to work for now.
+    Limited {
+        /// The host's message.
+        what: String,
+        /// When it will work again, where the message says so.
+        until: Option<Timestamp>,
+    },
+}
+
+impl<'r> AgentAtWork<'r> {
+    /// `spent_before` is what the session that it continues had cost.
+    pub(super) fn new(
+        dispatch: Dispatch,
+        directory: PathBuf,
+        session: Session<'r>,
+        spent_before: Usage,
+    ) -> Self {
+        Self {
+            dispatch,
+            reported: Reported::default(),
+            told_at: Timestamp::from_millis(0),
+            directory,
+            given_up: false,
+            spent_told: Usage::default(),
+            spent_before,
+            session,
+        }
+    }
+
+    /// Reads what it wrote.
+    pub(super) fn read(&mut self, stream: Stream, bytes: &[u8], now: Timestamp) {
+        self.reported.active = true;
+        match stream {
+            Stream::Stdout => {
+                let reported = &mut self.reported;
+                self.session.stdout(bytes, now, &mut |report| reported.take(report));
+            }
+            Stream::Stderr => self.session.stderr(bytes, now),
+        }
+    }
+
+    /// Writes what its log holds back.
+    pub(super) fn flush(&mut self) {
+        self.session.flush();
+    }
+
+    /// Its process has ended.
+    pub(super) fn finish(self, exit: Exit, now: Timestamp) -> Last {
+        let before = self.spent_before();
+        let Self { mut reported, session, spent_told, .. } = self;
+        session.finish(exit, now, &mut |report| reported.take(report));
+        let unreported = less(less(reported.spent, before), spent_told);
+        let Reported { text, spent, session, limited, host_failed, .. } = reported;
+        let ended = match limited {
+            Some((what, until)) => Ended::Limited { what, until },
+            None => Ended::Finished { exit, text, host_failed },
+        };
+        Last { ended, unreported, spent, session }
+    }
+
+    /// Returns what it has cost since this was last asked. Of one that is about to end nothing more is
+    /// said before its verdict: that counts before its price.
+    pub(super) fn take_spent(&mut self) -> Usage {
+        if self.reported.over {
+            return Usage::default();
+        }
+        let own = less(self.reported.spent, self.spent_before());
+        let more = less(own, self.spent_told);
+        self.spent_told = own;
+        more
+    }
+
+    /// What its host counts although an earlier agent cost it.
+    fn spent_before(&self) -> Usage {
+        if counts_sessions(self.session.format()) { self.spent_before } else { Usage::default() }
+    }
+}
+
+/// Whether a host's figures are those of its whole session, also of what went before.
+fn counts_sessions(format: Option<Format>) -> bool {
+    format == Some(Format::CodexExec)
+}
+
+fn less(all: Usage, part: Usage) -> Usage {
+    Usage {
+        tokens: all.tokens.saturating_sub(part.tokens),
+        micro_dollars: all.micro_dollars.saturating_sub(part.micro_dollars),
+    }
+}
+
+impl Reported {
+    fn take(&mut self, report: Report) {
+        match report {
+            Report::Text { origin, text, whole } if origin.may_signal() && !origin.sidechain => {
+                // Only the last message counts.
+                if whole {
+                    self.text.clear();
+                }
+                self.text.push_str(&text);
+                self.shorten();
+            }
+            Report::Finding { finding, .. } => {
+                let signal = Finding::signal(&finding);
+                self.checkpoint |= signal.is_some_and(|signal| &*signal.name == CHECKPOINT);
+            }
+            Report::Host(Fact::Spent { tokens, micro_dollars }) => {
+                self.spent = Usage { tokens, micro_dollars };
+            }
+            Report::Host(Fact::Limited { what, until }) => self.limited = Some((what, until)),
+            Report::Host(Fact::Failed { what }) => self.host_failed = Some(what),
+            Report::Host(Fact::Session(session)) => self.session = Some(session),
+            Report::Host(Fact::Tool { .. }) => (self.worked, self.waiting) = (true, false),
+            Report::Host(Fact::Retrying { .. }) => self.waiting = true,
+            Report::Host(Fact::Ended { .. }) => self.over = true,
+            Report::Text { .. } => {}
+        }
+    }
+
+    fn shorten(&mut self) {
+        if self.text.len() > 2 * TEXT_MAX {
+            let mut cut = self.text.len() - TEXT_MAX;
+            while !self.text.is_char_boundary(cut) {
+                cut += 1;
+            }
+            self.text.drain(..cut);
+        }
+    }
+
+    /// Returns the last checkpoint, if nobody was told of it yet. Where messages cannot be told apart,
+    /// the text holds the earlier ones too.
+    pub(super) fn take_checkpoint(&mut self, rules: &Rules, token: &Token) -> Option<AgentReply> {
+        if !std::mem::take(&mut self.checkpoint) {
+            return None;
+        }
+        let mut reply = AgentReply::read(rules, token, &self.text);
+        let last = reply.signals.iter().rposition(|signal| signal.name == CHECKPOINT)?;
+        reply.signals.drain(..last);
+        reply.signals.truncate(1);
+        Some(reply)
+    }
+}

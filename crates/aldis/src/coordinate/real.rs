@@ -1,0 +1,334 @@
+//! The world of `aldis run` and `aldis deliver`: real processes, a real repository, real people.
+//!
+//! Whatever can take long has a thread of its own and reports through one channel: each process, the
+//! repository, the store's change feed, signals, the terminal. The channel is bounded, so that an
+//! agent that writes more than is read blocks instead of filling the memory.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::thread;
+use std::time::Duration;
+
+use aldis_machine::run::Exit;
+use aldis_process::{Agent, Found, Identity, Interrupts, Output, find, find_marked};
+use aldis_signal::time::Timestamp;
+use aldis_store::Store;
+
+use super::repository::Repository;
+use super::terminal_prompt::TerminalPrompt;
+use super::world::{
+    Control, Happening, JobId, Leftover, RepositoryRequest, Stream, Ticket, World,
+};
+use crate::agents::command::{JobLaunch, StartFailure, Started, owner_mark};
+use crate::error::CommandError;
+use crate::notify::{Message, Notices};
+use crate::settings::clock::SteadyClock;
+use crate::view::display;
+
+/// How many happenings wait to be read before whoever reports them waits, too.
+const QUEUE: usize = 64;
+/// How long a process thread waits for output before it looks for orders.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long one wait of the change feed lasts before it looks whether anybody still listens.
+const FEED: Duration = Duration::from_secs(5);
+/// How long an agent that was left behind has to stop.
+const LEFTOVER_GRACE: Duration = Duration::from_secs(5);
+/// How often signals are looked for.
+const SIGNALS: Duration = Duration::from_millis(50);
+
+/// The real world.
+pub(crate) struct Real {
+    clock: SteadyClock,
+    /// Gone once nobody listens any more.
+    happenings: Option<Receiver<Happening>>,
+    report: SyncSender<Happening>,
+    jobs: BTreeMap<JobId, Job>,
+    /// How often this process was asked to end.
+    interrupted: Arc<AtomicU32>,
+    repository: Sender<(Ticket, RepositoryRequest)>,
+    /// Gone once the last notices were sent.
+    notices: Option<Notices>,
+    terminal: TerminalPrompt,
+}
+
+/// A process and the thread that reads it.
+struct Job {
+    orders: Sender<Control>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Real {
+    /// Gets ready to watch everything that can happen.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system does not report signals.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        repository: Repository,
+        notices: Notices,
+        ask_here: bool,
+    ) -> Result<Self, CommandError> {
+        let (report, happenings) = mpsc::sync_channel(QUEUE);
+        let interrupts = Interrupts::listen()
+            .map_err(|error| CommandError::new(format!("listening for Ctrl-C: {error}")))?;
+        let terminal =
+            if ask_here { TerminalPrompt::detect() } else { TerminalPrompt::absent() };
+        spawn_feed(store, report.clone());
+        let interrupted = Arc::new(AtomicU32::new(0));
+        spawn_signals(interrupts, Arc::clone(&interrupted), report.clone());
+        let (questions, asked) = mpsc::channel();
+        spawn_repository(repository, asked, report.clone());
+        let (jobs, clock) = (BTreeMap::new(), SteadyClock::start());
+        terminal.listen(report.clone());
+        let happenings = Some(happenings);
+        Ok(Self {
+            clock,
+            happenings,
+            report,
+            jobs,
+            interrupted,
+            repository: questions,
+            notices: Some(notices),
+            terminal,
+        })
+    }
+
+    /// Gives the last notices a little time. Returns what went wrong.
+    pub(crate) fn finish(&mut self) -> Vec<String> {
+        self.notices.take().map(Notices::finish).unwrap_or_default()
+    }
+}
+
+impl Drop for Real {
+    /// Ends every process: their threads do when nobody gives them orders any more.
+    fn drop(&mut self) {
+        self.happenings = None;
+        for (_, Job { orders, thread }) in std::mem::take(&mut self.jobs) {
+            drop(orders);
+            let _ended = thread.join();
+        }
+    }
+}
+
+impl World for Real {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn wait(&mut self, until: Timestamp) -> Vec<Happening> {
+        let problems = self.notices.as_ref().map(Notices::problems).unwrap_or_default();
+        let mut happened: Vec<Happening> = problems.into_iter().map(Happening::Problem).collect();
+        let patience = if happened.is_empty() { until.since(self.now()) } else { Duration::ZERO };
+        let Some(happenings) = &self.happenings else { return happened };
+        match happenings.recv_timeout(patience) {
+            Ok(first) => happened.push(first),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return happened,
+        }
+        // Whatever else is there; not more, so that nobody waits for ever.
+        happened.extend(happenings.try_iter().take(QUEUE));
+        for happening in &happened {
+            match happening {
+                Happening::Over { job, .. } => drop(self.jobs.remove(job)),
+                // What was asked was not settled by it, or something else is asked next.
+                Happening::Typed(_) => self.terminal.ask(None),
+                _ => {}
+            }
+        }
+        happened
+    }
+
+    fn pause(&mut self, until: Timestamp) -> u32 {
+        thread::sleep(until.since(self.now()));
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    fn start(&mut self, job: JobId, launch: &JobLaunch) -> Result<String, StartFailure> {
+        let started = launch.start()?;
+        let identity = serde_json::to_string(started.agent.identity()).unwrap_or_default();
+        let (control, orders) = mpsc::channel();
+        let report = self.report.clone();
+        let spawned = thread::Builder::new()
+            .name(format!("job-{job}"))
+            .spawn(move || attend(job, started, &orders, &report));
+        let failed = |error| StartFailure { what: format!("starting a thread: {error}") };
+        let thread = spawned.map_err(failed)?;
+        self.jobs.insert(job, Job { orders: control, thread });
+        Ok(identity)
+    }
+
+    fn control(&mut self, job: JobId, control: Control) {
+        if let Some(job) = self.jobs.get(&job) {
+            // A process that has just ended takes no orders.
+            let _ordered = job.orders.send(control);
+        }
+    }
+
+    fn ask(&mut self, ticket: Ticket, request: RepositoryRequest) {
+        let _asked = self.repository.send((ticket, request));
+    }
+
+    fn end_leftover(&mut self, leftover: &Leftover) {
+        let found = match leftover {
+            Leftover::Identity(identity) => {
+                let Ok(identity) = serde_json::from_str::<Identity>(identity) else { return };
+                find(&identity)
+            }
+            Leftover::Unknown(run) => find_marked(&owner_mark(run)),
+        };
+        if let Found::Alive(orphan) = found {
+            orphan.end(LEFTOVER_GRACE);
+        }
+    }
+
+    fn notify(&mut self, notice: &Message) -> bool {
+        let Some(notices) = &self.notices else { return false };
+        let shown = notices.ring(notice.kind);
+        notices.tell(notice);
+        shown
+    }
+
+    fn warn(&mut self, what: &str) {
+        let _told = writeln!(io::stderr(), "warning: {}", display::lines(what));
+    }
+
+    fn prompt(&mut self, question: Option<&str>) {
+        self.terminal.ask(question);
+    }
+}
+
+/// Reads a process until it and all it started has ended.
+fn attend(
+    job: JobId,
+    started: Started,
+    orders: &Receiver<Control>,
+    report: &SyncSender<Happening>,
+) {
+    let Started { agent, prompt } = started;
+    let mut exit = None;
+    let mut closed = false;
+    let mut grace = Duration::ZERO;
+    while !(closed && exit.is_some()) {
+        match orders.try_recv() {
+            Ok(Control::Interrupt) => agent.interrupt(),
+            Ok(Control::Suspend) => agent.suspend(),
+            Ok(Control::Resume) => agent.resume(),
+            Ok(Control::End(within)) => {
+                grace = within;
+                break;
+            }
+            Err(mpsc::TryRecvError::Empty) => {}
+            // Nobody coordinates any more: the agent goes with the coordinator.
+            Err(mpsc::TryRecvError::Disconnected) => return,
+        }
+        let happening = match agent.next(PAUSE) {
+            None => continue,
+            Some(Output::Closed) => {
+                closed = true;
+                continue;
+            }
+            Some(Output::Exited(how)) => {
+                exit = Some(how);
+                continue;
+            }
+            Some(Output::Stopped) => Happening::Stopped { job },
+            Some(Output::Stdout(bytes)) => output(job, Stream::Stdout, bytes),
+            Some(Output::Stderr(bytes)) => output(job, Stream::Stderr, bytes),
+        };
+        if report.send(happening).is_err() {
+            return;
+        }
+    }
+    end(job, agent, exit, grace, report);
+    drop(prompt);
+}
+
+fn output(job: JobId, stream: Stream, bytes: Vec<u8>) -> Happening {
+    Happening::Output { job, stream, bytes }
+}
+
+/// Ends a process with its tree, and reports what it still wrote.
+fn end(
+    job: JobId,
+    agent: Agent,
+    exit: Option<aldis_process::Exit>,
+    grace: Duration,
+    report: &SyncSender<Happening>,
+) {
+    let ended = agent.end_with(grace, |last| {
+        let happening = match last {
+            Output::Stdout(bytes) => output(job, Stream::Stdout, bytes),
+            Output::Stderr(bytes) => output(job, Stream::Stderr, bytes),
+            Output::Closed | Output::Exited(_) | Output::Stopped => return,
+        };
+        let _reported = report.send(happening);
+    });
+    let exit = exit.or(ended.exit);
+    let exit = exit.map_or(Exit { code: None, signal: None }, |exit| Exit {
+        code: exit.code,
+        signal: exit.signal,
+    });
+    let _reported = report.send(Happening::Over { job, exit });
+}
+
+/// Reports that somebody committed something.
+fn spawn_feed(store: Arc<dyn Store>, report: SyncSender<Happening>) {
+    let _thread = thread::spawn(move || {
+        let Ok(mut seen) = store.change() else { return };
+        loop {
+            match store.wait_for_change(&seen, FEED) {
+                Ok(stamp) if stamp != seen => {
+                    seen = stamp;
+                    if report.send(Happening::StoreChanged).is_err() {
+                        return;
+                    }
+                }
+                Ok(_) => {}
+                // The store says what is wrong to whoever writes; the feed only waits for better days.
+                Err(_) => thread::sleep(FEED),
+            }
+        }
+    });
+}
+
+/// Reports signals that want this process to end.
+fn spawn_signals(
+    interrupts: Interrupts,
+    interrupted: Arc<AtomicU32>,
+    report: SyncSender<Happening>,
+) {
+    let _thread = thread::spawn(move || {
+        loop {
+            let seen = interrupts.take();
+            let means = [("Ctrl-C", seen.interrupt), ("SIGTERM", seen.terminate)];
+            for (by, count) in means {
+                for _ in 0..count {
+                    interrupted.fetch_add(1, Ordering::Relaxed);
+                    if report.send(Happening::Interrupted(by)).is_err() {
+                        return;
+                    }
+                }
+            }
+            thread::sleep(SIGNALS);
+        }
+    });
+}
+
+/// Answers questions to the repository, one after the other.
+fn spawn_repository(
+    repository: Repository,
+    asked: Receiver<(Ticket, RepositoryRequest)>,
+    report: SyncSender<Happening>,
+) {
+    let _thread = thread::spawn(move || {
+        for (ticket, request) in asked {
+            let answer = repository.answer(request);
+            if report.send(Happening::Repository { ticket, answer }).is_err() {
+                return;
+            }
+        }
+    });
+}

@@ -1,0 +1,497 @@
+//! What the effects of a supervised run mean in the world, and what happens there means to it.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use aldis_engine::{Engine, Handle};
+use aldis_machine::run::{
+    AgentExit, Effect, Ending, Event, Exit, Notice, ProgressCoalescer, RunSignal, State, Status,
+    Usage,
+};
+use aldis_machine::{HumanCommand, Outcome};
+use aldis_signal::redact::redact;
+use aldis_signal::time::Timestamp;
+use aldis_signal::{Finding, Rules};
+use aldis_transcript::facts::{Fact, Zone};
+
+use super::coordinator::{self, Awaited, Conduct, Core, Performed, heed_others};
+use super::real::Real;
+use super::repository::Repository;
+use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket};
+use crate::agents::command::{AgentCommand, JobLaunch, Program, StartFailure};
+use crate::agents::git::Since;
+use crate::agents::listener::Report;
+use crate::agents::output_log::OutputLog;
+use crate::agents::session::Session;
+use crate::error::CommandError;
+use crate::notify::{Message, Notices};
+use crate::settings::config::Notify;
+use crate::view::live::run::{Live, Standing};
+
+/// How often the work tree is looked at while the agent works.
+const LOOK: Duration = Duration::from_secs(10);
+/// How long a process that did not stop when it was asked has to end.
+const LAST_GRACE: Duration = Duration::from_secs(1);
+/// How many near misses are told apart from those that come again.
+const HINTS_MAX: usize = 64;
+/// How much of a check's or a crashed agent's output is kept.
+const OUTPUT_MAX: usize = 64 * 1024;
+
+/// What to run, and how.
+#[derive(Debug)]
+pub(crate) struct RunPlan {
+    /// How the agent is started.
+    pub(crate) command: AgentCommand,
+    /// The check of a claim, for a shell.
+    pub(crate) verify: Option<String>,
+    /// Where it works, and where our own state is.
+    pub(crate) directory: PathBuf,
+    pub(crate) state: PathBuf,
+    /// The dialect in which it reports.
+    pub(crate) rules: Rules,
+    /// The zone of clock times that name none.
+    pub(crate) zone: Zone,
+    /// Whether a person at the terminal is asked.
+    pub(crate) ask_here: bool,
+}
+
+/// Supervises one agent.
+struct RunConduct<'p> {
+    plan: &'p RunPlan,
+    live: Live,
+    /// What of the run was shown.
+    shown: Standing,
+    job: Option<Job<'p>>,
+    /// When the process must have ended.
+    deadline: Option<Timestamp>,
+    /// Near misses of this agent that the machine knows of.
+    hints: HashSet<String>,
+    progress: ProgressCoalescer,
+    look: Option<Ticket>,
+    looked_at: Timestamp,
+}
+
+/// The process at work.
+struct Job<'p> {
+    id: JobId,
+    work: Work<'p>,
+    /// The end of what it wrote to standard output, and to standard error.
+    output: Vec<u8>,
+    errors: Vec<u8>,
+}
+
+enum Work<'p> {
+    Agent(Box<Session<'p>>),
+    Check,
+}
+
+/// Returns whether an effect of a supervisor that has gone must not be performed: the machine says
+/// anew what is to be done with agents, and twice would be two agents. What is for people is still
+/// done.
+fn is_stale(effect: &Effect) -> bool {
+    match effect {
+        Effect::Ask { .. }
+        | Effect::KeepWork { .. }
+        | Effect::Notice { .. }
+        | Effect::Finish { .. } => false,
+        Effect::Start { .. }
+        | Effect::End { .. }
+        | Effect::Suspend
+        | Effect::Continue
+        | Effect::Check
+        | Effect::Look => true,
+    }
+}
+
+/// Supervises a run until it ends.
+///
+/// # Errors
+///
+/// Fails if somebody else supervises it, or the system lacks something. The run can be continued.
+pub(crate) fn supervise(
+    engine: Engine,
+    run: Handle<State>,
+    plan: &RunPlan,
+    (notify, mut live): (&Notify, Live),
+    first: Event,
+) -> Result<Ending, CommandError> {
+    let repository = Repository::around(&plan.directory, &plan.state, run.id(), false)?;
+    let notices = Notices::new(notify, &plan.directory)?;
+    let mut world = Real::new(engine.shared_store(), repository, notices, plan.ask_here)?;
+    let left = run.state().agent.clone();
+    let mut core = Core::take_over(engine, run, &mut world, is_stale, left)?;
+    let program = plan.command.command.first().cloned().unwrap_or_default();
+    live.begin(core.id(), core.state(), &program.to_string_lossy(), plan.verify.as_deref());
+    let mut conduct = RunConduct::new(plan, live, core.state(), core.now());
+    let ending = coordinator::coordinate(&mut core, &mut conduct, first)?;
+    let (now, id, state) = (core.now(), core.id().clone(), core.state().clone());
+    let mut live = conduct.live;
+    drop(core);
+    world.finish().iter().for_each(|problem| live.problem(now, problem));
+    let log = OutputLog::open(&plan.state, &id).path();
+    live.ended(now, &state, ending, log.as_deref());
+    Ok(ending)
+}
+
+impl<'p> RunConduct<'p> {
+    fn new(plan: &'p RunPlan, live: Live, state: &State, now: Timestamp) -> Self {
+        Self {
+            plan,
+            live,
+            shown: Standing::of(state),
+            job: None,
+            deadline: None,
+            hints: HashSet::new(),
+            progress: ProgressCoalescer::default(),
+            look: None,
+            looked_at: now,
+        }
+    }
+
+    fn advance(&mut self, core: &mut Core<'_, State>, event: Event) -> Result<(), CommandError> {
+        coordinator::advance(core, self, event)
+    }
+
+    fn start_agent(
+        &mut self,
+        core: &mut Core<'_, State>,
+        prompt: String,
+    ) -> Result<(), CommandError> {
+        // Somebody may have ended the run since this was decided.
+        heed_others(core, self)?;
+        if core.state().ending().is_some() {
+            return Ok(());
+        }
+        let plan = self.plan;
+        let log = OutputLog::open(&plan.state, core.id());
+        let shown = self.live.shows_words();
+        let session = Session::new(&plan.rules, plan.command.input, &plan.zone, shown, log);
+        self.hints.clear();
+        let program = Program::Agent { command: plan.command.clone(), prompt };
+        match self.start(core, program, Work::Agent(Box::new(session))) {
+            Ok(agent) => self.advance(core, Event::Launched { agent }),
+            Err(StartFailure { what }) => {
+                self.live.problem(core.now(), &what);
+                self.advance(core, Event::LaunchFailed { what })
+            }
+        }
+    }
+
+    fn start_check(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
+        let Some(verify) = &self.plan.verify else {
+            return self.advance(core, Event::Checked { passed: true, output: String::new() });
+        };
+        self.live.checking(core.now(), verify);
+        match self.start(core, Program::Check(verify.clone()), Work::Check) {
+            Ok(_) => {
+                let most = Duration::from_secs(core.state().config.iteration_timeout);
+                self.deadline = Some(core.now().after(most));
+                Ok(())
+            }
+            Err(StartFailure { what }) => {
+                self.advance(core, Event::Checked { passed: false, output: what })
+            }
+        }
+    }
+
+    /// Starts a process. Returns its identity.
+    fn start(
+        &mut self,
+        core: &mut Core<'_, State>,
+        what: Program,
+        work: Work<'p>,
+    ) -> Result<String, StartFailure> {
+        let (id, directory) = (core.new_job(), self.plan.directory.clone());
+        let (variables, run) = (Vec::new(), core.id().clone());
+        let identity = core.world().start(id, &JobLaunch { what, directory, variables, run })?;
+        self.job = Some(Job { id, work, output: Vec::new(), errors: Vec::new() });
+        self.deadline = None;
+        Ok(identity)
+    }
+
+    /// Asks the process to stop.
+    fn end_agent(&mut self, core: &mut Core<'_, State>, grace: u64) -> Result<(), CommandError> {
+        let Some(job) = &self.job else {
+            // It has ended before, and nobody will report that again.
+            return self.advance(core, Event::Exited(AgentExit::default()));
+        };
+        core.world().control(job.id, Control::Interrupt);
+        self.deadline = Some(core.now().after(Duration::from_secs(grace)));
+        Ok(())
+    }
+
+    fn control(&self, core: &mut Core<'_, State>, control: Control) {
+        if let Some(job) = &self.job {
+            core.world().control(job.id, control);
+        }
+    }
+
+    fn look(&mut self, core: &mut Core<'_, State>) -> Ticket {
+        self.looked_at = core.now();
+        let state = core.state();
+        let markers = state.claims_resolution().then(|| Since(state.base.clone()));
+        let directory = self.plan.directory.clone();
+        let ticket = core.ask(RepositoryRequest::Look { directory, markers });
+        self.look = Some(ticket);
+        ticket
+    }
+
+    /// Tells everybody who wants to know. `key` names the effect, also when it is performed again.
+    fn notify(&mut self, core: &mut Core<'_, State>, key: &str, notice: Notice, text: String) {
+        let message = Message::new(key, core.now(), core.id(), &self.plan.directory)
+            .about(notice.into(), text);
+        if core.world().notify(&message) {
+            self.live.notice(message.at, notice, &message.text);
+        }
+    }
+
+    /// Tells the machine what the agent reported.
+    fn report(
+        &mut self,
+        core: &mut Core<'_, State>,
+        reports: Vec<Report>,
+    ) -> Result<(), CommandError> {
+        let mut signals = Vec::new();
+        for report in reports {
+            match report {
+                Report::Finding { finding, message } => match *finding {
+                    Finding::Signal(signal) => signals.push(RunSignal::new(&signal, message)),
+                    Finding::NearMiss(miss) => self.near_miss(core, miss.hint())?,
+                },
+                Report::Host(fact) => {
+                    if let Some(event) = self.host_event(core.now(), fact) {
+                        self.advance(core, event)?;
+                    }
+                }
+                Report::Text { origin, text, .. } => self.live.said(&origin, &text),
+            }
+        }
+        let events = self.progress.push(core.now(), signals);
+        events.into_iter().try_for_each(|event| self.advance(core, event))
+    }
+
+    /// Tells the machine of a near miss: once of each, however often an agent repeats it.
+    fn near_miss(&mut self, core: &mut Core<'_, State>, hint: String) -> Result<(), CommandError> {
+        if self.hints.contains(&hint) {
+            return Ok(());
+        }
+        if self.hints.len() < HINTS_MAX {
+            self.hints.insert(hint.clone());
+        }
+        self.advance(core, Event::NearMiss { hint })
+    }
+
+    /// Shows what the host reported about itself, and returns what it means to the machine.
+    fn host_event(&mut self, now: Timestamp, fact: Fact) -> Option<Event> {
+        Some(match fact {
+            Fact::Tool { .. } => Event::Activity,
+            Fact::Spent { tokens, micro_dollars } => Event::Spent(Usage { tokens, micro_dollars }),
+            Fact::Retrying { what, .. } => {
+                self.live.host(now, &format!("the host tries again: {what}"));
+                Event::Retrying { what }
+            }
+            Fact::Limited { what, until } => Event::Limited { what, until },
+            Fact::Failed { what } => {
+                self.live.problem(now, &what);
+                Event::HostFailed { what }
+            }
+            Fact::Session(_) | Fact::Ended { .. } => return None,
+        })
+    }
+}
+
+impl Conduct for RunConduct<'_> {
+    type Machine = State;
+    type End = Ending;
+
+    fn perform(
+        &mut self,
+        core: &mut Core<'_, State>,
+        effect: Effect,
+        key: &str,
+    ) -> Result<Performed, CommandError> {
+        match effect {
+            Effect::Start { prompt, .. } => self.start_agent(core, prompt)?,
+            Effect::Check => self.start_check(core)?,
+            Effect::End { grace } => self.end_agent(core, grace)?,
+            Effect::Suspend => self.control(core, Control::Suspend),
+            Effect::Continue => self.control(core, Control::Resume),
+            Effect::Look => return Ok(Performed::After(Awaited::Answer(self.look(core)))),
+            Effect::Ask { id, text } => self.live.question(core.now(), &id, &text),
+            Effect::KeepWork { base } => {
+                let message = format!("Partial work of run {}", core.id());
+                let ticket = core.ask(RepositoryRequest::KeepWork { message, base });
+                return Ok(Performed::Until(Awaited::Answer(ticket)));
+            }
+            Effect::Notice { notice, text } => self.notify(core, key, notice, text),
+            Effect::Finish { .. } => {}
+        }
+        Ok(Performed::Done)
+    }
+
+    fn on_output(
+        &mut self,
+        core: &mut Core<'_, State>,
+        job: JobId,
+        stream: Stream,
+        bytes: &[u8],
+    ) -> Result<(), CommandError> {
+        let now = core.now();
+        let Some(job) = self.job.as_mut().filter(|at_work| at_work.id == job) else {
+            return Ok(());
+        };
+        keep_end(if stream == Stream::Stdout { &mut job.output } else { &mut job.errors }, bytes);
+        let mut reports = Vec::new();
+        if let Work::Agent(session) = &mut job.work {
+            match stream {
+                Stream::Stdout => session.stdout(bytes, now, &mut |report| reports.push(report)),
+                Stream::Stderr => {
+                    session.stderr(bytes, now);
+                    self.live.aside(bytes);
+                }
+            }
+        }
+        self.report(core, reports)
+    }
+
+    fn on_over(
+        &mut self,
+        core: &mut Core<'_, State>,
+        job: JobId,
+        exit: Exit,
+    ) -> Result<(), CommandError> {
+        let Some(Job { work, output, errors, .. }) = self.job.take_if(|it| it.id == job) else {
+            return Ok(());
+        };
+        self.deadline = None;
+        let now = core.now();
+        match work {
+            Work::Agent(session) => {
+                let mut reports = Vec::new();
+                session.finish(exit, now, &mut |report| reports.push(report));
+                self.report(core, reports)?;
+                if let Some(event) = self.progress.flush() {
+                    self.advance(core, event)?;
+                }
+                let last = if errors.iter().all(u8::is_ascii_whitespace) { output } else { errors };
+                let output = if exit.is_clean() { String::new() } else { text_of(&last) };
+                let Exit { code, signal } = exit;
+                self.advance(core, Event::Exited(AgentExit { code, signal, output }))
+            }
+            Work::Check => {
+                let passed = exit.is_clean();
+                self.live.checked(now, passed);
+                let output = text_of(&[output, errors].concat());
+                self.advance(core, Event::Checked { passed, output })
+            }
+        }
+    }
+
+    fn on_stopped(&mut self, core: &mut Core<'_, State>, _job: JobId) {
+        self.live.problem(core.now(), "the agent has stopped itself");
+    }
+
+    fn on_answer(
+        &mut self,
+        core: &mut Core<'_, State>,
+        ticket: Ticket,
+        answer: RepositoryAnswer,
+    ) -> Result<(), CommandError> {
+        self.look.take_if(|look| *look == ticket);
+        match answer {
+            RepositoryAnswer::Looked(tree) => self.advance(core, Event::Looked(tree))?,
+            RepositoryAnswer::Kept(Ok(Some(branch))) => self.live.kept(core.now(), &branch),
+            RepositoryAnswer::Kept(Err(error)) => {
+                let what = format!("the partial work was not kept: {error}");
+                self.live.problem(core.now(), &what);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn command_of(&self, core: &Core<'_, State>, line: &str) -> Option<HumanCommand> {
+        let state = core.state();
+        match (&state.status, &state.question, line) {
+            (_, _, "") => None,
+            (Status::Asking, Some(question), text) => {
+                Some(HumanCommand::Answer { id: question.id.clone(), text: text.to_owned() })
+            }
+            (Status::Paused { .. }, _, "r" | "resume" | "y" | "yes") => Some(HumanCommand::Resume),
+            (Status::Paused { .. }, _, "a" | "abort" | "n" | "no") => Some(HumanCommand::Abort),
+            _ => None,
+        }
+    }
+
+    /// The first time the agent is asked to stop; the second time it is ended.
+    fn on_interrupt(&mut self, core: &mut Core<'_, State>, by: &str) -> Result<(), CommandError> {
+        // Checks and iterations that take too long have a deadline too, and the run goes on after it.
+        if matches!(core.state().status, Status::Ending { with: Some(_) }) {
+            self.control(core, Control::End(Duration::ZERO));
+            return Ok(());
+        }
+        coordinator::command(core, self, &HumanCommand::Abort, by)?;
+        Ok(())
+    }
+
+    fn on_time(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
+        let now = core.now();
+        if self.deadline.take_if(|deadline| now >= *deadline).is_some() {
+            self.control(core, Control::End(LAST_GRACE));
+        }
+        if let Some(Job { work: Work::Agent(session), .. }) = &mut self.job {
+            session.flush();
+            if self.look.is_none() && now.since(self.looked_at) >= LOOK {
+                self.look(core);
+            }
+        }
+        match self.progress.tick(now) {
+            Some(event) => self.advance(core, event),
+            None => Ok(()),
+        }
+    }
+
+    fn next_deadline(&self, _core: &Core<'_, State>) -> Option<Timestamp> {
+        let works = self.job.is_some() && self.look.is_none();
+        let look = works.then(|| self.looked_at.after(LOOK));
+        [self.deadline, look, self.progress.due()].into_iter().flatten().min()
+    }
+
+    fn decided(&mut self, core: &Core<'_, State>, _outcome: &Outcome<Effect>) {
+        let before = std::mem::replace(&mut self.shown, Standing::of(core.state()));
+        self.live.changed(core.now(), &before, core.state());
+    }
+
+    fn problem(&mut self, now: Timestamp, what: &str) {
+        self.live.problem(now, what);
+    }
+
+    fn draw(&mut self, core: &Core<'_, State>) -> Option<String> {
+        self.live.draw(core.now(), core.state());
+        match (&core.state().status, &core.state().question) {
+            (Status::Asking, Some(question)) => Some(format!("answer {}", question.id)),
+            (Status::Paused { stagnated: true }, _) => Some("resume or abort?".to_owned()),
+            _ => None,
+        }
+    }
+
+    fn end(&self, core: &Core<'_, State>) -> Option<Ending> {
+        core.state().ending()
+    }
+}
+
+/// Keeps the end of what a process writes.
+fn keep_end(kept: &mut Vec<u8>, bytes: &[u8]) {
+    kept.extend_from_slice(bytes);
+    let surplus = kept.len().saturating_sub(OUTPUT_MAX);
+    if surplus > OUTPUT_MAX {
+        kept.drain(..surplus);
+    }
+}
+
+/// The end of an output as text, without secrets.
+fn text_of(bytes: &[u8]) -> String {
+    let end = bytes.get(bytes.len().saturating_sub(OUTPUT_MAX)..).unwrap_or_default();
+    redact(&String::from_utf8_lossy(end)).into_owned()
+}
