@@ -377,26 +377,26 @@ mod tests {
     #[test]
     fn every_change_changes_the_fingerprint() {
         let (directory, git) = repository();
-        let clean = git.look().unwrap();
+        let clean = git.look(None).unwrap();
         assert!(!clean.dirty && clean.head.is_some());
-        assert_eq!(git.look().unwrap(), clean);
+        assert_eq!(git.look(None).unwrap(), clean);
         fs::write(directory.path().join("a"), "two\n").unwrap();
-        let changed = git.look().unwrap();
+        let changed = git.look(None).unwrap();
         assert!(changed.dirty && changed.fingerprint != clean.fingerprint);
         fs::write(directory.path().join("a"), "three\n").unwrap();
-        let again = git.look().unwrap();
+        let again = git.look(None).unwrap();
         assert_ne!(again.fingerprint, changed.fingerprint, "also within a file that was changed");
         fs::write(directory.path().join("new"), "x").unwrap();
-        assert_ne!(git.look().unwrap().fingerprint, again.fingerprint);
+        assert_ne!(git.look(None).unwrap().fingerprint, again.fingerprint);
     }
 
     #[test]
     fn conflict_markers_are_seen() {
         let (directory, git) = repository();
-        assert!(!git.look().unwrap().conflicts);
+        assert!(!git.look(Some(&Since(None))).unwrap().conflicts);
         fs::write(directory.path().join("a"), "<<<<<<< ours\none\n=======\ntwo\n>>>>>>> theirs\n")
             .unwrap();
-        assert!(git.look().unwrap().conflicts);
+        assert!(git.look(Some(&Since(None))).unwrap().conflicts);
     }
 
     #[test]
@@ -405,11 +405,11 @@ mod tests {
         assert_eq!(git.keep_work("r1", "partial").unwrap(), None);
         fs::write(directory.path().join("a"), "two\n").unwrap();
         fs::write(directory.path().join("new"), "x").unwrap();
-        let before = git.look().unwrap();
+        let before = git.look(None).unwrap();
         let index = fs::read(directory.path().join(".git/index")).unwrap();
         let branch = git.keep_work("r1", "partial").unwrap().unwrap();
         assert_eq!(branch, "aldis/partial-r1");
-        assert_eq!(git.look().unwrap(), before, "the work tree and HEAD stay");
+        assert_eq!(git.look(None).unwrap(), before, "the work tree and HEAD stay");
         assert_eq!(fs::read(directory.path().join(".git/index")).unwrap(), index);
         assert_eq!(git.text(&["show", "aldis/partial-r1:new"]).unwrap(), "x");
         assert_eq!(git.text(&["rev-parse", "aldis/partial-r1^"]).unwrap(), before.head.unwrap());
@@ -435,7 +435,7 @@ mod tests {
         assert_eq!(fs::read_to_string(directory.path().join("a")).unwrap(), "x\n");
         let conflicts = Merge::Conflicts(vec!["a".to_owned()]);
         assert_eq!(git.merge("aldis/r/y", "merge y").unwrap(), conflicts);
-        assert!(!git.look().unwrap().dirty, "everything is as it was");
+        assert!(!git.look(None).unwrap().dirty, "everything is as it was");
         // A tree that was deleted by hand is made again on its branch.
         fs::remove_dir_all(tree("y")).unwrap();
         git.add_worktree(&tree("y"), "aldis/r/y").unwrap();
@@ -459,7 +459,7 @@ mod tests {
         let monitor = format!("[core]\n\tfsmonitor = \"touch {}; false\"\n", canary.display());
         fs::write(&config, text + &monitor).unwrap();
         fs::write(directory.path().join("a"), "two\n").unwrap();
-        git.look().unwrap();
+        git.look(None).unwrap();
         git.keep_work("r2", "partial").unwrap();
         assert!(!canary.exists());
     }
