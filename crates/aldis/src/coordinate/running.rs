@@ -491,13 +491,4 @@ impl<'p> Supervisor<'p> {
         }
         Ok(())
     }
-
-    /// The first time the agent is asked to stop; the second time it is ended.
-    fn interrupted(&mut self) -> Result<(), CommandError> {
-        // Checks and iterations that take too long have a deadline too, and the run goes on after it.
-        if matches!(self.open.state.status, Status::Ending { with: Some(_) }) {
-            return self.end_job(Duration::ZERO);
-        }
-        self.advance(Event::Abort { by: "Ctrl-C".to_owned() })
-    }
 }

@@ -11,11 +11,13 @@ mod replay;
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
-use serde_json::Value;
+use aldis_machine::{Decision, is_same_rule};
+use aldis_signal::time::Timestamp;
+use serde_json::{Value, json};
 
 use self::journal::{Driver, Journal, journals, versions};
 use self::release::Release;
-use self::replay::{Replayed, replay};
+use self::replay::{Replayed, recorded, replay};
 
 /// What is different today, as (file, what). A file is `VERSION/NAME.jsonl`. What is different is one
 /// of these, with the number or the key from the file:
@@ -130,44 +132,56 @@ fn assert_replays(release: &Release, journal: &Journal) {
 /// Says where today's machine is not as recorded.
 fn differences(journal: &Journal, now: &Replayed) -> Vec<String> {
     let mut found = Vec::new();
-    let then = journal.decisions.iter().map(|decision| (decision.seq, &decision.body));
-    compare_all(&mut found, "decision", then, (&now.decisions, "rule"));
+    let then = recorded(journal);
+    let names = journal.decisions.iter().map(|decision| decision.seq.to_string());
+    compare_all(
+        &mut found,
+        ("decision", |it| text(&it["rule"]["id"])),
+        names,
+        (&then.decisions, &now.decisions),
+    );
     if journal.header.driver != Driver::Server {
-        let then = journal.effects.iter().map(|effect| (&effect.key, &effect.body));
-        compare_all(&mut found, "effect", then, (&now.effects, "effect"));
+        let kept = journal.effects.iter().filter(|effect| effect.body["effect"] != "wake");
+        let names = kept.map(|effect| effect.key.clone());
+        compare_all(
+            &mut found,
+            ("effect", |it| text(&it["effect"])),
+            names,
+            (&then.effects, &now.effects),
+        );
     }
-    // Processes and sessions are parts, too, and none of the machine's business.
-    for part in journal.parts.iter().filter(|part| part.key.starts_with("task/")) {
-        let name = format!("part {}", part.key);
-        match now.parts.get(&part.key) {
-            Some(now) => compare(&mut found, &name, &part.body, now),
-            None => found.push(format!("{name}: missing")),
+    for (key, part) in &then.parts {
+        match now.parts.get(key) {
+            Some(now) => compare(&mut found, &format!("part {key}"), part, now),
+            None => found.push(format!("part {key}: missing")),
         }
     }
-    compare(&mut found, "state", &journal.state["state"], &now.state);
-    // A run has one alarm at most.
-    let mut alarms = journal.timers.iter().map(|timer| (&*timer.key, timer.due));
-    if (alarms.next(), alarms.next()) != (now.wake.map(|wake| ("wake", wake)), None) {
+    compare(&mut found, "state", &then.state, &now.state);
+    if then.wake != now.wake {
         found.push("timer".to_owned());
     }
     found
 }
 
-/// Compares two lists, one by one.
-fn compare_all<'j, K: std::fmt::Display>(
+/// Compares two lists, step by step. `names` are those of the recorded ones.
+fn compare_all(
     found: &mut Vec<String>,
-    what: &str,
-    mut then: impl Iterator<Item = (K, &'j Value)>,
-    (now, name): (&[Value], &str),
+    (what, name): (&str, fn(&Value) -> String),
+    names: impl Iterator<Item = String>,
+    (then, now): (&[(Timestamp, Value)], &[(Timestamp, Value)]),
 ) {
+    let mut then = names.zip(then).peekable();
     let mut last = "the start".to_owned();
-    for now in now {
-        match then.next() {
-            Some((key, then)) => {
-                last = key.to_string();
+    for (at, now) in now {
+        while let Some((earlier, _)) = then.next_if(|(_, (recorded, _))| recorded < at) {
+            found.push(format!("{what} {earlier}: missing"));
+        }
+        match then.next_if(|(_, (recorded, _))| recorded == at) {
+            Some((key, (_, then))) => {
                 compare(found, &format!("{what} {key}"), then, now);
+                last = key;
             }
-            None => found.push(format!("{what} after {last}: {}", text(&now[name]))),
+            None => found.push(format!("{what} after {last}: {}", name(now))),
         }
     }
     found.extend(then.map(|(key, _)| format!("{what} {key}: missing")));
@@ -177,8 +191,21 @@ fn compare_all<'j, K: std::fmt::Display>(
 fn compare(found: &mut Vec<String>, what: &str, then: &Value, now: &Value) {
     let members = [then, now].into_iter().flat_map(|value| value.as_object().unwrap().keys());
     let names: BTreeSet<&String> = members.collect();
-    let differing = names.into_iter().filter(|name| then.get(name) != now.get(name));
+    let differing = names.into_iter().filter(|name| {
+        then.get(name) != now.get(name)
+            && !(*name == "rule" && is_same(&then["rule"], &now["rule"]))
+    });
     found.extend(differing.map(|name| format!("{what}: {name}")));
+}
+
+/// Whether two decisions have the same rule, whatever its name was.
+fn is_same(then: &Value, now: &Value) -> bool {
+    let decision = |rule: &Value| {
+        let (rule, summary) = (&rule["id"], &rule["summary"]);
+        let decision = json!({ "rule": rule, "summary": summary, "because": "", "remedy": "" });
+        serde_json::from_value::<Decision>(decision).unwrap()
+    };
+    is_same_rule(&decision(then), &decision(now))
 }
 
 /// The lines of the table that name a difference.

@@ -1,6 +1,22 @@
-//! What a run wants to know from the person at the terminal, and what their words mean.
+//! What a run wants to know from the person at the terminal, and what their words and Ctrl-C mean.
+
+use std::time::Duration;
 
 use aldis_machine::run::{Event, State, Status};
+
+use super::Supervisor;
+use crate::error::CommandError;
+
+impl Supervisor<'_> {
+    /// The first time the agent is asked to stop; the second time it is ended.
+    pub(super) fn interrupted(&mut self) -> Result<(), CommandError> {
+        // Checks and iterations that take too long have a deadline too, and the run goes on after it.
+        if matches!(self.open.state.status, Status::Ending { with: Some(_) }) {
+            return self.end_job(Duration::ZERO);
+        }
+        self.advance(Event::Abort { by: "Ctrl-C".to_owned() })
+    }
+}
 
 /// What the run wants to know.
 pub(super) fn wanted(state: &State) -> Option<String> {

@@ -69,6 +69,7 @@ pub(super) struct Event {
 #[derive(Deserialize)]
 pub(super) struct Decision {
     pub(super) seq: u64,
+    revision: u64,
     pub(super) at: Timestamp,
     pub(super) body: Value,
 }
@@ -119,6 +120,13 @@ impl Journal {
             }
         }
         journal
+    }
+
+    /// When an effect was decided. Its key is `RUN/REVISION/NUMBER`.
+    pub(super) fn decided_at(&self, effect: &Effect) -> Timestamp {
+        let revision = effect.key.rsplit('/').nth(1).unwrap();
+        let of_step = |decision: &&Decision| decision.revision.to_string() == revision;
+        self.decisions.iter().find(of_step).unwrap().at
     }
 
     /// The name of its scenario.
