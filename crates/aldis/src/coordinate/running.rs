@@ -12,9 +12,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_machine::run::{
-    Effect, Ending, Event, Exit, Notice, RunSignal, State, Status, Usage, WorkTree,
-};
+use aldis_machine::run::{Effect, Ending, Event, Exit, Notice, RunSignal, State, Usage, WorkTree};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Origin, Role, Rules};
 use aldis_store::{EffectFilter, Lease, Store};

@@ -122,11 +122,13 @@ impl Journal {
         journal
     }
 
-    /// When an effect was decided. Its key is `RUN/REVISION/NUMBER`.
+    /// When an effect was decided: its key has the revision first of all numbers. A step of which nothing was
+    /// decided only asked to be woken.
     pub(super) fn decided_at(&self, effect: &Effect) -> Timestamp {
-        let revision = effect.key.rsplit('/').nth(1).unwrap();
-        let of_step = |decision: &&Decision| decision.revision.to_string() == revision;
-        self.decisions.iter().find(of_step).unwrap().at
+        let mut numbers = effect.key.split('/').filter_map(|part| part.parse::<u64>().ok());
+        let revision = numbers.next().unwrap();
+        let before = self.decisions.iter().rev().find(|decision| decision.revision <= revision);
+        before.unwrap().at
     }
 
     /// The name of its scenario.

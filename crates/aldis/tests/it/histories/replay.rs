@@ -28,6 +28,8 @@ pub(super) struct Replayed {
     pub(super) parts: BTreeMap<String, Value>,
     /// The state, without its version.
     pub(super) state: Value,
+    /// How often the work tree was to be inspected where 0.1.0 did not.
+    pub(super) looks: usize,
 }
 
 /// What one event led to.
@@ -70,12 +72,14 @@ where
     let mut recorded = Replayed::default();
     for decision in &journal.decisions {
         let mut body = decision.body.clone();
-        if let Some(effects) = body["effects"].as_array_mut() {
+        if let Some(effects) = body.get_mut("effects").and_then(Value::as_array_mut) {
             *effects = effects.iter().map(read).filter(|effect| !effect.is_null()).collect();
         }
         recorded.decisions.push((decision.at, plain_decision(body)));
     }
-    for effect in &journal.effects {
+    // A server only sends them on.
+    let own = journal.header.driver != Driver::Server;
+    for effect in journal.effects.iter().filter(|_| own) {
         let body = match journal.header.machine.as_str() {
             "phases" => effect.body.clone(),
             _ => read(&effect.body),
@@ -89,7 +93,7 @@ where
         let task = again::<delivery::Task>(journal, &part.body);
         recorded.parts.insert(part.key.clone(), task);
     }
-    recorded.state = again::<S>(journal, &journal.state["state"]);
+    recorded.state = plain_state(again::<S>(journal, &journal.state["state"]));
     let alarms: Vec<(&str, Timestamp)> =
         journal.timers.iter().map(|timer| (&*timer.key, timer.due)).collect();
     recorded.wake = match alarms[..] {
@@ -101,7 +105,8 @@ where
 }
 
 fn again<T: Serialize + DeserializeOwned>(journal: &Journal, body: &Value) -> Value {
-    let read = T::deserialize(body).unwrap_or_else(|error| panic!("{}: {error}", journal.file));
+    let read = T::deserialize(body);
+    let read = read.unwrap_or_else(|error| panic!("{}: {body}: {error}", journal.file));
     value(&read)
 }
 
@@ -125,6 +130,17 @@ fn plain_decision(mut decision: Value) -> Value {
     }
     decision["rule"] = rule;
     plain(decision)
+}
+
+/// A state without sentences and without what depends on them.
+fn plain_state(mut state: Value) -> Value {
+    if let Some(limit) = state.get_mut("block_limit") {
+        limit["last_prompt"] = Value::Null;
+    }
+    if let Some(error) = state.get_mut("last_error").filter(|error| error.is_object()) {
+        error["message"] = Value::Null;
+    }
+    state
 }
 
 /// What today's machine makes of a journal.
@@ -174,7 +190,7 @@ fn phases(journal: &Journal) -> Replayed {
         let outcome = state.on_event(event.at, &read(journal, event));
         replayed.add(journal, event, of_phases(journal, outcome));
     }
-    replayed.state = value(&state);
+    replayed.state = plain_state(value(&state));
     replayed
 }
 
@@ -195,13 +211,31 @@ fn run(journal: &Journal) -> Replayed {
     let mut replayed = Replayed::default();
     let (first, rest) = journal.events.split_first().unwrap();
     let mut state = run::State::start(first.at, started(journal, first));
-    for event in rest {
-        let run::Outcome { effects, decisions } = state.on_event(event.at, &read(journal, event));
-        let (decisions, effects) = (values(&decisions), values(&effects));
+    for (number, event) in rest.iter().enumerate() {
+        let mut outcome = state.on_event(event.at, &read(journal, event));
+        let next = rest.get(number + 1);
+        if asks_anew(&outcome) && next.is_none_or(|next| next.kind != "looked") {
+            // 0.1.0 did not inspect the work tree when an iteration had ended. Nothing had changed.
+            replayed.looks += 1;
+            outcome.effects.retain(|effect| *effect != run::Effect::Look);
+            outcome.decisions.retain(|it| it.rule != run::Rule::IterationEnded.as_str());
+            let looked = run::Event::Looked(state.tree.clone());
+            let more = state.on_event(event.at, &looked);
+            outcome.effects.extend(more.effects);
+            outcome.decisions.extend(more.decisions);
+        }
+        let (decisions, effects) = (values(&outcome.decisions), values(&outcome.effects));
         replayed.add(journal, event, Taken { decisions, effects, ..Taken::default() });
     }
     replayed.state = value(&state);
     replayed
+}
+
+/// Whether the work tree is to be inspected before the next iteration.
+fn asks_anew(outcome: &run::Outcome) -> bool {
+    let rules = [run::Rule::IterationEnded, run::Rule::Contradiction].map(run::Rule::as_str);
+    let decided = outcome.decision().is_some_and(|decision| rules.contains(&&*decision.rule));
+    decided && outcome.effects.contains(&run::Effect::Look)
 }
 
 fn delivery(journal: &Journal) -> Replayed {
