@@ -211,13 +211,13 @@ fn assert_known(release: &Release, journal: &Journal) {
 #[track_caller]
 fn assert_replays(release: &Release, journal: &Journal) {
     let file = &journal.file;
-    let replay = release.project.run(&["replay", &journal.header.run]);
-    if replay.code == 0 {
-        assert!(replay.stdout.contains("the same today"), "{file}: {}", replay.text());
+    let done = release.project.run(&["replay", &journal.header.run]);
+    if done.code == 0 {
+        assert!(done.stdout.contains("the same today"), "{file}: {}", done.text());
         return;
     }
-    assert_eq!((replay.code, &*replay.stderr), (1, ""), "{file}: {}", replay.text());
-    if self::replay::replay(journal).looks > 0 {
+    assert_eq!((done.code, &*done.stderr), (1, ""), "{file}: {}", done.text());
+    if replay(journal).looks > 0 {
         return;
     }
     let of_file: Vec<&str> = DIFFERENCES
@@ -225,7 +225,7 @@ fn assert_replays(release: &Release, journal: &Journal) {
         .filter(|(files, _)| matches(files, file))
         .map(|(_, what)| *what)
         .collect();
-    for line in replay.stdout.lines() {
+    for line in done.stdout.lines() {
         if let Some(members) = line.strip_prefix("the state differs: ") {
             let known = |member: &str| {
                 let whole = ["run", "tasks"].contains(&member);
@@ -234,10 +234,10 @@ fn assert_replays(release: &Release, journal: &Journal) {
                     || of_file.iter().any(|what| matches(what, &format!("state: {member}")))
             };
             let unknown = members.split(", ").find(|member| !known(member));
-            assert_eq!(unknown, None, "{file}: {}", replay.text());
+            assert_eq!(unknown, None, "{file}: {}", done.text());
         } else {
             let listed = of_file.iter().any(|what| what.starts_with("decision"));
-            assert!(listed, "{file}: {}", replay.text());
+            assert!(listed, "{file}: {}", done.text());
         }
     }
 }
@@ -271,17 +271,16 @@ fn compare_all(
     found: &mut Vec<String>,
     (what, kind): (&str, Kind),
     names: impl Iterator<Item = String>,
-    (then, now): (&[(Timestamp, Value)], &[(Timestamp, Value)]),
+    (then, now): (&[Dated], &[Dated]),
 ) {
-    let mut then: VecDeque<(String, &(Timestamp, Value))> = names.zip(then).collect();
-    let mut now: VecDeque<&(Timestamp, Value)> = now.iter().collect();
+    let mut then: VecDeque<(String, &Dated)> = names.zip(then).collect();
+    let mut now: VecDeque<&Dated> = now.iter().collect();
     let mut last = "the start".to_owned();
     while let (Some((key, (at, then_body))), Some((now_at, now_body))) = (then.front(), now.front())
     {
-        let of_step = |(other, _): &&(Timestamp, Value)| other == at;
-        let came_later = |(_, body): &(Timestamp, Value)| kind.is_same(then_body, body);
-        let went_before =
-            |(_, (_, body)): &(String, &(Timestamp, Value))| kind.is_same(body, now_body);
+        let of_step = |(other, _): &&Dated| other == at;
+        let came_later = |(_, body): &Dated| kind.is_same(then_body, body);
+        let went_before = |(_, (_, body)): &(String, &Dated)| kind.is_same(body, now_body);
         let is_same = at == now_at && kind.is_same(then_body, now_body);
         let is_more = !is_same && now.iter().copied().take_while(of_step).any(came_later);
         let mut rest = then.iter().take_while(|(_, (other, _))| other == at);
@@ -301,6 +300,9 @@ fn compare_all(
     found.extend(then.iter().map(|(key, _)| format!("{what} {key}: missing")));
     found.extend(now.iter().map(|(_, now)| format!("{what} after {last}: {}", kind.name(now))));
 }
+
+/// A decision or an effect with the time of its step.
+type Dated = (Timestamp, Value);
 
 /// What is compared one by one.
 #[derive(Clone, Copy)]
