@@ -66,6 +66,16 @@ pub(crate) struct Book {
     done: Vec<String>,
 }
 
+/// What came of an event.
+pub(crate) struct Taken {
+    pub(crate) outcome: Outcome,
+    /// The step that keeps the state.
+    pub(crate) step: Step,
+    /// Whether anything is different now. An event may change the state although nothing was decided,
+    /// and must then be kept, or the journal would not lead to the state.
+    pub(crate) changes: bool,
+}
+
 impl Book {
     /// Begins a delivery in this state; `start` is what it was made of.
     ///
@@ -127,23 +137,20 @@ impl Book {
         step
     }
 
-    /// Lets the machine take an event. Returns what came of it, and the step that keeps the state.
-    pub(crate) fn take(
-        &mut self,
-        now: Timestamp,
-        event: &Event,
-        source: Option<&str>,
-    ) -> (Outcome, Step) {
+    /// Lets the machine take an event.
+    pub(crate) fn take(&mut self, now: Timestamp, event: &Event, source: Option<&str>) -> Taken {
+        let before = self.state.run().clone();
         let outcome = self.state.on_event(now, event);
         let mut step = self.step(now);
         step.events.push(stored::event(event, source, now));
         let changed = self.state.take_changed();
+        let changes = !changed.is_empty() || *self.state.run() != before || !outcome.is_nothing();
         let tasks = self.state.tasks();
         let changed = changed.into_iter().filter_map(|no| Some((no, tasks.get(no)?)));
         step.parts.extend(changed.map(|(no, task)| set(&task_key(no), task)));
         let decided = outcome.decisions.iter();
         step.decisions.extend(decided.map(|noted| stored::decision(noted, now)));
-        (outcome, step)
+        Taken { outcome, step, changes }
     }
 
     /// Reads a delivery.
@@ -206,8 +213,8 @@ impl Book {
         source: Option<&str>,
     ) -> Result<Outcome, DriverError> {
         for _ in 0..TRIES_MAX {
-            let (outcome, mut step) = self.take(now, event, source);
-            if outcome.is_nothing() {
+            let Taken { outcome, mut step, changes } = self.take(now, event, source);
+            if !changes {
                 return Ok(outcome);
             }
             let next = Revision(self.revision.0 + 1);

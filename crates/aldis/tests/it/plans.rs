@@ -117,7 +117,7 @@ fn a_delivery_is_a_filter() {
         (json!({"at": at(0), "event": "start", "plan": {"tasks": []}}), "has no tasks"),
         (
             json!({"at": at(0), "event": "start", "plan": plan, "config": {"slots": 0}}),
-            "`slots` is 0",
+            "`slots` must be at least 1",
         ),
         (
             json!({"at": at(0), "event": "start", "plan": {"tasks": [{"id": "a", "needs": ["a"]}]}}),

@@ -88,7 +88,7 @@ fn json_keys_come_in_the_documented_order() {
     };
     assert_eq!(
         keys("signal").join(" "),
-        "v kind dialect name meaning subject payload progress fields handler warnings origin \
+        "v kind dialect name meaning subject payload progress fields handler warnings origin via \
          source raw"
     );
     assert_eq!(keys("near_miss").join(" "), "v kind dialect name reason hint origin source raw");

@@ -7,7 +7,7 @@ use aldis_store::{Driver, NewDecision, Run, RunId, Step, TimerChange};
 use serde_json::{Value, json};
 
 use super::{ALARM, Answer, Attempt, Keeper, KeeperError, News, SERVED, after, not_kept, refused};
-use crate::engine::book::{self, Book};
+use crate::engine::book::{self, Book, Taken};
 use crate::engine::machines::delivery;
 use crate::engine::machines::{Members, Wish};
 
@@ -66,8 +66,8 @@ impl Keeper {
             |error: crate::engine::driver::DriverError| KeeperError::Failed(error.to_string());
         let mut book = Book::load(&*self.store, &run.id).map_err(failed)?;
         let event = delivery::event(&book.state, event).map_err(KeeperError::Bad)?;
-        let (outcome, mut step) = book.take(now, &event, source);
-        if outcome.is_nothing() && event != Event::Tick {
+        let Taken { outcome, mut step, changes } = book.take(now, &event, source);
+        if !changes && event != Event::Tick {
             return Ok(Attempt::Idle(answer(run, &outcome)));
         }
         self.complete_step(&mut step, &run.id, &outcome, source);

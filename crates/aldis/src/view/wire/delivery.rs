@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use aldis_machine::Machine as _;
 use aldis_machine::delivery::{
     Outcome, Plan, PlanProblem as Problem, PlanReading as Read, Role, State, Status, Task,
 };
@@ -20,11 +21,14 @@ pub struct DeliveryStepForm {
     pub v: u32,
     /// The time of the event.
     pub at: String,
-    /// What must now be done: `dispatch`, `request`, `end`, `ask`, `merge`, `check_expert`, `wake`,
+    /// What must now be done: `dispatch`, `request`, `end`, `ask`, `merge`, `check_expert`,
     /// `notice`, `finish`.
     pub effects: Vec<Value>,
     /// What was decided and why, with the task it is about.
     pub decisions: Vec<Value>,
+    /// When to send `tick`, if nothing else happens before.
+    #[serde(default)]
+    pub wake: Option<String>,
     /// The tasks that changed.
     pub tasks: Vec<TaskForm>,
     /// The delivery after it.
@@ -90,6 +94,7 @@ impl DeliveryStepForm {
             at: at.to_string(),
             effects: outcome.effects.iter().map(value).collect(),
             decisions: outcome.decisions.iter().map(value).collect(),
+            wake: state.next_wake().map(|wake| wake.to_string()),
             tasks: changed.map(TaskForm::new).collect(),
             state: DeliveryState {
                 active: state.ending().is_none(),

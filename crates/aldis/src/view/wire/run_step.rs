@@ -1,7 +1,7 @@
 //! What `aldis step run` prints.
 
-use aldis_machine::Decision;
 use aldis_machine::run::{Effect, State};
+use aldis_machine::{Decision, Machine as _};
 use aldis_signal::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,9 @@ pub struct RunStepForm {
     pub effects: Vec<Value>,
     /// Why; `null` when nothing changed that is worth keeping.
     pub decision: Option<Value>,
+    /// When to send `tick`, if nothing else happens before.
+    #[serde(default)]
+    pub wake: Option<String>,
     /// The run after it.
     pub state: RunStepState,
 }
@@ -62,6 +65,7 @@ impl RunStepForm {
             at: at.to_string(),
             effects: effects.iter().map(value).collect(),
             decision: decision.map(|decision| serde_json::to_value(decision).unwrap_or_default()),
+            wake: state.next_wake().map(|wake| wake.to_string()),
             state: RunStepState {
                 active: state.ending().is_none(),
                 status: state.status.name().to_owned(),

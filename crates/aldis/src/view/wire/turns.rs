@@ -81,7 +81,7 @@ pub struct ChannelStepForm {
     pub v: u32,
     /// The time of the event.
     pub at: String,
-    /// What must now be done: `post`, `notify`, `warn`, `deliver`, `wake`.
+    /// What must now be done: `post`, `notify`, `warn`, `deliver`.
     pub effects: Vec<Value>,
     /// What became of each message.
     pub replies: Vec<Value>,
@@ -89,6 +89,9 @@ pub struct ChannelStepForm {
     pub warnings: Vec<String>,
     /// Why; `null` when nothing changed.
     pub decision: Option<Value>,
+    /// When to send `wake`, if nothing else happens before.
+    #[serde(default)]
+    pub wake: Option<String>,
     /// The channel after it; `null` when it is not one of ours.
     pub state: Option<ChannelForm>,
     /// The state file, where it was asked for.
@@ -169,6 +172,7 @@ impl ChannelStepForm {
             replies: values(&outcome.replies()),
             warnings: outcome.warnings().into_iter().map(str::to_owned).collect(),
             decision: values(&outcome.decisions).pop(),
+            wake: state.and_then(State::next_wake).map(|wake| wake.to_string()),
             state: state.map(ChannelForm::new),
             exported: None,
         }

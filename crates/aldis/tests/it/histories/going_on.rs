@@ -132,9 +132,9 @@ fn deliveries_of_dead_processes_are_continued() {
     let name = "delivery-stagnated";
     release.script(name, ROLES);
     let done = release.run_in(name, &["answer", "q1", "Go on.", "--run", release.id(name)], b"");
-    assert_eq!(done.code, 1, "nobody asks any more: {}", done.text());
+    assert_eq!(done.code, 0, "questions outlive an abort: {}", done.text());
     let done = release.run_in(name, &["deliver", "--continue", "--no-wait"], b"");
-    assert_eq!(done.code, 3, "the question is still open: {}", done.text());
+    assert_eq!(done.code, 0, "the task goes on with the answer: {}", done.text());
     assert_replays(&release, release.journal(name));
 }
 

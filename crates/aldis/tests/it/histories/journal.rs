@@ -69,6 +69,7 @@ pub(super) struct Event {
 #[derive(Deserialize)]
 pub(super) struct Decision {
     pub(super) seq: u64,
+    revision: u64,
     pub(super) at: Timestamp,
     pub(super) body: Value,
 }
@@ -119,6 +120,15 @@ impl Journal {
             }
         }
         journal
+    }
+
+    /// When an effect was decided: its key has the revision first of all numbers. A step of which nothing was
+    /// decided only asked to be woken.
+    pub(super) fn decided_at(&self, effect: &Effect) -> Timestamp {
+        let mut numbers = effect.key.split('/').filter_map(|part| part.parse::<u64>().ok());
+        let revision = numbers.next().unwrap();
+        let before = self.decisions.iter().rev().find(|decision| decision.revision <= revision);
+        before.unwrap().at
     }
 
     /// The name of its scenario.

@@ -14,20 +14,22 @@ use serde_json::{Value, json};
 
 use super::journal::{Driver, Event, Journal};
 
-/// What today's machine makes of a journal, in the forms in which it is stored.
+/// What came of a journal, in the forms in which it is stored today, without sentences.
 #[derive(Default)]
 pub(super) struct Replayed {
-    /// All decisions, in order.
-    pub(super) decisions: Vec<Value>,
+    /// All decisions, in order, with the time of their step.
+    pub(super) decisions: Vec<(Timestamp, Value)>,
     /// All effects that a hook or a process performs, in order. What a server answers with is in its
     /// decisions.
-    pub(super) effects: Vec<Value>,
+    pub(super) effects: Vec<(Timestamp, Value)>,
     /// When a server is to wake the machine.
     pub(super) wake: Option<Timestamp>,
     /// The parts of the state that the machine knows.
     pub(super) parts: BTreeMap<String, Value>,
     /// The state, without its version.
     pub(super) state: Value,
+    /// How often the work tree was to be inspected where 0.1.0 did not.
+    pub(super) looks: usize,
 }
 
 /// What one event led to.
@@ -39,6 +41,109 @@ struct Taken {
     warnings: Vec<String>,
 }
 
+/// Sentences and prompts. They are reworded from release to release and decide nothing.
+const SENTENCES: &[&str] =
+    &["because", "output_preview", "prompt", "question", "reason", "remedy", "summary", "text"];
+/// What effects of 0.1.0 did not say.
+const ADDED: &[&str] = &["base", "timeout", "title"];
+
+/// What the release itself stored, with the names of today.
+pub(super) fn recorded(journal: &Journal) -> Replayed {
+    match &*journal.header.machine {
+        "phases" => upgraded::<phases::State, phases::Effect>(journal),
+        "run" => upgraded::<run::State, run::Effect>(journal),
+        "delivery" => upgraded::<delivery::DeliveryRun, delivery::Effect>(journal),
+        "turns" => upgraded::<turns::State, turns::Effect>(journal),
+        other => panic!("{}: there is no machine `{other}`", journal.file),
+    }
+}
+
+/// Reads what is stored as the types of today and writes it again.
+fn upgraded<S, E>(journal: &Journal) -> Replayed
+where
+    S: Serialize + DeserializeOwned,
+    E: Serialize + DeserializeOwned,
+{
+    let read = |body: &Value| -> Value {
+        // When a machine must be woken was an effect once.
+        let known = (body["effect"] != "wake").then(|| again::<E>(journal, body));
+        known.map_or(Value::Null, plain)
+    };
+    let mut recorded = Replayed::default();
+    for decision in &journal.decisions {
+        let mut body = decision.body.clone();
+        if let Some(effects) = body.get_mut("effects").and_then(Value::as_array_mut) {
+            *effects = effects.iter().map(read).filter(|effect| !effect.is_null()).collect();
+        }
+        recorded.decisions.push((decision.at, plain_decision(body)));
+    }
+    // A server only sends them on.
+    let own = journal.header.driver != Driver::Server;
+    for effect in journal.effects.iter().filter(|_| own) {
+        let body = match journal.header.machine.as_str() {
+            "phases" => effect.body.clone(),
+            _ => read(&effect.body),
+        };
+        if !body.is_null() {
+            recorded.effects.push((journal.decided_at(effect), body));
+        }
+    }
+    // Processes and sessions are parts, too, and none of the machine's business.
+    for part in journal.parts.iter().filter(|part| part.key.starts_with("task/")) {
+        let task = again::<delivery::Task>(journal, &part.body);
+        recorded.parts.insert(part.key.clone(), task);
+    }
+    recorded.state = plain_state(again::<S>(journal, &journal.state["state"]));
+    let alarms: Vec<(&str, Timestamp)> =
+        journal.timers.iter().map(|timer| (&*timer.key, timer.due)).collect();
+    recorded.wake = match alarms[..] {
+        [] => None,
+        [("wake", due)] => Some(due),
+        _ => panic!("{}: a run has one alarm at most: {alarms:?}", journal.file),
+    };
+    recorded
+}
+
+fn again<T: Serialize + DeserializeOwned>(journal: &Journal, body: &Value) -> Value {
+    let read = T::deserialize(body);
+    let read = read.unwrap_or_else(|error| panic!("{}: {body}: {error}", journal.file));
+    value(&read)
+}
+
+/// An effect without its sentences.
+fn plain(mut effect: Value) -> Value {
+    let members = effect.as_object_mut().unwrap();
+    members.retain(|name, _| !SENTENCES.contains(&&**name) && !ADDED.contains(&&**name));
+    effect
+}
+
+/// A decision without its sentences. Its rule stays with its summary, which tells rules of 0.1.0 apart.
+fn plain_decision(mut decision: Value) -> Value {
+    let rule = json!({ "id": decision["rule"], "summary": decision["summary"] });
+    for member in ["effects", "replies"] {
+        if let Some(items) = decision.get_mut(member).and_then(Value::as_array_mut) {
+            items.iter_mut().for_each(|item| *item = plain(item.take()));
+        }
+    }
+    if let Some(warnings) = decision.get_mut("warnings") {
+        *warnings = json!(warnings.as_array().unwrap().len());
+    }
+    decision["rule"] = rule;
+    plain(decision)
+}
+
+/// A state without sentences and without what depends on them.
+fn plain_state(mut state: Value) -> Value {
+    if let Some(limit) = state.get_mut("block_limit") {
+        limit["last_prompt"] = Value::Null;
+    }
+    if let Some(error) = state.get_mut("last_error").filter(|error| error.is_object()) {
+        error["message"] = Value::Null;
+    }
+    state
+}
+
+/// What today's machine makes of a journal.
 pub(super) fn replay(journal: &Journal) -> Replayed {
     match &*journal.header.machine {
         "phases" => phases(journal),
@@ -63,9 +168,10 @@ impl Replayed {
                 }
             }
         } else {
-            self.effects.extend(taken.effects);
+            self.effects.extend(taken.effects.into_iter().map(|it| (event.at, plain(it))));
         }
-        self.decisions.extend(taken.decisions);
+        let decisions = taken.decisions.into_iter();
+        self.decisions.extend(decisions.map(|it| (event.at, plain_decision(it))));
     }
 }
 
@@ -84,7 +190,7 @@ fn phases(journal: &Journal) -> Replayed {
         let outcome = state.on_event(event.at, &read(journal, event));
         replayed.add(journal, event, of_phases(journal, outcome));
     }
-    replayed.state = value(&state);
+    replayed.state = plain_state(value(&state));
     replayed
 }
 
@@ -105,13 +211,31 @@ fn run(journal: &Journal) -> Replayed {
     let mut replayed = Replayed::default();
     let (first, rest) = journal.events.split_first().unwrap();
     let mut state = run::State::start(first.at, started(journal, first));
-    for event in rest {
-        let run::Outcome { effects, decisions } = state.on_event(event.at, &read(journal, event));
-        let (decisions, effects) = (values(&decisions), values(&effects));
+    for (number, event) in rest.iter().enumerate() {
+        let mut outcome = state.on_event(event.at, &read(journal, event));
+        let next = rest.get(number + 1);
+        if asks_anew(&outcome) && next.is_none_or(|next| next.kind != "looked") {
+            // 0.1.0 did not inspect the work tree when an iteration had ended. Nothing had changed.
+            replayed.looks += 1;
+            outcome.effects.retain(|effect| *effect != run::Effect::Look);
+            outcome.decisions.retain(|it| it.rule != run::Rule::IterationEnded.as_str());
+            let looked = run::Event::Looked(state.tree.clone());
+            let more = state.on_event(event.at, &looked);
+            outcome.effects.extend(more.effects);
+            outcome.decisions.extend(more.decisions);
+        }
+        let (decisions, effects) = (values(&outcome.decisions), values(&outcome.effects));
         replayed.add(journal, event, Taken { decisions, effects, ..Taken::default() });
     }
     replayed.state = value(&state);
     replayed
+}
+
+/// Whether the work tree is to be inspected before the next iteration.
+fn asks_anew(outcome: &run::Outcome) -> bool {
+    let rules = [run::Rule::IterationEnded, run::Rule::Contradiction].map(run::Rule::as_str);
+    let decided = outcome.decision().is_some_and(|decision| rules.contains(&&*decision.rule));
+    decided && outcome.effects.contains(&run::Effect::Look)
 }
 
 fn delivery(journal: &Journal) -> Replayed {

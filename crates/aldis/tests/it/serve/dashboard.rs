@@ -159,8 +159,9 @@ fn a_run_is_seen_from_start_to_end() {
     browser.wait_until("document.querySelector('#now .warn')?.textContent === 'warn'");
     browser.picture("run-worry.png");
     stage.let_through("go");
-    browser.wait_for(&["80 %"]);
+    // The new file is evidence at once; a mere number comes with what is recorded next.
     browser.wait_until("document.querySelector('#now dd .good')?.textContent === 'none'");
+    browser.wait_for(&["80 %"]);
     stage.let_through("end");
     browser.wait_until("document.querySelector('#ended .good')?.textContent === 'done'");
     browser.wait_for(&["Nothing runs."]);
@@ -208,7 +209,7 @@ fn a_turn_that_takes_too_long_is_passed_on() {
     assert!(first <= 5, "{first}");
     browser.wait_until(&format!("{left} < {first}"));
     browser.picture("deadline.png");
-    browser.wait_for(&["dev (held)", "Ended the turn of pm"]);
+    browser.wait_for(&["dev (held)", "Ended pm's turn"]);
     assert_not_reloaded(&mut browser);
     browser.evaluate("document.querySelector('#now summary').click()");
     browser.wait_for(&["turn_timeout pm (TIMEOUT)"]);
