@@ -8,8 +8,8 @@ use aldis_machine::phases::digest;
 
 /// How many files are looked at: enough for a project, bounded for a home directory.
 const FILES_MAX: usize = 20_000;
-/// Directories that agents' tools fill by themselves.
-const SKIPPED: [&str; 4] = [".git", "node_modules", "target", ".venv"];
+/// Directories that tools fill by themselves, our own included.
+const SKIPPED: [&str; 6] = [".aldis", ".caw", ".git", "node_modules", "target", ".venv"];
 
 /// Returns what the files look like, in short: names, sizes and times of change. Links are not
 /// followed. Nothing if the directory cannot be read.

@@ -172,7 +172,7 @@ impl Book {
             if key.starts_with(TASK) {
                 tasks.push(read::<Task>(&body).map_err(unreadable)?);
             } else if key == LAUNCH {
-                launch = read(&body).map_err(unreadable)?;
+                launch = body;
             } else if let Some(agent) = key.strip_prefix(PROCESS).and_then(|no| no.parse().ok()) {
                 processes.push((agent, read(&body).map_err(unreadable)?));
             } else if key.starts_with(SESSION) {

@@ -31,6 +31,13 @@ impl Stage {
         stage
     }
 
+    /// An agent that changes no file.
+    fn idle(script: &str) -> Self {
+        let stage = Self(Project::new());
+        stage.script("agent.sh", &format!("#!/bin/sh\n{script}\n"));
+        stage
+    }
+
     fn script(&self, name: &str, text: &str) {
         let path = self.0.path().join(name);
         fs::write(&path, text).unwrap();
@@ -128,7 +135,7 @@ fn runs_end_as_they_should() {
             "iterations_used_up",
         ),
     ] {
-        let stage = Stage::new(script);
+        let stage = if name == "stuck" { Stage::idle(script) } else { Stage::new(script) };
         let done = stage.run(options);
         assert_eq!(done.code, code, "{name}: {}", done.text());
         let status = stage.status();

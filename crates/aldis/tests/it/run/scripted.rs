@@ -24,6 +24,9 @@ const VOICES: [&str; 11] = [
     "text",
 ];
 
+/// The agent's script.
+const SCRIPT: &str = ".aldis/script.toml";
+
 /// A project with a script.
 pub(super) struct Stage(pub(super) Project);
 
@@ -33,7 +36,9 @@ impl Stage {
         let rounds: Vec<_> =
             rounds.iter().map(|steps| format!("[[round]]\ndo = [{steps}]\n")).collect();
         let script = format!("voice = \"{voice}\"\n{}", rounds.concat());
-        fs::write(project.path().join("script.toml"), script).unwrap();
+        // Where nothing counts as work of the agent.
+        fs::create_dir_all(project.path().join(".aldis")).unwrap();
+        fs::write(project.path().join(SCRIPT), script).unwrap();
         Self(project)
     }
 
@@ -41,7 +46,7 @@ impl Stage {
         let mut command = self.0.command(ALDIS);
         // The directory of the prompt's file must be the test's own.
         command.env("TMPDIR", self.0.root()).args(["run", "--task", "Add CSV export"]);
-        command.args(options).args(["--", ALDIS, "scripted-agent", "script.toml"]);
+        command.args(options).args(["--", ALDIS, "scripted-agent", SCRIPT]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -62,7 +67,7 @@ impl Stage {
 
     /// How often the agent was started.
     pub(super) fn starts(&self) -> u64 {
-        let count = fs::metadata(self.0.path().join("script.toml.count"));
+        let count = fs::metadata(self.0.path().join(format!("{SCRIPT}.count")));
         count.map(|count| count.len()).unwrap_or(0)
     }
 
@@ -90,7 +95,7 @@ const SAYS_DONE: &str = "{ say = '<chorus>COMPLETE</chorus>' }";
 fn every_ending_is_reached() {
     for (name, rounds, options, code, ending, starts) in [
         ("done", &[SAYS_DONE][..], &[][..], 0, "done", 1),
-        ("verified", &["", SAYS_DONE], &["--verify", "test -s script.toml"], 0, "done", 2),
+        ("verified", &["", SAYS_DONE], &["--verify", "test -s .aldis/script.toml"], 0, "done", 2),
         ("blocked", &["{ say = '<chorus>BLOCKED: no key</chorus>' }"], &[], 3, "blocked", 1),
         (
             "needs a human",
