@@ -29,6 +29,8 @@ const FLUSH: Duration = Duration::from_secs(10);
 const FLUSH_SOON: Duration = Duration::from_millis(500);
 /// How long to wait before a store that failed is tried again.
 const RETRY: Duration = Duration::from_millis(500);
+/// How long effects may still take once the run is over: git may hang.
+const LAST_CALL: Duration = Duration::from_secs(10);
 /// How often what is shown is drawn anew.
 const DRAW: Duration = Duration::from_millis(500);
 
@@ -367,14 +369,12 @@ pub(crate) fn coordinate<C: Conduct>(
     conduct: &mut C,
     first: <C::Machine as Machine>::Event,
 ) -> Result<C::End, CommandError> {
-    let now = core.now();
-    let mut looped =
-        Loop { renewed: now, drawn: now, waiting: BTreeMap::new(), in_the_way: None };
+    let mut looped = Loop::new(core.now());
     advance(core, conduct, first)?;
     loop {
         looped.perform(core, conduct)?;
-        if looped.waiting.is_empty()
-            && let Some(end) = conduct.end(core)
+        if let Some(end) = conduct.end(core)
+            && looped.may_leave(core, conduct)?
         {
             return core.leave().map(|()| end);
         }
@@ -394,9 +394,36 @@ struct Loop {
     waiting: BTreeMap<Awaited, String>,
     /// What the next effect waits for.
     in_the_way: Option<Awaited>,
+    /// Until when effects may still take time, once the run is over.
+    last_call: Option<Timestamp>,
 }
 
 impl Loop {
+    fn new(now: Timestamp) -> Self {
+        let (waiting, in_the_way, last_call) = (BTreeMap::new(), None, None);
+        Self { renewed: now, drawn: now, waiting, in_the_way, last_call }
+    }
+
+    /// Returns whether nothing is left to do in a run that is over, or takes too long. Whoever
+    /// continues the run does what is left.
+    fn may_leave<C: Conduct>(
+        &mut self,
+        core: &mut CoreOf<'_, C>,
+        conduct: &mut C,
+    ) -> Result<bool, CommandError> {
+        // What the repository says means nothing any more to what comes after it.
+        if let Some(answer @ Awaited::Answer(_)) = self.in_the_way {
+            self.settle(core, answer);
+            self.perform(core, conduct)?;
+        }
+        let now = core.now();
+        let last_call = *self.last_call.get_or_insert_with(|| now.after(LAST_CALL));
+        if now >= last_call && !self.waiting.is_empty() {
+            conduct.problem(now, "git does not answer; uncommitted work may not have been saved");
+        }
+        Ok(self.waiting.is_empty() || now >= last_call)
+    }
+
     /// Performs what was decided, by us or by others, in order.
     fn perform<C: Conduct>(
         &mut self,

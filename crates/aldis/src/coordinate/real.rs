@@ -75,15 +75,16 @@ impl Real {
         let (report, happenings) = mpsc::sync_channel(QUEUE);
         let interrupts = Interrupts::listen()
             .map_err(|error| CommandError::new(format!("listening for Ctrl-C: {error}")))?;
-        let terminal =
-            if ask_here { TerminalPrompt::detect() } else { TerminalPrompt::absent() };
+        let terminal = match ask_here {
+            true => TerminalPrompt::detect(report.clone()),
+            false => TerminalPrompt::absent(),
+        };
         spawn_feed(store, report.clone());
         let interrupted = Arc::new(AtomicU32::new(0));
         spawn_signals(interrupts, Arc::clone(&interrupted), report.clone());
         let (questions, asked) = mpsc::channel();
         spawn_repository(repository, asked, report.clone());
         let (jobs, clock) = (BTreeMap::new(), SteadyClock::start());
-        terminal.listen(report.clone());
         let happenings = Some(happenings);
         Ok(Self {
             clock,
@@ -133,8 +134,7 @@ impl World for Real {
         for happening in &happened {
             match happening {
                 Happening::Over { job, .. } => drop(self.jobs.remove(job)),
-                // What was asked was not settled by it, or something else is asked next.
-                Happening::Typed(_) => self.terminal.ask(None),
+                Happening::Typed(_) => self.terminal.typed(),
                 _ => {}
             }
         }
