@@ -54,6 +54,13 @@ pub enum Fact {
         /// Which one, as the host calls it.
         name: String,
     },
+    /// The host denied the agent a permission. Once per call, where the host says so at all.
+    Denied {
+        /// The tool that the agent wanted to use, as the host calls it.
+        tool: String,
+        /// What it wanted to do with it: a command, a path; empty where the host does not say.
+        what: String,
+    },
     /// What this process has cost so far: totals that never fall.
     Spent {
         /// Tokens in and out, those read from a cache too, as far as the host tells.

@@ -21,6 +21,8 @@ mod opencode;
 mod qwen;
 pub(crate) mod spec;
 
+use aldis_transcript::Format;
+
 pub use env::Env;
 pub use hook::answer::{Answer, TEXT_MAX, answer};
 pub use hook::call::{CutShort, Event, HookCall, PAYLOAD_MAX, PayloadError, parse};
@@ -40,6 +42,12 @@ static ALL: [Host; 10] = [
     Host(&opencode::SPEC),
     Host(&qwen::SPEC),
 ];
+
+/// Returns what allows a tool that a host denied, told by what the host writes.
+pub(crate) fn permit(format: Format, tool: &str) -> Option<String> {
+    let mut headless = ALL.iter().filter_map(|host| host.spec().headless);
+    (headless.find(|host| host.output == format)?.permit)(tool)
+}
 
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,16 @@ use crate::blocks::is_call;
 use crate::claude_stream::ordinary::{CLAUDE_TOKENS, Ordinary};
 use aldis_signal::time::Timestamp;
 
+/// Where a denied call says what it was to do.
+const DENIED: [&str; 6] = [
+    "/tool_input/command",
+    "/tool_input/file_path",
+    "/tool_input/notebook_path",
+    "/tool_input/path",
+    "/tool_input/url",
+    "/tool_input/query",
+];
+
 /// Facts of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Claude {
@@ -134,6 +144,12 @@ fn result(line: &Value, out: &mut Out<'_>) {
     let tokens = main.tokens.max(all.tokens);
     let total = Cost { tokens, micro_dollars: 0 };
     out.spent(total.with_dollars(line.get("total_cost_usd")));
+
+    let denials = line.get("permission_denials").and_then(Value::as_array);
+    for denial in denials.into_iter().flatten() {
+        let what = DENIED.iter().find_map(|path| text(denial, path)).unwrap_or_default();
+        out.denied(text(denial, "/tool_name").unwrap_or_default(), what);
+    }
 
     let subtype = text(line, "/subtype").unwrap_or_default();
     let reason = text(line, "/terminal_reason");

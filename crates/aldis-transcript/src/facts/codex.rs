@@ -3,11 +3,15 @@
 //! The usage of a turn is that of its thread so far, cached tokens within the input and reasoning
 //! within the output. There is no price. An error line can be a notice that the host tries again.
 
+use memchr::memmem;
 use serde_json::Value;
 
 use super::Source;
 use super::out::{Cost, Out, text};
 use crate::codex::{Item, glance};
+
+/// What an item has that was not allowed.
+const DECLINED: &[u8] = br#""declined""#;
 
 /// Facts of one stream.
 #[derive(Debug)]
@@ -42,6 +46,9 @@ impl Source for Codex {
 
     /// Commands and what the agent says.
     fn glance(&mut self, line: &[u8], out: &mut Out<'_>) -> bool {
+        if memmem::find(line, DECLINED).is_some() {
+            return false;
+        }
         match glance(line) {
             Some(Item::Command(id)) => out.tool(Some(id), "command_execution"),
             Some(Item::Answer) => out.worked(),
@@ -54,6 +61,10 @@ impl Source for Codex {
 fn item(line: &Value, out: &mut Out<'_>) {
     let Some(item) = line.get("item") else { return };
     let id = text(item, "/id");
+    if text(item, "/status") == Some("declined") {
+        let kind = text(item, "/tool").or_else(|| text(item, "/type")).unwrap_or_default();
+        return out.denied(kind, text(item, "/command").unwrap_or_default());
+    }
     match text(item, "/type").unwrap_or_default() {
         kind @ ("command_execution" | "file_change" | "web_search") => out.tool(id, kind),
         kind @ ("mcp_tool_call" | "collab_tool_call") => {

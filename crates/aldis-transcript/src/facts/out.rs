@@ -74,6 +74,13 @@ impl Out<'_> {
         (self.sink)(Fact::Tool { name: clip(name, NAME_MAX) });
     }
 
+    /// A tool was denied.
+    pub(super) fn denied(&mut self, tool: &str, what: &str) {
+        let tool = if tool.is_empty() { "tool" } else { tool };
+        let (tool, what) = (clip(tool, NAME_MAX), clip(what, DENIED_MAX));
+        (self.sink)(Fact::Denied { tool, what });
+    }
+
     /// The agent went on: trouble before this was overcome.
     pub(super) fn worked(&mut self) {
         self.memory.trouble = None;
@@ -289,6 +296,8 @@ const RECENT_MAX: usize = 256;
 
 /// The most characters of a name.
 const NAME_MAX: usize = 200;
+/// How much of a command or path is told that was denied.
+const DENIED_MAX: usize = 200;
 
 /// The most characters of what a host says.
 const WHAT_MAX: usize = 300;

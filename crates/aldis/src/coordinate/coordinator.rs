@@ -31,6 +31,8 @@ const FLUSH_SOON: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_millis(500);
 /// How long effects may still take once the run is over: git may hang.
 const LAST_CALL: Duration = Duration::from_secs(10);
+/// How long it takes at least until the machine is woken again.
+const WAKE_PAUSE: Duration = Duration::from_millis(100);
 /// How often what is shown is drawn anew.
 const DRAW: Duration = Duration::from_millis(500);
 
@@ -396,12 +398,15 @@ struct Loop {
     in_the_way: Option<Awaited>,
     /// Until when effects may still take time, once the run is over.
     last_call: Option<Timestamp>,
+    /// When the machine was last woken. One that wants to be woken in the past, and goes on to want
+    /// it, must not keep the processor busy.
+    woken: Option<Timestamp>,
 }
 
 impl Loop {
     fn new(now: Timestamp) -> Self {
         let (waiting, in_the_way, last_call) = (BTreeMap::new(), None, None);
-        Self { renewed: now, drawn: now, waiting, in_the_way, last_call }
+        Self { renewed: now, drawn: now, waiting, in_the_way, last_call, woken: None }
     }
 
     /// Returns whether nothing is left to do in a run that is over, or takes too long. Whoever
@@ -456,9 +461,15 @@ impl Loop {
 
     /// Returns when time matters next.
     fn next<C: Conduct>(&self, core: &CoreOf<'_, C>, conduct: &C) -> Timestamp {
-        let times = [core.state().next_wake(), conduct.next_deadline(core), core.flush_at];
+        let times = [self.next_wake(core), conduct.next_deadline(core), core.flush_at];
         let own = [self.renewed.after(RENEW), self.drawn.after(DRAW)];
         times.into_iter().flatten().chain(own).min().unwrap_or_else(|| core.now())
+    }
+
+    /// Returns when the machine is woken next.
+    fn next_wake<M: Machine>(&self, core: &Core<'_, M>) -> Option<Timestamp> {
+        let soonest = self.woken.map(|woken| woken.after(WAKE_PAUSE));
+        core.state().next_wake().map(|due| soonest.map_or(due, |soonest| due.max(soonest)))
     }
 
     fn take<C: Conduct>(
@@ -505,9 +516,10 @@ impl Loop {
         conduct: &mut C,
     ) -> Result<(), CommandError> {
         let now = core.now();
-        if core.state().next_wake().is_some_and(|due| now >= due)
+        if self.next_wake(core).is_some_and(|due| now >= due)
             && let Some(event) = core.state().wake_event(false)
         {
+            self.woken = Some(now);
             advance(core, conduct, event)?;
         }
         conduct.on_time(core)?;

@@ -25,8 +25,10 @@ use crate::agents::listener::Report;
 use crate::agents::output_log::OutputLog;
 use crate::agents::session::Session;
 use crate::error::CommandError;
+use crate::hosts;
 use crate::notify::{Message, Notices};
 use crate::settings::config::Notify;
+use crate::view::display;
 use crate::view::live::run::{Live, Standing};
 
 /// How often the work tree is looked at while the agent works.
@@ -35,6 +37,8 @@ const LOOK: Duration = Duration::from_secs(10);
 const LAST_GRACE: Duration = Duration::from_secs(1);
 /// How many near misses are told apart from those that come again.
 const HINTS_MAX: usize = 64;
+/// How much of what was denied is shown.
+const DENIED_MAX: usize = 80;
 /// How much of a check's or a crashed agent's output is kept.
 const OUTPUT_MAX: usize = 64 * 1024;
 
@@ -295,6 +299,16 @@ impl<'p> RunConduct<'p> {
             Fact::Failed { what } => {
                 self.live.problem(now, &what);
                 Event::HostFailed { what }
+            }
+            Fact::Denied { tool, what } => {
+                let denied = display::excerpt(&format!("{tool} {what}"), DENIED_MAX);
+                self.live.problem(now, &format!("the host denied {}", denied.trim()));
+                let format = match self.job.as_ref().map(|job| &job.work) {
+                    Some(Work::Agent(session)) => session.format(),
+                    _ => None,
+                };
+                let cure = format.and_then(|format| hosts::permit(format, &tool));
+                Event::PermissionDenied { tool, what, cure: cure.unwrap_or_default() }
             }
             Fact::Session(_) | Fact::Ended { .. } => return None,
         })

@@ -33,7 +33,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &[],
         prompt_by: PromptBy::Stdin,
         output: Format::ClaudeStream,
-        denials: &["\"permission_denials\":[{", "but you haven't granted it yet"],
+        permit: |tool| Some(permit(tool)),
     }),
     session_variables: &["CLAUDE_CODE_SESSION_ID"],
     project_variables: &["CLAUDE_PROJECT_DIR"],
@@ -69,6 +69,14 @@ pub(super) static SPEC: HostSpec = HostSpec {
     is_original: true,
     ..HostSpec::USUAL
 };
+
+/// The flag that allows a tool.
+fn permit(tool: &str) -> String {
+    match tool {
+        "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => "--permission-mode acceptEdits".to_owned(),
+        tool => format!("--allowedTools \"{tool}\""),
+    }
+}
 
 /// Interactive sessions ask whether to trust a folder; `claude -p` does not.
 fn trust(locations: &Locations, scope: Scope, _: &Path, _: &[Entry]) -> Trust {

@@ -24,7 +24,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &["-"],
         prompt_by: PromptBy::Stdin,
         output: Format::CodexExec,
-        denials: &["\"status\":\"declined\"", "but approval policy is never"],
+        permit: |_| Some("--sandbox workspace-write".to_owned()),
     }),
     session_variables: &["CODEX_THREAD_ID", "CODEX_SESSION_ID"],
     payload: Payload {

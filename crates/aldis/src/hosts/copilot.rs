@@ -20,7 +20,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &["-p"],
         prompt_by: PromptBy::Argument,
         output: Format::Copilot,
-        denials: &[],
+        permit: |_| None,
     }),
     payload: Payload {
         members: &["stopReason", "stop_reason", "initialPrompt"],

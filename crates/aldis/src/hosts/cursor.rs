@@ -26,7 +26,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &[],
         prompt_by: PromptBy::Stdin,
         output: Format::CursorStream,
-        denials: &[],
+        permit: |_| None,
     }),
     project_variables: &["CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
     payload: Payload {

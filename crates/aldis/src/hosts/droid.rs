@@ -17,7 +17,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &["-f"],
         prompt_by: PromptBy::File,
         output: Format::DroidStream,
-        denials: &[],
+        permit: |_| None,
     }),
     project_variables: &["CLAUDE_PROJECT_DIR"],
     payload: Payload {

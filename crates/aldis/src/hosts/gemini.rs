@@ -23,7 +23,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &[],
         prompt_by: PromptBy::Stdin,
         output: Format::GeminiStream,
-        denials: &[],
+        permit: |_| None,
     }),
     session_variables: &["GEMINI_SESSION_ID"],
     project_variables: &["GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],

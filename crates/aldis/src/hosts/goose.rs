@@ -17,7 +17,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &["-i", "-"],
         prompt_by: PromptBy::Stdin,
         output: Format::Goose,
-        denials: &[],
+        permit: |_| None,
     }),
     payload: Payload {
         members: &["event"],

@@ -21,7 +21,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &[],
         prompt_by: PromptBy::Argument,
         output: Format::OpenCode,
-        denials: &[],
+        permit: |_| None,
     }),
     payload: Payload {
         members: &["part", "properties", "sessionID"],

@@ -16,7 +16,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &[],
         prompt_by: PromptBy::Stdin,
         output: Format::ClaudeStream,
-        denials: &[],
+        permit: |_| None,
     }),
     payload: Payload {
         members: &["context_limit", "context_usage"],

@@ -94,9 +94,8 @@ pub(crate) struct Headless {
     pub(crate) prompt_by: PromptBy,
     /// What it writes.
     pub(crate) output: Format,
-    /// Words of its own that say that a tool was refused for want of permission.
-    #[expect(dead_code, reason = "for whoever supervises a run; nobody asks yet")]
-    pub(crate) denials: &'static [&'static str],
+    /// Returns what allows a tool that it denied; nothing where that is not known.
+    pub(crate) permit: fn(&str) -> Option<String>,
 }
 
 impl Headless {

@@ -197,7 +197,7 @@ impl Reported {
             Report::Host(Fact::Tool { .. }) => (self.worked, self.waiting) = (true, false),
             Report::Host(Fact::Retrying { .. }) => self.waiting = true,
             Report::Host(Fact::Ended { .. }) => self.over = true,
-            Report::Text { .. } => {}
+            Report::Host(Fact::Denied { .. }) | Report::Text { .. } => {}
         }
     }
 
