@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use aldis_engine::EngineError;
 use aldis_store::{LeaseError, StoreError};
 
 use crate::engine::driver::DriverError;
@@ -64,6 +65,12 @@ impl From<LeaseError> for CommandError {
         let held = matches!(error, LeaseError::Held { .. });
         let failed = Self::new(error.to_string());
         if held { failed.with_help("only one process coordinates a run at a time") } else { failed }
+    }
+}
+
+impl From<EngineError> for CommandError {
+    fn from(error: EngineError) -> Self {
+        Self::new(error.to_string())
     }
 }
 

@@ -13,17 +13,47 @@ fn text(found: ReadOutcome) -> String {
     }
 }
 
+fn replace(project: &Path, text: &str) -> io::Result<()> {
+    let next = NextVersion::prepare(project, text.to_owned())?;
+    next.publish()?;
+    next.sync()
+}
+
+/// As on systems without files that have no name.
+fn replace_by_name(project: &Path, text: &str) -> io::Result<()> {
+    let next = NextVersion::prepare(project, text.to_owned())?;
+    let next = NextVersion { unnamed: None, ..next };
+    next.publish()?;
+    next.sync()
+}
+
 #[test]
 fn files_are_replaced_whole() {
     let project = tempfile::tempdir().unwrap();
     assert_eq!(text(read(project.path())), "nothing");
-    for content in ["{}", "{\"a\":1}"] {
-        replace(project.path(), content).unwrap();
-        assert_eq!(text(read(project.path())), content);
+    for replace in [replace, replace_by_name] {
+        for content in ["{}", "{\"a\":1}"] {
+            replace(project.path(), content).unwrap();
+            assert_eq!(text(read(project.path())), content);
+        }
+        // What a killed writer left behind is no obstacle.
+        fs::write(project.path().join(".caw").join(NEXT), "torn").unwrap();
+        replace(project.path(), "{}").unwrap();
+        assert_eq!(text(read(project.path())), "{}");
+        assert_eq!(fs::read_dir(project.path().join(".caw")).unwrap().count(), 1);
     }
-    // What a killed writer left behind is no obstacle.
-    fs::write(project.path().join(".caw").join(NEXT), "torn").unwrap();
+}
+
+#[test]
+fn a_version_that_is_not_published_leaves_nothing() {
+    let project = tempfile::tempdir().unwrap();
     replace(project.path(), "{}").unwrap();
+    let versions = ["1", "2"].map(|text| NextVersion::prepare(project.path(), text.to_owned()));
+    let [first, second] = versions.map(Result::unwrap);
+    assert_eq!(text(read(project.path())), "{}", "nobody sees what is only prepared");
+    second.publish().unwrap();
+    drop(first);
+    assert_eq!(text(read(project.path())), "2");
     assert_eq!(fs::read_dir(project.path().join(".caw")).unwrap().count(), 1);
 }
 
