@@ -42,7 +42,7 @@ pub(crate) fn open_store(asked: Option<&Path>) -> Result<SqliteStore, CommandErr
     Ok(SqliteStore::open(&state_directory(asked)?)?)
 }
 
-/// Opens the user's database to take steps in it.
+/// Opens the user's database for taking steps.
 ///
 /// # Errors
 ///

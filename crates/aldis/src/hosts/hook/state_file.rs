@@ -246,3 +246,6 @@ fn was_shown(engine: &Engine, run: &RunId, view: &AutoStateFile) -> Result<bool,
 fn text_of(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
+
+#[cfg(test)]
+mod tests;
