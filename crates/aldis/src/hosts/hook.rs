@@ -85,7 +85,9 @@ impl Hook<'_> {
             }
         });
         drop(engine);
-        Arc::into_inner(store).map(SqliteStore::abandon);
+        if let Some(store) = Arc::into_inner(store) {
+            store.abandon();
+        }
         result
     }
 

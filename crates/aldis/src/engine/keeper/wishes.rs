@@ -77,7 +77,7 @@ impl Keeper {
         event: Members,
         source: Option<&str>,
     ) -> Result<Answer, KeeperError> {
-        let id = run.id.clone();
+        let id = run.id;
         let event = serde_json::from_value(Value::Object(event))
             .map_err(|error| KeeperError::Bad(error.to_string()))?;
         let engine = Engine::new(std::sync::Arc::clone(&self.store));

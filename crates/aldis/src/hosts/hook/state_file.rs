@@ -234,10 +234,11 @@ fn may_be_of(view: &AutoStateFile, state: &State) -> bool {
 
 fn was_shown(engine: &Engine, run: &RunId, view: &AutoStateFile) -> Result<bool, StoreError> {
     let mut states: Vec<State> = Vec::new();
-    match engine.retrace(run, |state: &State| states.push(state.clone())) {
-        Err(EngineError::Store(error)) => return Err(error),
-        // What cannot be understood was not shown by us.
-        Ok(()) | Err(_) => {}
+    // What cannot be understood was not shown by us.
+    if let Err(EngineError::Store(error)) =
+        engine.retrace(run, |state: &State| states.push(state.clone()))
+    {
+        return Err(error);
     }
     // It is seldom much older.
     Ok(states.iter().rev().any(|state| view.edits(state).is_empty()))
