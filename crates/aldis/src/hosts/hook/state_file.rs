@@ -91,7 +91,11 @@ pub fn deleted() -> Event {
 }
 
 /// Whether the file of a run was ever there.
-fn was_written(store: &dyn Store, run: &PhasesRun) -> Result<bool, StoreError> {
+///
+/// # Errors
+///
+/// Fails if the store does.
+pub fn was_written(store: &dyn Store, run: &PhasesRun) -> Result<bool, StoreError> {
     if run.state().adopted || has_note(run, WRITTEN) {
         return Ok(true);
     }
@@ -167,7 +171,11 @@ fn is_current(store: &dyn Store, run: &PhasesRun) -> Result<bool, EngineError> {
 }
 
 /// Notes that there is a file, once: from now on, deleting it ends the run.
-fn remember_written(
+///
+/// # Errors
+///
+/// Fails if the store does.
+pub fn remember_written(
     engine: &Engine,
     now: Timestamp,
     run: &mut PhasesRun,
