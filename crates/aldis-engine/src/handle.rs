@@ -87,10 +87,14 @@ impl<M: Machine> Handle<M> {
         }
     }
 
-    /// Reads a stored run.
-    pub(crate) fn from_stored(loaded: Loaded) -> Result<Self, EngineError> {
+    /// Opens a run that was read already.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Unreadable`] for runs of another machine or of an unknown form.
+    pub fn from_stored(loaded: Loaded) -> Result<Self, EngineError> {
         let Loaded { run, parts } = loaded;
-        let state: M = record::read_state(&run.id, &run.record.state, &parts)?;
+        let state: M = record::read_state(&run.id, &run.record, &parts)?;
         Ok(Self {
             id: run.id,
             project: run.record.project,

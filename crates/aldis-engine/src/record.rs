@@ -60,12 +60,15 @@ pub(crate) fn run_record<M: Machine>(
 /// Reads the state of a run.
 pub(crate) fn read_state<M: Machine>(
     run: &RunId,
-    text: &str,
+    record: &RunRecord,
     parts: &[Part],
 ) -> Result<M, EngineError> {
     let unreadable = |detail: String| EngineError::Unreadable { run: run.clone(), detail };
+    if record.machine != M::NAME {
+        return Err(unreadable(format!("it is a run of the machine `{}`", record.machine)));
+    }
     let stored: Stored<'_> =
-        serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+        serde_json::from_str(&record.state).map_err(|error| unreadable(error.to_string()))?;
     let parts: Vec<(&str, &str)> = parts.iter().map(|part| (&*part.key, &*part.body)).collect();
     match stored.v {
         VERSION => M::from_stored(stored.state.get(), &parts).map_err(unreadable),

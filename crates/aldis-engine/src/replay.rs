@@ -61,17 +61,31 @@ impl Engine {
         with_machine!(&*machine, M => self.replay_as::<M>(&loaded))
     }
 
+    /// Takes the events of a run again, and shows every state on the way, the first one included.
+    ///
+    /// # Errors
+    ///
+    /// As [`replay`](Self::replay). The states before an event that cannot be read were shown.
+    pub fn retrace<M: Machine>(
+        &self,
+        id: &RunId,
+        mut show: impl FnMut(&M),
+    ) -> Result<(), EngineError> {
+        let events = self.store().events(id, 0, usize::MAX)?;
+        taken(id, &events, &mut show).map(drop)
+    }
+
     fn replay_as<M: Machine>(&self, loaded: &Loaded) -> Result<Replay, EngineError> {
         let id = &loaded.run.id;
         let events = self.store().events(id, 0, usize::MAX)?;
-        let (state, decisions) = taken::<M>(id, &events)?;
+        let (state, decisions) = taken::<M>(id, &events, &mut |_| {})?;
         let filter = DecisionFilter { run: Some(id.clone()), ..DecisionFilter::default() };
         let stored = self.store().decisions(&filter)?;
         let stored = stored.iter().rev().filter_map(|kept| serde_json::from_str(&kept.body).ok());
         let stored: Vec<Decision> =
             stored.map(|decision| upcast::decision(M::NAME, decision)).collect();
         let mut differences = compare(&stored, &decisions);
-        let kept: M = record::read_state(id, &loaded.run.record.state, &loaded.parts)?;
+        let kept: M = record::read_state(id, &loaded.run.record, &loaded.parts)?;
         if state != kept {
             let members = differing(&whole(id, &kept)?, &whole(id, &state)?);
             differences.push(Difference::State { members });
@@ -80,8 +94,12 @@ impl Engine {
     }
 }
 
-/// Takes the events of a journal. Returns the state and the decisions.
-fn taken<M: Machine>(id: &RunId, events: &[Event]) -> Result<(M, Vec<Decision>), EngineError> {
+/// Takes the events of a journal and shows each state. Returns the last one and the decisions.
+fn taken<M: Machine>(
+    id: &RunId,
+    events: &[Event],
+    show: &mut dyn FnMut(&M),
+) -> Result<(M, Vec<Decision>), EngineError> {
     let unreadable = |event: &Event, error: serde_json::Error| EngineError::Unreadable {
         run: id.clone(),
         detail: format!("event {} ({}): {error}", event.seq, event.kind),
@@ -101,9 +119,11 @@ fn taken<M: Machine>(id: &RunId, events: &[Event]) -> Result<(M, Vec<Decision>),
     };
     let Begun { mut state, outcome } = begun?;
     let mut decisions = outcome.decisions;
+    show(&state);
     for event in rest {
         let taken = serde_json::from_str(&event.body).map_err(|error| unreadable(event, error))?;
         decisions.extend(state.on_event(event.at, &taken).decisions);
+        show(&state);
     }
     Ok((state, decisions))
 }

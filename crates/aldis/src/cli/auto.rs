@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::time::Duration;
 
-use aldis_machine::phases::{Config, Event, Pipeline, Start, TokenPolicy};
+use aldis_engine::{Engine, NewRun};
+use aldis_machine::phases::{Config, Event, Pipeline, Start, State, TokenPolicy};
 use aldis_signal::time::Timestamp;
-use aldis_store::{Prune, SqliteStore, Store as _, Turn};
+use aldis_store::{Driver, Prune, Turn};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Outcome;
-use crate::engine::driver::{Driver, Loaded, Origin, Stepped};
 use crate::error::CommandError;
 use crate::hosts::hook::adoption;
+use crate::hosts::hook::live::{self, PhasesRun};
 use crate::hosts::install::doctor::is_registered;
 use crate::hosts::install::locations::Locations;
 use crate::hosts::{Env, Host, state_file};
@@ -162,7 +163,7 @@ impl From<TokenArg> for TokenPolicy {
 
 /// What every subcommand needs.
 struct Scene {
-    store: SqliteStore,
+    engine: Engine,
     place: Place,
     now: Timestamp,
 }
@@ -170,30 +171,49 @@ struct Scene {
 impl Scene {
     fn open(io: &Io) -> Result<Self, CommandError> {
         Ok(Self {
-            store: home::open_store(io.state_dir.as_deref())?,
+            engine: home::open_engine(io.state_dir.as_deref())?,
             place: Place::of(&project::current()?, None),
             now: clock::now()?,
         })
     }
 
-    fn driver(&self) -> Driver<'_> {
-        Driver { store: &self.store, now: self.now }
+    /// The project of this place.
+    fn project(&self) -> String {
+        project::name(self.place.root())
     }
 
     /// Waits for the turn of the project whose run is meant.
     fn turn(&self) -> Result<Box<dyn Turn + '_>, CommandError> {
-        let run = self.run()?.map(|loaded| loaded.run.record.project);
-        let project = run.unwrap_or_else(|| project::name(self.place.root()));
-        Ok(self.driver().turn(&project)?)
+        let project = self.run()?.map_or_else(|| self.project(), |run| run.project().to_owned());
+        Ok(live::turn(self.engine.store(), &project)?)
+    }
+
+    /// The live run of this place.
+    fn live(&self) -> Result<Option<PhasesRun>, CommandError> {
+        Ok(live::live(self.engine.store(), &self.place, None)?)
     }
 
     /// The run of this place: the live one, else the latest.
-    fn run(&self) -> Result<Option<Loaded>, CommandError> {
-        let driver = self.driver();
-        match driver.live(&self.place, None)? {
+    fn run(&self) -> Result<Option<PhasesRun>, CommandError> {
+        match self.live()? {
             Some(live) => Ok(Some(live)),
-            None => Ok(driver.latest(&project::name(self.place.root()))?),
+            None => Ok(live::latest(self.engine.store(), &self.project())?),
         }
+    }
+
+    /// Lets a run take an event.
+    fn step(&self, run: &mut PhasesRun, event: Event) -> Result<(), CommandError> {
+        self.engine.step(self.now, run, event, None)?;
+        Ok(())
+    }
+
+    /// Writes the state file, outside the turn. The run goes on without it.
+    fn write_view(&self, io: &mut Io, run: &mut PhasesRun) -> Result<(), CommandError> {
+        if let Err(why) = state_file::refresh(&self.engine, self.now, run) {
+            let why = display::lines(&why);
+            writeln!(io.stderr, "warning: the state file was not written: {why}")?;
+        }
+        Ok(())
     }
 }
 
@@ -208,46 +228,58 @@ pub(super) fn run(io: &mut Io, command: AutoCommand) -> Result<Outcome, CommandE
 
 fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
-    let driver = scene.driver();
-    let _turn = scene.turn()?;
-    if let Some(live) = driver.live(&scene.place, None)? {
-        if !args.replace {
-            let id = &live.run.id;
-            let task = display::line(&live.state.task);
-            writeln!(io.stderr, "run {id} is active here: {task} (phase {})", live.state.phase)?;
-            writeln!(io.stderr, "end it with `aldis auto stop`, or start with --replace")?;
-            return Ok(Outcome::No);
-        }
-        let by = "`aldis auto start --replace`".to_owned();
-        let ended = driver.advance(live, &Event::Cancel { by }, None)?;
-        write_view(io, &scene, &ended)?;
+    let turn = scene.turn()?;
+    let mut live = scene.live()?;
+    if let (Some(live), false) = (&live, args.replace) {
+        let (id, state) = (live.id(), live.state());
+        let task = display::line(&state.task);
+        writeln!(io.stderr, "run {id} is active here: {task} (phase {})", state.phase)?;
+        writeln!(io.stderr, "end it with `aldis auto stop`, or start with --replace")?;
+        return Ok(Outcome::No);
     }
     let json = args.json;
-    let begin = begin(io, &scene, args)?;
-    let project = project::name(scene.place.root());
-    let stepped = driver.create(&project, &Origin::Start(Box::new(begin)), None)?;
-    scene.store.prune(&Prune { ended_before: scene.now.before(KEPT), limit: PRUNED_MAX })?;
-    write_view(io, &scene, &stepped)?;
+    // Before the other run ends: nothing ends for a run that cannot begin.
+    let start = begin(io, &scene, args)?;
+    if let Some(live) = &mut live {
+        scene.step(live, Event::Cancel { by: "`aldis auto start --replace`".to_owned() })?;
+    }
+    let new = NewRun::of(scene.project(), Driver::Hook);
+    let (mut run, _) = scene.engine.begin::<State>(scene.now, &new, start)?;
+    drop(turn);
+    if let Some(ended) = &mut live {
+        scene.write_view(io, ended)?;
+    }
+    let kept = Prune { ended_before: scene.now.before(KEPT), limit: PRUNED_MAX };
+    scene.engine.store().prune(&kept)?;
+    scene.write_view(io, &mut run)?;
     if json {
-        let form = RunForm::new(&stepped.run, &project, &stepped.state);
-        json::write_line(&mut io.stdout, &form.with_prompt(stepped.state.start_prompt()))?;
+        show_form(io, &run, true)?;
     } else {
-        let title = display::line(&stepped.state.task);
-        writeln!(io.stdout, "Started run {}: {title}", stepped.run)?;
-        show_prompt(io, &stepped)?;
+        let title = display::line(&run.state().task);
+        writeln!(io.stdout, "Started run {}: {title}", run.id())?;
+        show_prompt(io, &run)?;
     }
     warn_without_hook(io)
 }
 
+/// Prints the run for programs, with what the agent is told where that comes next.
+fn show_form(io: &mut Io, run: &PhasesRun, with_prompt: bool) -> Result<(), CommandError> {
+    let mut form = RunForm::new(run.id(), run.project(), run.state());
+    if with_prompt {
+        form = form.with_prompt(run.state().start_prompt());
+    }
+    Ok(json::write_line(&mut io.stdout, &form)?)
+}
+
 /// Shows what the agent is told, and says to people how it gets there.
-fn show_prompt(io: &mut Io, stepped: &Stepped) -> Result<(), CommandError> {
+fn show_prompt(io: &mut Io, run: &PhasesRun) -> Result<(), CommandError> {
     let hosts = registered_hosts()?;
     let hosts: Vec<&str> = hosts.iter().map(|host| host.title()).collect();
     if !hosts.is_empty() {
         let hosts = hosts.join(" or ");
         writeln!(io.stdout, "Next: send a prompt to {hosts} here. The agent is then told:")?;
     }
-    write!(io.stdout, "\n{}", display::lines(&stepped.state.start_prompt()))?;
+    write!(io.stdout, "\n{}", display::lines(&run.state().start_prompt()))?;
     Ok(())
 }
 
@@ -358,76 +390,63 @@ pub(super) fn fresh_token() -> Result<String, CommandError> {
 
 fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
-    if let Some(note) = adoption::explain(Some(&scene.store), &scene.place, scene.now) {
+    let store = scene.engine.store();
+    if let Some(note) = adoption::explain(Some(store), &scene.place, scene.now) {
         writeln!(io.stderr, "note: {}", display::line(&note))?;
     }
-    let Some(Loaded { run, state }) = scene.run()? else {
+    let Some(run) = scene.run()? else {
         writeln!(io.stderr, "no run in `{}`", scene.place.root().display())?;
         return Ok(Outcome::No);
     };
     if args.json {
-        json::write_line(&mut io.stdout, &RunForm::new(&run.id, &run.record.project, &state))?;
-    } else {
-        show::run(io, scene.now, &run, &state)?;
+        show_form(io, &run, false)?;
+    } else if let Some(stored) = store.run(run.id())? {
+        show::run(io, scene.now, &stored, run.state())?;
     }
     Ok(Outcome::Yes)
 }
 
 fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
-    let _turn = scene.turn()?;
-    let Some(loaded) = scene.run()? else {
+    let turn = scene.turn()?;
+    let Some(mut run) = scene.run()? else {
         writeln!(io.stderr, "no run to resume in `{}`", scene.place.root().display())?;
         return Ok(Outcome::No);
     };
-    if let Err(refused) = loaded.state.can_resume() {
-        writeln!(io.stderr, "run {}: {refused}; start another: aldis auto start", loaded.run.id)?;
+    if let Err(refused) = run.state().can_resume() {
+        writeln!(io.stderr, "run {}: {refused}; start another: aldis auto start", run.id())?;
         return Ok(Outcome::No);
     }
-    let fresh_token = match loaded.state.config.token {
+    let fresh_token = match run.state().config.token {
         TokenPolicy::Off => None,
         TokenPolicy::Accept | TokenPolicy::Require => Some(fresh_token()?),
     };
-    let stepped = scene.driver().advance(
-        loaded,
-        &Event::Resume { fresh_token, by: "`aldis auto resume`".to_owned() },
-        None,
-    )?;
-    write_view(io, &scene, &stepped)?;
+    scene.step(&mut run, Event::Resume { fresh_token, by: "`aldis auto resume`".to_owned() })?;
+    drop(turn);
+    scene.write_view(io, &mut run)?;
     if args.json {
-        let form = RunForm::new(&stepped.run, &stepped.project, &stepped.state);
-        json::write_line(&mut io.stdout, &form.with_prompt(stepped.state.start_prompt()))?;
+        show_form(io, &run, true)?;
     } else {
-        writeln!(io.stdout, "Resumed run {} in phase {}", stepped.run, stepped.state.phase)?;
-        show_prompt(io, &stepped)?;
+        writeln!(io.stdout, "Resumed run {} in phase {}", run.id(), run.state().phase)?;
+        show_prompt(io, &run)?;
     }
     warn_without_hook(io)
 }
 
 fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
-    let _turn = scene.turn()?;
-    let Some(live) = scene.driver().live(&scene.place, None)? else {
+    let turn = scene.turn()?;
+    let Some(mut run) = scene.live()? else {
         writeln!(io.stderr, "no active run in `{}`", scene.place.root().display())?;
         return Ok(Outcome::No);
     };
-    let by = "`aldis auto stop`".to_owned();
-    let stepped = scene.driver().advance(live, &Event::Cancel { by }, None)?;
-    write_view(io, &scene, &stepped)?;
+    scene.step(&mut run, Event::Cancel { by: "`aldis auto stop`".to_owned() })?;
+    drop(turn);
+    scene.write_view(io, &mut run)?;
     if args.json {
-        let form = RunForm::new(&stepped.run, &stepped.project, &stepped.state);
-        json::write_line(&mut io.stdout, &form)?;
+        show_form(io, &run, false)?;
     } else {
-        writeln!(io.stdout, "Ended run {} in phase {}", stepped.run, stepped.state.phase)?;
+        writeln!(io.stdout, "Ended run {} in phase {}", run.id(), run.state().phase)?;
     }
     Ok(Outcome::Yes)
-}
-
-/// Writes the state file. The run goes on without it.
-fn write_view(io: &mut Io, scene: &Scene, stepped: &Stepped) -> Result<(), CommandError> {
-    if let Err(why) = state_file::perform(&scene.store, stepped) {
-        let why = display::lines(&why);
-        writeln!(io.stderr, "warning: the state file was not written: {why}")?;
-    }
-    Ok(())
 }

@@ -103,8 +103,7 @@ fn replayed(store: &dyn Store, id: &RunId) -> Result<(State, Vec<Decision>, usiz
     for (place, event) in events.iter().enumerate() {
         match &mut state {
             None => {
-                let origin: Origin =
-                    serde_json::from_str(&event.body).map_err(|_| unreadable(event.seq))?;
+                let origin = Origin::read(&event.body).map_err(|_| unreadable(event.seq))?;
                 let begun = origin.state(event.at);
                 // A run that was adopted takes its first event in the same step.
                 if matches!(events.get(place + 1), Some(next) if event.kind == "adopt" && next.at == event.at)

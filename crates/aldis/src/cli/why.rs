@@ -9,8 +9,8 @@ use clap::Args;
 
 use super::{Outcome, tasks};
 use crate::engine::book::Book;
-use crate::engine::driver::Driver;
 use crate::error::CommandError;
+use crate::hosts::hook::live;
 use crate::io::Io;
 use crate::settings::clock;
 use crate::settings::home;
@@ -53,7 +53,7 @@ pub(super) struct WhyArgs {
 pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> {
     let store = home::open_store(io.state_dir.as_deref())?;
     let now = clock::now()?;
-    let (run, task) = meant(&store, now, args)?;
+    let (run, task) = meant(&store, args)?;
     let limit = if task.is_some() { usize::MAX } else { LOOK_BACK };
     let filter = DecisionFilter { run, limit, ..DecisionFilter::default() };
     let mut forms: Vec<DecisionForm> =
@@ -98,11 +98,10 @@ fn is_record(form: &DecisionForm) -> bool {
 /// The run that is meant, or the task of a delivery.
 fn meant(
     store: &SqliteStore,
-    now: aldis_signal::time::Timestamp,
     args: &WhyArgs,
 ) -> Result<(Option<RunId>, Option<String>), CommandError> {
     let Some(name) = &args.run else {
-        return Ok((if args.last { None } else { around(store, now)? }, None));
+        return Ok((if args.last { None } else { around(store)? }, None));
     };
     let found = find(store, name);
     if found.is_err()
@@ -115,18 +114,14 @@ fn meant(
 }
 
 /// The latest run around the current directory.
-fn around(
-    store: &SqliteStore,
-    now: aldis_signal::time::Timestamp,
-) -> Result<Option<RunId>, CommandError> {
+fn around(store: &SqliteStore) -> Result<Option<RunId>, CommandError> {
     let Ok(directory) = env::current_dir() else { return Ok(None) };
     let place = Place::of(&directory, None);
-    let driver = Driver { store, now };
-    let loaded = match driver.live(&place, None)? {
+    let run = match live::live(store, &place, None)? {
         Some(live) => Some(live),
-        None => driver.latest(&crate::settings::project::name(place.root()))?,
+        None => live::latest(store, &crate::settings::project::name(place.root()))?,
     };
-    Ok(loaded.map(|loaded| loaded.run.id))
+    Ok(run.map(|run| run.id().clone()))
 }
 
 /// The run of this name, or the only one whose name begins so.

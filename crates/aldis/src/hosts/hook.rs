@@ -1,27 +1,33 @@
 //! One hook call: read what the agent reported, decide, commit, answer, then write the state file.
+//!
+//! Deciding and committing happen inside the project's turn, so that two hooks never decide from the
+//! same state. The turn is over before the host gets its answer: neither a host that does not read nor
+//! a disk that is slow to sync the state file holds up anybody else.
 
 pub(crate) mod adoption;
 pub(crate) mod answer;
 pub(crate) mod call;
 pub(super) mod fields;
 mod identify;
+pub(crate) mod live;
 mod notice;
 pub mod state_file;
 mod stop_context;
 pub(crate) mod tail;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use aldis_machine::phases::{Effect, Event, State, TokenPolicy};
+use aldis_engine::{Engine, EngineError, NewRun};
+use aldis_machine::phases::{Effect, Event, Outcome, State, TokenPolicy};
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
-use aldis_store::SqliteStore;
+use aldis_store::{Driver, Source, SqliteStore, Store};
 
+use self::live::PhasesRun;
 use self::state_file::{ReadOutcome, StateFileCheck};
 use self::stop_context::StopContext;
 use crate::app::formats::auto_state::AutoStateFile;
-use crate::engine::driver;
-use crate::engine::driver::{Driver, DriverError, Loaded, Origin, Stepped};
 use crate::error::CommandError;
 use crate::failures::{self, Failure};
 use crate::hosts::{Answer, Env, Event as HostEvent, HookCall};
@@ -43,6 +49,18 @@ pub(crate) struct Hook<'c> {
 /// Gives the host its answer. Called at most once.
 type Respond<'f> = dyn FnMut(&Answer) + 'f;
 
+/// A state file, and the project it is of.
+type FoundFile = (PathBuf, String);
+
+/// What the call came to.
+#[derive(Debug)]
+struct Stepped {
+    /// The run after its step.
+    run: PhasesRun,
+    /// What must now be done, and why.
+    outcome: Outcome,
+}
+
 impl Hook<'_> {
     /// Handles the call. The answer is given as soon as the decision is durable, and only if there is
     /// one.
@@ -58,9 +76,18 @@ impl Hook<'_> {
         if found.is_none() && !SqliteStore::exists(&self.state_dir) {
             return Ok(());
         }
-        let store = SqliteStore::open(&self.state_dir)?;
-        let result = self.decide(&store, found, respond);
-        store.abandon();
+        let store = Arc::new(SqliteStore::open(&self.state_dir)?);
+        let engine = Engine::new(Arc::clone(&store) as Arc<dyn Store>);
+        let result = self.decide(&engine, found.as_ref()).map(|stepped| {
+            if let Some(stepped) = stepped {
+                respond(&self.answer(&stepped));
+                self.finish(&engine, stepped);
+            }
+        });
+        drop(engine);
+        if let Some(store) = Arc::into_inner(store) {
+            store.abandon();
+        }
         result
     }
 
@@ -73,83 +100,84 @@ impl Hook<'_> {
         }
     }
 
+    /// Lets the run that is concerned take a step, if there is one. When this returns, the step is
+    /// durable, and nobody has to wait for us any more.
     fn decide(
         &self,
-        store: &SqliteStore,
-        found: Option<(PathBuf, String)>,
-        respond: &mut Respond<'_>,
-    ) -> Result<(), CommandError> {
-        let driver = Driver { store, now: self.now };
+        engine: &Engine,
+        found: Option<&FoundFile>,
+    ) -> Result<Option<Stepped>, CommandError> {
+        let store = engine.store();
         let session = self.call.session.as_deref();
         let is_stop = self.call.event == HostEvent::Stop;
         // Waiting for a transcript happens before anybody else has to wait for us.
-        let live = driver.live(&self.place, session)?;
-        if live.as_ref().is_some_and(|live| is_foreign(&live.state, session)) {
-            return Ok(());
+        let live = live::live(store, &self.place, session)?;
+        if live.as_ref().is_some_and(|live| is_foreign(live.state(), session)) {
+            return Ok(None);
         }
-        if live.is_none() && !(is_stop && found.is_some()) {
-            return Ok(());
-        }
-        let position = live.as_ref().and_then(|live| live.state.read_cursor.clone());
-        let context = StopContext::of(self, position.as_deref());
-        let may_adopt = live.is_none()
-            && found.as_ref().is_some_and(|(project, text)| self.may_adopt(project, text));
-        let project = match (&live, &found) {
-            (Some(live), _) => live.run.record.project.clone(),
+        let found = found.filter(|_| is_stop);
+        let project = match (&live, found) {
+            (Some(live), _) => live.project().to_owned(),
             (None, Some((directory, _))) => project::name(directory),
-            (None, None) => return Ok(()),
+            (None, None) => return Ok(None),
         };
-        let _turn = driver.turn(&project)?;
-        let stepped = match driver.live(&self.place, session)? {
-            Some(live) => self.advance(&driver, live, &context)?,
-            None => match found {
-                Some((project, text)) if is_stop => {
-                    self.adopt(&driver, (&project, &text), may_adopt, &context)?
-                }
-                _ => None,
-            },
-        };
-        if let Some(stepped) = stepped {
-            respond(&self.answer(&stepped));
-            self.finish(store, &stepped);
+        let position = live.as_ref().and_then(|live| live.state().read_cursor.clone());
+        let context = StopContext::of(self, position.as_deref());
+        let may_adopt =
+            live.is_none() && found.is_some_and(|(project, text)| self.may_adopt(project, text));
+        let _turn = live::turn(store, &project)?;
+        match (live::live(store, &self.place, session)?, found) {
+            (Some(live), _) => self.advance(engine, live, &context),
+            (None, Some((project, text))) => {
+                self.adopt(engine, (project, text), may_adopt, &context)
+            }
+            (None, None) => Ok(None),
         }
-        Ok(())
     }
 
     /// Lets the run take the event, after what happened to its state file.
     fn advance(
         &self,
-        driver: &Driver<'_>,
-        mut live: Loaded,
+        engine: &Engine,
+        mut run: PhasesRun,
         context: &StopContext,
     ) -> Result<Option<Stepped>, CommandError> {
-        if is_foreign(&live.state, self.call.session.as_deref()) {
+        if is_foreign(run.state(), self.call.session.as_deref()) {
             return Ok(None);
         }
+        let mut edited = false;
         if self.call.event == HostEvent::Stop {
-            match state_file::inspect(driver.store, &live)? {
+            match state_file::inspect(engine, &run)? {
                 StateFileCheck::Unchanged => {}
                 StateFileCheck::Corrupt(why) => {
                     return Err(CommandError::new(format!("the state file: {why}")));
                 }
                 StateFileCheck::Changed(event) => {
-                    let stepped = driver.advance(live, &event, None)?;
-                    if !stepped.state.active {
-                        return Ok(Some(stepped));
+                    let outcome = engine.step(self.now, &mut run, *event, None)?;
+                    if !run.state().active {
+                        return Ok(Some(Stepped { run, outcome }));
                     }
-                    let run = driver.store.run(&stepped.run)?;
-                    let Some(run) = run else { return Ok(None) };
-                    live = driver::load(run)?;
+                    edited = true;
                 }
             }
         }
-        let event = self.event(&live.state, context)?;
+        let event = self.event(run.state(), context)?;
         let source = self.source(context);
-        match driver.advance(live, &event, source.as_deref()) {
-            Ok(stepped) => Ok(Some(stepped)),
-            Err(DriverError::Duplicate) => Ok(None),
-            Err(error) => Err(error.into()),
+        let mut outcome = match engine.step(self.now, &mut run, event, source.as_ref()) {
+            Err(EngineError::Contended(id)) => {
+                let known = source.map(|source| engine.answered(&id, &source)).transpose()?;
+                // The host reports the same thing a second time.
+                return match known.flatten() {
+                    Some(_) => Ok(None),
+                    None => Err(EngineError::Contended(id).into()),
+                };
+            }
+            stepped => stepped?,
+        };
+        if edited && !outcome.effects.contains(&Effect::WriteView) {
+            outcome.effects.push(Effect::WriteView);
         }
+        Ok(Some(Stepped { run, outcome }))
     }
 
     /// Whether an active state file names a session, or was plainly written in this one.
@@ -165,7 +193,7 @@ impl Hook<'_> {
     /// Takes over the run that a state file tells of.
     fn adopt(
         &self,
-        driver: &Driver<'_>,
+        engine: &Engine,
         (project, text): (&Path, &str),
         may_adopt: bool,
         context: &StopContext,
@@ -178,16 +206,12 @@ impl Hook<'_> {
         }
         let name = project::name(project);
         // The view of a run that ended, whose later versions were never written, is no new run.
-        if let Some(latest) = driver.latest(&name)?
-            && state_file::is_outdated(driver.store, &name, text)?
+        if let Some(run) = live::latest(engine.store(), &name)?
+            && state_file::is_outdated(engine, &name, text)?
         {
-            let (run, revision) = (latest.run.id.clone(), latest.run.revision);
-            let outcome = aldis_machine::phases::Outcome {
-                effects: vec![Effect::Allow, Effect::WriteView],
-                decisions: Vec::new(),
-            };
-            let state = latest.state;
-            return Ok(Some(Stepped { run, project: name, revision, state, outcome }));
+            let effects = vec![Effect::Allow, Effect::WriteView];
+            let outcome = Outcome { effects, decisions: Vec::new() };
+            return Ok(Some(Stepped { run, outcome }));
         }
         if !may_adopt {
             return Ok(None);
@@ -199,12 +223,15 @@ impl Hook<'_> {
         if state.clone().on_event(self.now, &event).decisions.is_empty() {
             return Ok(None);
         }
-        let origin = Origin::Adopt { state: Box::new(state) };
-        Ok(Some(driver.create(&name, &origin, Some(&event))?))
+        let notes = state_file::adoption_notes(text);
+        let new = NewRun { notes, ..NewRun::of(name, Driver::Hook) };
+        let (run, outcome) = engine.adopt(self.now, &new, state, Some(event))?;
+        Ok(Some(Stepped { run, outcome }))
     }
 
     fn answer(&self, stepped: &Stepped) -> Answer {
-        let said = stepped.outcome.effects.iter().find_map(|effect| match effect {
+        let Stepped { run, outcome } = stepped;
+        let said = outcome.effects.iter().find_map(|effect| match effect {
             Effect::Block { reason } => Some(Answer::Block { reason: reason.clone() }),
             Effect::Context { text } => Some(Answer::Context { text: text.clone() }),
             Effect::Allow | Effect::WriteView => None,
@@ -212,24 +239,19 @@ impl Hook<'_> {
         // A host that translates another's answers is not known to translate this one.
         let can_tell = self.call.event == HostEvent::Stop
             && self.call.answer_host() == self.call.host
-            && stepped.outcome.decision().is_some();
+            && outcome.decision().is_some();
         let limit = self.call.block_cap(self.env).limit;
-        let notice = || notice::text(&stepped.run, &stepped.state, self.call.host, limit);
+        let notice = || notice::text(run.id(), run.state(), self.call.host, limit);
         let told = || notice().filter(|_| can_tell).map(|text| Answer::Notice { text });
         said.or_else(told).unwrap_or(Answer::Allow)
     }
 
-    /// Writes the view, and records that it was written where nobody comes after us to do so.
-    fn finish(&self, store: &SqliteStore, stepped: &Stepped) {
+    /// Brings the state file up to date where the step demands it.
+    fn finish(&self, engine: &Engine, mut stepped: Stepped) {
         if !stepped.outcome.effects.contains(&Effect::WriteView) {
             return;
         }
-        let written = if stepped.state.active {
-            state_file::refresh(store, stepped)
-        } else {
-            state_file::perform(store, stepped)
-        };
-        if let Err(why) = written {
+        if let Err(why) = state_file::refresh(engine, self.now, &mut stepped.run) {
             self.record_failure(&format!("the state file was not written: {why}"));
         }
     }
@@ -264,10 +286,10 @@ impl Hook<'_> {
 
     /// What makes a second delivery of the same event recognisable. Stops have nothing of the kind:
     /// an agent may say the same thing twice.
-    fn source(&self, context: &StopContext) -> Option<String> {
+    fn source(&self, context: &StopContext) -> Option<Source> {
         let agent = self.call.agent_id.as_deref()?;
         let subagent = self.call.event == HostEvent::SubagentStop;
-        subagent.then(|| format!("subagent/{agent}/{}", context.digest()))
+        subagent.then(|| Source::new(format!("subagent/{agent}/{}", context.digest())))
     }
 
     /// The rules of the run's dialect alone: building others would cost more than all the rest.
@@ -281,7 +303,7 @@ impl Hook<'_> {
     }
 
     /// The project's state file, where there is one that can be read.
-    fn found_file(&self) -> Option<(PathBuf, String)> {
+    fn found_file(&self) -> Option<FoundFile> {
         for directory in self.place.inside() {
             match state_file::read(directory) {
                 ReadOutcome::Text(text) => return Some((directory.to_owned(), text)),

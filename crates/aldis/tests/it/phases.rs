@@ -12,5 +12,7 @@ mod disk;
 pub(crate) mod fault;
 mod hook;
 mod hostile;
+#[cfg(target_os = "linux")]
+mod locks;
 pub(crate) mod project;
 mod tokens;

@@ -1,13 +1,14 @@
 //! What humans want of runs: a word for the machine, for the process that drives the run, or for its
 //! hook.
 
+use aldis_engine::{Engine, EngineError};
+use aldis_machine::phases;
 use aldis_signal::time::Timestamp;
-use aldis_store::{Driver as DrivenBy, Run, RunId};
+use aldis_store::{Driver as DrivenBy, Run, RunId, Source};
 use serde_json::Value;
 
 use super::{Answer, Keeper, KeeperError, News, delivery, machine_of};
 use crate::cli::control;
-use crate::engine::driver::{self, Driver, DriverError};
 use crate::engine::machines::{self, Members, Wish};
 use crate::hosts::state_file;
 
@@ -76,28 +77,30 @@ impl Keeper {
         event: Members,
         source: Option<&str>,
     ) -> Result<Answer, KeeperError> {
-        let id = run.id.clone();
-        let loaded = driver::load(run).map_err(|error| KeeperError::Failed(error.to_string()))?;
+        let id = run.id;
         let event = serde_json::from_value(Value::Object(event))
             .map_err(|error| KeeperError::Bad(error.to_string()))?;
-        let driver = Driver { store: &*self.store, now };
-        match driver.advance(loaded, &event, source) {
-            Ok(stepped) => {
-                let view = state_file::perform(&*self.store, &stepped);
+        let engine = Engine::new(std::sync::Arc::clone(&self.store));
+        let source = source.map(Source::new);
+        let stepped = engine.open::<phases::State>(&id).and_then(|mut run| {
+            let outcome = engine.step(now, &mut run, event, source.as_ref())?;
+            Ok((run, outcome))
+        });
+        let (effects, replies) = (Vec::new(), Vec::new());
+        match stepped {
+            Ok((mut run, outcome)) => {
+                let view = state_file::refresh(&engine, now, &mut run);
                 (self.nudge)(News::default());
                 let warnings = view.err().into_iter().collect();
-                let decision = serde_json::to_value(stepped.outcome.decision()).unwrap_or_default();
-                let (effects, replies, repeated) = (Vec::new(), Vec::new(), false);
+                let decision = serde_json::to_value(outcome.decision()).unwrap_or_default();
                 let run = self.load(&id)?;
-                Ok(Answer { run, effects, replies, warnings, decision, repeated })
+                Ok(Answer { run, effects, replies, warnings, decision, repeated: false })
             }
-            Err(DriverError::Duplicate) => {
-                let run = self.load(&id)?;
-                let (effects, replies, warnings) = (Vec::new(), Vec::new(), Vec::new());
-                let decision = Value::Null;
+            Err(EngineError::Contended(_)) if source.is_some() => {
+                let (run, warnings, decision) = (self.load(&id)?, Vec::new(), Value::Null);
                 Ok(Answer { run, effects, replies, warnings, decision, repeated: true })
             }
-            Err(DriverError::Store(error)) => Err(error.into()),
+            Err(EngineError::Store(error)) => Err(error.into()),
             Err(error) => Err(KeeperError::Conflict(error.to_string())),
         }
     }

@@ -14,9 +14,9 @@ use aldis_signal::time::Timestamp;
 use aldis_store::Store;
 use serde_json::Value;
 
+use super::live;
 use super::state_file::{self, ReadOutcome, SHOWN_NAME};
 use crate::app::formats::auto_state::AutoStateFile;
-use crate::engine::driver::Driver;
 use crate::settings::clock::Stopwatch;
 use crate::settings::project::Place;
 
@@ -60,7 +60,7 @@ pub(crate) fn changed_since(project: &Path, session_began: Option<Timestamp>) ->
 /// Says for people that a project's state file wants a run that the store does not have, and why it
 /// gets none.
 pub(crate) fn explain(store: Option<&dyn Store>, place: &Place, now: Timestamp) -> Option<String> {
-    let live = store.map(|store| Driver { store, now }.live(place, None));
+    let live = store.map(|store| live::live(store, place, None));
     if live.is_some_and(|live| live.is_ok_and(|live| live.is_some())) {
         return None;
     }

@@ -32,6 +32,7 @@ fn a_thousand_hooks_count_to_a_thousand() {
     }
     assert_eq!(counted, RUNS * HOOKS_PER_RUN);
     assert_eq!(project.alarms(), "");
+    assert_no_edit(&project);
     let store = SqliteStore::open(&project.state_dir()).unwrap();
     store.check().unwrap();
     assert_eq!(store.count(&RunFilter::default()).unwrap(), RUNS);
@@ -55,6 +56,13 @@ fn crowd(project: &Project, hooks: u64) -> u64 {
         }
     });
     blocks.into_inner()
+}
+
+/// A state file that another hook has yet to replace is no edit of anybody's.
+fn assert_no_edit(project: &Project) {
+    let log = project.run(&["log", "--json", "--lines", "2000"]);
+    assert_eq!(log.code, 0, "{}", log.text());
+    assert!(!log.stdout.contains("state_edited"), "{}", log.stdout);
 }
 
 /// A state file that another tool has just written.
@@ -86,6 +94,7 @@ fn sixteen_hooks_adopt_one_run() {
         assert_eq!(project.status()["iteration"], AT_ONCE);
         assert_eq!(project.view()["theirs"], json!([1.50]));
         assert_eq!(project.alarms(), "");
+        assert_no_edit(&project);
         project.assert_sound();
     }
 }
