@@ -1,0 +1,3 @@
+//! The engine over real machines and real stores.
+
+mod histories;
