@@ -206,7 +206,7 @@ impl Engine {
         source: Option<&Source>,
     ) -> Result<Outcome<M::Effect>, EngineError> {
         match handle.take_if_meant(now, event, source) {
-            Taken::Refused(outcome) => Ok(outcome),
+            Taken::Refused(outcome) => Ok(handle.tell(false, outcome).outcome),
             Taken::Meant(outcome) => Ok(handle.write(self, now, outcome, &[], source)?.outcome),
         }
     }

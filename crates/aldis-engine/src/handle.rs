@@ -50,7 +50,7 @@ pub struct Handle<M: Machine> {
     stale: bool,
     /// A step of which only the store knows whether it was written.
     unsure: Option<Attempt<M::Effect>>,
-    /// What such a step came to that was written after all, until somebody is told.
+    /// What came of steps that were written while nobody was told: after all, or with notes.
     untold: Outcome<M::Effect>,
     /// Effects that were performed and not yet recorded as such.
     performed: Vec<String>,
@@ -83,7 +83,8 @@ pub struct Performable<E> {
 /// What an event led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stepped<E> {
-    /// Whether a step was written. Quiet events wait for the next one.
+    /// Whether a step was written, now or since the driver was last told. Quiet events wait for the
+    /// next one.
     pub written: bool,
     /// What must now be done, and why.
     pub outcome: Outcome<E>,
@@ -194,10 +195,10 @@ impl<M: Machine> Handle<M> {
     ) -> Result<Stepped<M::Effect>, EngineError> {
         let outcome = match self.take_if_meant(now, event, None) {
             Taken::Meant(outcome) => outcome,
-            Taken::Refused(outcome) => return Ok(Stepped { written: false, outcome }),
+            Taken::Refused(outcome) => return Ok(self.tell(false, outcome)),
         };
         if !self.stale && outcome.is_nothing() && self.pending.len() < PENDING_MAX {
-            return Ok(Stepped { written: false, outcome });
+            return Ok(self.tell(false, outcome));
         }
         self.write(engine, now, outcome, &[], None)
     }
@@ -216,7 +217,7 @@ impl<M: Machine> Handle<M> {
         let waits = |(_, event): &(Timestamp, M::Event)| M::urgency(event) == Urgency::Never;
         if !self.stale && self.pending.iter().all(waits) {
             self.record_performed(engine)?;
-            return Ok(Stepped { written: false, outcome: Outcome::nothing() });
+            return Ok(self.tell(false, Outcome::nothing()));
         }
         self.write(engine, now, Outcome::nothing(), &[], None)
     }
@@ -238,8 +239,7 @@ impl<M: Machine> Handle<M> {
         }
         let outcome = self.catch_up(engine)?;
         if outcome.is_nothing() {
-            let outcome = std::mem::take(&mut self.untold);
-            return Ok(Some(Stepped { written: !outcome.is_nothing(), outcome }));
+            return Ok(Some(self.tell(false, outcome)));
         }
         self.write(engine, now, outcome, &[], None).map(Some)
     }
@@ -281,7 +281,7 @@ impl<M: Machine> Handle<M> {
     }
 
     /// Keeps or forgets notes of the driver's: what must survive a crash and is no business of the
-    /// machine's.
+    /// machine's. What comes of events that are written along is returned by the next step.
     ///
     /// # Errors
     ///
@@ -292,7 +292,8 @@ impl<M: Machine> Handle<M> {
         now: Timestamp,
         notes: Vec<PartChange>,
     ) -> Result<(), EngineError> {
-        self.write(engine, now, Outcome::nothing(), &notes, None)?;
+        let stepped = self.write(engine, now, Outcome::nothing(), &notes, None)?;
+        self.untold = stepped.outcome;
         self.keep_notes(&notes);
         Ok(())
     }

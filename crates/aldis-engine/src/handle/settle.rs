@@ -22,9 +22,10 @@ impl<M: Machine> Handle<M> {
         let outcome = self.state.on_event(now, &event);
         // Those that may be written already stay as they are.
         let kept = self.unsure.as_ref().map_or(0, |attempt| attempt.events.len());
-        // Many of the same kind say no more than their first and their last.
-        let same = |(at, (_, earlier)): (usize, &(Timestamp, M::Event))| {
-            M::supersedes(&event, earlier).then_some(at)
+        // Many of the same kind say no more than their first and their last, unless a clock went
+        // back.
+        let same = |(at, (then, earlier)): (usize, &(Timestamp, M::Event))| {
+            (*then <= now && M::supersedes(&event, earlier)).then_some(at)
         };
         let mut same = self.pending.iter().enumerate().skip(kept).rev().filter_map(same);
         if let (Some(last), Some(_)) = (same.next(), same.next()) {
@@ -69,17 +70,26 @@ impl<M: Machine> Handle<M> {
                 outcome = self.catch_up(engine)?;
                 if self.pending.is_empty() && notes.is_empty() {
                     self.record_performed(engine)?;
-                    let outcome = std::mem::take(&mut self.untold);
-                    return Ok(Stepped { written: !outcome.is_nothing(), outcome });
+                    return Ok(self.tell(false, outcome));
                 }
             }
             if self.try_write(engine, now, &outcome, notes, source)? {
-                let mut told = std::mem::take(&mut self.untold);
-                append(&mut told, outcome);
-                return Ok(Stepped { written: true, outcome: told });
+                return Ok(self.tell(true, outcome));
             }
         }
         Err(EngineError::Contended(self.id.clone()))
+    }
+
+    /// Tells the driver what came of its event, after what it was not told yet.
+    pub(crate) fn tell(
+        &mut self,
+        written: bool,
+        outcome: Outcome<M::Effect>,
+    ) -> Stepped<M::Effect> {
+        let mut told = std::mem::take(&mut self.untold);
+        let written = written || !told.is_nothing();
+        append(&mut told, outcome);
+        Stepped { written, outcome: told }
     }
 
     /// Writes the events since the last step and what came of them, unless somebody else was first.
@@ -149,8 +159,8 @@ impl<M: Machine> Handle<M> {
         Ok(outcome)
     }
 
-    /// Returns whether the step that the store failed to write is there. Its events tell: nobody
-    /// else takes the same ones at the same times.
+    /// Returns whether the step that the store failed to write is there. Its events tell. Should
+    /// somebody else have taken the very same ones in the same milliseconds, theirs count for both.
     fn was_written(&self, engine: &Engine, stored: &Run) -> Result<bool, EngineError> {
         let Some(attempt) = self.unsure.as_ref().filter(|it| stored.revision >= it.revision) else {
             return Ok(false);
