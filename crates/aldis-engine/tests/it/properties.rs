@@ -140,7 +140,7 @@ impl<M: Machine> Player<M> {
                 let told = other_step::<M>(&engine, &self.run, now, event);
                 self.told.extend(told);
             }
-            Act::Command(command) => match engine.command(now, &self.run, command, "me", None) {
+            Act::Command(command) => match engine.command(now, &self.run, command, "them", None) {
                 Ok(answer) => self.told.extend(answer.decisions),
                 Err(EngineError::NotPossible(_)) => {}
                 Err(error) => panic!("{error}"),
@@ -212,6 +212,7 @@ impl<M: Machine> Player<M> {
             let rules = |all: &[Decision]| all.iter().map(|it| it.rule.clone()).collect::<Vec<_>>();
             assert!(told == stored, "told {:?}, stored {:?}", rules(&told), rules(&stored));
         }
+        self.assert_wakes();
         let wanted = self.decided_effects();
         self.assert_in_outbox(&wanted);
         // Whoever comes after performs the rest: then all are performed.
@@ -223,6 +224,16 @@ impl<M: Machine> Player<M> {
         let keys: BTreeSet<String> = wanted.into_iter().map(|(key, _)| key).collect();
         let all: BTreeSet<String> = self.performed.union(&left).cloned().collect();
         assert_eq!(all, keys);
+    }
+
+    /// A machine that was woken when it wanted is not due any more: a server would wake it for ever.
+    fn assert_wakes(&self) {
+        let Some(due) = self.handle.state().next_wake() else { return };
+        let mut state = self.handle.state().clone();
+        let now = due.max(self.now);
+        let outcome = state.on_event(now, &state.wake_event(false).unwrap());
+        let next = state.next_wake();
+        assert!(next.is_none_or(|next| next > now), "{next:?} at {now}: {outcome:?}");
     }
 
     /// The effects that the journal leads to, with the keys that they must have.
