@@ -28,6 +28,11 @@ const LAUNCH: &str = "launch";
 const SINK: &str = "sink";
 
 /// An open run whose machine is known by type.
+///
+/// Whatever happens at the store, a driver only goes on: what could not be written is taken again from
+/// what is stored and written with the next step, and a step that was written although the store said
+/// otherwise is recognised. Dropping a handle loses quiet events that were not [flushed](Self::flush),
+/// and nothing else.
 #[derive(Clone, Debug)]
 pub struct Handle<M: Machine> {
     id: RunId,

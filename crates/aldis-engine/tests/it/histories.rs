@@ -3,6 +3,7 @@
 //! The files in `testdata/histories` were made with that release's own binary and are never changed.
 //! Where today's machines decide otherwise, [`DIFFERENCES`] says so by name.
 
+#[cfg(unix)]
 mod database;
 mod differences;
 mod journal;

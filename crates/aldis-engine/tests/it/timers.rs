@@ -136,7 +136,7 @@ fn a_store_that_fails_leaves_the_timer_due() {
         let timer = due(world, late).remove(0);
         world.store.plan(Fate::FailsBefore);
         assert!(world.engine.fire(late, &timer, false).is_err());
-        assert_eq!(due(world, late), [timer.clone()]);
+        assert_eq!(due(world, late), std::slice::from_ref(&timer));
         world.store.plan(Fate::FailsAfter);
         assert!(world.engine.fire(late, &timer, false).is_err());
         assert_eq!(due(world, late), []);
