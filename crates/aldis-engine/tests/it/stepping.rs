@@ -75,6 +75,29 @@ fn many_of_a_kind_are_their_first_and_their_last() {
     });
 }
 
+/// What a clock that went back dates before it, or what is less, does not stand for an earlier event.
+#[test]
+fn an_event_that_says_less_supersedes_nothing() {
+    let world = World::memory();
+    let mut handle = working(&world, "r", Driver::Process);
+    let quiet = [
+        (3, Event::Activity),
+        (9, Event::Activity),
+        (5, Event::Activity),
+        (9, spent(1)),
+        (9, spent(9)),
+        (9, spent(2)),
+    ];
+    let before = world.kinds(handle.id()).len();
+    for (second, event) in quiet {
+        assert!(!handle.advance(&world.engine, at(second), event).unwrap().written);
+    }
+    handle.flush(&world.engine, at(9)).unwrap();
+    assert_eq!(world.kinds(handle.id()).len() - before, 6);
+    assert_eq!(handle.state().spent_now.tokens, 9);
+    world.assert_replays(handle.id());
+}
+
 #[test]
 fn too_many_quiet_events_are_a_step_of_their_own() {
     let world = World::memory();
