@@ -7,9 +7,8 @@ use serde_json::Value;
 
 use crate::engine::{Answer, Engine};
 use crate::error::EngineError;
-use crate::handle::Handle;
+use crate::handle::{Handle, Taken};
 use crate::json::{Dialects, JsonEdge, Members};
-use crate::record;
 
 /// Every machine, by name.
 pub const MACHINES: [&str; 4] = [
@@ -149,7 +148,7 @@ impl AnyHandle {
         each!(self, handle => handle.state().next_wake())
     }
 
-    /// Lets the run take an event in JSON.
+    /// Lets the run take an event in JSON. Returns nothing if somebody else was first.
     pub(crate) fn step_json(
         self,
         engine: &Engine,
@@ -157,7 +156,7 @@ impl AnyHandle {
         event: Members,
         source: Option<&Source>,
         dialects: &dyn Dialects,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<Option<Answer>, EngineError> {
         each!(self, handle => {
             let event = handle.state().event_from_json(event, dialects);
             step(engine, now, handle, event.map_err(EngineError::Invalid)?, source)
@@ -204,7 +203,7 @@ impl AnyHandle {
         })
     }
 
-    /// Does what a human wants.
+    /// Does what a human wants. Returns nothing if somebody else was first.
     pub(crate) fn command(
         self,
         engine: &Engine,
@@ -212,7 +211,7 @@ impl AnyHandle {
         command: &HumanCommand,
         by: &str,
         source: Option<&Source>,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<Option<Answer>, EngineError> {
         each!(self, handle => {
             let event = handle.state().command(command, by)?;
             step(engine, now, handle, event, source)
@@ -220,22 +219,24 @@ impl AnyHandle {
     }
 
     /// Wakes the machine, and sets its timer anew whatever comes of that: one that is still due would
-    /// be due for ever.
+    /// be due for ever. Returns nothing if somebody else was first.
     pub(crate) fn fire(
         self,
         engine: &Engine,
         now: Timestamp,
         missed: bool,
-    ) -> Result<Answer, EngineError> {
+    ) -> Result<Option<Answer>, EngineError> {
         each!(self, handle => {
             let mut handle = handle;
             let event = handle.state().wake_event(missed).ok_or(NO_TIMERS)?;
             let outcome = handle.take(now, event);
-            let outcome = handle.write(engine, now, outcome, &[], None)?.outcome;
+            if !handle.try_write(engine, now, &outcome, &[], None)? {
+                return Ok(None);
+            }
             if handle.state().next_wake().is_some_and(|due| due <= now) {
                 return Err(NO_TIMERS.into());
             }
-            Answer::new(handle, outcome)
+            Answer::new(handle, outcome).map(Some)
         })
     }
 }
@@ -248,12 +249,16 @@ fn step<M: Machine>(
     mut handle: Handle<M>,
     event: M::Event,
     source: Option<&Source>,
-) -> Result<Answer, EngineError>
+) -> Result<Option<Answer>, EngineError>
 where
     AnyHandle: From<Handle<M>>,
 {
-    let outcome = engine.step(now, &mut handle, event, source)?;
-    Answer::new(handle, outcome)
+    let outcome = match handle.take_if_meant(now, event, source) {
+        Taken::Refused(outcome) => return Answer::new(handle, outcome).map(Some),
+        Taken::Meant(outcome) => outcome,
+    };
+    let written = handle.try_write(engine, now, &outcome, &[], source)?;
+    written.then(|| Answer::new(handle, outcome)).transpose()
 }
 
 fn prepare<M: Machine>(
@@ -266,15 +271,15 @@ fn prepare<M: Machine>(
 where
     AnyHandle: From<Handle<M>>,
 {
-    let outcome = handle.take(now, event);
-    if outcome.decisions.is_empty() && !M::HAS_QUIET_EVENTS {
-        handle.forget_pending();
-        let answer = Answer::new(handle, outcome)?;
-        return Ok(Preparation::Nothing(Box::new(answer)));
-    }
+    let outcome = match handle.take_if_meant(now, event, source) {
+        Taken::Refused(outcome) => {
+            let answer = Answer::new(handle, outcome)?;
+            return Ok(Preparation::Nothing(Box::new(answer)));
+        }
+        Taken::Meant(outcome) => outcome,
+    };
     let step = handle.step(engine, now, &outcome, source)?;
-    let effects = outcome.effects.iter().map(|effect| record::value(handle.id(), effect));
-    let effects = effects.collect::<Result<_, _>>()?;
+    let effects = handle.effect_values(&outcome)?;
     let prepared = Prepared { run: handle.into(), effects, decisions: outcome.decisions };
     Ok(Preparation::Step(Box::new(step), Box::new(prepared)))
 }

@@ -6,17 +6,19 @@ use std::sync::Arc;
 use aldis_machine::{Begun, Decision, HumanCommand, Machine, Outcome};
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    CommitError, Driver, PartChange, Revision, RunId, Source, Store, StoreError, Timer, TimerChange,
+    CommitError, DecisionFilter, Driver, PartChange, Revision, RunId, Source, Store, StoreError,
+    Timer, TimerChange,
 };
 use serde_json::Value;
 
 use crate::any::{AnyHandle, with_machine};
 use crate::effects::{Direct, Route};
 use crate::error::EngineError;
-use crate::handle::{self, Handle, TRIES_MAX, WAKE};
+use crate::handle::{self, Handle, TRIES_MAX, Taken};
 use crate::ids;
 use crate::json::{Dialects, JsonEdge as _, Members};
 use crate::record::{self, Began};
+use crate::upcast;
 
 /// The machines with their store. Cheap to clone.
 #[derive(Clone)]
@@ -142,12 +144,11 @@ impl Engine {
             let mut handle = Handle::new(id.clone(), &new.project, new.driver, now, state);
             handle.keep_notes(&new.notes);
             if let Some(event) = event.clone() {
-                let more = handle.take(now, event);
-                outcome.effects.extend(more.effects);
-                outcome.decisions.extend(more.decisions);
+                handle::append(&mut outcome, handle.take(now, event));
             }
-            let mut step = handle.step(self, now, &outcome, None)?;
-            step.events.insert(0, record::event(&id, began, new.source.clone(), now)?);
+            let mut step = handle.step(self, now, &outcome, new.source.as_ref())?;
+            let source = new.source.clone().filter(|_| step.events.is_empty());
+            step.events.insert(0, record::event(&id, began, source, now)?);
             step.parts.extend_from_slice(&new.notes);
             match self.store.commit(&step) {
                 Ok(committed) => {
@@ -191,7 +192,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// As [`Handle::advance`], and [`EngineError::KeyReused`] if the source names another request.
+    /// As [`Handle::advance`]; [`EngineError::Repeated`] if the source was taken before, and
+    /// [`EngineError::KeyReused`] if it named another request then.
     pub fn step<M: Machine>(
         &self,
         now: Timestamp,
@@ -199,12 +201,10 @@ impl Engine {
         event: M::Event,
         source: Option<&Source>,
     ) -> Result<Outcome<M::Effect>, EngineError> {
-        let outcome = handle.take(now, event);
-        if outcome.decisions.is_empty() && !M::HAS_QUIET_EVENTS {
-            handle.forget_pending();
-            return Ok(outcome);
+        match handle.take_if_meant(now, event, source) {
+            Taken::Refused(outcome) => Ok(handle.tell(false, outcome).outcome),
+            Taken::Meant(outcome) => Ok(handle.write(self, now, outcome, &[], source)?.outcome),
         }
-        Ok(handle.write(self, now, outcome, &[], source)?.outcome)
     }
 
     /// Begins a run as a program asks for it, in JSON.
@@ -225,11 +225,18 @@ impl Engine {
         {
             return Ok(known);
         }
-        with_machine!(machine, M => {
+        let begun = with_machine!(machine, M => {
             let start = M::start_from_json(start, dialects).map_err(EngineError::Invalid)?;
-            let (handle, outcome) = self.begin::<M>(now, new, start)?;
-            Answer::new(handle, outcome)
-        })
+            let begun = self.begin::<M>(now, new, start);
+            begun.and_then(|(handle, outcome)| Answer::new(handle, outcome))
+        });
+        match (begun, &new.source) {
+            // Two deliveries of one request at once: the other was first.
+            (Err(EngineError::Exists(id)), Some(source)) => {
+                self.answered(&id, source)?.ok_or(EngineError::Exists(id))
+            }
+            (begun, _) => begun,
+        }
     }
 
     /// Lets a run take an event that a program reports, in JSON. The run must be driven by a server.
@@ -276,47 +283,61 @@ impl Engine {
     ///
     /// What the store says. A timer of a run that has gone is no error.
     pub fn fire(&self, now: Timestamp, timer: &Timer, missed: bool) -> Result<(), EngineError> {
-        let fired = self.attempt(&timer.run, None, |run| run.fire(self, now, missed));
-        match fired {
-            Ok(_) | Err(EngineError::NoSuchRun(_)) => Ok(()),
-            Err(EngineError::Store(error)) => Err(error.into()),
+        if timer.key != handle::WAKE {
+            return self.disarm(now, timer);
+        }
+        match self.attempt(&timer.run, None, |run| run.fire(self, now, missed)) {
+            // Others change the run all the time: it is fired again while it is due.
+            Ok(_) | Err(EngineError::Contended(_)) => Ok(()),
             // One that wakes nobody would be due for ever, before all others.
-            Err(_) => self.disarm(now, timer),
+            Err(
+                EngineError::NotPossible(_)
+                | EngineError::NoSuchMachine(_)
+                | EngineError::NoSuchRun(_)
+                | EngineError::Unreadable { .. },
+            ) => self.disarm(now, timer),
+            Err(error) => Err(error),
         }
     }
 
-    /// Clears a timer that nobody wants any more.
+    /// Clears a timer that wakes nobody, unless it was set anew meanwhile.
     fn disarm(&self, now: Timestamp, timer: &Timer) -> Result<(), EngineError> {
         let Some(run) = self.store.run(&timer.run)? else { return Ok(()) };
+        let due = self.store.due_timers(now, usize::MAX)?;
+        if !due.iter().any(|due| due.run == timer.run && due.key == timer.key) {
+            return Ok(());
+        }
         let mut step = aldis_store::Step::new(run.id, run.revision, run.record, now);
-        step.timers.push(TimerChange::Clear { key: WAKE.to_owned() });
+        step.timers.push(TimerChange::Clear { key: timer.key.clone() });
         match self.store.commit(&step) {
             // Whoever was first has set the timer anew, or will.
-            Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
+            Ok(_) | Err(CommitError::Conflict { .. } | CommitError::NoSuchRun { .. }) => Ok(()),
             Err(error) => Err(EngineError::from_commit(&timer.run, error)),
         }
     }
 
-    /// Opens a run and does something with it; a request that was taken before gets its first answer.
+    /// Opens a run and does something with it, again while somebody else is first: what is asked may
+    /// mean something else then. A request that was taken before gets its first answer.
     fn attempt(
         &self,
         id: &RunId,
         source: Option<&Source>,
-        act: impl FnOnce(AnyHandle) -> Result<Answer, EngineError>,
+        act: impl Fn(AnyHandle) -> Result<Option<Answer>, EngineError>,
     ) -> Result<Answer, EngineError> {
-        if let Some(source) = source
-            && let Some(known) = self.answered(id, source)?
-        {
-            return Ok(known);
-        }
-        match act(self.open_any(id)?) {
-            // Two deliveries of one request at once: the other was first.
-            Err(EngineError::Contended(_)) if source.is_some() => {
-                let known = source.map(|source| self.answered(id, source)).transpose()?.flatten();
-                known.ok_or_else(|| EngineError::Contended(id.clone()))
+        for _ in 0..TRIES_MAX {
+            if let Some(source) = source
+                && let Some(known) = self.answered(id, source)?
+            {
+                return Ok(known);
             }
-            result => result,
+            match act(self.open_any(id)?) {
+                Ok(Some(answer)) => return Ok(answer),
+                // Two deliveries of one request at once: the other was first.
+                Ok(None) | Err(EngineError::Repeated(_)) => {}
+                Err(error) => return Err(error),
+            }
         }
+        Err(EngineError::Contended(id.clone()))
     }
 
     /// Finds what an earlier delivery of the same request led to.
@@ -329,19 +350,41 @@ impl Engine {
         if event.digest.is_some_and(|known| known != source.digest) {
             return Err(EngineError::KeyReused);
         }
-        let stored = match event.revision {
-            Some(revision) => self.store.decisions_of(id, revision)?,
-            None => Vec::new(),
-        };
+        let run = self.open_any(id)?;
         let (mut decisions, mut effects) = (Vec::new(), Vec::new());
-        for decision in stored {
-            let body: Value = serde_json::from_str(&decision.body).unwrap_or_default();
-            if let Some(Value::Array(kept)) = body.get("effects") {
-                effects.extend(kept.iter().cloned());
-            }
-            decisions.extend(serde_json::from_value::<Decision>(body));
+        for body in self.bodies_of(id, event.revision, &source.key)? {
+            effects.extend(upcast::effects(&body));
+            let decision = serde_json::from_value::<Decision>(body);
+            decisions.extend(decision.map(|it| upcast::decision(run.machine(), it)));
         }
-        Ok(Some(Answer { run: self.open_any(id)?, effects, decisions, repeated: true }))
+        if let Some(revision) = event.revision
+            && let Some(kept) = self.store.effect(&handle::answer_key(id, revision))?
+        {
+            effects = serde_json::from_str(&kept.body).unwrap_or_default();
+        }
+        Ok(Some(Answer { run, effects, decisions, repeated: true }))
+    }
+
+    /// Returns what was decided about a request, as it is stored.
+    fn bodies_of(
+        &self,
+        id: &RunId,
+        revision: Option<Revision>,
+        key: &str,
+    ) -> Result<Vec<Value>, StoreError> {
+        let body = |decision: aldis_store::Decision| serde_json::from_str(&decision.body).ok();
+        if let Some(revision) = revision {
+            return Ok(self
+                .store
+                .decisions_of(id, revision)?
+                .into_iter()
+                .filter_map(body)
+                .collect());
+        }
+        // 0.1.0 did not say which step took an event, but whose request a decision answers.
+        let filter = DecisionFilter { run: Some(id.clone()), ..DecisionFilter::default() };
+        let bodies = self.store.decisions(&filter)?.into_iter().filter_map(body);
+        Ok(bodies.filter(|body: &Value| body["source"] == key).collect())
     }
 
     /// Returns the timers that are due, the earliest first.
@@ -385,8 +428,7 @@ impl Answer {
     where
         AnyHandle: From<Handle<M>>,
     {
-        let effects = outcome.effects.iter().map(|effect| record::value(handle.id(), effect));
-        let effects = effects.collect::<Result<_, _>>()?;
+        let effects = handle.effect_values(&outcome)?;
         Ok(Self { run: handle.into(), effects, decisions: outcome.decisions, repeated: false })
     }
 }

@@ -38,6 +38,10 @@ pub enum EngineError {
     /// Another process has taken the run over.
     #[error("another process has taken over run `{0}`")]
     Fenced(RunId),
+    /// This delivery has been taken before; [`Engine::answered`](crate::Engine::answered) says what
+    /// came of it.
+    #[error("run `{0}` has taken this request before")]
+    Repeated(RunId),
     /// Others were always first.
     #[error("run `{0}` is being changed by too many processes; try again")]
     Contended(RunId),

@@ -1,21 +1,20 @@
 //! An open run: what a driver holds between two steps.
 
+mod settle;
+mod step;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use aldis_machine::{Machine, Outcome, Urgency};
 use aldis_signal::time::Timestamp;
-use aldis_store::{
-    CommitError, Committed, Driver, EffectFilter, Loaded, NewEffect, PartChange, Revision, RunId,
-    Source, Step, TimerChange,
-};
-use serde::Serialize;
+use aldis_store::{Driver, EffectFilter, Loaded, NewEvent, PartChange, Revision, RunId};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
-use crate::effects::is_dispatch;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::record;
+pub(crate) use settle::{Taken, append};
+pub(crate) use step::{answer_key, note};
 
 /// How often a step is computed again because somebody else was first.
 pub(crate) const TRIES_MAX: usize = 32;
@@ -24,15 +23,24 @@ const PENDING_MAX: usize = 256;
 /// The only timer of a run.
 pub(crate) const WAKE: &str = "wake";
 /// The note that says how agents are started.
-pub(crate) const LAUNCH: &str = "launch";
+const LAUNCH: &str = "launch";
+/// The kind of effects that a server performs, whoever drives the run.
+const SINK: &str = "sink";
 
 /// An open run whose machine is known by type.
+///
+/// Whatever happens at the store, a driver only goes on: what could not be written is taken again from
+/// what is stored and written with the next step, and a step that was written although the store said
+/// otherwise is recognised. Dropping a handle loses quiet events that were not [flushed](Self::flush),
+/// and nothing else.
 #[derive(Clone, Debug)]
 pub struct Handle<M: Machine> {
     id: RunId,
     project: String,
     driver: Driver,
     revision: Revision,
+    /// The number of the last event of that revision.
+    last_event: u64,
     created: Timestamp,
     /// The fencing number under which steps are written, if any.
     fence: Option<u64>,
@@ -42,12 +50,30 @@ pub struct Handle<M: Machine> {
     /// Events since the last step. Quiet ones are written with the next decision, so that a journal
     /// can be replayed and an agent that works hard does not write all the time.
     pending: Vec<(Timestamp, M::Event)>,
-    /// Effects that are being performed: handed out, and not reported as performed yet.
-    in_progress: BTreeSet<String>,
+    /// Whether the state may not be the stored one with the pending events: a step was not written.
+    /// Then they are taken again, from what is stored, before anything else is written.
+    stale: bool,
+    /// A step of which only the store knows whether it was written.
+    unsure: Option<Attempt<M::Effect>>,
+    /// What came of steps that were written while nobody was told: after all, or with notes.
+    untold: Outcome<M::Effect>,
     /// Effects that were performed and not yet recorded as such.
     performed: Vec<String>,
+    /// Effects that somebody is performing.
+    handed_out: BTreeSet<String>,
     /// Effects that are not performed yet, in order; `None` when the store knows better.
     outbox: Option<VecDeque<Performable<M::Effect>>>,
+}
+
+/// A step that the store may have written before it failed.
+#[derive(Clone, Debug)]
+struct Attempt<E> {
+    /// The revision it leads to.
+    revision: Revision,
+    /// The first pending events, as they were to be written.
+    events: Vec<NewEvent>,
+    /// What came of them.
+    outcome: Outcome<E>,
 }
 
 /// An effect to be performed, and the key under which it is recorded.
@@ -62,7 +88,8 @@ pub struct Performable<E> {
 /// What an event led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stepped<E> {
-    /// Whether a step was written. Quiet events wait for the next one.
+    /// Whether a step was written, now or since the driver was last told. Quiet events wait for the
+    /// next one.
     pub written: bool,
     /// What must now be done, and why.
     pub outcome: Outcome<E>,
@@ -76,13 +103,17 @@ impl<M: Machine> Handle<M> {
             project: project.to_owned(),
             driver,
             revision: Revision(0),
+            last_event: 0,
             created: now,
             fence: None,
             state,
             notes: BTreeMap::new(),
             pending: Vec::new(),
-            in_progress: BTreeSet::new(),
+            stale: false,
+            unsure: None,
+            untold: Outcome::nothing(),
             performed: Vec::new(),
+            handed_out: BTreeSet::new(),
             outbox: Some(VecDeque::new()),
         }
     }
@@ -100,13 +131,17 @@ impl<M: Machine> Handle<M> {
             project: run.record.project,
             driver: run.record.driver,
             revision: run.revision,
+            last_event: run.last_event,
             created: run.created,
             fence: None,
             state,
             notes: parts.into_iter().map(|part| (part.key, part.body)).collect(),
             pending: Vec::new(),
-            in_progress: BTreeSet::new(),
+            stale: false,
+            unsure: None,
+            untold: Outcome::nothing(),
             performed: Vec::new(),
+            handed_out: BTreeSet::new(),
             outbox: None,
         })
     }
@@ -152,7 +187,10 @@ impl<M: Machine> Handle<M> {
     }
 
     /// Lets the machine take an event, and writes what came of it. A quiet event is written with the
-    /// next step.
+    /// next step; one that is none of the machine's business is not written at all.
+    ///
+    /// After an error the event is kept: [`recover`](Self::recover) and every later step take it
+    /// again, from what is stored then, and write it once.
     ///
     /// # Errors
     ///
@@ -164,9 +202,12 @@ impl<M: Machine> Handle<M> {
         now: Timestamp,
         event: M::Event,
     ) -> Result<Stepped<M::Effect>, EngineError> {
-        let outcome = self.take(now, event);
-        if outcome.is_nothing() && self.pending.len() < PENDING_MAX {
-            return Ok(Stepped { written: false, outcome });
+        let outcome = match self.take_if_meant(now, event, None) {
+            Taken::Meant(outcome) => outcome,
+            Taken::Refused(outcome) => return Ok(self.tell(false, outcome)),
+        };
+        if !self.stale && outcome.is_nothing() && self.pending.len() < PENDING_MAX {
+            return Ok(self.tell(false, outcome));
         }
         self.write(engine, now, outcome, &[], None)
     }
@@ -182,9 +223,10 @@ impl<M: Machine> Handle<M> {
         engine: &Engine,
         now: Timestamp,
     ) -> Result<Stepped<M::Effect>, EngineError> {
-        if self.pending.iter().all(|(_, event)| M::urgency(event) == Urgency::Never) {
+        let waits = |(_, event): &(Timestamp, M::Event)| M::urgency(event) == Urgency::Never;
+        if !self.stale && self.pending.iter().all(waits) {
             self.record_performed(engine)?;
-            return Ok(Stepped { written: false, outcome: Outcome::nothing() });
+            return Ok(self.tell(false, Outcome::nothing()));
         }
         self.write(engine, now, Outcome::nothing(), &[], None)
     }
@@ -201,18 +243,19 @@ impl<M: Machine> Handle<M> {
         now: Timestamp,
     ) -> Result<Option<Stepped<M::Effect>>, EngineError> {
         let stored = engine.store().run(&self.id)?;
-        if stored.is_none_or(|run| run.revision == self.revision) {
+        if !self.stale && stored.is_none_or(|run| run.revision == self.revision) {
             return Ok(None);
         }
         let outcome = self.catch_up(engine)?;
         if outcome.is_nothing() {
-            return Ok(Some(Stepped { written: false, outcome }));
+            return Ok(Some(self.tell(false, outcome)));
         }
         self.write(engine, now, outcome, &[], None).map(Some)
     }
 
     /// Writes what an earlier attempt could not write because the store failed: the events since the
-    /// last step are taken again from what is stored.
+    /// last step are taken again from what is stored. If the attempt was written after all, that is
+    /// found out, and what came of it is returned.
     ///
     /// # Errors
     ///
@@ -222,8 +265,8 @@ impl<M: Machine> Handle<M> {
         engine: &Engine,
         now: Timestamp,
     ) -> Result<Stepped<M::Effect>, EngineError> {
-        let outcome = self.catch_up(engine)?;
-        self.write(engine, now, outcome, &[], None)
+        self.stale = true;
+        self.write(engine, now, Outcome::nothing(), &[], None)
     }
 
     /// Returns a note of the driver's.
@@ -247,7 +290,7 @@ impl<M: Machine> Handle<M> {
     }
 
     /// Keeps or forgets notes of the driver's: what must survive a crash and is no business of the
-    /// machine's.
+    /// machine's. What comes of events that are written along is returned by the next step.
     ///
     /// # Errors
     ///
@@ -258,12 +301,15 @@ impl<M: Machine> Handle<M> {
         now: Timestamp,
         notes: Vec<PartChange>,
     ) -> Result<(), EngineError> {
-        self.write(engine, now, Outcome::nothing(), &notes, None)?;
+        let stepped = self.write(engine, now, Outcome::nothing(), &notes, None)?;
+        self.untold = stepped.outcome;
         self.keep_notes(&notes);
         Ok(())
     }
 
-    /// Returns the next effect that is not performed yet, by us or by others decided, in order.
+    /// Returns the next effect that is not performed yet, whoever decided it, in order. Each is
+    /// returned once; after a crash, whoever opens the run again gets those that were not
+    /// [performed](Self::performed).
     ///
     /// # Errors
     ///
@@ -274,13 +320,13 @@ impl<M: Machine> Handle<M> {
     ) -> Result<Option<Performable<M::Effect>>, EngineError> {
         self.fill_outbox(engine)?;
         let next = self.outbox.as_mut().and_then(VecDeque::pop_front);
-        self.in_progress.extend(next.iter().map(|next| next.key.clone()));
+        self.handed_out.extend(next.as_ref().map(|next| next.key.clone()));
         Ok(next)
     }
 
     /// Remembers that an effect was performed; the next step or flush records it.
     pub fn performed(&mut self, key: String) {
-        self.in_progress.remove(&key);
+        self.handed_out.remove(&key);
         self.performed.push(key);
     }
 
@@ -312,174 +358,6 @@ impl<M: Machine> Handle<M> {
         Ok(())
     }
 
-    /// Lets the machine take an event without writing anything.
-    pub(crate) fn take(&mut self, now: Timestamp, event: M::Event) -> Outcome<M::Effect> {
-        let outcome = self.state.on_event(now, &event);
-        // Many of the same kind say no more than their first and their last.
-        let same = |(at, (_, earlier)): (usize, &(Timestamp, M::Event))| {
-            M::supersedes(&event, earlier).then_some(at)
-        };
-        let mut same = self.pending.iter().enumerate().rev().filter_map(same);
-        if let (Some(last), Some(_)) = (same.next(), same.next()) {
-            self.pending.remove(last);
-        }
-        self.pending.push((now, event));
-        outcome
-    }
-
-    /// Writes the events since the last step and what came of them, whoever else writes.
-    pub(crate) fn write(
-        &mut self,
-        engine: &Engine,
-        now: Timestamp,
-        mut outcome: Outcome<M::Effect>,
-        notes: &[PartChange],
-        source: Option<&Source>,
-    ) -> Result<Stepped<M::Effect>, EngineError> {
-        for _ in 0..TRIES_MAX {
-            let mut step = self.step(engine, now, &outcome, source)?;
-            step.parts.extend_from_slice(notes);
-            match engine.store().commit(&step) {
-                Ok(committed) => {
-                    self.committed(&step, committed);
-                    self.enqueue(&step, &outcome);
-                    return Ok(Stepped { written: true, outcome });
-                }
-                Err(CommitError::Conflict { .. }) => outcome = self.catch_up(engine)?,
-                Err(error) => return Err(EngineError::from_commit(&self.id, error)),
-            }
-        }
-        Err(EngineError::Contended(self.id.clone()))
-    }
-
-    /// Makes a step of the events since the last one and what came of them. The machine's parts are
-    /// counted as written: a step that is not committed is computed again from what is stored.
-    pub(crate) fn step(
-        &mut self,
-        engine: &Engine,
-        now: Timestamp,
-        outcome: &Outcome<M::Effect>,
-        source: Option<&Source>,
-    ) -> Result<Step, EngineError> {
-        let id = &self.id;
-        let record = record::run_record(id, &self.project, self.driver, &self.state)?;
-        let mut step = Step::new(id.clone(), self.revision, record, now);
-        step.fence = self.fence;
-        for (at, event) in &self.pending {
-            step.events.push(record::event(id, event, None, *at)?);
-        }
-        if let (Some(last), Some(source)) = (step.events.last_mut(), source) {
-            last.source = Some(source.clone());
-        }
-        let effects = self.outbound(engine, now, outcome, &mut step)?;
-        let shown = self.driver == Driver::Server;
-        let mut left = outcome.decisions.len();
-        for decision in &outcome.decisions {
-            left -= 1;
-            // Whoever follows a server's decisions performs its effects.
-            let effects: &[Value] = if shown && left == 0 { &effects } else { &[] };
-            step.decisions.push(record::decision(id, decision, effects, now)?);
-        }
-        let unwritable = |error| EngineError::Unwritable { run: self.id.clone(), error };
-        let parts = self.state.take_changed_parts().map_err(unwritable)?;
-        step.parts.extend(parts.into_iter().map(|(key, body)| PartChange::Set { key, body }));
-        step.done.clone_from(&self.performed);
-        if self.driver == Driver::Server {
-            let key = WAKE.to_owned();
-            step.timers.push(match self.state.next_wake() {
-                Some(due) => TimerChange::Set { key, due },
-                None => TimerChange::Clear { key },
-            });
-        }
-        Ok(step)
-    }
-
-    /// Adds the effects to a step under their keys. Returns them as JSON.
-    fn outbound(
-        &self,
-        engine: &Engine,
-        now: Timestamp,
-        outcome: &Outcome<M::Effect>,
-        step: &mut Step,
-    ) -> Result<Vec<Value>, EngineError> {
-        let mut values = Vec::with_capacity(outcome.effects.len());
-        let next = Revision(self.revision.0 + 1);
-        for (number, effect) in outcome.effects.iter().enumerate() {
-            let mut value = record::value(&self.id, effect)?;
-            if let (true, Value::Object(members)) = (is_dispatch(&value), &mut value)
-                && let Some(launch) = self.note::<Value>(LAUNCH)?
-            {
-                members.insert(LAUNCH.to_owned(), launch);
-            }
-            let routed = engine.route().route(&self.id, self.driver, &value);
-            for (way, outbound) in routed.into_iter().enumerate() {
-                let key = effect_key(&self.id, next, number);
-                step.effects.push(NewEffect {
-                    key: if way == 0 { key } else { format!("{key}/{way}") },
-                    kind: outbound.kind.to_owned(),
-                    lane: outbound.lane,
-                    requires: outbound.requires,
-                    body: outbound.body.to_string(),
-                    due: now,
-                });
-            }
-            values.push(value);
-        }
-        Ok(values)
-    }
-
-    /// Takes note of a step that is durable now.
-    pub(crate) fn committed(&mut self, step: &Step, committed: Committed) {
-        self.performed.drain(..step.done.len().min(self.performed.len()));
-        self.revision = committed.revision;
-        self.pending.clear();
-    }
-
-    /// Remembers the effects of a step that is durable now, for whoever performs them.
-    pub(crate) fn enqueue(&mut self, step: &Step, outcome: &Outcome<M::Effect>) {
-        let Some(outbox) = &mut self.outbox else { return };
-        for (number, effect) in outcome.effects.iter().enumerate() {
-            let key = effect_key(&self.id, self.revision, number);
-            if step.effects.iter().any(|kept| kept.key == key) {
-                outbox.push_back(Performable { key, effect: effect.clone() });
-            }
-        }
-    }
-
-    /// Keeps notes of a run that no store has yet.
-    pub(crate) fn keep_notes(&mut self, notes: &[PartChange]) {
-        for note in notes {
-            match note.clone() {
-                PartChange::Set { key, body } => drop(self.notes.insert(key, body)),
-                PartChange::Clear { key } => drop(self.notes.remove(&key)),
-            }
-        }
-    }
-
-    /// Forgets events that led to nothing.
-    pub(crate) fn forget_pending(&mut self) {
-        self.pending.clear();
-    }
-
-    /// Takes over what others decided meanwhile, and takes the events since the last step again.
-    /// Returns what comes of those.
-    fn catch_up(&mut self, engine: &Engine) -> Result<Outcome<M::Effect>, EngineError> {
-        let gone = || EngineError::NoSuchRun(self.id.clone());
-        let loaded = engine.store().load(&self.id)?.ok_or_else(gone)?;
-        let fence = self.fence;
-        let (pending, performed) =
-            (std::mem::take(&mut self.pending), std::mem::take(&mut self.performed));
-        let in_progress = std::mem::take(&mut self.in_progress);
-        *self = Self { fence, pending, in_progress, performed, ..Self::from_stored(loaded)? };
-        let mut outcome = Outcome::nothing();
-        for (at, event) in &self.pending {
-            let more = self.state.on_event(*at, event);
-            outcome.effects.extend(more.effects);
-            outcome.decisions.extend(more.decisions);
-        }
-        Ok(outcome)
-    }
-
     /// Reads the effects that are not performed yet. One that cannot be understood is given up: it
     /// would be in the way of all others for ever.
     fn stored_effects(
@@ -490,7 +368,9 @@ impl<M: Machine> Handle<M> {
         let ever = Timestamp::from_millis(i64::MAX);
         let filter = EffectFilter { run: Some(self.id.clone()), ..EffectFilter::due_by(ever) };
         for effect in engine.store().pending_effects(&filter)? {
-            if self.performed.contains(&effect.key) || self.in_progress.contains(&effect.key) {
+            let taken =
+                self.performed.contains(&effect.key) || self.handed_out.contains(&effect.key);
+            if taken || effect.kind == SINK {
                 continue;
             }
             match serde_json::from_str(&effect.body) {
@@ -513,22 +393,4 @@ impl<M: Machine> Handle<M> {
         self.performed.clear();
         Ok(())
     }
-}
-
-/// The note that keeps a value under a key.
-///
-/// # Errors
-///
-/// Fails if the value cannot be written as JSON.
-pub(crate) fn note(
-    run: &RunId,
-    key: &str,
-    value: &impl Serialize,
-) -> Result<PartChange, EngineError> {
-    let body = record::value(run, value)?.to_string();
-    Ok(PartChange::Set { key: key.to_owned(), body })
-}
-
-fn effect_key(run: &RunId, revision: Revision, number: usize) -> String {
-    format!("{run}/{revision}/{number}")
 }

@@ -1,5 +1,7 @@
 //! Takes a journal through today's machine and compares with what was stored.
 
+use std::collections::BTreeMap;
+
 use aldis_machine::{Begun, Decision, Machine};
 use aldis_store::{DecisionFilter, Event, Loaded, RunId};
 use serde_json::Value;
@@ -24,23 +26,30 @@ pub struct Replay {
 /// Where today's machine does not do what was stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// Another decision was made.
+    /// The same was decided, for other reasons.
     Decision {
-        /// Which, from 1.
+        /// Which of those that were stored, from 1.
         number: usize,
-        /// The member that differs: `rule`, `task`, `evidence` or `counters`. Sentences may change.
+        /// The member that differs: `evidence` or `counters`. Sentences may change.
         member: &'static str,
         /// What was stored.
         was: String,
         /// What is decided today.
         is: String,
     },
-    /// More or fewer decisions are made.
-    Count {
-        /// How many were stored.
-        was: usize,
-        /// How many are made today.
-        is: usize,
+    /// A decision that was stored is not made today.
+    Missing {
+        /// Which of those that were stored, from 1.
+        number: usize,
+        /// Its rule.
+        rule: String,
+    },
+    /// A decision is made today that was not stored.
+    Added {
+        /// Which of those that are made, from 1.
+        number: usize,
+        /// Its rule.
+        rule: String,
     },
     /// The state differs in these members.
     State {
@@ -131,23 +140,86 @@ fn taken<M: Machine>(
 /// Says where decisions differ in more than their sentences.
 fn compare(stored: &[Decision], today: &[Decision]) -> Vec<Difference> {
     let mut differences = Vec::new();
-    for (number, (was, is)) in stored.iter().zip(today).enumerate() {
-        let members = [
-            ("rule", was.rule.clone(), is.rule.clone()),
-            ("task", format!("{:?}", was.task), format!("{:?}", is.task)),
-            ("evidence", evidence(was), evidence(is)),
-            ("counters", format!("{:?}", was.counters), format!("{:?}", is.counters)),
-        ];
-        for (member, was, is) in members {
-            if was != is {
-                differences.push(Difference::Decision { number: number + 1, member, was, is });
-            }
+    let mut one = |pair: Pair| match pair {
+        (Some(was), Some(is)) => {
+            members_of(was + 1, &stored[was], &today[is], &mut differences);
+        }
+        (Some(was), None) => {
+            let rule = stored[was].rule.clone();
+            differences.push(Difference::Missing { number: was + 1, rule });
+        }
+        (None, Some(is)) => {
+            let rule = today[is].rule.clone();
+            differences.push(Difference::Added { number: is + 1, rule });
+        }
+        (None, None) => {}
+    };
+    align(stored, today).into_iter().for_each(&mut one);
+    differences
+}
+
+/// Compares what was decided by the same rule.
+fn members_of(number: usize, was: &Decision, is: &Decision, differences: &mut Vec<Difference>) {
+    let members = [
+        ("evidence", evidence(was), evidence(is)),
+        ("counters", format!("{:?}", was.counters), format!("{:?}", is.counters)),
+    ];
+    for (member, was, is) in members {
+        if was != is {
+            differences.push(Difference::Decision { number, member, was, is });
         }
     }
-    if stored.len() != today.len() {
-        differences.push(Difference::Count { was: stored.len(), is: today.len() });
+}
+
+/// How many pairs are looked at; beyond that everything behind the first difference differs.
+const PAIRS_MAX: usize = 4_000_000;
+
+/// A decision that was stored and one that is made today, by place.
+type Pair = (Option<usize>, Option<usize>);
+
+/// Pairs decisions by rule and task, as many as possible, in order: one that is made today and was
+/// not made then does not make all later ones differ.
+fn align(stored: &[Decision], today: &[Decision]) -> Vec<Pair> {
+    let same = |was: usize, is: usize| {
+        let (was, is) = (&stored[was], &today[is]);
+        was.task == is.task && upcast::same_rule(&was.rule, &is.rule)
+    };
+    let shorter = stored.len().min(today.len());
+    let begin = (0..shorter).take_while(|at| same(*at, *at)).count();
+    let mut pairs: Vec<Pair> = (0..begin).map(|at| (Some(at), Some(at))).collect();
+    let (rows, columns) = (stored.len() - begin, today.len() - begin);
+    if rows.saturating_mul(columns) > PAIRS_MAX {
+        pairs.extend((begin..stored.len()).map(|at| (Some(at), None)));
+        pairs.extend((begin..today.len()).map(|at| (None, Some(at))));
+        return pairs;
     }
-    differences
+    // How many can be paired from here on.
+    let mut longest = vec![vec![0_usize; columns + 1]; rows + 1];
+    for row in (0..rows).rev() {
+        for column in (0..columns).rev() {
+            longest[row][column] = match same(begin + row, begin + column) {
+                true => longest[row + 1][column + 1] + 1,
+                false => longest[row + 1][column].max(longest[row][column + 1]),
+            };
+        }
+    }
+    let (mut row, mut column) = (0, 0);
+    while row < rows || column < columns {
+        let (was, is) = (begin + row, begin + column);
+        if row < rows && column < columns && same(was, is) {
+            pairs.push((Some(was), Some(is)));
+            (row, column) = (row + 1, column + 1);
+        } else if column == columns
+            || row < rows && longest[row + 1][column] >= longest[row][column + 1]
+        {
+            pairs.push((Some(was), None));
+            row += 1;
+        } else {
+            pairs.push((None, Some(is)));
+            column += 1;
+        }
+    }
+    pairs
 }
 
 /// What a decision rests on, by codes.
@@ -160,16 +232,34 @@ fn evidence(decision: &Decision) -> String {
     decision.evidence.iter().map(code).collect::<Vec<_>>().join(", ")
 }
 
+/// The members of a state by name, and of its parts by key and name.
+type Members = BTreeMap<String, Value>;
+
 /// A state with its parts, for comparing.
-fn whole<M: Machine>(id: &RunId, state: &M) -> Result<Value, EngineError> {
+fn whole<M: Machine>(id: &RunId, state: &M) -> Result<Members, EngineError> {
     let unwritable = |error| EngineError::Unwritable { run: id.clone(), error };
-    let text = state.to_stored().map_err(unwritable)?;
-    serde_json::from_str(&text).map_err(unwritable)
+    let mut whole = members(id, "", &state.to_stored().map_err(unwritable)?)?;
+    for (key, body) in state.parts().map_err(unwritable)? {
+        whole.extend(members(id, &key, &body)?);
+    }
+    Ok(whole)
+}
+
+fn members(id: &RunId, part: &str, body: &str) -> Result<Members, EngineError> {
+    let unreadable = |error: serde_json::Error| EngineError::Unreadable {
+        run: id.clone(),
+        detail: format!("{part}: {error}"),
+    };
+    let members: Members = serde_json::from_str(body).map_err(unreadable)?;
+    let named = |(name, value)| match part {
+        "" => (name, value),
+        _ => (format!("{part}: {name}"), value),
+    };
+    Ok(members.into_iter().map(named).collect())
 }
 
 /// The members in which two states differ.
-fn differing(one: &Value, other: &Value) -> Vec<String> {
-    let (Value::Object(one), Value::Object(other)) = (one, other) else { return Vec::new() };
+fn differing(one: &Members, other: &Members) -> Vec<String> {
     let names = one.keys().chain(other.keys().filter(|name| !one.contains_key(*name)));
     names.filter(|name| one.get(*name) != other.get(*name)).cloned().collect()
 }

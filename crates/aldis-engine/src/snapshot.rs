@@ -95,7 +95,8 @@ impl Snapshot {
             }
             State::Phases(_) | State::Turns(_) | State::Unreadable(_) => Vec::new(),
         };
-        questions.sort_by_key(|question| question.asked_at);
+        // `q10` was asked after `q9`.
+        questions.sort_by_cached_key(|it| (it.asked_at, it.id.len(), it.id.clone()));
         questions
     }
 }

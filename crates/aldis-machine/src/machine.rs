@@ -79,6 +79,15 @@ pub trait Machine: Clone + fmt::Debug + PartialEq {
     /// Fails if it cannot be written as JSON.
     fn to_stored(&self) -> Result<String, serde_json::Error>;
 
+    /// Returns every part of the state, by key.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one cannot be written as JSON.
+    fn parts(&self) -> Result<Vec<(String, String)>, serde_json::Error> {
+        Ok(Vec::new())
+    }
+
     /// Returns the parts of the state that changed since this was last asked, by key.
     ///
     /// # Errors

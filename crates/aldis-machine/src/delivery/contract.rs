@@ -6,6 +6,7 @@ use super::plan::PlanProblem;
 use super::run::Ending;
 use super::signal::Role;
 use super::state::{Outcome, Start, State};
+use super::task::Task;
 use crate::{Begun, HumanCommand, Machine, NotPossible, StartError, Summary, Urgency};
 use aldis_signal::time::Timestamp;
 
@@ -102,15 +103,14 @@ impl Machine for State {
         serde_json::to_string(&self.run)
     }
 
+    fn parts(&self) -> Result<Vec<(String, String)>, serde_json::Error> {
+        self.tasks.iter().enumerate().map(part).collect()
+    }
+
     fn take_changed_parts(&mut self) -> Result<Vec<(String, String)>, serde_json::Error> {
         let changed = self.take_changed();
-        let part = |no: usize| Some((no, self.tasks.get(no)?));
-        changed
-            .into_iter()
-            .filter_map(part)
-            // Sorted by key, tasks are in the plan's order.
-            .map(|(no, task)| Ok((format!("{TASK}{no:08}"), serde_json::to_string(task)?)))
-            .collect()
+        let changed = changed.into_iter().filter_map(|no| Some((no, self.tasks.get(no)?)));
+        changed.map(part).collect()
     }
 
     fn from_stored(state: &str, parts: &[(&str, &str)]) -> Result<Self, String> {
@@ -120,4 +120,9 @@ impl Machine for State {
         let tasks = tasks.map_err(|error| error.to_string())?;
         Self::from_parts(run, tasks).map_err(|error| error.to_string())
     }
+}
+
+/// A task as it is stored. Sorted by key, tasks are in the plan's order.
+fn part((no, task): (usize, &Task)) -> Result<(String, String), serde_json::Error> {
+    Ok((format!("{TASK}{no:08}"), serde_json::to_string(task)?))
 }

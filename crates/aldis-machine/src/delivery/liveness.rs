@@ -217,7 +217,7 @@ pub(super) fn arm(state: &mut State, out: &StepOutput) {
     // One that is set too early only looks and asks again.
     let set = state.run.wake.filter(|wake| *wake > out.now);
     let early = set.is_some_and(|set| next.is_none_or(|next| set <= next));
-    if let Some(at) = next.filter(|_| !early) {
-        state.run.wake = Some(at);
+    if !early {
+        state.run.wake = next;
     }
 }

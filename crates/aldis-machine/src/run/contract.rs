@@ -88,8 +88,14 @@ impl Machine for State {
     }
 
     fn supersedes(event: &Event, earlier: &Event) -> bool {
-        use Event::{Activity, Spent, Tick};
-        matches!((event, earlier), (Tick, Tick) | (Activity, Activity) | (Spent(_), Spent(_)))
+        match (event, earlier) {
+            (Event::Tick, Event::Tick) | (Event::Activity, Event::Activity) => true,
+            // The highest counts.
+            (Event::Spent(now), Event::Spent(before)) => {
+                now.tokens >= before.tokens && now.micro_dollars >= before.micro_dollars
+            }
+            _ => false,
+        }
     }
 
     fn summary(&self) -> Summary<'_> {

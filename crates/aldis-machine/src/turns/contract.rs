@@ -66,7 +66,7 @@ impl Machine for State {
                 Err(NotPossible::NoSuchRecipient(to.clone()))
             }
             HumanCommand::Tell { text, to } => {
-                Ok(Event::Human { text: text.clone(), from: None, to: to.clone() })
+                Ok(Event::Human { text: text.clone(), from: None, to: to.clone(), by })
             }
         }
     }

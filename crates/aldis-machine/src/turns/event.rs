@@ -47,6 +47,9 @@ pub enum Event {
         /// Who is asked; the active agent where nobody is named.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
+        /// By what means it came, for the journal.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
     },
     /// A human or a program names the next agent.
     Next {

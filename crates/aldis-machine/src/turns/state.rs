@@ -258,7 +258,7 @@ impl State {
             Event::Close { by } => human::on_close(self, now, by),
             Event::Configure { config } => human::on_configure(self, now, config),
             Event::Crashed { agent } => queue::on_crashed(self, now, agent),
-            Event::Human { text, from, to } => {
+            Event::Human { text, from, to, .. } => {
                 human::on_human(self, now, text, from.as_deref(), to.as_deref())
             }
             Event::Next { agent, turn } => queue::on_next(self, now, agent, *turn),

@@ -55,7 +55,12 @@ fn wait_until(state: &mut State, seconds: i64) -> Vec<Outcome> {
 }
 
 fn human(text: &str) -> Event {
-    Event::Human { text: text.to_owned(), from: Some("ada".to_owned()), to: None }
+    Event::Human {
+        text: text.to_owned(),
+        from: Some("ada".to_owned()),
+        to: None,
+        by: String::new(),
+    }
 }
 
 fn by(make: impl FnOnce(String) -> Event) -> Event {

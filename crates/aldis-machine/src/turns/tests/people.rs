@@ -124,7 +124,7 @@ fn a_turn_waits_for_the_answer_and_keeps_its_time() {
     ] {
         let mut state = interrupted_by(HumanInterrupt::Interrupt);
         let to = asked.map(str::to_owned);
-        let question = Event::Human { text: "why?".to_owned(), from: None, to };
+        let question = Event::Human { text: "why?".to_owned(), from: None, to, by: String::new() };
         let outcome = state.on_event(at(20), &question);
         let whom = asked.unwrap_or("pm");
         assert_eq!(delivered(&outcome), [format!("human -> {whom}: why?")], "{name}");

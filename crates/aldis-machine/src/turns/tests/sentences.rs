@@ -11,7 +11,10 @@ type Happens = fn(&mut State) -> Outcome;
 fn human_does(state: &mut State, kind: HumanInterrupt, to: Option<&str>) -> Outcome {
     state.config.human_interrupt = kind;
     let (text, to) = ("why?".to_owned(), to.map(str::to_owned));
-    state.on_event(at(20), &Event::Human { text, from: Some("ada".to_owned()), to })
+    state.on_event(
+        at(20),
+        &Event::Human { text, from: Some("ada".to_owned()), to, by: String::new() },
+    )
 }
 
 fn woken(state: &mut State, seconds: i64) -> Outcome {

@@ -135,7 +135,7 @@ pub(super) fn human(rng: &mut Rng, state: &State) -> Event {
     match rng.below(20) {
         0..10 => {
             let to = if rng.chance(30) { somebody(rng, state) } else { None };
-            Event::Human { text: "and the tests?".to_owned(), from: None, to }
+            Event::Human { text: "and the tests?".to_owned(), from: None, to, by: String::new() }
         }
         10..13 => Event::Pause { by },
         13..16 => Event::Resume { by },
