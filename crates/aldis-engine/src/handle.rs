@@ -34,6 +34,7 @@ pub struct Handle<M: Machine> {
     driver: Driver,
     revision: Revision,
     created: Timestamp,
+    updated: Timestamp,
     /// The fencing number under which steps are written, if any.
     fence: Option<u64>,
     state: M,
@@ -75,6 +76,7 @@ impl<M: Machine> Handle<M> {
             driver,
             revision: Revision(0),
             created: now,
+            updated: now,
             fence: None,
             state,
             notes: BTreeMap::new(),
@@ -94,6 +96,7 @@ impl<M: Machine> Handle<M> {
             driver: run.record.driver,
             revision: run.revision,
             created: run.created,
+            updated: run.updated,
             fence: None,
             state,
             notes: parts.into_iter().map(|part| (part.key, part.body)).collect(),
@@ -126,6 +129,11 @@ impl<M: Machine> Handle<M> {
     /// Returns when it began.
     pub fn created(&self) -> Timestamp {
         self.created
+    }
+
+    /// Returns when its last step was taken.
+    pub fn updated(&self) -> Timestamp {
+        self.updated
     }
 
     /// Returns what its machine knows.
@@ -395,6 +403,7 @@ impl<M: Machine> Handle<M> {
     pub(crate) fn committed(&mut self, step: &Step, committed: Committed) {
         self.performed.drain(..step.done.len().min(self.performed.len()));
         self.revision = committed.revision;
+        self.updated = step.at;
         self.pending.clear();
     }
 

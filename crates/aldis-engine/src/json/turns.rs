@@ -17,7 +17,8 @@ impl JsonEdge for State {
     }
 
     fn event_from_json(&self, mut members: Members, _: &dyn Dialects) -> Result<Event, String> {
-        if members.get("event").is_some_and(|event| event == "said") {
+        // `said` is the name that 0.1.0 had for it.
+        if members.get("event").is_some_and(|event| event == "message" || event == "said") {
             read_messages(&mut members, &reader(&self.config))?;
         }
         read(members)
