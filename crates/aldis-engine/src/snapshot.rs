@@ -6,6 +6,7 @@ use aldis_store::{Loaded, Run, RunFilter, RunId, RunRecord, StoreError};
 
 use crate::any::AnyHandle;
 use crate::engine::Engine;
+use crate::error::EngineError;
 use crate::handle::Handle;
 
 /// A run, read once. Whatever is shown of it comes from here, so that every view says the same.
@@ -58,6 +59,7 @@ impl From<Loaded> for Snapshot {
             Ok(AnyHandle::Phases(handle)) => State::Phases(Box::new(handle.into_state())),
             Ok(AnyHandle::Run(handle)) => State::Run(Box::new(handle.into_state())),
             Ok(AnyHandle::Turns(handle)) => State::Turns(Box::new(handle.into_state())),
+            Err(EngineError::Unreadable { detail, .. }) => State::Unreadable(detail),
             Err(error) => State::Unreadable(error.to_string()),
         };
         Self { run, state }

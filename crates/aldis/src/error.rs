@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use aldis_engine::EngineError;
 use aldis_store::{LeaseError, StoreError};
 
 use crate::engine::driver::DriverError;
@@ -56,6 +57,25 @@ impl From<io::Error> for CommandError {
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         Self::new(error.to_string())
+    }
+}
+
+impl From<EngineError> for CommandError {
+    fn from(error: EngineError) -> Self {
+        let failed = Self::new(error.to_string());
+        match error {
+            EngineError::NoSuchRun(_) => failed.with_help("`aldis status --all` lists the runs"),
+            EngineError::Unreadable { .. } => {
+                failed.with_help("a newer version may have written it: update this program")
+            }
+            EngineError::Fenced(_) => {
+                failed.with_help("only one process coordinates a run at a time")
+            }
+            EngineError::NotPossible(_) => {
+                failed.with_help("`aldis status` shows what is going on")
+            }
+            _ => failed,
+        }
     }
 }
 
