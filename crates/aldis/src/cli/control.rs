@@ -131,7 +131,7 @@ fn perform(
             writeln!(io.stdout, "  go on with it: aldis {continues} --continue")?;
         }
         HumanCommand::Tell { .. } => {
-            writeln!(io.stdout, "run {} has the message: {title}", run.id)?
+            writeln!(io.stdout, "run {} has the message: {title}", run.id)?;
         }
         _ => writeln!(io.stdout, "run {} is now {status}: {title}", run.id)?,
     }

@@ -6,7 +6,8 @@ mod reading;
 
 use std::sync::Arc;
 
-use aldis_machine::{delivery, run};
+use aldis_engine::{Engine, NewRun};
+use aldis_machine::{delivery, run, turns};
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
 use aldis_store::{MemoryStore, Revision, RunId, Store};
@@ -22,7 +23,6 @@ use super::palette::Palette;
 use super::scene::Reader;
 use crate::coordinate::delivering::book::Book;
 use crate::engine::journal::Open;
-use crate::engine::keeper::Keeper;
 use crate::engine::stored;
 
 /// When tests happen.
@@ -30,20 +30,18 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millis(1_772_445_600_000 + seconds * 1_000)
 }
 
-fn keeper(store: &Arc<dyn Store>) -> Keeper {
-    Keeper::new(Arc::clone(store), Box::new(|_, _| Vec::new()), Arc::new(|_| {}))
-}
-
-fn members(value: Value) -> serde_json::Map<String, Value> {
-    value.as_object().unwrap().clone()
+fn engine(store: &Arc<dyn Store>) -> Engine {
+    Engine::new(Arc::clone(store))
 }
 
 /// A channel in which one agent has the floor since the beginning.
 fn channel(store: &Arc<dyn Store>, name: &str) {
     let config = json!({ "default_timeout_seconds": 90 });
     let start = json!({ "channel": name, "agents": ["pm", "dev"], "config": config });
-    let id = RunId::new(name).unwrap();
-    keeper(store).begin(at(0), "turns", Some(id), members(start), None).unwrap();
+    let start: turns::Start = serde_json::from_value(start).unwrap();
+    let id = Some(RunId::new(name).unwrap());
+    let new = NewRun { id, ..NewRun::of("", aldis_store::Driver::Server) };
+    engine(store).begin::<turns::State>(at(0), &new, start).unwrap();
 }
 
 /// A supervised run under this name that has taken these events, one a second.

@@ -16,8 +16,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Route;
+use super::answer::{Parts, answered, shown};
 use super::request::{Named, Sent, SentNothing, event};
-use super::runs::{Parts, answered, begin, shown, snapshot};
+use super::runs::{begin, snapshot};
 use crate::app::formats::turn_state::ChannelSet;
 use crate::server::app::App;
 use crate::server::error::ApiError;

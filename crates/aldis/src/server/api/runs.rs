@@ -15,12 +15,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Route;
+use super::answer::{answered, shown};
 use super::request::{Asked, Named, Sent};
 use crate::server::app::App;
 use crate::server::error::ApiError;
 use crate::server::events;
-use crate::server::runs::{Input, Taken};
-use crate::view::known::Known;
+use crate::server::runs::Input;
 use crate::view::wire::run::{DecisionForm, EventForm};
 use crate::view::wire::task::TaskLine;
 
@@ -164,76 +164,6 @@ pub(super) const ROUTES: &[Route] = &[
 ];
 
 type Shared = State<Arc<App>>;
-
-/// What a change led to.
-pub(super) fn answered(taken: Taken) -> Json<Value> {
-    let Parts { effects, replies, warnings } = Parts::of(taken.effects);
-    let warnings: Vec<String> = taken.warnings.into_iter().chain(warnings).collect();
-    Json(json!({
-        "v": 1,
-        "run": shown(Snapshot::from(&*taken.run)),
-        "effects": effects,
-        "replies": replies,
-        "warnings": warnings,
-        "decision": taken.decisions.last(),
-        "decisions": taken.decisions,
-        "repeated": taken.repeated,
-    }))
-}
-
-/// What a run looks like from outside. One that cannot be read still has a name.
-pub(super) fn shown(snapshot: Snapshot) -> Value {
-    let run = snapshot.run.clone();
-    let mut form = Known::new(snapshot).map_or_else(|_| json!({}), |known| known.form());
-    if let Value::Object(members) = &mut form {
-        let mut add = |name: &str, value: Value| {
-            members.entry(name).or_insert(value);
-        };
-        add("v", json!(1));
-        add("run", json!(run.id.as_str()));
-        add("machine", json!(run.record.machine));
-        add("project", json!(run.record.project));
-        add("title", json!(run.record.title));
-        add("active", json!(run.record.active));
-        add("revision", json!(run.revision.0));
-        add("created", json!(run.created));
-        add("updated", json!(run.updated));
-    }
-    form
-}
-
-/// Effects apart from the answers to whoever asked.
-#[derive(Debug, Default)]
-pub(super) struct Parts {
-    /// What must now be done.
-    pub(super) effects: Vec<Value>,
-    /// What became of each message.
-    pub(super) replies: Vec<Value>,
-    /// What was asked for and not done.
-    pub(super) warnings: Vec<String>,
-}
-
-impl Parts {
-    pub(super) fn of(effects: Vec<Value>) -> Self {
-        let mut parts = Self::default();
-        for mut effect in effects {
-            match effect.get("effect").and_then(Value::as_str) {
-                Some("reply") => {
-                    if let Value::Object(members) = &mut effect {
-                        members.remove("effect");
-                    }
-                    parts.replies.push(effect);
-                }
-                Some("warning") => {
-                    let text = effect.get("text").and_then(Value::as_str);
-                    parts.warnings.extend(text.map(str::to_owned));
-                }
-                _ => parts.effects.push(effect),
-            }
-        }
-        parts
-    }
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
