@@ -162,7 +162,7 @@ impl RunForm {
                 message: error.message.clone(),
                 timestamp: text(error.timestamp),
             }),
-            status: None,
+            status: state.paused.then(|| "paused".to_owned()),
             progress: None,
             level: None,
             tokens: None,
