@@ -42,6 +42,7 @@ pub struct Handle<M: Machine> {
     /// The number of the last event of that revision.
     last_event: u64,
     created: Timestamp,
+    updated: Timestamp,
     /// The fencing number under which steps are written, if any.
     fence: Option<u64>,
     state: M,
@@ -105,6 +106,7 @@ impl<M: Machine> Handle<M> {
             revision: Revision(0),
             last_event: 0,
             created: now,
+            updated: now,
             fence: None,
             state,
             notes: BTreeMap::new(),
@@ -133,6 +135,7 @@ impl<M: Machine> Handle<M> {
             revision: run.revision,
             last_event: run.last_event,
             created: run.created,
+            updated: run.updated,
             fence: None,
             state,
             notes: parts.into_iter().map(|part| (part.key, part.body)).collect(),
@@ -169,6 +172,11 @@ impl<M: Machine> Handle<M> {
     /// Returns when it began.
     pub fn created(&self) -> Timestamp {
         self.created
+    }
+
+    /// Returns when its last step was taken.
+    pub fn updated(&self) -> Timestamp {
+        self.updated
     }
 
     /// Returns what its machine knows.

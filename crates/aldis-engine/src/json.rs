@@ -39,11 +39,19 @@ pub trait Dialects {
 }
 
 /// How programs begin runs of a machine and report what happens in them.
-pub(crate) trait JsonEdge: Machine {
+pub trait JsonEdge: Machine {
     /// Reads how a run begins.
+    ///
+    /// # Errors
+    ///
+    /// Says what cannot be meant.
     fn start_from_json(members: Members, dialects: &dyn Dialects) -> Result<Self::Start, String>;
 
     /// Reads an event; an agent's message in `text` is scanned.
+    ///
+    /// # Errors
+    ///
+    /// Says what cannot be meant.
     fn event_from_json(
         &self,
         members: Members,

@@ -72,6 +72,6 @@ pub use engine::{Answer, Engine, NewRun};
 pub use error::EngineError;
 pub use handle::{Handle, Performable, Stepped};
 pub use ids::{RandomError, run_id, token};
-pub use json::{Dialects, Members};
+pub use json::{Dialects, JsonEdge, Members};
 pub use replay::{Difference, Replay};
 pub use snapshot::{Question, Snapshot, State};

@@ -1,11 +1,13 @@
 //! A run as it was read once: the model of every view.
 
-use aldis_machine::{delivery, phases, run, turns};
+use aldis_machine::{Machine, delivery, phases, run, turns};
 use aldis_signal::time::Timestamp;
-use aldis_store::{Loaded, Run, RunFilter, RunId, StoreError};
+use aldis_store::{Loaded, Run, RunFilter, RunId, RunRecord, StoreError};
 
 use crate::any::AnyHandle;
 use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::handle::Handle;
 
 /// A run, read once. Whatever is shown of it comes from here, so that every view says the same.
 #[derive(Clone, Debug)]
@@ -46,9 +48,9 @@ pub struct Question {
     pub asked_at: Timestamp,
 }
 
-impl Snapshot {
-    /// Makes a snapshot of what was read.
-    fn new(loaded: Loaded) -> Self {
+/// What was read.
+impl From<Loaded> for Snapshot {
+    fn from(loaded: Loaded) -> Self {
         let mut run = loaded.run.clone();
         // It is here in a form that can be understood.
         run.record.state.clear();
@@ -57,11 +59,50 @@ impl Snapshot {
             Ok(AnyHandle::Phases(handle)) => State::Phases(Box::new(handle.into_state())),
             Ok(AnyHandle::Run(handle)) => State::Run(Box::new(handle.into_state())),
             Ok(AnyHandle::Turns(handle)) => State::Turns(Box::new(handle.into_state())),
+            Err(EngineError::Unreadable { detail, .. }) => State::Unreadable(detail),
             Err(error) => State::Unreadable(error.to_string()),
         };
         Self { run, state }
     }
+}
 
+/// What a handle knows. Of leases it knows nothing, nor how many events there are.
+impl From<&AnyHandle> for Snapshot {
+    fn from(handle: &AnyHandle) -> Self {
+        match handle {
+            AnyHandle::Delivery(handle) => known(handle, State::Delivery),
+            AnyHandle::Phases(handle) => known(handle, State::Phases),
+            AnyHandle::Run(handle) => known(handle, State::Run),
+            AnyHandle::Turns(handle) => known(handle, State::Turns),
+        }
+    }
+}
+
+fn known<M: Machine>(handle: &Handle<M>, state: impl FnOnce(Box<M>) -> State) -> Snapshot {
+    let summary = handle.state().summary();
+    let record = RunRecord {
+        project: handle.project().to_owned(),
+        session: summary.session.map(str::to_owned),
+        machine: M::NAME.to_owned(),
+        driver: handle.driver(),
+        title: summary.title.to_owned(),
+        active: summary.active,
+        state: String::new(),
+    };
+    let run = Run {
+        id: handle.id().clone(),
+        revision: handle.revision(),
+        last_event: 0,
+        created: handle.created(),
+        updated: handle.updated(),
+        fence: 0,
+        lease: None,
+        record,
+    };
+    Snapshot { run, state: state(Box::new(handle.state().clone())) }
+}
+
+impl Snapshot {
     /// Returns the run's name.
     pub fn id(&self) -> &RunId {
         &self.run.id
@@ -108,7 +149,7 @@ impl Engine {
     ///
     /// Fails if the store does.
     pub fn snapshot(&self, id: &RunId) -> Result<Option<Snapshot>, StoreError> {
-        Ok(self.store().load(id)?.map(Snapshot::new))
+        Ok(self.store().load(id)?.map(Snapshot::from))
     }
 
     /// Reads the runs that pass a filter, the latest created first.
@@ -117,6 +158,6 @@ impl Engine {
     ///
     /// Fails if the store does.
     pub fn snapshots(&self, filter: &RunFilter) -> Result<Vec<Snapshot>, StoreError> {
-        Ok(self.store().loaded(filter)?.into_iter().map(Snapshot::new).collect())
+        Ok(self.store().loaded(filter)?.into_iter().map(Snapshot::from).collect())
     }
 }

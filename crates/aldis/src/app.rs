@@ -1,5 +1,6 @@
 //! What commands, requests and calls do, whoever asks.
 
+pub(crate) mod control;
 pub mod formats;
 pub(crate) mod hearing;
 pub mod reference;

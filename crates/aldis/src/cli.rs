@@ -4,7 +4,7 @@ mod agent_reaper;
 mod auto;
 mod completions;
 mod config;
-pub(crate) mod control;
+mod control;
 mod deliver;
 mod demo;
 mod dialects;
@@ -71,7 +71,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// End a supervised run
+    /// End a run
     Abort(control::ControlArgs),
     AgentReaper(agent_reaper::AgentReaperArgs),
     Answer(control::AnswerArgs),
@@ -90,13 +90,13 @@ enum Command {
     Hook(hook::HookArgs),
     Install(install::InstallArgs),
     Log(log::LogArgs),
-    /// Suspend the agent of a supervised run
+    /// Pause a run: suspend its agent, or start no further ones
     Pause(control::ControlArgs),
     #[command(subcommand)]
     Plan(plan::PlanCommand),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
-    /// Let the agent of a supervised run go on
+    /// Resume a run that is paused
     Resume(control::ControlArgs),
     Run(Box<run::RunArgs>),
     Scan(scan::ScanArgs),
@@ -107,6 +107,7 @@ enum Command {
     Status(status::StatusArgs),
     Step(step::StepArgs),
     Tasks(tasks::TasksArgs),
+    Tell(control::TellArgs),
     Trust(trust::TrustArgs),
     Uninstall(uninstall::UninstallArgs),
     Watch(watch::WatchArgs),
@@ -190,6 +191,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Step(args) => step::run(io, &args),
         Command::Trust(args) => trust::run(io, &args),
         Command::Tasks(args) => tasks::run(io, &args),
+        Command::Tell(args) => control::tell(io, &args),
         Command::Watch(args) => watch::run(io, &args),
         Command::Why(args) => why::run(io, &args),
         Command::Uninstall(args) => uninstall::run(io, &args),

@@ -6,8 +6,6 @@ use std::path::Path;
 use aldis_engine::EngineError;
 use aldis_store::{LeaseError, StoreError};
 
-use crate::engine::driver::DriverError;
-
 /// Why a command ends early.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
@@ -60,23 +58,30 @@ impl From<StoreError> for CommandError {
     }
 }
 
+impl From<EngineError> for CommandError {
+    fn from(error: EngineError) -> Self {
+        let failed = Self::new(error.to_string());
+        match error {
+            EngineError::NoSuchRun(_) => failed.with_help("`aldis status --all` lists the runs"),
+            EngineError::Unreadable { .. } => {
+                failed.with_help("a newer version may have written it: update this program")
+            }
+            EngineError::Fenced(_) => {
+                failed.with_help("only one process coordinates a run at a time")
+            }
+            EngineError::NotPossible(_) => {
+                failed.with_help("`aldis status` shows what is going on")
+            }
+            _ => failed,
+        }
+    }
+}
+
 impl From<LeaseError> for CommandError {
     fn from(error: LeaseError) -> Self {
         let held = matches!(error, LeaseError::Held { .. });
         let failed = Self::new(error.to_string());
         if held { failed.with_help("only one process coordinates a run at a time") } else { failed }
-    }
-}
-
-impl From<EngineError> for CommandError {
-    fn from(error: EngineError) -> Self {
-        Self::new(error.to_string())
-    }
-}
-
-impl From<DriverError> for CommandError {
-    fn from(error: DriverError) -> Self {
-        Self::new(error.to_string())
     }
 }
 

@@ -8,7 +8,6 @@ mod agents;
 pub mod app;
 mod cli;
 mod coordinate;
-pub mod engine;
 mod error;
 mod failures;
 pub mod hosts;

@@ -1,14 +1,13 @@
 //! `aldis serve`: the HTTP API, the event stream, the dashboard and the turn manager.
 //!
 //! The only part of the program with an asynchronous runtime, so that a hook never pays for one.
-//! Requests wait here; deciding and writing happen in [`crate::engine::keeper`], on threads that may block
-//! where the run is not at hand.
+//! Requests wait here; [`runs`] lets runs decide and writes, on threads that may block where a run is not
+//! at hand.
 //!
 //! [`app::App`] is what all requests share, [`access`] says who may ask, [`api`] has one file per kind
-//! of request, [`events`] is the stream, [`alarms`] fires timers, [`outbox`] carries effects out.
+//! of request, [`events`] is the stream, [`timers`] fires timers, [`outbox`] carries effects out.
 
 pub(crate) mod access;
-mod alarms;
 mod api;
 mod app;
 mod assets;
@@ -18,8 +17,10 @@ mod events;
 mod metrics;
 mod outbox;
 mod place;
+mod runs;
 pub(crate) mod sinks;
 pub(crate) mod state_files;
+mod timers;
 
 #[cfg(test)]
 mod tests;
@@ -97,7 +98,7 @@ pub(crate) fn serve(
         ready(address, &link)?;
         let tasks = [
             tokio::spawn(events::publish(app.clone())),
-            tokio::spawn(alarms::watch(app.clone())),
+            tokio::spawn(timers::watch(app.clone())),
             tokio::spawn(outbox::deliver(app.clone())),
         ];
         let router = api::router(app.clone());

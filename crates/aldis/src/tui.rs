@@ -17,6 +17,8 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aldis_engine::Engine;
+use aldis_machine::HumanCommand;
 use aldis_signal::time::Timestamp;
 use aldis_store::{RunId, Store};
 
@@ -24,8 +26,7 @@ use self::model::{Input, Model, Order};
 use self::palette::Palette;
 use self::scene::Reader;
 use self::screen::Screen;
-use crate::engine::keeper::Keeper;
-use crate::engine::machines::Wish;
+use crate::app::control::{self, Commanded};
 use crate::error::CommandError;
 use crate::settings::clock::SteadyClock;
 use aldis_process::Interrupts;
@@ -50,7 +51,7 @@ pub(crate) fn watch(
     let lost = |error: std::io::Error| CommandError::new(format!("the terminal: {error}"));
     let clock = SteadyClock::start();
     let interrupts = Interrupts::listen().map_err(lost)?;
-    let keeper = Keeper::new(Arc::clone(&store), Box::new(|_, _| Vec::new()), Arc::new(|_| {}));
+    let engine = Engine::new(Arc::clone(&store));
     let mut model = Model::new(clock.now(), only.is_some(), Palette { color });
     let mut reader = Reader::new(&*store, only);
     let mut screen = Screen::take(out).map_err(lost)?;
@@ -70,9 +71,9 @@ pub(crate) fn watch(
             patience = Duration::ZERO;
             match model.update(input) {
                 Some(Order::Quit) => return Ok(()),
-                Some(Order::Tell { run, wish }) => {
-                    let told = tell(&keeper, clock.now(), &run, &wish);
-                    model.update(Input::Told(told));
+                Some(Order::Command { run, command }) => {
+                    let outcome = perform(&engine, clock.now(), &run, &command);
+                    model.update(Input::Told(outcome));
                 }
                 None => {}
             }
@@ -84,24 +85,17 @@ pub(crate) fn watch(
     }
 }
 
-/// Tells a run what a human wants of it. Returns what came of it, in words.
-fn tell(keeper: &Keeper, now: Timestamp, id: &RunId, wish: &Wish) -> String {
-    let run = match keeper.load(id) {
-        Ok(run) => run,
-        Err(error) => return error.to_string(),
-    };
-    if run.record.driver == aldis_store::Driver::Server {
-        // What it leads to is for the server to carry out.
-        return format!("{id} belongs to `aldis serve`: use its dashboard or its API");
-    }
-    match keeper.wish(now, id, wish, None) {
-        Ok(answer) if answer.warnings.is_empty() => match wish {
-            Wish::Pause => format!("{id} is asked to rest"),
-            Wish::Resume => format!("{id} goes on"),
-            Wish::Abort => format!("{id} is asked to end"),
-            Wish::Answer { .. } => format!("{id} has its answer"),
+/// Does what a human wants of a run. Returns what came of it, in words.
+fn perform(engine: &Engine, now: Timestamp, id: &RunId, command: &HumanCommand) -> String {
+    match control::command(engine, now, id, command, "`aldis watch`", None) {
+        Ok(Commanded { status, warnings, .. }) if warnings.is_empty() => match command {
+            HumanCommand::Answer { .. } => format!("{id} has its answer"),
+            HumanCommand::Tell { .. } => format!("{id} has the message"),
+            HumanCommand::Abort | HumanCommand::Pause | HumanCommand::Resume => {
+                format!("{id} is now {status}")
+            }
         },
-        Ok(answer) => answer.warnings.join("; "),
+        Ok(Commanded { warnings, .. }) => warnings.join("; "),
         Err(error) => error.to_string(),
     }
 }

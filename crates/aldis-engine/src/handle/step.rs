@@ -132,6 +132,7 @@ impl<M: Machine> Handle<M> {
     pub(crate) fn committed(&mut self, step: &Step, committed: Committed) {
         self.performed.drain(..step.done.len().min(self.performed.len()));
         self.revision = committed.revision;
+        self.updated = step.at;
         self.last_event = committed.last_event;
         self.pending.clear();
         self.stale = false;

@@ -107,6 +107,25 @@ fn an_effect_that_somebody_performs_is_not_handed_out_again() {
 }
 
 #[test]
+fn effects_that_are_stale_are_given_up_for_good() {
+    each_store(|world| {
+        let mut handle = working(world, "r", Driver::Process);
+        let all = world.pending(handle.id()).len();
+        let stale = |effect: &Effect| matches!(effect, Effect::Start { .. });
+        world.store.plan(Fate::FailsBefore);
+        assert!(handle.give_up_effects(&world.engine, stale).is_err());
+        // The driver is told once; the store is asked again.
+        assert_eq!(handle.give_up_effects(&world.engine, stale).unwrap(), 0);
+        assert_eq!(world.pending(handle.id()).len(), all - 1);
+        let mut after = world.engine.open::<State>(handle.id()).unwrap();
+        assert_eq!(after.give_up_effects(&world.engine, stale).unwrap(), 0);
+        while let Some(next) = after.next_effect(&world.engine).unwrap() {
+            assert!(!stale(&next.effect));
+        }
+    });
+}
+
+#[test]
 fn an_effect_that_cannot_be_understood_is_given_up() {
     each_store(|world| {
         let handle = working(world, "r", Driver::Process);

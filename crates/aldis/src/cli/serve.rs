@@ -10,13 +10,14 @@ use clap::{Args, ValueHint};
 use serde::Deserialize;
 
 use super::Outcome;
-use crate::app::formats::turn_state::ChannelSet;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::server::connections::Limits;
 use crate::server::sinks::{SinkConfig, Sinks};
-use crate::server::{self, Options, state_files};
+use crate::server::state_files::{self, Imported};
+use crate::server::{self, Options};
 use crate::settings::home;
+use crate::view::display;
 
 /// Where people find us unless they say otherwise.
 const LISTEN: &str = "127.0.0.1:7373";
@@ -47,7 +48,7 @@ pub(super) struct ServeArgs {
     /// Take over the channels of another turn manager's state file
     ///
     /// Channels that exist are left alone. A file that is damaged is set aside as
-    /// `FILE.corrupted.MILLISECONDS`.
+    /// `FILE.corrupted.MILLISECONDS`, and the server starts without it; nor need there be a file.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     import: Option<PathBuf>,
 }
@@ -74,11 +75,8 @@ impl Config {
 
 pub(super) fn run(io: &mut Io, args: &ServeArgs) -> Result<Outcome, CommandError> {
     if !args.listen.ip().is_loopback() {
-        return Err(CommandError::new(format!(
-            "{} is not an address of this machine",
-            args.listen
-        ))
-        .with_help("the server speaks plain HTTP: reach it through a tunnel"));
+        return Err(CommandError::new(format!("{} is not a loopback address", args.listen))
+            .with_help("the server speaks plain HTTP: reach it through a tunnel"));
     }
     let state_dir = home::state_directory(io.state_dir.as_deref())?;
     let path = args.config.clone().unwrap_or_else(|| state_dir.join(CONFIG));
@@ -93,10 +91,11 @@ pub(super) fn run(io: &mut Io, args: &ServeArgs) -> Result<Outcome, CommandError
     let sinks = Sinks::new(config.sinks, path.parent().unwrap_or(&path))?;
     let personas = args.personas.as_deref().map(state_files::personas).transpose()?;
     let personas = personas.unwrap_or_default();
-    let board = match &args.import {
-        Some(file) => state_files::board(file, &personas)?,
-        None => ChannelSet::default(),
-    };
+    let imported = args.import.as_deref().map(|file| state_files::board(file, &personas));
+    let Imported { board, problem } = imported.transpose()?.unwrap_or_default();
+    if let Some(problem) = problem {
+        writeln!(io.stderr, "warning: {}", display::line(&problem))?;
+    }
     let options = Options { state_dir, listen: args.listen, limits, sinks, personas, board };
     server::serve(options, |address, link| {
         writeln!(io.stdout, "listening on http://{address}")?;

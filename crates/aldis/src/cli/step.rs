@@ -1,21 +1,23 @@
 //! `aldis step`: a machine as a filter, for programs that drive agents of their own.
 
-mod delivery;
-mod phases;
-mod supervised;
 mod turns;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 
+use aldis_engine::{JsonEdge, Members};
+use aldis_machine::{delivery, phases, run};
 use aldis_signal::time::Timestamp;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::Outcome;
 use crate::error::CommandError;
 use crate::io::Io;
+use crate::settings::catalog::Catalog;
 use crate::view::json;
+use crate::view::wire::delivery::DeliveryStepForm;
+use crate::view::wire::run::StepForm;
+use crate::view::wire::run_step::RunStepForm;
 
 /// Run a machine as a filter: events in, effects out
 ///
@@ -66,27 +68,42 @@ enum Machine {
 
 pub(super) fn run(io: &mut Io, args: &StepArgs) -> Result<Outcome, CommandError> {
     match args.machine {
-        Machine::Delivery => filter(io, delivery::begin, delivery::take),
-        Machine::Phases => filter(io, phases::begin, phases::take),
-        Machine::Run => filter(io, supervised::begin, supervised::take),
-        Machine::Turns => filter(io, turns::begin, turns::Channels::take),
+        Machine::Delivery => filter(io, |at, outcome, state: &mut delivery::State| {
+            let changed = state.take_changed();
+            DeliveryStepForm::new(at, outcome, &changed, state)
+        }),
+        Machine::Phases => filter(io, |at, outcome, state: &mut phases::State| {
+            StepForm::new(at, &outcome.effects, outcome.decision(), state)
+        }),
+        Machine::Run => filter(io, |at, outcome, state: &mut run::State| {
+            RunStepForm::new(at, &outcome.effects, outcome.decision(), state)
+        }),
+        Machine::Turns => {
+            let mut channels = turns::Channels::default();
+            each_line(io, |line| channels.take(line))
+        }
     }
 }
 
-/// Begins with the first line and takes each of the others as an event.
-fn filter<S, F: Serialize>(
+/// Begins with the first line and takes each of the others as an event. `form` shows what one led to.
+fn filter<M: JsonEdge, F: Serialize>(
     io: &mut Io,
-    begin: impl Fn(&str) -> Result<(S, F), String>,
-    take: impl Fn(&mut S, &str) -> Result<F, String>,
+    form: impl Fn(Timestamp, &aldis_machine::Outcome<M::Effect>, &mut M) -> F,
 ) -> Result<Outcome, CommandError> {
-    let mut run: Option<S> = None;
-    each_line(io, |line| match &mut run {
-        None => {
-            let (state, form) = begin(line)?;
-            run = Some(state);
-            Ok(form)
-        }
-        Some(state) => take(state, line),
+    let dialects = Catalog::builtin();
+    let mut run: Option<M> = None;
+    each_line(io, |line| {
+        let (at, mut members) = members(line)?;
+        let Some(state) = &mut run else {
+            members.remove("event").ok_or("it has no `event`")?;
+            let start = M::start_from_json(members, &dialects)?;
+            let begun = M::start(at, start).map_err(|error| error.to_string())?;
+            let state = run.insert(begun.state);
+            return Ok(form(at, &begun.outcome, state));
+        };
+        let event = state.event_from_json(members, &dialects)?;
+        let outcome = state.on_event(at, &event);
+        Ok(form(at, &outcome, state))
     })
 }
 
@@ -110,9 +127,8 @@ fn each_line<T: Serialize>(
 }
 
 /// The time of an event and its other members.
-fn members(line: &str) -> Result<(Timestamp, Map<String, Value>), String> {
-    let mut members: Map<String, Value> =
-        serde_json::from_str(line).map_err(|error| error.to_string())?;
+fn members(line: &str) -> Result<(Timestamp, Members), String> {
+    let mut members: Members = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let at = members.remove("at").ok_or("it has no `at`")?;
     let at = serde_json::from_value(at).map_err(|error| format!("`at`: {error}"))?;
     Ok((at, members))

@@ -3,12 +3,12 @@
 use std::env;
 use std::io::Write as _;
 
+use aldis_machine::Machine as _;
+use aldis_machine::delivery::State;
 use aldis_store::{RunFilter, RunId, Store};
 use clap::Args;
 
 use super::{Outcome, why};
-use crate::engine::book::{self, Book};
-use crate::view::live::delivery::{row, tally};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::clock;
@@ -16,6 +16,7 @@ use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::display;
 use crate::view::json;
+use crate::view::live::delivery::{row, tally};
 use crate::view::paint::Paint;
 use crate::view::wire::task::TaskLine;
 
@@ -38,16 +39,16 @@ pub(super) struct TasksArgs {
 }
 
 pub(super) fn run(io: &mut Io, args: &TasksArgs) -> Result<Outcome, CommandError> {
-    let store = home::open_store(io.state_dir.as_deref())?;
+    let engine = home::open_engine(io.state_dir.as_deref())?;
     let found = match &args.run {
-        Some(name) => Some(why::find(&store, name)?),
-        None => latest(&store, &here()?)?,
+        Some(name) => Some(why::find(engine.store(), name)?),
+        None => latest(engine.store(), &here()?)?,
     };
     let Some(id) = found else {
         writeln!(io.stderr, "no delivery here; start one with `aldis deliver PLAN`")?;
         return Ok(Outcome::No);
     };
-    let Book { state, .. } = Book::load(&store, &id)?;
+    let state = engine.open::<State>(&id)?.into_state();
     let now = clock::now()?;
     if args.json {
         for task in state.tasks() {
@@ -79,7 +80,7 @@ pub(super) fn here() -> Result<Place, CommandError> {
 /// The latest delivery around a place.
 pub(super) fn latest(store: &dyn Store, place: &Place) -> Result<Option<RunId>, CommandError> {
     let projects = place.around().map(project::name).collect();
-    let machine = Some(book::NAME.to_owned());
+    let machine = Some(State::NAME.to_owned());
     let filter = RunFilter { projects, machine, limit: 1, ..RunFilter::default() };
     Ok(store.list(&filter)?.into_iter().next().map(|run| run.id))
 }

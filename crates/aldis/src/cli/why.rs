@@ -3,12 +3,12 @@
 use std::env;
 use std::io::Write as _;
 
-use aldis_machine::{phases, run};
+use aldis_engine::Handle;
+use aldis_machine::{delivery, phases, run};
 use aldis_store::{DecisionFilter, RunId, SqliteStore, Store};
 use clap::Args;
 
 use super::{Outcome, tasks};
-use crate::engine::book::Book;
 use crate::error::CommandError;
 use crate::hosts::hook::live;
 use crate::io::Io;
@@ -106,7 +106,8 @@ fn meant(
     let found = find(store, name);
     if found.is_err()
         && let Some(id) = tasks::latest(store, &tasks::here()?)?
-        && Book::load(store, &id)?.state.task(name).is_some()
+        && let Some(loaded) = store.load(&id)?
+        && Handle::<delivery::State>::from_stored(loaded)?.state().task(name).is_some()
     {
         return Ok((Some(id), Some(name.clone())));
     }

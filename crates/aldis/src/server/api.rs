@@ -1,5 +1,6 @@
 //! The requests: one table says which there are, the router and the OpenAPI document follow it.
 
+mod answer;
 mod channels;
 mod describe;
 mod pages;
@@ -19,6 +20,8 @@ use super::access;
 use super::app::App;
 use super::error::ApiError;
 
+#[cfg(test)]
+pub(super) use answer::Parts;
 pub(super) use describe::document;
 
 /// The longest body of a request.

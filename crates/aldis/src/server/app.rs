@@ -1,65 +1,101 @@
 //! What all requests share.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use aldis_engine::{Answer, Engine, EngineError, NewRun, Route};
 use aldis_machine::turns::Persona;
 use aldis_signal::time::Timestamp;
-use aldis_store::{RunId, Store, Timer};
+use aldis_store::{Driver, RunId, Step, Store, TimerChange};
 use tokio::sync::{Notify, watch};
-use tokio::task::{self, JoinSet};
+use tokio::task::JoinSet;
 
 use super::access::Access;
 use super::error::ApiError;
 use super::events::Bus;
 use super::metrics::Metrics;
+use super::runs::Runs;
 use super::sinks::Sinks;
 use crate::app::formats::turn_state::ChannelSet;
-use crate::engine::keeper::{Answer, Keeper, KeeperError, News};
-use crate::engine::machines::{self, Members, TURNS};
 use crate::error::CommandError;
 use crate::settings::clock::SteadyClock;
+
+/// How many timers are fired at once.
+const TIMERS_MAX: usize = 256;
+/// How often it is tried whether the store can be written, at most.
+const PROBE_EVERY: Duration = Duration::from_secs(1);
 
 /// What all requests share.
 pub(crate) struct App {
     pub(super) access: Access,
     pub(super) bus: Bus,
     pub(super) clock: SteadyClock,
-    pub(super) keeper: Arc<Keeper>,
     pub(super) metrics: Metrics,
     /// Who there is, in channels that do not say.
     pub(super) personas: BTreeMap<String, Persona>,
+    /// Takes steps.
+    pub(super) runs: Runs,
     pub(super) sinks: Arc<Sinks>,
     /// Wakes whoever waits for something to be committed.
-    pub(super) committed: Arc<Committed>,
+    pub(super) commits: Arc<Commits>,
+    /// Whether the store could be written, and when that was tried.
+    writable: Mutex<Option<(Timestamp, bool)>>,
     /// Whether the server is stopping.
     pub(super) stopping: watch::Sender<bool>,
 }
 
-/// One bell for each who waits: a bell that one of them has heard is not heard by another.
+/// Wakes whoever waits for commits: one `Notify` per consumer, because `notify_one` wakes only one.
 #[derive(Debug, Default)]
-pub(super) struct Committed {
-    pub(super) alarms: Notify,
+pub(super) struct Commits {
     pub(super) bus: Notify,
     pub(super) outbox: Notify,
-    /// Until when the alarms sleep; a bell before that would wake them for nothing.
+    pub(super) timers: Notify,
+    /// Until when the timers sleep; waking them before that would be for nothing.
     asleep_until: AtomicI64,
 }
 
-impl Committed {
-    fn ring(&self, news: News) {
-        self.bus.notify_one();
-        if news.effects {
+impl Commits {
+    /// Tells of a step that is durable.
+    pub(super) fn notify(&self, step: &Step) {
+        if !step.decisions.is_empty() {
+            self.bus.notify_one();
+        }
+        if !step.effects.is_empty() {
             self.outbox.notify_one();
         }
-        let until = self.asleep_until.load(Ordering::SeqCst);
-        if news.wake.is_some_and(|wake| wake.as_millis() < until) {
-            self.alarms.notify_one();
+        for timer in &step.timers {
+            if let TimerChange::Set { due, .. } = timer {
+                self.notify_timers(*due);
+            }
         }
     }
 
-    /// Says until when the alarms sleep. Whoever sets an alarm rings or was seen by a look after
+    /// Tells of a step whose answer is known.
+    pub(super) fn notify_of(&self, answer: &Answer) {
+        self.bus.notify_one();
+        if !answer.effects.is_empty() {
+            self.outbox.notify_one();
+        }
+        if let Some(due) = answer.run.next_wake() {
+            self.notify_timers(due);
+        }
+    }
+
+    /// Tells of a step of which nothing is known. Timers are not told: only they ask.
+    pub(super) fn notify_all(&self) {
+        self.bus.notify_one();
+        self.outbox.notify_one();
+    }
+
+    fn notify_timers(&self, due: Timestamp) {
+        if due.as_millis() < self.asleep_until.load(Ordering::SeqCst) {
+            self.timers.notify_one();
+        }
+    }
+
+    /// Says until when the timers sleep. Whoever sets a timer wakes them, or was seen by a look after
     /// this.
     pub(super) fn sleep_until(&self, until: Timestamp) {
         self.asleep_until.store(until.as_millis(), Ordering::SeqCst);
@@ -74,23 +110,19 @@ impl App {
         sinks: Sinks,
         personas: BTreeMap<String, Persona>,
     ) -> Arc<Self> {
-        let committed = Arc::new(Committed::default());
+        let commits = Arc::new(Commits::default());
         let sinks = Arc::new(sinks);
-        let (bells, chosen) = (committed.clone(), sinks.clone());
-        let keeper = Keeper::new(
-            store,
-            Box::new(move |run, effect| chosen.parcels(run.as_str(), effect)),
-            Arc::new(move |news| bells.ring(news)),
-        );
+        let engine = Engine::new(store).with_route(Arc::clone(&sinks) as Arc<dyn Route>);
         Arc::new(Self {
             access,
             bus: Bus::default(),
             clock: SteadyClock::start(),
-            keeper: Arc::new(keeper),
             metrics: Metrics::default(),
             personas,
+            runs: Runs::new(engine, Arc::clone(&commits)),
             sinks,
-            committed,
+            commits,
+            writable: Mutex::default(),
             stopping: watch::Sender::new(false),
         })
     }
@@ -99,75 +131,52 @@ impl App {
         self.clock.now()
     }
 
-    /// Takes the alarms that were due while nobody watched.
-    pub(super) async fn recover(self: &Arc<Self>) -> Result<(), CommandError> {
+    /// Returns whether the store can be written. Tried at most once a second: whoever has no token
+    /// asks, too, and it costs a write.
+    pub(super) async fn is_writable(&self) -> bool {
         let now = self.now();
-        loop {
-            match self.ring(now, true).await {
-                Ok(0) => return Ok(()),
-                Ok(_) => {}
-                Err(error) => return Err(CommandError::new(error.to_string())),
-            }
+        let lock = || self.writable.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, writable)) = *lock()
+            && now.since(at) < PROBE_EVERY
+        {
+            return writable;
         }
+        let writable = self.with_engine(|engine| engine.store().probe()).await.is_ok();
+        *lock() = Some((now, writable));
+        writable
     }
 
-    /// Takes alarms that are due, all at once so that they are written together. Returns how many;
-    /// an error only if none could be taken.
-    pub(super) async fn ring(
+    /// Fires the timers that were due while nobody watched.
+    pub(super) async fn recover(self: &Arc<Self>) -> Result<(), CommandError> {
+        let now = self.now();
+        while self.fire(now, true).await? > 0 {}
+        Ok(())
+    }
+
+    /// Fires timers that are due, all at once so that they are written together. Returns how many;
+    /// an error only if none could be fired.
+    pub(super) async fn fire(
         self: &Arc<Self>,
         now: Timestamp,
         missed: bool,
     ) -> Result<usize, ApiError> {
-        let due = self.keep(move |keeper| keeper.due(now)).await?;
-        let mut alarms = JoinSet::new();
+        let due = self.with_engine(move |engine| engine.due(now, TIMERS_MAX)).await?;
+        let mut timers = JoinSet::new();
         for timer in due {
-            alarms.spawn(self.clone().ring_one(now, timer, missed));
+            let app = Arc::clone(self);
+            timers.spawn(async move { app.runs.fire(now, timer, missed).await });
         }
-        let (mut taken, mut failure) = (0, None);
-        for rung in alarms.join_all().await {
-            match rung {
-                Ok(()) => taken += 1,
+        let (mut fired, mut failure) = (0, None);
+        for result in timers.join_all().await {
+            match result {
+                Ok(()) => fired += 1,
                 Err(error) => failure = Some(error),
             }
         }
         match failure {
-            Some(error) if taken == 0 => Err(error),
-            _ => Ok(taken),
+            Some(error) if fired == 0 => Err(error),
+            _ => Ok(fired),
         }
-    }
-
-    async fn ring_one(
-        self: Arc<Self>,
-        now: Timestamp,
-        timer: Timer,
-        missed: bool,
-    ) -> Result<(), ApiError> {
-        match self.keeper.ring_soon(now, &timer, missed).await {
-            Some(rung) => Ok(rung?),
-            None => self.keep(move |keeper| keeper.ring(now, &timer, missed)).await,
-        }
-    }
-
-    /// Lets a run of this machine take an event; returns nothing if there is no such run.
-    pub(super) async fn advance_only(
-        self: &Arc<Self>,
-        machine: &'static str,
-        id: RunId,
-        event: Members,
-        source: Option<String>,
-    ) -> Result<Option<Answer>, ApiError> {
-        let now = self.now();
-        let soon = self.keeper.advance_soon(machine, now, &id, &event, source.as_deref());
-        if let Some(taken) = soon.await {
-            return Ok(Some(taken?));
-        }
-        self.keep(move |keeper| {
-            match keeper.advance_only(machine, now, &id, &event, source.as_deref()) {
-                Err(KeeperError::NoSuchRun(_)) => Ok(None),
-                kept => kept.map(Some),
-            }
-        })
-        .await
     }
 
     /// Takes over channels that are not there yet; returns those that were and those that are.
@@ -176,32 +185,31 @@ impl App {
         board: ChannelSet,
     ) -> Result<(Vec<String>, Vec<String>), ApiError> {
         let now = self.now();
-        self.keep(move |keeper| {
+        let adopted = self.with_engine(move |engine| {
             let (mut adopted, mut skipped) = (Vec::new(), Vec::new());
             for (name, state) in board.channels {
-                let id = RunId::new(&*name).map_err(|error| KeeperError::Bad(error.to_string()))?;
-                let start = machines::adopting(&state)?;
-                match keeper.begin(now, TURNS, Some(id), start, None) {
+                let id = RunId::new(&*name);
+                let id = id.map_err(|error| EngineError::Invalid(error.to_string()))?;
+                let new = NewRun { id: Some(id), ..NewRun::of("", Driver::Server) };
+                match engine.adopt(now, &new, state, None) {
                     Ok(_) => adopted.push(name),
-                    Err(KeeperError::Conflict(_)) => skipped.push(name),
+                    Err(EngineError::Exists(_)) => skipped.push(name),
                     Err(error) => return Err(error),
                 }
             }
             Ok((adopted, skipped))
-        })
-        .await
+        });
+        let adopted = adopted.await?;
+        self.commits.notify_all();
+        Ok(adopted)
     }
 
     /// Does something that may wait for the disk.
-    pub(super) async fn keep<T: Send + 'static>(
-        self: &Arc<Self>,
-        work: impl FnOnce(&Keeper) -> Result<T, KeeperError> + Send + 'static,
+    pub(super) async fn with_engine<T: Send + 'static, E: Into<ApiError> + Send + 'static>(
+        &self,
+        work: impl FnOnce(&Engine) -> Result<T, E> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let keeper = self.keeper.clone();
-        match task::spawn_blocking(move || work(&keeper)).await {
-            Ok(result) => Ok(result?),
-            Err(_) => Err(ApiError::internal("a request broke off")),
-        }
+        self.runs.with_engine(work).await
     }
 
     /// Waits until the server stops.

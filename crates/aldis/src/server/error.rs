@@ -5,9 +5,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use aldis_store::StoreError;
+use aldis_engine::EngineError;
+use aldis_store::{CommitError, StoreError};
 
-use crate::engine::keeper::KeeperError;
+use crate::app::control::ControlError;
 use crate::error::CommandError;
 
 /// Why a request led to nothing.
@@ -43,6 +44,10 @@ impl ApiError {
     pub(super) fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
+
+    pub(super) fn is_not_found(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
+    }
 }
 
 impl std::fmt::Display for ApiError {
@@ -51,19 +56,47 @@ impl std::fmt::Display for ApiError {
     }
 }
 
-impl From<KeeperError> for ApiError {
-    fn from(error: KeeperError) -> Self {
+impl From<EngineError> for ApiError {
+    fn from(error: EngineError) -> Self {
         let (status, code) = match &error {
-            KeeperError::Bad(_) => (StatusCode::BAD_REQUEST, "bad_request"),
-            KeeperError::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
-            KeeperError::NoSuchRun(_) => (StatusCode::NOT_FOUND, "not_found"),
-            KeeperError::Failed(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
-            KeeperError::Store(StoreError::Busy { .. } | StoreError::Full { .. }) => {
+            EngineError::Invalid(_) | EngineError::NoSuchMachine(_) => {
+                (StatusCode::BAD_REQUEST, "bad_request")
+            }
+            EngineError::NoSuchRun(_) => (StatusCode::NOT_FOUND, "not_found"),
+            EngineError::NotPossible(_)
+            | EngineError::Exists(_)
+            | EngineError::DrivenElsewhere { .. }
+            | EngineError::Fenced(_)
+            | EngineError::Contended(_) => (StatusCode::CONFLICT, "conflict"),
+            EngineError::KeyReused => (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"),
+            EngineError::Store(StoreError::Busy { .. } | StoreError::Full { .. }) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "store_unavailable")
             }
-            KeeperError::Store(_) => (StatusCode::INTERNAL_SERVER_ERROR, "store_failed"),
+            EngineError::Store(_) => (StatusCode::INTERNAL_SERVER_ERROR, "store_failed"),
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         };
         Self::new(status, code, error.to_string())
+    }
+}
+
+impl From<ControlError> for ApiError {
+    fn from(error: ControlError) -> Self {
+        match error {
+            ControlError::Engine(error) => error.into(),
+            ControlError::Unsupervised { .. } => {
+                Self::new(StatusCode::CONFLICT, "conflict", error.to_string())
+            }
+        }
+    }
+}
+
+impl From<CommitError> for ApiError {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Store(error) => error.into(),
+            CommitError::NoSuchRun { run } => EngineError::NoSuchRun(run).into(),
+            other => Self::new(StatusCode::CONFLICT, "conflict", other.to_string()),
+        }
     }
 }
 
@@ -75,7 +108,7 @@ impl From<ApiError> for CommandError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
-        KeeperError::Store(error).into()
+        EngineError::Store(error).into()
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use aldis_store::{Continuity, Cursor, DecisionFilter, RunId};
+use aldis_store::{Continuity, Cursor, DecisionFilter, RunId, StoreError};
 use axum::body::{Body, Bytes};
 use hyper::body::Frame;
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ pub(super) async fn publish(app: Arc<App>) {
         }
         tokio::select! {
             () = app.stopped() => return,
-            () = app.committed.bus.notified() => {}
+            () = app.commits.bus.notified() => {}
             () = time::sleep(LOOK_EVERY) => {}
         }
         time::sleep(GATHER).await;
@@ -78,11 +78,11 @@ async fn read_new(app: &Arc<App>) -> Result<(), ApiError> {
     loop {
         let after = app.bus.begin();
         let bus = app.clone();
-        let page = app.keep(move |keeper| {
-            let page = keeper.store().decisions_after(None, &after, PAGE)?;
+        let page = app.with_engine(move |engine| {
+            let page = engine.store().decisions_after(None, &after, PAGE)?;
             let (read, newest) = (page.len(), page.last().map_or(after, |last| last.cursor));
             bus.bus.tell(recent::pieces(bus.bus.wanted(page)), newest, read);
-            Ok(read)
+            Ok::<_, StoreError>(read)
         });
         if page.await? < PAGE {
             return Ok(());
@@ -92,7 +92,7 @@ async fn read_new(app: &Arc<App>) -> Result<(), ApiError> {
 
 async fn newest(app: &Arc<App>) -> Result<Cursor, ApiError> {
     let filter = DecisionFilter { limit: 1, ..DecisionFilter::default() };
-    let last = app.keep(move |keeper| Ok(keeper.store().decisions(&filter)?)).await?;
+    let last = app.with_engine(move |engine| engine.store().decisions(&filter)).await?;
     Ok(last.first().map_or(Cursor::START, |decision| decision.cursor))
 }
 
@@ -150,9 +150,9 @@ impl Follower {
     async fn gap(&mut self, after: Cursor, newest: Cursor) -> Result<Option<String>, ApiError> {
         let (first, continuity) = self
             .app
-            .keep(move |keeper| {
-                let first = keeper.store().decisions_after(None, &Cursor::START, 1)?;
-                Ok((first, keeper.store().continuity(&after)?))
+            .with_engine(move |engine| {
+                let first = engine.store().decisions_after(None, &Cursor::START, 1)?;
+                Ok::<_, StoreError>((first, engine.store().continuity(&after)?))
             })
             .await?;
         let oldest = first.first().map_or(Cursor::START, |decision| decision.cursor);
@@ -212,10 +212,10 @@ impl Follower {
     /// Reads a page of what is not in memory.
     async fn stored(&self) -> Result<(Vec<Arc<Piece>>, Vec<Cursor>), ApiError> {
         let (run, after) = (self.run.clone(), self.last);
-        let read = self.app.keep(move |keeper| {
-            let page = keeper.store().decisions_after(run.as_ref(), &after, PAGE)?;
+        let read = self.app.with_engine(move |engine| {
+            let page = engine.store().decisions_after(run.as_ref(), &after, PAGE)?;
             let cursors = page.iter().map(|decision| decision.cursor).collect();
-            Ok((recent::pieces((1..).zip(page)), cursors))
+            Ok::<_, StoreError>((recent::pieces((1..).zip(page)), cursors))
         });
         read.await
     }

@@ -13,7 +13,7 @@ pub(super) struct Metrics {
     failed: AtomicU64,
     pub(super) connections: AtomicU64,
     pub(super) connections_refused: AtomicU64,
-    pub(super) alarms: AtomicU64,
+    pub(super) timers: AtomicU64,
     pub(super) followers: AtomicU64,
     pub(super) followers_cut: AtomicU64,
     pub(super) delivered: AtomicU64,
@@ -49,7 +49,7 @@ impl Metrics {
                 "Connections over the limit.",
                 load(&self.connections_refused),
             ),
-            ("aldis_alarms_total", "counter", "Timers that fired.", load(&self.alarms)),
+            ("aldis_alarms_total", "counter", "Timers that fired.", load(&self.timers)),
             (
                 "aldis_event_clients",
                 "gauge",

@@ -10,8 +10,7 @@ use tokio::time;
 
 use super::app::App;
 use super::metrics::add;
-use super::sinks::{Delivery, Parcel, Sinks};
-use crate::engine::keeper::SINK;
+use super::sinks::{Delivery, Parcel, SINK, Sinks};
 
 /// Even without news the outbox is looked at so often: what failed comes due by itself.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -28,7 +27,7 @@ pub(super) async fn deliver(app: Arc<App>) {
         round(&app).await;
         tokio::select! {
             () = app.stopped() => return,
-            () = app.committed.outbox.notified() => {}
+            () = app.commits.outbox.notified() => {}
             () = time::sleep(LOOK_EVERY) => {}
         }
     }
@@ -40,7 +39,7 @@ async fn round(app: &Arc<App>) {
     // Other kinds are performed by those who drive the run.
     let kinds = vec![SINK.to_owned()];
     let filter = EffectFilter { kinds, limit: PAGE, ..EffectFilter::due_by(ever) };
-    let waiting = app.keep(move |keeper| Ok(keeper.store().pending_effects(&filter)?)).await;
+    let waiting = app.with_engine(move |engine| engine.store().pending_effects(&filter)).await;
     let mut held_up: Vec<String> = Vec::new();
     for effect in waiting.unwrap_or_default() {
         if *app.stopping.borrow() {
@@ -64,11 +63,12 @@ async fn one(app: &Arc<App>, effect: &Effect) -> bool {
         Delivery::Done => {
             add(&app.metrics.delivered);
             let (run, key) = (effect.run.clone(), effect.key.clone());
-            let done =
-                app.keep(move |keeper| match keeper.store().effects_done(&run, None, &[key]) {
-                    Err(CommitError::Store(error)) => Err(error.into()),
+            let done = app.with_engine(move |engine| {
+                match engine.store().effects_done(&run, None, &[key]) {
+                    Err(CommitError::Store(error)) => Err(error),
                     _ => Ok(()),
-                });
+                }
+            });
             done.await.is_ok()
         }
         Delivery::Later { why, after } if effect.attempts + 1 < TRIES_MAX => {
@@ -95,10 +95,10 @@ async fn failed(app: &Arc<App>, effect: &Effect, next: Option<Timestamp>, why: S
         ..ClaimRequest::new(&[SINK], "server", app.now(), Duration::ZERO)
     };
     let key = effect.key.clone();
-    let written = app.keep(move |keeper| {
-        let claims = keeper.store().claim(&request)?;
+    let written = app.with_engine(move |engine| {
+        let claims = engine.store().claim(&request)?;
         match claims.iter().find(|claim| claim.effect.key == key) {
-            Some(claim) => Ok(keeper.store().failed(claim, next, &why)?),
+            Some(claim) => engine.store().failed(claim, next, &why),
             None => Ok(false),
         }
     });

@@ -8,8 +8,10 @@ mod webhook;
 use std::path::Path;
 use std::time::Duration;
 
+use aldis_engine::{Direct, OutboundEffect, Route};
+use aldis_store::{Driver, RunId};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use ureq::Agent;
 
 use crate::error::CommandError;
@@ -17,6 +19,10 @@ use crate::notify::signature::Secret;
 use crate::notify::webhook::{agent, check_url};
 
 const NAME_MAX: usize = 32;
+/// The kind of effects that go to a sink.
+pub(super) const SINK: &str = "sink";
+/// Effects that answer whoever asked, and nobody else.
+pub(super) const ANSWERS: [&str; 2] = ["reply", "warning"];
 
 /// All sinks, and how to reach them.
 #[derive(Default)]
@@ -136,7 +142,7 @@ impl Sinks {
     }
 
     /// Returns who gets an effect, and what each gets of it.
-    pub(super) fn parcels(&self, run: &str, effect: &Value) -> Vec<(String, Value)> {
+    fn parcels(&self, run: &str, effect: &Value) -> Vec<(String, Value)> {
         let kind = effect.get("effect").and_then(Value::as_str).unwrap_or_default();
         let wants = |sink: &&Sink| {
             let here =
@@ -166,13 +172,31 @@ impl Sinks {
     }
 }
 
+impl Route for Sinks {
+    fn route(&self, run: &RunId, driver: Driver, effect: &Value) -> Vec<OutboundEffect> {
+        if driver != Driver::Server {
+            return Direct.route(run, driver, effect);
+        }
+        let parcels = self.parcels(run.as_str(), effect).into_iter();
+        let outbound = |(sink, effect): (String, Value)| OutboundEffect {
+            kind: SINK,
+            // What one run sends to one sink keeps its order.
+            lane: format!("{run}/{sink}"),
+            requires: Vec::new(),
+            body: json!({ "sink": sink, "effect": effect }),
+        };
+        parcels.map(outbound).collect()
+    }
+}
+
 impl Sink {
     fn takes(&self, kind: &str) -> bool {
         match &self.kind {
             // A channel of people gets what is said; everything else is for programs.
             Kind::Discord => kind == "post",
             Kind::Webhook(_) => {
-                self.effects.is_empty() || self.effects.iter().any(|wanted| wanted == kind)
+                let is_wanted = self.effects.iter().any(|wanted| wanted == kind);
+                is_wanted || self.effects.is_empty() && !ANSWERS.contains(&kind)
             }
         }
     }

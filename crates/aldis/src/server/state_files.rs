@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use aldis_machine::turns::{Config, Persona};
@@ -44,35 +45,54 @@ pub(crate) fn personas(path: &Path) -> Result<BTreeMap<String, Persona>, Command
     Ok(personas)
 }
 
+/// What a state file held.
+#[derive(Debug, Default)]
+pub(crate) struct Imported {
+    /// Its channels.
+    pub(crate) board: ChannelSet,
+    /// Why there are none, in words for people.
+    pub(crate) problem: Option<String>,
+}
+
 /// Reads a state file. One that is damaged is set aside under another name, so that nobody takes it
-/// for good or writes over it.
+/// for good or writes over it; whoever starts the server again finds none. Neither keeps the server
+/// from starting: a service manager would try for ever.
 ///
 /// # Errors
 ///
-/// Fails if the file cannot be read or used.
+/// Fails if the file cannot be read, or not be set aside.
 pub(crate) fn board(
     path: &Path,
     personas: &BTreeMap<String, Persona>,
-) -> Result<ChannelSet, CommandError> {
+) -> Result<Imported, CommandError> {
+    if fs::metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        let problem = Some(format!("no state file `{}`: no channels imported", path.display()));
+        return Ok(Imported { problem, ..Imported::default() });
+    }
     let text = read(path, STATE_MAX)?;
     let now = clock::now()?;
-    ChannelSet::import(&text, &Config::default(), personas, now).map_err(|error| {
-        let mut aside = path.as_os_str().to_owned();
-        aside.push(format!(".corrupted.{}", now.as_millis()));
-        let aside = PathBuf::from(aside);
-        let message = format!("`{}`: {error}", path.display());
-        match fs::rename(path, &aside) {
-            Ok(()) => CommandError::new(message)
-                .with_help(format!("it was set aside as `{}`", aside.display())),
-            Err(_) => CommandError::new(message),
-        }
-    })
+    let error = match ChannelSet::import(&text, &Config::default(), personas, now) {
+        Ok(board) => return Ok(Imported { board, problem: None }),
+        Err(error) => error,
+    };
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".corrupted.{}", now.as_millis()));
+    let aside = PathBuf::from(aside);
+    let problem = format!("`{}`: {error}", path.display());
+    fs::rename(path, &aside).map_err(|_| CommandError::new(&problem))?;
+    let problem =
+        Some(format!("{problem}; no channels imported, set aside as `{}`", aside.display()));
+    Ok(Imported { problem, ..Imported::default() })
 }
 
 fn read(path: &Path, most: u64) -> Result<String, CommandError> {
     let found = fs::metadata(path).map_err(|error| CommandError::file(path, &error))?;
     if !found.is_file() || found.len() > most {
-        return Err(CommandError::new(format!("`{}` is no file of such a size", path.display())));
+        return Err(CommandError::new(format!(
+            "`{}` is not a regular file, or larger than {} KiB",
+            path.display(),
+            most >> 10
+        )));
     }
     fs::read_to_string(path).map_err(|error| CommandError::file(path, &error))
 }

@@ -30,6 +30,7 @@ const HOST: &str = "127.0.0.1:7373";
 struct Bench {
     app: Arc<App>,
     router: Router,
+    store: Arc<dyn Store>,
 }
 
 /// An answer, read to its end.
@@ -53,9 +54,9 @@ impl Bench {
     fn on(store: Arc<dyn Store>) -> Self {
         let address: SocketAddr = HOST.parse().unwrap();
         let access = Access::new(TOKEN.to_owned(), address);
-        let app = App::new(store, access, Sinks::default(), BTreeMap::new());
+        let app = App::new(store.clone(), access, Sinks::default(), BTreeMap::new());
         let router = api::router(app.clone());
-        Self { app, router }
+        Self { app, router, store }
     }
 
     /// Sends a request exactly as it is.

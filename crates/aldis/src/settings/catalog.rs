@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use aldis_engine::Dialects;
 use aldis_signal::dialect::{FORMAT_VERSION, builtin_source, builtins};
 use aldis_signal::{Dialect, DialectError};
 use toml::Spanned;
@@ -111,6 +112,14 @@ impl Catalog {
             ))
             .with_help("remove or rename one of them"),
         })
+    }
+}
+
+/// For machines whose agents speak one of these.
+impl Dialects for Catalog {
+    fn dialect(&self, name: &str) -> Result<Arc<Dialect>, String> {
+        let entry = self.get(name).map_err(|error| error.to_string())?;
+        Ok(Arc::clone(&entry.dialect))
     }
 }
 

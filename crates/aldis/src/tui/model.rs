@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use aldis_machine::HumanCommand;
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -11,7 +12,6 @@ use ratatui::layout::{Rect, Size};
 use super::palette::Palette;
 use super::scene::{Asks, Scene};
 use super::{layout, words};
-use crate::engine::machines::Wish;
 use crate::view::known::Known;
 use crate::view::wire::run::DecisionForm;
 
@@ -42,8 +42,8 @@ pub(crate) enum Input {
 pub(crate) enum Order {
     /// To leave.
     Quit,
-    /// To tell a run what a human wants of it.
-    Tell { run: RunId, wish: Wish },
+    /// To do what a human wants of a run.
+    Command { run: RunId, command: HumanCommand },
 }
 
 /// A part of the view that can have the keys.
@@ -77,7 +77,7 @@ pub(crate) enum Over {
     Confirm {
         run: RunId,
         title: String,
-        wish: Wish,
+        command: HumanCommand,
     },
 }
 
@@ -152,9 +152,9 @@ impl Model {
         match self.over.take() {
             None => self.browse(key.code),
             Some(Over::Answer { asks, text }) => self.typed(key.code, asks, text),
-            Some(Over::Confirm { run, wish, .. }) => {
+            Some(Over::Confirm { run, command, .. }) => {
                 let agreed = matches!(key.code, KeyCode::Char('y' | 'Y'));
-                agreed.then_some(Order::Tell { run, wish })
+                agreed.then_some(Order::Command { run, command })
             }
             Some(over) => self.read(key.code, over),
         }
@@ -165,8 +165,8 @@ impl Model {
         match key {
             KeyCode::Esc => return None,
             KeyCode::Enter if !text.trim().is_empty() => {
-                let wish = Wish::Answer { id: asks.id, text: text.trim().to_owned() };
-                return Some(Order::Tell { run: asks.run, wish });
+                let command = HumanCommand::Answer { id: asks.id, text: text.trim().to_owned() };
+                return Some(Order::Command { run: asks.run, command });
             }
             KeyCode::Char(letter) if text.chars().count() < ANSWER_MAX => text.push(letter),
             KeyCode::Backspace => drop(text.pop()),
@@ -221,18 +221,18 @@ impl Model {
     /// What a letter asks of a run.
     fn asked(&self, letter: char, known: &Known) -> Option<Over> {
         let run = known.run().id.clone();
-        let wish = match letter {
+        let command = match letter {
             'a' => {
                 let asks = self.scene.questions().into_iter().find(|asks| asks.run == run)?;
                 return Some(Over::Answer { asks, text: String::new() });
             }
-            'p' => Wish::Pause,
-            'r' => Wish::Resume,
-            'x' => Wish::Abort,
+            'p' => HumanCommand::Pause,
+            'r' => HumanCommand::Resume,
+            'x' => HumanCommand::Abort,
             _ => return None,
         };
         let title = known.run().record.title.clone();
-        Some(Over::Confirm { run, title, wish })
+        Some(Over::Confirm { run, title, command })
     }
 
     /// Opens what is chosen.

@@ -164,9 +164,9 @@ impl<'s> Reader<'s> {
             if self.known.get(&run.id).is_some_and(|(revision, _)| *revision == run.revision) {
                 continue;
             }
-            let Some(run) = self.store.run(&run.id)? else { continue };
-            let (id, revision) = (run.id.clone(), run.revision);
-            let known = Known::of(self.store, run);
+            let Some(loaded) = self.store.load(&run.id)? else { continue };
+            let (id, revision) = (loaded.run.id.clone(), loaded.run.revision);
+            let known = Known::new(loaded.into());
             let known = known.map(Rc::new).map_err(|error| error.to_string());
             self.known.insert(id, (revision, known));
             changed = true;

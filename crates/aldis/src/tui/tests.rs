@@ -6,7 +6,8 @@ mod reading;
 
 use std::sync::Arc;
 
-use aldis_machine::{delivery, run};
+use aldis_engine::{Engine, Handle, NewRun};
+use aldis_machine::{delivery, run, turns};
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
 use aldis_store::{MemoryStore, Revision, RunId, Store};
@@ -20,34 +21,33 @@ use super::draw::draw;
 use super::model::{Input, Model, Order};
 use super::palette::Palette;
 use super::scene::Reader;
-use crate::engine::book::Book;
-use crate::engine::journal::Open;
-use crate::engine::keeper::Keeper;
-use crate::engine::stored;
 
 /// When tests happen.
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millis(1_772_445_600_000 + seconds * 1_000)
 }
 
-fn keeper(store: &Arc<dyn Store>) -> Keeper {
-    Keeper::new(Arc::clone(store), Box::new(|_, _| Vec::new()), Arc::new(|_| {}))
-}
-
-fn members(value: Value) -> serde_json::Map<String, Value> {
-    value.as_object().unwrap().clone()
+fn engine(store: &Arc<dyn Store>) -> Engine {
+    Engine::new(Arc::clone(store))
 }
 
 /// A channel in which one agent has the floor since the beginning.
 fn channel(store: &Arc<dyn Store>, name: &str) {
     let config = json!({ "default_timeout_seconds": 90 });
     let start = json!({ "channel": name, "agents": ["pm", "dev"], "config": config });
-    let id = RunId::new(name).unwrap();
-    keeper(store).begin(at(0), "turns", Some(id), members(start), None).unwrap();
+    let start: turns::Start = serde_json::from_value(start).unwrap();
+    let id = Some(RunId::new(name).unwrap());
+    let new = NewRun { id, ..NewRun::of("", aldis_store::Driver::Server) };
+    engine(store).begin::<turns::State>(at(0), &new, start).unwrap();
 }
 
 /// A supervised run under this name that has taken these events, one a second.
-fn supervised(store: &dyn Store, name: &str, task: &str, events: &[Value]) -> Open<run::State> {
+fn supervised(
+    store: &Arc<dyn Store>,
+    name: &str,
+    task: &str,
+    events: &[Value],
+) -> Handle<run::State> {
     let start = run::Start {
         task: task.to_owned(),
         dialect: "chorus".to_owned(),
@@ -55,15 +55,14 @@ fn supervised(store: &dyn Store, name: &str, task: &str, events: &[Value]) -> Op
         launch: String::new(),
         config: run::Config::default(),
     };
-    let state = run::State::start(at(0), start);
-    let id = RunId::new(name).unwrap();
-    let driven = ("/home/me/shop", aldis_store::Driver::Process);
-    store.commit(&stored::step(id.clone(), Revision(0), driven, &state, at(0))).unwrap();
-    let mut open = Open::<run::State>::load(store.run(&id).unwrap().unwrap()).unwrap();
+    let (engine, id) = (engine(store), Some(RunId::new(name).unwrap()));
+    let new = NewRun { id, ..NewRun::of("/home/me/shop", aldis_store::Driver::Process) };
+    let (mut run, _) = engine.begin::<run::State>(at(0), &new, start).unwrap();
     for (second, event) in (0..).zip(events) {
-        open.advance(store, at(second), serde_json::from_value(event.clone()).unwrap()).unwrap();
+        let event = serde_json::from_value(event.clone()).unwrap();
+        run.advance(&engine, at(second), event).unwrap();
     }
-    open
+    run
 }
 
 fn heard(meaning: &str, name: &str, text: &str) -> Value {
@@ -90,21 +89,22 @@ fn asking(question: &str) -> Vec<Value> {
 }
 
 /// A delivery whose first task is being reviewed. Returns its name.
-fn delivery(store: &dyn Store, plan: &str) -> RunId {
+fn delivery(store: &Arc<dyn Store>, plan: &str) -> RunId {
     let format = delivery::PlanFormat::of_name("plan.md").unwrap();
     let read = delivery::Plan::read(format, plan);
     let plan = read.plan.unwrap_or_else(|| panic!("{:?}", read.problems));
     let start = delivery::Start { plan, config: delivery::Config::default(), token: None };
-    let state = delivery::State::start(at(0), start.clone());
-    let launch = String::new();
-    let mut book = Book::create(store, at(0), "/home/me/shop", &start, state, launch).unwrap();
-    book.advance(store, at(1), &delivery::Event::Begin).unwrap();
-    let agent = *book.state.run().agents.keys().next().unwrap();
-    let token = book.state.expected_token(agent);
+    let engine = engine(store);
+    let new = NewRun::of("/home/me/shop", aldis_store::Driver::Process);
+    let (mut run, _) = engine.begin::<delivery::State>(at(0), &new, start).unwrap();
+    run.advance(&engine, at(1), delivery::Event::Begin).unwrap();
+    let agent = *run.state().run().agents.keys().next().unwrap();
+    let token = run.state().expected_token(agent);
     let reply = "Done.\n\nREADY_FOR_REVIEW: writer\nSummary: quotes are escaped\n";
     let reply = delivery::AgentReply::read(Rules::builtin(), &token, reply);
-    book.advance(store, at(2), &delivery::Event::Finished { agent, exit: None, reply }).unwrap();
-    book.id
+    let finished = delivery::Event::Finished { agent, exit: None, reply };
+    run.advance(&engine, at(2), finished).unwrap();
+    run.id().clone()
 }
 
 const PLAN: &str = "# Billing export\n\n- [ ] writer: CSV writer\n  - [ ] quotes are escaped\n- [ ] docs: Docs\n  \
@@ -129,9 +129,9 @@ impl View {
     fn of_everything() -> (Self, RunId) {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         channel(&store, "c1");
-        let delivery = delivery(&*store, PLAN);
-        supervised(&*store, "7f3kq2bn", "Add CSV export", &working());
-        supervised(&*store, "9hh2m4xw", "Drop the old endpoint", &asking("keep or drop it?"));
+        let delivery = delivery(&store, PLAN);
+        supervised(&store, "7f3kq2bn", "Add CSV export", &working());
+        supervised(&store, "9hh2m4xw", "Drop the old endpoint", &asking("keep or drop it?"));
         (Self::of(store), delivery)
     }
 

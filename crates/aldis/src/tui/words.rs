@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aldis_machine::delivery::{self, Status, Task};
 use aldis_machine::stagnation::Level;
-use aldis_machine::{run, turns};
+use aldis_machine::{HumanCommand, run, turns};
 use aldis_signal::time::Timestamp;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthChar as _;
@@ -13,7 +13,6 @@ use super::model::{Model, Over};
 use super::palette::Palette;
 use super::scene::Asks;
 use crate::view::live::delivery::tally;
-use crate::engine::machines::Wish;
 use crate::view::display;
 use crate::view::known::Known;
 use crate::view::paint::Paint;
@@ -186,12 +185,13 @@ pub(super) fn over(model: &Model, over: &Over, width: u16) -> Vec<Line<'static>>
             lines.push(Line::from(palette.dim("Enter sends it, Esc leaves it")));
             lines
         }
-        Over::Confirm { run, title, wish } => {
-            let verb = match wish {
-                Wish::Pause => "Pause",
-                Wish::Resume => "Resume",
-                Wish::Abort => "Abort",
-                Wish::Answer { .. } => "Answer",
+        Over::Confirm { run, title, command } => {
+            let verb = match command {
+                HumanCommand::Pause => "Pause",
+                HumanCommand::Resume => "Resume",
+                HumanCommand::Abort => "Abort",
+                HumanCommand::Answer { .. } => "Answer",
+                HumanCommand::Tell { .. } => "Tell",
             };
             let title = display::excerpt(title, TITLE_MAX);
             let ask = format!("{verb} {run}: {title}?");

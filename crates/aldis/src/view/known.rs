@@ -2,17 +2,13 @@
 
 use std::io;
 
+use aldis_engine::{EngineError, Snapshot, State};
 use aldis_machine::stagnation::Level;
 use aldis_machine::{delivery, phases, run, turns};
 use aldis_signal::time::Timestamp;
 use aldis_store::{Run, Store};
 use serde_json::Value;
 
-use crate::engine::book::{self, Book};
-use crate::engine::driver::{self, DriverError, Loaded};
-use crate::engine::journal::Open;
-use crate::engine::machines::{self, TURNS};
-use crate::engine::stored::Machine as _;
 use crate::io::Io;
 use crate::view::paint::Paint;
 use crate::view::show;
@@ -37,26 +33,27 @@ impl Known {
     ///
     /// # Errors
     ///
+    /// Fails if this version does not know the form, and if the store does.
+    pub(crate) fn of(store: &dyn Store, run: Run) -> Result<Self, EngineError> {
+        let loaded = store.load(&run.id)?.ok_or(EngineError::NoSuchRun(run.id))?;
+        Self::new(loaded.into())
+    }
+
+    /// What a snapshot shows.
+    ///
+    /// # Errors
+    ///
     /// Fails if this version does not know the form.
-    pub(crate) fn of(store: &dyn Store, run: Run) -> Result<Self, DriverError> {
-        if run.record.machine == book::NAME {
-            let book = Book::load(store, &run.id)?;
-            return Ok(Self::Delivery(run, Box::new(book.state)));
-        }
-        if run.record.machine == TURNS {
-            let state = machines::restore(&run.record.state);
-            let state = state.map_err(|refused| DriverError::Unreadable {
-                run: run.id.clone(),
-                detail: refused.to_string(),
-            })?;
-            return Ok(Self::Channel(run, Box::new(state)));
-        }
-        if run.record.machine == run::State::NAME {
-            let open = Open::<run::State>::load(run.clone())?;
-            return Ok(Self::Supervised(run, Box::new(open.state)));
-        }
-        let Loaded { run, state } = driver::load(run)?;
-        Ok(Self::Phases(run, Box::new(state)))
+    pub(crate) fn new(Snapshot { run, state }: Snapshot) -> Result<Self, EngineError> {
+        Ok(match state {
+            State::Delivery(state) => Self::Delivery(run, state),
+            State::Phases(state) => Self::Phases(run, state),
+            State::Run(state) => Self::Supervised(run, state),
+            State::Turns(state) => Self::Channel(run, state),
+            State::Unreadable(detail) => {
+                return Err(EngineError::Unreadable { run: run.id, detail });
+            }
+        })
     }
 
     /// Returns the stored record.
@@ -84,7 +81,7 @@ impl Known {
         match self {
             Self::Channel(_, state) => !state.closed,
             Self::Phases(_, state) => state.is_live(),
-            Self::Supervised(_, state) => state.is_active(),
+            Self::Supervised(_, state) => state.ending().is_none(),
             Self::Delivery(_, state) => state.ending().is_none(),
         }
     }

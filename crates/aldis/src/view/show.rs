@@ -65,9 +65,12 @@ pub(crate) fn standing(paint: Paint, state: &State) -> String {
     let phase = display::line(&state.phase);
     if state.is_live() {
         let count = format!("iteration {} of {}", state.iteration, state.max_iterations);
-        let capped =
-            if state.block_limit.capped { ", capped: send a prompt or resume it" } else { "" };
-        return format!("phase {}, {count}{capped}", paint.strong(phase));
+        let rests = match (state.paused, state.block_limit.capped) {
+            (true, _) => ", paused: resume it",
+            (false, true) => ", capped: send a prompt or resume it",
+            (false, false) => "",
+        };
+        return format!("phase {}, {count}{rests}", paint.strong(phase));
     }
     match state.exit_reason {
         Some(reason) if reason.is_success() => {

@@ -1,29 +1,18 @@
 //! Channels as a filter.
 
-use std::collections::BTreeMap;
-
-use aldis_machine::turns::{Config, Event, MessageReader, Outcome, Start, State};
+use aldis_engine::{JsonEdge as _, Members};
+use aldis_machine::turns::{Config, Effect, Outcome, Reply, ReplyReason, State};
 use aldis_signal::time::Timestamp;
 use serde_json::Value;
 
 use super::members as timed;
 use crate::app::formats::turn_state::ChannelSet;
-use crate::engine::machines::Members;
-use crate::view::wire::turns::{ChannelStepForm, said};
+use crate::settings::catalog::Catalog;
+use crate::view::wire::turns::ChannelStepForm;
 
-/// All channels that were started, and how each hears.
+/// All channels that were started.
 #[derive(Debug, Default)]
-pub(super) struct Channels {
-    board: ChannelSet,
-    ears: BTreeMap<String, (Config, MessageReader)>,
-}
-
-/// Takes the first line, which any channel may start with.
-pub(super) fn begin(line: &str) -> Result<(Channels, ChannelStepForm), String> {
-    let mut channels = Channels::default();
-    let form = channels.take(line)?;
-    Ok((channels, form))
-}
+pub(super) struct Channels(ChannelSet);
 
 impl Channels {
     /// Takes one line: `start` opens a channel, `import` reads a state file, `export` writes one,
@@ -36,7 +25,7 @@ impl Channels {
             "import" => self.import(at, &members),
             "export" => {
                 let mut form = ChannelStepForm::new(at, &Outcome::default(), None);
-                form.exported = Some(self.board.export(at));
+                form.exported = Some(self.0.export(at));
                 Ok(form)
             }
             _ => self.step(at, members),
@@ -45,14 +34,13 @@ impl Channels {
 
     fn start(&mut self, at: Timestamp, mut members: Members) -> Result<ChannelStepForm, String> {
         members.remove("event");
-        let start: Start =
-            serde_json::from_value(Value::Object(members)).map_err(|error| error.to_string())?;
-        if self.board.channels.contains_key(&start.channel) {
+        let start = State::start_from_json(members, &Catalog::builtin())?;
+        if self.0.channels.contains_key(&start.channel) {
             return Err(format!("channel `{}` was started before", start.channel));
         }
         let (state, outcome) = State::start(at, start).map_err(|error| error.to_string())?;
         let form = ChannelStepForm::new(at, &outcome, Some(&state));
-        self.board.channels.insert(state.channel.clone(), state);
+        self.0.channels.insert(state.channel.clone(), state);
         Ok(form)
     }
 
@@ -68,29 +56,21 @@ impl Channels {
             personas.map_err(|error| format!("`personas`: {error}"))?.unwrap_or_default();
         let imported =
             ChannelSet::import(&text, &config, &personas, at).map_err(|error| error.to_string())?;
-        self.board.channels.extend(imported.channels);
+        self.0.channels.extend(imported.channels);
         Ok(ChannelStepForm::new(at, &Outcome::default(), None))
     }
 
     fn step(&mut self, at: Timestamp, mut members: Members) -> Result<ChannelStepForm, String> {
         let channel = members.remove("channel").ok_or("it has no `channel`")?;
         let channel = channel.as_str().ok_or("`channel` is not a text")?;
-        let event = self.event(channel, members)?;
-        let outcome = self.board.on_event(at, channel, &event);
-        Ok(ChannelStepForm::new(at, &outcome, self.board.channels.get(channel)))
-    }
-
-    /// Reads an event; what was said as text is heard first.
-    fn event(&mut self, channel: &str, mut members: Members) -> Result<Event, String> {
-        let config = self.board.channels.get(channel).map(|state| state.config.clone());
-        let config = config.unwrap_or_default();
-        if self.ears.get(channel).is_none_or(|(known, _)| *known != config) {
-            let ear = MessageReader::new(&config);
-            self.ears.insert(channel.to_owned(), (config, ear));
-        }
-        if let Some((_, ear)) = self.ears.get(channel) {
-            said(&mut members, ear)?;
-        }
-        serde_json::from_value(Value::Object(members)).map_err(|error| error.to_string())
+        let Some(state) = self.0.channels.get_mut(channel) else {
+            let texts = members.get("texts").and_then(Value::as_array);
+            let reply = Effect::Reply(Reply::ignored(ReplyReason::UnknownChannel));
+            let effects = vec![reply; texts.map_or(1, Vec::len)];
+            return Ok(ChannelStepForm::new(at, &Outcome { effects, ..Outcome::default() }, None));
+        };
+        let event = state.event_from_json(members, &Catalog::builtin())?;
+        let outcome = state.on_event(at, &event);
+        Ok(ChannelStepForm::new(at, &outcome, Some(state)))
     }
 }

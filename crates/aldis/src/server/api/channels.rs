@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aldis_machine::turns::{Config, Persona, Reply, ReplyReason, State as Channel};
-use aldis_store::{Loaded, RunFilter, RunId};
+use aldis_engine::{EngineError, Members, State as RunState};
+use aldis_machine::Machine as _;
+use aldis_machine::turns::{self, Config, Persona, Reply, ReplyReason};
+use aldis_store::{RunFilter, RunId, Source};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -14,14 +16,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Route;
-use super::request::{Named, Sent, Source, event};
-use super::runs::answered;
+use super::answer::{Parts, answered, shown};
+use super::request::{Named, Sent, SentNothing, event};
+use super::runs::{begin, snapshot};
 use crate::app::formats::turn_state::ChannelSet;
-use crate::engine::keeper::{Answer, Keeper, KeeperError};
-use crate::engine::machines::{self, Members, TURNS, shown};
 use crate::server::app::App;
 use crate::server::error::ApiError;
+use crate::server::runs::{Input, Taken};
 
+/// The machine of channels.
+const TURNS: &str = turns::State::NAME;
 /// How many channels are listed at most.
 const LIST_MAX: usize = 1_000;
 
@@ -74,7 +78,7 @@ pub(super) const ROUTES: &[Route] = &[
         summary: "Take what a human says",
         body: &[("text", "what"), ("from?", "who"), ("to?", "whom it asks")],
         query: &[],
-        handler: || post(|app, id, source, body| tell("human", app, id, source, body)),
+        handler: || post(|app, id, body| tell("human", app, id, body)),
     },
     Route {
         method: "post",
@@ -86,7 +90,7 @@ pub(super) const ROUTES: &[Route] = &[
             ("persona?", "what is known about it"),
         ],
         query: &[],
-        handler: || post(|app, id, source, body| tell("add", app, id, source, body)),
+        handler: || post(|app, id, body| tell("add", app, id, body)),
     },
     Route {
         method: "delete",
@@ -102,7 +106,7 @@ pub(super) const ROUTES: &[Route] = &[
         summary: "Report that an agent is gone",
         body: &[("agent", "who")],
         query: &[],
-        handler: || post(|app, id, source, body| tell("crashed", app, id, source, body)),
+        handler: || post(|app, id, body| tell("crashed", app, id, body)),
     },
     Route {
         method: "post",
@@ -110,7 +114,7 @@ pub(super) const ROUTES: &[Route] = &[
         summary: "Give the floor to an agent",
         body: &[("agent", "who"), ("turn?", "the turn this ends")],
         query: &[],
-        handler: || post(|app, id, source, body| tell("next", app, id, source, body)),
+        handler: || post(|app, id, body| tell("next", app, id, body)),
     },
     Route {
         method: "put",
@@ -118,7 +122,7 @@ pub(super) const ROUTES: &[Route] = &[
         summary: "Change how a channel is run",
         body: &[("config", "the whole new configuration")],
         query: &[],
-        handler: || put(|app, id, source, body| tell("configure", app, id, source, body)),
+        handler: || put(|app, id, body| tell("configure", app, id, body)),
     },
     Route {
         method: "get",
@@ -150,19 +154,14 @@ fn open_channels() -> RunFilter {
 }
 
 async fn list(State(app): Shared) -> Result<Json<Value>, ApiError> {
-    let channels = app
-        .keep(|keeper| {
-            let runs = keeper.store().loaded(&open_channels())?;
-            Ok(runs.iter().map(|it| shown(keeper.store(), &it.run)).collect::<Vec<Value>>())
-        })
-        .await?;
+    let channels = app.with_engine(|engine| engine.snapshots(&open_channels())).await?;
+    let channels: Vec<Value> = channels.into_iter().map(shown).collect();
     Ok(Json(json!({ "v": 1, "channels": channels })))
 }
 
 async fn create(
     State(app): Shared,
-    Source(source): Source,
-    Sent(mut body): Sent<Members>,
+    Sent { mut body, source }: Sent<Members>,
 ) -> Result<Response, ApiError> {
     if !body.contains_key("personas") {
         body.insert("personas".to_owned(), json!(app.personas));
@@ -170,34 +169,35 @@ async fn create(
     let name = body.get("channel").and_then(Value::as_str).unwrap_or_default();
     let id =
         RunId::new(name).map_err(|_| ApiError::bad(format!("`{name}` cannot name a channel")))?;
-    let now = app.now();
-    let begin = move |keeper: &Keeper| keeper.begin(now, TURNS, Some(id), body, source.as_deref());
-    let answer = app.keep(begin).await?;
-    let status = if answer.repeated { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, Json(answered(&app, &answer))).into_response())
+    begin(&app, TURNS.to_owned(), Some(id), body, source).await
 }
 
 async fn show(State(app): Shared, Named(id): Named) -> Result<Json<Value>, ApiError> {
-    let shown = app.keep(move |keeper| Ok(shown(keeper.store(), &channel(keeper, &id)?))).await?;
-    Ok(Json(shown))
+    let channel = app.with_engine(move |engine| {
+        let found = snapshot(engine, &id)?;
+        // One of another machine is no channel.
+        if found.run.record.machine == TURNS { Ok(found) } else { Err(EngineError::NoSuchRun(id)) }
+    });
+    Ok(Json(shown(channel.await?)))
 }
 
 /// A message: its answer is about the message, not about the channel.
 async fn say(
     State(app): Shared,
     Named(id): Named,
-    Source(source): Source,
-    Sent(body): Sent<Members>,
+    Sent { body, source }: Sent<Members>,
 ) -> Result<Response, ApiError> {
     let several = body.contains_key("texts");
-    let kept = app.advance_only(TURNS, id, event("said", body), source).await?;
-    let Some(answer) = kept else {
-        let reply = Reply::ignored(ReplyReason::UnknownChannel);
-        return Ok(
-            (StatusCode::NOT_FOUND, Json(json!({ "v": 1, "result": reply }))).into_response()
-        );
+    let taken = match happen(&app, id, event("message", body), source).await {
+        Err(error) if error.is_not_found() => {
+            let reply = Reply::ignored(ReplyReason::UnknownChannel);
+            let body = Json(json!({ "v": 1, "result": reply }));
+            return Ok((StatusCode::NOT_FOUND, body).into_response());
+        }
+        taken => taken?,
     };
-    let Answer { effects, replies, repeated, .. } = answer;
+    let repeated = taken.repeated;
+    let Parts { effects, replies, .. } = Parts::of(taken.effects);
     let (name, result) = if several {
         ("results", Value::Array(replies))
     } else {
@@ -217,45 +217,38 @@ async fn tell(
     kind: &'static str,
     State(app): Shared,
     Named(id): Named,
-    Source(source): Source,
-    Sent(body): Sent<Members>,
+    Sent { body, source }: Sent<Members>,
 ) -> Result<Json<Value>, ApiError> {
-    happen(&app, id, event(kind, body), source).await
+    Ok(answered(happen(&app, id, event(kind, body), source).await?))
 }
 
 async fn remove(
     State(app): Shared,
     Path((_, agent)): Path<(String, String)>,
     Named(id): Named,
-    Source(source): Source,
+    SentNothing(source): SentNothing,
 ) -> Result<Json<Value>, ApiError> {
     let body = Members::from_iter([("agent".to_owned(), Value::String(agent))]);
-    happen(&app, id, event("remove", body), source).await
+    Ok(answered(happen(&app, id, event("remove", body), source).await?))
 }
 
 async fn happen(
     app: &Arc<App>,
-    id: RunId,
+    run: RunId,
     event: Members,
-    source: Option<String>,
-) -> Result<Json<Value>, ApiError> {
-    let missing = KeeperError::NoSuchRun(id.clone());
-    let answer = app.advance_only(TURNS, id, event, source).await?.ok_or(missing)?;
-    Ok(Json(answered(app, &answer)))
-}
-
-/// Returns the run of a channel, and of nothing else.
-fn channel(keeper: &Keeper, id: &RunId) -> Result<aldis_store::Run, KeeperError> {
-    let run = keeper.load(id)?;
-    if run.record.machine == TURNS { Ok(run) } else { Err(KeeperError::NoSuchRun(id.clone())) }
+    source: Option<Source>,
+) -> Result<Taken, ApiError> {
+    let input = Input { now: app.now(), run, machine: Some(TURNS), event, source };
+    app.runs.step(input).await
 }
 
 async fn export(State(app): Shared) -> Result<Json<Value>, ApiError> {
-    let runs = app.keep(|keeper| Ok(keeper.store().loaded(&open_channels())?)).await?;
+    let channels = app.with_engine(|engine| engine.snapshots(&open_channels())).await?;
     let mut board = ChannelSet::default();
-    for Loaded { run, .. } in &runs {
-        let state: Result<Channel, _> = machines::restore(&run.record.state);
-        board.channels.extend(state.map(|state| (state.channel.clone(), state)));
+    for channel in channels {
+        if let RunState::Turns(state) = channel.state {
+            board.channels.insert(state.channel.clone(), *state);
+        }
     }
     Ok(Json(board.export(app.now())))
 }
@@ -271,7 +264,10 @@ struct Import {
 }
 
 /// Imports channels that are not there yet; those that are stay as they are.
-async fn import(State(app): Shared, Sent(body): Sent<Import>) -> Result<Json<Value>, ApiError> {
+async fn import(
+    State(app): Shared,
+    Sent { body, .. }: Sent<Import>,
+) -> Result<Json<Value>, ApiError> {
     let now = app.now();
     let Import { state, config, personas } = body;
     config.check().map_err(|error| ApiError::bad(error.to_string()))?;

@@ -54,7 +54,7 @@ fn operation(route: &Route) -> Value {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false,
             "description": "makes a repeated request recognisable",
-            "schema": { "type": "string", "maxLength": crate::engine::keeper::SOURCE_MAX },
+            "schema": { "type": "string", "maxLength": super::request::KEY_MAX },
         }));
     }
     let error = json!({ "description": "what was wrong", "content": { "application/json": {

@@ -5,23 +5,28 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
-use aldis_store::RunId;
+use aldis_engine::Members;
+use aldis_store::{RunId, Source};
 
 use super::BODY_MAX;
-use crate::engine::keeper::SOURCE_MAX;
-use crate::engine::machines::Members;
 use crate::server::error::ApiError;
 
 /// How deep JSON may nest.
 const DEPTH_MAX: usize = 32;
 const KEY: &str = "idempotency-key";
+/// The longest idempotency key.
+pub(super) const KEY_MAX: usize = 200;
 
-/// A JSON body.
-pub(super) struct Sent<T>(pub(super) T);
+/// A JSON body, and what makes the request recognisable when it comes again.
+pub(super) struct Sent<T> {
+    pub(super) body: T,
+    pub(super) source: Option<Source>,
+}
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
     type Rejection = ApiError;
@@ -36,6 +41,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
         if announced(request.headers()) > BODY_MAX {
             return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "bad_body", too_long));
         }
+        let key = IdempotencyKey::read(request.headers())?;
+        let about = key.map(|key| (key, request.method().clone(), request.uri().clone()));
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
             let words = match rejection.status() {
                 StatusCode::PAYLOAD_TOO_LARGE => too_long.to_owned(),
@@ -46,8 +53,10 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
         if depth(&bytes) > DEPTH_MAX {
             return Err(ApiError::bad(format!("the body nests deeper than {DEPTH_MAX}")));
         }
-        let value = serde_json::from_slice(&bytes);
-        value.map(Self).map_err(|error| ApiError::bad(format!("the body: {error}")))
+        let body = serde_json::from_slice(&bytes);
+        let body = body.map_err(|error| ApiError::bad(format!("the body: {error}")))?;
+        let source = about.map(|(key, method, uri)| key.source(&method, uri.path(), &bytes));
+        Ok(Self { body, source })
     }
 }
 
@@ -83,22 +92,44 @@ fn depth(bytes: &[u8]) -> usize {
     deepest
 }
 
-/// What makes a repeated request recognisable: the `Idempotency-Key`, if there is one.
-pub(super) struct Source(pub(super) Option<String>);
+/// The `Idempotency-Key` of a request.
+struct IdempotencyKey(String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Source {
+impl IdempotencyKey {
+    fn read(headers: &HeaderMap) -> Result<Option<Self>, ApiError> {
+        let Some(key) = headers.get(KEY) else { return Ok(None) };
+        let key = key.to_str().unwrap_or_default();
+        if !(1..=KEY_MAX).contains(&key.len()) {
+            return Err(ApiError::bad(format!(
+                "`Idempotency-Key` must have 1 to {KEY_MAX} visible characters"
+            )));
+        }
+        Ok(Some(Self(key.to_owned())))
+    }
+
+    /// The key with a digest of the whole request: another request with the same key is told apart.
+    fn source(self, method: &Method, path: &str, body: &[u8]) -> Source {
+        let mut digest = Sha256::new();
+        for part in [method.as_str().as_bytes(), path.as_bytes(), body] {
+            digest.update(part.len().to_le_bytes());
+            digest.update(part);
+        }
+        let digest = digest.finalize();
+        let digest = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        // Apart from the sources of hooks.
+        Source { key: format!("api:{}", self.0), digest }
+    }
+}
+
+/// What makes a request without a body recognisable when it comes again.
+pub(super) struct SentNothing(pub(super) Option<Source>);
+
+impl<S: Send + Sync> FromRequestParts<S> for SentNothing {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
-        let Some(key) = parts.headers.get(KEY) else { return Ok(Self(None)) };
-        let key = key.to_str().unwrap_or_default();
-        if !(1..=SOURCE_MAX).contains(&key.len()) {
-            return Err(ApiError::bad(format!(
-                "`Idempotency-Key` must have 1 to {SOURCE_MAX} visible characters"
-            )));
-        }
-        // Apart from the sources of hooks.
-        Ok(Self(Some(format!("api:{key}"))))
+        let key = IdempotencyKey::read(&parts.headers)?;
+        Ok(Self(key.map(|key| key.source(&parts.method, parts.uri.path(), b""))))
     }
 }
 

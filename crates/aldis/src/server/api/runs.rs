@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use aldis_store::{Cursor, DecisionFilter, Loaded, RunFilter, RunId};
+use aldis_engine::{Engine, EngineError, Members, NewRun, Snapshot, State as RunState};
+use aldis_machine::HumanCommand;
+use aldis_store::{Cursor, DecisionFilter, Driver, RunFilter, RunId, Source};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -13,13 +15,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Route;
-use super::request::{Asked, Named, Sent, Source};
-use crate::engine::keeper::{Answer, Keeper, KeeperError};
-use crate::engine::machines::{Members, Wish, shown};
+use super::answer::{answered, shown};
+use super::request::{Asked, Named, Sent};
 use crate::server::app::App;
 use crate::server::error::ApiError;
 use crate::server::events;
-use crate::view::known::Known;
+use crate::server::runs::Input;
 use crate::view::wire::run::{DecisionForm, EventForm};
 use crate::view::wire::task::TaskLine;
 
@@ -98,7 +99,7 @@ pub(super) const ROUTES: &[Route] = &[
         summary: "Let a run rest",
         body: &[],
         query: &[],
-        handler: || post(|app, id, source, body| wish(Wish::Pause, app, id, source, body)),
+        handler: || post(|app, id, body| plain(HumanCommand::Pause, app, id, body)),
     },
     Route {
         method: "post",
@@ -106,7 +107,7 @@ pub(super) const ROUTES: &[Route] = &[
         summary: "Let a run go on",
         body: &[],
         query: &[],
-        handler: || post(|app, id, source, body| wish(Wish::Resume, app, id, source, body)),
+        handler: || post(|app, id, body| plain(HumanCommand::Resume, app, id, body)),
     },
     Route {
         method: "post",
@@ -114,7 +115,7 @@ pub(super) const ROUTES: &[Route] = &[
         summary: "End a run",
         body: &[],
         query: &[],
-        handler: || post(|app, id, source, body| wish(Wish::Abort, app, id, source, body)),
+        handler: || post(|app, id, body| plain(HumanCommand::Abort, app, id, body)),
     },
     Route {
         method: "post",
@@ -123,6 +124,14 @@ pub(super) const ROUTES: &[Route] = &[
         body: &[("id", "the question"), ("text", "the answer")],
         query: &[],
         handler: || post(answer),
+    },
+    Route {
+        method: "post",
+        path: "/v1/runs/{run}/tell",
+        summary: "Tell the agents of a run something",
+        body: &[("text", "what"), ("to?", "whom or what it is about: a task, a role, an agent")],
+        query: &[],
+        handler: || post(tell),
     },
     Route {
         method: "get",
@@ -156,19 +165,6 @@ pub(super) const ROUTES: &[Route] = &[
 
 type Shared = State<Arc<App>>;
 
-/// What a change led to.
-pub(super) fn answered(app: &App, answer: &Answer) -> Value {
-    json!({
-        "v": 1,
-        "run": shown(app.keeper.store(), &answer.run),
-        "effects": answer.effects,
-        "replies": answer.replies,
-        "warnings": answer.warnings,
-        "decision": answer.decision,
-        "repeated": answer.repeated,
-    })
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
@@ -181,12 +177,8 @@ async fn list(State(app): Shared, Asked(query): Asked<ListQuery>) -> Result<Json
     let limit = query.limit.unwrap_or(LIST_USUAL).min(LIST_MAX);
     let filter =
         RunFilter { active: query.active, machine: query.machine, limit, ..RunFilter::default() };
-    let runs = app
-        .keep(move |keeper| {
-            let runs = keeper.store().loaded(&filter)?;
-            Ok(runs.iter().map(|it| shown(keeper.store(), &it.run)).collect::<Vec<Value>>())
-        })
-        .await?;
+    let runs = app.with_engine(move |engine| engine.snapshots(&filter)).await?;
+    let runs: Vec<Value> = runs.into_iter().map(shown).collect();
     Ok(Json(json!({ "v": 1, "runs": runs })))
 }
 
@@ -201,19 +193,27 @@ struct Begin {
 
 async fn create(
     State(app): Shared,
-    Source(source): Source,
-    Sent(body): Sent<Begin>,
+    Sent { body, source }: Sent<Begin>,
 ) -> Result<Response, ApiError> {
     let id =
         body.id.map(RunId::new).transpose().map_err(|error| ApiError::bad(error.to_string()))?;
-    let now = app.now();
-    let (machine, start) = (body.machine, body.start);
     // Without a name of its own, a repeated request would begin a second run.
-    let id = id.or_else(|| source.as_deref().and_then(name_of));
-    let begin = move |keeper: &Keeper| keeper.begin(now, &machine, id, start, source.as_deref());
-    let answer = app.keep(begin).await?;
-    let status = if answer.repeated { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, Json(answered(&app, &answer))).into_response())
+    let id = id.or_else(|| source.as_ref().and_then(|source| name_of(&source.key)));
+    begin(&app, body.machine, id, body.start, source).await
+}
+
+/// Begins a run that the server drives.
+pub(super) async fn begin(
+    app: &Arc<App>,
+    machine: String,
+    id: Option<RunId>,
+    start: Members,
+    source: Option<Source>,
+) -> Result<Response, ApiError> {
+    let new = NewRun { id, source, ..NewRun::of("", Driver::Server) };
+    let taken = app.runs.begin(app.now(), machine, new, start).await?;
+    let status = if taken.repeated { StatusCode::OK } else { StatusCode::CREATED };
+    Ok((status, answered(taken)).into_response())
 }
 
 /// A name that the same request gets again.
@@ -225,20 +225,29 @@ fn name_of(source: &str) -> Option<RunId> {
 }
 
 async fn show(State(app): Shared, Named(id): Named) -> Result<Json<Value>, ApiError> {
-    let run = app.keep(move |keeper| Ok(shown(keeper.store(), &keeper.load(&id)?))).await?;
-    Ok(Json(run))
+    Ok(Json(shown(app.with_engine(move |engine| snapshot(engine, &id)).await?)))
+}
+
+/// Reads a run that must exist.
+pub(super) fn snapshot(engine: &Engine, id: &RunId) -> Result<Snapshot, EngineError> {
+    engine.snapshot(id)?.ok_or_else(|| EngineError::NoSuchRun(id.clone()))
+}
+
+/// Fails unless the run exists.
+fn check_exists(engine: &Engine, id: &RunId) -> Result<(), EngineError> {
+    let run = engine.store().run(id)?;
+    run.map(drop).ok_or_else(|| EngineError::NoSuchRun(id.clone()))
 }
 
 async fn tasks(State(app): Shared, Named(id): Named) -> Result<Json<Value>, ApiError> {
-    let tasks = app
-        .keep(move |keeper| {
-            let known = Known::of(keeper.store(), keeper.load(&id)?)
-                .map_err(|error| KeeperError::Failed(error.to_string()))?;
-            let Known::Delivery(run, state) = known else { return Ok(Vec::new()) };
-            let tasks = state.tasks().iter();
-            Ok(tasks.map(|task| TaskLine::new(&run.id, &state, task)).collect())
-        })
-        .await?;
+    let snapshot = app.with_engine(move |engine| snapshot(engine, &id)).await?;
+    let tasks: Vec<TaskLine> = match &snapshot.state {
+        RunState::Delivery(state) => {
+            state.tasks().iter().map(|task| TaskLine::new(&snapshot.run.id, state, task)).collect()
+        }
+        RunState::Unreadable(detail) => return Err(ApiError::internal(detail)),
+        RunState::Phases(_) | RunState::Run(_) | RunState::Turns(_) => Vec::new(),
+    };
     Ok(Json(json!({ "v": 1, "tasks": tasks })))
 }
 
@@ -283,9 +292,9 @@ async fn read_decisions(
     run: Option<RunId>,
 ) -> Result<Json<Value>, ApiError> {
     let found = app
-        .keep(move |keeper| {
-            run.map(|run| keeper.load(&run)).transpose()?;
-            Ok(keeper.store().decisions(&filter)?)
+        .with_engine(move |engine| {
+            run.map(|run| check_exists(engine, &run)).transpose()?;
+            Ok::<_, EngineError>(engine.store().decisions(&filter)?)
         })
         .await?;
     let forms: Vec<DecisionForm> = found.iter().filter_map(DecisionForm::new).collect();
@@ -300,9 +309,9 @@ async fn journal(
     let limit = page.limit.unwrap_or(LIST_USUAL).min(LIST_MAX);
     let after = page.after.unwrap_or(0);
     let events = app
-        .keep(move |keeper| {
-            keeper.load(&id)?;
-            Ok(keeper.store().events(&id, after, limit)?)
+        .with_engine(move |engine| {
+            check_exists(engine, &id)?;
+            Ok::<_, EngineError>(engine.store().events(&id, after, limit)?)
         })
         .await?;
     let forms: Vec<EventForm> = events.iter().map(EventForm::new).collect();
@@ -311,13 +320,11 @@ async fn journal(
 
 async fn step(
     State(app): Shared,
-    Named(id): Named,
-    Source(source): Source,
-    Sent(event): Sent<Members>,
+    Named(run): Named,
+    Sent { body: event, source }: Sent<Members>,
 ) -> Result<Json<Value>, ApiError> {
-    let now = app.now();
-    let advance = move |keeper: &Keeper| keeper.advance(now, &id, &event, source.as_deref());
-    Ok(Json(answered(&app, &app.keep(advance).await?)))
+    let input = Input { now: app.now(), run, machine: None, event, source };
+    Ok(answered(app.runs.step(input).await?))
 }
 
 /// Nothing but an empty object.
@@ -325,14 +332,14 @@ async fn step(
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-async fn wish(
-    wish: Wish,
+/// A command that needs no further word.
+async fn plain(
+    command: HumanCommand,
     State(app): Shared,
-    Named(id): Named,
-    Source(source): Source,
-    Sent(Nothing {}): Sent<Nothing>,
+    Named(run): Named,
+    Sent { body: Nothing {}, source }: Sent<Nothing>,
 ) -> Result<Json<Value>, ApiError> {
-    grant(&app, id, wish, source).await
+    Ok(answered(app.runs.command(app.now(), run, command, source).await?))
 }
 
 #[derive(Deserialize)]
@@ -345,38 +352,40 @@ struct Reply {
 async fn answer(
     State(app): Shared,
     Named(run): Named,
-    Source(source): Source,
-    Sent(Reply { id, text }): Sent<Reply>,
+    Sent { body: Reply { id, text }, source }: Sent<Reply>,
 ) -> Result<Json<Value>, ApiError> {
-    grant(&app, run, Wish::Answer { id, text }, source).await
+    let command = HumanCommand::Answer { id, text };
+    Ok(answered(app.runs.command(app.now(), run, command, source).await?))
 }
 
-async fn grant(
-    app: &Arc<App>,
-    id: RunId,
-    wish: Wish,
-    source: Option<String>,
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Message {
+    text: String,
+    #[serde(default)]
+    to: Option<String>,
+}
+
+async fn tell(
+    State(app): Shared,
+    Named(run): Named,
+    Sent { body: Message { text, to }, source }: Sent<Message>,
 ) -> Result<Json<Value>, ApiError> {
-    let now = app.now();
-    let granted = move |keeper: &Keeper| keeper.wish(now, &id, &wish, source.as_deref());
-    Ok(Json(answered(app, &app.keep(granted).await?)))
+    let command = HumanCommand::Tell { text, to };
+    Ok(answered(app.runs.command(app.now(), run, command, source).await?))
 }
 
 async fn questions(State(app): Shared) -> Result<Json<Value>, ApiError> {
     let filter = RunFilter { active: Some(true), limit: LIST_MAX, ..RunFilter::default() };
-    let all = app
-        .keep(move |keeper| {
-            let mut all = Vec::new();
-            for Loaded { run, .. } in keeper.store().loaded(&filter)? {
-                let name = run.id.to_string();
-                let known = Known::of(keeper.store(), run).ok();
-                for (id, text, at) in known.map(|known| known.questions()).unwrap_or_default() {
-                    all.push(json!({ "run": name, "id": id, "text": text, "asked_at": at }));
-                }
-            }
-            Ok(all)
-        })
-        .await?;
+    let runs = app.with_engine(move |engine| engine.snapshots(&filter)).await?;
+    let asked = |snapshot: &Snapshot| {
+        let form = |it: aldis_engine::Question| {
+            let (id, text, at) = (it.id, it.text, it.asked_at);
+            json!({ "run": snapshot.id().as_str(), "id": id, "text": text, "asked_at": at })
+        };
+        snapshot.questions().into_iter().map(form).collect::<Vec<Value>>()
+    };
+    let all: Vec<Value> = runs.iter().flat_map(asked).collect();
     Ok(Json(json!({ "v": 1, "questions": all })))
 }
 

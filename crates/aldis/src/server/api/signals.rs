@@ -53,7 +53,7 @@ struct Text {
     near_misses: bool,
 }
 
-async fn scan(Sent(text): Sent<Text>) -> Result<Json<Value>, ApiError> {
+async fn scan(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Value>, ApiError> {
     let mut extra = vec!["--json"];
     if text.near_misses {
         extra.push("--near-misses");
@@ -65,7 +65,7 @@ async fn scan(Sent(text): Sent<Text>) -> Result<Json<Value>, ApiError> {
     Ok(Json(json!({ "v": 1, "findings": findings })))
 }
 
-async fn explain(Sent(text): Sent<Text>) -> Result<Json<Value>, ApiError> {
+async fn explain(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Value>, ApiError> {
     let output = command("explain", &[], text).await?;
     Ok(Json(json!({ "v": 1, "text": output })))
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use aldis_engine::{Engine, Snapshot, State as RunState};
+use aldis_machine::{Machine as _, turns};
 use aldis_signal::time::Timestamp;
-use aldis_store::{Loaded, RunFilter};
+use aldis_store::{RunFilter, StoreError};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -13,8 +15,6 @@ use axum::routing::get;
 use serde_json::{Value, json};
 
 use super::{Route, document};
-use crate::engine::keeper::{Keeper, KeeperError};
-use crate::engine::machines;
 use crate::server::app::App;
 use crate::server::error::ApiError;
 
@@ -30,7 +30,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route {
         method: "get",
         path: "/readyz",
-        summary: "Say whether the store answers and no turn is stuck; needs no token",
+        summary: "Say whether the store can be written; needs no token",
         body: &[],
         query: &[],
         handler: || get(ready),
@@ -64,39 +64,43 @@ pub(super) const ROUTES: &[Route] = &[
 type Shared = State<Arc<App>>;
 
 /// What is wrong with active runs.
-fn troubles(keeper: &Keeper, now: Timestamp) -> Result<Vec<Value>, KeeperError> {
-    let active = RunFilter { active: Some(true), ..RunFilter::default() };
-    let runs = keeper.store().loaded(&active)?;
-    let trouble = |Loaded { run, .. }: &Loaded| {
-        let what = machines::named(&run.record.machine)?.trouble(run, now)?;
-        Some(json!({ "run": run.id.as_str(), "what": what }))
+fn troubles(engine: &Engine, now: Timestamp) -> Result<Vec<Value>, StoreError> {
+    let machine = Some(turns::State::NAME.to_owned());
+    let channels = RunFilter { machine, active: Some(true), ..RunFilter::default() };
+    let trouble = |channel: &Snapshot| {
+        let RunState::Turns(state) = &channel.state else { return None };
+        let stuck = state.stuck(now)?;
+        let what = format!("the turn of {} should have ended at {}", stuck.agent, stuck.deadline);
+        Some(json!({ "run": channel.id().as_str(), "what": what }))
     };
-    Ok(runs.iter().filter_map(trouble).collect())
+    Ok(engine.snapshots(&channels)?.iter().filter_map(trouble).collect())
 }
 
+/// Whether to send us requests: a channel that is stuck is no reason not to.
 async fn ready(State(app): Shared) -> Response {
-    let now = app.now();
-    match app.keep(move |keeper| troubles(keeper, now)).await {
-        Ok(troubles) if troubles.is_empty() => "ok\n".into_response(),
-        // Details are for those who have the token.
-        Ok(_) => (StatusCode::SERVICE_UNAVAILABLE, "a turn is stuck\n").into_response(),
-        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the store does not answer\n").into_response(),
+    match app.is_writable().await {
+        true => "ok\n".into_response(),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "the store cannot be written\n").into_response(),
     }
 }
 
 async fn health(State(app): Shared) -> Result<Json<Value>, ApiError> {
     let now = app.now();
-    let troubles = app.keep(move |keeper| troubles(keeper, now)).await?;
+    let mut troubles = app.with_engine(move |engine| troubles(engine, now)).await?;
+    if !app.is_writable().await {
+        troubles.push(json!({ "run": null, "what": "the store cannot be written" }));
+    }
     Ok(Json(json!({ "v": 1, "ok": troubles.is_empty(), "troubles": troubles })))
 }
 
 async fn metrics(State(app): Shared) -> Result<Response, ApiError> {
     let now = app.now();
     let (runs, effects, stuck) = app
-        .keep(move |keeper| {
+        .with_engine(move |engine| {
             let active = RunFilter { active: Some(true), ..RunFilter::default() };
-            let effects = keeper.store().pending_count()?.iter().map(|it| it.count).sum();
-            Ok((keeper.store().count(&active)?, effects, troubles(keeper, now)?.len()))
+            let store = engine.store();
+            let effects = store.pending_count()?.iter().map(|it| it.count).sum();
+            Ok::<_, StoreError>((store.count(&active)?, effects, troubles(engine, now)?.len()))
         })
         .await?;
     let text = app.metrics.render(runs, effects, stuck);

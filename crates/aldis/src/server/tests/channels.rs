@@ -118,21 +118,21 @@ async fn state_files_come_in_and_go_out() {
 }
 
 #[tokio::test]
-async fn alarms_end_turns_and_recover_them() {
+async fn timers_end_turns_and_recover_them() {
     let bench = opened().await;
-    let store = bench.app.keeper.store();
+    let store = &bench.store;
     let due = store.next_timer().unwrap().unwrap();
     let before = due.before(std::time::Duration::from_millis(1));
-    assert_eq!(bench.app.ring(before, false).await.unwrap(), 0);
-    assert_eq!(bench.app.ring(due, false).await.unwrap(), 1);
+    assert_eq!(bench.app.fire(before, false).await.unwrap(), 0);
+    assert_eq!(bench.app.fire(due, false).await.unwrap(), 1);
     let shown = bench.get("/v1/channels/c1").await.json();
     assert_eq!(
         (&shown["active_agent"], &shown["history"][1]["reason"]),
         (&json!("dev"), &json!("TIMEOUT"))
     );
     let next = store.next_timer().unwrap().unwrap();
-    assert!(next > due, "the next turn has its own alarm");
-    assert_eq!(bench.app.ring(next, true).await.unwrap(), 1);
+    assert!(next > due, "the next turn has its own timer");
+    assert_eq!(bench.app.fire(next, true).await.unwrap(), 1);
     let shown = bench.get("/v1/channels/c1").await.json();
     assert_eq!(
         shown["history"].as_array().unwrap().iter().rev().nth(1).unwrap()["reason"],

@@ -1,5 +1,6 @@
 //! Every change takes a key, and is made once for it.
 
+use aldis_signal::time::Timestamp;
 use serde_json::json;
 
 use super::*;
@@ -22,6 +23,7 @@ fn asked(method: &str, path: &str) -> Value {
             json!({ "event": "said", "agent": "pm", "text": "words TURN_COMPLETE" })
         }
         ("post", "/v1/runs/{run}/answer") => json!({ "id": "q1", "text": "yes" }),
+        ("post", "/v1/runs/{run}/tell") => json!({ "text": "words" }),
         ("post", "/v1/runs/{run}/pause" | "/v1/runs/{run}/resume" | "/v1/runs/{run}/abort")
         | ("delete", _) => json!({}),
         _ => panic!("{method} {path}: say how it is asked"),
@@ -95,12 +97,15 @@ async fn every_change_is_made_once_for_its_key() {
     assert!(checked >= 13, "{checked}");
 }
 
-/// A run whose agent a process supervises is only told; the process does what is wanted.
+/// A run whose agent a process supervises takes commands; the process finds what it has to do.
 #[tokio::test]
-async fn a_run_with_a_process_of_its_own_is_told_once_for_a_key() {
+async fn a_run_with_a_process_of_its_own_is_commanded_once_for_a_key() {
+    use aldis_engine::{Engine, NewRun};
     use aldis_machine::run::{Config, Event, Start, State};
+    use aldis_process::LeaseHolder;
+    use aldis_store::{Driver, EffectFilter};
     let bench = Bench::new();
-    let (store, now) = (bench.app.keeper.store(), bench.app.now());
+    let (store, now) = (&bench.store, bench.app.now());
     let start = Start {
         task: "t".to_owned(),
         dialect: "chorus".to_owned(),
@@ -108,22 +113,60 @@ async fn a_run_with_a_process_of_its_own_is_told_once_for_a_key() {
         launch: String::new(),
         config: Config::default(),
     };
-    let state = State::start(now, start.clone());
-    let mut open =
-        crate::engine::journal::Open::create(store, now, "/project", &start, state).unwrap();
-    open.advance(store, now, Event::Begin).unwrap();
-    let path = |wish: &str| format!("/v1/runs/{}/{wish}", open.id);
-    let run = format!("/v1/runs/{}", open.id);
-    let status = async || bench.get(&run).await.json()["status"].clone();
-    for (key, wish, repeated, wanted) in [
+    let engine = Engine::new(Arc::clone(store));
+    let new = NewRun::of("/project", Driver::Process);
+    let (mut run, _) = engine.begin::<State>(now, &new, start).unwrap();
+    run.advance(&engine, now, Event::Begin).unwrap();
+    let id = run.id().clone();
+    let path = |what: &str| format!("/v1/runs/{id}/{what}");
+    // Whoever supervises it lives.
+    let (me, long) = (LeaseHolder::me().to_string(), std::time::Duration::from_secs(600));
+    store.acquire_lease(&id, &me, now, long).unwrap();
+    let status = async || bench.get(&format!("/v1/runs/{id}")).await.json()["status"].clone();
+    for (key, command, repeated, wanted) in [
         ("a", "pause", false, "paused"),
         ("a", "pause", true, "paused"),
         ("b", "resume", false, "working"),
         ("a", "pause", true, "working"),
         ("c", "pause", false, "paused"),
     ] {
-        let got = bench.post_once(key, &path(wish), json!({})).await.json();
-        assert_eq!(got["repeated"], repeated, "{key} {wish}: {got}");
-        assert_eq!(status().await, wanted, "{key} {wish}");
+        let got = bench.post_once(key, &path(command), json!({})).await.json();
+        assert_eq!(got["repeated"], repeated, "{key} {command}: {got}");
+        assert_eq!(status().await, wanted, "{key} {command}");
     }
+    let got = bench.post(&path("events"), json!({ "event": "abort", "by": "a test" })).await;
+    assert_eq!(got.status.as_u16(), 409, "{}", got.text);
+    let got = bench.post(&path("abort"), json!({})).await;
+    assert_eq!(got.status.as_u16(), 200, "{}", got.text);
+    let due = EffectFilter::due_by(Timestamp::from_millis(i64::MAX));
+    let kept = store.pending_effects(&due).unwrap();
+    let end = kept.iter().find(|effect| effect.body.contains(r#""effect":"end""#));
+    assert_eq!(end.map(|effect| &*effect.kind), Some("effect"), "{kept:?}");
+}
+
+/// Whatever the machine, a command that means nothing is refused in the same way.
+#[tokio::test]
+async fn refused_commands_have_one_form() {
+    let bench = Bench::new();
+    let plan = json!({ "tasks": [{ "id": "csv", "acceptance": ["it works"] }] });
+    for (machine, start) in [
+        ("delivery", json!({ "plan": plan })),
+        ("phases", json!({ "task": "t" })),
+        ("run", json!({ "task": "t" })),
+        ("turns", json!({ "channel": "turns", "agents": ["pm"] })),
+    ] {
+        let begin = json!({ "machine": machine, "id": machine, "start": start });
+        assert_eq!(bench.post("/v1/runs", begin).await.status.as_u16(), 201);
+        for (command, body) in [
+            ("resume", json!({})),
+            ("answer", json!({ "id": "q9", "text": "yes" })),
+            ("tell", json!({ "text": " " })),
+        ] {
+            let got = bench.post(&format!("/v1/runs/{machine}/{command}"), body).await;
+            let code = got.json()["error"]["code"].clone();
+            assert_eq!((got.status.as_u16(), code), (409, json!("conflict")), "{}", got.text);
+        }
+    }
+    let got = bench.post("/v1/runs/none/abort", json!({})).await;
+    assert_eq!(got.status.as_u16(), 404, "{}", got.text);
 }

@@ -43,8 +43,10 @@ async fn phases_are_driven_from_outside() {
     assert!(why["decisions"][0]["rule"].as_str().unwrap().starts_with("phases/"), "{why}");
     let journal = bench.get("/v1/runs/p1/events?after=1").await.json();
     assert_eq!(journal["events"].as_array().unwrap().len(), 2);
-    let got = bench.post("/v1/runs/p1/pause", json!({})).await;
-    assert_eq!(got.status.as_u16(), 400, "phases cannot rest");
+    for (command, status) in [("resume", 409), ("pause", 200), ("pause", 409), ("resume", 200)] {
+        let got = bench.post(&format!("/v1/runs/p1/{command}"), json!({})).await;
+        assert_eq!(got.status.as_u16(), status, "{command}: {}", got.text);
+    }
     let got = bench.post("/v1/runs/p1/abort", json!({})).await.json();
     assert_eq!(
         (&got["run"]["active"], &got["run"]["exit_reason"]),
@@ -135,9 +137,9 @@ async fn a_served_delivery_asks_waits_and_is_answered() {
     bench.post("/v1/runs", json!({ "machine": "delivery", "id": "d1", "start": start })).await;
     let events = "/v1/runs/d1/events";
     bench.post(events, json!({ "event": "begin" })).await;
-    // Its alarm asks for a sign of life.
+    // Its timer asks for a sign of life.
     let due = bench.app.now().after(std::time::Duration::from_secs(61));
-    assert_eq!(bench.app.ring(due, false).await.unwrap(), 1);
+    assert_eq!(bench.app.fire(due, false).await.unwrap(), 1);
     let why = bench.get("/v1/runs/d1/why").await.json();
     assert_eq!(why["decisions"][0]["rule"], "delivery/checkpoint-requested", "{why}");
     let asks = "SEEKING_DIVINE_CLARIFICATION\nTask: csv\nQuestion: keep or drop?";

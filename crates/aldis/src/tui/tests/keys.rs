@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
+use aldis_machine::HumanCommand;
+use aldis_process::LeaseHolder;
 use aldis_store::{MemoryStore, RunId, Store};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::super::model::{Input, Order, Over, Pane};
-use super::super::tell;
-use super::{View, asking, at, channel, keeper, supervised, working};
-use crate::engine::machines::Wish;
+use super::super::perform;
+use super::{View, asking, at, channel, engine, supervised, working};
 
 fn run(name: &str) -> RunId {
     RunId::new(name).unwrap()
 }
 
-fn tells(name: &str, wish: Wish) -> Option<Order> {
-    Some(Order::Tell { run: run(name), wish })
+fn commands(name: &str, command: HumanCommand) -> Option<Order> {
+    Some(Order::Command { run: run(name), command })
 }
 
 #[test]
@@ -67,10 +68,10 @@ fn choosing_stays_within_the_list() {
 #[test]
 fn the_chosen_run_stays_chosen_when_others_come() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    supervised(&*store, "first", "First", &working());
+    supervised(&store, "first", "First", &working());
     let mut view = View::of(Arc::clone(&store));
     view.press(KeyCode::Down);
-    supervised(&*store, "second", "Second", &working());
+    supervised(&store, "second", "Second", &working());
     view.look();
     let chosen = view.model.run_meant().unwrap();
     assert_eq!((chosen.run().id.as_str(), view.model.scene.runs.len()), ("first", 2));
@@ -79,13 +80,14 @@ fn the_chosen_run_stays_chosen_when_others_come() {
 #[test]
 fn the_journal_is_followed_at_its_top_only() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let mut open = supervised(&*store, "first", "First", &working());
+    let mut open = supervised(&store, "first", "First", &working());
     let mut view = View::of(Arc::clone(&store));
     view.press(KeyCode::BackTab);
+    let engine = super::engine(&store);
     let mut pause = || {
-        open.advance(&*store, at(70), aldis_machine::run::Event::Pause { by: String::new() })
+        open.advance(&engine, at(70), aldis_machine::run::Event::Pause { by: String::new() })
             .unwrap();
-        open.advance(&*store, at(71), aldis_machine::run::Event::Resume { by: String::new() })
+        open.advance(&engine, at(71), aldis_machine::run::Event::Resume { by: String::new() })
             .unwrap();
     };
     pause();
@@ -103,9 +105,11 @@ fn the_journal_is_followed_at_its_top_only() {
 
 #[test]
 fn nothing_is_done_to_a_run_unless_it_is_meant() {
-    for (key, wish) in [('p', Wish::Pause), ('r', Wish::Resume), ('x', Wish::Abort)] {
+    for (key, command) in
+        [('p', HumanCommand::Pause), ('r', HumanCommand::Resume), ('x', HumanCommand::Abort)]
+    {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-        supervised(&*store, "first", "First", &working());
+        supervised(&store, "first", "First", &working());
         let mut view = View::of(store);
         for no in ['n', 'q', 'x', ' '] {
             assert_eq!(view.press(KeyCode::Char(key)), None);
@@ -115,19 +119,19 @@ fn nothing_is_done_to_a_run_unless_it_is_meant() {
         }
         view.press(KeyCode::Char(key));
         view.model.update(Input::Paste("y".to_owned()));
-        assert_eq!(view.type_in("y"), tells("first", wish.clone()));
+        assert_eq!(view.type_in("y"), commands("first", command.clone()));
         // Also from within an opened run.
         view.press(KeyCode::Enter);
         view.press(KeyCode::Char(key));
-        assert_eq!(view.type_in("y"), tells("first", wish));
+        assert_eq!(view.type_in("y"), commands("first", command));
     }
 }
 
 #[test]
 fn answers_are_typed_and_sent() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    supervised(&*store, "first", "First", &asking("keep?"));
-    supervised(&*store, "second", "Second", &working());
+    supervised(&store, "first", "First", &asking("keep?"));
+    supervised(&store, "second", "Second", &working());
     let mut view = View::of(store);
     // The latest run is chosen, and it asks nothing.
     view.type_in("a");
@@ -138,8 +142,8 @@ fn answers_are_typed_and_sent() {
     view.type_in("yesq");
     view.press(KeyCode::Backspace);
     view.model.update(Input::Paste(", and\nsoon ".to_owned()));
-    let wish = Wish::Answer { id: "q1".to_owned(), text: "yes, and\nsoon".to_owned() };
-    assert_eq!(view.press(KeyCode::Enter), tells("first", wish));
+    let command = HumanCommand::Answer { id: "q1".to_owned(), text: "yes, and\nsoon".to_owned() };
+    assert_eq!(view.press(KeyCode::Enter), commands("first", command));
     assert!(view.model.over.is_none());
     view.press(KeyCode::Enter);
     view.type_in("no");
@@ -150,22 +154,31 @@ fn answers_are_typed_and_sent() {
 }
 
 #[test]
-fn runs_are_told_as_the_commands_tell_them() {
+fn runs_are_commanded_as_by_the_commands() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    supervised(&*store, "first", "First", &asking("keep?"));
+    supervised(&store, "first", "First", &asking("keep?"));
+    supervised(&store, "left", "Left", &working());
     channel(&store, "c1");
-    let keeper = keeper(&store);
-    let answer = |id: &str| Wish::Answer { id: id.to_owned(), text: "yes".to_owned() };
-    for (name, wish, words) in [
-        ("first", answer("q9"), "nobody asks that"),
+    let me = LeaseHolder::me().to_string();
+    store.acquire_lease(&run("first"), &me, at(80), std::time::Duration::from_secs(30)).unwrap();
+    let answer = |id: &str| HumanCommand::Answer { id: id.to_owned(), text: "yes".to_owned() };
+    let left = "no process supervises run `left`, so there is nothing to pause; continue it with \
+                `aldis run --continue`, or end it with `aldis abort left`";
+    for (name, command, words) in [
+        ("first", answer("q9"), "no open question `q9`"),
         ("first", answer("q1"), "first has its answer"),
-        ("first", Wish::Resume, "the run is not suspended"),
-        ("first", Wish::Abort, "first is asked to end"),
-        ("first", Wish::Abort, "the run has ended"),
-        ("c1", Wish::Pause, "c1 belongs to `aldis serve`: use its dashboard or its API"),
-        ("none", Wish::Pause, "there is no run `none`"),
+        ("first", HumanCommand::Resume, "the run is not paused"),
+        ("first", HumanCommand::Abort, "first is now ending"),
+        ("left", HumanCommand::Pause, left),
+        ("left", HumanCommand::Abort, "left is now ended"),
+        ("left", HumanCommand::Abort, "the run has ended"),
+        ("c1", HumanCommand::Pause, "c1 is now paused"),
+        ("c1", HumanCommand::Resume, "c1 is now running"),
+        ("c1", HumanCommand::Abort, "c1 is now ended"),
+        ("none", HumanCommand::Pause, "there is no run `none`"),
     ] {
-        assert_eq!(tell(&keeper, at(90), &run(name), &wish), words, "{name} {wish:?}");
+        let said = perform(&engine(&store), at(90), &run(name), &command);
+        assert_eq!(said, words, "{name} {command:?}");
     }
 }
 

@@ -62,7 +62,7 @@ fn what_is_opened_says_everything() {
 #[test]
 fn one_run_has_the_place_of_all() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    supervised(&*store, "7f3kq2bn", "Add CSV export", &working());
+    supervised(&store, "7f3kq2bn", "Add CSV export", &working());
     channel(&store, "c1");
     let mut view = View::of(Arc::clone(&store));
     view.model = Model::new(at(60), true, Palette { color: false });
@@ -104,8 +104,8 @@ fn hostile(words: &str) -> View {
     let phase = json!({ "name": words, "meaning": "progress", "phase": words, "quote": words });
     let mut events = working();
     events.push(json!({ "event": "heard", "said": [phase] }));
-    supervised(&*store, "7f3kq2bn", words, &events);
-    supervised(&*store, "9hh2m4xw", words, &asking(words));
+    supervised(&store, "7f3kq2bn", words, &events);
+    supervised(&store, "9hh2m4xw", words, &asking(words));
     View::of(store)
 }
 

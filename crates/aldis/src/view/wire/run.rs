@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aldis_machine::delivery;
 use aldis_machine::phases::{Effect, State};
 use aldis_machine::run as supervised;
-use aldis_machine::{Decision, Evidence};
+use aldis_machine::{Decision, Evidence, Machine as _};
 use aldis_signal::time::Timestamp;
 use aldis_store::{Decision as StoredDecision, Event, RunId};
 use schemars::JsonSchema;
@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::VERSION;
-use crate::engine::stored::Machine as _;
 
 /// A run: `auto start|status|resume|stop --json`, and a line of `status --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -162,7 +161,7 @@ impl RunForm {
                 message: error.message.clone(),
                 timestamp: text(error.timestamp),
             }),
-            status: None,
+            status: state.paused.then(|| "paused".to_owned()),
             progress: None,
             level: None,
             tokens: None,
@@ -221,7 +220,7 @@ impl RunForm {
             v: VERSION,
             kind: "run".to_owned(),
             run: run.to_string(),
-            machine: crate::engine::book::NAME.to_owned(),
+            machine: delivery::State::NAME.to_owned(),
             project: project.to_owned(),
             task: whole.title.clone(),
             active: whole.ending.is_none(),

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use aldis_machine::turns::{Effect, HistoryEntry, MessageReader, Outcome, State, TurnHolder};
+use aldis_machine::turns::{Effect, HistoryEntry, Outcome, State, TurnHolder};
 use aldis_signal::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::VERSION;
 
@@ -177,27 +177,4 @@ impl ChannelStepForm {
             exported: None,
         }
     }
-}
-
-/// Replaces an agent's words, `text` or `texts`, by what is heard in them.
-pub(crate) fn said(members: &mut Map<String, Value>, reader: &MessageReader) -> Result<(), String> {
-    // `said` is the name that 0.1.0 had for it.
-    if members.get("event").is_none_or(|event| event != "message" && event != "said") {
-        return Ok(());
-    }
-    let (one, several) = (members.remove("text"), members.remove("texts"));
-    let texts = match (one, several) {
-        (None, None) => return Ok(()),
-        (Some(text), None) => vec![text],
-        (None, Some(Value::Array(texts))) => texts,
-        (Some(_), Some(_)) => return Err("it has `text` and `texts`".to_owned()),
-        (None, Some(_)) => return Err("`texts` is not a list".to_owned()),
-    };
-    let hear = |text: &Value| {
-        let heard = reader.read(text.as_str().ok_or("a message is not a text")?);
-        serde_json::to_value(heard).map_err(|error| error.to_string())
-    };
-    let heard: Result<Vec<Value>, String> = texts.iter().map(hear).collect();
-    members.insert("messages".to_owned(), Value::Array(heard?));
-    Ok(())
 }

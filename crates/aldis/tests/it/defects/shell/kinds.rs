@@ -266,7 +266,6 @@ impl Table {
             let outcome = Outcome::of_request(&got);
             let can = match word {
                 "answer" => supervised,
-                "pause" => kind != "phases",
                 _ => true,
             };
             assert_ne!(outcome, Outcome::Failed, "{word} {kind}: {}", got.text);
@@ -302,7 +301,9 @@ impl Table {
             vec!["answer", "q1", "Drop it.", "--run", &id]
         };
         let mut words = vec![answer, vec!["pause", &id], vec!["resume", &id]];
-        words.extend((kind == "phases").then(|| vec!["resume"]));
+        if kind == "phases" {
+            words.extend([vec!["pause", &*id], vec!["resume"]]);
+        }
         words.push(abort);
         for args in words {
             let (wanted, after) = &reference[&(args[0], kind)];
@@ -341,7 +342,7 @@ impl Table {
                 (self.stands(&member) == *after && answered).then_some(())
             });
             // What was not paused cannot be resumed, although it then stands as it should.
-            let never = word == "resume" && kind != "phases" && before != "paused";
+            let never = word == "resume" && before != "paused";
             let wrong = (done.is_none() || never)
                 .then(|| format!("{before} before, {} after", self.stands(&member)));
             self.note(format!("watch {word} {kind}"), wrong);

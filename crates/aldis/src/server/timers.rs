@@ -17,28 +17,28 @@ const AFTER_FAILURE: Duration = Duration::from_secs(5);
 pub(super) async fn watch(app: Arc<App>) {
     loop {
         let now = app.now();
-        let pause = match app.ring(now, false).await {
+        let pause = match app.fire(now, false).await {
             Ok(0) => until_next(&app).await,
-            Ok(taken) => {
-                app.metrics.alarms.fetch_add(taken as u64, Ordering::Relaxed);
+            Ok(fired) => {
+                app.metrics.timers.fetch_add(fired as u64, Ordering::Relaxed);
                 Duration::ZERO
             }
             Err(_) => AFTER_FAILURE,
         };
         tokio::select! {
             () = app.stopped() => return,
-            () = app.committed.alarms.notified() => {}
+            () = app.commits.timers.notified() => {}
             () = time::sleep(pause) => {}
         }
     }
 }
 
-/// How long nothing is due. Alarms that are set from here on ring if they are earlier.
+/// How long nothing is due. Timers that are set from here on wake us if they are earlier.
 async fn until_next(app: &Arc<App>) -> Duration {
     let latest = app.now().after(LOOK_EVERY);
-    app.committed.sleep_until(latest);
-    let next = app.keep(|keeper| Ok(keeper.store().next_timer()?)).await;
+    app.commits.sleep_until(latest);
+    let next = app.with_engine(|engine| engine.store().next_timer()).await;
     let wake = next.ok().flatten().map_or(latest, |next| next.min(latest));
-    app.committed.sleep_until(wake);
+    app.commits.sleep_until(wake);
     wake.since(app.now())
 }
