@@ -80,6 +80,11 @@ impl Git {
         Self { directory: directory.to_owned() }
     }
 
+    /// Whether anything was ever committed on the current branch.
+    pub(crate) fn has_commit(&self) -> bool {
+        self.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).is_ok()
+    }
+
     /// Looks at the work tree.
     pub(crate) fn look(&self) -> Result<Tree, GitError> {
         let head = self.text(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok();

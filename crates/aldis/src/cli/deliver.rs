@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::{Outcome, tasks, why};
 use crate::agents::recipe::{PromptBy, Recipe, SESSION};
 use crate::coordinate::delivering::book::{self, Book};
-use crate::coordinate::delivering::{Board, Delivered, Delivery, Plan};
+use crate::coordinate::delivering::{Board, Delivered, Delivery, Plan, places};
 use crate::coordinate::running::Manner;
 use crate::error::CommandError;
 use crate::hosts::Host;
@@ -192,6 +192,9 @@ fn begin(
         business_analyst: args.business_analyst || usual.business_analyst,
         ..budgets(args, usual)
     };
+    if config.worktrees {
+        places::repository(place.root())?;
+    }
     let host = args.host.spec().headless.filter(|_| args.command.is_empty());
     let own_developer = settings.roles.get(&Role::Developer).is_some_and(|it| it.command.is_some());
     if host.is_some() && !own_developer {

@@ -6,7 +6,7 @@
 
 pub(crate) mod book;
 mod live;
-mod places;
+pub(crate) mod places;
 mod watching;
 mod worker;
 
@@ -143,7 +143,7 @@ impl<'p> Delivery<'p> {
         let interrupts = Interrupts::listen()
             .map_err(|error| CommandError::new(format!("listening for Ctrl-C: {error}")))?;
         let worktrees = book.state.run().config.worktrees;
-        let places = Places::new(&plan.project, &plan.state, &book.id, worktrees);
+        let places = Places::new(&plan.project, &plan.state, &book.id, worktrees)?;
         let person = if plan.ask_here { Person::look() } else { Person::absent() };
         Ok(Self {
             plan,

@@ -6,6 +6,28 @@ use std::path::{Path, PathBuf};
 use aldis_store::RunId;
 
 use crate::agents::git::{Git, GitError, Merge};
+use crate::error::CommandError;
+
+/// Returns the repository of which tasks get work trees.
+///
+/// # Errors
+///
+/// Fails if there is none, or no commit that a work tree could begin with.
+pub(crate) fn repository(project: &Path) -> Result<Git, CommandError> {
+    let refused = |why: &str, help: &str| {
+        let what = format!("work trees for tasks need a git repository with a commit: {why}");
+        CommandError::new(what).with_help(help)
+    };
+    let git = Git::around(project).ok_or_else(|| {
+        let why = format!("`{}` is not in one", project.display());
+        refused(&why, "git init && git add -A && git commit -m Start, or leave out --worktrees")
+    })?;
+    if git.has_commit() {
+        return Ok(git);
+    }
+    let why = format!("`{}` has no commit yet", project.display());
+    Err(refused(&why, "git add -A && git commit -m Start, or leave out --worktrees"))
+}
 
 /// The directories of a delivery.
 #[derive(Debug)]
@@ -20,13 +42,22 @@ pub(super) struct Places {
 
 impl Places {
     /// `worktrees` says whether tasks have work trees of their own.
-    pub(super) fn new(project: &Path, state: &Path, run: &RunId, worktrees: bool) -> Self {
-        Self {
+    ///
+    /// # Errors
+    ///
+    /// Fails if they should, and there is nothing to make them of.
+    pub(super) fn new(
+        project: &Path,
+        state: &Path,
+        run: &RunId,
+        worktrees: bool,
+    ) -> Result<Self, CommandError> {
+        Ok(Self {
             project: project.to_owned(),
-            git: worktrees.then(|| Git::around(project)).flatten(),
+            git: worktrees.then(|| repository(project)).transpose()?,
             trees: state.join("worktrees").join(run.as_str()),
             run: run.to_string(),
-        }
+        })
     }
 
     /// Returns where the agents of a task work, by its place in the plan; makes it if need be.
