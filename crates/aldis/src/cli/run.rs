@@ -40,7 +40,7 @@ use crate::settings::trust::Trusted;
 /// used up, 130 interrupted.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  aldis run --prompt task.md --verify \"npm test\" -- claude -p --output-format stream-json --verbose
+  aldis run --prompt task.md --verify \"npm test\" -- claude -p --output-format stream-json --verbose --permission-mode acceptEdits
   aldis run --dialect promise=DONE --task \"Fix the typo\" -- codex exec --json -
   aldis run --continue")]
 pub(super) struct RunArgs {
