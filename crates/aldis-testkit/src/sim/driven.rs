@@ -26,24 +26,32 @@ pub(super) struct Driven {
 }
 
 enum Backend {
-    Memory(Faulty<MemoryStore>),
-    Sqlite(PathBuf, Faulty<SqliteStore>),
+    Memory(Box<Faulty<MemoryStore>>),
+    Sqlite(PathBuf, Box<Faulty<SqliteStore>>),
 }
 
 impl Driven {
     pub(super) fn memory(world: u64) -> Self {
-        Self { world, backend: Backend::Memory(Faulty::new(MemoryStore::new())), crashes: 0 }
+        Self {
+            world,
+            backend: Backend::Memory(Box::new(Faulty::new(MemoryStore::new()))),
+            crashes: 0,
+        }
     }
 
     pub(super) fn sqlite(world: u64, directory: PathBuf) -> Result<Self, String> {
         let store = SqliteStore::open(&directory).map_err(|error| error.to_string())?;
-        Ok(Self { world, backend: Backend::Sqlite(directory, Faulty::new(store)), crashes: 0 })
+        Ok(Self {
+            world,
+            backend: Backend::Sqlite(directory, Box::new(Faulty::new(store))),
+            crashes: 0,
+        })
     }
 
     fn store(&self) -> &dyn Store {
         match &self.backend {
-            Backend::Memory(store) => store,
-            Backend::Sqlite(_, store) => store,
+            Backend::Memory(store) => &**store,
+            Backend::Sqlite(_, store) => &**store,
         }
     }
 
@@ -148,7 +156,7 @@ impl Engine for Driven {
             && self.crashes.is_multiple_of(REOPEN_EVERY)
             && let Ok(fresh) = SqliteStore::open(directory)
         {
-            std::mem::replace(store, Faulty::new(fresh)).inner.abandon();
+            std::mem::replace(&mut **store, Faulty::new(fresh)).inner.abandon();
         }
     }
 

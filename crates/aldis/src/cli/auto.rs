@@ -23,7 +23,6 @@ use crate::settings::clock;
 use crate::settings::config::Settings;
 use crate::settings::home;
 use crate::settings::project::{self, Place};
-use crate::settings::secret;
 use crate::view::display;
 use crate::view::json;
 use crate::view::show;
@@ -385,7 +384,7 @@ fn task(io: &mut Io, task: String) -> Result<String, CommandError> {
 }
 
 pub(super) fn fresh_token() -> Result<String, CommandError> {
-    secret::token().map_err(|error| CommandError::new(format!("no random numbers: {error}")))
+    aldis_engine::token().map_err(|error| CommandError::new(format!("no random numbers: {error}")))
 }
 
 fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {

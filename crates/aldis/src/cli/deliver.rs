@@ -35,7 +35,6 @@ use crate::settings::config::{Dollars, Layered, Notify, RoleTable, Seconds, Toke
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::prompt_by::PromptBy;
-use crate::settings::secret;
 use crate::settings::trust::Trusted;
 use crate::view::live::Manner;
 use crate::view::live::delivery::Board;
@@ -256,7 +255,7 @@ pub(super) fn create(
     config: Config,
     launch: &Launch,
 ) -> Result<Handle<State>, CommandError> {
-    let token = secret::token().map_err(|error| CommandError::new(error.to_string()))?;
+    let token = aldis_engine::token().map_err(|error| CommandError::new(error.to_string()))?;
     let body = serde_json::to_string(launch).unwrap_or_default();
     let new = NewRun {
         notes: vec![PartChange::Set { key: LAUNCH.to_owned(), body }],

@@ -41,7 +41,7 @@ use crate::view::live::run::Live;
 /// used up, 130 interrupted.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  aldis run --prompt task.md --verify \"npm test\" -- claude -p --output-format stream-json --verbose
+  aldis run --prompt task.md --verify \"npm test\" -- claude -p --output-format stream-json --verbose --permission-mode acceptEdits
   aldis run --dialect promise=DONE --task \"Fix the typo\" -- codex exec --json -
   aldis run --continue")]
 pub(super) struct RunArgs {

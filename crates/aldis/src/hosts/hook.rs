@@ -34,7 +34,6 @@ use crate::hosts::{Answer, Env, Event as HostEvent, HookCall};
 use crate::settings::catalog::Catalog;
 use crate::settings::config::Settings;
 use crate::settings::project::{self, Place};
-use crate::settings::secret;
 
 /// One call of the hook, with its project, time and environment.
 #[derive(Debug)]
@@ -332,6 +331,6 @@ fn fresh_token(state: &State) -> Result<Option<String>, CommandError> {
     if state.config.token == TokenPolicy::Off {
         return Ok(None);
     }
-    let token = secret::token();
+    let token = aldis_engine::token();
     Ok(Some(token.map_err(|error| CommandError::new(format!("no random numbers: {error}")))?))
 }

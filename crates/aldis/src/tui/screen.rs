@@ -1,6 +1,7 @@
 //! The terminal while the view is on it, and as it was afterwards, whatever happens.
 
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::panic;
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::layout::Size;
 use ratatui::{Frame, Terminal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::model::Input;
 
@@ -49,8 +52,14 @@ impl<W: Write> Screen<W> {
     }
 
     /// Returns what was typed or pasted within some time.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the terminal is gone.
     pub(super) fn next(&self, patience: Duration) -> io::Result<Option<Input>> {
-        if !event::poll(patience)? {
+        // Waits here and not in crossterm, which reads the end of a closed terminal for ever.
+        wait(&io::stdin(), patience)?;
+        if !event::poll(Duration::ZERO)? {
             return Ok(None);
         }
         Ok(match event::read()? {
@@ -68,6 +77,25 @@ impl<W: Write> Drop for Screen<W> {
             restore(self.terminal.backend_mut());
         }
     }
+}
+
+/// Waits until something can be read, some time is over, or a signal came.
+///
+/// # Errors
+///
+/// Fails if the terminal was closed on its other side.
+fn wait(terminal: &impl AsFd, patience: Duration) -> io::Result<()> {
+    let mut ready = [PollFd::new(terminal, PollFlags::IN)];
+    let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
+    match poll(&mut ready, Some(&patience)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    if ready[0].revents().intersects(gone) {
+        return Err(io::Error::new(io::ErrorKind::BrokenPipe, "it is gone"));
+    }
+    Ok(())
 }
 
 /// Gives the terminal back as it was. Nobody is left to tell when that fails.

@@ -10,7 +10,7 @@ use aldis_engine::{Engine, Handle, NewRun};
 use aldis_machine::{delivery, run, turns};
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
-use aldis_store::{MemoryStore, Revision, RunId, Store};
+use aldis_store::{MemoryStore, RunId, Store};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

@@ -24,19 +24,19 @@ pub(super) struct Driven {
 }
 
 enum Backend {
-    Memory(Faulty<MemoryStore>),
-    Sqlite(PathBuf, Faulty<SqliteStore>),
+    Memory(Box<Faulty<MemoryStore>>),
+    Sqlite(PathBuf, Box<Faulty<SqliteStore>>),
 }
 
 impl Driven {
     pub(super) fn memory() -> Self {
-        let backend = Backend::Memory(Faulty::new(MemoryStore::new()));
+        let backend = Backend::Memory(Box::new(Faulty::new(MemoryStore::new())));
         Self { backend, run: None, supervisor: None, deaths: 0 }
     }
 
     pub(super) fn sqlite(directory: PathBuf) -> Result<Self, String> {
         let store = SqliteStore::open(&directory).map_err(|error| error.to_string())?;
-        let backend = Backend::Sqlite(directory, Faulty::new(store));
+        let backend = Backend::Sqlite(directory, Box::new(Faulty::new(store)));
         Ok(Self { backend, run: None, supervisor: None, deaths: 0 })
     }
 
@@ -64,8 +64,8 @@ impl Driven {
 
 fn store(backend: &Backend) -> &dyn Store {
     match backend {
-        Backend::Memory(store) => store,
-        Backend::Sqlite(_, store) => store,
+        Backend::Memory(store) => &**store,
+        Backend::Sqlite(_, store) => &**store,
     }
 }
 
@@ -97,7 +97,7 @@ impl Engine for Driven {
             && self.deaths.is_multiple_of(REOPEN_EVERY)
             && let Ok(fresh) = SqliteStore::open(directory)
         {
-            std::mem::replace(store, Faulty::new(fresh)).inner.abandon();
+            std::mem::replace(&mut **store, Faulty::new(fresh)).inner.abandon();
         }
     }
 

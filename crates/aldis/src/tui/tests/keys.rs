@@ -83,7 +83,7 @@ fn the_journal_is_followed_at_its_top_only() {
     let mut open = supervised(&store, "first", "First", &working());
     let mut view = View::of(Arc::clone(&store));
     view.press(KeyCode::BackTab);
-    let engine = super::engine(&store);
+    let engine = engine(&store);
     let mut pause = || {
         open.advance(&engine, at(70), aldis_machine::run::Event::Pause { by: String::new() })
             .unwrap();

@@ -6,18 +6,18 @@ use aldis_machine::run::Event;
 use aldis_store::{MemoryStore, RunId, Step, Store};
 
 use super::super::scene::Reader;
-use super::{asking, at, channel, supervised, working};
+use super::{asking, at, channel, engine, supervised, working};
 
 #[test]
 fn only_changes_are_read() {
-    let store = MemoryStore::new();
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let mut open = supervised(&store, "first", "First", &working());
-    let mut reader = Reader::new(&store, None);
+    let mut reader = Reader::new(&*store, None);
     let scene = reader.look(at(60)).unwrap().unwrap();
     assert_eq!((scene.runs.len(), scene.journal.len()), (1, 3));
     assert!(reader.look(at(60)).unwrap().is_none(), "nothing has happened");
     assert!(reader.look(at(90)).unwrap().is_none(), "and still nothing");
-    open.advance(&store, at(90), Event::Pause { by: String::new() }).unwrap();
+    open.advance(&engine(&store), at(90), Event::Pause { by: String::new() }).unwrap();
     let scene = reader.look(at(90)).unwrap().unwrap();
     assert_eq!(scene.journal.len(), 4);
     assert!(scene.journal[0].seq > scene.journal[1].seq, "the latest first");
@@ -26,9 +26,9 @@ fn only_changes_are_read() {
 
 #[test]
 fn a_step_without_a_decision_is_seen_a_little_later() {
-    let store = MemoryStore::new();
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     supervised(&store, "first", "First", &working());
-    let mut reader = Reader::new(&store, None);
+    let mut reader = Reader::new(&*store, None);
     reader.look(at(60)).unwrap();
     let run = store.run(&RunId::new("first").unwrap()).unwrap().unwrap();
     let mut record = run.record;
@@ -41,13 +41,13 @@ fn a_step_without_a_decision_is_seen_a_little_later() {
 
 #[test]
 fn whoever_is_far_behind_gets_the_end() {
-    let store = MemoryStore::new();
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let mut open = supervised(&store, "first", "First", &working());
-    let mut reader = Reader::new(&store, None);
+    let mut reader = Reader::new(&*store, None);
     reader.look(at(60)).unwrap();
     for second in 0..300 {
-        open.advance(&store, at(60 + second), Event::Pause { by: String::new() }).unwrap();
-        open.advance(&store, at(60 + second), Event::Resume { by: String::new() }).unwrap();
+        open.advance(&engine(&store), at(60 + second), Event::Pause { by: String::new() }).unwrap();
+        open.advance(&engine(&store), at(60 + second), Event::Resume { by: String::new() }).unwrap();
     }
     let newest = store.decisions(&aldis_store::DecisionFilter::default()).unwrap()[0].cursor;
     let scene = reader.look(at(400)).unwrap().unwrap();
@@ -59,7 +59,7 @@ fn whoever_is_far_behind_gets_the_end() {
 #[test]
 fn one_run_is_read_alone() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    supervised(&*store, "first", "First", &working());
+    supervised(&store, "first", "First", &working());
     channel(&store, "c1");
     let mut reader = Reader::new(&*store, Some(RunId::new("c1").unwrap()));
     let scene = reader.look(at(60)).unwrap().unwrap();
@@ -69,14 +69,14 @@ fn one_run_is_read_alone() {
 
 #[test]
 fn what_cannot_be_read_is_named() {
-    let store = MemoryStore::new();
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     supervised(&store, "first", "First", &working());
     let id = RunId::new("first").unwrap();
     let run = store.run(&id).unwrap().unwrap();
     let mut record = run.record;
     record.state = "{}".to_owned();
     store.commit(&Step::new(id, run.revision, record, at(60))).unwrap();
-    let scene = Reader::new(&store, None).look(at(60)).unwrap().unwrap();
+    let scene = Reader::new(&*store, None).look(at(60)).unwrap().unwrap();
     assert!(
         scene.runs.is_empty() && scene.unreadable[0].contains("first"),
         "{:?}",
@@ -86,23 +86,23 @@ fn what_cannot_be_read_is_named() {
 
 #[test]
 fn questions_of_runs_that_ended_wait_for_nobody() {
-    let store = MemoryStore::new();
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let mut open = supervised(&store, "first", "First", &asking("keep?"));
-    let mut reader = Reader::new(&store, None);
+    let mut reader = Reader::new(&*store, None);
     assert_eq!(reader.look(at(60)).unwrap().unwrap().questions()[0].text, "keep?");
-    open.advance(&store, at(61), Event::Abort { by: "a human".to_owned() }).unwrap();
+    open.advance(&engine(&store), at(61), Event::Abort { by: "a human".to_owned() }).unwrap();
     assert!(reader.look(at(61)).unwrap().unwrap().questions().is_empty());
 }
 
 #[test]
 fn evidence_is_seen_before_anything_is_decided() {
-    let store = MemoryStore::new();
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let mut open = supervised(&store, "first", "First", &working());
-    let mut reader = Reader::new(&store, None);
+    let mut reader = Reader::new(&*store, None);
     reader.look(at(60)).unwrap();
-    open.advance(&store, at(70), Event::Tick).unwrap();
+    open.advance(&engine(&store), at(70), Event::Tick).unwrap();
     assert!(!open.keep(&store, at(70)).unwrap(), "time alone is no news");
-    open.advance(&store, at(75), Event::Activity).unwrap();
+    open.advance(&engine(&store), at(75), Event::Activity).unwrap();
     assert!(reader.look(at(75)).unwrap().is_none());
     assert!(open.keep(&store, at(76)).unwrap());
     assert!(!open.keep(&store, at(77)).unwrap(), "it is written");

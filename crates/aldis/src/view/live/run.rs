@@ -130,15 +130,27 @@ impl Live {
         self.bar.tick();
     }
 
-    /// Shows what was said: the agent's own words plainly, everybody else's dimmed.
+    /// Shows what an agent said: the main agent plainly, its sub-agents dimmed. Prompts, tools and what
+    /// a host says about itself belong into the log.
     pub(crate) fn said(&mut self, origin: &Origin, text: &str) {
+        if matches!(origin.role, Role::Assistant | Role::Subagent) {
+            let own = origin.role == Role::Assistant && !origin.sidechain;
+            let stripped = self.parser.strip(text);
+            self.words(&stripped, own);
+        }
+    }
+
+    /// Shows what was written to standard error.
+    pub(crate) fn aside(&mut self, bytes: &[u8]) {
+        self.words(&String::from_utf8_lossy(bytes), false);
+    }
+
+    fn words(&mut self, text: &str, own: bool) {
         if !self.shows_words() {
             return;
         }
-        let stripped = if origin.may_signal() { self.parser.strip(text) } else { text.into() };
-        let own = origin.role == Role::Assistant && !origin.sidechain;
         let mut shown = String::new();
-        for line in stripped.lines().filter(|line| !line.trim().is_empty()) {
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let line = display::line(&self.redactor.line(line));
             if !shown.is_empty() {
                 shown.push('\n');
@@ -149,11 +161,6 @@ impl Live {
         if !shown.is_empty() {
             self.print(&shown);
         }
-    }
-
-    /// Shows what was written to standard error.
-    pub(crate) fn aside(&mut self, bytes: &[u8]) {
-        self.said(&Origin::new(Role::Host), &String::from_utf8_lossy(bytes));
     }
 
     pub(crate) fn checking(&mut self, now: Timestamp, verify: &str) {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use aldis_signal::time::Timestamp;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::phases::project::testdata;
@@ -16,11 +17,7 @@ pub(super) struct Journal {
     pub(super) header: Header,
     pub(super) events: Vec<Event>,
     pub(super) decisions: Vec<Decision>,
-    pub(super) parts: Vec<Part>,
     pub(super) effects: Vec<Effect>,
-    pub(super) timers: Vec<Timer>,
-    /// The state as it was stored, with its version.
-    pub(super) state: Value,
 }
 
 /// The first line.
@@ -30,20 +27,7 @@ pub(super) struct Header {
     pub(super) machine: String,
     pub(super) run: String,
     pub(super) project: String,
-    pub(super) driver: Driver,
     pub(super) active: bool,
-}
-
-/// Who stepped a run.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Driver {
-    /// The Stop hook of a host.
-    Hook,
-    /// A process of its own: `aldis run` or `aldis deliver`.
-    Process,
-    /// `aldis serve`, on behalf of a program.
-    Server,
 }
 
 /// Any other line.
@@ -52,44 +36,27 @@ pub(super) enum Driver {
 enum Line {
     Event(Event),
     Decision(Decision),
-    Part(Part),
     Effect(Effect),
-    Timer(Timer),
-    State(Value),
+    Part(IgnoredAny),
+    Timer(IgnoredAny),
+    State(IgnoredAny),
 }
 
 #[derive(Deserialize)]
 pub(super) struct Event {
-    pub(super) at: Timestamp,
     pub(super) kind: String,
     pub(super) source: Option<String>,
-    pub(super) body: Value,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Decision {
-    pub(super) seq: u64,
-    revision: u64,
     pub(super) at: Timestamp,
-    pub(super) body: Value,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Part {
-    pub(super) key: String,
     pub(super) body: Value,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Effect {
-    pub(super) key: String,
     pub(super) body: Value,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Timer {
-    pub(super) key: String,
-    pub(super) due: Timestamp,
 }
 
 impl Journal {
@@ -104,31 +71,17 @@ impl Journal {
             header,
             events: Vec::new(),
             decisions: Vec::new(),
-            parts: Vec::new(),
             effects: Vec::new(),
-            timers: Vec::new(),
-            state: Value::Null,
         };
         for line in lines {
             match serde_json::from_str(line).unwrap() {
                 Line::Event(event) => journal.events.push(event),
                 Line::Decision(decision) => journal.decisions.push(decision),
-                Line::Part(part) => journal.parts.push(part),
                 Line::Effect(effect) => journal.effects.push(effect),
-                Line::Timer(timer) => journal.timers.push(timer),
-                Line::State(state) => journal.state = state,
+                Line::Part(_) | Line::Timer(_) | Line::State(_) => {}
             }
         }
         journal
-    }
-
-    /// When an effect was decided: its key has the revision first of all numbers. A step of which nothing was
-    /// decided only asked to be woken.
-    pub(super) fn decided_at(&self, effect: &Effect) -> Timestamp {
-        let mut numbers = effect.key.split('/').filter_map(|part| part.parse::<u64>().ok());
-        let revision = numbers.next().unwrap();
-        let before = self.decisions.iter().rev().find(|decision| decision.revision <= revision);
-        before.unwrap().at
     }
 
     /// The name of its scenario.

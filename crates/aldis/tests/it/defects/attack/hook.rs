@@ -158,7 +158,7 @@ fn d13_a_blocked_alarm_does_not_block_the_hook() {
         let project = Project::new();
         project.start(&[]);
         if is_stuck {
-            let pipe = project.state_dir().join("alarms.jsonl");
+            let pipe = project.state_dir().join("failures.jsonl");
             nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         }
         project
