@@ -24,10 +24,7 @@ fn channels_are_a_filter() {
     let lines = done.json();
     assert_eq!(done.code, 0, "{}", done.text());
     assert_eq!(lines[0]["state"]["active_agent"], "pm");
-    assert_eq!(
-        lines[0]["effects"][1],
-        json!({"effect": "wake", "at": "2026-03-02T10:01:00.001Z", "turn": 1})
-    );
+    assert_eq!(lines[0]["state"]["turn_timeout_at"], "2026-03-02T10:01:00Z");
     let reply =
         json!({"posted": true, "turnAdvanced": true, "nextAgent": "dev", "display": "Yes."});
     assert_eq!(lines[1]["replies"], json!([reply]));

@@ -208,7 +208,7 @@ fn a_turn_that_takes_too_long_is_passed_on() {
     assert!(first <= 5, "{first}");
     browser.wait_until(&format!("{left} < {first}"));
     browser.picture("deadline.png");
-    browser.wait_for(&["dev (held)", "Ended the turn of pm"]);
+    browser.wait_for(&["dev (held)", "Ended pm's turn"]);
     assert_not_reloaded(&mut browser);
     browser.evaluate("document.querySelector('#now summary').click()");
     browser.wait_for(&["turn_timeout pm (TIMEOUT)"]);
