@@ -101,11 +101,11 @@ fn evidence_is_seen_before_anything_is_decided() {
     let mut reader = Reader::new(&*store, None);
     reader.look(at(60)).unwrap();
     open.advance(&engine(&store), at(70), Event::Tick).unwrap();
-    assert!(!open.keep(&store, at(70)).unwrap(), "time alone is no news");
+    assert!(!open.flush(&engine(&store), at(70)).unwrap().written, "time alone is no news");
     open.advance(&engine(&store), at(75), Event::Activity).unwrap();
     assert!(reader.look(at(75)).unwrap().is_none());
-    assert!(open.keep(&store, at(76)).unwrap());
-    assert!(!open.keep(&store, at(77)).unwrap(), "it is written");
+    assert!(open.flush(&engine(&store), at(76)).unwrap().written);
+    assert!(!open.flush(&engine(&store), at(77)).unwrap().written, "it is written");
     let scene = reader.look(at(78)).unwrap().unwrap();
     assert_eq!(scene.runs[0].evidence(), Some(at(75)));
 }
