@@ -24,11 +24,8 @@ fn channels_are_a_filter() {
     let lines = done.json();
     assert_eq!(done.code, 0, "{}", done.text());
     assert_eq!(lines[0]["state"]["active_agent"], "pm");
-<<<<<<< HEAD
     assert_eq!(lines[0]["wake"], "2026-03-02T10:01:00.001Z");
-=======
     assert_eq!(lines[0]["state"]["turn_timeout_at"], "2026-03-02T10:01:00Z");
->>>>>>> p3-server
     let reply =
         json!({"posted": true, "turnAdvanced": true, "nextAgent": "dev", "display": "Yes."});
     assert_eq!(lines[1]["replies"], json!([reply]));
