@@ -39,6 +39,7 @@ fn render(facts: &[Fact]) -> String {
     let word = |fact: &Fact| match fact {
         Fact::Session(id) => format!("session {id}"),
         Fact::Tool { name } => format!("tool {name}"),
+        Fact::Denied { tool, what } => format!("denied {tool}: {what}"),
         Fact::Spent { tokens, micro_dollars } => format!("spent {tokens} ${micro_dollars}"),
         Fact::Retrying { what, until: at } => format!("retrying: {what}{}", until(at)),
         Fact::Limited { what, until: at } => format!("limited: {what}{}", until(at)),

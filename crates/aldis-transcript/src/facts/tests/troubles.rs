@@ -228,3 +228,21 @@ fn only_the_host_is_believed() {
     );
     assert_eq!(render(&read(Input::Auto, [good.as_bytes()])), "session s\nended true");
 }
+
+#[test]
+fn denied_permissions() {
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s","permission_denials":[
+        {"tool_name":"Write","tool_use_id":"t1","tool_input":{"file_path":"/p/a.rs","content":"x"}},
+        {"tool_name":"Bash","tool_use_id":"t2","tool_input":{"command":"npm test"}},
+        {"tool_use_id":"t3"}]}"#;
+    let result = result.replace('\n', "");
+    let denied = ["denied Write: /p/a.rs", "denied Bash: npm test", "denied tool: "];
+    let want = [&["session s"][..], &denied, &["ended true"]].concat();
+    check(Format::ClaudeStream, &[INIT, &result], &want);
+    let declined = r#"{"type":"item.completed","item":{"id":"i1","type":"command_execution","command":"rm -r x","status":"declined"}}"#;
+    let want = ["denied command_execution: rm -r x"];
+    check(Format::CodexExec, &[declined], &want);
+    // An agent that quotes one was denied nothing.
+    let said = r#"{"type":"item.completed","item":{"id":"i2","type":"agent_message","text":"\"status\":\"declined\""}}"#;
+    check(Format::CodexExec, &[said], &[]);
+}
