@@ -15,13 +15,13 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use aldis::engine::delivery_log::DeliveryLog;
+use aldis_engine::{Engine, Handle, NewRun};
 use aldis_machine::delivery::{
-    AgentReply, Config, Dispatch, Effect, Ending, Event, Plan, Role, Start, TaskSpec,
+    AgentReply, Config, Dispatch, Effect, Ending, Event, Plan, Role, Start, State, TaskSpec,
 };
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Dialect, Rules, Token};
-use aldis_store::{GroupStore, SqliteStore, Store};
+use aldis_store::{Driver, GroupStore, SqliteStore, Store};
 use measure::{Bars, timed};
 
 const ROUNDS: usize = 3;
@@ -68,9 +68,9 @@ fn middle(mut times: Vec<Duration>) -> Duration {
 /// What the machine and the store spend on one task of a delivery with so many.
 fn cost_per_task(tasks: usize) -> io::Result<Duration> {
     let directory = tempfile::tempdir()?;
-    let store = SqliteStore::open(directory.path()).map_err(io::Error::other)?;
+    let store = Arc::new(SqliteStore::open(directory.path()).map_err(io::Error::other)?);
     let mut delivered = Ok(Vec::new());
-    let spent = timed(|| delivered = deliver(&store, tasks))?;
+    let spent = timed(|| delivered = deliver(store, tasks))?;
     delivered?;
     Ok(spent / u32::try_from(tasks).unwrap_or(u32::MAX))
 }
@@ -106,7 +106,7 @@ fn round(open: fn(&std::path::Path) -> io::Result<Stores>) -> io::Result<Measure
             .map(|store| {
                 scope.spawn(|| {
                     start.wait();
-                    deliver(&**store, TASKS)
+                    deliver(Arc::clone(store), TASKS)
                 })
             })
             .collect();
@@ -124,17 +124,19 @@ fn round(open: fn(&std::path::Path) -> io::Result<Stores>) -> io::Result<Measure
 }
 
 /// Delivers a plan with agents that answer at once. Returns how long each signal took to be durable.
-fn deliver(store: &dyn Store, tasks: usize) -> io::Result<Vec<Duration>> {
+fn deliver(store: Arc<dyn Store>, tasks: usize) -> io::Result<Vec<Duration>> {
     let rules = Rules::new(Dialect::builtin("delivery").cloned());
     let now = Timestamp::from_millis(1_772_445_600_000);
     let start = Start { plan: plan(tasks), config: Config::default(), token: None };
-    let mut log = DeliveryLog::create(store, now, "bench", &start).map_err(io::Error::other)?;
+    let (engine, new) = (Engine::new(store), NewRun::of("bench", Driver::Process));
+    let (mut run, _): (Handle<State>, _) =
+        engine.begin(now, &new, start).map_err(io::Error::other)?;
     let mut at_work: VecDeque<Dispatch> = VecDeque::new();
     let mut waits = Vec::with_capacity(3 * tasks);
     let mut event = Event::Begin;
     loop {
         let asked = Instant::now();
-        let outcome = log.advance(store, now, &event).map_err(io::Error::other)?;
+        let outcome = run.advance(&engine, now, event).map_err(io::Error::other)?.outcome;
         waits.push(asked.elapsed());
         at_work.extend(outcome.effects.into_iter().filter_map(|effect| match effect {
             Effect::Dispatch(dispatch) => Some(dispatch),
@@ -144,7 +146,7 @@ fn deliver(store: &dyn Store, tasks: usize) -> io::Result<Vec<Duration>> {
         let reply = AgentReply::read(&rules, &Token::Off, &reply(&dispatch));
         event = Event::Finished { agent: dispatch.agent, exit: None, reply };
     }
-    match log.state().ending() {
+    match run.state().ending() {
         Some(Ending::Complete) => Ok(waits),
         other => Err(io::Error::other(format!("the delivery did not complete: {other:?}"))),
     }

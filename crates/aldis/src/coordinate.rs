@@ -1,8 +1,9 @@
 //! Coordinates agents: one loop takes a run over, performs what was decided, and reports what happens.
 //!
-//! `coordinator` is the loop, `world` what it needs of the world, `real` that world as it is. `run`
+//! `coordinator` is the loop, `conduct` what differs between machines, `world` what it needs of the world, `real` that world as it is. `run`
 //! and `delivery` say what effects and happenings mean for the two machines that have agents.
 
+pub(crate) mod conduct;
 pub(crate) mod coordinator;
 pub(crate) mod delivery;
 pub(crate) mod lease;

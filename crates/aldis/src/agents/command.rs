@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use aldis_process::{Agent, Input, Launch, Mark, StartError};
-use aldis_transcript::Input as OutputFormat;
 use aldis_store::RunId;
+use aldis_transcript::Input as OutputFormat;
 use tempfile::NamedTempFile;
 
 use crate::settings::prompt_by::PromptBy;
@@ -144,8 +144,7 @@ impl AgentCommand {
 }
 
 fn write_prompt(prompt: &str) -> Result<NamedTempFile, StartFailure> {
-    let failed =
-        |error| StartFailure { what: format!("writing the prompt to a file: {error}") };
+    let failed = |error| StartFailure { what: format!("writing the prompt to a file: {error}") };
     let mut file = NamedTempFile::with_prefix("aldis-prompt-").map_err(failed)?;
     file.write_all(prompt.as_bytes()).map_err(failed)?;
     Ok(file)

@@ -1,5 +1,6 @@
 //! How the files of a directory stand, where there is no repository to ask.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -30,8 +31,8 @@ pub(crate) fn fingerprint(directory: &Path) -> Option<String> {
                 continue;
             }
             let at = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-            seen.push_str(&entry.path().to_string_lossy());
-            seen.push_str(&format!(" {} {:?}\n", metadata.len(), at.map(|at| at.as_nanos())));
+            let (name, at) = (entry.path(), at.map(|at| at.as_nanos()));
+            let _written = writeln!(seen, "{} {} {at:?}", name.to_string_lossy(), metadata.len());
             count += 1;
             if count == FILES_MAX {
                 return Some(digest(&seen));

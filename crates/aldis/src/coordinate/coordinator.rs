@@ -10,15 +10,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aldis_engine::{Engine, EngineError, Handle, Performable, Stepped};
-use aldis_machine::run::Exit;
 use aldis_machine::{HumanCommand, Machine, NotPossible, Outcome, Urgency};
 use aldis_signal::time::Timestamp;
 use aldis_store::{Lease, LeaseError, PartChange, RunId, StoreError};
 
+use super::conduct::{Awaited, Conduct, CoreOf, Performed};
 use super::lease;
-use super::world::{
-    Happening, JobId, Leftover, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World,
-};
+use super::world::{Happening, JobId, Leftover, RepositoryRequest, Ticket, World};
 use crate::error::CommandError;
 
 /// How often the lease is renewed.
@@ -35,125 +33,6 @@ const LAST_CALL: Duration = Duration::from_secs(10);
 const WAKE_PAUSE: Duration = Duration::from_millis(100);
 /// How often what is shown is drawn anew.
 const DRAW: Duration = Duration::from_millis(500);
-
-/// What effects and happenings mean for the runs of one machine.
-pub(crate) trait Conduct: Sized {
-    /// Whose runs.
-    type Machine: Machine;
-    /// How this process leaves a run.
-    type End;
-
-    /// Performs an effect.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does.
-    fn perform(
-        &mut self,
-        core: &mut CoreOf<'_, Self>,
-        effect: <Self::Machine as Machine>::Effect,
-        key: &str,
-    ) -> Result<Performed, CommandError>;
-
-    /// A process wrote something.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does.
-    fn on_output(
-        &mut self,
-        core: &mut CoreOf<'_, Self>,
-        job: JobId,
-        stream: Stream,
-        bytes: &[u8],
-    ) -> Result<(), CommandError>;
-
-    /// A process has ended with everything it started.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does.
-    fn on_over(
-        &mut self,
-        core: &mut CoreOf<'_, Self>,
-        job: JobId,
-        exit: Exit,
-    ) -> Result<(), CommandError>;
-
-    /// A process stopped itself.
-    fn on_stopped(&mut self, core: &mut CoreOf<'_, Self>, job: JobId);
-
-    /// The repository answered.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does.
-    fn on_answer(
-        &mut self,
-        core: &mut CoreOf<'_, Self>,
-        ticket: Ticket,
-        answer: RepositoryAnswer,
-    ) -> Result<(), CommandError>;
-
-    /// Returns what a line means that the person at the terminal typed; nothing if it means nothing.
-    fn command_of(&self, core: &CoreOf<'_, Self>, line: &str) -> Option<HumanCommand>;
-
-    /// The user or the system wants this process to end.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does.
-    fn on_interrupt(&mut self, core: &mut CoreOf<'_, Self>, by: &str) -> Result<(), CommandError>;
-
-    /// Time passed.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does.
-    fn on_time(&mut self, core: &mut CoreOf<'_, Self>) -> Result<(), CommandError>;
-
-    /// Returns when time matters next, beside the machine's own time.
-    fn next_deadline(&self, core: &CoreOf<'_, Self>) -> Option<Timestamp>;
-
-    /// Shows what came of an event.
-    fn decided(
-        &mut self,
-        core: &CoreOf<'_, Self>,
-        outcome: &Outcome<<Self::Machine as Machine>::Effect>,
-    );
-
-    /// Shows that something beside the run went wrong.
-    fn problem(&mut self, now: Timestamp, what: &str);
-
-    /// Draws how the run stands. Returns what the person at the terminal is asked.
-    fn draw(&mut self, core: &CoreOf<'_, Self>) -> Option<String>;
-
-    /// Returns how this process leaves the run, if it does now.
-    fn end(&self, core: &CoreOf<'_, Self>) -> Option<Self::End>;
-}
-
-/// What a conduct works with.
-pub(crate) type CoreOf<'w, C> = Core<'w, <C as Conduct>::Machine>;
-
-/// How an effect was performed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Performed {
-    /// It is done.
-    Done,
-    /// It is done when this has happened; others go on.
-    Until(Awaited),
-    /// It is done when this has happened; those after it wait.
-    After(Awaited),
-}
-
-/// What an effect can wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Awaited {
-    /// An answer of the repository.
-    Answer(Ticket),
-    /// The end of a process.
-    End(JobId),
-}
 
 /// The run, its engine and the world.
 pub(crate) struct Core<'w, M: Machine> {

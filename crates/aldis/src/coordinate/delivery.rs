@@ -1,6 +1,7 @@
 //! What the effects of a delivery mean in the world, and what its agents do means to it.
 
 mod agent;
+mod start;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -16,30 +17,23 @@ use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
 use aldis_store::PartChange;
 use aldis_transcript::facts::Zone;
-use serde::{Deserialize, Serialize};
 
 use self::agent::{AgentAtWork, Ended, Last};
+use self::start::{HostSession, PROCESS, note, process_key, session_key};
 use self::watch::Watch;
-use super::coordinator::{self, Awaited, Conduct, Core, Performed};
+use super::conduct::{Awaited, Conduct, Performed};
+use super::coordinator::{self, Core};
 use super::real::Real;
 use super::repository::Repository;
 use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket};
-use crate::agents::command::{AgentCommand, JobLaunch, Program, StartFailure};
-use crate::agents::output_log::OutputLog;
-use crate::agents::session::Session;
+use crate::agents::command::AgentCommand;
 use crate::error::CommandError;
 use crate::notify::{Kind, Message, Notices};
 use crate::settings::config::Notify;
 use crate::view::live::delivery::Board;
 
-/// How long an agent has to stop by itself.
-const GRACE: Duration = Duration::from_secs(5);
-/// How an agent counts as having ended whose host gave up, and one that could not be started.
+/// How an agent counts as having ended whose host gave up.
 const CRASHED: Exit = Exit { code: Some(1), signal: None };
-const NOT_STARTED: Exit = Exit { code: Some(127), signal: None };
-/// What the keys of our notes begin with: processes by agent, sessions by role and task.
-const PROCESS: &str = "process/";
-const SESSION: &str = "session/";
 
 /// How to deliver.
 #[derive(Debug)]
@@ -82,17 +76,6 @@ pub(crate) enum Delivered {
     Ended(Ending),
     /// It waits for a human, and this process does not.
     Waits,
-}
-
-/// The last session that a role had about a task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct HostSession {
-    /// Whose it was.
-    agent: u64,
-    /// Its name at the host.
-    name: String,
-    /// What it had cost, by the host's figures.
-    spent: Usage,
 }
 
 /// Coordinates the agents of a delivery.
@@ -185,87 +168,6 @@ impl<'p> DeliveryConduct<'p> {
         Performed::Until(Awaited::Answer(ticket))
     }
 
-    /// Starts an agent, unless the machine has given it up meanwhile.
-    fn dispatch(
-        &mut self,
-        core: &mut Core<'_, State>,
-        dispatch: Dispatch,
-    ) -> Result<Performed, CommandError> {
-        let agent = dispatch.agent;
-        let works = self.agents.values().any(|it| it.dispatch.agent == agent);
-        if core.state().agent(agent).is_none() || works {
-            return Ok(Performed::Done);
-        }
-        let task = dispatch.task.as_deref().and_then(|task| number(core.state(), task));
-        if let Some(task) = task.filter(|_| core.state().run().config.worktrees) {
-            let start = Asked::Start(Box::new(dispatch));
-            return Ok(self.ask(core, start, RepositoryRequest::AddWorktree { task }));
-        }
-        self.start(core, dispatch, self.plan.project.clone())?;
-        Ok(Performed::Done)
-    }
-
-    fn start(
-        &mut self,
-        core: &mut Core<'_, State>,
-        dispatch: Dispatch,
-        directory: PathBuf,
-    ) -> Result<(), CommandError> {
-        let (agent, plan) = (dispatch.agent, self.plan);
-        let (command, preface) = plan.of_role(dispatch.role);
-        let session: Option<HostSession> = core.run().note(&session_key(&dispatch))?;
-        let session = session.filter(|session| Some(session.agent) == dispatch.resume);
-        let resumed = session.as_ref().and_then(|session| command.resuming(&session.name));
-        let before = session.filter(|_| resumed.is_some()).map(|session| session.spent);
-        let command = resumed.unwrap_or_else(|| command.clone());
-        let input = command.input;
-        let launch = JobLaunch {
-            what: Program::Agent { command, prompt: format!("{preface}{}", dispatch.prompt) },
-            directory: directory.clone(),
-            variables: vec![
-                ("ALDIS_RUN", core.id().to_string()),
-                ("ALDIS_ROLE", dispatch.role.as_str().to_owned()),
-                ("ALDIS_TASK", dispatch.task.clone().unwrap_or_default()),
-            ],
-            run: core.id().clone(),
-        };
-        let job = core.new_job();
-        match core.world().start(job, &launch) {
-            Err(StartFailure { what }) => self.not_started(core, agent, &what),
-            Ok(identity) => {
-                let log = OutputLog::of_agent(&plan.state, core.id(), agent);
-                let session = Session::new(&plan.rules, input, &plan.zone, true, log);
-                let before = before.unwrap_or_default();
-                let at_work = AgentAtWork::new(dispatch, directory, session, before);
-                self.agents.insert(job, at_work);
-                core.set_notes(vec![note(&process_key(agent), &identity)])
-            }
-        }
-    }
-
-    /// Counted as a crash: the machine knows when that is enough.
-    fn not_started(
-        &mut self,
-        core: &mut Core<'_, State>,
-        agent: u64,
-        what: &str,
-    ) -> Result<(), CommandError> {
-        self.board.problem(core.now(), what);
-        let reply = AgentReply { preview: what.to_owned(), ..AgentReply::default() };
-        self.advance(core, Event::Finished { agent, exit: Some(NOT_STARTED), reply })
-    }
-
-    /// Ends an agent. Nobody else starts before it is gone: they may share a directory.
-    fn end_agent(&mut self, core: &mut Core<'_, State>, agent: u64) -> Performed {
-        self.limited.remove(&agent);
-        self.asked.retain(|_, it| !matches!(it, Asked::Start(it) if it.agent == agent));
-        let found = self.agents.iter_mut().find(|(_, it)| it.dispatch.agent == agent);
-        let Some((job, at_work)) = found else { return Performed::Done };
-        at_work.given_up = true;
-        core.world().control(*job, Control::End(GRACE));
-        Performed::After(Awaited::End(*job))
-    }
-
     /// Tells everybody who wants to know. `key` names the effect, also when it is performed again.
     fn notify(
         &mut self,
@@ -344,9 +246,8 @@ impl<'p> DeliveryConduct<'p> {
     /// Starts the agents again whose service should work by now.
     fn wake_limited(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
         let now = core.now();
-        let ready = |(agent, (until, _)): (&u64, &(Timestamp, Dispatch))| {
-            (now >= *until).then_some(*agent)
-        };
+        let ready =
+            |(agent, (until, _)): (&u64, &(Timestamp, Dispatch))| (now >= *until).then_some(*agent);
         let awake: Vec<u64> = self.limited.iter().filter_map(ready).collect();
         for agent in awake {
             if let Some((_, dispatch)) = self.limited.remove(&agent) {
@@ -517,18 +418,4 @@ impl Conduct for DeliveryConduct<'_> {
 /// The place of a task in the plan.
 fn number(state: &State, id: &str) -> Option<usize> {
     state.tasks().iter().position(|task| task.spec.id == id)
-}
-
-fn process_key(agent: u64) -> String {
-    format!("{PROCESS}{agent}")
-}
-
-/// No role's name holds a slash, so keys differ whatever tasks are called.
-fn session_key(dispatch: &Dispatch) -> String {
-    let task = dispatch.task.as_deref().unwrap_or_default();
-    format!("{SESSION}{}/{task}", dispatch.role.as_str())
-}
-
-fn note(key: &str, value: &impl Serialize) -> PartChange {
-    PartChange::Set { key: key.to_owned(), body: serde_json::to_string(value).unwrap_or_default() }
 }

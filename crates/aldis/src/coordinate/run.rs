@@ -1,5 +1,7 @@
 //! What the effects of a supervised run mean in the world, and what happens there means to it.
 
+mod job;
+
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,20 +12,20 @@ use aldis_machine::run::{
     Usage,
 };
 use aldis_machine::{HumanCommand, Outcome};
-use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Rules};
 use aldis_transcript::facts::{Fact, Zone};
 
-use super::coordinator::{self, Awaited, Conduct, Core, Performed, heed_others};
+use self::job::{Job, Work, keep_end, text_of};
+use super::conduct::{Awaited, Conduct, Performed};
+use super::coordinator::{self, Core};
 use super::real::Real;
 use super::repository::Repository;
 use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket};
-use crate::agents::command::{AgentCommand, JobLaunch, Program, StartFailure};
+use crate::agents::command::AgentCommand;
 use crate::agents::git::Since;
 use crate::agents::listener::Report;
 use crate::agents::output_log::OutputLog;
-use crate::agents::session::Session;
 use crate::error::CommandError;
 use crate::hosts;
 use crate::notify::{Message, Notices};
@@ -39,8 +41,6 @@ const LAST_GRACE: Duration = Duration::from_secs(1);
 const HINTS_MAX: usize = 64;
 /// How much of what was denied is shown.
 const DENIED_MAX: usize = 80;
-/// How much of a check's or a crashed agent's output is kept.
-const OUTPUT_MAX: usize = 64 * 1024;
 
 /// What to run, and how.
 #[derive(Debug)]
@@ -74,20 +74,6 @@ struct RunConduct<'p> {
     progress: ProgressCoalescer,
     look: Option<Ticket>,
     looked_at: Timestamp,
-}
-
-/// The process at work.
-struct Job<'p> {
-    id: JobId,
-    work: Work<'p>,
-    /// The end of what it wrote to standard output, and to standard error.
-    output: Vec<u8>,
-    errors: Vec<u8>,
-}
-
-enum Work<'p> {
-    Agent(Box<Session<'p>>),
-    Check,
 }
 
 /// Returns whether an effect of a supervisor that has gone must not be performed: the machine says
@@ -155,80 +141,6 @@ impl<'p> RunConduct<'p> {
 
     fn advance(&mut self, core: &mut Core<'_, State>, event: Event) -> Result<(), CommandError> {
         coordinator::advance(core, self, event)
-    }
-
-    fn start_agent(
-        &mut self,
-        core: &mut Core<'_, State>,
-        prompt: String,
-    ) -> Result<(), CommandError> {
-        // Somebody may have ended the run since this was decided.
-        heed_others(core, self)?;
-        if core.state().ending().is_some() {
-            return Ok(());
-        }
-        let plan = self.plan;
-        let log = OutputLog::open(&plan.state, core.id());
-        let shown = self.live.shows_words();
-        let session = Session::new(&plan.rules, plan.command.input, &plan.zone, shown, log);
-        self.hints.clear();
-        let program = Program::Agent { command: plan.command.clone(), prompt };
-        match self.start(core, program, Work::Agent(Box::new(session))) {
-            Ok(agent) => self.advance(core, Event::Launched { agent }),
-            Err(StartFailure { what }) => {
-                self.live.problem(core.now(), &what);
-                self.advance(core, Event::LaunchFailed { what })
-            }
-        }
-    }
-
-    fn start_check(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
-        let Some(verify) = &self.plan.verify else {
-            return self.advance(core, Event::Checked { passed: true, output: String::new() });
-        };
-        self.live.checking(core.now(), verify);
-        match self.start(core, Program::Check(verify.clone()), Work::Check) {
-            Ok(_) => {
-                let most = Duration::from_secs(core.state().config.iteration_timeout);
-                self.deadline = Some(core.now().after(most));
-                Ok(())
-            }
-            Err(StartFailure { what }) => {
-                self.advance(core, Event::Checked { passed: false, output: what })
-            }
-        }
-    }
-
-    /// Starts a process. Returns its identity.
-    fn start(
-        &mut self,
-        core: &mut Core<'_, State>,
-        what: Program,
-        work: Work<'p>,
-    ) -> Result<String, StartFailure> {
-        let (id, directory) = (core.new_job(), self.plan.directory.clone());
-        let (variables, run) = (Vec::new(), core.id().clone());
-        let identity = core.world().start(id, &JobLaunch { what, directory, variables, run })?;
-        self.job = Some(Job { id, work, output: Vec::new(), errors: Vec::new() });
-        self.deadline = None;
-        Ok(identity)
-    }
-
-    /// Asks the process to stop.
-    fn end_agent(&mut self, core: &mut Core<'_, State>, grace: u64) -> Result<(), CommandError> {
-        let Some(job) = &self.job else {
-            // It has ended before, and nobody will report that again.
-            return self.advance(core, Event::Exited(AgentExit::default()));
-        };
-        core.world().control(job.id, Control::Interrupt);
-        self.deadline = Some(core.now().after(Duration::from_secs(grace)));
-        Ok(())
-    }
-
-    fn control(&self, core: &mut Core<'_, State>, control: Control) {
-        if let Some(job) = &self.job {
-            core.world().control(job.id, control);
-        }
     }
 
     fn look(&mut self, core: &mut Core<'_, State>) -> Ticket {
@@ -307,7 +219,7 @@ impl<'p> RunConduct<'p> {
                     Some(Work::Agent(session)) => session.format(),
                     _ => None,
                 };
-                let cure = format.and_then(|format| hosts::permit(format, &tool));
+                let cure = format.and_then(|format| (hosts::headless(format)?.permit)(&tool));
                 Event::PermissionDenied { tool, what, cure: cure.unwrap_or_default() }
             }
             Fact::Session(_) | Fact::Ended { .. } => return None,
@@ -493,19 +405,4 @@ impl Conduct for RunConduct<'_> {
     fn end(&self, core: &Core<'_, State>) -> Option<Ending> {
         core.state().ending()
     }
-}
-
-/// Keeps the end of what a process writes.
-fn keep_end(kept: &mut Vec<u8>, bytes: &[u8]) {
-    kept.extend_from_slice(bytes);
-    let surplus = kept.len().saturating_sub(OUTPUT_MAX);
-    if surplus > OUTPUT_MAX {
-        kept.drain(..surplus);
-    }
-}
-
-/// The end of an output as text, without secrets.
-fn text_of(bytes: &[u8]) -> String {
-    let end = bytes.get(bytes.len().saturating_sub(OUTPUT_MAX)..).unwrap_or_default();
-    redact(&String::from_utf8_lossy(end)).into_owned()
 }

@@ -33,6 +33,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &[],
         prompt_by: PromptBy::Stdin,
         output: Format::ClaudeStream,
+        counts_sessions: false,
         permit: |tool| Some(permit(tool)),
     }),
     session_variables: &["CLAUDE_CODE_SESSION_ID"],
@@ -73,7 +74,9 @@ pub(super) static SPEC: HostSpec = HostSpec {
 /// The flag that allows a tool.
 fn permit(tool: &str) -> String {
     match tool {
-        "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => "--permission-mode acceptEdits".to_owned(),
+        "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => {
+            "--permission-mode acceptEdits".to_owned()
+        }
         tool => format!("--allowedTools \"{tool}\""),
     }
 }

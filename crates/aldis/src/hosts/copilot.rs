@@ -20,6 +20,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &["-p"],
         prompt_by: PromptBy::Argument,
         output: Format::Copilot,
+        counts_sessions: false,
         permit: |_| None,
     }),
     payload: Payload {

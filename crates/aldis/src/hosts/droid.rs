@@ -17,6 +17,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &["-f"],
         prompt_by: PromptBy::File,
         output: Format::DroidStream,
+        counts_sessions: false,
         permit: |_| None,
     }),
     project_variables: &["CLAUDE_PROJECT_DIR"],

@@ -23,6 +23,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &[],
         prompt_by: PromptBy::Stdin,
         output: Format::GeminiStream,
+        counts_sessions: false,
         permit: |_| None,
     }),
     session_variables: &["GEMINI_SESSION_ID"],

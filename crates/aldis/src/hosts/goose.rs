@@ -17,6 +17,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &["-i", "-"],
         prompt_by: PromptBy::Stdin,
         output: Format::Goose,
+        counts_sessions: false,
         permit: |_| None,
     }),
     payload: Payload {

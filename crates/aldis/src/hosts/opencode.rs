@@ -21,6 +21,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &[],
         prompt_by: PromptBy::Argument,
         output: Format::OpenCode,
+        counts_sessions: false,
         permit: |_| None,
     }),
     payload: Payload {

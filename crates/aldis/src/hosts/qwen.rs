@@ -16,6 +16,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         last: &[],
         prompt_by: PromptBy::Stdin,
         output: Format::ClaudeStream,
+        counts_sessions: false,
         permit: |_| None,
     }),
     payload: Payload {

@@ -94,6 +94,8 @@ pub(crate) struct Headless {
     pub(crate) prompt_by: PromptBy,
     /// What it writes.
     pub(crate) output: Format,
+    /// Whether its figures are those of a whole session, also of what went before this process.
+    pub(crate) counts_sessions: bool,
     /// Returns what allows a tool that it denied; nothing where that is not known.
     pub(crate) permit: fn(&str) -> Option<String>,
 }

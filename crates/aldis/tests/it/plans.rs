@@ -97,7 +97,7 @@ fn a_delivery_is_a_filter() {
     assert_eq!(
         statuses,
         [
-            "-",
+            "pending",
             "implementing",
             "implementing",
             "awaiting-guidance",

@@ -6,12 +6,12 @@ use aldis_machine::delivery::{AgentReply, Dispatch};
 use aldis_machine::run::{Exit, Usage};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Rules, Token};
-use aldis_transcript::Format;
 use aldis_transcript::facts::Fact;
 
 use crate::agents::listener::Report;
 use crate::agents::session::Session;
 use crate::coordinate::world::Stream;
+use crate::hosts;
 
 /// How much of plain text is kept: a signal stands at the end, with its body.
 const TEXT_MAX: usize = 1 << 20;
@@ -157,13 +157,10 @@ impl<'r> AgentAtWork<'r> {
 
     /// What its host counts although an earlier agent cost it.
     fn spent_before(&self) -> Usage {
-        if counts_sessions(self.session.format()) { self.spent_before } else { Usage::default() }
+        let host = self.session.format().and_then(hosts::headless);
+        let counts = host.is_some_and(|host| host.counts_sessions);
+        if counts { self.spent_before } else { Usage::default() }
     }
-}
-
-/// Whether a host's figures are those of its whole session, also of what went before.
-fn counts_sessions(format: Option<Format>) -> bool {
-    format == Some(Format::CodexExec)
 }
 
 fn less(all: Usage, part: Usage) -> Usage {

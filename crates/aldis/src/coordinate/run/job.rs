@@ -1,0 +1,126 @@
+//! The process of a supervised run: the agent, or the check of its claim.
+
+use std::time::Duration;
+
+use aldis_machine::run::{AgentExit, Event, State};
+use aldis_signal::redact::redact;
+
+use super::RunConduct;
+use crate::agents::command::{JobLaunch, Program, StartFailure};
+use crate::agents::output_log::OutputLog;
+use crate::agents::session::Session;
+use crate::coordinate::coordinator::{Core, heed_others};
+use crate::coordinate::world::{Control, JobId};
+use crate::error::CommandError;
+
+/// How much of a check's or a crashed agent's output is kept.
+const OUTPUT_MAX: usize = 64 * 1024;
+
+/// The process at work.
+pub(super) struct Job<'p> {
+    pub(super) id: JobId,
+    pub(super) work: Work<'p>,
+    /// The end of what it wrote to standard output, and to standard error.
+    pub(super) output: Vec<u8>,
+    pub(super) errors: Vec<u8>,
+}
+
+pub(super) enum Work<'p> {
+    Agent(Box<Session<'p>>),
+    Check,
+}
+
+impl<'p> RunConduct<'p> {
+    pub(super) fn start_agent(
+        &mut self,
+        core: &mut Core<'_, State>,
+        prompt: String,
+    ) -> Result<(), CommandError> {
+        // Somebody may have ended the run since this was decided.
+        heed_others(core, self)?;
+        if core.state().ending().is_some() {
+            return Ok(());
+        }
+        let plan = self.plan;
+        let log = OutputLog::open(&plan.state, core.id());
+        let shown = self.live.shows_words();
+        let session = Session::new(&plan.rules, plan.command.input, &plan.zone, shown, log);
+        self.hints.clear();
+        let program = Program::Agent { command: plan.command.clone(), prompt };
+        match self.start(core, program, Work::Agent(Box::new(session))) {
+            Ok(agent) => self.advance(core, Event::Launched { agent }),
+            Err(StartFailure { what }) => {
+                self.live.problem(core.now(), &what);
+                self.advance(core, Event::LaunchFailed { what })
+            }
+        }
+    }
+
+    pub(super) fn start_check(&mut self, core: &mut Core<'_, State>) -> Result<(), CommandError> {
+        let Some(verify) = &self.plan.verify else {
+            return self.advance(core, Event::Checked { passed: true, output: String::new() });
+        };
+        self.live.checking(core.now(), verify);
+        match self.start(core, Program::Check(verify.clone()), Work::Check) {
+            Ok(_) => {
+                let most = Duration::from_secs(core.state().config.iteration_timeout);
+                self.deadline = Some(core.now().after(most));
+                Ok(())
+            }
+            Err(StartFailure { what }) => {
+                self.advance(core, Event::Checked { passed: false, output: what })
+            }
+        }
+    }
+
+    /// Starts a process. Returns its identity.
+    fn start(
+        &mut self,
+        core: &mut Core<'_, State>,
+        what: Program,
+        work: Work<'p>,
+    ) -> Result<String, StartFailure> {
+        let (id, directory) = (core.new_job(), self.plan.directory.clone());
+        let (variables, run) = (Vec::new(), core.id().clone());
+        let identity = core.world().start(id, &JobLaunch { what, directory, variables, run })?;
+        self.job = Some(Job { id, work, output: Vec::new(), errors: Vec::new() });
+        self.deadline = None;
+        Ok(identity)
+    }
+
+    /// Asks the process to stop.
+    pub(super) fn end_agent(
+        &mut self,
+        core: &mut Core<'_, State>,
+        grace: u64,
+    ) -> Result<(), CommandError> {
+        let Some(job) = &self.job else {
+            // It has ended before, and nobody will report that again.
+            return self.advance(core, Event::Exited(AgentExit::default()));
+        };
+        core.world().control(job.id, Control::Interrupt);
+        self.deadline = Some(core.now().after(Duration::from_secs(grace)));
+        Ok(())
+    }
+
+    pub(super) fn control(&self, core: &mut Core<'_, State>, control: Control) {
+        if let Some(job) = &self.job {
+            core.world().control(job.id, control);
+        }
+    }
+}
+
+/// Keeps the end of what a process writes.
+pub(super) fn keep_end(kept: &mut Vec<u8>, bytes: &[u8]) {
+    kept.extend_from_slice(bytes);
+    let surplus = kept.len().saturating_sub(OUTPUT_MAX);
+    if surplus > OUTPUT_MAX {
+        kept.drain(..surplus);
+    }
+}
+
+/// The end of an output as text, without secrets.
+pub(super) fn text_of(bytes: &[u8]) -> String {
+    let end = bytes.get(bytes.len().saturating_sub(OUTPUT_MAX)..).unwrap_or_default();
+    redact(&String::from_utf8_lossy(end)).into_owned()
+}
