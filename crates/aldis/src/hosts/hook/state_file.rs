@@ -1,6 +1,6 @@
 //! The state file `.caw/auto-state.json` of a project: a copy of what the store knows about its run.
 //!
-//! The store decides. [`inspect`] says whether somebody else changed the file, [`refresh`] brings it
+//! The store decides. `inspect` says whether somebody else changed the file, `refresh` brings it
 //! up to date.
 //!
 //! What needs no file is public, for the simulator.
