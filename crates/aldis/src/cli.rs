@@ -244,4 +244,3 @@ fn report_usage(io: &mut Io, error: &clap::Error) -> u8 {
     let _written = stream.write_all(text.as_bytes());
     u8::try_from(error.exit_code()).unwrap_or_else(|_| Outcome::Error.code())
 }
-pub(crate) mod selection;

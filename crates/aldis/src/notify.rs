@@ -14,17 +14,16 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 use std::time::Duration;
 
-use aldis_machine::{delivery, run};
 use aldis_signal::redact;
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 
 use self::processes::{Command, Desktop};
 use self::webhook::Webhook;
-pub(crate) use self::webhook::check_target;
 use crate::error::CommandError;
 use crate::settings::clock;
 use crate::settings::config::{Notify, Sink};
+use crate::settings::notice_kind::Kind;
 use crate::view::display;
 
 /// How many notices wait for a slow sink before more are dropped.
@@ -62,77 +61,6 @@ impl Message {
     /// Says what it is about.
     pub(crate) fn about(self, kind: Kind, text: String) -> Self {
         Self { kind, text, ..self }
-    }
-}
-
-/// What a notice is about. The names are stable: settings and receivers use them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    BudgetSoon,
-    Question,
-    RateLimit,
-    RunEnded,
-    StagnationAbort,
-    StagnationPause,
-    StagnationWarn,
-    TaskBlocked,
-    TaskComplete,
-    TaskFailed,
-}
-
-impl Kind {
-    /// Returns the stable name.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::BudgetSoon => "budget_soon",
-            Self::Question => "question",
-            Self::RateLimit => "rate_limit",
-            Self::RunEnded => "run_ended",
-            Self::StagnationAbort => "stagnation_abort",
-            Self::StagnationPause => "stagnation_pause",
-            Self::StagnationWarn => "stagnation_warn",
-            Self::TaskBlocked => "task_blocked",
-            Self::TaskComplete => "task_complete",
-            Self::TaskFailed => "task_failed",
-        }
-    }
-
-    /// Returns what a notice of a delivery is for people who are elsewhere. What the machine settles
-    /// by itself is nothing to them; the journal has it.
-    pub(crate) fn of_delivery(notice: delivery::Notice) -> Option<Self> {
-        use delivery::Notice;
-        Some(match notice {
-            Notice::BudgetSoon => Self::BudgetSoon,
-            Notice::Question => Self::Question,
-            Notice::RateLimit => Self::RateLimit,
-            Notice::RunEnded => Self::RunEnded,
-            Notice::StagnationAbort => Self::StagnationAbort,
-            Notice::StagnationWarn => Self::StagnationWarn,
-            Notice::RemediationStarted | Notice::TaskBlocked => Self::TaskBlocked,
-            Notice::TaskComplete => Self::TaskComplete,
-            Notice::TaskFailed => Self::TaskFailed,
-            Notice::AgentSignalFailure
-            | Notice::ExpertLeftOut
-            | Notice::FileConflict
-            | Notice::LateSignalIgnored
-            | Notice::RemediationEnded
-            | Notice::RemediationExhausted
-            | Notice::UnknownSignalRecovery => return None,
-        })
-    }
-}
-
-impl From<run::Notice> for Kind {
-    fn from(notice: run::Notice) -> Self {
-        match notice {
-            run::Notice::BudgetSoon => Self::BudgetSoon,
-            run::Notice::Question => Self::Question,
-            run::Notice::RateLimit => Self::RateLimit,
-            run::Notice::RunEnded => Self::RunEnded,
-            run::Notice::StagnationAbort => Self::StagnationAbort,
-            run::Notice::StagnationPause => Self::StagnationPause,
-            run::Notice::StagnationWarn => Self::StagnationWarn,
-        }
     }
 }
 

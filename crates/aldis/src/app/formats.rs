@@ -1,4 +1,3 @@
 //! File formats of other programs: read, written, and turned into what our machines know.
 
-pub mod auto_state;
 pub mod turn_state;

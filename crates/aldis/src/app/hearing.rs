@@ -9,8 +9,8 @@ use aldis_signal::{Finding, Message, Origin, Place, Scanner, scan};
 use aldis_transcript::{Format, Reader};
 
 use crate::app::reference;
+use crate::app::selection::{Matching, Selection};
 use crate::app::source::{CHUNK, Next, Source};
-use crate::cli::selection::{Matching, Selection};
 use crate::error::CommandError;
 
 /// One message and what was found in it.

@@ -6,7 +6,7 @@ use aldis_signal::dialect::builtin_source;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::{Outcome, report};
-use crate::cli::selection::catalog;
+use crate::app::selection::catalog;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::catalog::check_file;
@@ -92,7 +92,10 @@ fn list(io: &mut Io, args: &ListArgs) -> Result<Outcome, CommandError> {
     let paint = Paint { on: io.color_stdout };
     for entry in catalog()?.entries() {
         if args.json {
-            json::write_line(&mut io.stdout, &DialectLine::new(entry))?;
+            json::write_line(
+                &mut io.stdout,
+                &DialectLine::new(&entry.dialect, entry.file.as_deref()),
+            )?;
             continue;
         }
         let dialect = &entry.dialect;

@@ -4,7 +4,7 @@ use aldis_signal::prompt::instructions;
 use clap::Args;
 
 use super::Outcome;
-use crate::cli::selection;
+use crate::app::selection;
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::view::display;

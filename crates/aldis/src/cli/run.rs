@@ -21,7 +21,7 @@ pub(super) use self::flags::Flags;
 use super::Outcome;
 use crate::agents::command::AgentCommand;
 use crate::agents::git::Git;
-use crate::cli::selection;
+use crate::app::selection;
 use crate::coordinate::run::{RunPlan, supervise};
 use crate::error::CommandError;
 use crate::io::Io;

@@ -8,8 +8,8 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{Outcome, report};
 use crate::app::hearing::{Heard, Hearing, Stopped};
+use crate::app::selection::{Matching, Selection, SelectionArgs};
 use crate::app::source::Source;
-use crate::cli::selection::{Matching, Selection, SelectionArgs};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::view::display;

@@ -28,8 +28,9 @@ use super::repository::Repository;
 use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket};
 use crate::agents::command::AgentCommand;
 use crate::error::CommandError;
-use crate::notify::{Kind, Message, Notices};
+use crate::notify::{Message, Notices};
 use crate::settings::config::Notify;
+use crate::settings::notice_kind::Kind;
 use crate::view::live::delivery::Board;
 
 /// How an agent counts as having ended whose host gave up.
@@ -184,7 +185,7 @@ impl<'p> DeliveryConduct<'p> {
         let message =
             Message::new(key, core.now(), core.id(), &self.plan.project).about(kind, text);
         if core.world().notify(&message) {
-            self.board.notice(message.at, kind, &message.text);
+            self.board.notice(message.at, kind.as_str(), &message.text);
         }
     }
 

@@ -6,6 +6,7 @@
 
 pub(crate) mod adoption;
 pub(crate) mod answer;
+pub(crate) mod auto_state;
 pub(crate) mod call;
 pub(super) mod fields;
 mod identify;
@@ -27,9 +28,9 @@ use aldis_store::{Driver, Source, SqliteStore, Store};
 use self::live::PhasesRun;
 use self::state_file::{ReadOutcome, StateFileCheck};
 use self::stop_context::StopContext;
-use crate::app::formats::auto_state::AutoStateFile;
 use crate::error::CommandError;
 use crate::failures::{self, Failure};
+use crate::hosts::hook::auto_state::AutoStateFile;
 use crate::hosts::{Answer, Env, Event as HostEvent, HookCall};
 use crate::settings::catalog::Catalog;
 use crate::settings::config::Settings;

@@ -16,7 +16,8 @@ use ureq::Agent;
 
 use crate::error::CommandError;
 use crate::notify::signature::Secret;
-use crate::notify::webhook::{agent, check_url};
+use crate::notify::webhook::agent;
+use crate::settings::web_address::check_url;
 
 const NAME_MAX: usize = 32;
 /// The kind of effects that go to a sink.

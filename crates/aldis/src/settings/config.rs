@@ -28,10 +28,10 @@ pub(crate) use self::sections::{Notify, Settings, Sink, Supervision, Tokens};
 pub(crate) use self::tree::{Kind, Node, Origin, SourceFile};
 pub(crate) use self::values::{Count, Dollars, Seconds};
 use crate::error::CommandError;
-use crate::notify;
 use crate::settings::home;
 use crate::settings::project::Place;
 use crate::settings::trust::Trusted;
+use crate::settings::web_address;
 
 /// What every variable of ours begins with.
 const VARIABLE_PREFIX: &str = "ALDIS_";
@@ -169,7 +169,7 @@ impl Layered {
 
     fn check_webhook(&self) -> Result<(), CommandError> {
         let place = self.at("notify.webhook").map(|node| decode::in_words(&node.origin));
-        notify::check_target(&self.settings.notify).map_err(|wrong| {
+        web_address::check_target(&self.settings.notify).map_err(|wrong| {
             CommandError::new(format!("{}`notify.webhook`: {wrong}", place.unwrap_or_default()))
         })
     }

@@ -13,11 +13,11 @@ pub mod run_step;
 pub mod task;
 pub mod turns;
 
-use aldis_signal::{Fields, Finding, NearMiss, Origin, Place, Signal};
+use std::path::Path;
+
+use aldis_signal::{Dialect, Fields, Finding, NearMiss, Origin, Place, Signal};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
-
-use crate::settings::catalog::Entry;
 
 /// One line of `scan --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -358,9 +358,8 @@ impl OriginForm {
 }
 
 impl DialectLine {
-    /// Returns the form of a dialect.
-    pub(crate) fn new(entry: &Entry) -> Self {
-        let dialect = &entry.dialect;
+    /// Returns the form of a dialect; `file` is where it was read, unless it is built in.
+    pub(crate) fn new(dialect: &Dialect, file: Option<&Path>) -> Self {
         let signals = dialect.signals.iter().map(|signal| DialectSignal {
             name: signal.name.to_string(),
             meaning: signal.meaning.to_string(),
@@ -370,8 +369,8 @@ impl DialectLine {
             name: dialect.name.to_string(),
             about: dialect.about.clone(),
             family: dialect.syntax.family().to_owned(),
-            builtin: entry.file.is_none(),
-            file: entry.file.as_ref().map(|file| file.display().to_string()),
+            builtin: file.is_none(),
+            file: file.map(|file| file.display().to_string()),
             signals: signals.collect(),
         }
     }

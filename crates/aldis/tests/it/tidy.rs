@@ -15,6 +15,33 @@ const NAMES_HOSTS: &[&str] =
 /// Functions allowed to be longer, as `file: name`.
 const LONG_FUNCTIONS: &[&str] = &[];
 
+/// The folders of `crates/aldis`, from the outside in: each imports only from those after it.
+const FOLDERS: &[&str] = &[
+    "main",
+    "lib",
+    "cli",
+    "server",
+    "tui",
+    "app",
+    "coordinate",
+    "hosts",
+    "notify",
+    "agents",
+    "settings",
+    "view",
+    "failures",
+    "io",
+    "error",
+];
+/// What each library crate may be made of.
+const CRATES: &[(&str, &[&str])] = &[
+    ("aldis-signal", &[]),
+    ("aldis-transcript", &["aldis-signal"]),
+    ("aldis-machine", &["aldis-signal"]),
+    ("aldis-store", &["aldis-signal"]),
+    ("aldis-engine", &["aldis-machine", "aldis-signal", "aldis-store"]),
+    ("aldis-process", &[]),
+];
 const FILE_LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 70;
 
@@ -64,6 +91,39 @@ fn functions_fit_a_screen() {
         }
     }
     assert_eq!(long, LONG_FUNCTIONS, "cut them up, or shrink the list");
+}
+
+/// What stands further back knows nothing of what stands before it, so that there is no cycle.
+#[test]
+fn imports_go_one_way() {
+    let mut wrong = Vec::new();
+    for (file, text) in rust_files() {
+        let Some(path) = file.strip_prefix("crates/aldis/src/").filter(|_| !is_test(&file)) else {
+            continue;
+        };
+        let folder = path.split(['/', '.']).next().unwrap();
+        let place = |name: &str| FOLDERS.iter().position(|folder| *folder == name);
+        let own = place(folder).unwrap_or_else(|| panic!("`{folder}` has no place in FOLDERS"));
+        for (_, rest) in
+            code(&text).match_indices("crate::").map(|(at, it)| (at, &text[at + it.len()..]))
+        {
+            let name = rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap();
+            if place(name).is_some_and(|other| other < own) {
+                wrong.push(format!("{file}: {name}"));
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0], "{FOLDERS:?}");
+    for (crate_name, allowed) in CRATES {
+        let manifest = document(&format!("crates/{crate_name}/Cargo.toml"));
+        let own = manifest.split("[dev-dependencies]").next().unwrap();
+        let used: Vec<&str> = own
+            .lines()
+            .filter_map(|line| line.strip_suffix(".workspace = true"))
+            .filter(|name| name.starts_with("aldis-"))
+            .collect();
+        assert_eq!(used, *allowed, "{crate_name}");
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::live;
 use super::state_file::{self, ReadOutcome, SHOWN_NAME};
-use crate::app::formats::auto_state::AutoStateFile;
+use crate::hosts::hook::auto_state::AutoStateFile;
 use crate::settings::clock::Stopwatch;
 use crate::settings::project::Place;
 

@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use self::disk::NextVersion;
 pub(crate) use self::disk::{ReadOutcome, read};
 use super::live::{self, PhasesRun};
-use crate::app::formats::auto_state::AutoStateFile;
+use crate::hosts::hook::auto_state::AutoStateFile;
 
 pub(super) use self::disk::SHOWN_NAME;
 

@@ -1,7 +1,7 @@
-//! Signals in text: what the commands `scan` and `explain` say.
+//! Signals in text: what `scan` and `explain` say.
 
-use std::ffi::OsString;
 use std::io::{self, Cursor, Write};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Json;
@@ -11,9 +11,14 @@ use serde_json::{Value, json};
 
 use super::Route;
 use super::request::Sent;
-use crate::cli;
+use crate::app::explain;
+use crate::app::hearing::{Hearing, Stopped};
+use crate::app::selection::Selection;
+use crate::app::source::Source;
+use crate::error::CommandError;
 use crate::io::Io;
 use crate::server::error::ApiError;
+use crate::view::wire::ScanLine;
 
 pub(super) const ROUTES: &[Route] = &[
     Route {
@@ -54,54 +59,55 @@ struct Text {
 }
 
 async fn scan(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Value>, ApiError> {
-    let mut extra = vec!["--json"];
-    if text.near_misses {
-        extra.push("--near-misses");
-    }
-    let output = command("scan", &extra, text).await?;
-    let lines = output.lines().map(serde_json::from_str);
-    let findings: Result<Vec<Value>, _> = lines.collect();
-    let findings = findings.map_err(|error| ApiError::internal(error.to_string()))?;
-    Ok(Json(json!({ "v": 1, "findings": findings })))
+    let findings = read(text, |io, selection, near_misses| {
+        let hearing = Hearing { selection, near_misses, follow: false, keep_text: false };
+        let mut findings = Vec::new();
+        let mut source = Source::open(io, Path::new("-"), false)?;
+        let listened = hearing.listen(&mut source, &mut |heard| {
+            for finding in &heard.findings {
+                let line = ScanLine::new("-", heard.message, heard.entry, finding);
+                findings.push(serde_json::to_value(line).unwrap_or_default());
+            }
+            Ok(())
+        });
+        match listened {
+            Ok(_) => Ok(findings),
+            Err(Stopped::Reading(error) | Stopped::Showing(error)) => Err(error),
+        }
+    });
+    Ok(Json(json!({ "v": 1, "findings": findings.await? })))
 }
 
 async fn explain(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Value>, ApiError> {
-    let output = command("explain", &[], text).await?;
-    Ok(Json(json!({ "v": 1, "text": output })))
+    let text = read(text, |io, selection, _| {
+        let output = Buffer::default();
+        io.stdout = Box::new(output.clone());
+        explain::explain(io, selection, false, |_, _| {})?;
+        Ok(output.text())
+    });
+    Ok(Json(json!({ "v": 1, "text": text.await? })))
 }
 
-/// Runs a command on the text and returns what it prints.
-async fn command(name: &str, extra: &[&str], text: Text) -> Result<String, ApiError> {
-    let plain =
-        |word: &String| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    let words = text.dialects.iter().chain(&text.input);
-    // A word that looked like an option would be one.
-    if !words.into_iter().all(|word| plain(word) && !word.starts_with('-')) {
-        return Err(ApiError::bad("dialects and inputs have letters, digits and `-`"));
-    }
-    let mut args: Vec<OsString> = ["aldis", "--color", "never", name].map(OsString::from).to_vec();
-    args.extend(extra.iter().map(OsString::from));
-    for dialect in &text.dialects {
-        args.extend(["--dialect".into(), dialect.into()]);
-    }
-    if let Some(input) = &text.input {
-        args.extend(["--input".into(), input.into()]);
-    }
+/// Reads a text where that may take its time.
+async fn read<T: Send + 'static>(
+    text: Text,
+    act: impl FnOnce(&mut Io, &Selection, bool) -> Result<T, CommandError> + Send + 'static,
+) -> Result<T, ApiError> {
     let work = move || {
-        let (output, errors) = (Buffer::default(), Buffer::default());
+        let selection = Selection::of_text(&text.dialects, text.input.as_deref())?;
         let mut io = Io {
             stdin: Box::new(Cursor::new(text.text.into_bytes())),
-            stdout: Box::new(output.clone()),
-            stderr: Box::new(errors.clone()),
+            stdout: Box::new(io::sink()),
+            stderr: Box::new(io::sink()),
             color_stdout: false,
             color_stderr: false,
             state_dir: None,
         };
-        let code = cli::run(args, &mut io);
-        if code < 2 { Ok(output.text()) } else { Err(ApiError::bad(errors.text())) }
+        act(&mut io, &selection, text.near_misses)
     };
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| ApiError::internal("the text could not be read"))?
+    let done = done.map_err(|_| ApiError::internal("the text could not be read"))?;
+    done.map_err(|error: CommandError| ApiError::bad(error.to_string()))
 }
 
 /// A stream into memory.

@@ -11,7 +11,6 @@ use aldis_store::RunId;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Manner;
-use crate::notify::Kind;
 use crate::view::display;
 use crate::view::json;
 use crate::view::paint::Paint;
@@ -113,9 +112,9 @@ impl Board {
     }
 
     /// Says to programs what others are told; people see the decision it comes from.
-    pub(crate) fn notice(&mut self, now: Timestamp, kind: Kind, text: &str) {
+    pub(crate) fn notice(&mut self, now: Timestamp, kind: &str, text: &str) {
         if self.manner.json {
-            self.event(kind.as_str(), now, text);
+            self.event(kind, now, text);
         }
     }
 

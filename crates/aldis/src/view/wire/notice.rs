@@ -3,8 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::notify::Message;
-
 /// The body of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoticeBody {
@@ -29,19 +27,4 @@ pub struct NoticeData {
     pub project: String,
     /// The words. Treat them as what a stranger wrote: some are the agent's.
     pub text: String,
-}
-
-impl NoticeBody {
-    pub(crate) fn new(message: &Message) -> Self {
-        Self {
-            v: 1,
-            kind: message.kind.as_str().to_owned(),
-            timestamp: message.at.to_string(),
-            data: NoticeData {
-                run: message.run.clone(),
-                project: message.project.clone(),
-                text: message.text.clone(),
-            },
-        }
-    }
 }

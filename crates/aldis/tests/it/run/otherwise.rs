@@ -97,3 +97,25 @@ fn the_last_lines_say_why_and_what_to_do() {
         assert!(done.stdout.contains(words), "{script}: {}", done.text());
     }
 }
+
+/// A permission that the host denies is named where people look, with what allows it; the same one a
+/// second time ends the run.
+#[test]
+fn a_denied_permission_is_named_and_ends_the_run_the_second_time() {
+    let init = r#"{"type":"system","subtype":"init","cwd":"/p","session_id":"s1","tools":["Write"],"mcp_servers":[],"model":"m","permissionMode":"default","apiKeySource":"none","claude_code_version":"2.1.326"}"#;
+    let result = concat!(
+        r#"{"type":"result","subtype":"success","is_error":false,"result":"I could not write.","#,
+        r#""session_id":"s1","permission_denials":[{"tool_name":"Write","tool_use_id":"t1","#,
+        r#""tool_input":{"file_path":"src/a.rs","content":"x"}}]}"#
+    );
+    let stage = Stage::new(&format!("echo '{init}'\necho '{result}'"));
+    let done = stage.run(&[]);
+    assert_eq!(done.code, 3, "{}", done.text());
+    assert!(done.stdout.contains("the host denied Write src/a.rs"), "{}", done.text());
+    assert!(!done.stdout.contains("session_id"), "the host's internals: {}", done.text());
+    assert_eq!(stage.status()["exit_reason"], "permission_denied");
+    assert_eq!(stage.status()["iteration"], 2);
+    let why = stage.0.run(&["why"]).stdout;
+    assert!(why.contains("--permission-mode acceptEdits"), "{why}");
+    assert!(stage.prompt(2).contains("Write"), "{}", stage.prompt(2));
+}

@@ -98,6 +98,27 @@ impl Selection {
     }
 }
 
+impl Selection {
+    /// Selects a text that a program sends: built-in dialects by name, all of them where none is named.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such dialect or format.
+    pub(crate) fn of_text(dialects: &[String], input: Option<&str>) -> Result<Self, CommandError> {
+        let catalog = Catalog::builtin();
+        let mut chosen = Vec::new();
+        for name in dialects {
+            chosen.push(Arc::clone(&catalog.get(name)?.dialect));
+        }
+        if chosen.is_empty() {
+            chosen = catalog.entries().iter().map(|entry| Arc::clone(&entry.dialect)).collect();
+        }
+        let input = parse_input(input.unwrap_or("auto")).map_err(CommandError::new)?;
+        let (files, rules) = (vec![PathBuf::from("-")], Rules::new(chosen));
+        Ok(Self { files, rules, input, matching: Matching::Careful, token: Token::Off })
+    }
+}
+
 /// Loads the catalog of the current directory.
 ///
 /// # Errors
