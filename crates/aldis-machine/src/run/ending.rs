@@ -109,7 +109,9 @@ fn stop_because(state: &State, otherwise: &str) -> String {
 /// How a human allows what the host denied last.
 pub(super) fn allow(state: &State) -> String {
     match state.denials.last().map(|denial| denial.cure.trim()) {
-        Some(cure) if !cure.is_empty() => format!("allow it with {cure}, then {CONTINUE}"),
+        Some(cure) if !cure.is_empty() => {
+            format!("add {cure} to the agent's command: `aldis run --continue -- COMMAND`")
+        }
         _ => format!("allow it in the settings of the agent's host, then {CONTINUE}"),
     }
 }

@@ -394,7 +394,11 @@ fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
         writeln!(io.stderr, "note: {}", display::line(&note))?;
     }
     let Some(run) = scene.run()? else {
-        writeln!(io.stderr, "no run in `{}`", scene.place.root().display())?;
+        writeln!(
+            io.stderr,
+            "no run in `{}`",
+            display::line(&scene.place.root().to_string_lossy())
+        )?;
         return Ok(Outcome::No);
     };
     if args.json {
@@ -409,7 +413,11 @@ fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
     let turn = scene.turn()?;
     let Some(mut run) = scene.run()? else {
-        writeln!(io.stderr, "no run to resume in `{}`", scene.place.root().display())?;
+        writeln!(
+            io.stderr,
+            "no run to resume in `{}`",
+            display::line(&scene.place.root().to_string_lossy())
+        )?;
         return Ok(Outcome::No);
     };
     if let Err(refused) = run.state().can_resume() {
@@ -436,7 +444,11 @@ fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
     let turn = scene.turn()?;
     let Some(mut run) = scene.live()? else {
-        writeln!(io.stderr, "no active run in `{}`", scene.place.root().display())?;
+        writeln!(
+            io.stderr,
+            "no active run in `{}`",
+            display::line(&scene.place.root().to_string_lossy())
+        )?;
         return Ok(Outcome::No);
     };
     scene.step(&mut run, Event::Cancel { by: "`aldis auto stop`".to_owned() })?;

@@ -36,6 +36,7 @@ use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::prompt_by::PromptBy;
 use crate::settings::trust::Trusted;
+use crate::view::display;
 use crate::view::live::Manner;
 use crate::view::live::delivery::Board;
 
@@ -285,7 +286,7 @@ fn read(io: &mut Io, path: &Path) -> Result<Tasks, CommandError> {
     let text = fs::read_to_string(path).map_err(|error| CommandError::file(path, &error))?;
     let read = Tasks::read(format, &text);
     for problem in read.problems.iter().filter(|problem| !problem.fatal) {
-        writeln!(io.stderr, "warning: `{name}` {problem}")?;
+        writeln!(io.stderr, "{}", display::lines(&format!("warning: `{name}` {problem}")))?;
     }
     read.plan.ok_or_else(|| {
         let fatal: Vec<String> = read

@@ -43,7 +43,8 @@ use crate::view::live::run::Live;
 #[command(after_help = "Examples:
   aldis run --prompt task.md --verify \"npm test\" -- claude -p --output-format stream-json --verbose --permission-mode acceptEdits
   aldis run --dialect promise=DONE --task \"Fix the typo\" -- codex exec --json -
-  aldis run --continue")]
+  aldis run --continue
+  aldis run --continue -- claude -p --output-format stream-json --verbose --allowedTools Bash")]
 pub(super) struct RunArgs {
     /// The task
     #[arg(long, value_name = "TEXT", conflicts_with = "prompt")]
@@ -65,7 +66,7 @@ pub(super) struct RunArgs {
     #[arg(long = "continue")]
     go_on: bool,
 
-    /// The agent's command
+    /// The agent's command; with --continue, the one to use from now on
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 
@@ -166,6 +167,9 @@ fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
 fn launch(args: &RunArgs, state: &State) -> Result<Launch, CommandError> {
     let mut launch: Launch = serde_json::from_str(&state.launch)
         .map_err(|error| CommandError::new(format!("the stored command: {error}")))?;
+    if !args.command.is_empty() {
+        launch.command.clone_from(&args.command);
+    }
     let mut tree = Node::of(&launch.settings);
     tree.overlay(args.flags.layer());
     launch.settings = decode(&tree)?;

@@ -1,24 +1,27 @@
 //! `aldis why`: what was decided, by which rule, on what evidence, and what to do.
 
+use std::cmp::Reverse;
 use std::env;
 use std::io::Write as _;
 
 use aldis_engine::Handle;
 use aldis_machine::{delivery, phases, run};
-use aldis_store::{DecisionFilter, RunId, SqliteStore, Store};
+use aldis_store::{DecisionFilter, RunFilter, RunId, RunSummary, SqliteStore, Store};
 use clap::Args;
 
 use super::{Outcome, tasks};
 use crate::error::CommandError;
-use crate::hosts::hook::live;
 use crate::io::Io;
 use crate::settings::clock;
 use crate::settings::home;
-use crate::settings::project::Place;
+use crate::settings::project::{self, Place};
 use crate::view::json;
 use crate::view::known::Known;
 use crate::view::show;
 use crate::view::wire::run::DecisionForm;
+
+/// How many runs of a project are looked at for the one that is meant.
+const RUNS_MAX: usize = 100;
 
 /// How far back a decision that matters is looked for.
 const LOOK_BACK: usize = 1_000;
@@ -114,15 +117,16 @@ fn meant(
     Ok((Some(found?), None))
 }
 
-/// The latest run around the current directory.
+/// The run around the current directory that is meant: of the nearest project that has any, one that
+/// goes on before one that ended, the latest before earlier ones.
 fn around(store: &SqliteStore) -> Result<Option<RunId>, CommandError> {
     let Ok(directory) = env::current_dir() else { return Ok(None) };
-    let place = Place::of(&directory, None);
-    let run = match live::live(store, &place, None)? {
-        Some(live) => Some(live),
-        None => live::latest(store, &crate::settings::project::name(place.root()))?,
-    };
-    Ok(run.map(|run| run.id().clone()))
+    let projects: Vec<String> = Place::of(&directory, None).around().map(project::name).collect();
+    let filter = RunFilter { projects: projects.clone(), limit: RUNS_MAX, ..RunFilter::default() };
+    let far = |run: &RunSummary| projects.iter().position(|name| *name == run.project);
+    let runs = store.list(&filter)?.into_iter();
+    let meant = runs.min_by_key(|run| (far(run), !run.active, Reverse(run.updated)));
+    Ok(meant.map(|run| run.id))
 }
 
 /// The run of this name, or the only one whose name begins so.

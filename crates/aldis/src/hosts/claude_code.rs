@@ -75,9 +75,9 @@ pub(super) static SPEC: HostSpec = HostSpec {
 fn permit(tool: &str) -> String {
     match tool {
         "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => {
-            "--permission-mode acceptEdits".to_owned()
+            "`--permission-mode acceptEdits`".to_owned()
         }
-        tool => format!("--allowedTools \"{tool}\""),
+        tool => format!("`--allowedTools \"{tool}\"`"),
     }
 }
 

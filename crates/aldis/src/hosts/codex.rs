@@ -25,7 +25,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         prompt_by: PromptBy::Stdin,
         output: Format::CodexExec,
         counts_sessions: true,
-        permit: |_| Some("--sandbox workspace-write".to_owned()),
+        permit: |_| Some("`--sandbox workspace-write`".to_owned()),
     }),
     session_variables: &["CODEX_THREAD_ID", "CODEX_SESSION_ID"],
     payload: Payload {

@@ -123,11 +123,14 @@ impl Trusted {
     }
 }
 
-/// A file's place, also if it is gone.
+/// A file's place, also if it is gone. One that is a symbolic link has a place of its own: trust in a
+/// file of one project is none in a link to it from another.
 pub(crate) fn place(path: &Path) -> PathBuf {
-    fs::canonicalize(path)
-        .or_else(|_| std::path::absolute(path))
-        .unwrap_or_else(|_| path.to_owned())
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let (Some(folder), Some(name)) = (absolute.parent(), absolute.file_name()) else {
+        return absolute;
+    };
+    fs::canonicalize(folder).map_or_else(|_| absolute.clone(), |folder| folder.join(name))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::view::display;
 use crate::view::known::Known;
 use crate::view::live::delivery::tally;
 use crate::view::paint::Paint;
-use crate::view::show::{self, elapsed, reasons, rough};
+use crate::view::show::{self, dollars, elapsed, reasons, rough};
 use crate::view::wire::run::DecisionForm;
 
 /// How wide a bar is.
@@ -268,8 +268,7 @@ fn supervised(
     }
     let cost = state.cost();
     if cost.tokens > 0 || cost.micro_dollars > 0 {
-        let cents = cost.micro_dollars.div_ceil(10_000);
-        let text = format!("${}.{:02}, {} tokens", cents / 100, cents % 100, cost.tokens);
+        let text = format!("{}, {} tokens", dollars(cost), cost.tokens);
         lines.extend(fact(palette, "cost", &text, width));
     }
     lines

@@ -5,6 +5,7 @@ use std::io;
 use aldis_engine::{EngineError, Snapshot, State};
 use aldis_machine::stagnation::Level;
 use aldis_machine::{delivery, phases, run, turns};
+use aldis_process::{LeaseHolder, Liveness};
 use aldis_signal::time::Timestamp;
 use aldis_store::{Run, Store};
 use serde_json::Value;
@@ -14,6 +15,9 @@ use crate::view::paint::Paint;
 use crate::view::show;
 use crate::view::wire::run::RunForm;
 use crate::view::wire::turns::ChannelForm;
+
+/// How a run stands whose coordinator has gone.
+const ABANDONED: &str = "unsupervised";
 
 /// A run and its state. Exhaustive: each machine is shown in its own way.
 #[derive(Debug)]
@@ -68,6 +72,11 @@ impl Known {
 
     /// Says in one line how it stands.
     pub(crate) fn standing(&self, paint: Paint) -> String {
+        if self.is_abandoned() {
+            let command = if matches!(self, Self::Delivery(..)) { "deliver" } else { "run" };
+            let text = format!("{ABANDONED}: its process is gone; aldis {command} --continue");
+            return paint.warn(text).to_string();
+        }
         match self {
             Self::Channel(_, state) => show::channel(state),
             Self::Phases(_, state) => show::standing(paint, state),
@@ -95,7 +104,20 @@ impl Known {
             Self::Supervised(_, state) => RunForm::supervised(id, &record.project, state),
             Self::Delivery(_, state) => RunForm::delivery(id, &record.project, state),
         };
-        to_value(&form)
+        let mut form = to_value(&form);
+        if self.is_abandoned()
+            && let Value::Object(members) = &mut form
+        {
+            members.insert("status".to_owned(), ABANDONED.into());
+        }
+        form
+    }
+
+    /// Whether the process that coordinates it has gone without ending it.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        let holder = self.run().lease.as_ref().map(|lease| lease.holder.parse::<LeaseHolder>());
+        let gone = matches!(holder, Some(Ok(holder)) if holder.liveness() == Liveness::Gone);
+        gone && self.is_live()
     }
 
     /// Returns the questions that wait for a human: their names, words and times.

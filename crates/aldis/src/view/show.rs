@@ -140,15 +140,8 @@ pub(crate) fn supervised_run(
     writeln!(out, "  project   {}", project(run))?;
     writeln!(out, "  progress  {}", ago(now, state.monitor.last_progress()))?;
     let cost = state.cost();
-    if cost.tokens > 0 || cost.micro_dollars > 0 {
-        let dollars = cost.micro_dollars / 10_000;
-        writeln!(
-            out,
-            "  cost      ${}.{:02}, {} tokens",
-            dollars / 100,
-            dollars % 100,
-            cost.tokens
-        )?;
+    if cost != run::Usage::default() {
+        writeln!(out, "  cost      {}, {} tokens", dollars(cost), cost.tokens)?;
     }
     if let Some(question) = &state.question {
         writeln!(out, "  question  {}: {}", question.id, display::line(&question.text))?;
@@ -273,12 +266,17 @@ pub(crate) fn elapsed(span: Duration) -> String {
 
 /// Money where a host names it, else tokens.
 pub(crate) fn spent(cost: run::Usage) -> Option<String> {
-    let cents = cost.micro_dollars.div_ceil(10_000);
-    match (cost.tokens, cents) {
+    match (cost.tokens, cost.micro_dollars) {
         (0, 0) => None,
         (tokens, 0) => Some(format!("{tokens} tokens")),
-        _ => Some(format!("${}.{:02}", cents / 100, cents % 100)),
+        _ => Some(dollars(cost)),
     }
+}
+
+/// What something has cost in dollars and cents, rounded up: less would be a lie.
+pub(crate) fn dollars(cost: run::Usage) -> String {
+    let cents = cost.micro_dollars.div_ceil(10_000);
+    format!("${}.{:02}", cents / 100, cents % 100)
 }
 
 /// A moment to the second: what is exact to the millisecond is in the JSON form.

@@ -15,6 +15,7 @@ pub(crate) enum Seen {
 
 /// Numbers whose cause is gone.
 const FIXED: &[&str] = &[
+    "B1",
     "B10",
     "B11",
     "B2",
@@ -22,13 +23,16 @@ const FIXED: &[&str] = &[
     "B4",
     "B5",
     "B6",
+    "B8",
     "B9",
     "K3",
     "S1-1",
     "S1-5",
+    "attack/D10",
     "attack/D11",
     "attack/D12a",
     "attack/D13",
+    "attack/D15",
     "attack/D16",
     "attack/D18",
     "attack/D19",
@@ -47,6 +51,7 @@ const FIXED: &[&str] = &[
     "attack/D6",
     "attack/D7",
     "attack/D8c",
+    "attack/D8d",
     "mission/B1",
     "mission/B10",
     "mission/B11",

@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::tree::{Node, Origin, SourceFile};
 use super::{from_toml, from_yaml};
 use crate::error::CommandError;
+use crate::settings::trust;
 
 /// The names a file with settings may have.
 pub(crate) const NAMES: [&str; 3] = ["aldis.toml", "aldis.yaml", "aldis.yml"];
@@ -80,8 +81,7 @@ impl Document {
     /// Fails with the line of what is wrong.
     pub(crate) fn read(path: &Path, of_project: bool) -> Result<Self, CommandError> {
         let text = text(path)?;
-        let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let digest = digest(&place, &text);
+        let digest = digest(&trust::place(path), &text);
         let file = Arc::new(SourceFile { path: path.to_owned(), of_project, digest });
         let lines = Lines::new(&text, Arc::clone(&file));
         let yaml = path.extension().is_some_and(|name| name == "yaml" || name == "yml");

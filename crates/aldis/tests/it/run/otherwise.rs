@@ -118,4 +118,7 @@ fn a_denied_permission_is_named_and_ends_the_run_the_second_time() {
     let why = stage.0.run(&["why"]).stdout;
     assert!(why.contains("--permission-mode acceptEdits"), "{why}");
     assert!(stage.prompt(2).contains("Write"), "{}", stage.prompt(2));
+    stage.script("allowed.sh", "#!/bin/sh\ncat > prompt.3\necho '<chorus>COMPLETE</chorus>'\n");
+    let done = stage.0.run(&["run", "--continue", "--", "./allowed.sh"]);
+    assert_eq!(done.code, 0, "{}", done.text());
 }
