@@ -48,7 +48,7 @@ const IDENTITY: [(&str, &str); 4] = [
 
 /// The commit since which conflict markers are looked for; none where there was none yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Since(pub(crate) Option<String>);
+pub struct Since(pub(crate) Option<String>);
 
 /// How a merge went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +163,8 @@ impl Git {
     fn file_has_markers(&self, entry: &[u8]) -> bool {
         let uncompared = matches!(entry.first(), Some(b'u' | b'?'));
         let Some(path) = self.path_of(entry).filter(|_| uncompared) else { return false };
-        let regular = fs::symlink_metadata(&path).is_ok_and(|it| it.is_file() && it.len() <= FILE_MAX);
+        let regular =
+            fs::symlink_metadata(&path).is_ok_and(|it| it.is_file() && it.len() <= FILE_MAX);
         let Ok(bytes) = fs::read(path) else { return false };
         let marker = |line: &[u8]| line.starts_with(b"<<<<<<< ") || line.starts_with(b">>>>>>> ");
         regular && bytes.split(|byte| *byte == b'\n').any(marker)

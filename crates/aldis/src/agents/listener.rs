@@ -132,7 +132,8 @@ impl<'r> Listener<'r> {
                 self.facts.finish(now, &mut |fact| sink(Report::Host(fact)));
             }
             Kind::Stream(reader) => {
-                reader.finish_with(self.facts, now, &mut |told| report(rules, told, is_shown, sink));
+                reader
+                    .finish_with(self.facts, now, &mut |told| report(rules, told, is_shown, sink));
             }
             Kind::Undecided(_) => {}
         }

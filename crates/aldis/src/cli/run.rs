@@ -8,9 +8,9 @@ use std::fs;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use aldis_machine::run::{Ending, Event, Start, State};
 use aldis_engine::{Engine, Handle, NewRun};
 use aldis_machine::Machine as _;
+use aldis_machine::run::{Ending, Event, Start, State};
 use aldis_signal::{Rules, prompt};
 use aldis_store::{Driver, RunFilter};
 use aldis_transcript::Input;
@@ -206,9 +206,10 @@ fn go_on(
 /// A run whose limit was not raised.
 fn still_reached(run: &Handle<State>, limit: Ending) -> CommandError {
     let (used, option) = match limit {
-        Ending::IterationsUsedUp => {
-            (format!("has used up its iterations ({})", run.state().iteration), "--max-iterations N")
-        }
+        Ending::IterationsUsedUp => (
+            format!("has used up its iterations ({})", run.state().iteration),
+            "--max-iterations N",
+        ),
         _ => ("has used its budget".to_owned(), "--max-cost DOLLARS or --max-tokens N"),
     };
     CommandError::new(format!("run {} {used}", run.id()))

@@ -19,9 +19,7 @@ use aldis_store::Store;
 
 use super::repository::Repository;
 use super::terminal_prompt::TerminalPrompt;
-use super::world::{
-    Control, Happening, JobId, Leftover, RepositoryRequest, Stream, Ticket, World,
-};
+use super::world::{Control, Happening, JobId, Leftover, RepositoryRequest, Stream, Ticket, World};
 use crate::agents::command::{JobLaunch, StartFailure, Started, owner_mark};
 use crate::error::CommandError;
 use crate::notify::{Message, Notices};

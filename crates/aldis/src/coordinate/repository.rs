@@ -93,7 +93,8 @@ impl Repository {
 
     /// Looks at a work tree; without git, at the files themselves.
     fn look(&self, directory: &Path, markers: Option<&Since>) -> WorkTree {
-        let around = if directory == self.project { self.git.clone() } else { Git::around(directory) };
+        let around =
+            if directory == self.project { self.git.clone() } else { Git::around(directory) };
         match around {
             Some(git) => git.look(markers).unwrap_or_else(|error| WorkTree {
                 error: Some(error.to_string()),
@@ -106,7 +107,8 @@ impl Repository {
     /// Keeps uncommitted work on a branch, unless the run has changed nothing.
     fn keep_work(&self, message: &str, base: Option<&str>) -> Result<Option<String>, GitError> {
         let Some(git) = &self.git else { return Ok(None) };
-        let unchanged = |base| Ok::<_, GitError>(git.look(None)?.fingerprint.as_deref() == Some(base));
+        let unchanged =
+            |base| Ok::<_, GitError>(git.look(None)?.fingerprint.as_deref() == Some(base));
         if base.map(unchanged).transpose()? == Some(true) {
             return Ok(None);
         }

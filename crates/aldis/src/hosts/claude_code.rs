@@ -73,7 +73,9 @@ pub(super) static SPEC: HostSpec = HostSpec {
 /// The flag that allows a tool.
 fn permit(tool: &str) -> String {
     match tool {
-        "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => "--permission-mode acceptEdits".to_owned(),
+        "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => {
+            "--permission-mode acceptEdits".to_owned()
+        }
         tool => format!("--allowedTools \"{tool}\""),
     }
 }

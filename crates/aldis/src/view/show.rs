@@ -9,10 +9,10 @@ use aldis_machine::{delivery, run, turns};
 use aldis_signal::time::Timestamp;
 use aldis_store::Run;
 
-use crate::view::live::delivery::tally;
 use crate::io::Io;
 use crate::view::display;
 use crate::view::known::Known;
+use crate::view::live::delivery::tally;
 use crate::view::paint::Paint;
 use crate::view::wire::run::{DecisionForm, EvidenceForm};
 

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use crate::settings::prompt_by::PromptBy;
 use crate::settings::config::{Count, Dollars, Kind, Node, Origin, Seconds, Tokens};
+use crate::settings::prompt_by::PromptBy;
 
 /// What can be said on the command line instead of in a file.
 #[derive(Clone, Debug, Default, Args)]

@@ -14,8 +14,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::deliver::{Deliver, ExpertTable, RoleTable};
 use super::values::{Count, Dollars, Seconds, SecondsOrNever};
-use crate::settings::prompt_by::PromptBy;
 use crate::notify::Kind;
+use crate::settings::prompt_by::PromptBy;
 
 /// Everything that can be set. Every key has its default here and nowhere else.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -47,7 +47,8 @@ fn whoever_is_far_behind_gets_the_end() {
     reader.look(at(60)).unwrap();
     for second in 0..300 {
         open.advance(&engine(&store), at(60 + second), Event::Pause { by: String::new() }).unwrap();
-        open.advance(&engine(&store), at(60 + second), Event::Resume { by: String::new() }).unwrap();
+        open.advance(&engine(&store), at(60 + second), Event::Resume { by: String::new() })
+            .unwrap();
     }
     let newest = store.decisions(&aldis_store::DecisionFilter::default()).unwrap()[0].cursor;
     let scene = reader.look(at(400)).unwrap().unwrap();
