@@ -493,8 +493,8 @@ impl Conduct for RunConduct<'_> {
     }
 
     fn next_deadline(&self, _core: &Core<'_, State>) -> Option<Timestamp> {
-        let works = self.job.is_some() && self.look.is_none();
-        let look = works.then(|| self.looked_at.after(LOOK));
+        let works = matches!(self.job, Some(Job { work: Work::Agent(_), .. }));
+        let look = (works && self.look.is_none()).then(|| self.looked_at.after(LOOK));
         [self.deadline, look, self.progress.due()].into_iter().flatten().min()
     }
 
