@@ -92,8 +92,8 @@ pub(super) fn play(
             .map_err(|error| Broken::new("runs_begin", &error))?;
         let (verified, slack) = match machine {
             Machine::Run => (stage == 1, Duration::from_millis(600)),
-            // Costs are told once a second.
-            _ => (false, Duration::from_millis(1_600)),
+            // Costs are told once a second, the last ones after the verdict.
+            _ => (false, Duration::from_millis(2_600)),
         };
         let oracle = Oracle::new(verified, slack);
         let world = SimWorld::new(shared.clone(), engine, id.clone(), oracle);

@@ -12,7 +12,7 @@ use super::{Broken, Bug, Tally};
 use crate::corpus::rng::Rng;
 
 /// How many of the last events are shown.
-const SHOWN: usize = 20;
+const SHOWN: usize = 2000;
 
 /// Unwinds a process that dies.
 #[derive(Debug)]

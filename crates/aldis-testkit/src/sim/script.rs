@@ -226,6 +226,9 @@ impl Script {
                 }
             }
             self.write(rng, format!("{line}\n").into_bytes(), tokens);
+            // Whoever has reported its end goes soon: until then a delivery holds back its last costs.
+            let pause = rng.below(500) as u64;
+            return self.acts.push_back((pause, Act::Exit(i32::from(limited))));
         }
         match kind {
             15 => self.later(rng, Act::Exit(1)),
@@ -235,7 +238,7 @@ impl Script {
             }
             // It hangs, perhaps after it has said everything.
             18 => {}
-            _ => self.later(rng, Act::Exit(i32::from(kind == 17))),
+            _ => self.later(rng, Act::Exit(0)),
         }
     }
 }

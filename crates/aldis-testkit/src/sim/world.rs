@@ -367,7 +367,10 @@ impl World for SimWorld {
         for happening in &happened {
             match happening {
                 Happening::Output { job, bytes, .. } => {
-                    fate.event(format_args!("job {job} writes {}", String::from_utf8_lossy(bytes)));
+                    fate.event(format_args!(
+                        "job {job} writes {}",
+                        String::from_utf8_lossy(bytes).trim_end()
+                    ));
                 }
                 happening => fate.event(format_args!("{happening:?}")),
             }
@@ -498,12 +501,14 @@ impl World for SimWorld {
         self.shared.call();
         let mut fate = self.shared.lock();
         fate.note(format_args!("notice {}", notice.id));
-        if let Some(told) = fate.notices.get_mut(&notice.id) {
-            *told = true;
-            return true;
-        }
+        fate.notices.insert(notice.id.clone(), true);
         drop(fate);
-        self.shared.stop("nothing_is_done_that_is_not_stored", notice.id.clone())
+        // Names of effects have slashes, and names of simulated runs have no dash.
+        let stored = self.engine.store().effect(&notice.id.replace('-', "/"));
+        if !matches!(stored, Ok(Some(_))) {
+            self.shared.stop("nothing_is_done_that_is_not_stored", notice.id.clone());
+        }
+        true
     }
 
     fn warn(&mut self, what: &str) {
