@@ -9,7 +9,7 @@ pub(crate) mod answer;
 pub(crate) mod call;
 pub(super) mod fields;
 mod identify;
-pub(crate) mod live;
+pub mod live;
 mod notice;
 pub mod state_file;
 mod stop_context;
@@ -163,14 +163,8 @@ impl Hook<'_> {
         let event = self.event(run.state(), context)?;
         let source = self.source(context);
         let mut outcome = match engine.step(self.now, &mut run, event, source.as_ref()) {
-            Err(EngineError::Contended(id)) => {
-                let known = source.map(|source| engine.answered(&id, &source)).transpose()?;
-                // The host reports the same thing a second time.
-                return match known.flatten() {
-                    Some(_) => Ok(None),
-                    None => Err(EngineError::Contended(id).into()),
-                };
-            }
+            // The host reports the same thing a second time.
+            Err(EngineError::Repeated(_)) => return Ok(None),
             stepped => stepped?,
         };
         if edited && !outcome.effects.contains(&Effect::WriteView) {
