@@ -7,8 +7,10 @@ mod coordinated;
 mod fate;
 mod oracle;
 mod people;
+mod phases;
 mod script;
 mod store;
+mod turns;
 mod world;
 
 #[cfg(test)]
@@ -33,10 +35,14 @@ const REPLAYED_EVERY: u64 = 4;
 /// Whose runs are played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
+    /// Phases, by hooks.
+    Phases,
     /// Supervised runs, by the coordinator of `aldis run`.
     Run,
     /// Deliveries, by the coordinator of `aldis deliver`.
     Delivery,
+    /// Channels, by servers.
+    Turns,
 }
 
 /// Where runs are kept.
@@ -102,6 +108,12 @@ pub struct Broken {
 impl Broken {
     fn new(invariant: &'static str, detail: &dyn fmt::Display) -> Self {
         Self { invariant, detail: detail.to_string() }
+    }
+}
+
+impl From<oracle::Wrong> for Broken {
+    fn from((invariant, detail): oracle::Wrong) -> Self {
+        Self { invariant, detail }
     }
 }
 
@@ -207,6 +219,8 @@ fn simulate(options: &Options, stages: &Stages, seed: u64) -> (Tally, Result<u64
         },
     };
     let result = opened.and_then(|inner| match options.machine {
+        Machine::Phases => phases::play(&inner, &shared, extent),
+        Machine::Turns => turns::play(&inner, &shared, extent),
         Machine::Run | Machine::Delivery => {
             coordinated::play(stages, options.machine, &inner, &shared, extent)
         }
@@ -226,4 +240,5 @@ fn spread(value: u64) -> u64 {
 }
 
 /// Every machine that is played.
-pub const MACHINES: [Machine; 2] = [Machine::Run, Machine::Delivery];
+pub const MACHINES: [Machine; 4] =
+    [Machine::Phases, Machine::Run, Machine::Delivery, Machine::Turns];

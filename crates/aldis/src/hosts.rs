@@ -26,6 +26,8 @@ use aldis_transcript::Format;
 pub use env::Env;
 pub use hook::answer::{Answer, TEXT_MAX, answer};
 pub use hook::call::{CutShort, Event, HookCall, PAYLOAD_MAX, PayloadError, parse};
+#[doc(hidden)] // For the simulator.
+pub use hook::live;
 pub use hook::state_file;
 pub use host::{BlockCap, Host, UnknownHost};
 

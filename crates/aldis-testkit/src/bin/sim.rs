@@ -42,7 +42,9 @@ fn parse() -> Result<Args, Box<dyn Error>> {
     }
     let subject = match &*machine {
         "delivery" => Machine::Delivery,
+        "phases" => Machine::Phases,
         "run" => Machine::Run,
+        "turns" => Machine::Turns,
         _ => return Err(USAGE.into()),
     };
     let mut options = Options::new(subject, seed, events);

@@ -1,7 +1,6 @@
 //! Worlds of supervised runs and deliveries: the coordinators that people use, which die at any
 //! moment and are followed by others.
 
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use aldis_machine::{delivery, run, stagnation};
 use aldis_signal::Dialect;
 use aldis_store::{Driver, RunId, Store};
 
-use super::fate::{Died, Shared, Stop};
+use super::fate::Shared;
 use super::oracle::Oracle;
 use super::store::SimStore;
 use super::world::SimWorld;
@@ -118,7 +117,8 @@ impl Play<'_> {
             }
             self.world.coordinator_gone(died);
             let pause = self.shared.lock().rng.below(20_000) as u64;
-            self.guarded(|play| play.world.pass(pause))?;
+            let shared = self.shared;
+            shared.guarded(|| self.world.pass(pause))?;
         }
         Err(Broken::new("every_run_ends", &"it goes on and on"))
     }
@@ -131,16 +131,16 @@ impl Play<'_> {
         if calm {
             fate.faults = false;
         }
-        let mortal = fate.faults && fate.rng.chance(70);
-        let calls = fate.rng.between(1, 1_500);
-        fate.dies_in = mortal.then(|| u32::try_from(calls).unwrap_or(1));
+        drop(fate);
+        self.shared.next_process(70, 1_500);
     }
 
     /// One coordinator, until it leaves or dies.
     fn coordinate(&mut self, first: bool) -> Result<Left, Broken> {
         self.world.next_coordinator();
         let (goal, began) = (self.goal, self.began);
-        let left = self.guarded(|play| {
+        let (shared, play) = (self.shared, &mut *self);
+        let left = shared.guarded(|| {
             let store = SimStore::new(Arc::clone(&play.inner), play.shared.clone(), true);
             let engine = Engine::new(Arc::new(store));
             play.shared.note(format_args!("a coordinator comes"));
@@ -163,25 +163,6 @@ impl Play<'_> {
         })
     }
 
-    /// Does something in which the process may die. Returns nothing if it did.
-    fn guarded<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Result<Option<T>, Broken> {
-        let panicked = match panic::catch_unwind(AssertUnwindSafe(|| act(self))) {
-            Ok(done) => return Ok(Some(done)),
-            Err(panicked) => panicked,
-        };
-        if panicked.is::<Died>() {
-            return Ok(None);
-        }
-        if panicked.is::<Stop>()
-            && let Some(broken) = self.shared.lock().broken.take()
-        {
-            return Err(broken);
-        }
-        let text = panicked.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| panicked.downcast_ref::<&str>().map(|&it| it.to_owned()));
-        Err(Broken::new("nothing_panics", &text.unwrap_or_default()))
-    }
-
     /// Judges what is left.
     fn over(mut self, ending: &'static str) -> Result<(), Broken> {
         {
@@ -198,7 +179,7 @@ impl Play<'_> {
             self.shared,
             (ending, self.replayed),
         );
-        judged.map_err(|(invariant, detail)| Broken { invariant, detail })
+        judged.map_err(Broken::from)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::{self, Write as _};
-use std::panic;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use aldis_store::Step;
@@ -12,7 +13,7 @@ use super::{Broken, Bug, Tally};
 use crate::corpus::rng::Rng;
 
 /// How many of the last events are shown.
-const SHOWN: usize = 2000;
+const SHOWN: usize = 20;
 
 /// Unwinds a process that dies.
 #[derive(Debug)]
@@ -99,6 +100,39 @@ impl Shared {
             drop(fate);
             panic::resume_unwind(Box::new(Died));
         }
+    }
+
+    /// Does something in which the process may die. Returns nothing if it did.
+    pub(super) fn guarded<T>(&self, act: impl FnOnce() -> T) -> Result<Option<T>, Broken> {
+        let panicked = match panic::catch_unwind(AssertUnwindSafe(act)) {
+            Ok(done) => return Ok(Some(done)),
+            Err(panicked) => panicked,
+        };
+        if panicked.is::<Died>() {
+            return Ok(None);
+        }
+        let broken = self.lock().broken.take();
+        if let Some(broken) = broken.filter(|_| panicked.is::<Stop>()) {
+            return Err(broken);
+        }
+        let text = panicked.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panicked.downcast_ref::<&str>().map(|&it| it.to_owned()));
+        Err(Broken::new("nothing_panics", &text.unwrap_or_default()))
+    }
+
+    /// The next process may die after some calls.
+    pub(super) fn next_process(&self, percent: usize, calls: usize) {
+        let mut fate = self.lock();
+        let mortal = fate.faults && fate.rng.chance(percent);
+        let calls = fate.rng.between(1, calls);
+        fate.dies_in = mortal.then(|| u32::try_from(calls).unwrap_or(1));
+    }
+
+    /// Lets time pass.
+    pub(super) fn pass(&self, most: usize) {
+        let mut fate = self.lock();
+        let millis = fate.rng.below(most) as u64;
+        fate.now = fate.now.after(Duration::from_millis(millis));
     }
 
     /// Ends the world: this must never be.

@@ -165,16 +165,7 @@ impl Oracle {
         }
         self.costs(tokens)?;
         self.effects(engine, &snapshot, shared)?;
-        self.journal(engine, run, shared)?;
-        if !replayed {
-            return Ok(());
-        }
-        shared.lock().tally.replayed += 1;
-        let replay = engine.replay(run).map_err(|error| read(error.to_string()))?;
-        match replay.differences.first() {
-            None => Ok(()),
-            Some(first) => Err(("the_journal_replays", format!("{first:?}"))),
-        }
+        journal(engine, run, shared, replayed)
     }
 
     fn costs(&self, tokens: u64) -> Result<(), Wrong> {
@@ -213,19 +204,33 @@ impl Oracle {
             None => Ok(()),
         }
     }
+}
 
-    /// Whatever was acknowledged to people is in the journal, once.
-    fn journal(&self, engine: &Engine, run: &RunId, shared: &Shared) -> Result<(), Wrong> {
-        let events = engine.store().events(run, 0, usize::MAX);
-        let events = events.map_err(|error| ("the_store_is_readable", error.to_string()))?;
-        for text in &shared.lock().acknowledged {
-            let quoted = format!(r#""text":"{text}""#);
-            let found = events.iter().filter(|event| event.body.contains(&quoted)).count();
-            if found != 1 {
-                let detail = format!("{text} is in the journal {found} times");
-                return Err(("what_was_acknowledged_happened_once", detail));
-            }
+/// Judges a journal: whatever was acknowledged to people is in it, once; and it leads to what is
+/// stored.
+pub(super) fn journal(
+    engine: &Engine,
+    run: &RunId,
+    shared: &Shared,
+    replayed: bool,
+) -> Result<(), Wrong> {
+    let read = |error: &dyn std::fmt::Display| ("the_store_is_readable", error.to_string());
+    let events = engine.store().events(run, 0, usize::MAX).map_err(|error| read(&error))?;
+    for text in &shared.lock().acknowledged {
+        let quoted = format!("\"{text}\"");
+        let found = events.iter().filter(|event| event.body.contains(&quoted)).count();
+        if found != 1 {
+            let detail = format!("{text} is in the journal {found} times");
+            return Err(("what_was_acknowledged_happened_once", detail));
         }
-        Ok(())
+    }
+    if !replayed {
+        return Ok(());
+    }
+    shared.lock().tally.replayed += 1;
+    let replay = engine.replay(run).map_err(|error| read(&error))?;
+    match replay.differences.first() {
+        None => Ok(()),
+        Some(first) => Err(("the_journal_replays", format!("{first:?}"))),
     }
 }

@@ -2,10 +2,11 @@
 
 use super::*;
 
+/// Simulates, and expects that everything holds.
 fn held(options: &Options) -> Report {
     let report = run(options, &|_| ());
     if let Some(Violation { seed, broken, trace }) = &report.violation {
-        panic!("seed {seed}: {broken:?}\n{}", trace.join("\n"));
+        panic!("{:?}, seed {seed}: {broken:?}\n{}", options.machine, trace.join("\n"));
     }
     report
 }
@@ -13,10 +14,49 @@ fn held(options: &Options) -> Report {
 #[test]
 fn the_same_seed_gives_the_same_world() {
     for machine in MACHINES {
-        let options = Options::new(machine, 1, 2_000);
+        let options = Options::new(machine, 1, 3_000);
         let first = held(&options);
         assert!(first.tally.faults > 0 && first.tally.ends > 0, "{machine:?} {first:?}");
         let second = held(&Options { jobs: 2, ..options });
         assert_eq!((first.hash, first.tally), (second.hash, second.tally), "{machine:?}");
+    }
+}
+
+#[test]
+fn nothing_goes_wrong_where_nothing_fails() {
+    for machine in MACHINES {
+        let report = held(&Options { faults: false, ..Options::new(machine, 7, 800) });
+        assert_eq!(report.tally.faults, 0);
+    }
+}
+
+#[test]
+fn a_world_is_the_same_in_sqlite() {
+    for machine in MACHINES {
+        let directory = tempfile::tempdir().unwrap();
+        let memory = Options::new(machine, 20, 800);
+        let backend = Backend::Sqlite(directory.path().to_owned());
+        let sqlite = held(&Options { backend, ..memory.clone() });
+        assert_eq!(held(&memory).hash, sqlite.hash, "{machine:?}");
+    }
+}
+
+#[test]
+fn planted_bugs_are_found() {
+    for (machine, bug, found) in [
+        (Machine::Run, Bug::CheckAlwaysPasses, &["done_only_with_a_passed_check"][..]),
+        (Machine::Run, Bug::LeftoverNotEnded, &["one_process_at_a_time"]),
+        (Machine::Run, Bug::LostCommit, &["the_journal_replays", "no_cost_is_lost"]),
+        (Machine::Run, Bug::StartedTwice, &["one_process_at_a_time"]),
+        (Machine::Delivery, Bug::LeftoverNotEnded, &["one_agent_per_task", "limits_hold"]),
+        (Machine::Delivery, Bug::StartedTwice, &["one_agent_per_task", "limits_hold"]),
+        (Machine::Turns, Bug::ForgottenSource, &["a_repeat_has_the_first_answer"]),
+        (Machine::Turns, Bug::LostCommit, &["a_repeat_has_the_first_answer"]),
+        (Machine::Phases, Bug::LostCommit, &["what_was_acknowledged_happened_once"]),
+    ] {
+        let report = run(&Options { bug: Some(bug), ..Options::new(machine, 1, 20_000) }, &|_| ());
+        let violation = report.violation.map(|violation| violation.broken);
+        let name = violation.as_ref().map_or("nothing", |broken| broken.invariant);
+        assert!(found.contains(&name), "{machine:?} {bug:?}: {violation:?}");
     }
 }
