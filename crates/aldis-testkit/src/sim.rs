@@ -1,76 +1,72 @@
-//! A deterministic simulator of every machine with its store.
+//! A deterministic simulator: every machine over the engine, and the coordinators that people use,
+//! in worlds with a clock of their own in which everything goes wrong.
 //!
-//! A *world* is one seed: some projects, sessions, agents, humans and outsiders, a clock that steps
-//! both ways, and faults: crashes before and after a commit, failing writes, duplicates, delays,
-//! races, lost and edited view files. After every step the invariants of [`Broken`] are checked from
-//! the outside. The same seed gives the same world, event by event.
-//!
-//! Most worlds of the memory store go through a model of the commit protocol over plain values; one
-//! in [`DRIVEN_EVERY`] goes through the real driver, JSON and all, and so do all worlds of SQLite.
+//! One seed is one *world*. The same seed gives the same world, event by event.
 
-mod agent;
-pub mod delivery;
-mod driven;
-mod engine;
-mod faulty;
-mod file;
-mod host;
-mod machine;
-mod model;
+mod coordinated;
+mod fate;
 mod oracle;
-mod replay;
-pub mod runs;
-pub mod turns;
+mod people;
+mod phases;
+mod script;
+mod store;
+mod turns;
 mod world;
 
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use self::driven::Driven;
-use self::engine::Engine;
-pub use self::machine::Bug;
-use self::machine::Machine;
-use self::model::Model;
-pub use self::oracle::Broken;
-pub use self::world::Tally;
-use self::world::{Setup, World};
+use aldis_store::{MemoryStore, SqliteStore, Store};
+
+use self::coordinated::Stages;
+use self::fate::Shared;
 
 /// Events of one world, apart from those with which it calms down.
-pub const EVENTS_PER_WORLD: u64 = 500;
-/// One world of the memory store in so many goes through the real driver.
-pub const DRIVEN_EVERY: u64 = 64;
-/// In one world in so many every run is replayed from its journal.
-pub const REPLAYED_EVERY: u64 = 8;
+pub const EVENTS_PER_WORLD: u64 = 400;
+/// In one world in so many runs are replayed from their journals.
+const REPLAYED_EVERY: u64 = 4;
+
+/// Whose runs are played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// Phases, by hooks.
+    Phases,
+    /// Supervised runs, by the coordinator of `aldis run`.
+    Run,
+    /// Deliveries, by the coordinator of `aldis deliver`.
+    Delivery,
+    /// Channels, by servers.
+    Turns,
+}
 
 /// Where runs are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// The model, and the driver with the memory store now and then.
-    Mixed,
-    /// Only the model.
-    Model,
-    /// The driver with the memory store.
+    /// In memory.
     Memory,
-    /// The driver with SQLite, in this directory.
+    /// In SQLite databases below this directory.
     Sqlite(PathBuf),
 }
 
-/// Which machine is simulated, with which bug.
-#[derive(Clone, Copy, Debug)]
-pub enum Subject {
-    /// The phases machine.
-    Phases(Option<Bug>),
-    /// The run machine.
-    Run(Option<runs::RunBug>),
-    /// The delivery machine.
-    Delivery(Option<delivery::Bug>),
-    /// The turns machine.
-    Turns(Option<turns::Bug>),
+/// A mistake that is planted to be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// The store says that a step is durable, and it is not.
+    LostCommit,
+    /// The store forgets which requests it has taken.
+    ForgottenSource,
+    /// A process is started twice.
+    StartedTwice,
+    /// What a dead coordinator left behind is not ended.
+    LeftoverNotEnded,
+    /// Every check is reported as passed.
+    CheckAlwaysPasses,
 }
 
 /// What to simulate.
@@ -80,42 +76,84 @@ pub struct Options {
     pub seed: u64,
     /// How many worlds.
     pub worlds: u64,
-    /// Events of each world.
-    pub events: u64,
-    /// Where runs are kept.
+    /// Whose runs.
+    pub machine: Machine,
+    /// Where they are kept.
     pub backend: Backend,
     /// Whether things go wrong.
     pub faults: bool,
-    /// Which machine, and the bug to plant in it; bugs need the model.
-    pub subject: Subject,
+    /// The bug to plant.
+    pub bug: Option<Bug>,
     /// How many threads.
     pub jobs: usize,
 }
 
 impl Options {
     /// At least this many events, everything else as usual.
-    pub fn new(seed: u64, events: u64) -> Self {
-        Self {
-            seed,
-            worlds: events.div_ceil(EVENTS_PER_WORLD),
-            events: EVENTS_PER_WORLD,
-            backend: Backend::Mixed,
-            faults: true,
-            subject: Subject::Phases(None),
-            jobs: 1,
-        }
+    pub fn new(machine: Machine, seed: u64, events: u64) -> Self {
+        let (worlds, backend) = (events.div_ceil(EVENTS_PER_WORLD), Backend::Memory);
+        Self { seed, worlds, machine, backend, faults: true, bug: None, jobs: 1 }
     }
 }
 
 /// An invariant that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Its name.
+    pub invariant: &'static str,
+    /// How that shows.
+    pub detail: String,
+}
+
+impl Broken {
+    fn new(invariant: &'static str, detail: &dyn fmt::Display) -> Self {
+        Self { invariant, detail: detail.to_string() }
+    }
+}
+
+impl From<oracle::Wrong> for Broken {
+    fn from((invariant, detail): oracle::Wrong) -> Self {
+        Self { invariant, detail }
+    }
+}
+
+/// A world in which an invariant does not hold.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// The world in which it does not.
+    /// The world.
     pub seed: u64,
-    /// Which one, and how that shows.
+    /// What is wrong.
     pub broken: Broken,
     /// The last events before.
     pub trace: Vec<String>,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Events.
+    pub events: u64,
+    /// Steps that were committed.
+    pub steps: u64,
+    /// Runs that began.
+    pub runs: u64,
+    /// Runs that ended.
+    pub ends: u64,
+    /// Things that went wrong.
+    pub faults: u64,
+    /// Runs that were replayed from their journals.
+    pub replayed: u64,
+}
+
+impl Tally {
+    fn add(&mut self, more: &Self) {
+        self.events += more.events;
+        self.steps += more.steps;
+        self.runs += more.runs;
+        self.ends += more.ends;
+        self.faults += more.faults;
+        self.replayed += more.replayed;
+    }
 }
 
 /// What a simulation came to.
@@ -133,27 +171,9 @@ pub struct Report {
 
 /// Simulates, and tells `progress` of the report so far after every world.
 pub fn run(options: &Options, progress: &(dyn Fn(&Report) + Sync)) -> Report {
-    let simulate = |seed| match options.subject {
-        Subject::Phases(bug) => simulate(options, bug, seed, false),
-        Subject::Run(bug) => runs::simulate(options, bug, seed, false),
-        Subject::Delivery(bug) => delivery::simulate(options, bug, seed, false),
-        Subject::Turns(bug) => turns::simulate(options, bug, seed, false),
-    };
-    run_worlds(options, &simulate, progress)
-}
-
-/// One world: what happened in it, and its trace as a number.
-type Simulated = (Tally, Result<u64, Violation>);
-
-/// Simulates world after world, each by its seed, on all threads.
-fn run_worlds(
-    options: &Options,
-    simulate: &(dyn Fn(u64) -> Simulated + Sync),
-    progress: &(dyn Fn(&Report) + Sync),
-) -> Report {
-    let next = AtomicU64::new(0);
-    let broken = AtomicBool::new(false);
+    let (next, broken) = (AtomicU64::new(0), AtomicBool::new(false));
     let report = Mutex::new(Report::default());
+    let Some(stages) = Stages::new() else { return Report::default() };
     let work = || {
         while !broken.load(Ordering::Relaxed) {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -161,7 +181,7 @@ fn run_worlds(
                 return;
             }
             let seed = options.seed.wrapping_add(number);
-            let (tally, result) = simulate(seed);
+            let (tally, result) = simulate(options, &stages, seed);
             let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
             report.worlds += 1;
             report.tally.add(&tally);
@@ -169,8 +189,7 @@ fn run_worlds(
                 Ok(hash) => report.hash = report.hash.wrapping_add(spread(hash ^ spread(seed))),
                 Err(violation) => {
                     broken.store(true, Ordering::Relaxed);
-                    let lowest = report.violation.as_ref().is_none_or(|known| known.seed > seed);
-                    if lowest {
+                    if report.violation.as_ref().is_none_or(|known| known.seed > seed) {
                         report.violation = Some(violation);
                     }
                 }
@@ -187,53 +206,29 @@ fn run_worlds(
     report.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Simulates one world; again with a trace if something is wrong.
-fn simulate(options: &Options, bug: Option<Bug>, seed: u64, traced: bool) -> Simulated {
-    let violation = |broken, trace| Violation { seed, broken, trace };
-    let engine = match engine(options, bug, seed, traced) {
-        Ok(engine) => engine,
-        Err(detail) => {
-            let broken = Broken { invariant: "the_store_opens", detail };
-            return (Tally::default(), Err(violation(broken, Vec::new())));
-        }
-    };
-    let replays = seed.is_multiple_of(REPLAYED_EVERY) || options.backend != Backend::Mixed;
-    let machine = Machine { bug };
-    let setup = Setup { seed, engine, machine, faulty: options.faults, replays, traced };
-    let mut world = World::new(setup);
-    let result = world.run(options.events);
-    let tally = world.tally;
-    match result {
-        Ok(()) => (tally, Ok(world.hash())),
-        Err(broken) if traced => (tally, Err(violation(broken, world.trace()))),
-        Err(broken) => match simulate(options, bug, seed, true).1 {
-            Err(traced) => (tally, Err(traced)),
-            Ok(_) => {
-                let detail = format!("{}: {}", broken.invariant, broken.detail);
-                let broken = Broken { invariant: "same_seed_same_world", detail };
-                (tally, Err(violation(broken, Vec::new())))
-            }
+/// Simulates one world. Returns its trace as a number.
+fn simulate(options: &Options, stages: &Stages, seed: u64) -> (Tally, Result<u64, Violation>) {
+    let shared = Shared::new(spread(seed), options.faults, options.bug);
+    let replayed = seed.is_multiple_of(REPLAYED_EVERY) || options.backend != Backend::Memory;
+    let extent = (EVENTS_PER_WORLD, replayed);
+    let opened: Result<Arc<dyn Store>, Broken> = match &options.backend {
+        Backend::Memory => Ok(Arc::new(MemoryStore::new())),
+        Backend::Sqlite(directory) => match SqliteStore::open(&directory.join(seed.to_string())) {
+            Ok(store) => Ok(Arc::new(store)),
+            Err(error) => Err(Broken::new("the_store_opens", &error)),
         },
-    }
-}
-
-fn engine(
-    options: &Options,
-    bug: Option<Bug>,
-    seed: u64,
-    traced: bool,
-) -> Result<Box<dyn Engine>, String> {
-    let model = || Box::new(Model::new(Machine { bug }));
-    Ok(match &options.backend {
-        Backend::Mixed if seed.is_multiple_of(DRIVEN_EVERY) => Box::new(Driven::memory(seed)),
-        Backend::Mixed | Backend::Model => model(),
-        Backend::Memory => Box::new(Driven::memory(seed)),
-        Backend::Sqlite(directory) => {
-            // A world that is simulated again must not meet its former self.
-            let place = if traced { directory.join("again") } else { directory.clone() };
-            Box::new(Driven::sqlite(seed, place)?)
+    };
+    let result = opened.and_then(|inner| match options.machine {
+        Machine::Phases => phases::play(&inner, &shared, extent),
+        Machine::Turns => turns::play(&inner, &shared, extent),
+        Machine::Run | Machine::Delivery => {
+            coordinated::play(stages, options.machine, &inner, &shared, extent)
         }
-    })
+    });
+    let fate = shared.lock();
+    let trace = || fate.trace();
+    let result = result.map_err(|broken| Violation { seed, broken, trace: trace() });
+    (fate.tally, result.map(|()| fate.hash()))
 }
 
 /// The finaliser of splitmix64.
@@ -243,3 +238,7 @@ fn spread(value: u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
+
+/// Every machine that is played.
+pub const MACHINES: [Machine; 4] =
+    [Machine::Phases, Machine::Run, Machine::Delivery, Machine::Turns];

@@ -10,5 +10,6 @@ pub(crate) mod lease;
 pub(crate) mod real;
 pub(crate) mod repository;
 pub(crate) mod run;
+pub mod simulated;
 pub(crate) mod terminal_prompt;
 pub(crate) mod world;

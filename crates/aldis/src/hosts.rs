@@ -25,7 +25,12 @@ use aldis_transcript::Format;
 
 pub use env::Env;
 pub use hook::answer::{Answer, TEXT_MAX, answer};
+/// For the simulator, which edits state files.
+#[doc(hidden)]
+pub use hook::auto_state;
 pub use hook::call::{CutShort, Event, HookCall, PAYLOAD_MAX, PayloadError, parse};
+#[doc(hidden)] // For the simulator.
+pub use hook::live;
 pub use hook::state_file;
 pub use host::{BlockCap, Host, UnknownHost};
 

@@ -7,7 +7,8 @@
 mod agents;
 pub mod app;
 mod cli;
-mod coordinate;
+#[doc(hidden)] // For the simulator, which plays the loop of runs and deliveries in its own world.
+pub mod coordinate;
 mod error;
 mod failures;
 pub mod hosts;

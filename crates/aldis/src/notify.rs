@@ -35,9 +35,9 @@ const TEXT_MAX: usize = 4_000;
 
 /// One notice.
 #[derive(Clone, Debug)]
-pub(crate) struct Message {
+pub struct Message {
     /// Names it for good: told again after a crash, it has the same name.
-    pub(crate) id: String,
+    pub id: String,
     /// When it happened.
     pub(crate) at: Timestamp,
     /// The run.

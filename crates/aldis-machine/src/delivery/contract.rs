@@ -85,9 +85,9 @@ impl Machine for State {
     }
 
     fn supersedes(event: &Event, earlier: &Event) -> bool {
-        // What was spent is a difference each time: none may be left out.
+        // What was spent is a difference each time, and a checkpoint that did not come is counted by
+        // whatever tick notices it: none may be left out.
         match (event, earlier) {
-            (Event::Tick, Event::Tick) => true,
             (Event::Active { agent }, Event::Active { agent: before })
             | (Event::Worked { agent }, Event::Worked { agent: before })
             | (Event::Waiting { agent }, Event::Waiting { agent: before }) => agent == before,

@@ -5,7 +5,7 @@ use super::ending::{CONTINUE, ended, finish};
 use super::event::Effect;
 use super::rule::Rule;
 use super::state::{Ending, Outcome, State, Status};
-use super::verdict::{conclude_without_look, next_iteration, start};
+use super::verdict::{conclude_without_look, next_iteration, over_budget, start};
 use crate::stagnation::{Monitor, Observation};
 use aldis_signal::time::Timestamp;
 
@@ -60,21 +60,28 @@ pub(super) fn recovered(state: &mut State, now: Timestamp, before: Option<Timest
         let because = "the run had no living supervisor";
         state.decision(Rule::Recovered, summary).because(because).next(next)
     };
+    let decided = match &state.status {
+        Status::Ending { with } if with.is_some() => *with,
+        // What the agent cost may be known although its end was not noticed.
+        Status::Working | Status::Ending { .. } | Status::Paused { .. } => {
+            over_budget(state).then_some(Ending::OverBudget)
+        }
+        _ => None,
+    };
+    if let Some(ending) = decided {
+        let taken_over = recovered(state, "the run ends, as was decided before");
+        let decision = ended(state, ending);
+        let mut outcome = finish(state, ending, decision, Vec::new());
+        outcome.decisions.insert(0, taken_over);
+        return outcome;
+    }
     match &state.status {
         Status::Ready => begin(state, now),
-        Status::Working | Status::Ending { with: None } | Status::Paused { .. } => {
+        Status::Working | Status::Ending { .. } | Status::Paused { .. } => {
             let decision = recovered(state, "the iteration is repeated");
             let mut effects = Vec::new();
             start(state, now, &mut effects);
             Outcome::decided(effects, decision)
-        }
-        Status::Ending { with: Some(ending) } => {
-            let ending = *ending;
-            let taken_over = recovered(state, "the run ends, as was decided before");
-            let decision = ended(state, ending);
-            let mut outcome = finish(state, ending, decision, Vec::new());
-            outcome.decisions.insert(0, taken_over);
-            outcome
         }
         Status::Looking => {
             Outcome::decided([Effect::Look], recovered(state, "the work tree is inspected again"))

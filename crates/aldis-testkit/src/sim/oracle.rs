@@ -1,309 +1,236 @@
-//! What must hold after every step, judged from the outside.
-//!
-//! The oracle sees each event as it was delivered, the state before and after, and what was
-//! answered. It keeps its own books: which steps were acknowledged, which codes were used, which
-//! phases were truly completed. It never asks the machine whether the machine is right.
+//! What must hold in every world of coordinators, seen from outside: processes as they really are,
+//! the store as anybody reads it, and what agents really wrote.
 
-mod progress;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use std::collections::BTreeSet;
-use std::rc::Rc;
-
-use aldis_machine::phases::{COMPLETE, Effect, Event, ExitReason, FAILED, Outcome, Said, State};
+use aldis::coordinate::simulated::PROJECT;
+use aldis_engine::{Engine, Snapshot, State};
+use aldis_machine::run::{Exit, Status};
 use aldis_signal::time::Timestamp;
+use aldis_store::{EffectFilter, RunId};
 
-use super::engine::{Delivery, Entry, Happened, Held};
+use super::fate::Shared;
+use super::world::Process;
 
-/// Which invariant does not hold, and how that shows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
-    /// The invariant's name.
-    pub invariant: &'static str,
-    /// What was seen.
-    pub detail: String,
-}
+/// What is wrong: the invariant's name, and how it shows.
+pub(super) type Wrong = (&'static str, String);
 
-pub(super) type Check = Result<(), Broken>;
-
-/// Demands that something holds.
-pub(super) fn hold(holds: bool, invariant: &'static str, detail: impl FnOnce() -> String) -> Check {
-    if holds { Ok(()) } else { Err(Broken { invariant, detail: detail() }) }
-}
-
-/// One step as it is judged.
-#[derive(Debug)]
-pub(super) struct Seen<'s> {
-    pub(super) now: Timestamp,
-    pub(super) before: &'s State,
-    pub(super) after: &'s State,
-    pub(super) event: &'s Event,
-    /// What was answered; nobody knows after a crash.
-    pub(super) outcome: Option<&'s Outcome>,
-}
-
-/// The oracle's books about one run.
+/// What is known of a world beside its store.
 #[derive(Debug, Default)]
-pub(super) struct Books {
-    pub(super) project: usize,
-    pub(super) revision: u64,
-    /// The journal as it must be.
-    pub(super) ledger: Vec<Entry>,
-    sources: BTreeSet<Rc<str>>,
-    tokens: BTreeSet<String>,
-    /// The phase in which the run began.
-    first: String,
-    /// Phases that were completed by a signal that was really said.
-    completed: BTreeSet<String>,
-    /// Sub-agents' signals that were heard.
-    heard: BTreeSet<(String, String)>,
+pub(super) struct Oracle {
+    /// Whether claims are checked.
+    pub(super) verified: bool,
+    /// How long a cost may stay unwritten.
+    pub(super) slack: Duration,
+    costs: BTreeMap<u64, Cost>,
+    /// Whether the last check passed that ended since the last agent was started.
+    check: Option<bool>,
+    failing_since: Option<Timestamp>,
 }
 
-impl Books {
-    /// Opens the books of a run that was just created.
-    pub(super) fn open(project: usize, entries: Vec<Entry>, state: &State) -> Self {
-        Self {
-            project,
-            revision: 1,
-            ledger: entries,
-            tokens: state.token.iter().cloned().collect(),
-            first: state.phase.clone(),
-            completed: state.completed.clone(),
-            ..Self::default()
+/// What a process has reported of its cost: when, and how many tokens in all.
+#[derive(Debug, Default)]
+struct Cost {
+    reports: Vec<(Timestamp, u64)>,
+    /// What must have been written when its coordinator went.
+    least: Option<u64>,
+}
+
+impl Oracle {
+    pub(super) fn new(verified: bool, slack: Duration) -> Self {
+        Self { verified, slack, ..Self::default() }
+    }
+
+    pub(super) fn reported(&mut self, process: u64, now: Timestamp, tokens: u64) {
+        self.costs.entry(process).or_default().reports.push((now, tokens));
+    }
+
+    pub(super) fn store_fails(&mut self, since: Option<Timestamp>) {
+        self.failing_since = since;
+    }
+
+    /// Whatever was reported to the coordinator that has gone is written but for the very last.
+    pub(super) fn coordinator_gone(&mut self, now: Timestamp) {
+        let until = self.failing_since.map_or(now, |since| since.min(now));
+        for cost in self.costs.values_mut().filter(|cost| cost.least.is_none()) {
+            let written = cost.reports.iter().filter(|(at, _)| at.after(self.slack) <= until);
+            cost.least = Some(written.map(|(_, tokens)| *tokens).max().unwrap_or(0));
         }
     }
 
-    /// Judges a step that is in the store, and enters it.
-    pub(super) fn enter(&mut self, seen: &Seen<'_>, delivery: &Delivery, held: &Held) -> Check {
-        let expected = self.revision + 1;
-        hold(held.revision == expected, "revision_grows_by_one", || {
-            format!("revision {} after {}", held.revision, self.revision)
-        })?;
-        self.revision = expected;
-        if let Some(source) = &delivery.source {
-            hold(self.sources.insert(Rc::clone(source)), "acknowledged_once", || {
-                format!("`{source}` was taken a second time")
-            })?;
+    pub(super) fn ended(&mut self, is_agent: bool, exit: Exit, heard: bool) {
+        if !is_agent && heard {
+            self.check = Some(exit.is_clean());
         }
-        let happened = Happened::Took(Rc::clone(&delivery.event));
-        self.ledger.push(Entry { at: seen.now, happened, source: delivery.source.clone() });
-        self.judge(seen)
     }
 
-    /// Judges that nothing happened.
-    pub(super) fn untouched(&self, before: &State, after: &State, held: &Held) -> Check {
-        hold(held.revision == self.revision, "revision_grows_by_one", || {
-            format!("revision {} though nothing was decided", held.revision)
-        })?;
-        hold(before == after, "undecided_is_unchanged", || {
-            "the state changed without a decision".to_owned()
-        })
-    }
-
-    /// Every acknowledged event is in the journal once, in order, and nothing else is.
-    pub(super) fn compare(&self, journal: &[Entry]) -> Check {
-        let lengths = (journal.len(), self.ledger.len());
-        hold(lengths.0 == lengths.1, "acknowledged_once", || {
-            format!("{} events in the journal, {} were acknowledged", lengths.0, lengths.1)
-        })?;
-        for (number, (found, wanted)) in journal.iter().zip(&self.ledger).enumerate() {
-            let same = match (&found.happened, &wanted.happened) {
-                (Happened::Took(found), Happened::Took(wanted)) => {
-                    Rc::ptr_eq(found, wanted) || found == wanted
+    /// Judges the start of a process.
+    pub(super) fn start(
+        &mut self,
+        engine: &Engine,
+        run: &RunId,
+        process: &Process,
+        living: &BTreeMap<u64, Process>,
+    ) -> Result<(), Wrong> {
+        let Ok(Some(snapshot)) = engine.snapshot(run) else { return Ok(()) };
+        if process.is_agent {
+            self.check = None;
+        }
+        match &snapshot.state {
+            State::Run(state) => {
+                if !living.is_empty() {
+                    return Err(("one_process_at_a_time", format!("{} live", living.len())));
                 }
-                (Happened::Began(_), Happened::Began(_)) => true,
-                _ => false,
-            };
-            let same = same && found.at == wanted.at && found.source == wanted.source;
-            hold(same, "acknowledged_once", || {
-                format!("event {number}: {found:?} for {wanted:?}")
-            })?;
+                if let Some(ending) = state.ending() {
+                    return Err(("what_ended_starts_nothing", ending.as_str().to_owned()));
+                }
+                if state.iteration > state.config.max_iterations {
+                    return Err(("limits_hold", format!("iteration {}", state.iteration)));
+                }
+                let spent = state.cost().tokens;
+                match state.config.max_tokens {
+                    Some(most) if process.is_agent && spent >= most => {
+                        Err(("limits_hold", format!("{spent} of {most} tokens are spent")))
+                    }
+                    _ => Ok(()),
+                }
+            }
+            State::Delivery(state) => {
+                if let Some(ending) = state.ending() {
+                    return Err(("what_ended_starts_nothing", ending.as_str().to_owned()));
+                }
+                let of_task = |it: &&Process| {
+                    !it.task.is_empty() && it.task == process.task && it.role != "expert"
+                };
+                if process.role != "expert" && living.values().any(|it| of_task(&it)) {
+                    return Err(("one_agent_per_task", process.task.clone()));
+                }
+                let own = |it: &&Process| it.directory == process.directory;
+                let shared = process.directory.as_os_str() == PROJECT;
+                if !shared && living.values().any(|it| own(&it)) {
+                    let directory = process.directory.display().to_string();
+                    return Err(("one_agent_per_directory", directory));
+                }
+                let most = state.run().config.slots as usize;
+                if living.len() >= most {
+                    return Err(("limits_hold", format!("{} live, {most} slots", living.len())));
+                }
+                Ok(())
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// A source that the store says it knows must have been acknowledged.
-    pub(super) fn knows(&self, source: Option<&Rc<str>>) -> Check {
-        let known = source.is_some_and(|source| self.sources.contains(source));
-        hold(known, "acknowledged_once", || format!("{source:?} is refused as known, and is not"))
-    }
-
-    /// Judges a step that the books have already.
-    pub(super) fn judge(&mut self, seen: &Seen<'_>) -> Check {
-        state(seen.after)?;
-        ownership(seen)?;
-        counting(seen)?;
-        subagents(seen)?;
-        if let Some(outcome) = seen.outcome {
-            answer(seen.event, outcome, seen.after)?;
-        }
-        self.progress(seen)?;
-        self.token(seen)
-    }
-
-    /// The code of a phase is never that of an earlier one.
-    fn token(&mut self, seen: &Seen<'_>) -> Check {
-        let Seen { before, after, .. } = seen;
-        let moved = before.phase != after.phase && after.is_live();
-        let Some(token) = after.token.as_ref().filter(|_| moved || before.token != after.token)
-        else {
+    /// Judges the processes of a coordinator that has done all it decided.
+    pub(super) fn standing<'p>(
+        &self,
+        engine: &Engine,
+        run: &RunId,
+        mut own: impl Iterator<Item = &'p Process>,
+    ) -> Result<(), String> {
+        let Ok(Some(Snapshot { state: State::Run(state), .. })) = engine.snapshot(run) else {
             return Ok(());
         };
-        hold(self.tokens.insert(token.clone()), "token_never_reused", || {
-            format!("phase {} has a code that was used before", after.phase)
-        })
-    }
-}
-
-/// What every state must be, whatever happened.
-pub(super) fn state(state: &State) -> Check {
-    hold(state.iteration <= state.max_iterations, "iteration_within_limit", || {
-        format!("iteration {} of {}", state.iteration, state.max_iterations)
-    })?;
-    hold((1..=50).contains(&state.max_iterations), "iteration_within_limit", || {
-        format!("the limit is {}", state.max_iterations)
-    })?;
-    let success = state.exit_reason.is_some_and(ExitReason::is_success);
-    hold(
-        success == (state.phase == COMPLETE) && success == state.completed_at.is_some(),
-        "success_is_complete",
-        || format!("phase {} with {:?}", state.phase, state.exit_reason),
-    )?;
-    let failed = matches!(
-        state.exit_reason,
-        Some(ExitReason::CriticalError | ExitReason::MaxIterationsReached)
-    );
-    hold(failed == (state.phase == FAILED), "failure_is_failed", || {
-        format!("phase {} with {:?}", state.phase, state.exit_reason)
-    })?;
-    hold(state.active == state.exit_reason.is_none(), "ended_has_a_reason", || {
-        format!("active {} with {:?}", state.active, state.exit_reason)
-    })?;
-    hold(state.active || state.token.is_none(), "token_dies_with_the_run", String::new)?;
-    for (at, signal) in state.detected.iter().enumerate() {
-        let again = state.detected[..at].iter().any(|other| other.signal == signal.signal);
-        hold(!again, "signals_listed_once", || format!("{} is there twice", signal.signal))?;
-    }
-    Ok(())
-}
-
-/// Nobody else's events touch a run, and only a stop binds it.
-fn ownership(seen: &Seen<'_>) -> Check {
-    let Seen { before, after, event, .. } = seen;
-    let (session, binds, listens) = match event {
-        Event::Stop(stop) => (&stop.session, true, false),
-        Event::Prompt { session, .. } => (session, false, before.untold),
-        Event::Responded { session, .. } => (session, false, true),
-        Event::SubagentStop { session, .. }
-        | Event::StopFailed { session, .. }
-        | Event::Interrupted { session }
-        | Event::SessionStart { session }
-        | Event::SessionEnd { session } => (session, false, false),
-        Event::Resume { .. } => {
-            return hold(after.session.is_none(), "resume_is_open_to_all", String::new);
+        let paused = matches!(state.status, Status::Paused { .. });
+        match own.any(|process| process.is_agent && !process.suspended) {
+            true if paused => Err(format!("{:?}", state.status)),
+            _ => Ok(()),
         }
-        Event::Cancel { .. } | Event::Edited { .. } => {
-            return hold(after.session == before.session, "only_a_stop_binds", String::new);
-        }
-    };
-    let ours = match &before.session {
-        Some(bound) => session.as_ref() == Some(bound),
-        None => session.is_some() && (binds || listens),
-    };
-    hold(ours && before.is_live(), "foreign_changes_nothing", || {
-        format!("an event of {session:?} touched the run of {:?}", before.session)
-    })?;
-    hold(
-        after.session == before.session || binds && after.session == *session,
-        "only_a_stop_binds",
-        || format!("bound to {:?} after {:?}", after.session, before.session),
-    )?;
-    if let (Event::Stop(stop), None) = (event, &before.session) {
-        let early = match (stop.turn_began, before.open_since) {
-            (Some(began), Some(open)) => began < open,
-            _ => false,
+    }
+
+    /// Judges a run whose coordinator says that it is over.
+    pub(super) fn over(
+        &mut self,
+        engine: &Engine,
+        run: &RunId,
+        shared: &Shared,
+        (ending, replayed): (&'static str, bool),
+    ) -> Result<(), Wrong> {
+        let read = |error: String| ("the_store_is_readable", error);
+        let snapshot = engine.snapshot(run).map_err(|error| read(error.to_string()))?;
+        let snapshot = snapshot.ok_or_else(|| read("the run is gone".to_owned()))?;
+        let (stored, tokens) = match &snapshot.state {
+            State::Run(state) => (state.ending().map(|it| it.as_str()), state.cost().tokens),
+            State::Delivery(state) => {
+                (state.ending().map(|it| it.as_str()), state.run().spent.tokens)
+            }
+            _ => return Err(read("it is another machine's".to_owned())),
         };
-        hold(!early, "earlier_turns_do_not_bind", || format!("bound to {session:?}"))?;
+        if stored != Some(ending) {
+            return Err(("what_ended_has_ended", format!("{ending}, but {stored:?} is stored")));
+        }
+        if ending == "done" && self.verified && self.check != Some(true) {
+            return Err(("done_only_with_a_passed_check", format!("{:?}", self.check)));
+        }
+        self.costs(tokens)?;
+        self.effects(engine, &snapshot, shared)?;
+        journal(engine, run, shared, replayed)
     }
-    Ok(())
+
+    fn costs(&self, tokens: u64) -> Result<(), Wrong> {
+        let last = |cost: &Cost| cost.reports.iter().map(|(_, tokens)| *tokens).max().unwrap_or(0);
+        let most: u64 = self.costs.values().map(last).sum();
+        let least: u64 =
+            self.costs.values().map(|cost| cost.least.unwrap_or_else(|| last(cost))).sum();
+        match tokens {
+            few if few < least => Err(("no_cost_is_lost", format!("{few}, not {least} tokens"))),
+            many if many > most => {
+                Err(("no_cost_counts_twice", format!("{many}, not {most} tokens")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn effects(&self, engine: &Engine, snapshot: &Snapshot, shared: &Shared) -> Result<(), Wrong> {
+        let ever = Timestamp::from_millis(i64::MAX);
+        let filter =
+            EffectFilter { run: Some(snapshot.id().clone()), ..EffectFilter::due_by(ever) };
+        let pending = engine.store().pending_effects(&filter);
+        let pending = pending.map_err(|error| ("the_store_is_readable", error.to_string()))?;
+        // Git may take longer than anybody waits for it.
+        let waits = |body: &str| {
+            ["keep_work", "look", "merge", "dispatch", "check_expert"]
+                .iter()
+                .any(|slow| body.contains(&format!(r#""effect":"{slow}""#)))
+        };
+        if let Some(effect) = pending.iter().find(|effect| !waits(&effect.body)) {
+            return Err(("every_effect_is_performed", effect.body.clone()));
+        }
+        // Of deliveries, people are not told everything.
+        let is_run = matches!(snapshot.state, State::Run(_));
+        match shared.lock().notices.iter().find(|(_, told)| is_run && !**told) {
+            Some((key, _)) => Err(("every_effect_is_performed", key.clone())),
+            None => Ok(()),
+        }
+    }
 }
 
-/// A refusal without progress counts exactly one, and nothing else counts.
-fn counting(seen: &Seen<'_>) -> Check {
-    let Seen { before, after, event, outcome, .. } = seen;
-    let moved = before.phase != after.phase;
-    let resumed = matches!(event, Event::Resume { .. });
-    let refused = |outcome: &&Outcome| {
-        outcome.effects.iter().any(|effect| matches!(effect, Effect::Block { .. }))
-            && outcome.decision.as_ref().is_some_and(|decision| decision.rule == "phases/7")
-    };
-    let counts = u32::from(outcome.as_ref().is_some_and(refused));
-    if moved || resumed {
-        let kept = after.phase == FAILED || after.phase == COMPLETE;
-        return hold(kept || after.iteration == 0, "a_phase_starts_at_zero", || {
-            format!("iteration {}", after.iteration)
-        });
+/// Judges a journal: whatever was acknowledged to people is in it, once; and it leads to what is
+/// stored.
+pub(super) fn journal(
+    engine: &Engine,
+    run: &RunId,
+    shared: &Shared,
+    replayed: bool,
+) -> Result<(), Wrong> {
+    let read = |error: &dyn std::fmt::Display| ("the_store_is_readable", error.to_string());
+    let events = engine.store().events(run, 0, usize::MAX).map_err(|error| read(&error))?;
+    for text in &shared.lock().acknowledged {
+        let quoted = format!("\"{text}\"");
+        let found = events.iter().filter(|event| event.body.contains(&quoted)).count();
+        if found != 1 {
+            let detail = format!("{text} is in the journal {found} times");
+            return Err(("what_was_acknowledged_happened_once", detail));
+        }
     }
-    let right = match outcome {
-        Some(_) => after.iteration == before.iteration + counts,
-        None => (before.iteration..=before.iteration + 1).contains(&after.iteration),
-    };
-    hold(right, "refusals_are_counted", || {
-        format!("iteration {} after {}, refused {counts}", after.iteration, before.iteration)
-    })?;
-    hold(after.max_iterations == before.max_iterations, "limit_is_fixed", || {
-        format!("{} after {}", after.max_iterations, before.max_iterations)
-    })
-}
-
-/// A sub-agent only listens.
-fn subagents(seen: &Seen<'_>) -> Check {
-    let Seen { before, after, event, .. } = seen;
-    if !matches!(event, Event::SubagentStop { .. }) {
+    if !replayed {
         return Ok(());
     }
-    hold(after.active == before.active, "subagents_end_nothing", || {
-        format!("the run ended: {:?}", after.exit_reason)
-    })?;
-    let counts = after.governor.blocks == before.governor.blocks
-        && (after.iteration == before.iteration || after.phase != before.phase);
-    hold(counts, "subagents_count_nothing", String::new)
-}
-
-/// What may be answered to which event.
-fn answer(event: &Event, outcome: &Outcome, after: &State) -> Check {
-    let blocks = outcome.effects.iter().filter(|e| matches!(e, Effect::Block { .. })).count();
-    let allows = outcome.effects.iter().filter(|e| matches!(e, Effect::Allow)).count();
-    if let Event::Stop(stop) = event {
-        hold(blocks + allows == 1, "a_stop_has_one_answer", || format!("{:?}", outcome.effects))?;
-        hold(blocks == 0 || stop.hold.is_none(), "holds_are_respected", || {
-            format!("refused although {:?}", stop.hold)
-        })?;
-        hold(blocks == 0 || after.is_live(), "an_ended_run_lets_go", String::new)?;
-    } else {
-        hold(blocks == 0, "only_stops_are_refused", || format!("{event:?}"))?;
+    shared.lock().tally.replayed += 1;
+    let replay = engine.replay(run).map_err(|error| read(&error))?;
+    match replay.differences.first() {
+        None => Ok(()),
+        Some(first) => Err(("the_journal_replays", format!("{first:?}"))),
     }
-    let Some(decision) = &outcome.decision else { return Ok(()) };
-    let said = [&decision.rule, &decision.summary, &decision.because, &decision.remedy];
-    hold(said.iter().all(|text| !text.is_empty()), "decisions_explain_themselves", || {
-        format!("{decision:?}")
-    })
-}
-
-/// The signals that an event brings, the response before the stop included.
-fn signals<'s>(before: &'s State, event: &'s Event) -> Vec<&'s aldis_machine::phases::SaidSignal> {
-    let (said, response): (&[Said], &[Said]) = match event {
-        Event::Stop(stop) => {
-            let response = before.response.as_ref().filter(|response| {
-                Some(&response.session) == stop.session.as_ref() && stop.closing_words.is_empty()
-            });
-            (&stop.said, response.map_or(&[], |response| &response.said))
-        }
-        Event::SubagentStop { said, .. } => (said, &[]),
-        _ => (&[], &[]),
-    };
-    let signal = |said: &'s Said| match said {
-        Said::Signal(signal) => Some(signal),
-        Said::NearMiss(_) => None,
-    };
-    said.iter().chain(response).filter_map(signal).collect()
 }

@@ -1,257 +1,528 @@
-//! One world: projects, sessions, agents, humans, a clock, and everything that goes wrong.
+//! A world for coordinators with a clock of its own: processes, a repository, people, and what goes
+//! wrong with each of them.
 
-mod acts;
-mod calm;
-mod delivery;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use std::collections::VecDeque;
-use std::rc::Rc;
-
-use aldis_machine::phases::State;
+use aldis::coordinate::simulated::{
+    Control, Happening, JobId, JobLaunch, Leftover, Message, Program, RepositoryAnswer,
+    RepositoryRequest, StartFailure, Stream, Ticket, World,
+};
+use aldis_engine::Engine;
+use aldis_machine::run::{Exit, WorkTree};
 use aldis_signal::time::Timestamp;
+use aldis_store::{EffectFilter, RunId};
 
-use super::engine::{Delivery, Engine, Held};
-use super::file::File;
-use super::host::Session;
-use super::machine::Machine;
-use super::oracle::{Books, Broken, Check, hold};
-use crate::corpus::rng::Rng;
+use super::fate::Shared;
+use super::oracle::Oracle;
+use super::script::{Act, Script};
+use super::{Bug, people};
 
-/// How many of the last events a trace keeps.
-const TRACE_MAX: usize = 20;
-/// One committed step in so many is also checked in its written forms.
-const WRITTEN_EVERY: u64 = 64;
-/// One text in so many that an agent is told is scanned.
-const SCANNED_EVERY: u64 = 256;
-/// Where clocks begin: 2026-03-02T10:00:00Z.
-const BEGINNING: i64 = 1_772_445_600_000;
+/// How often a loop may ask for what is past before that is called busy.
+const IDLE_MAX: u32 = 64;
+/// How often a coordinator waits at most.
+const WAITS_MAX: u64 = 2_000_000;
+/// How many happenings are given at once.
+const BATCH: usize = 8;
 
-/// What happened in a world.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Events that were delivered.
-    pub events: u64,
-    /// Steps that were committed.
-    pub steps: u64,
-    /// Runs that began.
-    pub runs: u64,
-    /// Runs that reached an end, each end of a resumed run included.
-    pub ends: u64,
-    /// Of these, those that were complete.
-    pub successes: u64,
-    /// Stops that were refused.
-    pub refusals: u64,
-    /// Faults that were injected: crashes, failing writes, races, duplicates, delays, lost views.
-    pub faults: u64,
-    /// Steps whose view and stored form were written out and read back.
-    pub written: u64,
-    /// Texts for agents that were scanned.
-    pub scanned: u64,
-    /// Runs that were replayed from their journal.
-    pub replayed: u64,
-    /// Milliseconds that passed in the world.
-    pub millis: u64,
+pub(super) struct SimWorld {
+    pub(super) shared: Shared,
+    /// As other processes see the store: nothing goes wrong there.
+    pub(super) engine: Engine,
+    pub(super) run: RunId,
+    pub(super) oracle: Oracle,
+    /// Whether agents do their duty and people only help.
+    pub(super) calm: bool,
+    /// After how many events of the world it becomes so, and how many there may be then.
+    pub(super) calm_at: (u64, u64),
+    due: BTreeMap<(Timestamp, u64), Due>,
+    scheduled: u64,
+    pub(super) processes: BTreeMap<u64, Process>,
+    started: u64,
+    /// Which coordinator is at work; what is for an earlier one reaches nobody.
+    coordinator: u32,
+    interrupts: u32,
+    /// Whether a person at the terminal is about to type.
+    typing: bool,
+    /// When the repository has answered all questions.
+    repository_free: Timestamp,
+    work: u64,
+    idle: u32,
+    waits: u64,
 }
 
-impl Tally {
-    pub(super) fn add(&mut self, other: &Self) {
-        self.events += other.events;
-        self.steps += other.steps;
-        self.runs += other.runs;
-        self.ends += other.ends;
-        self.successes += other.successes;
-        self.refusals += other.refusals;
-        self.faults += other.faults;
-        self.written += other.written;
-        self.scanned += other.scanned;
-        self.replayed += other.replayed;
-        self.millis += other.millis;
-    }
+enum Due {
+    Process(u64, u64),
+    Answer(u32, Ticket, RepositoryAnswer),
+    People,
+    Interrupt,
+    Typed(u32),
 }
 
-/// An event that is on its way for too long.
-#[derive(Debug)]
-struct Late {
-    session: usize,
-    delivery: Delivery,
+/// A process that lives.
+pub(super) struct Process {
+    coordinator: u32,
+    job: JobId,
+    identity: String,
+    /// Whether it is an agent, not a check.
+    pub(super) is_agent: bool,
+    pub(super) directory: PathBuf,
+    pub(super) task: String,
+    pub(super) role: String,
+    script: Script,
+    pub(super) suspended: bool,
+    /// Whether it would have gone on if it were not suspended.
+    held_up: bool,
+    /// What is scheduled under an older number does not count.
+    plan: u64,
+    exit: Option<Exit>,
 }
 
-/// A world and everything in it.
-pub(super) struct World {
-    seed: u64,
-    rng: Rng,
-    now: Timestamp,
-    /// The latest moment any clock has shown.
-    latest: Timestamp,
-    engine: Box<dyn Engine>,
-    machine: Machine,
-    books: Vec<Option<Books>>,
-    files: Vec<File>,
-    sessions: Vec<Session>,
-    limbo: Vec<Late>,
-    /// Whether things go wrong.
-    faulty: bool,
-    /// Whether every run is replayed, or none.
-    replays: bool,
-    codes: u64,
-    texts: u64,
-    pub(super) tally: Tally,
-    hash: u64,
-    trace: Option<VecDeque<String>>,
-}
-
-/// How a world is made.
-pub(super) struct Setup {
-    pub(super) seed: u64,
-    pub(super) engine: Box<dyn Engine>,
-    pub(super) machine: Machine,
-    pub(super) faulty: bool,
-    pub(super) replays: bool,
-    pub(super) traced: bool,
-}
-
-impl World {
-    pub(super) fn new(setup: Setup) -> Self {
-        let Setup { seed, engine, machine, faulty, replays, traced } = setup;
-        // Neighbouring seeds must not give neighbouring worlds.
-        let mut rng = Rng::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bd1_e995);
-        let projects = rng.between(1, 4);
-        let session = |number: usize, rng: &mut Rng| {
-            let id = Rc::from(format!("w{seed}s{number}"));
-            Session::new(rng, id, number % projects)
-        };
-        let sessions = (0..projects * 2 + 1).map(|number| session(number, &mut rng)).collect();
-        let now = Timestamp::from_millis(BEGINNING);
-        Self {
-            seed,
-            rng,
-            now,
-            latest: now,
+impl SimWorld {
+    pub(super) fn new(shared: Shared, engine: Engine, run: RunId, oracle: Oracle) -> Self {
+        let repository_free = shared.lock().now;
+        let mut world = Self {
+            shared,
             engine,
-            machine,
-            books: Vec::new(),
-            files: (0..projects).map(|_| File::new(seed)).collect(),
-            sessions,
-            limbo: Vec::new(),
-            faulty,
-            replays,
-            codes: 0,
-            // A world is too short to count to the next sample: its number says where it begins.
-            texts: seed % SCANNED_EVERY,
-            tally: Tally::default(),
-            hash: 0xcbf2_9ce4_8422_2325,
-            trace: traced.then(VecDeque::new),
-        }
-    }
-
-    /// Lets this many events happen, then calms down and looks at what is left.
-    pub(super) fn run(&mut self, events: u64) -> Check {
-        while self.tally.events < events {
-            self.tick();
-            self.act()?;
-        }
-        self.calm()?;
-        self.audit()
-    }
-
-    /// What the world did, as one number.
-    pub(super) fn hash(&self) -> u64 {
-        self.hash
-    }
-
-    /// The last events, where they were kept.
-    pub(super) fn trace(&mut self) -> Vec<String> {
-        self.trace.take().map(Vec::from).unwrap_or_default()
-    }
-
-    /// Whether something goes wrong that does so this often in a thousand.
-    fn strikes(&mut self, permille: usize) -> bool {
-        let strikes = self.faulty && self.rng.below(1000) < permille;
-        self.tally.faults += u64::from(strikes);
-        strikes
-    }
-
-    fn tick(&mut self) {
-        let usual = self.rng.between(200, 180_000);
-        let (forth, back) = match self.rng.below(1000) {
-            0..3 => (self.rng.between(7_000_000, 20_000_000), 0),
-            3..6 if self.faulty => (0, self.rng.below(7_200_000)),
-            _ => (usual, 0),
+            run,
+            oracle,
+            calm: false,
+            calm_at: (u64::MAX, u64::MAX),
+            due: BTreeMap::new(),
+            scheduled: 0,
+            processes: BTreeMap::new(),
+            started: 0,
+            coordinator: 0,
+            interrupts: 0,
+            typing: false,
+            repository_free,
+            work: 0,
+            idle: 0,
+            waits: 0,
         };
-        self.pass(forth);
-        let back = i64::try_from(back).unwrap_or(0);
-        self.now = Timestamp::from_millis(self.now.as_millis() - back);
+        world.schedule(5_000, Due::People);
+        if world.shared.lock().rng.chance(10) {
+            let after = world.shared.lock().rng.below(200_000) as u64;
+            world.schedule(after, Due::Interrupt);
+        }
+        world
     }
 
-    fn pass(&mut self, millis: usize) {
-        self.tally.millis += millis as u64;
-        let millis = i64::try_from(millis).unwrap_or(0);
-        self.now = Timestamp::from_millis(self.now.as_millis() + millis);
-        self.latest = self.latest.max(self.now);
+    fn schedule(&mut self, after: u64, what: Due) {
+        self.scheduled += 1;
+        let at = self.shared.lock().now.after(Duration::from_millis(after));
+        self.due.insert((at, self.scheduled), what);
     }
 
-    /// A code that was never used before.
-    fn code(&mut self) -> String {
-        self.codes += 1;
-        format!("k{:07}", self.codes)
+    /// A new coordinator begins.
+    pub(super) fn next_coordinator(&mut self) {
+        self.coordinator += 1;
+        (self.typing, self.idle) = (false, 0);
     }
 
-    fn note(&mut self, line: impl FnOnce(&Self) -> String) {
-        if self.trace.is_none() {
+    /// The coordinator has gone. Where it could, it took its processes with it.
+    pub(super) fn coordinator_gone(&mut self, died: bool) {
+        let (now, failing) = {
+            let fate = self.shared.lock();
+            (fate.now, fate.failing_since)
+        };
+        self.oracle.store_fails(failing);
+        self.oracle.coordinator_gone(now);
+        if !died {
+            self.processes.clear();
+        }
+    }
+
+    /// Lets time pass while nobody coordinates.
+    pub(super) fn pass(&mut self, millis: u64) {
+        let until = self.shared.lock().now.after(Duration::from_millis(millis));
+        self.coordinator += 1;
+        let _nobody_listens = self.until(until);
+        self.shared.lock().now = until;
+    }
+
+    /// Lets everything happen that is due until then. Stops at what somebody must hear of.
+    fn until(&mut self, until: Timestamp) -> Vec<Happening> {
+        let mut happened = Vec::new();
+        while let Some(entry) = self.due.first_entry() {
+            let at = entry.key().0;
+            if at > until || !happened.is_empty() && at > self.shared.lock().now {
+                break;
+            }
+            let what = entry.remove();
+            {
+                let mut fate = self.shared.lock();
+                fate.now = fate.now.max(at);
+            }
+            self.happen(what, &mut happened);
+            if happened.len() >= BATCH {
+                break;
+            }
+        }
+        if std::mem::take(&mut self.shared.lock().changed) {
+            happened.push(Happening::StoreChanged);
+        }
+        happened
+    }
+
+    fn happen(&mut self, what: Due, happened: &mut Vec<Happening>) {
+        match what {
+            Due::Process(id, plan) => self.step(id, plan, happened),
+            Due::Answer(coordinator, ticket, answer) if coordinator == self.coordinator => {
+                happened.push(Happening::Repository { ticket, answer });
+            }
+            Due::Typed(coordinator) if coordinator == self.coordinator => {
+                self.typing = false;
+                let mut fate = self.shared.lock();
+                let lines = ["yes", "r", "resume", "", "the second one", "what?"];
+                let abort = !self.calm && fate.rng.chance(5);
+                let line = if abort { "abort" } else { fate.rng.pick(&lines) };
+                happened.push(Happening::Typed(line.to_owned()));
+            }
+            Due::Answer(..) | Due::Typed(_) => {}
+            Due::People => {
+                people::act(&self.engine, &self.run, &self.shared, self.calm);
+                let pause = self.shared.lock().rng.between(2_000, 60_000) as u64;
+                self.schedule(pause, Due::People);
+            }
+            Due::Interrupt => {
+                self.interrupts += 1;
+                happened.push(Happening::Interrupted("Ctrl-C"));
+                let again = self.shared.lock().rng.between(500, 60_000) as u64;
+                if self.interrupts < 3 && again < 20_000 {
+                    self.schedule(again, Due::Interrupt);
+                }
+            }
+        }
+    }
+
+    /// A process goes on.
+    fn step(&mut self, id: u64, plan: u64, happened: &mut Vec<Happening>) {
+        let now = self.shared.lock().now;
+        let Some(process) = self.processes.get_mut(&id).filter(|it| it.plan == plan) else {
+            return;
+        };
+        if process.suspended && process.exit.is_none() {
+            process.held_up = true;
             return;
         }
-        let line = format!("{} {}", self.now, line(self));
-        if let Some(trace) = &mut self.trace {
-            if trace.len() == TRACE_MAX {
-                trace.pop_front();
+        let heard = process.coordinator == self.coordinator;
+        let job = process.job;
+        let over = |exit: Exit| Happening::Over { job, exit };
+        if let Some(exit) = process.exit {
+            self.end(id, exit);
+            happened.extend(heard.then(|| over(exit)));
+            return;
+        }
+        match process.script.acts.pop_front().map(|(_, act)| act) {
+            Some(Act::Write(bytes, tokens)) => {
+                if heard {
+                    self.oracle.reported(id, now, tokens);
+                    happened.push(Happening::Output { job, stream: Stream::Stdout, bytes });
+                }
             }
-            trace.push_back(line);
+            Some(Act::WriteError(text)) => {
+                let (stream, bytes) = (Stream::Stderr, text.as_bytes().to_vec());
+                happened.extend(heard.then_some(Happening::Output { job, stream, bytes }));
+            }
+            Some(Act::Work) => self.work += 1,
+            Some(Act::Stop) => {
+                process.suspended = heard;
+                happened.extend(heard.then_some(Happening::Stopped { job }));
+            }
+            Some(Act::Exit(code)) => {
+                let real = Exit { code: Some(code), signal: None };
+                let told = self.told(id, real);
+                self.end(id, real);
+                happened.extend(heard.then(|| over(told)));
+                return;
+            }
+            None => return,
+        }
+        self.go_on(id);
+    }
+
+    /// How the end of a process is told.
+    fn told(&self, id: u64, real: Exit) -> Exit {
+        let planted = self.shared.lock().bug == Some(Bug::CheckAlwaysPasses);
+        let check = self.processes.get(&id).is_some_and(|process| !process.is_agent);
+        if planted && check { Exit { code: Some(0), signal: None } } else { real }
+    }
+
+    fn end(&mut self, id: u64, exit: Exit) {
+        if let Some(process) = self.processes.remove(&id) {
+            let heard = process.coordinator == self.coordinator;
+            self.oracle.ended(process.is_agent, exit, heard);
         }
     }
 
-    fn mix(&mut self, value: u64) {
-        self.hash = (self.hash ^ value).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+    /// Schedules what a process does next.
+    fn go_on(&mut self, id: u64) {
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        process.held_up = false;
+        if let Some((after, _)) = process.script.acts.front() {
+            let (after, plan) = (*after, process.plan);
+            self.schedule(after, Due::Process(id, plan));
+        }
     }
 
-    /// Enters a step into the trace's hash.
-    fn mix_step(&mut self, held: &Held, answer: u64) {
-        let State { phase, iteration, active, governor, detected, .. } = &*held.state;
-        let phase = phase.bytes().fold(0, |sum: u64, byte| sum * 31 + u64::from(byte));
-        self.mix(self.now.as_millis().unsigned_abs());
-        self.mix(held.run as u64 ^ held.revision << 20);
-        self.mix(phase ^ answer << 56);
-        self.mix(
-            u64::from(*iteration) << 32 | u64::from(governor.blocks) << 8 | u64::from(*active),
-        );
-        self.mix(detected.len() as u64);
+    /// A process ends after this long.
+    fn doom(&mut self, id: u64, after: u64, exit: Exit) {
+        let Some(process) = self.processes.get_mut(&id) else { return };
+        process.plan += 1;
+        process.exit = Some(exit);
+        let plan = process.plan;
+        self.schedule(after, Due::Process(id, plan));
     }
 
-    /// Looks at every run when all is over.
-    fn audit(&mut self) -> Check {
-        for run in 0..self.books.len() {
-            let Some(books) = &self.books[run] else { continue };
-            let held = self.engine.held(run);
-            let held = held.ok_or_else(|| lost(run))?;
-            hold(held.revision == books.revision, "revision_grows_by_one", || {
-                format!("run {run}: {} instead of {}", held.revision, books.revision)
-            })?;
-            let journal = self.engine.journal(run);
-            books.compare(&journal)?;
-            if self.replays {
-                self.tally.replayed += 1;
-                let replayed = super::replay::last(self.machine, &journal);
-                hold(replayed.as_ref() == Some(&*held.state), "state_is_replay", || {
-                    format!(
-                        "run {run} of seed {}: {replayed:?}\nis stored as {:?}",
-                        self.seed, held.state
-                    )
-                })?;
+    fn answer(&mut self, request: &RepositoryRequest) -> RepositoryAnswer {
+        let mut fate = self.shared.lock();
+        let unlucky = !self.calm && fate.rng.chance(15);
+        let refused = || "git: refused".to_owned();
+        match request {
+            RepositoryRequest::Look { markers, .. } => RepositoryAnswer::Looked(WorkTree {
+                fingerprint: (!unlucky).then(|| format!("f{}", self.work)),
+                head: Some("c0ffee".to_owned()),
+                dirty: self.work > 0,
+                conflicts: unlucky && markers.is_some(),
+                error: (unlucky && fate.rng.chance(50)).then(refused),
+            }),
+            RepositoryRequest::KeepWork { .. } => RepositoryAnswer::Kept(match unlucky {
+                true => Err(refused()),
+                false => Ok((self.work > 0).then(|| "aldis/partial-1".to_owned())),
+            }),
+            RepositoryRequest::AddWorktree { task } => RepositoryAnswer::Worktree(match unlucky {
+                true => Err(refused()),
+                false => Ok(PathBuf::from(format!("/simulated/worktrees/{task}"))),
+            }),
+            RepositoryRequest::Merge { .. } => RepositoryAnswer::Merged(if unlucky {
+                Err("conflicts: a.rs".into())
+            } else {
+                Ok(())
+            }),
+            RepositoryRequest::HasFile { .. } => RepositoryAnswer::HasFile(!unlucky),
+        }
+    }
+
+    /// At some time everything goes well, and then the run must end.
+    fn calm_down(&mut self) {
+        let mut fate = self.shared.lock();
+        let events = fate.tally.events;
+        if events >= self.calm_at.0 && !self.calm {
+            self.calm = true;
+            (fate.faults, fate.dies_in) = (false, None);
+        }
+        drop(fate);
+        if events >= self.calm_at.1 || self.waits > WAITS_MAX {
+            self.shared.stop("every_run_ends", format!("not within {} waits", self.waits));
+        }
+    }
+
+    /// Whether the store has effects that nobody performed.
+    pub(super) fn unperformed(&self) -> bool {
+        let ever = Timestamp::from_millis(i64::MAX);
+        let filter = EffectFilter { run: Some(self.run.clone()), ..EffectFilter::due_by(ever) };
+        let pending = self.engine.store().pending_effects(&filter);
+        pending.is_ok_and(|pending| !pending.is_empty())
+    }
+
+    /// The loop waits: then whatever was decided is done.
+    fn check_standing(&mut self, until: Timestamp) {
+        self.waits += 1;
+        let (now, changed) = {
+            let fate = self.shared.lock();
+            (fate.now, fate.changed)
+        };
+        self.calm_down();
+        self.idle = if until <= now { self.idle + 1 } else { 0 };
+        if self.idle > IDLE_MAX {
+            let detail = format!("{} waits for what is past, until {until}", self.idle);
+            self.shared.stop("the_loop_rests", detail);
+        }
+        if !changed && self.waits.is_multiple_of(16) {
+            let agents = self.processes.values().filter(|it| it.coordinator == self.coordinator);
+            if let Err(detail) = self.oracle.standing(&self.engine, &self.run, agents) {
+                self.shared.stop("a_paused_agent_is_suspended", detail);
             }
         }
-        Ok(())
     }
 }
 
-fn lost(run: usize) -> Broken {
-    Broken { invariant: "acknowledged_once", detail: format!("run {run} is gone") }
+impl World for SimWorld {
+    fn now(&self) -> Timestamp {
+        self.shared.lock().now
+    }
+
+    fn wait(&mut self, until: Timestamp) -> Vec<Happening> {
+        self.shared.call();
+        self.check_standing(until);
+        let happened = self.until(until);
+        let mut fate = self.shared.lock();
+        if happened.is_empty() {
+            fate.now = fate.now.max(until);
+        } else {
+            self.idle = 0;
+        }
+        for happening in &happened {
+            match happening {
+                Happening::Output { job, bytes, .. } => {
+                    fate.event(format_args!(
+                        "job {job} writes {}",
+                        String::from_utf8_lossy(bytes).trim_end()
+                    ));
+                }
+                happening => fate.event(format_args!("{happening:?}")),
+            }
+        }
+        happened
+    }
+
+    fn pause(&mut self, until: Timestamp) -> u32 {
+        self.shared.call();
+        let mut fate = self.shared.lock();
+        // Whatever is due meanwhile waits until somebody reads it.
+        fate.now = fate.now.max(until);
+        self.interrupts
+    }
+
+    fn start(&mut self, job: JobId, launch: &JobLaunch) -> Result<String, StartFailure> {
+        self.shared.call();
+        let (now, fails, twice) = {
+            let mut fate = self.shared.lock();
+            let fails = fate.faults && fate.rng.below(200) == 0;
+            (fate.now, fails, fate.bug == Some(Bug::StartedTwice) && fate.rng.chance(20))
+        };
+        if fails {
+            self.shared.note(format_args!("job {job} cannot be started"));
+            return Err(StartFailure { what: "no such program".to_owned() });
+        }
+        let mut identity = String::new();
+        for _ in 0..=usize::from(twice) {
+            self.started += 1;
+            let id = self.started;
+            let script = Script::of(&mut self.shared.lock().rng, now, launch, self.calm);
+            let variable = |name: &str| {
+                let found = launch.variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| value.clone()).unwrap_or_default()
+            };
+            identity = format!("process {id}");
+            let process = Process {
+                coordinator: self.coordinator,
+                job,
+                identity: identity.clone(),
+                is_agent: matches!(launch.what, Program::Agent { .. }),
+                directory: launch.directory.clone(),
+                task: variable("ALDIS_TASK"),
+                role: variable("ALDIS_ROLE"),
+                script,
+                suspended: false,
+                held_up: false,
+                plan: 0,
+                exit: None,
+            };
+            self.shared.note(format_args!(
+                "job {job} starts: {} {} in {}",
+                process.role,
+                process.task,
+                Path::new(&process.directory).display()
+            ));
+            let checked = self.oracle.start(&self.engine, &self.run, &process, &self.processes);
+            if let Err((invariant, detail)) = checked {
+                self.shared.stop(invariant, detail);
+            }
+            self.processes.insert(id, process);
+            self.go_on(id);
+        }
+        Ok(identity)
+    }
+
+    fn control(&mut self, job: JobId, control: Control) {
+        self.shared.call();
+        self.shared.note(format_args!("job {job}: {control:?}"));
+        let ids: Vec<u64> = {
+            let own = |it: &Process| it.coordinator == self.coordinator && it.job == job;
+            self.processes.iter().filter(|(_, it)| own(it)).map(|(id, _)| *id).collect()
+        };
+        for id in ids {
+            let soon = self.shared.lock().rng.below(2_000) as u64;
+            let Some(process) = self.processes.get_mut(&id) else { continue };
+            match control {
+                Control::Suspend => process.suspended = true,
+                Control::Resume => {
+                    process.suspended = false;
+                    if std::mem::take(&mut process.held_up) {
+                        self.go_on(id);
+                    }
+                }
+                Control::Interrupt if process.script.stubborn || process.suspended => {}
+                Control::Interrupt => self.doom(id, soon, Exit { code: Some(130), signal: None }),
+                Control::End(within) => {
+                    let within = u64::try_from(within.as_millis()).unwrap_or(0);
+                    let after = if process.script.stubborn { within } else { within.min(soon) };
+                    self.doom(id, after, Exit { code: None, signal: Some(9) });
+                }
+            }
+        }
+    }
+
+    fn ask(&mut self, ticket: Ticket, request: RepositoryRequest) {
+        self.shared.call();
+        let answer = self.answer(&request);
+        let (now, takes) = {
+            let mut fate = self.shared.lock();
+            let takes = match fate.rng.below(100) {
+                0 if !self.calm => fate.rng.between(10_000, 60_000),
+                1..10 => fate.rng.between(500, 5_000),
+                _ => fate.rng.below(200),
+            };
+            (fate.now, takes as u64)
+        };
+        // One after the other.
+        let from = self.repository_free.max(now);
+        self.repository_free = from.after(Duration::from_millis(takes));
+        let after = u64::try_from(self.repository_free.since(now).as_millis()).unwrap_or(0);
+        self.schedule(after, Due::Answer(self.coordinator, ticket, answer));
+    }
+
+    fn end_leftover(&mut self, leftover: &Leftover) {
+        self.shared.call();
+        self.shared.note(format_args!("{leftover:?} is ended"));
+        if self.shared.lock().bug == Some(Bug::LeftoverNotEnded) {
+            return;
+        }
+        self.processes.retain(|_, process| match leftover {
+            Leftover::Identity(identity) => process.identity != *identity,
+            Leftover::Unknown(_) => false,
+        });
+    }
+
+    fn notify(&mut self, notice: &Message) -> bool {
+        self.shared.call();
+        let mut fate = self.shared.lock();
+        fate.note(format_args!("notice {}", notice.id));
+        fate.notices.insert(notice.id.clone(), true);
+        drop(fate);
+        // Names of effects have slashes, and names of simulated runs have no dash.
+        let stored = self.engine.store().effect(&notice.id.replace('-', "/"));
+        if !matches!(stored, Ok(Some(_))) {
+            self.shared.stop("nothing_is_done_that_is_not_stored", notice.id.clone());
+        }
+        true
+    }
+
+    fn warn(&mut self, what: &str) {
+        self.shared.call();
+        self.shared.note(format_args!("warning: {what}"));
+    }
+
+    fn prompt(&mut self, question: Option<&str>) {
+        self.shared.call();
+        let types = question.is_some() && !self.typing && self.shared.lock().rng.chance(5);
+        if types {
+            self.typing = true;
+            let after = self.shared.lock().rng.below(20_000) as u64;
+            self.schedule(after, Due::Typed(self.coordinator));
+        }
+    }
 }

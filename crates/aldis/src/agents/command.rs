@@ -13,7 +13,7 @@ use crate::settings::prompt_by::PromptBy;
 
 /// How to start an agent.
 #[derive(Clone, Debug)]
-pub(crate) struct AgentCommand {
+pub struct AgentCommand {
     /// The program and its arguments.
     pub(crate) command: Vec<OsString>,
     /// How it gets its prompt.
@@ -35,20 +35,20 @@ const SHELL: &str = "/bin/sh";
 
 /// A process to be started.
 #[derive(Clone, Debug)]
-pub(crate) struct JobLaunch {
+pub struct JobLaunch {
     /// What to run.
-    pub(crate) what: Program,
+    pub what: Program,
     /// Where.
-    pub(crate) directory: PathBuf,
+    pub directory: PathBuf,
     /// Variables beside our own.
-    pub(crate) variables: Vec<(&'static str, String)>,
+    pub variables: Vec<(&'static str, String)>,
     /// The run it belongs to: it can be found by that if we crash before its identity is stored.
-    pub(crate) run: RunId,
+    pub run: RunId,
 }
 
 /// What to run.
 #[derive(Clone, Debug)]
-pub(crate) enum Program {
+pub enum Program {
     /// An agent, with its prompt.
     Agent {
         /// How it is started.
@@ -62,9 +62,9 @@ pub(crate) enum Program {
 
 /// Why a process could not be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StartFailure {
+pub struct StartFailure {
     /// What is wrong, and what to do about it.
-    pub(crate) what: String,
+    pub what: String,
 }
 
 /// A process that was started, with what it needs for as long as it runs.

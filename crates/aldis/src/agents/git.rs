@@ -48,7 +48,7 @@ const IDENTITY: [(&str, &str); 4] = [
 
 /// The commit since which conflict markers are looked for; none where there was none yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Since(pub(crate) Option<String>);
+pub struct Since(pub(crate) Option<String>);
 
 /// How a merge went.
 #[derive(Clone, Debug, PartialEq, Eq)]

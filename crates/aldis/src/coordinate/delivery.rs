@@ -25,7 +25,7 @@ use super::conduct::{Awaited, Conduct, Performed};
 use super::coordinator::{self, Core};
 use super::real::Real;
 use super::repository::Repository;
-use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket};
+use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World};
 use crate::agents::command::AgentCommand;
 use crate::error::CommandError;
 use crate::notify::{Message, Notices};
@@ -72,7 +72,7 @@ impl DeliveryPlan {
 
 /// How a delivery went as far as this process took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Delivered {
+pub enum Delivered {
     /// It is over.
     Ended(Ending),
     /// It waits for a human, and this process does not.
@@ -113,18 +113,49 @@ pub(crate) fn deliver(
     engine: Engine,
     run: Handle<State>,
     plan: &DeliveryPlan,
-    (notify, mut board): (&Notify, Board),
+    (notify, board): (&Notify, Board),
     first: Event,
 ) -> Result<Delivered, CommandError> {
     let worktrees = run.state().run().config.worktrees;
     let repository = Repository::around(&plan.project, &plan.state, run.id(), worktrees)?;
     let notices = Notices::new(notify, &plan.project)?;
     let mut world = Real::new(engine.shared_store(), repository, notices, plan.ask_here)?;
+    let Coordinated { delivered, now, state, mut board } =
+        deliver_in(&mut world, engine, run, (plan, board), first)?;
+    world.finish().iter().for_each(|problem| board.problem(now, problem));
+    match delivered {
+        Delivered::Ended(ending) => board.ended(now, &state, ending),
+        Delivered::Waits => board.waits(now, &state),
+    }
+    Ok(delivered)
+}
+
+/// A delivery as this process left it.
+pub(super) struct Coordinated {
+    pub(super) delivered: Delivered,
+    /// When.
+    now: Timestamp,
+    state: State,
+    board: Board,
+}
+
+/// Coordinates a delivery in whatever world.
+///
+/// # Errors
+///
+/// As [`deliver`].
+pub(super) fn deliver_in(
+    world: &mut dyn World,
+    engine: Engine,
+    run: Handle<State>,
+    (plan, mut board): (&DeliveryPlan, Board),
+    first: Event,
+) -> Result<Coordinated, CommandError> {
     let processes: Vec<String> = run.notes_under(PROCESS).map(str::to_owned).collect();
     let left = processes.iter().filter_map(|key| run.note(key).ok().flatten());
     let left: Vec<String> = left.collect();
     // What a coordinator that has gone was about to do is done, unless the machine knows better.
-    let mut core = Core::take_over(engine, run, &mut world, |_| false, left)?;
+    let mut core = Core::take_over(engine, run, world, |_| false, left)?;
     if !processes.is_empty() {
         let gone = processes.into_iter().map(|key| PartChange::Clear { key });
         core.set_notes(gone.collect())?;
@@ -132,14 +163,8 @@ pub(crate) fn deliver(
     board.begin(core.id(), core.state());
     let mut conduct = DeliveryConduct::new(plan, board);
     let delivered = coordinator::coordinate(&mut core, &mut conduct, first)?;
-    let (now, state, mut board) = (core.now(), core.state().clone(), conduct.board);
-    drop(core);
-    world.finish().iter().for_each(|problem| board.problem(now, problem));
-    match delivered {
-        Delivered::Ended(ending) => board.ended(now, &state, ending),
-        Delivered::Waits => board.waits(now, &state),
-    }
-    Ok(delivered)
+    let (now, state) = (core.now(), core.state().clone());
+    Ok(Coordinated { delivered, now, state, board: conduct.board })
 }
 
 impl<'p> DeliveryConduct<'p> {

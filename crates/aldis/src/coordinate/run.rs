@@ -14,6 +14,7 @@ use aldis_machine::run::{
 use aldis_machine::{HumanCommand, Outcome};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Rules};
+use aldis_store::RunId;
 use aldis_transcript::facts::{Fact, Zone};
 
 use self::job::{Job, Work, keep_end, text_of};
@@ -21,7 +22,7 @@ use super::conduct::{Awaited, Conduct, Performed};
 use super::coordinator::{self, Core};
 use super::real::Real;
 use super::repository::Repository;
-use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket};
+use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World};
 use crate::agents::command::AgentCommand;
 use crate::agents::git::Since;
 use crate::agents::listener::Report;
@@ -103,25 +104,50 @@ pub(crate) fn supervise(
     engine: Engine,
     run: Handle<State>,
     plan: &RunPlan,
-    (notify, mut live): (&Notify, Live),
+    (notify, live): (&Notify, Live),
     first: Event,
 ) -> Result<Ending, CommandError> {
     let repository = Repository::around(&plan.directory, &plan.state, run.id(), false)?;
     let notices = Notices::new(notify, &plan.directory)?;
     let mut world = Real::new(engine.shared_store(), repository, notices, plan.ask_here)?;
-    let left = run.state().agent.clone();
-    let mut core = Core::take_over(engine, run, &mut world, is_stale, left)?;
-    let program = plan.command.command.first().cloned().unwrap_or_default();
-    live.begin(core.id(), core.state(), &program.to_string_lossy(), plan.verify.as_deref());
-    let mut conduct = RunConduct::new(plan, live, core.state(), core.now());
-    let ending = coordinator::coordinate(&mut core, &mut conduct, first)?;
-    let (now, id, state) = (core.now(), core.id().clone(), core.state().clone());
-    let mut live = conduct.live;
-    drop(core);
+    let Supervised { id, ending, now, state, mut live } =
+        supervise_in(&mut world, engine, run, (plan, live), first)?;
     world.finish().iter().for_each(|problem| live.problem(now, problem));
     let log = OutputLog::open(&plan.state, &id).path();
     live.ended(now, &state, ending, log.as_deref());
     Ok(ending)
+}
+
+/// A run that has ended.
+pub(super) struct Supervised {
+    id: RunId,
+    pub(super) ending: Ending,
+    /// When.
+    now: Timestamp,
+    state: State,
+    live: Live,
+}
+
+/// Supervises a run in whatever world until it ends.
+///
+/// # Errors
+///
+/// As [`supervise`].
+pub(super) fn supervise_in(
+    world: &mut dyn World,
+    engine: Engine,
+    run: Handle<State>,
+    (plan, mut live): (&RunPlan, Live),
+    first: Event,
+) -> Result<Supervised, CommandError> {
+    let left = run.state().agent.clone();
+    let mut core = Core::take_over(engine, run, world, is_stale, left)?;
+    let program = plan.command.command.first().cloned().unwrap_or_default();
+    live.begin(core.id(), core.state(), &program.to_string_lossy(), plan.verify.as_deref());
+    let mut conduct = RunConduct::new(plan, live, core.state(), core.now());
+    let ending = coordinator::coordinate(&mut core, &mut conduct, first)?;
+    let (id, now, state) = (core.id().clone(), core.now(), core.state().clone());
+    Ok(Supervised { id, ending, now, state, live: conduct.live })
 }
 
 impl<'p> RunConduct<'p> {
@@ -379,8 +405,8 @@ impl Conduct for RunConduct<'_> {
     }
 
     fn next_deadline(&self, _core: &Core<'_, State>) -> Option<Timestamp> {
-        let works = self.job.is_some() && self.look.is_none();
-        let look = works.then(|| self.looked_at.after(LOOK));
+        let works = matches!(self.job, Some(Job { work: Work::Agent(_), .. }));
+        let look = (works && self.look.is_none()).then(|| self.looked_at.after(LOOK));
         [self.deadline, look, self.progress.due()].into_iter().flatten().min()
     }
 

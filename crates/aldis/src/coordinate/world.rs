@@ -17,12 +17,12 @@ use crate::agents::git::Since;
 use crate::notify::Message;
 
 /// A process that the coordinator started: an agent or a check.
-pub(crate) type JobId = u64;
+pub type JobId = u64;
 /// A question to the repository that has not been answered yet.
-pub(crate) type Ticket = u64;
+pub type Ticket = u64;
 
 /// The world as a coordinator sees it.
-pub(crate) trait World {
+pub trait World {
     /// Returns the time. It never goes back, and it goes on while the machine sleeps.
     fn now(&self) -> Timestamp;
 
@@ -63,7 +63,7 @@ pub(crate) trait World {
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Happening {
+pub enum Happening {
     /// A process wrote something.
     Output {
         /// Which.
@@ -104,7 +104,7 @@ pub(crate) enum Happening {
 
 /// A stream of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stream {
+pub enum Stream {
     /// Standard output, or its terminal.
     Stdout,
     /// Standard error.
@@ -113,7 +113,7 @@ pub(crate) enum Stream {
 
 /// What is done to a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Control {
+pub enum Control {
     /// Ask it to stop, as Ctrl-C does.
     Interrupt,
     /// Suspend it with everything it started.
@@ -126,7 +126,7 @@ pub(crate) enum Control {
 
 /// What a crashed coordinator may have left running.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Leftover {
+pub enum Leftover {
     /// A process whose identity was stored.
     Identity(String),
     /// A process of this run that was started, and whose identity was not stored.
@@ -135,7 +135,7 @@ pub(crate) enum Leftover {
 
 /// A question to the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum RepositoryRequest {
+pub enum RepositoryRequest {
     /// How does the work tree of this directory stand?
     Look {
         /// Which directory.
@@ -171,7 +171,7 @@ pub(crate) enum RepositoryRequest {
 
 /// An answer of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum RepositoryAnswer {
+pub enum RepositoryAnswer {
     /// How the work tree stands.
     Looked(WorkTree),
     /// The branch that holds the work, if there was any; or what went wrong.

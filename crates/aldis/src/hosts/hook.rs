@@ -6,11 +6,11 @@
 
 pub(crate) mod adoption;
 pub(crate) mod answer;
-pub(crate) mod auto_state;
+pub mod auto_state;
 pub(crate) mod call;
 pub(super) mod fields;
 mod identify;
-pub(crate) mod live;
+pub mod live;
 mod notice;
 pub mod state_file;
 mod stop_context;

@@ -158,3 +158,17 @@ fn an_agent_that_cannot_be_started_ends_the_run_at_once() {
     assert_eq!((&*decision.rule, &decision.because), ("run/agent-not-started", &what));
     assert!(!keeps_work(&outcome), "{outcome:?}");
 }
+
+/// Found by the simulator: the agent was started again, and spent more.
+#[test]
+fn a_new_supervisor_starts_no_agent_that_is_over_budget() {
+    let mut state = begun(|config| {
+        (config.max_tokens, config.iteration_timeout) = (Some(100), 60);
+    });
+    state.on_event(at(61), &Event::Tick);
+    assert_eq!(state.status, Status::Ending { with: None });
+    state.on_event(at(62), &Event::Spent(Usage { tokens: 140, micro_dollars: 0 }));
+    let outcome = state.on_event(at(70), &Event::Recovered);
+    assert_eq!(state.ending(), Some(Ending::OverBudget));
+    assert!(!outcome.effects.iter().any(|it| matches!(it, Effect::Start { .. })), "{outcome:?}");
+}

@@ -28,12 +28,12 @@ const OPTIONS: [&str; 3] = ["verbose", "no_questions", "parallel_validation"];
 
 /// A state file as it was found.
 #[derive(Debug)]
-pub(crate) struct AutoStateFile(FileMembers);
+pub struct AutoStateFile(FileMembers);
 
 /// Why a file is no state of a run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub(crate) enum AutoStateError {
+pub enum AutoStateError {
     /// Not one JSON object, or one with a key twice.
     #[error("not valid JSON: {0}")]
     Corrupt(String),
@@ -52,7 +52,7 @@ impl AutoStateFile {
     /// # Errors
     ///
     /// If it is not one JSON object.
-    pub(crate) fn parse(text: &str) -> Result<Self, AutoStateError> {
+    pub fn parse(text: &str) -> Result<Self, AutoStateError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let members =
             serde_json::from_str(text).map_err(|e| AutoStateError::Corrupt(e.to_string()))?;
@@ -60,19 +60,19 @@ impl AutoStateFile {
     }
 
     /// Returns whether the run in the file is active.
-    pub(crate) fn is_active(&self) -> bool {
+    pub fn is_active(&self) -> bool {
         let phase = self.0.text("phase");
         self.0.value("active") == Some(Value::Bool(true))
             && !matches!(phase.as_deref(), Some(COMPLETE | FAILED))
     }
 
     /// Returns whether somebody ended the run by the file.
-    pub(crate) fn is_cancelled(&self) -> bool {
+    pub fn is_cancelled(&self) -> bool {
         self.0.value("active") == Some(Value::Bool(false))
     }
 
     /// Returns the session the file is bound to.
-    pub(crate) fn session(&self) -> Option<String> {
+    pub fn session(&self) -> Option<String> {
         self.0.text("session_id").filter(|session| !session.is_empty())
     }
 
@@ -81,7 +81,7 @@ impl AutoStateFile {
     /// # Errors
     ///
     /// If a member that decides is missing or wrong.
-    pub(crate) fn adopt(&self, defaults: &Config) -> Result<State, AutoStateError> {
+    pub fn adopt(&self, defaults: &Config) -> Result<State, AutoStateError> {
         let members = &self.0;
         if members.text("schema_version").is_none_or(|version| version != SCHEMA) {
             return Err(AutoStateError::Member("schema_version"));
@@ -126,7 +126,7 @@ impl AutoStateFile {
     }
 
     /// Renders the file of a run, keeping what is not ours in the file as it was found.
-    pub(crate) fn render(state: &State, found: Option<Self>) -> String {
+    pub fn render(state: &State, found: Option<Self>) -> String {
         let mut members = found.map(|file| file.0).unwrap_or_default();
         let mut own: Vec<(String, Value)> = own_members(state).into_iter().collect();
         // A new file begins with what people look for.
@@ -148,7 +148,7 @@ impl AutoStateFile {
     }
 
     /// Returns when the run in the file began.
-    pub(crate) fn started_at(&self) -> Option<Timestamp> {
+    pub fn started_at(&self) -> Option<Timestamp> {
         self.0.time("started_at")
     }
 
@@ -156,7 +156,7 @@ impl AutoStateFile {
     ///
     /// A file without edits of an earlier state of the run was simply never replaced: whoever has the
     /// journal can find out.
-    pub(crate) fn edits(&self, state: &State) -> Vec<String> {
+    pub fn edits(&self, state: &State) -> Vec<String> {
         let shown = self.0.own(state);
         let wanted = own_members(state);
         let names: BTreeSet<&String> = shown.keys().chain(wanted.keys()).collect();

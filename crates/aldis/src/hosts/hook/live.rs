@@ -1,4 +1,6 @@
 //! Finds the phases run of a session or a place, reading once, and takes the turn of its project.
+//!
+//! What needs no file is public, for the simulator.
 
 use aldis_engine::{EngineError, Handle};
 use aldis_machine::Machine as _;
@@ -9,14 +11,15 @@ use sha2::{Digest as _, Sha256};
 use crate::settings::project::{self, Place};
 
 /// An open run through the phases.
-pub(crate) type PhasesRun = Handle<State>;
+pub type PhasesRun = Handle<State>;
 
 /// Waits until nobody else changes the runs of this project. The turn of a run would not do: there
 /// may be none yet, and the project has one state file.
-pub(crate) fn turn<'s>(
-    store: &'s dyn Store,
-    project: &str,
-) -> Result<Box<dyn Turn + 's>, EngineError> {
+///
+/// # Errors
+///
+/// Fails if the store does.
+pub fn turn<'s>(store: &'s dyn Store, project: &str) -> Result<Box<dyn Turn + 's>, EngineError> {
     let digest = Sha256::digest(project.as_bytes());
     let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     let id = RunId::new(name).map_err(|error| EngineError::Invalid(error.to_string()))?;
@@ -35,7 +38,11 @@ pub(crate) fn live(
 }
 
 /// Returns the live run of this session, else that of the first of these projects that has one.
-pub(crate) fn live_in(
+///
+/// # Errors
+///
+/// Fails if the store does, or what is stored cannot be understood.
+pub fn live_in(
     store: &dyn Store,
     projects: Vec<String>,
     session: Option<&str>,
