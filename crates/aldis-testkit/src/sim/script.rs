@@ -90,7 +90,8 @@ impl Script {
     fn write(&mut self, rng: &mut Rng, bytes: Vec<u8>, tokens: u64) {
         let before = self.tokens;
         if rng.chance(30) {
-            let (head, tail) = bytes.split_at(rng.below(bytes.len()));
+            // A line counts without its end, too, if nothing follows: then it is not cut.
+            let (head, tail) = bytes.split_at(rng.below(bytes.len().saturating_sub(2)));
             self.later(rng, Act::Write(head.to_vec(), before));
             self.later(rng, Act::Write(tail.to_vec(), tokens));
         } else {
