@@ -141,7 +141,7 @@ impl Oracle {
 
     /// Judges a run whose coordinator says that it is over.
     pub(super) fn over(
-        &mut self,
+        &self,
         engine: &Engine,
         run: &RunId,
         shared: &Shared,

@@ -246,7 +246,7 @@ impl Hooks<'_> {
     }
 
     /// Nothing goes wrong any more and agents say nothing: each must be let go.
-    fn calm(&mut self) -> Result<(), Broken> {
+    fn calm(&self) -> Result<(), Broken> {
         let (shared, engine) = (self.shared, Engine::new(Arc::clone(self.inner)));
         shared.lock().faults = false;
         for id in self.said.keys() {

@@ -180,7 +180,7 @@ impl Servers<'_> {
     }
 
     /// A request comes again: it gets its first answer.
-    fn again(&mut self) -> Result<(), Broken> {
+    fn again(&self) -> Result<(), Broken> {
         let shared = self.shared;
         let place = shared.lock().rng.below(self.answered.len());
         let Some((id, members, source, first)) = self.answered.get(place) else { return Ok(()) };

@@ -276,7 +276,7 @@ impl SimWorld {
         self.schedule(after, Due::Process(id, plan));
     }
 
-    fn answer(&mut self, request: &RepositoryRequest) -> RepositoryAnswer {
+    fn answer(&self, request: &RepositoryRequest) -> RepositoryAnswer {
         let mut fate = self.shared.lock();
         let unlucky = !self.calm && fate.rng.chance(15);
         let refused = || "git: refused".to_owned();
