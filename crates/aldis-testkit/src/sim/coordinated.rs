@@ -164,7 +164,7 @@ impl Play<'_> {
     }
 
     /// Judges what is left.
-    fn over(mut self, ending: &'static str) -> Result<(), Broken> {
+    fn over(self, ending: &'static str) -> Result<(), Broken> {
         {
             let mut fate = self.shared.lock();
             fate.note(format_args!("it is over: {ending}"));
