@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use self::agent::{AgentAtWork, Ended, Last};
 use self::watch::Watch;
-use super::coordinator::{self, Awaited, Conduct, Core, Performed};
+use super::coordinator::{self, Awaited, Conduct, Core, Performed, heed_others};
 use super::real::Real;
 use super::repository::Repository;
 use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World};
@@ -237,6 +237,11 @@ impl<'p> DeliveryConduct<'p> {
         directory: PathBuf,
     ) -> Result<(), CommandError> {
         let (agent, plan) = (dispatch.agent, self.plan);
+        // Somebody may have ended the delivery, or this agent, since it was decided to start it.
+        heed_others(core, self)?;
+        if core.state().agent(agent).is_none() {
+            return Ok(());
+        }
         let (command, preface) = plan.of_role(dispatch.role);
         let session: Option<HostSession> = core.run().note(&session_key(&dispatch))?;
         let session = session.filter(|session| Some(session.agent) == dispatch.resume);
