@@ -4,6 +4,7 @@
 //! One seed is one *world*. The same seed gives the same world, event by event.
 
 mod coordinated;
+mod delivery;
 mod fate;
 mod oracle;
 mod people;

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aldis::coordinate::simulated::{Delivered, DeliveryStage, RunStage};
+use aldis::coordinate::simulated::{DeliveryStage, RunStage};
 use aldis_engine::{Engine, EngineError, NewRun};
-use aldis_machine::delivery::{Plan, Priority, TaskSpec};
-use aldis_machine::{delivery, run, stagnation};
+use aldis_machine::{run, stagnation};
 use aldis_signal::Dialect;
 use aldis_store::{Driver, RunId, Store};
 
@@ -15,7 +14,7 @@ use super::fate::Shared;
 use super::oracle::Oracle;
 use super::store::SimStore;
 use super::world::SimWorld;
-use super::{Broken, Machine};
+use super::{Broken, Machine, delivery};
 use crate::corpus::rng::Rng;
 
 /// How many events a run may take until it ends, once nothing goes wrong any more.
@@ -150,7 +149,7 @@ impl Play<'_> {
                 Machine::Run => coordinate_run(&play.stages.runs[play.stage], world, engine, first),
                 _ => {
                     let stage = &play.stages.deliveries[play.stage];
-                    coordinate_delivery(stage, world, engine, first)
+                    delivery::coordinate(stage, world, engine, first)
                 }
             }
         })?;
@@ -200,21 +199,6 @@ fn coordinate_run(
     stage.play(world, engine, run, event).map(|ending| Some(ending.as_str()))
 }
 
-fn coordinate_delivery(
-    stage: &DeliveryStage,
-    world: &mut SimWorld,
-    engine: Engine,
-    first: bool,
-) -> Result<Option<&'static str>, String> {
-    let id = world.run.clone();
-    let run = engine.open::<delivery::State>(&id).map_err(|error| error.to_string())?;
-    let event = if first { delivery::Event::Begin } else { delivery::Event::Recovered };
-    match stage.play(world, engine, run, event)? {
-        Delivered::Ended(ending) => Ok(Some(ending.as_str())),
-        Delivered::Waits => Ok(None),
-    }
-}
-
 /// Begins a run with small limits.
 fn begin(
     engine: &Engine,
@@ -237,9 +221,9 @@ fn begin(
         };
         return engine.begin::<run::State>(now, &new, start).map(drop);
     }
-    let (plan, config) = (plan(rng), delivery_config(rng));
-    let token = rng.chance(30).then(|| "s3cret".to_owned());
-    engine.begin::<delivery::State>(now, &new, delivery::Start { plan, config, token }).map(drop)
+    let stagnation = watched(rng);
+    let start = delivery::start(rng, stagnation);
+    engine.begin::<aldis_machine::delivery::State>(now, &new, start).map(drop)
 }
 
 fn watched(rng: &mut Rng) -> stagnation::Config {
@@ -268,43 +252,5 @@ fn run_config(rng: &mut Rng, verify: bool) -> run::Config {
         crash_wait: rng.between(1, 10) as u64,
         stagnation: watched(rng),
         ..run::Config::default()
-    }
-}
-
-fn plan(rng: &mut Rng) -> Plan {
-    let count = rng.between(1, 6);
-    let mut tasks: Vec<TaskSpec> = Vec::new();
-    for number in 0..count {
-        let needs = match tasks.is_empty() || rng.chance(60) {
-            true => Vec::new(),
-            false => vec![format!("t{}", rng.below(number))],
-        };
-        let analysed = rng.chance(80);
-        tasks.push(TaskSpec {
-            id: format!("t{number}"),
-            title: format!("Task {number}"),
-            acceptance: if analysed { vec!["it works".to_owned()] } else { Vec::new() },
-            needs,
-            priority: rng.pick(&[Priority::High, Priority::Medium, Priority::Low]),
-            files: if rng.chance(30) { vec!["src/a.rs".to_owned()] } else { Vec::new() },
-            ..TaskSpec::default()
-        });
-    }
-    Plan { title: "Simulated".to_owned(), tasks }
-}
-
-fn delivery_config(rng: &mut Rng) -> delivery::Config {
-    delivery::Config {
-        slots: 1 + u32::try_from(rng.below(4)).unwrap_or(0),
-        business_analyst: rng.chance(20),
-        planner: rng.chance(15),
-        worktrees: rng.chance(50),
-        max_tokens: rng.chance(20).then(|| rng.between(500, 5_000) as u64),
-        max_time: rng.chance(20).then(|| rng.between(300, 3_000) as u64),
-        checkpoint_every: rng.between(30, 300) as u64,
-        conflict_wait: 60,
-        timeouts: delivery::Timeouts { developer: 120, critic: 90, ..Default::default() },
-        stagnation: watched(rng),
-        ..delivery::Config::default()
     }
 }

@@ -14,7 +14,7 @@ use crate::agents::command::{JobLaunch, Program, StartFailure};
 use crate::agents::output_log::OutputLog;
 use crate::agents::session::Session;
 use crate::coordinate::conduct::{Awaited, Performed};
-use crate::coordinate::coordinator::Core;
+use crate::coordinate::coordinator::{Core, heed_others};
 use crate::coordinate::world::{Control, RepositoryRequest};
 use crate::error::CommandError;
 
@@ -65,6 +65,11 @@ impl DeliveryConduct<'_> {
         directory: PathBuf,
     ) -> Result<(), CommandError> {
         let (agent, plan) = (dispatch.agent, self.plan);
+        // Somebody may have ended the delivery, or this agent, since it was decided to start it.
+        heed_others(core, self)?;
+        if core.state().agent(agent).is_none() {
+            return Ok(());
+        }
         let (command, preface) = plan.of_role(dispatch.role);
         let session: Option<HostSession> = core.run().note(&session_key(&dispatch))?;
         let session = session.filter(|session| Some(session.agent) == dispatch.resume);
