@@ -18,11 +18,6 @@ pub const MACHINES: [&str; 4] = [
     <turns::State as Machine>::NAME,
 ];
 
-/// Returns the names of the machines.
-pub fn machine_names() -> &'static [&'static str] {
-    &MACHINES
-}
-
 /// An open run of any machine. Exhaustive: each is shown in its own way.
 #[derive(Clone, Debug)]
 pub enum AnyHandle {

@@ -395,28 +395,6 @@ impl Engine {
     pub fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {
         self.store.due_timers(now, limit)
     }
-
-    /// Makes a note of a driver's, for [`NewRun::notes`] and [`Handle::set_notes`].
-    ///
-    /// # Errors
-    ///
-    /// Fails if the value cannot be written as JSON.
-    pub fn make_note(
-        run: &RunId,
-        key: &str,
-        value: &impl serde::Serialize,
-    ) -> Result<PartChange, EngineError> {
-        handle::note(run, key, value)
-    }
-
-    /// Returns whether a run has taken a step since this revision.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does.
-    pub fn has_moved(&self, id: &RunId, since: Revision) -> Result<bool, StoreError> {
-        Ok(self.store.run(id)?.is_some_and(|run| run.revision != since))
-    }
 }
 
 impl Answer {

@@ -16,7 +16,7 @@ pub enum EngineError {
     #[error(transparent)]
     NotPossible(#[from] NotPossible),
     /// There is no such machine.
-    #[error("there is no machine `{0}`; there are {names}", names = crate::machine_names().join(", "))]
+    #[error("there is no machine `{0}`; there are {names}", names = crate::MACHINES.join(", "))]
     NoSuchMachine(String),
     /// There is no such run.
     #[error("there is no run `{0}`")]

@@ -14,7 +14,8 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::record;
 pub(crate) use settle::{Taken, append};
-pub(crate) use step::{answer_key, note};
+pub(crate) use step::answer_key;
+pub use step::note;
 
 /// How often a step is computed again because somebody else was first.
 pub(crate) const TRIES_MAX: usize = 32;

@@ -66,11 +66,11 @@ mod replay;
 mod snapshot;
 mod upcast;
 
-pub use any::{AnyHandle, MACHINES, Preparation, Prepared, machine_names};
+pub use any::{AnyHandle, MACHINES, Preparation, Prepared};
 pub use effects::{Direct, OutboundEffect, Route};
 pub use engine::{Answer, Engine, NewRun};
 pub use error::EngineError;
-pub use handle::{Handle, Performable, Stepped};
+pub use handle::{Handle, Performable, Stepped, note};
 pub use ids::{RandomError, run_id, token};
 pub use json::{Dialects, JsonEdge, Members};
 pub use replay::{Difference, Replay};

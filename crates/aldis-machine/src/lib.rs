@@ -9,9 +9,9 @@ pub(crate) mod evidence;
 pub(crate) mod limits;
 mod machine;
 pub mod phases;
+mod rules;
 pub mod run;
 pub mod stagnation;
-mod stored_rule;
 pub mod turns;
 mod words;
 
@@ -25,7 +25,6 @@ pub use evidence::Miss;
 pub use machine::{
     Begun, HumanCommand, Machine, NotPossible, Outcome, StartError, Summary, Urgency,
 };
-pub use stored_rule::is_same_rule;
 
 /// Why a machine did what it did: the rule, what it rests on, and what a human can do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

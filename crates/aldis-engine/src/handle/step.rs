@@ -162,17 +162,16 @@ impl<M: Machine> Handle<M> {
     }
 }
 
-/// The note that keeps a value under a key.
+/// Makes a note of a driver's, for [`NewRun::notes`](crate::NewRun::notes) and
+/// [`Handle::set_notes`].
 ///
 /// # Errors
 ///
-/// Fails if the value cannot be written as JSON.
-pub(crate) fn note(
-    run: &RunId,
-    key: &str,
-    value: &impl Serialize,
-) -> Result<PartChange, EngineError> {
-    let body = record::value(run, value)?.to_string();
+/// [`EngineError::Invalid`] if the value cannot be written as JSON.
+pub fn note(key: &str, value: &impl Serialize) -> Result<PartChange, EngineError> {
+    let unwritable =
+        |error: serde_json::Error| EngineError::Invalid(format!("the note `{key}`: {error}"));
+    let body = serde_json::to_string(value).map_err(unwritable)?;
     Ok(PartChange::Set { key: key.to_owned(), body })
 }
 

@@ -1,6 +1,6 @@
 //! Runs begin once, under their names, with their notes.
 
-use aldis_engine::{Engine, EngineError, NewRun, machine_names};
+use aldis_engine::{EngineError, MACHINES, NewRun};
 use aldis_machine::{Machine, delivery, phases, run, turns};
 use aldis_store::{Driver, Source};
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::support::{
 
 /// Begins a run and reads it again.
 fn begins<M: Machine>(world: &World, name: &str, driver: Driver, start: M::Start, title: &str) {
-    let note = Engine::make_note(&id(name), "launch", &json!({ "command": ["true"] })).unwrap();
+    let note = aldis_engine::note("launch", &json!({ "command": ["true"] })).unwrap();
     let new = NewRun { notes: vec![note], ..named(name, driver) };
     let (handle, outcome) = world.engine.begin::<M>(at(0), &new, start.clone()).unwrap();
     assert_eq!((handle.revision().0, handle.created(), handle.driver()), (1, at(0), driver));
@@ -72,7 +72,7 @@ fn what_cannot_be_meant_does_not_begin() {
     }
     let none = world.engine.begin_json(at(0), "chess", &new, members(json!({})), &Builtin);
     assert!(matches!(&none, Err(EngineError::NoSuchMachine(name)) if name == "chess"));
-    assert!(none.unwrap_err().to_string().contains(&machine_names().join(", ")));
+    assert!(none.unwrap_err().to_string().contains(&MACHINES.join(", ")));
     assert!(world.engine.snapshot(&id("r")).unwrap().is_none());
 }
 

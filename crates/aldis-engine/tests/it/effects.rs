@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use aldis_engine::{Engine, OutboundEffect, Route};
+use aldis_engine::{OutboundEffect, Route};
 use aldis_machine::run::{Effect, Event, State};
 use aldis_machine::{delivery, phases, turns};
 use aldis_store::{Driver, EffectState, NewEffect, PartChange, RunId, Step};
 use serde_json::{Value, json};
 
 use crate::stepping::{exited, spent, working};
-use crate::support::{
-    Fate, World, a_channel, a_delivery, a_run, a_stop, at, each_store, id, phases,
-};
+use crate::support::{Fate, World, a_channel, a_delivery, a_run, a_stop, at, each_store, phases};
 
 fn names(world: &World, run: &RunId) -> Vec<String> {
     let body = |body: &str| serde_json::from_str::<Value>(body).unwrap();
@@ -158,7 +156,7 @@ fn an_effect_that_cannot_be_understood_is_given_up() {
 fn a_dispatch_says_how_the_agent_is_started() {
     each_store(|world| {
         let launch = json!({ "command": ["agent", "--yes"] });
-        let note = Engine::make_note(&id("d"), "launch", &launch).unwrap();
+        let note = aldis_engine::note("launch", &launch).unwrap();
         let mut new = crate::support::named("d", Driver::Worker);
         new.notes.push(note);
         let begun = world.engine.begin::<delivery::State>(at(0), &new, a_delivery());
@@ -228,7 +226,7 @@ fn notes_are_kept_and_forgotten() {
     each_store(|world| {
         let mut handle = working(world, "r", Driver::Process);
         handle.advance(&world.engine, at(3), spent(5)).unwrap();
-        let note = |key: &str, value: u32| Engine::make_note(&id("r"), key, &value).unwrap();
+        let note = |key: &str, value: u32| aldis_engine::note(key, &value).unwrap();
         let notes = vec![note("agent/2", 2), note("agent/1", 1), note("beside", 3)];
         handle.set_notes(&world.engine, at(4), notes).unwrap();
         // A human does something in between: the notes stay.

@@ -70,7 +70,7 @@ fn there_are_histories_of_every_machine() {
     let journals = journals(VERSION);
     let decided: usize = journals.iter().map(Journal::decisions).sum();
     assert!(decided > 1_000, "{decided}");
-    for machine in aldis_engine::machine_names() {
+    for machine in aldis_engine::MACHINES {
         let count = journals.iter().filter(|journal| journal.header.machine == *machine).count();
         assert!(count >= 10, "{count} of {machine}");
     }

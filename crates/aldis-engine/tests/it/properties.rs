@@ -165,7 +165,7 @@ impl<M: Machine> Player<M> {
             }
             Act::Perform => self.perform(),
             Act::Note => {
-                let note = Engine::make_note(&self.run, "note", &self.now).unwrap();
+                let note = aldis_engine::note("note", &self.now).unwrap();
                 self.handle.set_notes(&engine, now, vec![note]).unwrap();
             }
             Act::Crash => {

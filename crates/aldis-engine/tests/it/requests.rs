@@ -161,7 +161,7 @@ fn answers_without_a_decision_are_kept_too() {
 #[test]
 fn a_repeated_dispatch_says_how_the_agent_is_started() {
     each_store(|world| {
-        let note = Engine::make_note(&id("r"), "launch", &json!({ "command": ["x"] })).unwrap();
+        let note = aldis_engine::note("launch", &json!({ "command": ["x"] })).unwrap();
         let new = NewRun { notes: vec![note], ..named("r", Driver::Server) };
         world.engine.begin::<run::State>(at(0), &new, a_run()).unwrap();
         let begin = json!({ "event": "begin" });

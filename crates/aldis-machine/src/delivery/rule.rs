@@ -3,23 +3,7 @@
 //! A rule is part of every decision that is stored and shown, so its id is public and never changes
 //! its meaning. `docs/rules.md` lists them for people.
 
-macro_rules! rules {
-    ($($(#[$doc:meta])* $variant:ident = $id:literal,)*) => {
-        /// Why something was decided about a delivery.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Rule { $($(#[$doc])* $variant,)* }
-
-        impl Rule {
-            /// Every rule.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// Returns the stable id.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $id,)* }
-            }
-        }
-    };
-}
+use crate::rules::rules;
 
 rules! {
     /// A human ended the delivery.
@@ -170,12 +154,6 @@ rules! {
     UnknownLimit = "delivery/unknown-limit",
     /// A reply held no signal; the agent is asked again.
     UnknownReply = "delivery/unknown-reply",
-}
-
-impl From<Rule> for String {
-    fn from(rule: Rule) -> Self {
-        rule.as_str().to_owned()
-    }
 }
 
 /// Returns the rule of a decision that version 0.1.0 stored. Its ids covered several situations;

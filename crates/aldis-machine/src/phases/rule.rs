@@ -1,150 +1,76 @@
 //! The rules of the phases machine, each a name that `aldis why` shows and `docs/rules.md` explains.
 
-/// Why a decision was made: one rule for one situation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rule {
+use crate::rules::rules;
+
+rules! {
     /// The last phase is complete, and with it the run.
-    AllPhasesComplete,
+    AllPhasesComplete = "phases/all-phases-complete",
     /// The user interrupted, the agent waits for background work or an answer, or the host failed:
     /// the agent may stop, and no iteration is used up.
-    AllowedForNow,
+    AllowedForNow = "phases/allowed-for-now",
     /// The agent stopped while the run was paused.
-    AllowedWhilePaused,
+    AllowedWhilePaused = "phases/allowed-while-paused",
     /// The main agent declared the whole run complete.
-    AutoComplete,
+    AutoComplete = "phases/auto-complete",
     /// The phase is not complete: the stop was blocked.
-    Blocked,
+    Blocked = "phases/blocked",
     /// A human cancelled the run, by a command or by the state file.
-    Cancelled,
+    Cancelled = "phases/cancelled",
     /// So many stops in a row were blocked that the host would give up next.
-    Capped,
+    Capped = "phases/capped",
     /// The host sent our own continuation prompt back as a prompt.
-    ContinuationReceived,
+    ContinuationReceived = "phases/continuation-received",
     /// The agent reported an error from which it cannot recover.
-    CriticalError,
+    CriticalError = "phases/critical-error",
     /// The phase is not complete, and its last iteration is used up.
-    IterationsUsedUp,
+    IterationsUsedUp = "phases/iterations-used-up",
     /// A human sent a message; the agent gets it with its next prompt.
-    MessageQueued,
+    MessageQueued = "phases/message-queued",
     /// The agent got the messages that humans had sent.
-    MessagesDelivered,
+    MessagesDelivered = "phases/messages-delivered",
     /// A human paused the run.
-    Paused,
+    Paused = "phases/paused",
     /// The phase is complete: the stop was blocked with the prompt of the next phase.
-    PhaseComplete,
+    PhaseComplete = "phases/phase-complete",
     /// A prompt started a new turn of the run's session.
-    PromptReceived,
+    PromptReceived = "phases/prompt-received",
     /// The agent reported an error from which it can recover.
-    RecoverableError,
+    RecoverableError = "phases/recoverable-error",
     /// The host reported what the agent wrote before it reports the stop.
-    ResponseReceived,
+    ResponseReceived = "phases/response-received",
     /// A human resumed a run that had ended or was capped.
-    Resumed,
+    Resumed = "phases/resumed",
     /// A human resumed a run that was paused.
-    ResumedAfterPause,
+    ResumedAfterPause = "phases/resumed-after-pause",
     /// The host reported that the run's session ended.
-    SessionEnded,
+    SessionEnded = "phases/session-ended",
     /// The host reported that the run's session began or was resumed.
-    SessionStarted,
+    SessionStarted = "phases/session-started",
     /// The run was inactive for too long before the current turn.
-    Stale,
+    Stale = "phases/stale",
     /// The agent got the prompt of the phase with the first prompt since the phase began.
-    StartPromptDelivered,
+    StartPromptDelivered = "phases/start-prompt-delivered",
     /// A human started the run.
-    Started,
+    Started = "phases/started",
     /// Somebody edited the state file; the edit was undone.
-    StateFileEdited,
+    StateFileEdited = "phases/state-file-edited",
     /// The phase is complete, and `after_transition = "stop"` lets the agent stop.
-    StoppedAfterPhase,
+    StoppedAfterPhase = "phases/stopped-after-phase",
     /// A sub-agent completed the phase.
-    SubagentCompletedPhase,
+    SubagentCompletedPhase = "phases/subagent-completed-phase",
     /// A sub-agent reported what only the main agent may report.
-    SubagentSignalIgnored,
+    SubagentSignalIgnored = "phases/subagent-signal-ignored",
     /// A sub-agent stopped and completed no phase.
-    SubagentStopped,
+    SubagentStopped = "phases/subagent-stopped",
     /// The host ended the turn with an error.
-    TurnFailed,
+    TurnFailed = "phases/turn-failed",
     /// The run is in a phase that its pipeline does not have.
-    UnknownPhase,
+    UnknownPhase = "phases/unknown-phase",
     /// The user interrupted the turn.
-    UserInterrupted,
+    UserInterrupted = "phases/user-interrupted",
 }
 
 impl Rule {
-    /// All rules.
-    pub const ALL: &[Self] = &[
-        Self::AllPhasesComplete,
-        Self::AllowedForNow,
-        Self::AllowedWhilePaused,
-        Self::AutoComplete,
-        Self::Blocked,
-        Self::Cancelled,
-        Self::Capped,
-        Self::ContinuationReceived,
-        Self::CriticalError,
-        Self::IterationsUsedUp,
-        Self::MessageQueued,
-        Self::MessagesDelivered,
-        Self::Paused,
-        Self::PhaseComplete,
-        Self::PromptReceived,
-        Self::RecoverableError,
-        Self::ResponseReceived,
-        Self::Resumed,
-        Self::ResumedAfterPause,
-        Self::SessionEnded,
-        Self::SessionStarted,
-        Self::Stale,
-        Self::StartPromptDelivered,
-        Self::Started,
-        Self::StateFileEdited,
-        Self::StoppedAfterPhase,
-        Self::SubagentCompletedPhase,
-        Self::SubagentSignalIgnored,
-        Self::SubagentStopped,
-        Self::TurnFailed,
-        Self::UnknownPhase,
-        Self::UserInterrupted,
-    ];
-
-    /// Returns the stable id.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AllPhasesComplete => "phases/all-phases-complete",
-            Self::AllowedForNow => "phases/allowed-for-now",
-            Self::AllowedWhilePaused => "phases/allowed-while-paused",
-            Self::AutoComplete => "phases/auto-complete",
-            Self::Blocked => "phases/blocked",
-            Self::Cancelled => "phases/cancelled",
-            Self::Capped => "phases/capped",
-            Self::ContinuationReceived => "phases/continuation-received",
-            Self::CriticalError => "phases/critical-error",
-            Self::IterationsUsedUp => "phases/iterations-used-up",
-            Self::MessageQueued => "phases/message-queued",
-            Self::MessagesDelivered => "phases/messages-delivered",
-            Self::Paused => "phases/paused",
-            Self::PhaseComplete => "phases/phase-complete",
-            Self::PromptReceived => "phases/prompt-received",
-            Self::RecoverableError => "phases/recoverable-error",
-            Self::ResponseReceived => "phases/response-received",
-            Self::Resumed => "phases/resumed",
-            Self::ResumedAfterPause => "phases/resumed-after-pause",
-            Self::SessionEnded => "phases/session-ended",
-            Self::SessionStarted => "phases/session-started",
-            Self::Stale => "phases/stale",
-            Self::StartPromptDelivered => "phases/start-prompt-delivered",
-            Self::Started => "phases/started",
-            Self::StateFileEdited => "phases/state-file-edited",
-            Self::StoppedAfterPhase => "phases/stopped-after-phase",
-            Self::SubagentCompletedPhase => "phases/subagent-completed-phase",
-            Self::SubagentSignalIgnored => "phases/subagent-signal-ignored",
-            Self::SubagentStopped => "phases/subagent-stopped",
-            Self::TurnFailed => "phases/turn-failed",
-            Self::UnknownPhase => "phases/unknown-phase",
-            Self::UserInterrupted => "phases/user-interrupted",
-        }
-    }
-
     /// Returns the rule of a stored decision, whatever version stored it.
     pub fn of_stored(rule: &str, summary: &str) -> Option<Self> {
         let today = Self::ALL.iter().copied().find(|known| known.as_str() == rule);
@@ -166,12 +92,6 @@ impl Rule {
                 | Self::SubagentStopped
                 | Self::UserInterrupted
         )
-    }
-}
-
-impl From<Rule> for String {
-    fn from(rule: Rule) -> Self {
-        rule.as_str().to_owned()
     }
 }
 
@@ -223,9 +143,8 @@ mod tests {
     #[test]
     fn every_rule_has_one_name_and_a_line_in_the_document() {
         let document = include_str!("../../../../docs/rules.md");
-        let variants = include_str!("rule.rs").matches(" => \"phases/").count();
         let names: BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.as_str()).collect();
-        assert_eq!((names.len(), variants), (Rule::ALL.len(), Rule::ALL.len()));
+        assert_eq!(names.len(), Rule::ALL.len());
         for rule in Rule::ALL.iter().copied() {
             let name = rule.as_str();
             let plain = |byte: u8| byte.is_ascii_lowercase() || b"-/".contains(&byte);

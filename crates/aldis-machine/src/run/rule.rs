@@ -3,23 +3,7 @@
 //! A rule is part of every decision that is stored and shown, so its id is public and never changes
 //! its meaning. `docs/rules.md` lists them for people.
 
-macro_rules! rules {
-    ($($(#[$doc:meta])* $variant:ident = $id:literal,)*) => {
-        /// Why something was decided about a supervised run.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Rule { $($(#[$doc])* $variant,)* }
-
-        impl Rule {
-            /// Every rule.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// Returns the stable id.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $id,)* }
-            }
-        }
-    };
-}
+use crate::rules::rules;
 
 rules! {
     /// A human, or a program on its behalf, ended the run.
@@ -136,12 +120,6 @@ impl Rule {
                 | Self::LimitReported
                 | Self::SignalReported
         )
-    }
-}
-
-impl From<Rule> for String {
-    fn from(rule: Rule) -> Self {
-        rule.as_str().to_owned()
     }
 }
 

@@ -1,149 +1,75 @@
 //! The rules of the turns machine, each a name that `aldis why` shows and `docs/rules.md` explains.
 
-/// Why a decision was made: one rule for one situation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rule {
+use crate::rules::rules;
+
+rules! {
     /// A channel was taken over from a state file.
-    Adopted,
+    Adopted = "turns/adopted",
     /// An agent was added to the queue.
-    AgentAdded,
+    AgentAdded = "turns/agent-added",
     /// An agent's process or connection is gone.
-    AgentCrashed,
+    AgentCrashed = "turns/agent-crashed",
     /// An agent was removed from the queue.
-    AgentRemoved,
+    AgentRemoved = "turns/agent-removed",
     /// An agent answered a human in another agent's turn.
-    Answered,
+    Answered = "turns/answered",
     /// A message came to a closed channel.
-    ChannelClosed,
+    ChannelClosed = "turns/channel-closed",
     /// The channel was closed.
-    Closed,
+    Closed = "turns/closed",
     /// The last sentence of a message is a completion phrase.
-    CompletionPhrase,
+    CompletionPhrase = "turns/completion-phrase",
     /// The configuration of the channel was changed.
-    Configured,
+    Configured = "turns/configured",
     /// The time of a turn is over, and its agent has the grace period left.
-    Grace,
+    Grace = "turns/grace",
     /// A turn was interrupted until a human has an answer.
-    Interrupted,
+    Interrupted = "turns/interrupted",
     /// A message came after the turn it belongs to had been cut off.
-    LateMessage,
+    LateMessage = "turns/late-message",
     /// A human's message waits for the next turn.
-    MessageHeld,
+    MessageHeld = "turns/message-held",
     /// A human's message went to the agent that has the turn.
-    MessageInjected,
+    MessageInjected = "turns/message-injected",
     /// A human's message went to all agents.
-    MessageToAll,
+    MessageToAll = "turns/message-to-all",
     /// A human or a program named the next agent.
-    NextNamed,
+    NextNamed = "turns/next-named",
     /// A message came from an agent that does not have the turn.
-    NotActive,
+    NotActive = "turns/not-active",
     /// The channel was paused.
-    Paused,
+    Paused = "turns/paused",
     /// A turn timed out, and no agent took a turn for three rounds.
-    PausedAfterSilence,
+    PausedAfterSilence = "turns/paused-after-silence",
     /// The agent that has the turn sent a message without the keyword.
-    Posted,
+    Posted = "turns/posted",
     /// A message came in a channel without turns.
-    PostedWithoutTurns,
+    PostedWithoutTurns = "turns/posted-without-turns",
     /// The deadline of a turn had passed when the machine came back after a restart.
-    Recovered,
+    Recovered = "turns/recovered",
     /// A paused channel or an interrupted turn was resumed.
-    Resumed,
+    Resumed = "turns/resumed",
     /// A human's message resumed a channel that was paused without a turn.
-    ResumedByMessage,
+    ResumedByMessage = "turns/resumed-by-message",
     /// An agent was silent for longer than `silence_threshold`.
-    Silence,
+    Silence = "turns/silence",
     /// A channel was opened.
-    Started,
+    Started = "turns/started",
     /// A turn's deadline passed.
-    Timeout,
+    Timeout = "turns/timeout",
     /// A message ends with the keyword.
-    TurnComplete,
+    TurnComplete = "turns/turn-complete",
     /// A human's question had no answer in time.
-    Unanswered,
+    Unanswered = "turns/unanswered",
 }
 
 impl Rule {
-    /// All rules.
-    pub const ALL: &[Self] = &[
-        Self::Adopted,
-        Self::AgentAdded,
-        Self::AgentCrashed,
-        Self::AgentRemoved,
-        Self::Answered,
-        Self::ChannelClosed,
-        Self::Closed,
-        Self::CompletionPhrase,
-        Self::Configured,
-        Self::Grace,
-        Self::Interrupted,
-        Self::LateMessage,
-        Self::MessageHeld,
-        Self::MessageInjected,
-        Self::MessageToAll,
-        Self::NextNamed,
-        Self::NotActive,
-        Self::Paused,
-        Self::PausedAfterSilence,
-        Self::Posted,
-        Self::PostedWithoutTurns,
-        Self::Recovered,
-        Self::Resumed,
-        Self::ResumedByMessage,
-        Self::Silence,
-        Self::Started,
-        Self::Timeout,
-        Self::TurnComplete,
-        Self::Unanswered,
-    ];
-
-    /// Returns the stable id.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Adopted => "turns/adopted",
-            Self::AgentAdded => "turns/agent-added",
-            Self::AgentCrashed => "turns/agent-crashed",
-            Self::AgentRemoved => "turns/agent-removed",
-            Self::Answered => "turns/answered",
-            Self::ChannelClosed => "turns/channel-closed",
-            Self::Closed => "turns/closed",
-            Self::CompletionPhrase => "turns/completion-phrase",
-            Self::Configured => "turns/configured",
-            Self::Grace => "turns/grace",
-            Self::Interrupted => "turns/interrupted",
-            Self::LateMessage => "turns/late-message",
-            Self::MessageHeld => "turns/message-held",
-            Self::MessageInjected => "turns/message-injected",
-            Self::MessageToAll => "turns/message-to-all",
-            Self::NextNamed => "turns/next-named",
-            Self::NotActive => "turns/not-active",
-            Self::Paused => "turns/paused",
-            Self::PausedAfterSilence => "turns/paused-after-silence",
-            Self::Posted => "turns/posted",
-            Self::PostedWithoutTurns => "turns/posted-without-turns",
-            Self::Recovered => "turns/recovered",
-            Self::Resumed => "turns/resumed",
-            Self::ResumedByMessage => "turns/resumed-by-message",
-            Self::Silence => "turns/silence",
-            Self::Started => "turns/started",
-            Self::Timeout => "turns/timeout",
-            Self::TurnComplete => "turns/turn-complete",
-            Self::Unanswered => "turns/unanswered",
-        }
-    }
-
     /// Returns the rule of a stored decision, whatever version stored it.
     pub fn of_stored(rule: &str, summary: &str) -> Option<Self> {
         let today = Self::ALL.iter().copied().find(|known| known.as_str() == rule);
         // `turns/closed` was also the rule of messages that came later.
         let ambiguous = today == Some(Self::Closed) && summary.starts_with("Ignored");
         today.filter(|_| !ambiguous).or_else(|| rule_of_0_1_0(rule, summary))
-    }
-}
-
-impl From<Rule> for String {
-    fn from(rule: Rule) -> Self {
-        rule.as_str().to_owned()
     }
 }
 
@@ -194,9 +120,8 @@ mod tests {
     #[test]
     fn every_rule_has_one_name_and_a_line_in_the_document() {
         let document = include_str!("../../../../docs/rules.md");
-        let variants = include_str!("rule.rs").matches(" => \"turns/").count();
         let names: BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.as_str()).collect();
-        assert_eq!((names.len(), variants), (Rule::ALL.len(), Rule::ALL.len()));
+        assert_eq!(names.len(), Rule::ALL.len());
         for rule in Rule::ALL.iter().copied() {
             let name = rule.as_str();
             let plain = |byte: u8| byte.is_ascii_lowercase() || b"-/".contains(&byte);

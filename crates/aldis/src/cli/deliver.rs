@@ -15,7 +15,7 @@ use aldis_machine::delivery::{
     Role, Start, State,
 };
 use aldis_signal::{Dialect, Rules};
-use aldis_store::{Driver, PartChange};
+use aldis_store::Driver;
 use aldis_transcript::Input;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
@@ -257,9 +257,8 @@ pub(super) fn create(
     launch: &Launch,
 ) -> Result<Handle<State>, CommandError> {
     let token = aldis_engine::token().map_err(|error| CommandError::new(error.to_string()))?;
-    let body = serde_json::to_string(launch).unwrap_or_default();
     let new = NewRun {
-        notes: vec![PartChange::Set { key: LAUNCH.to_owned(), body }],
+        notes: vec![aldis_engine::note(LAUNCH, launch)?],
         ..NewRun::of(project::name(place.root()), Driver::Process)
     };
     let start = Start { plan, config, token: Some(token) };

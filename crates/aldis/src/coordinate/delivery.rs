@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aldis_engine::{Engine, Handle};
+use aldis_engine::{Engine, Handle, note};
 use aldis_machine::delivery::{AgentReply, Dispatch, Effect, Ending, Event, Notice, Role, State};
 use aldis_machine::run::{Exit, Usage};
 use aldis_machine::{HumanCommand, Outcome};
@@ -19,7 +19,7 @@ use aldis_store::PartChange;
 use aldis_transcript::facts::Zone;
 
 use self::agent::{AgentAtWork, Ended, Last};
-use self::start::{HostSession, PROCESS, note, process_key, session_key};
+use self::start::{HostSession, PROCESS, process_key, session_key};
 use self::watch::Watch;
 use super::conduct::{Awaited, Conduct, Performed};
 use super::coordinator::{self, Core};
@@ -250,7 +250,7 @@ impl<'p> DeliveryConduct<'p> {
             && self.plan.of_role(dispatch.role).0.resume.is_some()
         {
             let session = HostSession { agent, name, spent: last.spent };
-            notes.push(note(&session_key(&dispatch), &session));
+            notes.push(note(&session_key(&dispatch), &session)?);
         }
         core.set_notes(notes)?;
         // After its verdict: what is done is done, whatever it has cost.

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use aldis_engine::note;
 use aldis_machine::delivery::{AgentReply, Dispatch, Event, State};
 use aldis_machine::run::{Exit, Usage};
-use aldis_store::PartChange;
 use serde::{Deserialize, Serialize};
 
 use super::agent::AgentAtWork;
@@ -96,7 +96,7 @@ impl DeliveryConduct<'_> {
                 let before = before.unwrap_or_default();
                 let at_work = AgentAtWork::new(dispatch, directory, session, before);
                 self.agents.insert(job, at_work);
-                core.set_notes(vec![note(&process_key(agent), &identity)])
+                core.set_notes(vec![note(&process_key(agent), &identity)?])
             }
         }
     }
@@ -133,8 +133,4 @@ pub(super) fn process_key(agent: u64) -> String {
 pub(super) fn session_key(dispatch: &Dispatch) -> String {
     let task = dispatch.task.as_deref().unwrap_or_default();
     format!("{SESSION}{}/{task}", dispatch.role.as_str())
-}
-
-pub(super) fn note(key: &str, value: &impl Serialize) -> PartChange {
-    PartChange::Set { key: key.to_owned(), body: serde_json::to_string(value).unwrap_or_default() }
 }

@@ -187,7 +187,7 @@ pub fn remember_written(
     while let Some(old) = run.next_effect(engine)? {
         run.performed(old.key);
     }
-    let note = Engine::make_note(run.id(), WRITTEN, &now)?;
+    let note = aldis_engine::note(WRITTEN, &now)?;
     run.set_notes(engine, now, vec![note])
 }
 

@@ -8,14 +8,11 @@ use aldis_machine::Decision;
 use aldis_machine::delivery::{Ending, Rule, State, Status, Task, Work, WorkingAgent as Agent};
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
-use indicatif::{ProgressBar, ProgressStyle};
 
-use super::Manner;
+use super::{Manner, Output};
 use crate::view::display;
-use crate::view::json;
 use crate::view::paint::Paint;
 use crate::view::show::{elapsed, spent};
-use crate::view::wire::run::LiveForm;
 
 /// How many tasks are shown at the bottom.
 const TASKS_MAX: usize = 12;
@@ -27,165 +24,132 @@ const QUIET: [Rule; 2] = [Rule::Started, Rule::AgentStarted];
 
 /// Where things are shown.
 pub(crate) struct Board {
-    out: Box<dyn Write>,
-    manner: Manner,
-    paint: Paint,
-    bar: ProgressBar,
-    run: String,
-    began: Timestamp,
+    output: Output,
 }
 
 impl Board {
     pub(crate) fn new(out: Box<dyn Write>, manner: Manner) -> Self {
-        let bar = if manner.terminal && !manner.json {
-            let style = ProgressStyle::with_template("{msg}");
-            ProgressBar::new_spinner()
-                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
-        } else {
-            ProgressBar::hidden()
-        };
-        let (run, began) = (String::new(), Timestamp::from_millis(0));
-        Self { out, manner, paint: Paint { on: manner.color }, bar, run, began }
+        Self { output: Output::new(out, manner) }
     }
 
     /// Says what begins.
     pub(crate) fn begin(&mut self, run: &RunId, state: &State) {
-        run.as_str().clone_into(&mut self.run);
-        self.began = state.run().started_at;
+        self.output.begin(run, state.run().started_at);
         let title = display::line(&state.run().title);
         let count = state.tasks().len();
-        if self.manner.json {
-            self.event("begin", self.began, &title);
+        if self.output.manner.json {
+            self.output.event("begin", self.output.began, &title);
         } else {
             let head = format!(
                 "{} {}  {}   {}",
-                self.paint.good("●"),
-                self.paint.strong(run),
-                self.paint.strong(title),
-                self.paint.dim(if count == 1 {
+                self.output.paint.good("●"),
+                self.output.paint.strong(run),
+                self.output.paint.strong(title),
+                self.output.paint.dim(if count == 1 {
                     "1 task".to_owned()
                 } else {
                     format!("{count} tasks")
                 })
             );
-            self.print(&head);
+            self.output.print(&head);
         }
     }
 
     /// Shows what was decided.
     pub(crate) fn decided(&mut self, now: Timestamp, decision: &Decision) {
         let task = decision.task.as_deref().unwrap_or_default();
-        if self.manner.json {
+        if self.output.manner.json {
             let text = format!("{task} {}: {}", decision.summary, decision.because);
-            self.event("decision", now, text.trim());
+            self.output.event("decision", now, text.trim());
             return;
         }
-        if self.manner.quiet || QUIET.iter().any(|rule| rule.as_str() == decision.rule) {
+        if self.output.manner.quiet || QUIET.iter().any(|rule| rule.as_str() == decision.rule) {
             return;
         }
         let because = display::excerpt(&decision.because, QUESTION_MAX);
         let text = format!("{:<10} {}", display::line(task), display::line(&decision.summary));
-        let line =
-            if because.is_empty() { text } else { format!("{text}  {}", self.paint.dim(because)) };
-        self.stamped(now, &line);
+        let line = if because.is_empty() {
+            text
+        } else {
+            format!("{text}  {}", self.output.paint.dim(because))
+        };
+        self.output.print_at(now, &line);
     }
 
     pub(crate) fn question(&mut self, now: Timestamp, id: &str, task: Option<&str>, text: &str) {
-        if self.manner.json {
-            return self.event("question", now, text);
+        if self.output.manner.json {
+            return self.output.event("question", now, text);
         }
         let text = display::lines(text).replace('\n', "\n         ");
         let line = format!(
             "{:<10} {}\n         aldis answer {id} TEXT",
             task.unwrap_or_default(),
-            self.paint.warn(text)
+            self.output.paint.warn(text)
         );
-        self.stamped(now, &line);
+        self.output.print_at(now, &line);
     }
 
     pub(crate) fn problem(&mut self, now: Timestamp, text: &str) {
-        if self.manner.json {
-            return self.event("problem", now, text);
+        if self.output.manner.json {
+            return self.output.event("problem", now, text);
         }
-        let line = self.paint.bad(display::lines(text)).to_string();
-        self.stamped(now, &line);
+        let line = self.output.paint.bad(display::lines(text)).to_string();
+        self.output.print_at(now, &line);
     }
 
     /// Says to programs what others are told; people see the decision it comes from.
     pub(crate) fn notice(&mut self, now: Timestamp, kind: &str, text: &str) {
-        if self.manner.json {
-            self.event(kind, now, text);
+        if self.output.manner.json {
+            self.output.event(kind, now, text);
         }
     }
 
     /// Draws the tasks that matter now. Where a person is asked, the line they type on is the last
     /// one.
     pub(crate) fn draw(&self, now: Timestamp, state: &State, asked: bool) {
-        if self.bar.is_hidden() {
-            return;
-        }
-        self.bar.set_message(if asked { String::new() } else { bottom(self.paint, now, state) });
-        self.bar.tick();
+        let paint = self.output.paint;
+        self.output.draw(|| if asked { String::new() } else { bottom(paint, now, state) });
     }
 
     /// Says how it ended, and where to read more.
     pub(crate) fn ended(&mut self, now: Timestamp, state: &State, ending: Ending) {
-        self.bar.finish_and_clear();
-        if self.manner.json {
-            return self.event("ended", now, ending.as_str());
+        self.output.clear();
+        if self.output.manner.json {
+            return self.output.event("ended", now, ending.as_str());
         }
         let mark = match ending {
-            Ending::Complete => self.paint.good("✔"),
-            _ => self.paint.bad("✘"),
+            Ending::Complete => self.output.paint.good("✔"),
+            _ => self.output.paint.bad("✘"),
         };
-        let what = self.paint.strong(ending.as_str().replace('_', " "));
+        let what = self.output.paint.strong(ending.as_str().replace('_', " "));
         let line = format!(
             "{mark} {what}: {} after {}{}\n  aldis tasks {run} · aldis why TASK · aldis log {run}",
             tally(state),
-            elapsed(now.since(self.began)),
+            elapsed(now.since(self.output.began)),
             spent(state.run().spent).map(|spent| format!(", {spent}")).unwrap_or_default(),
-            run = self.run
+            run = self.output.run
         );
-        self.print(&line);
+        self.output.print(&line);
         if ending.can_be_continued() {
-            let line = format!("  aldis deliver --continue {} goes on where it was", self.run);
-            self.print(&line);
+            let line =
+                format!("  aldis deliver --continue {} goes on where it was", self.output.run);
+            self.output.print(&line);
         }
     }
 
     /// Says that it waits for a human, and ends here.
     pub(crate) fn waits(&mut self, now: Timestamp, state: &State) {
-        self.bar.finish_and_clear();
+        self.output.clear();
         let ids: Vec<&str> = state.run().questions.keys().map(String::as_str).collect();
         let text = format!(
             "waits for a human: {}; aldis answer ID TEXT, then aldis deliver --continue",
             ids.join(", ")
         );
-        if self.manner.json {
-            return self.event("waits", now, &text);
+        if self.output.manner.json {
+            return self.output.event("waits", now, &text);
         }
-        let line = self.paint.warn(text).to_string();
-        self.print(&line);
-    }
-
-    fn event(&mut self, kind: &str, now: Timestamp, text: &str) {
-        let form = LiveForm::new(kind, &self.run, now, text);
-        let _shown = json::write_line(&mut self.out, &form);
-        let _flushed = self.out.flush();
-    }
-
-    fn stamped(&mut self, now: Timestamp, text: &str) {
-        let line = format!("  {}  {text}", elapsed(now.since(self.began)));
-        self.print(&line);
-    }
-
-    /// Prints above the tasks. Nobody is left to show it to when that fails.
-    fn print(&mut self, text: &str) {
-        let out = &mut self.out;
-        self.bar.suspend(|| {
-            let _shown = writeln!(out, "{text}");
-            let _flushed = out.flush();
-        });
+        let line = self.output.paint.warn(text).to_string();
+        self.output.print(&line);
     }
 }
 

@@ -12,14 +12,11 @@ use aldis_signal::redact::{Redactor, redact};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Dialect, Meaning, Origin, Parser, Role};
 use aldis_store::RunId;
-use indicatif::{ProgressBar, ProgressStyle};
 
-use super::Manner;
+use super::{Manner, Output};
 use crate::view::display;
-use crate::view::json;
 use crate::view::paint::Paint;
 use crate::view::show::{elapsed, spent};
-use crate::view::wire::run::LiveForm;
 
 /// How wide the bar is.
 const BAR: usize = 20;
@@ -30,34 +27,17 @@ const REASON_MAX: usize = 200;
 
 /// Where things are shown.
 pub(crate) struct Live {
-    out: Box<dyn Write>,
-    manner: Manner,
-    paint: Paint,
-    /// The line at the bottom.
-    bar: ProgressBar,
+    output: Output,
     /// Takes signals out of what is shown.
     parser: Parser,
     /// Takes secrets out of it.
     redactor: Redactor,
-    run: String,
-    /// When the run began; times are shown since then.
-    began: Timestamp,
 }
 
 impl Live {
     pub(crate) fn new(out: Box<dyn Write>, manner: Manner, dialect: &Arc<Dialect>) -> Self {
         let parser = Parser::new(Arc::clone(dialect));
-        let bar = if manner.terminal && !manner.json {
-            ProgressBar::new_spinner().with_style(
-                ProgressStyle::with_template("{msg}")
-                    .unwrap_or_else(|_| ProgressStyle::default_spinner()),
-            )
-        } else {
-            ProgressBar::hidden()
-        };
-        let (run, began) = (String::new(), Timestamp::from_millis(0));
-        let (paint, redactor) = (Paint { on: manner.color }, Redactor::default());
-        Self { out, manner, paint, bar, parser, redactor, run, began }
+        Self { output: Output::new(out, manner), parser, redactor: Redactor::default() }
     }
 
     /// Says what begins.
@@ -68,8 +48,7 @@ impl Live {
         program: &str,
         verify: Option<&str>,
     ) {
-        run.as_str().clone_into(&mut self.run);
-        self.began = state.started_at;
+        self.output.begin(run, state.started_at);
         let title = display::excerpt(state.task.trim(), TITLE_MAX);
         let check = verify.map(|verify| format!(", verify: {}", display::line(verify)));
         let how = format!(
@@ -78,17 +57,17 @@ impl Live {
             display::line(&state.dialect),
             check.unwrap_or_default()
         );
-        if self.manner.json {
+        if self.output.manner.json {
             self.event("begin", state.started_at, &title);
         } else {
             let head = format!(
                 "{} {}  {}   {}",
-                self.paint.good("●"),
-                self.paint.strong(run),
-                self.paint.strong(title),
-                self.paint.dim(how)
+                self.output.paint.good("●"),
+                self.output.paint.strong(run),
+                self.output.paint.strong(title),
+                self.output.paint.dim(how)
             );
-            self.print(&head);
+            self.output.print(&head);
         }
     }
 
@@ -116,18 +95,15 @@ impl Live {
 
     /// Returns whether anybody sees what the agent says.
     pub(crate) fn shows_words(&self) -> bool {
-        !self.manner.quiet && !self.manner.json
+        !self.output.manner.quiet && !self.output.manner.json
     }
 
     /// Draws the line at the bottom.
     pub(crate) fn draw(&self, now: Timestamp, state: &State) {
-        if self.bar.is_hidden() {
-            return;
-        }
         // Where a person is asked, the line they type on is the last one.
         let asks = matches!(state.status, Status::Asking | Status::Paused { stagnated: true });
-        self.bar.set_message(if asks { String::new() } else { bottom(self.paint, now, state) });
-        self.bar.tick();
+        let paint = self.output.paint;
+        self.output.draw(|| if asks { String::new() } else { bottom(paint, now, state) });
     }
 
     /// Shows what an agent said: the main agent plainly, its sub-agents dimmed. Prompts, tools and what
@@ -156,10 +132,10 @@ impl Live {
                 shown.push('\n');
             }
             shown.push_str("         ");
-            shown.push_str(&if own { line } else { self.paint.dim(line).to_string() });
+            shown.push_str(&if own { line } else { self.output.paint.dim(line).to_string() });
         }
         if !shown.is_empty() {
-            self.print(&shown);
+            self.output.print(&shown);
         }
     }
 
@@ -179,7 +155,7 @@ impl Live {
 
     pub(crate) fn notice(&mut self, now: Timestamp, notice: Notice, text: &str) {
         // The end has a line of its own, and a question too.
-        if self.manner.json || !matches!(notice, Notice::RunEnded | Notice::Question) {
+        if self.output.manner.json || !matches!(notice, Notice::RunEnded | Notice::Question) {
             self.event(notice.as_str(), now, text);
         }
     }
@@ -204,21 +180,21 @@ impl Live {
         ending: Ending,
         log: Option<&Path>,
     ) {
-        self.bar.finish_and_clear();
-        if self.manner.json {
+        self.output.clear();
+        if self.output.manner.json {
             self.event("ended", now, ending.as_str());
             return;
         }
         let checked = if state.config.verify { "done and verified" } else { "done" };
         let (mark, what) = match ending {
-            Ending::Done => (self.paint.good("✔"), checked.to_owned()),
-            _ => (self.paint.bad("✘"), ending.as_str().replace('_', " ")),
+            Ending::Done => (self.output.paint.good("✔"), checked.to_owned()),
+            _ => (self.output.paint.bad("✘"), ending.as_str().replace('_', " ")),
         };
         let count = state.iteration;
         let plural = if count == 1 { "" } else { "s" };
         let took = elapsed(Duration::from_millis(state.worked(now)));
         let cost = spent(state.cost()).map(|cost| format!(", {cost}")).unwrap_or_default();
-        let what = self.paint.strong(what);
+        let what = self.output.paint.strong(what);
         let log = log.map(|log| format!(" · output in {}", display::line(&log.to_string_lossy())));
         let log = log.unwrap_or_default();
         let why = reason(state, ending).map(|why| format!(": {why}")).unwrap_or_default();
@@ -231,39 +207,25 @@ impl Live {
         };
         let line = format!(
             "{mark} {what} after {count} iteration{plural}, {took}{cost}{why}{next}\n  aldis why {run} · aldis log {run}{log}",
-            run = self.run
+            run = self.output.run
         );
-        self.print(&line);
+        self.output.print(&line);
     }
 
     fn event(&mut self, kind: &str, now: Timestamp, text: &str) {
-        let text = &*redact(text);
-        if self.manner.json {
-            let form = LiveForm::new(kind, &self.run, now, text);
-            let _shown = json::write_line(&mut self.out, &form);
-            let _flushed = self.out.flush();
-            return;
+        if self.output.manner.json {
+            return self.output.event(kind, now, text);
         }
-        let since = elapsed(now.since(self.began));
-        let text = display::lines(text);
-        let line = match kind {
-            "problem" => format!("  {since}  {}", self.paint.bad(text)),
-            "host" => format!("  {since}  {}", self.paint.dim(text)),
+        let (paint, text) = (self.output.paint, display::lines(&redact(text)));
+        let text = match kind {
+            "problem" => paint.bad(text).to_string(),
+            "host" => paint.dim(text).to_string(),
             "stagnation_warn" | "stagnation_pause" | "stagnation_abort" | "question" => {
-                format!("  {since}  {}", self.paint.warn(text))
+                paint.warn(text).to_string()
             }
-            _ => format!("  {since}  {text}"),
+            _ => text,
         };
-        self.print(&line);
-    }
-
-    /// Prints above the line at the bottom. Nobody is left to show it to when that fails.
-    fn print(&mut self, text: &str) {
-        let out = &mut self.out;
-        self.bar.suspend(|| {
-            let _shown = writeln!(out, "{text}");
-            let _flushed = out.flush();
-        });
+        self.output.print_at(now, &text);
     }
 }
 
