@@ -16,6 +16,13 @@ pub enum Call {
     Command(String),
     /// Start an agent with this prompt.
     Delegate(String),
+    /// Write a file.
+    Write {
+        /// Its absolute path.
+        path: String,
+        /// What is to be in it.
+        content: String,
+    },
 }
 
 impl Reply {
@@ -27,6 +34,12 @@ impl Reply {
     /// A tool call: the host runs the command and asks again.
     pub fn runs(command: impl Into<String>) -> Self {
         Self { text: String::new(), call: Some(Call::Command(command.into())) }
+    }
+
+    /// A tool call that writes a file.
+    pub fn writes(path: impl Into<String>, content: impl Into<String>) -> Self {
+        let call = Call::Write { path: path.into(), content: content.into() };
+        Self { text: String::new(), call: Some(call) }
     }
 
     /// A tool call that starts another agent, which answers with [`Script::with_subagent`].

@@ -19,6 +19,7 @@ pub(super) fn find(body: &Value, call: &Call) -> Option<ToolCall> {
     let names = match call {
         Call::Command(_) => SHELL_TOOLS,
         Call::Delegate(_) => AGENT_TOOLS,
+        Call::Write { .. } => WRITE_TOOLS,
     };
     let offered = offered(body);
     let (namespace, tool) =
@@ -62,8 +63,10 @@ fn input(properties: &Value, call: &Call) -> Value {
             "prompt": prompt,
             "subagent_type": "general-purpose",
         }),
+        Call::Write { path, content } => json!({"file_path": path, "content": content}),
     }
 }
 
 const SHELL_TOOLS: &[&str] = &["Bash", "exec_command", "shell_command", "shell"];
 const AGENT_TOOLS: &[&str] = &["Agent", "Task", "spawn_agent"];
+const WRITE_TOOLS: &[&str] = &["Write"];

@@ -36,6 +36,16 @@ mod claude {
     fn delivers_a_task() {
         super::delivers_a_task(Claude);
     }
+
+    #[test]
+    fn the_first_command_of_the_readme_writes_a_file() {
+        super::the_first_command_of_the_readme_writes_a_file();
+    }
+
+    #[test]
+    fn a_denied_permission_is_named() {
+        super::a_denied_permission_is_named();
+    }
 }
 
 mod codex {
@@ -144,6 +154,54 @@ fn delivers_a_task(kind: Kind) {
     assert_eq!((&task["status"], &task["round"]), (&"complete".into(), &2.into()), "{task}");
 }
 
+/// The arguments of `claude` in the README's first command for a real agent.
+fn readme_arguments() -> Vec<String> {
+    let readme = include_str!("../../../../../README.md");
+    let (_, rest) = readme.split_once("aldis run --prompt task.md").unwrap();
+    let (command, _) = rest.split_once("```").unwrap();
+    let (_, agent) = command.split_once("claude ").unwrap();
+    agent.split_whitespace().map(str::to_owned).collect()
+}
+
+/// What a reader copies first lets the agent edit the project, and the live view shows what it says
+/// and nothing of the host's own records.
+fn the_first_command_of_the_readme_writes_a_file() {
+    let Some(stage) = Stage::new(Kind::Claude) else { return };
+    let file = stage.host.project().join("parser.txt");
+    let model = model(vec![
+        Reply::writes(file.to_str().unwrap(), "parsed\n"),
+        Reply::says("It parses.\n\n<chorus>COMPLETE</chorus>"),
+    ]);
+    let options = ["--verify", "grep -q parsed parser.txt"];
+    let (code, text) = stage.run_as(&model, &options, &readme_arguments());
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "parsed\n");
+    assert!(text.contains("It parses."), "{text}");
+    for internal in ["session_id", "claude_code_version", "mcp_servers", "system\n", "init"] {
+        assert!(!text.contains(internal), "{internal}: {text}");
+    }
+    assert!(text.lines().count() < 20, "{text}");
+}
+
+/// Without a permission the run says which one is missing and which flag gives it, and ends.
+fn a_denied_permission_is_named() {
+    let Some(stage) = Stage::new(Kind::Claude) else { return };
+    let file = stage.host.project().join("parser.txt");
+    let denied = || Reply::writes(file.to_str().unwrap(), "parsed\n");
+    let gives_up = || Reply::says("I may not write.");
+    let model = model(vec![denied(), gives_up(), denied(), gives_up()]);
+    let mut arguments = readme_arguments();
+    let flag = arguments.iter().position(|word| word == "--permission-mode").unwrap();
+    arguments.drain(flag..flag + 2);
+    let (code, text) = stage.run_as(&model, &[], &arguments);
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("the host denied Write"), "{text}");
+    assert!(!file.exists());
+    let why = String::from_utf8(stage.aldis(&["why"]).stdout).unwrap();
+    assert!(why.contains("`--permission-mode acceptEdits`"), "{why}");
+    assert_eq!(stage.status()["exit_reason"], "permission_denied");
+}
+
 /// A host in a scratch home, and a state directory beside it.
 struct Stage {
     host: RealHost,
@@ -167,14 +225,35 @@ impl Stage {
         self.command(model, &[&["run", "--task", "Write the parser"], options].concat())
     }
 
+    /// Supervises the host with exactly these arguments of its own.
+    fn run_as(
+        &self,
+        model: &ModelServer,
+        options: &[&str],
+        agent: &[String],
+    ) -> (Option<i32>, String) {
+        let host = self.host.command(model, &Session::New).unwrap();
+        let arguments = [&["run", "--task", "Write the parser"], options].concat();
+        self.start(&host, &arguments, agent)
+    }
+
     /// Runs a command that starts the host.
     fn command(&self, model: &ModelServer, arguments: &[&str]) -> (Option<i32>, String) {
         let host = self.host.command(model, &Session::New).unwrap();
+        let agent: Vec<&OsStr> = host.get_args().collect();
+        self.start(&host, arguments, &agent)
+    }
+
+    fn start(
+        &self,
+        host: &Command,
+        arguments: &[&str],
+        agent: &[impl AsRef<OsStr>],
+    ) -> (Option<i32>, String) {
         let mut command = Command::new(ALDIS);
         command.current_dir(self.host.project()).env_clear();
         command.envs(host.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.args(arguments);
-        command.arg("--").arg(host.get_program()).args(host.get_args());
+        command.args(arguments).arg("--").arg(host.get_program()).args(agent);
         let done = output(command);
         let text = [done.stdout, done.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
         (done.status.code(), text.join("\n"))
