@@ -11,7 +11,9 @@ fn ask(server: &ModelServer, head: &str, body: &str) -> String {
     let address = server.url().replace("http://", "");
     let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();
-    write!(stream, "{head}\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+    // In one piece: the server may close the connection after a first line that it does not understand.
+    let request = format!("{head}\r\nContent-Length: {length}\r\n\r\n{body}");
+    stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     // A server that does not read to the end may reset the connection: then there is no answer.
     drop(stream.read_to_string(&mut answer));
