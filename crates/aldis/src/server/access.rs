@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use axum::http::header::{
+    ALLOW, AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
+};
 use axum::http::{StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -24,6 +26,7 @@ use super::error::ApiError;
 use crate::error::CommandError;
 use crate::settings::clock::SteadyClock;
 use crate::settings::secret;
+use crate::view::display;
 
 /// How long a link to log in can be used.
 const LINK_LIFETIME: Duration = Duration::from_secs(15 * 60);
@@ -35,6 +38,9 @@ const COOKIE_NAME: &str = "aldis_session";
 /// What anybody may ask: whether we are there.
 const OPEN: &[&str] = &["/healthz", "/readyz", "/login"];
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The longest id that a client may give a request.
+const REQUEST_ID_MAX: usize = 64;
 
 /// A digest of something secret: comparing two tells nothing about where they differ.
 type Digest = [u8; 32];
@@ -103,21 +109,23 @@ impl Access {
         let one = |name: &HeaderName| headers.get_all(name).iter().count() <= 1;
         let host = text(HOST).unwrap_or("");
         if !one(&HOST) {
-            return Err(ApiError::bad("a request names one host"));
+            return Err(ApiError::bad("more than one Host header"));
         }
         // A request may also name a host in its first line, which then counts for more.
         let named = uri.authority().map_or(host, |authority| authority.as_str());
         if [host, named].iter().any(|host| !self.hosts.iter().any(|known| known == host)) {
-            return Err(ApiError::forbidden("this server has another name"));
+            let (found, known) = (display::excerpt(named, 100), self.hosts.join(" and "));
+            let message = format!("unknown Host header `{found}`; this server answers to {known}");
+            return Err(ApiError::forbidden(message));
         }
         if let Some(origin) = text(ORIGIN)
             && (!one(&ORIGIN) || !self.origins.iter().any(|known| known == origin))
         {
-            return Err(ApiError::forbidden("requests from other sites are not taken"));
+            return Err(ApiError::forbidden("requests of other sites are refused"));
         }
         match text(FETCH_SITE) {
             None | Some("none" | "same-origin") => Ok(()),
-            Some(_) => Err(ApiError::forbidden("requests from other sites are not taken")),
+            Some(_) => Err(ApiError::forbidden("requests of other sites are refused")),
         }
     }
 
@@ -152,16 +160,43 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
         .access
         .check_origin(request.uri(), request.headers())
         .and_then(|()| if open { Ok(()) } else { app.access.check_token(request.headers()) });
-    let mut response = match checked {
+    match checked {
         Ok(()) => next.run(request).await,
         Err(error) => error.into_response(),
-    };
+    }
+}
+
+/// Stands around everything: gives the request an id, failures their form and answers their headers.
+pub(super) async fn frame(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let id = request_id(request.headers());
+    let mut response = next.run(request).await;
+    if let Some(error) = response.extensions_mut().remove::<ApiError>() {
+        let allowed = response.headers_mut().remove(ALLOW);
+        response = error.render(id.clone());
+        response.headers_mut().extend(allowed.map(|methods| (ALLOW, methods)));
+    }
     app.metrics.answered(response.status());
     for (name, value) in SECURITY {
         let (name, value) = (HeaderName::from_static(name), HeaderValue::from_static(value));
         response.headers_mut().entry(name).or_insert(value);
     }
+    if let Ok(id) = HeaderValue::try_from(id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
     response
+}
+
+/// The id that the client gave a request, if it can be printed anywhere; else a new one.
+fn request_id(headers: &HeaderMap) -> String {
+    let given = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
+    let is_sane = |id: &&str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        (1..=REQUEST_ID_MAX).contains(&id.len()) && id.bytes().all(allowed)
+    };
+    match given.filter(is_sane) {
+        Some(id) => id.to_owned(),
+        None => aldis_engine::token().unwrap_or_default(),
+    }
 }
 
 /// What every answer says to browsers.

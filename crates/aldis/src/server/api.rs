@@ -13,8 +13,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{self, MethodRouter};
+use axum::routing::MethodRouter;
 
 use super::access;
 use super::app::App;
@@ -54,15 +55,16 @@ pub(super) fn router(app: Arc<App>) -> Router {
     let mut router = Router::new();
     for route in routes() {
         router = router.route(route.path, (route.handler)());
-        // Programs that were written for others of our kind ask there.
-        if let Some(rest) = route.path.strip_prefix("/v1/") {
-            router = router.route(&format!("/api/{rest}"), (route.handler)());
-        }
     }
+    let other_method = || async {
+        let message = "method not allowed; see `/openapi.json`";
+        ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
+    };
     router
-        .fallback(routing::any(|| async { ApiError::not_found("there is no such thing") }))
-        .method_not_allowed_fallback(|| async { ApiError::other_method() })
+        .fallback(|| async { ApiError::not_found("no such endpoint; see `/openapi.json`") })
+        .method_not_allowed_fallback(other_method)
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .layer(from_fn_with_state(app.clone(), access::guard))
+        .layer(from_fn_with_state(app.clone(), access::frame))
         .with_state(app)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aldis_engine::{EngineError, Members, State as RunState};
 use aldis_machine::Machine as _;
-use aldis_machine::turns::{self, Config, Persona, Reply, ReplyReason};
+use aldis_machine::turns::{self, Config, Persona, ReplyReason};
 use aldis_store::{RunFilter, RunId, Source};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -190,9 +190,8 @@ async fn say(
     let several = body.contains_key("texts");
     let taken = match happen(&app, id, event("message", body), source).await {
         Err(error) if error.is_not_found() => {
-            let reply = Reply::ignored(ReplyReason::UnknownChannel);
-            let body = Json(json!({ "v": 1, "result": reply }));
-            return Ok((StatusCode::NOT_FOUND, body).into_response());
+            let code = ReplyReason::UnknownChannel.as_str();
+            return Err(ApiError::new(StatusCode::NOT_FOUND, code, error.to_string()));
         }
         taken => taken?,
     };

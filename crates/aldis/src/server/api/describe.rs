@@ -19,7 +19,7 @@ pub(in crate::server) fn document() -> Value {
             "title": "Aldis",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Signals, channels and runs. Every change takes an `Idempotency-Key`; \
-                            the same key gets the first answer again. `/api/` stands for `/v1/`.",
+                            the same key gets the first answer again.",
         },
         "security": [{ "token": [] }],
         "paths": paths,

@@ -68,7 +68,7 @@ async fn every_refusal_is_an_error_in_json() {
     for (method, path, headers, want) in [
         ("GET", "/v1/events?after=x", vec![], 400),
         ("GET", "/v1/runs?limit=-1", vec![], 400),
-        ("GET", "/api/runs?nothing=1", vec![], 400),
+        ("GET", "/v1/runs?nothing=1", vec![], 400),
         ("GET", "/v1/runs/r1/abort", vec![], 405),
         ("PUT", "/v1/runs", vec![], 405),
         ("GET", "/v1/nowhere", vec![], 404),
@@ -76,7 +76,7 @@ async fn every_refusal_is_an_error_in_json() {
         ("GET", "/v1/events", vec![("last-event-id", &b"+1"[..])], 400),
         ("GET", "/v1/events", vec![("last-event-id", b"")], 400),
         ("GET", "/v1/events", vec![("last-event-id", b"1.5")], 400),
-        ("GET", "/api/events", vec![("last-event-id", b"\xff")], 400),
+        ("GET", "/v1/events", vec![("last-event-id", b"\xff")], 400),
         (
             "POST",
             "/v1/scan",
@@ -92,6 +92,42 @@ async fn every_refusal_is_an_error_in_json() {
         assert_eq!(got.status.as_u16(), want, "{method} {path}: {}", got.text);
         assert!(got.json()["error"]["code"].is_string(), "{method} {path}: {}", got.text);
     }
+    let got = bench.get("/v1/runs/r1/abort").await;
+    assert_eq!(got.headers["allow"], "POST");
+}
+
+/// Every answer names its request, also the one that refuses it.
+#[tokio::test]
+async fn requests_have_ids() {
+    let bench = Bench::new();
+    for (given, path, kept) in [
+        (Some("deploy-7_a.b"), "/v1/runs", true),
+        (Some("deploy-7"), "/v1/nowhere", true),
+        (Some("deploy-7"), "/healthz", true),
+        (Some("two words"), "/v1/nowhere", false),
+        (Some("<b>"), "/v1/runs", false),
+        (Some(&*"x".repeat(65)), "/v1/runs", false),
+        (None, "/v1/runs/none", false),
+    ] {
+        let mut request = request("GET", path);
+        if let Some(id) = given {
+            request = request.header("x-request-id", id);
+        }
+        let got = bench.raw(request.body(Body::empty()).unwrap()).await;
+        let id = got.headers["x-request-id"].to_str().unwrap();
+        assert!(!id.is_empty() && kept == (given == Some(id)), "{given:?} {path}: {id}");
+        if !got.status.is_success() {
+            assert_eq!(
+                (&got.json()["v"], &got.json()["error"]["request_id"]),
+                (&json!(1), &json!(id))
+            );
+        }
+    }
+    let refused = bench.raw(bare("GET", "/v1/runs", &[("host", HOST)])).await;
+    assert_eq!(
+        refused.json()["error"]["request_id"],
+        refused.headers["x-request-id"].to_str().unwrap()
+    );
 }
 
 #[tokio::test]
