@@ -1,8 +1,8 @@
-//! The requests: one table says which there are, the router and the OpenAPI document follow it.
+//! The requests: the calls that add routes make the router and the OpenAPI document.
 
-mod answer;
 mod channels;
 mod describe;
+mod forms;
 mod pages;
 mod request;
 mod runs;
@@ -15,52 +15,37 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
-use axum::routing::MethodRouter;
 
+use self::describe::Routes;
 use super::access;
 use super::app::App;
 use super::error::ApiError;
 
 #[cfg(test)]
-pub(super) use answer::Parts;
-pub(super) use describe::document;
+pub(super) use self::forms::EffectParts;
 
 /// The longest body of a request.
 const BODY_MAX: usize = 1 << 20;
 
-/// Something that can be asked.
-struct Route {
-    /// `get`, `post`, `put` or `delete`.
-    method: &'static str,
-    path: &'static str,
-    /// What it does, in one line.
-    summary: &'static str,
-    /// The members of the body, as `name: what it is`; an optional one ends in `?`.
-    body: &'static [(&'static str, &'static str)],
-    /// The parameters of the address, likewise.
-    query: &'static [(&'static str, &'static str)],
-    handler: fn() -> MethodRouter<Arc<App>>,
-}
-
 /// Everything that can be asked.
-const TABLES: &[&[Route]] =
-    &[signals::ROUTES, channels::ROUTES, runs::ROUTES, system::ROUTES, pages::ROUTES];
-
-fn routes() -> impl Iterator<Item = &'static Route> {
-    TABLES.iter().copied().flatten()
+fn routes() -> Routes {
+    let mut routes = Routes::new();
+    signals::add(&mut routes);
+    channels::add(&mut routes);
+    runs::add(&mut routes);
+    system::add(&mut routes);
+    pages::add(&mut routes);
+    routes
 }
 
 /// Builds the whole application, with no socket: tests call it as a function.
 pub(super) fn router(app: Arc<App>) -> Router {
-    let mut router = Router::new();
-    for route in routes() {
-        router = router.route(route.path, (route.handler)());
-    }
     let other_method = || async {
         let message = "method not allowed; see `/openapi.json`";
         ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
     };
-    router
+    routes()
+        .router
         .fallback(|| async { ApiError::not_found("no such endpoint; see `/openapi.json`") })
         .method_not_allowed_fallback(other_method)
         .layer(DefaultBodyLimit::max(BODY_MAX))

@@ -53,10 +53,10 @@ pub(super) async fn publish(app: Arc<App>) {
         watched = app.bus.is_wanted();
         // A store that fails now is asked again soon.
         if watched && !was_watched {
-            watched = skip_to_now(&app).await.is_ok();
+            watched = app.noted("events", skip_to_now(&app).await).is_some();
         }
         if watched {
-            read_new(&app).await.ok();
+            app.noted("events", read_new(&app).await);
         }
         tokio::select! {
             () = app.stopped() => return,
