@@ -14,6 +14,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
+use axum::http::header::{CONNECTION, RETRY_AFTER};
 use axum::middleware::from_fn_with_state;
 
 use self::describe::Routes;
@@ -52,4 +53,14 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .layer(from_fn_with_state(app.clone(), access::guard))
         .layer(from_fn_with_state(app.clone(), access::frame))
         .with_state(app)
+}
+
+/// Answers whatever comes over a connection that there is no room for.
+pub(super) fn refusing(app: &Arc<App>) -> Router {
+    let refuse = || async {
+        let message = "too many connections; close some, or try again later";
+        let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", message);
+        ([(CONNECTION, "close"), (RETRY_AFTER, "1")], error)
+    };
+    Router::new().fallback(refuse).layer(from_fn_with_state(app.clone(), access::frame))
 }

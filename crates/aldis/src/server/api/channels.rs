@@ -62,9 +62,11 @@ struct NewChannel {
     /// Who takes part, in order.
     agents: Vec<String>,
     /// How it is run; what is left out has its default.
+    #[serde(default)]
     #[schemars(schema_with = "config_schema")]
     config: Option<Config>,
     /// What is known about the agents; those of the server where nothing is said.
+    #[serde(default)]
     #[schemars(schema_with = "personas_schema")]
     personas: Option<Personas>,
 }
@@ -117,9 +119,11 @@ happenings! {
         /// Who.
         agent: String,
         /// `start`, `end` or a place from 0; the end where nothing is said.
+        #[serde(default)]
         #[schemars(schema_with = "position_schema")]
         position: Option<Position>,
         /// What is known about it.
+        #[serde(default)]
         #[schemars(schema_with = "persona_schema")]
         persona: Option<Persona>,
     }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::describe::{Operation, Output, Routes, Text};
 use super::request::Asked;
+use crate::server::access;
 use crate::server::app::App;
 use crate::server::assets;
 use crate::server::error::ApiError;
@@ -26,24 +27,22 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct LogIn {
+struct LogInQuery {
     /// From the link that `aldis serve` prints.
     #[serde(default)]
     code: String,
 }
 
 /// Sends a browser that has logged in to the dashboard.
-struct LoggedIn {
-    cookie: String,
-}
-
-impl IntoResponse for LoggedIn {
+impl IntoResponse for access::LogIn {
     fn into_response(self) -> Response {
-        (StatusCode::SEE_OTHER, [(SET_COOKIE, &*self.cookie), (LOCATION, "/")]).into_response()
+        // What stands behind `#` reaches no server, and the page removes it from its address.
+        let place = format!("/#key={}", self.key);
+        (StatusCode::SEE_OTHER, [(SET_COOKIE, self.cookie), (LOCATION, place)]).into_response()
     }
 }
 
-impl Output for LoggedIn {
+impl Output for access::LogIn {
     fn describe(operation: &mut Operation<'_>) {
         operation.answer_nothing("303", "logged in: the dashboard is next");
     }
@@ -51,10 +50,9 @@ impl Output for LoggedIn {
 
 async fn log_in(
     State(app): State<Arc<App>>,
-    Asked(LogIn { code }): Asked<LogIn>,
-) -> Result<LoggedIn, ApiError> {
+    Asked(LogInQuery { code }): Asked<LogInQuery>,
+) -> Result<access::LogIn, ApiError> {
     let message = "this link was used before or has expired; start `aldis serve` again for another";
     let refused = || ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message);
-    let cookie = app.access.log_in(&code).ok_or_else(refused)?;
-    Ok(LoggedIn { cookie })
+    app.access.log_in(&code).ok_or_else(refused)
 }

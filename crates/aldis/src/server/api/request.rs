@@ -1,6 +1,7 @@
 //! What a request brings along, checked.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
@@ -17,12 +18,16 @@ use sha2::{Digest as _, Sha256};
 use aldis_engine::Members;
 use aldis_store::{RunId, Source};
 
+use tokio::time;
+
 use super::BODY_MAX;
 use crate::server::error::ApiError;
 use crate::view::display;
 
 /// How deep JSON may nest.
 const DEPTH_MAX: usize = 32;
+/// How long a client may take to send a body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(8);
 const KEY: &str = "idempotency-key";
 /// The longest idempotency key.
 pub(super) const KEY_MAX: usize = 200;
@@ -48,7 +53,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
         }
         let key = IdempotencyKey::read(request.headers())?;
         let about = key.map(|key| (key, request.method().clone(), request.uri().clone()));
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
+        let bytes = time::timeout(BODY_TIMEOUT, Bytes::from_request(request, state)).await;
+        let bytes = bytes.map_err(|_| {
+            let message = format!("the body did not arrive within {} s", BODY_TIMEOUT.as_secs());
+            ApiError::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
+        })?;
+        let bytes = bytes.map_err(|rejection| {
             let words = match rejection.status() {
                 StatusCode::PAYLOAD_TOO_LARGE => too_long.to_owned(),
                 _ => rejection.body_text(),

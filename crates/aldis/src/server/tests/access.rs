@@ -174,12 +174,26 @@ async fn a_link_logs_one_browser_in_once() {
     let wrong = bench.raw(bare("GET", "/login?code=wrong", &[("host", HOST)])).await;
     assert_eq!(wrong.status.as_u16(), 401);
     let got = bench.raw(bare("GET", path, &[("host", HOST)])).await;
-    assert_eq!((got.status.as_u16(), got.headers["location"].to_str().unwrap()), (303, "/"));
+    let place = got.headers["location"].to_str().unwrap();
+    assert_eq!(got.status.as_u16(), 303);
+    let key = place.strip_prefix("/#key=").unwrap_or_else(|| panic!("{place}"));
     let cookie = got.headers["set-cookie"].to_str().unwrap().to_owned();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
     let session = cookie.split(';').next().unwrap();
-    let page = bench.raw(bare("GET", "/", &[("host", HOST), ("cookie", session)])).await;
-    assert_eq!(page.status.as_u16(), 200);
+    let (cookie, key) = (("cookie", session), ("x-aldis-key", key));
+    for (path, headers, want) in [
+        ("/", vec![cookie], 200),
+        ("/app.js", vec![cookie], 200),
+        ("/v1/runs", vec![cookie], 401),
+        ("/v1/events", vec![cookie], 401),
+        ("/v1/runs", vec![key], 401),
+        ("/v1/runs", vec![cookie, ("x-aldis-key", "abc")], 401),
+        ("/v1/runs", vec![cookie, key], 200),
+    ] {
+        let headers = [vec![("host", HOST)], headers].concat();
+        let got = bench.raw(bare("GET", path, &headers)).await;
+        assert_eq!(got.status.as_u16(), want, "{path} {headers:?}");
+    }
     let again = bench.raw(bare("GET", path, &[("host", HOST)])).await;
     assert_eq!(again.status.as_u16(), 401, "a link works once");
 }

@@ -151,7 +151,7 @@ fn a_client_made_from_the_document_can_do_everything() {
 fn channels(client: &Generated<'_>) {
     let (none, c1) = (json!({}), json!({ "channel": "c1" }));
     let new = json!({ "channel": "c1", "agents": ["pm", "dev"], "config": { "grace": true },
-                      "personas": { "pm": { "displayName": "Product", "priority": 2 } } });
+                      "personas": { "pm": { "displayName": "Product", "priority": 2 }, "dev": {} } });
     client.must("post_channels", &none, Some(new));
     let (status, answer) =
         client.call("post_channels", &none, Some(json!({ "channel": "c1", "agents": ["pm"] })));
