@@ -276,8 +276,18 @@ impl Store for SqliteStore {
         after: &Cursor,
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError> {
+        self.decisions_within(run, after, limit, usize::MAX)
+    }
+
+    fn decisions_within(
+        &self,
+        run: Option<&RunId>,
+        after: &Cursor,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Vec<Decision>, StoreError> {
         self.with("read decisions", |connection| {
-            read::decisions_after(connection, run, after, limit)
+            read::decisions_within(connection, run, after, limit, bytes)
         })
     }
 

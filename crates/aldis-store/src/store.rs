@@ -81,6 +81,25 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Decision>, StoreError>;
 
+    /// Returns decisions as [`decisions_after`](Self::decisions_after) does, up to the one that makes
+    /// their bodies `bytes` bytes long together: for readers whose memory is bounded.
+    fn decisions_within(
+        &self,
+        run: Option<&RunId>,
+        after: &Cursor,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Vec<Decision>, StoreError> {
+        let (mut page, mut after, mut length) = (Vec::new(), *after, 0);
+        while page.len() < limit && length < bytes {
+            let Some(next) = self.decisions_after(run, &after, 1)?.pop() else { break };
+            after = next.cursor;
+            length += next.body.len();
+            page.push(next);
+        }
+        Ok(page)
+    }
+
     /// Returns what the step that led to this revision decided, in order.
     fn decisions_of(&self, run: &RunId, revision: Revision) -> Result<Vec<Decision>, StoreError>;
 

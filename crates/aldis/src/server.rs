@@ -36,10 +36,12 @@ use aldis_machine::turns::Persona;
 use aldis_store::GroupStore;
 use tokio::net::TcpListener;
 use tokio::runtime;
+use tokio::task::JoinHandle;
 
 use self::access::Access;
 use self::app::App;
 use self::connections::Limits;
+use self::error::ApiError;
 use self::place::Place;
 use self::sinks::Sinks;
 use crate::app::formats::turn_state::ChannelSet;
@@ -97,17 +99,31 @@ pub(crate) fn serve(
         let link = app.access.login_link(address)?;
         ready(address, &link)?;
         let tasks = [
-            tokio::spawn(events::publish(app.clone())),
-            tokio::spawn(timers::watch(app.clone())),
-            tokio::spawn(outbox::deliver(app.clone())),
+            background("events", &app, events::publish(app.clone())),
+            background("timers", &app, timers::watch(app.clone())),
+            background("sinks", &app, outbox::deliver(app.clone())),
         ];
         let router = api::router(app.clone());
         connections::accept(listener, router, &app, options.limits, stopped()).await;
         for task in tasks {
-            // A task that panicked has said so already.
+            // It only waits for another one.
             task.await.ok();
         }
         Ok(())
+    })
+}
+
+/// Starts work that goes on beside the requests. If it panics, `/readyz` says so from then on.
+fn background(
+    part: &'static str,
+    app: &Arc<App>,
+    work: impl Future<Output = ()> + Send + 'static,
+) -> JoinHandle<()> {
+    let (app, work) = (Arc::clone(app), tokio::spawn(work));
+    tokio::spawn(async move {
+        if work.await.is_err() {
+            app.noted::<()>(part, Err(ApiError::internal("ended by a defect; restart the server")));
+        }
     })
 }
 

@@ -222,6 +222,10 @@ pub(super) fn decisions_can_be_followed(store: &dyn Store) {
     assert_eq!(bodies(&after(Some("a"), all[0].cursor, 10)), ["2", "4"]);
     assert_eq!(bodies(&after(Some("a"), all[3].cursor, 10)), [""; 0]);
     assert_eq!(bodies(&after(None, Cursor::START, 0)), [""; 0]);
+    let within = |limit, bytes| ok(store.decisions_within(None, &Cursor::START, limit, bytes));
+    for (limit, bytes, count) in [(10, 1, 1), (10, 2, 2), (10, 3, 3), (2, 9, 2), (10, 9, 4)] {
+        assert_eq!(bodies(&within(limit, bytes)), bodies(&all[..count]), "{limit} {bytes}");
+    }
     // A client brings the text back.
     let text = all[1].cursor.to_string();
     assert_eq!(bodies(&after(None, ok(text.parse()), 10)), ["3", "4"]);

@@ -126,6 +126,8 @@ impl Store for GroupStore {
         fn decisions(filter: &DecisionFilter) -> Result<Vec<Decision>, StoreError>;
         fn decisions_after(run: Option<&RunId>, after: &Cursor, limit: usize)
             -> Result<Vec<Decision>, StoreError>;
+        fn decisions_within(run: Option<&RunId>, after: &Cursor, limit: usize, bytes: usize)
+            -> Result<Vec<Decision>, StoreError>;
         fn decisions_of(run: &RunId, revision: Revision) -> Result<Vec<Decision>, StoreError>;
         fn continuity(after: &Cursor) -> Result<Continuity, StoreError>;
         fn pending_effects(filter: &EffectFilter) -> Result<Vec<Effect>, StoreError>;

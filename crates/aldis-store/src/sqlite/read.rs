@@ -161,11 +161,12 @@ pub(super) fn decisions(
     query.rows(connection, "seq DESC", filter.limit, to_decision)
 }
 
-pub(super) fn decisions_after(
+pub(super) fn decisions_within(
     connection: &Connection,
     run: Option<&RunId>,
     after: &Cursor,
     limit: usize,
+    bytes: usize,
 ) -> rusqlite::Result<Vec<Decision>> {
     let mut query = Query::new(DECISION);
     let (run, after) = (run.map(RunId::as_str), clamp(after.number()));
@@ -175,7 +176,14 @@ pub(super) fn decisions_after(
         query.and("run = ?");
         query.values.push(run);
     }
-    query.rows(connection, "seq", limit, to_decision)
+    let (mut page, mut length) = (Vec::new(), 0);
+    query.visit(connection, &format!("seq LIMIT {}", clamp(limit as u64)), |row| {
+        let decision = to_decision(row)?;
+        length += decision.body.len();
+        page.push(decision);
+        Ok(length < bytes)
+    })?;
+    Ok(page)
 }
 
 pub(super) fn decisions_of(

@@ -11,7 +11,10 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use axum::http::header::{
+    ALLOW, AUTHORIZATION, CONNECTION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
+    RETRY_AFTER,
+};
 use axum::http::{StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -24,6 +27,7 @@ use super::error::ApiError;
 use crate::error::CommandError;
 use crate::settings::clock::SteadyClock;
 use crate::settings::secret;
+use crate::view::display;
 
 /// How long a link to log in can be used.
 const LINK_LIFETIME: Duration = Duration::from_secs(15 * 60);
@@ -34,7 +38,14 @@ const LINKS_MAX: usize = 4;
 const COOKIE_NAME: &str = "aldis_session";
 /// What anybody may ask: whether we are there.
 const OPEN: &[&str] = &["/healthz", "/readyz", "/login"];
+/// What a browser that is logged in may ask by its cookie alone: nothing that differs between users.
+const PAGE: &[&str] = &["/", "/app.css", "/app.js"];
+/// The key of the page.
+const PAGE_KEY: HeaderName = HeaderName::from_static("x-aldis-key");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The longest id that a client may give a request.
+const REQUEST_ID_MAX: usize = 64;
 
 /// A digest of something secret: comparing two tells nothing about where they differ.
 type Digest = [u8; 32];
@@ -52,7 +63,23 @@ pub(crate) struct Access {
 #[derive(Debug, Default)]
 struct Keys {
     links: VecDeque<(Digest, Timestamp)>,
-    sessions: VecDeque<Digest>,
+    sessions: VecDeque<Session>,
+}
+
+/// A browser that is logged in. Browsers send a cookie to every port of this host, and whoever listens
+/// there could replay it: so it opens the page, and nothing else without the page's own key.
+#[derive(Debug)]
+struct Session {
+    cookie: Digest,
+    key: Digest,
+}
+
+/// What a browser gets when it logs in.
+pub(super) struct LogIn {
+    /// The header that sets the cookie.
+    pub(super) cookie: String,
+    /// What the page sends with every request. Only the page's own origin can read where it keeps it.
+    pub(super) key: String,
 }
 
 impl Access {
@@ -81,20 +108,21 @@ impl Access {
         Ok(format!("http://{address}/login?code={code}"))
     }
 
-    /// Takes the code of a link and returns the cookie of the browser that used it.
-    pub(super) fn log_in(&self, code: &str) -> Option<String> {
+    /// Takes the code of a link and logs the browser that used it in.
+    pub(super) fn log_in(&self, code: &str) -> Option<LogIn> {
         let now = self.clock.now();
         let code = digest(code);
         let mut keys = self.keys();
         keys.links.retain(|(_, until)| *until > now);
         let place = keys.links.iter().position(|(known, _)| *known == code)?;
         keys.links.remove(place);
-        let session = secret::key().ok()?;
-        keys.sessions.push_back(digest(&session));
+        let [cookie, key] = [secret::key().ok()?, secret::key().ok()?];
+        keys.sessions.push_back(Session { cookie: digest(&cookie), key: digest(&key) });
         if keys.sessions.len() > SESSIONS_MAX {
             keys.sessions.pop_front();
         }
-        Some(format!("{COOKIE_NAME}={session}; HttpOnly; SameSite=Strict; Path=/"))
+        let cookie = format!("{COOKIE_NAME}={cookie}; HttpOnly; SameSite=Strict; Path=/");
+        Some(LogIn { cookie, key })
     }
 
     /// Checks where a request was sent and where it comes from.
@@ -103,40 +131,47 @@ impl Access {
         let one = |name: &HeaderName| headers.get_all(name).iter().count() <= 1;
         let host = text(HOST).unwrap_or("");
         if !one(&HOST) {
-            return Err(ApiError::bad("a request names one host"));
+            return Err(ApiError::bad("more than one Host header"));
         }
         // A request may also name a host in its first line, which then counts for more.
         let named = uri.authority().map_or(host, |authority| authority.as_str());
         if [host, named].iter().any(|host| !self.hosts.iter().any(|known| known == host)) {
-            return Err(ApiError::forbidden("this server has another name"));
+            let (found, known) = (display::excerpt(named, 100), self.hosts.join(" and "));
+            let message = format!("unknown Host header `{found}`; this server answers to {known}");
+            return Err(ApiError::forbidden(message));
         }
         if let Some(origin) = text(ORIGIN)
             && (!one(&ORIGIN) || !self.origins.iter().any(|known| known == origin))
         {
-            return Err(ApiError::forbidden("requests from other sites are not taken"));
+            return Err(ApiError::forbidden("requests of other sites are refused"));
         }
         match text(FETCH_SITE) {
             None | Some("none" | "same-origin") => Ok(()),
-            Some(_) => Err(ApiError::forbidden("requests from other sites are not taken")),
+            Some(_) => Err(ApiError::forbidden("requests of other sites are refused")),
         }
     }
 
     /// Checks who sent a request.
-    fn check_token(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+    fn check_token(&self, path: &str, headers: &HeaderMap) -> Result<(), ApiError> {
         let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
         let bearer = text(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
         if bearer.is_some_and(|token| digest(token) == self.token) {
             return Ok(());
         }
         let cookies = text(COOKIE).into_iter().flat_map(|cookies| cookies.split("; "));
-        let session = cookies
+        let cookie = cookies
             .filter_map(|cookie| cookie.split_once('='))
             .find_map(|(name, value)| (name == COOKIE_NAME).then(|| digest(value)));
-        if session.is_some_and(|session| self.keys().sessions.contains(&session)) {
+        let key = text(PAGE_KEY).map(digest);
+        let is_page = PAGE.contains(&path);
+        let known = |session: &Session| {
+            Some(session.cookie) == cookie && (is_page || Some(session.key) == key)
+        };
+        if self.keys().sessions.iter().any(known) {
             return Ok(());
         }
-        let message =
-            "the token is missing or wrong; `serve.token` in the state directory holds it";
+        let message = "the token is missing or wrong: programs send the one in `serve.token` of the \
+                       state directory, browsers use the link that `aldis serve` prints";
         Err(ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message))
     }
 
@@ -147,21 +182,51 @@ impl Access {
 
 /// Stands before every request.
 pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let open = OPEN.contains(&request.uri().path());
-    let checked = app
-        .access
-        .check_origin(request.uri(), request.headers())
-        .and_then(|()| if open { Ok(()) } else { app.access.check_token(request.headers()) });
-    let mut response = match checked {
+    let checked = app.access.check_origin(request.uri(), request.headers()).and_then(|()| {
+        match request.uri().path() {
+            path if OPEN.contains(&path) => Ok(()),
+            path => app.access.check_token(path, request.headers()),
+        }
+    });
+    match checked {
         Ok(()) => next.run(request).await,
         Err(error) => error.into_response(),
-    };
+    }
+}
+
+/// Stands around everything: gives the request an id, failures their form and answers their headers.
+pub(super) async fn frame(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let id = request_id(request.headers());
+    let mut response = next.run(request).await;
+    if let Some(error) = response.extensions_mut().remove::<ApiError>() {
+        let headers = std::mem::take(response.headers_mut());
+        response = error.render(id.clone());
+        let kept = [ALLOW, CONNECTION, RETRY_AFTER].map(|name| (headers.get(&name).cloned(), name));
+        let kept = kept.into_iter().filter_map(|(value, name)| Some((name, value?)));
+        response.headers_mut().extend(kept);
+    }
     app.metrics.answered(response.status());
     for (name, value) in SECURITY {
         let (name, value) = (HeaderName::from_static(name), HeaderValue::from_static(value));
         response.headers_mut().entry(name).or_insert(value);
     }
+    if let Ok(id) = HeaderValue::try_from(id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
     response
+}
+
+/// The id that the client gave a request, if it can be printed anywhere; else a new one.
+fn request_id(headers: &HeaderMap) -> String {
+    let given = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
+    let is_sane = |id: &&str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        (1..=REQUEST_ID_MAX).contains(&id.len()) && id.bytes().all(allowed)
+    };
+    match given.filter(is_sane) {
+        Some(id) => id.to_owned(),
+        None => aldis_engine::token().unwrap_or_default(),
+    }
 }
 
 /// What every answer says to browsers.

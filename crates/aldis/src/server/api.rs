@@ -1,8 +1,8 @@
-//! The requests: one table says which there are, the router and the OpenAPI document follow it.
+//! The requests: the calls that add routes make the router and the OpenAPI document.
 
-mod answer;
 mod channels;
 mod describe;
+mod forms;
 mod pages;
 mod request;
 mod runs;
@@ -13,56 +13,54 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::http::header::{CONNECTION, RETRY_AFTER};
 use axum::middleware::from_fn_with_state;
-use axum::routing::{self, MethodRouter};
 
+use self::describe::Routes;
 use super::access;
 use super::app::App;
 use super::error::ApiError;
 
 #[cfg(test)]
-pub(super) use answer::Parts;
-pub(super) use describe::document;
+pub(super) use self::forms::EffectParts;
 
 /// The longest body of a request.
 const BODY_MAX: usize = 1 << 20;
 
-/// Something that can be asked.
-struct Route {
-    /// `get`, `post`, `put` or `delete`.
-    method: &'static str,
-    path: &'static str,
-    /// What it does, in one line.
-    summary: &'static str,
-    /// The members of the body, as `name: what it is`; an optional one ends in `?`.
-    body: &'static [(&'static str, &'static str)],
-    /// The parameters of the address, likewise.
-    query: &'static [(&'static str, &'static str)],
-    handler: fn() -> MethodRouter<Arc<App>>,
-}
-
 /// Everything that can be asked.
-const TABLES: &[&[Route]] =
-    &[signals::ROUTES, channels::ROUTES, runs::ROUTES, system::ROUTES, pages::ROUTES];
-
-fn routes() -> impl Iterator<Item = &'static Route> {
-    TABLES.iter().copied().flatten()
+fn routes() -> Routes {
+    let mut routes = Routes::new();
+    signals::add(&mut routes);
+    channels::add(&mut routes);
+    runs::add(&mut routes);
+    system::add(&mut routes);
+    pages::add(&mut routes);
+    routes
 }
 
 /// Builds the whole application, with no socket: tests call it as a function.
 pub(super) fn router(app: Arc<App>) -> Router {
-    let mut router = Router::new();
-    for route in routes() {
-        router = router.route(route.path, (route.handler)());
-        // Programs that were written for others of our kind ask there.
-        if let Some(rest) = route.path.strip_prefix("/v1/") {
-            router = router.route(&format!("/api/{rest}"), (route.handler)());
-        }
-    }
-    router
-        .fallback(routing::any(|| async { ApiError::not_found("there is no such thing") }))
-        .method_not_allowed_fallback(|| async { ApiError::other_method() })
+    let other_method = || async {
+        let message = "method not allowed; see `/openapi.json`";
+        ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
+    };
+    routes()
+        .router
+        .fallback(|| async { ApiError::not_found("no such endpoint; see `/openapi.json`") })
+        .method_not_allowed_fallback(other_method)
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .layer(from_fn_with_state(app.clone(), access::guard))
+        .layer(from_fn_with_state(app.clone(), access::frame))
         .with_state(app)
+}
+
+/// Answers whatever comes over a connection that there is no room for.
+pub(super) fn refusing(app: &Arc<App>) -> Router {
+    let refuse = || async {
+        let message = "too many connections; close some, or try again later";
+        let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", message);
+        ([(CONNECTION, "close"), (RETRY_AFTER, "1")], error)
+    };
+    Router::new().fallback(refuse).layer(from_fn_with_state(app.clone(), access::frame))
 }

@@ -42,6 +42,8 @@ pub(crate) struct App {
     pub(super) commits: Arc<Commits>,
     /// Whether the store could be written, and when that was tried.
     writable: Mutex<Option<(Timestamp, bool)>>,
+    /// What each part that works in the background could not do the last time.
+    failing: Mutex<BTreeMap<&'static str, String>>,
     /// Whether the server is stopping.
     pub(super) stopping: watch::Sender<bool>,
 }
@@ -123,6 +125,7 @@ impl App {
             sinks,
             commits,
             writable: Mutex::default(),
+            failing: Mutex::default(),
             stopping: watch::Sender::new(false),
         })
     }
@@ -144,6 +147,25 @@ impl App {
         let writable = self.with_engine(|engine| engine.store().probe()).await.is_ok();
         *lock() = Some((now, writable));
         writable
+    }
+
+    /// Takes what came of work in the background: a failure is reported until the work is done again.
+    pub(super) fn noted<T>(&self, part: &'static str, result: Result<T, ApiError>) -> Option<T> {
+        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        match &result {
+            Ok(_) => failing.remove(part),
+            Err(error) => failing.insert(part, error.to_string()),
+        };
+        result.ok()
+    }
+
+    /// Returns what keeps the server from its work.
+    pub(super) async fn failures(&self) -> Vec<String> {
+        let is_writable = self.is_writable().await;
+        let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let failing = failing.iter().map(|(part, what)| format!("{part}: {what}"));
+        let store = (!is_writable).then(|| "the store cannot be written".to_owned());
+        store.into_iter().chain(failing).collect()
     }
 
     /// Fires the timers that were due while nobody watched.

@@ -14,6 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time;
 
+use super::api;
 use super::app::App;
 use super::metrics::add;
 
@@ -23,6 +24,9 @@ const HEAD_MAX: usize = 16 * 1024;
 const FIELDS_MAX: usize = 100;
 /// How long a client may take to send it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// How many connections over the limit are told so at once, and how long each may take.
+const REFUSALS_MAX: usize = 64;
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long connections have to end when the server stops.
 const GRACE: Duration = Duration::from_secs(5);
 /// After the system refused a connection.
@@ -55,7 +59,8 @@ pub(super) async fn accept(
     stop: impl Future<Output = ()>,
 ) {
     let peers = Peers::default();
-    let mut open = JoinSet::new();
+    let (mut open, mut refused) = (JoinSet::new(), JoinSet::new());
+    let busy = api::refusing(app);
     tokio::pin!(stop);
     loop {
         tokio::select! {
@@ -66,11 +71,18 @@ pub(super) async fn accept(
                         add(&app.metrics.connections);
                         open.spawn(connection(stream, router.clone(), app.clone(), seat));
                     }
-                    None => add(&app.metrics.connections_refused),
+                    None => {
+                        add(&app.metrics.connections_refused);
+                        if refused.len() < REFUSALS_MAX {
+                            let answer = serve(stream, busy.clone(), app.clone());
+                            refused.spawn(time::timeout(REFUSAL_TIMEOUT, answer));
+                        }
+                    }
                 },
                 Err(_) => time::sleep(AFTER_FAILURE).await,
             },
             Some(_) = open.join_next(), if !open.is_empty() => {}
+            Some(_) = refused.join_next(), if !refused.is_empty() => {}
         }
     }
     drop(listener);
@@ -80,6 +92,11 @@ pub(super) async fn accept(
 }
 
 async fn connection(stream: TcpStream, router: Router, app: Arc<App>, _seat: Seat) {
+    serve(stream, router, app).await;
+}
+
+/// Serves one connection until it ends.
+async fn serve(stream: TcpStream, router: Router, app: Arc<App>) {
     stream.set_nodelay(true).ok();
     let service = TowerToHyperService::new(router);
     let mut builder = http1::Builder::new();

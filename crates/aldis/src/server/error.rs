@@ -1,9 +1,10 @@
-//! Failures as clients see them: a status, a code, words.
+//! Failures as clients see them: a status, a code, words, and which request it was.
 
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use aldis_engine::EngineError;
 use aldis_store::{CommitError, StoreError};
@@ -11,8 +12,30 @@ use aldis_store::{CommitError, StoreError};
 use crate::app::control::ControlError;
 use crate::error::CommandError;
 
+/// The answer to every request that failed.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
+pub(super) struct ErrorForm {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    v: u32,
+    /// What is wrong.
+    error: ErrorBody,
+}
+
+/// What is wrong with a request.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ErrorBody {
+    /// A stable code.
+    code: &'static str,
+    /// What happened and what to do, in words for people.
+    message: String,
+    /// The request, as in the header `X-Request-Id` of the answer.
+    request_id: String,
+}
+
 /// Why a request led to nothing.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ApiError {
     status: StatusCode,
     code: &'static str,
@@ -36,9 +59,11 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
     }
 
-    pub(super) fn other_method() -> Self {
-        let message = "this is asked in another way; `/openapi.json` says how";
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
+    /// The whole answer.
+    pub(super) fn render(self, request_id: String) -> Response {
+        let Self { status, code, message } = self;
+        let error = ErrorBody { code, message, request_id };
+        (status, Json(ErrorForm { v: 1, error })).into_response()
     }
 
     pub(super) fn not_found(message: impl Into<String>) -> Self {
@@ -113,8 +138,10 @@ impl From<StoreError> for ApiError {
 }
 
 impl IntoResponse for ApiError {
+    /// Only marks the answer: whoever knows the request [renders](Self::render) it.
     fn into_response(self) -> Response {
-        let Self { status, code, message } = self;
-        (status, Json(json!({ "error": { "code": code, "message": message } }))).into_response()
+        let mut response = self.status.into_response();
+        response.extensions_mut().insert(self);
+        response
     }
 }

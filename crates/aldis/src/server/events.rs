@@ -16,9 +16,10 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use aldis_store::{Continuity, Cursor, DecisionFilter, RunId, StoreError};
+use aldis_engine::Engine;
+use aldis_store::{Continuity, Cursor, Decision, DecisionFilter, RunId, StoreError};
 use axum::body::{Body, Bytes};
-use hyper::body::Frame;
+use hyper::body::{Buf as _, Frame};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time;
@@ -34,13 +35,16 @@ use super::metrics::add;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// So long new decisions gather before all clients are woken for them.
 const GATHER: Duration = Duration::from_millis(10);
-/// How many decisions are read at once.
-const PAGE: usize = 200;
-/// How many pieces wait for a client: with the one being sent, a quarter of a megabyte.
+/// What is sent at once, at most.
+const SLICE: usize = 64 << 10;
+/// How many slices wait for a client: with the one being sent, a quarter of a megabyte.
 const BACKLOG: usize = 3;
-/// After so long that none of them was taken a client counts as one that does not read.
+/// How many decisions are read at once, and how long they may be together.
+const PAGE: usize = 200;
+const PAGE_BYTES: usize = BACKLOG * SLICE;
+/// After so long that none of the slices was taken a client counts as one that does not read.
 const STALLED_AFTER: Duration = Duration::from_millis(100);
-/// How long a client may leave them waiting.
+/// How long a client may leave one waiting.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A quiet stream says so often that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -53,10 +57,10 @@ pub(super) async fn publish(app: Arc<App>) {
         watched = app.bus.is_wanted();
         // A store that fails now is asked again soon.
         if watched && !was_watched {
-            watched = skip_to_now(&app).await.is_ok();
+            watched = app.noted("events", skip_to_now(&app).await).is_some();
         }
         if watched {
-            read_new(&app).await.ok();
+            app.noted("events", read_new(&app).await);
         }
         tokio::select! {
             () = app.stopped() => return,
@@ -79,15 +83,27 @@ async fn read_new(app: &Arc<App>) -> Result<(), ApiError> {
         let after = app.bus.begin();
         let bus = app.clone();
         let page = app.with_engine(move |engine| {
-            let page = engine.store().decisions_after(None, &after, PAGE)?;
+            let (page, is_last) = page(engine, None, after)?;
             let (read, newest) = (page.len(), page.last().map_or(after, |last| last.cursor));
             bus.bus.tell(recent::pieces(bus.bus.wanted(page)), newest, read);
-            Ok::<_, StoreError>(read)
+            Ok::<_, StoreError>(is_last)
         });
-        if page.await? < PAGE {
+        if page.await? {
             return Ok(());
         }
     }
+}
+
+/// Reads a page of decisions, and whether nothing comes after it yet.
+fn page(
+    engine: &Engine,
+    run: Option<&RunId>,
+    after: Cursor,
+) -> Result<(Vec<Decision>, bool), StoreError> {
+    let page = engine.store().decisions_within(run, &after, PAGE, PAGE_BYTES)?;
+    let bytes: usize = page.iter().map(|decision| decision.body.len()).sum();
+    let is_last = page.len() < PAGE && bytes < PAGE_BYTES;
+    Ok((page, is_last))
 }
 
 async fn newest(app: &Arc<App>) -> Result<Cursor, ApiError> {
@@ -107,8 +123,8 @@ pub(super) async fn open(
     let (pieces, feed) = mpsc::channel(BACKLOG);
     let seat = app.bus.follow(run.as_ref());
     let last = after.unwrap_or(newest);
-    let (read, sent) = (None, Vec::new());
-    let mut follower = Follower { app: app.clone(), run, seat, last, read, sent, pieces };
+    let (app, partial, read, sent) = (app.clone(), None, None, Vec::new());
+    let mut follower = Follower { app, run, seat, last, partial, read, sent, pieces };
     let gap = match after {
         Some(after) => follower.gap(after, newest).await?,
         None => None,
@@ -129,8 +145,10 @@ struct Follower {
     app: Arc<App>,
     run: Option<RunId>,
     seat: Seat,
-    /// The last decision that it has got.
+    /// The last decision that it has got whole.
     last: Cursor,
+    /// The one after that, and how much of it the client has taken before it stopped to read.
+    partial: Option<(Cursor, usize)>,
     /// Up to which number of the bus it has got everything; nothing while it reads the store.
     read: Option<u64>,
     /// What it has got from the store that the bus had perhaps not read.
@@ -169,7 +187,7 @@ impl Follower {
 
     async fn follow(&mut self, gap: Option<String>) -> Cut {
         let hello = format!("retry: 2000\n\n{}", gap.unwrap_or_default());
-        let mut sent = self.send(hello).await;
+        let mut sent = self.send_whole(hello).await;
         while sent.is_ok() {
             sent = self.catch_up().await;
             if sent.is_err() {
@@ -180,73 +198,107 @@ impl Follower {
                 () = app.stopped() => return Cut::Gone,
                 () = self.pieces.closed() => return Cut::Gone,
                 changed = self.seat.bell.changed() => if changed.is_err() { return Cut::Gone },
-                () = time::sleep(HEARTBEAT) => sent = self.send(":\n\n".to_owned()).await,
+                () = time::sleep(HEARTBEAT) => sent = self.send_whole(":\n\n".to_owned()).await,
             }
         }
         sent.err().unwrap_or(Cut::Gone)
     }
 
-    /// Sends everything there is.
+    /// Sends everything there is. While the client does not read, nothing is held for it but the
+    /// backlog: what it has not taken is read again.
     async fn catch_up(&mut self) -> Result<(), Cut> {
         loop {
             let known = self.read.and_then(|read| self.app.bus.after(self.run.as_ref(), read));
-            if let Some(pieces) = known {
-                return self.tell(pieces).await;
-            }
-            // Whatever the bus reads after this comes from it, and some of it from the store, too.
-            let read = self.app.bus.read();
-            self.read = None;
-            // A store that fails now is asked again with the next decision.
-            let Ok((pieces, cursors)) = self.stored().await else { return Ok(()) };
-            for piece in pieces {
-                self.send(piece.after(0, &[])).await?;
-                self.last = piece.last().cursor;
-            }
-            if cursors.len() < PAGE {
-                (self.read, self.sent) = (Some(read), cursors);
+            let (was_taken, is_last) = match known {
+                Some(pieces) => (self.tell(pieces).await?, true),
+                None => self.tell_stored().await?,
+            };
+            if !was_taken {
+                self.wait_for_room().await?;
+            } else if is_last {
                 return Ok(());
             }
         }
     }
 
-    /// Reads a page of what is not in memory.
-    async fn stored(&self) -> Result<(Vec<Arc<Piece>>, Vec<Cursor>), ApiError> {
+    /// Sends a page of what is not in memory; returns whether it was taken and the last one.
+    async fn tell_stored(&mut self) -> Result<(bool, bool), Cut> {
+        // Whatever the bus reads after this comes from it, and some of it from the store, too.
+        let read = self.app.bus.read();
+        (self.read, self.sent) = (None, Vec::new());
         let (run, after) = (self.run.clone(), self.last);
-        let read = self.app.with_engine(move |engine| {
-            let page = engine.store().decisions_after(run.as_ref(), &after, PAGE)?;
-            let cursors = page.iter().map(|decision| decision.cursor).collect();
-            Ok::<_, StoreError>((recent::pieces((1..).zip(page)), cursors))
+        let stored = self.app.with_engine(move |engine| {
+            let (page, is_last) = page(engine, run.as_ref(), after)?;
+            let cursors: Vec<Cursor> = page.iter().map(|decision| decision.cursor).collect();
+            Ok::<_, StoreError>((recent::pieces((1..).zip(page)), cursors, is_last))
         });
-        read.await
+        // A store that fails now is asked again with the next decision.
+        let Ok((pieces, cursors, is_last)) = stored.await else { return Ok((true, true)) };
+        if self.partial.is_some_and(|(cursor, _)| cursors.first() != Some(&cursor)) {
+            // It was pruned meanwhile: whoever has half of it begins anew.
+            return Err(Cut::Gone);
+        }
+        let was_taken = self.tell(pieces).await?;
+        (self.read, self.sent) =
+            if was_taken && is_last { (Some(read), cursors) } else { (None, Vec::new()) };
+        Ok((was_taken, is_last))
     }
 
-    /// Sends what the client has not got yet.
-    async fn tell(&mut self, pieces: Vec<Arc<Piece>>) -> Result<(), Cut> {
+    /// Sends what the client has not got yet; returns whether it was taken.
+    async fn tell(&mut self, pieces: Vec<Arc<Piece>>) -> Result<bool, Cut> {
         for piece in pieces {
-            let text = piece.after(self.read.unwrap_or(0), &self.sent);
+            let read = self.read.unwrap_or(0);
+            let mut text = piece.after(read, &self.sent);
+            let skipped = self.partial.take().map_or(0, |(_, bytes)| bytes);
+            text.advance(skipped);
+            let taken = self.send(&text).await?;
+            if taken < text.len() {
+                let (last, partial) = piece.cut(read, &self.sent, skipped + taken);
+                self.last = last.unwrap_or(self.last);
+                (self.partial, self.read) = (partial, None);
+                return Ok(false);
+            }
             let last = piece.last();
             self.read = Some(last.read);
             if !self.sent.contains(&last.cursor) {
                 self.last = last.cursor;
                 self.sent.clear();
             }
-            if !text.is_empty() {
-                self.send(text).await?;
-            }
+        }
+        Ok(true)
+    }
+
+    /// Hands text to the connection; returns how much, before there was no room for a while.
+    async fn send(&self, text: &Bytes) -> Result<usize, Cut> {
+        let mut sent = 0;
+        while sent < text.len() {
+            let Ok(room) = time::timeout(STALLED_AFTER, self.pieces.reserve()).await else { break };
+            let end = text.len().min(sent + SLICE);
+            let whole = end - sent == text.len();
+            // A part is copied: it would keep the whole in memory.
+            let slice = if whole { text.clone() } else { Bytes::copy_from_slice(&text[sent..end]) };
+            room.map_err(|_| Cut::Gone)?.send(slice);
+            sent = end;
+        }
+        Ok(sent)
+    }
+
+    /// Sends a short text, as soon as there is room for it.
+    async fn send_whole(&self, text: String) -> Result<(), Cut> {
+        let text = Bytes::from(text);
+        while self.send(&text).await? < text.len() {
+            self.wait_for_room().await?;
         }
         Ok(())
     }
 
-    async fn send(&self, text: impl Into<Bytes>) -> Result<(), Cut> {
-        let room = match time::timeout(STALLED_AFTER, self.pieces.reserve()).await {
-            Ok(room) => room,
-            Err(_) => {
-                let _stalled = self.seat.stall();
-                let room = time::timeout(PATIENCE, self.pieces.reserve()).await;
-                room.map_err(|_| Cut::TooSlow)?
-            }
-        };
-        room.map_err(|_| Cut::Gone)?.send(text.into());
+    /// Waits until the client has taken all of its backlog.
+    async fn wait_for_room(&self) -> Result<(), Cut> {
+        let _stalled = self.seat.stall();
+        for slices in 1..=BACKLOG {
+            let room = time::timeout(PATIENCE, self.pieces.reserve_many(slices)).await;
+            drop(room.map_err(|_| Cut::TooSlow)?.map_err(|_| Cut::Gone)?);
+        }
         Ok(())
     }
 }

@@ -17,13 +17,14 @@ const AFTER_FAILURE: Duration = Duration::from_secs(5);
 pub(super) async fn watch(app: Arc<App>) {
     loop {
         let now = app.now();
-        let pause = match app.fire(now, false).await {
-            Ok(0) => until_next(&app).await,
-            Ok(fired) => {
+        let fired = app.fire(now, false).await;
+        let pause = match app.noted("timers", fired) {
+            Some(0) => until_next(&app).await,
+            Some(fired) => {
                 app.metrics.timers.fetch_add(fired as u64, Ordering::Relaxed);
                 Duration::ZERO
             }
-            Err(_) => AFTER_FAILURE,
+            None => AFTER_FAILURE,
         };
         tokio::select! {
             () = app.stopped() => return,

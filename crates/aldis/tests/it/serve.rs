@@ -3,6 +3,7 @@
 mod browser;
 pub(crate) mod client;
 mod dashboard;
+mod generated;
 mod hostile;
 mod life;
 mod load;

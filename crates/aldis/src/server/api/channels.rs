@@ -1,24 +1,24 @@
-//! Channels: who takes part, what is said, who has the floor.
+//! Channels: who takes part, what is said, who has the turn.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aldis_engine::{EngineError, Members, State as RunState};
+use aldis_engine::{EngineError, State as RunState};
 use aldis_machine::Machine as _;
-use aldis_machine::turns::{self, Config, Persona, Reply, ReplyReason};
+use aldis_machine::turns::{self, Config, Persona, Position, ReplyReason};
 use aldis_store::{RunFilter, RunId, Source};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
-use axum::routing::{delete, get, post, put};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::Route;
-use super::answer::{Parts, answered, shown};
-use super::request::{Named, Sent, SentNothing, event};
-use super::runs::{begin, snapshot};
+use super::describe::{Routes, schema_of};
+use super::forms::{Change, ChannelPage, ImportedChannels, Replies, ShownRun};
+use super::request::{Asked, Named, Page, Sent, SentNothing, members};
+use super::runs::{begin, page_of_runs, snapshot};
 use crate::app::formats::turn_state::ChannelSet;
 use crate::server::app::App;
 use crate::server::error::ApiError;
@@ -26,200 +26,195 @@ use crate::server::runs::{Input, Taken};
 
 /// The machine of channels.
 const TURNS: &str = turns::State::NAME;
-/// How many channels are listed at most.
-const LIST_MAX: usize = 1_000;
 
-pub(super) const ROUTES: &[Route] = &[
-    Route {
-        method: "get",
-        path: "/v1/channels",
-        summary: "List the open channels",
-        body: &[],
-        query: &[],
-        handler: || get(list).post(create),
-    },
-    Route {
-        method: "post",
-        path: "/v1/channels",
-        summary: "Open a channel",
-        body: &[
-            ("channel", "its name"),
-            ("agents", "who takes part, in order"),
-            ("config?", "how it is run"),
-            ("personas?", "what is known about the agents"),
-        ],
-        query: &[],
-        handler: axum::routing::MethodRouter::new,
-    },
-    Route {
-        method: "get",
-        path: "/v1/channels/{channel}",
-        summary: "Show a channel: its floor, queue, agents and history",
-        body: &[],
-        query: &[],
-        handler: || get(show),
-    },
-    Route {
-        method: "post",
-        path: "/v1/channels/{channel}/messages",
-        summary: "Take what an agent says",
-        body: &[
-            ("agent", "who says it"),
-            ("text?", "one message"),
-            ("texts?", "several messages"),
-            ("turn?", "the turn it belongs to, from the notification"),
-        ],
-        query: &[],
-        handler: || post(say),
-    },
-    Route {
-        method: "post",
-        path: "/v1/channels/{channel}/human",
-        summary: "Take what a human says",
-        body: &[("text", "what"), ("from?", "who"), ("to?", "whom it asks")],
-        query: &[],
-        handler: || post(|app, id, body| tell("human", app, id, body)),
-    },
-    Route {
-        method: "post",
-        path: "/v1/channels/{channel}/queue",
-        summary: "Add an agent to the queue",
-        body: &[
-            ("agent", "who"),
-            ("position?", "`start`, `end` or a place from 0"),
-            ("persona?", "what is known about it"),
-        ],
-        query: &[],
-        handler: || post(|app, id, body| tell("add", app, id, body)),
-    },
-    Route {
-        method: "delete",
-        path: "/v1/channels/{channel}/queue/{agent}",
-        summary: "Take an agent out of the queue",
-        body: &[],
-        query: &[],
-        handler: || delete(remove),
-    },
-    Route {
-        method: "post",
-        path: "/v1/channels/{channel}/crashed",
-        summary: "Report that an agent is gone",
-        body: &[("agent", "who")],
-        query: &[],
-        handler: || post(|app, id, body| tell("crashed", app, id, body)),
-    },
-    Route {
-        method: "post",
-        path: "/v1/channels/{channel}/next",
-        summary: "Give the floor to an agent",
-        body: &[("agent", "who"), ("turn?", "the turn this ends")],
-        query: &[],
-        handler: || post(|app, id, body| tell("next", app, id, body)),
-    },
-    Route {
-        method: "put",
-        path: "/v1/channels/{channel}/config",
-        summary: "Change how a channel is run",
-        body: &[("config", "the whole new configuration")],
-        query: &[],
-        handler: || put(|app, id, body| tell("configure", app, id, body)),
-    },
-    Route {
-        method: "get",
-        path: "/v1/turns/state",
-        summary: "Export all channels as a state file",
-        body: &[],
-        query: &[],
-        handler: || get(export).post(import),
-    },
-    Route {
-        method: "post",
-        path: "/v1/turns/state",
-        summary: "Import channels from a state file",
-        body: &[
-            ("state", "the state file"),
-            ("config?", "how the channels are run"),
-            ("personas?", "what is known about the agents"),
-        ],
-        query: &[],
-        handler: axum::routing::MethodRouter::new,
-    },
-];
-
-type Shared = State<Arc<App>>;
-
-fn open_channels() -> RunFilter {
-    let machine = Some(TURNS.to_owned());
-    RunFilter { machine, active: Some(true), limit: LIST_MAX, ..RunFilter::default() }
+pub(super) fn add(routes: &mut Routes) {
+    routes.add("get", "/v1/channels", "List the open channels", list);
+    routes.add("post", "/v1/channels", "Open a channel", create);
+    let summary = "Show a channel: who has the turn, queue, agents and history";
+    routes.add("get", "/v1/channels/{channel}", summary, show);
+    let path = "/v1/channels/{channel}/messages";
+    routes.add("post", path, "Take messages of an agent", say);
+    let path = "/v1/channels/{channel}/human";
+    routes.add("post", path, "Take a message of a human", happen::<HumanMessage>);
+    let path = "/v1/channels/{channel}/queue";
+    routes.add("post", path, "Add an agent to the queue", happen::<NewAgent>);
+    let path = "/v1/channels/{channel}/queue/{agent}";
+    routes.add("delete", path, "Take an agent out of the queue", remove);
+    let path = "/v1/channels/{channel}/crashed";
+    routes.add("post", path, "Report that an agent is gone", happen::<Crash>);
+    let path = "/v1/channels/{channel}/next";
+    routes.add("post", path, "Give the turn to an agent", happen::<NextAgent>);
+    let path = "/v1/channels/{channel}/config";
+    routes.add("put", path, "Change how a channel is run", happen::<NewConfig>);
+    routes.add("get", "/v1/turns/state", "Export all channels as a state file", export);
+    routes.add("post", "/v1/turns/state", "Import channels from a state file", import);
 }
 
-async fn list(State(app): Shared) -> Result<Json<Value>, ApiError> {
-    let channels = app.with_engine(|engine| engine.snapshots(&open_channels())).await?;
-    let channels: Vec<Value> = channels.into_iter().map(shown).collect();
-    Ok(Json(json!({ "v": 1, "channels": channels })))
+type Shared = State<Arc<App>>;
+type Personas = BTreeMap<String, Persona>;
+
+/// A new channel.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NewChannel {
+    /// Its name.
+    channel: String,
+    /// Who takes part, in order.
+    agents: Vec<String>,
+    /// How it is run; what is left out has its default.
+    #[serde(default)]
+    #[schemars(schema_with = "config_schema")]
+    config: Option<Config>,
+    /// What is known about the agents; those of the server where nothing is said.
+    #[serde(default)]
+    #[schemars(schema_with = "personas_schema")]
+    personas: Option<Personas>,
+}
+
+/// Messages of an agent: `text` or `texts`.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AgentMessages {
+    /// Who sends them.
+    agent: String,
+    /// One message.
+    text: Option<String>,
+    /// Several messages.
+    texts: Option<Vec<String>>,
+    /// The turn they belong to, from the notification.
+    turn: Option<u64>,
+}
+
+/// Something that happens in a channel, as a request says it.
+trait Happening: Serialize + DeserializeOwned + JsonSchema {
+    /// The event of the machine.
+    const EVENT: &str;
+}
+
+/// Declares requests that tell of a happening.
+macro_rules! happenings {
+    ($($(#[$about:meta])* $name:ident = $event:literal { $($(#[$note:meta])* $member:ident: $kind:ty,)* })*) => {$(
+        $(#[$about])*
+        #[derive(Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        struct $name { $($(#[$note])* $member: $kind,)* }
+
+        impl Happening for $name {
+            const EVENT: &str = $event;
+        }
+    )*};
+}
+happenings! {
+    /// A message of a human.
+    HumanMessage = "human" {
+        /// The message.
+        text: String,
+        /// Who sends it.
+        from: Option<String>,
+        /// Who is asked; whoever has the turn where nobody is named.
+        to: Option<String>,
+    }
+    /// An agent for the queue.
+    NewAgent = "add" {
+        /// Who.
+        agent: String,
+        /// `start`, `end` or a place from 0; the end where nothing is said.
+        #[serde(default)]
+        #[schemars(schema_with = "position_schema")]
+        position: Option<Position>,
+        /// What is known about it.
+        #[serde(default)]
+        #[schemars(schema_with = "persona_schema")]
+        persona: Option<Persona>,
+    }
+    /// An agent that is gone.
+    Crash = "crashed" {
+        /// Who.
+        agent: String,
+    }
+    /// Who has the turn next.
+    NextAgent = "next" {
+        /// Who.
+        agent: String,
+        /// The turn this ends; nothing happens if it has ended already.
+        turn: Option<u64>,
+    }
+    /// How a channel is run from now on.
+    NewConfig = "configure" {
+        /// The whole new configuration; what is left out has its default.
+        #[schemars(schema_with = "config_schema")]
+        config: Config,
+    }
+}
+
+fn config_schema(_: &mut SchemaGenerator) -> Schema {
+    schema_of(&Config::default())
+}
+
+fn persona_schema(_: &mut SchemaGenerator) -> Schema {
+    schema_of(&Persona::default())
+}
+
+fn personas_schema(generator: &mut SchemaGenerator) -> Schema {
+    let persona = persona_schema(generator);
+    schemars::json_schema!({ "type": "object", "additionalProperties": persona })
+}
+
+fn position_schema(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "anyOf": [{ "enum": ["start", "end"] }, { "type": "integer", "minimum": 0 }] })
+}
+
+fn open_channels() -> RunFilter {
+    RunFilter { machine: Some(TURNS.to_owned()), active: Some(true), ..RunFilter::default() }
+}
+
+async fn list(State(app): Shared, Asked(page): Asked<Page>) -> Result<Json<ChannelPage>, ApiError> {
+    let (channels, next) = page_of_runs(&app, open_channels(), &page).await?;
+    Ok(ChannelPage::new(channels, next))
 }
 
 async fn create(
     State(app): Shared,
-    Sent { mut body, source }: Sent<Members>,
-) -> Result<Response, ApiError> {
-    if !body.contains_key("personas") {
-        body.insert("personas".to_owned(), json!(app.personas));
-    }
-    let name = body.get("channel").and_then(Value::as_str).unwrap_or_default();
+    Sent { mut body, source }: Sent<NewChannel>,
+) -> Result<(StatusCode, Json<Change>), ApiError> {
+    body.personas.get_or_insert_with(|| app.personas.clone());
+    let name = &*body.channel;
     let id =
         RunId::new(name).map_err(|_| ApiError::bad(format!("`{name}` cannot name a channel")))?;
-    begin(&app, TURNS.to_owned(), Some(id), body, source).await
+    begin(&app, TURNS.to_owned(), Some(id), members(&body)?, source).await
 }
 
-async fn show(State(app): Shared, Named(id): Named) -> Result<Json<Value>, ApiError> {
+async fn show(State(app): Shared, Named(id): Named) -> Result<Json<ShownRun>, ApiError> {
     let channel = app.with_engine(move |engine| {
         let found = snapshot(engine, &id)?;
         // One of another machine is no channel.
         if found.run.record.machine == TURNS { Ok(found) } else { Err(EngineError::NoSuchRun(id)) }
     });
-    Ok(Json(shown(channel.await?)))
+    Ok(Json(ShownRun::new(channel.await?)))
 }
 
 /// A message: its answer is about the message, not about the channel.
 async fn say(
     State(app): Shared,
     Named(id): Named,
-    Sent { body, source }: Sent<Members>,
-) -> Result<Response, ApiError> {
-    let several = body.contains_key("texts");
-    let taken = match happen(&app, id, event("message", body), source).await {
+    Sent { body, source }: Sent<AgentMessages>,
+) -> Result<Json<Replies>, ApiError> {
+    match step(&app, id, "message", &body, source).await {
         Err(error) if error.is_not_found() => {
-            let reply = Reply::ignored(ReplyReason::UnknownChannel);
-            let body = Json(json!({ "v": 1, "result": reply }));
-            return Ok((StatusCode::NOT_FOUND, body).into_response());
+            let code = ReplyReason::UnknownChannel.as_str();
+            Err(ApiError::new(StatusCode::NOT_FOUND, code, error.to_string()))
         }
-        taken => taken?,
-    };
-    let repeated = taken.repeated;
-    let Parts { effects, replies, .. } = Parts::of(taken.effects);
-    let (name, result) = if several {
-        ("results", Value::Array(replies))
-    } else {
-        ("result", replies.into_iter().next().unwrap_or_default())
-    };
-    let form = Members::from_iter([
-        ("v".to_owned(), json!(1)),
-        ("repeated".to_owned(), Value::Bool(repeated)),
-        ("effects".to_owned(), Value::Array(effects)),
-        (name.to_owned(), result),
-    ]);
-    Ok(Json(form).into_response())
+        taken => Ok(Json(Replies::new(taken?, body.texts.is_some()))),
+    }
 }
 
 /// Anything else that happens in a channel.
-async fn tell(
-    kind: &'static str,
+async fn happen<T: Happening>(
     State(app): Shared,
     Named(id): Named,
-    Sent { body, source }: Sent<Members>,
-) -> Result<Json<Value>, ApiError> {
-    Ok(answered(happen(&app, id, event(kind, body), source).await?))
+    Sent { body, source }: Sent<T>,
+) -> Result<Json<Change>, ApiError> {
+    Ok(Json(step(&app, id, T::EVENT, &body, source).await?.into()))
 }
 
 async fn remove(
@@ -227,18 +222,20 @@ async fn remove(
     Path((_, agent)): Path<(String, String)>,
     Named(id): Named,
     SentNothing(source): SentNothing,
-) -> Result<Json<Value>, ApiError> {
-    let body = Members::from_iter([("agent".to_owned(), Value::String(agent))]);
-    Ok(answered(happen(&app, id, event("remove", body), source).await?))
+) -> Result<Json<Change>, ApiError> {
+    Ok(Json(step(&app, id, "remove", &Crash { agent }, source).await?.into()))
 }
 
-async fn happen(
+async fn step(
     app: &Arc<App>,
     run: RunId,
-    event: Members,
+    event: &str,
+    body: &impl Serialize,
     source: Option<Source>,
 ) -> Result<Taken, ApiError> {
-    let input = Input { now: app.now(), run, machine: Some(TURNS), event, source };
+    let mut members = members(body)?;
+    members.insert("event".to_owned(), event.into());
+    let input = Input { now: app.now(), run, machine: Some(TURNS), event: members, source };
     app.runs.step(input).await
 }
 
@@ -253,26 +250,32 @@ async fn export(State(app): Shared) -> Result<Json<Value>, ApiError> {
     Ok(Json(board.export(app.now())))
 }
 
-#[derive(Deserialize)]
+/// A state file, and what it does not say about its channels.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Import {
+    /// The state file.
     state: Value,
+    /// How the channels are run.
     #[serde(default)]
+    #[schemars(schema_with = "config_schema")]
     config: Config,
+    /// What is known about the agents.
     #[serde(default)]
-    personas: BTreeMap<String, Persona>,
+    #[schemars(schema_with = "personas_schema")]
+    personas: Personas,
 }
 
 /// Imports channels that are not there yet; those that are stay as they are.
 async fn import(
     State(app): Shared,
     Sent { body, .. }: Sent<Import>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<ImportedChannels>, ApiError> {
     let now = app.now();
     let Import { state, config, personas } = body;
     config.check().map_err(|error| ApiError::bad(error.to_string()))?;
     let board = ChannelSet::import(&state.to_string(), &config, &personas, now)
         .map_err(|error| ApiError::bad(error.to_string()))?;
     let (imported, skipped) = app.adopt(board).await?;
-    Ok(Json(json!({ "v": 1, "imported": imported, "skipped": skipped })))
+    Ok(Json(ImportedChannels { v: 1, imported, skipped }))
 }

@@ -1,98 +1,283 @@
-//! The OpenAPI document, made from the table that makes the router.
+//! The router and the OpenAPI document, made of the same calls: a route is described by the types that
+//! its handler takes and returns, so that none is without a schema.
 
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::handler::Handler;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, on};
+use axum::{Json, Router};
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use super::{Route, routes};
+use super::forms::StreamedDecision;
+use super::request::{Asked, KEY_MAX, Named, Sent, SentNothing};
+use crate::server::app::App;
+use crate::server::error::{ApiError, ErrorForm};
 
-/// Describes every request.
-pub(in crate::server) fn document() -> Value {
-    let mut paths = Map::new();
-    for route in routes() {
-        let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        if let Value::Object(methods) = path {
-            methods.insert(route.method.to_owned(), operation(route));
+/// The routes, and what they say about themselves.
+pub(super) struct Routes {
+    pub(super) router: Router<Arc<App>>,
+    paths: Map<String, Value>,
+    schemas: Schemas,
+}
+
+/// Makes schemas. What is optional in a request may be certain in an answer.
+struct Schemas {
+    taken: SchemaGenerator,
+    returned: SchemaGenerator,
+}
+
+impl Routes {
+    pub(super) fn new() -> Self {
+        let mut settings = SchemaSettings::draft2020_12();
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+        let taken = settings.clone().for_deserialize().into_generator();
+        let returned = settings.for_serialize().into_generator();
+        let schemas = Schemas { taken, returned };
+        Self { router: Router::new(), paths: Map::new(), schemas }
+    }
+
+    /// Adds a route: `method` is `get`, `post`, `put` or `delete`.
+    pub(super) fn add<H: Handler<T, Arc<App>> + Describe<D>, T: 'static, D>(
+        &mut self,
+        method: &str,
+        path: &str,
+        summary: &str,
+        handler: H,
+    ) {
+        let filter = match method {
+            "delete" => MethodFilter::DELETE,
+            "post" => MethodFilter::POST,
+            "put" => MethodFilter::PUT,
+            _ => MethodFilter::GET,
+        };
+        self.router = std::mem::take(&mut self.router).route(path, on(filter, handler));
+        let names = path.split('/').filter(|part| !part.is_empty() && *part != "v1");
+        let names = names.map(|part| part.trim_matches(['{', '}']).replace('.', "_"));
+        let id = [method.to_owned()].into_iter().chain(names).collect::<Vec<String>>().join("_");
+        let mut operation = Operation {
+            parameters: path_parameters(path),
+            body: None,
+            answers: Map::new(),
+            schemas: &mut self.schemas,
+        };
+        H::describe(&mut operation);
+        let mut described = json!({
+            "operationId": id,
+            "summary": summary,
+            "parameters": operation.parameters,
+            "responses": operation.answers,
+        });
+        if let (Some(body), Value::Object(members)) = (operation.body, &mut described) {
+            members.insert("requestBody".to_owned(), body);
+        }
+        let methods = self.paths.entry(path).or_insert_with(|| json!({}));
+        if let Value::Object(methods) = methods {
+            methods.insert(method.to_owned(), described);
         }
     }
-    json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Aldis",
-            "version": env!("CARGO_PKG_VERSION"),
-            "description": "Signals, channels and runs. Every change takes an `Idempotency-Key`; \
-                            the same key gets the first answer again. `/api/` stands for `/v1/`.",
-        },
-        "security": [{ "token": [] }],
-        "paths": paths,
-        "components": {
-            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
-            "schemas": {
-                "Error": {
-                    "type": "object",
-                    "required": ["error"],
-                    "properties": { "error": {
-                        "type": "object",
-                        "required": ["code", "message"],
-                        "properties": { "code": { "type": "string" }, "message": { "type": "string" } },
-                    } },
-                },
-            },
-        },
-    })
+
+    /// The OpenAPI document.
+    pub(super) fn document(mut self) -> Map<String, Value> {
+        let mut schemas = self.schemas.returned.take_definitions(true);
+        schemas.extend(self.schemas.taken.take_definitions(true));
+        let about = "Signals, channels and runs. Every change takes an `Idempotency-Key`; the same \
+                     key gets the first answer again. Lists come in pages: pass `next` as `after`.";
+        Map::from_iter([
+            ("openapi".to_owned(), json!("3.1.0")),
+            (
+                "info".to_owned(),
+                json!({ "title": "Aldis", "version": env!("CARGO_PKG_VERSION"), "description": about }),
+            ),
+            ("security".to_owned(), json!([{ "token": [] }])),
+            ("paths".to_owned(), Value::Object(self.paths)),
+            (
+                "components".to_owned(),
+                json!({
+                    "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+                    "schemas": schemas,
+                }),
+            ),
+        ])
+    }
 }
 
-fn operation(route: &Route) -> Value {
-    let mut parameters: Vec<Value> = path_parameters(route.path).collect();
-    for (name, about) in route.query {
-        let (name, required) = named(name);
-        parameters.push(json!({
-            "name": name, "in": "query", "required": required, "description": about,
-            "schema": { "type": "string" },
-        }));
-    }
-    let changes = route.method != "get";
-    if changes {
-        parameters.push(json!({
-            "name": "Idempotency-Key", "in": "header", "required": false,
-            "description": "makes a repeated request recognisable",
-            "schema": { "type": "string", "maxLength": super::request::KEY_MAX },
-        }));
-    }
-    let error = json!({ "description": "what was wrong", "content": { "application/json": {
-        "schema": { "$ref": "#/components/schemas/Error" } } } });
-    let mut operation = json!({
-        "summary": route.summary,
-        "parameters": parameters,
-        "responses": { "2XX": { "description": "done" }, "4XX": error, "5XX": error },
-    });
-    if let (Value::Object(members), true) = (&mut operation, changes && route.method != "delete") {
-        let content = json!({ "application/json": { "schema": body(route) } });
-        members.insert("requestBody".to_owned(), json!({ "required": true, "content": content }));
-    }
-    operation
+/// What is known about one route.
+pub(super) struct Operation<'r> {
+    parameters: Vec<Value>,
+    body: Option<Value>,
+    answers: Map<String, Value>,
+    schemas: &'r mut Schemas,
 }
 
-/// The schema of a body, as far as the table says it.
-fn body(route: &Route) -> Value {
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    for (name, about) in route.body {
-        let (name, needed) = named(name);
-        properties.insert(name.to_owned(), json!({ "description": about }));
-        if needed {
-            required.push(name);
+impl Operation<'_> {
+    fn header(&mut self, name: &str, about: &str) {
+        self.parameters.push(json!({
+            "name": name, "in": "header", "required": false, "description": about,
+            "schema": { "type": "string", "maxLength": KEY_MAX },
+        }));
+    }
+
+    /// What is said with this status alone.
+    pub(super) fn answer_nothing(&mut self, status: &str, about: &str) {
+        self.answers.insert(status.to_owned(), json!({ "description": about }));
+    }
+
+    /// What is returned with this status.
+    fn answer<T: JsonSchema>(&mut self, status: &str, kind: &str, about: &str) {
+        let schema = self.schemas.returned.subschema_for::<T>();
+        let content = json!({ kind: { "schema": schema } });
+        let answer = json!({ "description": about, "content": content });
+        self.answers.insert(status.to_owned(), answer);
+    }
+}
+
+/// A handler that says what it takes and returns.
+pub(super) trait Describe<D> {
+    fn describe(operation: &mut Operation<'_>);
+}
+
+/// Something that a handler takes.
+pub(super) trait Input {
+    fn describe(_operation: &mut Operation<'_>) {}
+}
+
+/// Something that a handler returns.
+pub(super) trait Output {
+    fn describe(operation: &mut Operation<'_>);
+}
+
+macro_rules! describe_handlers {
+    ($(($($input:ident),*))*) => {$(
+        impl<F, R, O, $($input),*> Describe<($($input,)*)> for F
+        where
+            F: Fn($($input),*) -> R,
+            R: Future<Output = O>,
+            O: Output,
+            $($input: Input),*
+        {
+            fn describe(operation: &mut Operation<'_>) {
+                $($input::describe(operation);)*
+                O::describe(operation);
+            }
+        }
+    )*};
+}
+describe_handlers! { () (A) (A, B) (A, B, C) (A, B, C, D) }
+
+impl Input for State<Arc<App>> {}
+impl Input for Named {}
+impl<T> Input for Path<T> {}
+
+impl Input for HeaderMap {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.header("Last-Event-ID", "the last event that the client has got");
+    }
+}
+
+impl Input for SentNothing {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.header("Idempotency-Key", "makes a repeated request recognisable");
+    }
+}
+
+impl<T: JsonSchema> Input for Sent<T> {
+    fn describe(operation: &mut Operation<'_>) {
+        SentNothing::describe(operation);
+        let schema = operation.schemas.taken.subschema_for::<T>();
+        let content = json!({ "application/json": { "schema": schema } });
+        operation.body = Some(json!({ "required": true, "content": content }));
+    }
+}
+
+impl<T: JsonSchema> Input for Asked<T> {
+    fn describe(operation: &mut Operation<'_>) {
+        let mut schema = T::json_schema(&mut operation.schemas.taken).to_value();
+        let required = schema["required"].take();
+        let Value::Object(properties) = schema["properties"].take() else { return };
+        for (name, schema) in properties {
+            let required = required.as_array().is_some_and(|all| all.contains(&json!(name)));
+            operation.parameters.push(json!({
+                "name": name, "in": "query", "required": required,
+                "description": schema["description"], "schema": schema,
+            }));
         }
     }
-    json!({ "type": "object", "properties": properties, "required": required })
 }
 
-/// A name and whether it is needed.
-fn named(name: &str) -> (&str, bool) {
-    name.strip_suffix('?').map_or((name, true), |name| (name, false))
+impl<T: JsonSchema> Output for Json<T> {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.answer::<T>("200", "application/json", "done");
+    }
 }
 
-fn path_parameters(path: &str) -> impl Iterator<Item = Value> {
+/// Something that was begun now, or by an earlier delivery of the same request.
+impl<T: JsonSchema> Output for (StatusCode, Json<T>) {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.answer::<T>("201", "application/json", "begun");
+        operation.answer::<T>("200", "application/json", "begun before by the same request");
+    }
+}
+
+impl<T: Output> Output for Result<T, ApiError> {
+    fn describe(operation: &mut Operation<'_>) {
+        T::describe(operation);
+        for status in ["4XX", "5XX"] {
+            operation.answer::<ErrorForm>(status, "application/json", "what is wrong");
+        }
+    }
+}
+
+/// An answer that is no JSON, with its content type.
+pub(super) struct Text<B>(pub(super) &'static str, pub(super) B);
+
+impl<B: IntoResponse> IntoResponse for Text<B> {
+    fn into_response(self) -> Response {
+        ([(axum::http::header::CONTENT_TYPE, self.0)], self.1).into_response()
+    }
+}
+
+impl<B> Output for Text<B> {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.answer::<String>("200", "text/*", "the text");
+    }
+}
+
+/// Server-sent events.
+pub(super) struct EventStream(pub(super) Body);
+
+impl IntoResponse for EventStream {
+    fn into_response(self) -> Response {
+        Text("text/event-stream", self.0).into_response()
+    }
+}
+
+impl Output for EventStream {
+    fn describe(operation: &mut Operation<'_>) {
+        let about = "server-sent events; the schema is that of the `data` of a `decision`";
+        operation.answer::<StreamedDecision>("200", "text/event-stream", about);
+    }
+}
+
+/// A schema inferred from an example, for types that have none of their own.
+pub(super) fn schema_of(example: &impl serde::Serialize) -> Schema {
+    let mut schema = SchemaSettings::default().into_generator().root_schema_for_value(example);
+    if let Ok(schema) = &mut schema {
+        for unwanted in ["$schema", "title", "examples"] {
+            schema.remove(unwanted);
+        }
+    }
+    schema.unwrap_or_default()
+}
+
+fn path_parameters(path: &str) -> Vec<Value> {
     let parts = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    parts.map(|name| {
-        json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
-    })
+    let parameter = |name: &str| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } });
+    parts.map(parameter).collect()
 }

@@ -4,70 +4,55 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE};
+use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Route;
+use super::describe::{Operation, Output, Routes, Text};
 use super::request::Asked;
+use crate::server::access;
 use crate::server::app::App;
 use crate::server::assets;
 use crate::server::error::ApiError;
 
-pub(super) const ROUTES: &[Route] = &[
-    Route {
-        method: "get",
-        path: "/",
-        summary: "The dashboard",
-        body: &[],
-        query: &[],
-        handler: || get(|| async { asset("text/html; charset=utf-8", assets::PAGE) }),
-    },
-    Route {
-        method: "get",
-        path: "/app.js",
-        summary: "The script of the dashboard",
-        body: &[],
-        query: &[],
-        handler: || get(|| async { asset("text/javascript; charset=utf-8", assets::SCRIPT) }),
-    },
-    Route {
-        method: "get",
-        path: "/app.css",
-        summary: "The look of the dashboard",
-        body: &[],
-        query: &[],
-        handler: || get(|| async { asset("text/css; charset=utf-8", assets::STYLE) }),
-    },
-    Route {
-        method: "get",
-        path: "/login",
-        summary: "Log a browser in by a link that works once",
-        body: &[],
-        query: &[("code", "from the link that `aldis serve` prints")],
-        handler: || get(log_in),
-    },
-];
-
-fn asset(kind: &'static str, text: &'static str) -> Response {
-    ([(CONTENT_TYPE, kind)], text).into_response()
+pub(super) fn add(routes: &mut Routes) {
+    let page = || async { Text("text/html; charset=utf-8", assets::PAGE) };
+    routes.add("get", "/", "The dashboard", page);
+    let script = || async { Text("text/javascript; charset=utf-8", assets::SCRIPT) };
+    routes.add("get", "/app.js", "The script of the dashboard", script);
+    let style = || async { Text("text/css; charset=utf-8", assets::STYLE) };
+    routes.add("get", "/app.css", "The look of the dashboard", style);
+    routes.add("get", "/login", "Log a browser in by a link that works once", log_in);
 }
 
-#[derive(Deserialize)]
-struct LogIn {
+#[derive(Deserialize, JsonSchema)]
+struct LogInQuery {
+    /// From the link that `aldis serve` prints.
     #[serde(default)]
     code: String,
 }
 
+/// Sends a browser that has logged in to the dashboard.
+impl IntoResponse for access::LogIn {
+    fn into_response(self) -> Response {
+        // What stands behind `#` reaches no server, and the page removes it from its address.
+        let place = format!("/#key={}", self.key);
+        (StatusCode::SEE_OTHER, [(SET_COOKIE, self.cookie), (LOCATION, place)]).into_response()
+    }
+}
+
+impl Output for access::LogIn {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.answer_nothing("303", "logged in: the dashboard is next");
+    }
+}
+
 async fn log_in(
     State(app): State<Arc<App>>,
-    Asked(LogIn { code }): Asked<LogIn>,
-) -> Result<Response, ApiError> {
-    let Some(cookie) = app.access.log_in(&code) else {
-        let message =
-            "this link was used before or is too old; start `aldis serve` again for another";
-        return Err(ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message));
-    };
-    Ok((StatusCode::SEE_OTHER, [(SET_COOKIE, cookie.as_str()), (LOCATION, "/")]).into_response())
+    Asked(LogInQuery { code }): Asked<LogInQuery>,
+) -> Result<access::LogIn, ApiError> {
+    let message = "this link was used before or has expired; start `aldis serve` again for another";
+    let refused = || ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message);
+    app.access.log_in(&code).ok_or_else(refused)
 }

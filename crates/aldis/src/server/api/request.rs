@@ -1,23 +1,33 @@
 //! What a request brings along, checked.
 
+use std::str::FromStr;
+use std::time::Duration;
+
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use aldis_engine::Members;
 use aldis_store::{RunId, Source};
 
+use tokio::time;
+
 use super::BODY_MAX;
 use crate::server::error::ApiError;
+use crate::view::display;
 
 /// How deep JSON may nest.
 const DEPTH_MAX: usize = 32;
+/// How long a client may take to send a body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(8);
 const KEY: &str = "idempotency-key";
 /// The longest idempotency key.
 pub(super) const KEY_MAX: usize = 200;
@@ -43,7 +53,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
         }
         let key = IdempotencyKey::read(request.headers())?;
         let about = key.map(|key| (key, request.method().clone(), request.uri().clone()));
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
+        let bytes = time::timeout(BODY_TIMEOUT, Bytes::from_request(request, state)).await;
+        let bytes = bytes.map_err(|_| {
+            let message = format!("the body did not arrive within {} s", BODY_TIMEOUT.as_secs());
+            ApiError::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
+        })?;
+        let bytes = bytes.map_err(|rejection| {
             let words = match rejection.status() {
                 StatusCode::PAYLOAD_TOO_LARGE => too_long.to_owned(),
                 _ => rejection.body_text(),
@@ -154,17 +169,69 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let path = Path::<Vec<String>>::from_request_parts(parts, state).await;
-        let names = path.map_err(|_| ApiError::not_found("there is no such thing"))?;
+        let names = path.map_err(|_| ApiError::not_found("no such endpoint"))?;
         let name = names.0.into_iter().next().unwrap_or_default();
         let id = RunId::new(name).map_err(|error| ApiError::not_found(error.to_string()))?;
         Ok(Self(id))
     }
 }
 
-/// Names the event that a body belongs to.
-pub(super) fn event(kind: &str, mut body: Members) -> Members {
-    body.insert("event".to_owned(), Value::String(kind.to_owned()));
-    body
+/// Which page of a list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Page {
+    /// Where the page begins: `next` of the page before.
+    pub(super) after: Option<String>,
+    /// How many at most: 1 to 1000 (default: 100).
+    pub(super) limit: Option<usize>,
+}
+
+impl Page {
+    pub(super) const LIMIT_MAX: usize = 1_000;
+    const LIMIT_USUAL: usize = 100;
+
+    pub(super) fn limit(&self) -> Result<usize, ApiError> {
+        match self.limit.unwrap_or(Self::LIMIT_USUAL) {
+            0 => Err(ApiError::bad("`limit` must be at least 1")),
+            limit => Ok(limit.min(Self::LIMIT_MAX)),
+        }
+    }
+
+    pub(super) fn after<C: FromStr>(&self) -> Result<Option<C>, ApiError> {
+        self.after.as_deref().map(cursor).transpose()
+    }
+
+    /// Cuts what was read, one more than the limit, to the page; also says where the next begins.
+    pub(super) fn cut<T>(
+        mut items: Vec<T>,
+        limit: usize,
+        cursor: impl Fn(&T) -> String,
+    ) -> (Vec<T>, Option<String>) {
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next = items.last().filter(|_| more).map(cursor);
+        (items, next)
+    }
+}
+
+/// Reads the position in a list.
+pub(super) fn cursor<C: FromStr>(text: &str) -> Result<C, ApiError> {
+    let bad =
+        |_| ApiError::bad(format!("`{}` is no position of this list", display::excerpt(text, 40)));
+    // `parse` alone would take a sign.
+    let text = text.strip_prefix('+').map_or(text, |_| "");
+    text.parse().map_err(bad)
+}
+
+/// The members of a body, without those that are left out.
+pub(super) fn members(body: &impl Serialize) -> Result<Members, ApiError> {
+    match serde_json::to_value(body) {
+        Ok(Value::Object(mut members)) => {
+            members.retain(|_, member| !member.is_null());
+            Ok(members)
+        }
+        _ => Err(ApiError::internal("the body cannot be passed on")),
+    }
 }
 
 #[cfg(test)]

@@ -8,15 +8,16 @@ use aldis_store::{Cursor, DecisionFilter, Driver, RunFilter, RunId, Source};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
-use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, post};
+use axum::http::header::{HeaderMap, HeaderValue};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
-use super::Route;
-use super::answer::{answered, shown};
-use super::request::{Asked, Named, Sent};
+use super::describe::{EventStream, Routes};
+use super::forms::{
+    AskedQuestion, Change, DecisionPage, EventPage, QuestionPage, RunPage, ShownRun, TaskPage,
+};
+use super::request::{Asked, Named, Page, Sent, cursor};
 use crate::server::app::App;
 use crate::server::error::ApiError;
 use crate::server::events;
@@ -24,177 +25,100 @@ use crate::server::runs::Input;
 use crate::view::wire::run::{DecisionForm, EventForm};
 use crate::view::wire::task::TaskLine;
 
-/// How many rows a list has at most.
-const LIST_MAX: usize = 1_000;
-const LIST_USUAL: usize = 100;
-
-pub(super) const ROUTES: &[Route] = &[
-    Route {
-        method: "get",
-        path: "/v1/runs",
-        summary: "List runs, the latest first",
-        body: &[],
-        query: &[
-            ("active?", "only those that can still step, or only those that cannot"),
-            ("machine?", "only of this machine"),
-            ("limit?", "how many at most"),
-        ],
-        handler: || get(list).post(create),
-    },
-    Route {
-        method: "post",
-        path: "/v1/runs",
-        summary: "Begin a run of a machine",
-        body: &[
-            ("machine", "`delivery`, `phases`, `run` or `turns`"),
-            ("id?", "its name"),
-            ("start", "how it begins, as the machine wants it"),
-        ],
-        query: &[],
-        handler: axum::routing::MethodRouter::new,
-    },
-    Route {
-        method: "get",
-        path: "/v1/runs/{run}",
-        summary: "Show a run",
-        body: &[],
-        query: &[],
-        handler: || get(show),
-    },
-    Route {
-        method: "get",
-        path: "/v1/runs/{run}/why",
-        summary: "Say what was decided about a run last, and why",
-        body: &[],
-        query: &[("limit?", "how many decisions at most; 1 where nothing is said")],
-        handler: || get(why),
-    },
-    Route {
-        method: "get",
-        path: "/v1/runs/{run}/tasks",
-        summary: "List the tasks of a delivery; other runs have none",
-        body: &[],
-        query: &[],
-        handler: || get(tasks),
-    },
-    Route {
-        method: "get",
-        path: "/v1/runs/{run}/events",
-        summary: "Read the journal of a run",
-        body: &[],
-        query: &[("after?", "only behind this number"), ("limit?", "how many at most")],
-        handler: || get(journal).post(step),
-    },
-    Route {
-        method: "post",
-        path: "/v1/runs/{run}/events",
-        summary: "Let a run take an event, and get the effects",
-        body: &[("event", "what happened; the other members belong to it")],
-        query: &[],
-        handler: axum::routing::MethodRouter::new,
-    },
-    Route {
-        method: "post",
-        path: "/v1/runs/{run}/pause",
-        summary: "Let a run rest",
-        body: &[],
-        query: &[],
-        handler: || post(|app, id, body| plain(HumanCommand::Pause, app, id, body)),
-    },
-    Route {
-        method: "post",
-        path: "/v1/runs/{run}/resume",
-        summary: "Let a run go on",
-        body: &[],
-        query: &[],
-        handler: || post(|app, id, body| plain(HumanCommand::Resume, app, id, body)),
-    },
-    Route {
-        method: "post",
-        path: "/v1/runs/{run}/abort",
-        summary: "End a run",
-        body: &[],
-        query: &[],
-        handler: || post(|app, id, body| plain(HumanCommand::Abort, app, id, body)),
-    },
-    Route {
-        method: "post",
-        path: "/v1/runs/{run}/answer",
-        summary: "Answer a question of a run",
-        body: &[("id", "the question"), ("text", "the answer")],
-        query: &[],
-        handler: || post(answer),
-    },
-    Route {
-        method: "post",
-        path: "/v1/runs/{run}/tell",
-        summary: "Tell the agents of a run something",
-        body: &[("text", "what"), ("to?", "whom or what it is about: a task, a role, an agent")],
-        query: &[],
-        handler: || post(tell),
-    },
-    Route {
-        method: "get",
-        path: "/v1/questions",
-        summary: "List the questions that wait for a human",
-        body: &[],
-        query: &[],
-        handler: || get(questions),
-    },
-    Route {
-        method: "get",
-        path: "/v1/decisions",
-        summary: "Read the decisions about all runs, newest first",
-        body: &[],
-        query: &[("before?", "only before this number"), ("limit?", "how many at most")],
-        handler: || get(decisions),
-    },
-    Route {
-        method: "get",
-        path: "/v1/events",
-        summary: "Follow what is decided, as server-sent events; `Last-Event-ID` resumes",
-        body: &[],
-        query: &[
-            ("run?", "only of this run"),
-            ("channel?", "only of this channel"),
-            ("after?", "begin behind this number"),
-        ],
-        handler: || get(follow),
-    },
-];
+pub(super) fn add(routes: &mut Routes) {
+    routes.add("get", "/v1/runs", "List runs, the latest first", list);
+    routes.add("post", "/v1/runs", "Begin a run of a machine", create);
+    routes.add("get", "/v1/runs/{run}", "Show a run", show);
+    let summary = "List what was decided about a run, the newest first, and why";
+    routes.add("get", "/v1/runs/{run}/why", summary, why);
+    let summary = "List the tasks of a delivery; other runs have none";
+    routes.add("get", "/v1/runs/{run}/tasks", summary, tasks);
+    routes.add("get", "/v1/runs/{run}/events", "Read the journal of a run", journal);
+    let summary = "Let a run take an event, and get the effects";
+    routes.add("post", "/v1/runs/{run}/events", summary, step);
+    let pause = |app, id, body| command(HumanCommand::Pause, app, id, body);
+    routes.add("post", "/v1/runs/{run}/pause", "Pause a run", pause);
+    let resume = |app, id, body| command(HumanCommand::Resume, app, id, body);
+    routes.add("post", "/v1/runs/{run}/resume", "Resume a run", resume);
+    let abort = |app, id, body| command(HumanCommand::Abort, app, id, body);
+    routes.add("post", "/v1/runs/{run}/abort", "End a run", abort);
+    routes.add("post", "/v1/runs/{run}/answer", "Answer a question of a run", answer);
+    routes.add("post", "/v1/runs/{run}/tell", "Tell the agents of a run something", tell);
+    routes.add("get", "/v1/questions", "List the questions that wait for a human", questions);
+    let summary = "List the decisions about all runs, the newest first";
+    routes.add("get", "/v1/decisions", summary, decisions);
+    let summary = "Follow what is decided, as server-sent events; `Last-Event-ID` resumes";
+    routes.add("get", "/v1/events", summary, follow);
+}
 
 type Shared = State<Arc<App>>;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ListQuery {
+struct RunQuery {
+    /// Only those that can still step, or only those that cannot.
     active: Option<bool>,
+    /// Only of this machine.
     machine: Option<String>,
+    /// Where the page begins: `next` of the page before.
+    after: Option<String>,
+    /// How many at most: 1 to 1000 (default: 100).
     limit: Option<usize>,
 }
 
-async fn list(State(app): Shared, Asked(query): Asked<ListQuery>) -> Result<Json<Value>, ApiError> {
-    let limit = query.limit.unwrap_or(LIST_USUAL).min(LIST_MAX);
-    let filter =
-        RunFilter { active: query.active, machine: query.machine, limit, ..RunFilter::default() };
-    let runs = app.with_engine(move |engine| engine.snapshots(&filter)).await?;
-    let runs: Vec<Value> = runs.into_iter().map(shown).collect();
-    Ok(Json(json!({ "v": 1, "runs": runs })))
+async fn list(
+    State(app): Shared,
+    Asked(query): Asked<RunQuery>,
+) -> Result<Json<RunPage>, ApiError> {
+    let RunQuery { active, machine, after, limit } = query;
+    let filter = RunFilter { active, machine, ..RunFilter::default() };
+    let (runs, next) = page_of_runs(&app, filter, &Page { after, limit }).await?;
+    Ok(RunPage::new(runs, next))
 }
 
-#[derive(Deserialize)]
+/// Reads a page of runs, and where the next one begins.
+pub(super) async fn page_of_runs(
+    app: &Arc<App>,
+    filter: RunFilter,
+    page: &Page,
+) -> Result<(Vec<ShownRun>, Option<String>), ApiError> {
+    let (runs, next) = page_of_snapshots(app, filter, page).await?;
+    Ok((runs.into_iter().map(ShownRun::new).collect(), next))
+}
+
+async fn page_of_snapshots(
+    app: &Arc<App>,
+    filter: RunFilter,
+    page: &Page,
+) -> Result<(Vec<Snapshot>, Option<String>), ApiError> {
+    let limit = page.limit()?;
+    let filter = RunFilter { after: page.after()?, limit: limit + 1, ..filter };
+    let read = app.with_engine(move |engine| {
+        let listed = engine.store().list(&filter)?;
+        let (listed, next) = Page::cut(listed, limit, |run| run.page.to_string());
+        // One that was pruned in between is not there.
+        let runs = listed.iter().filter_map(|run| engine.snapshot(&run.id).transpose());
+        Ok::<_, EngineError>((runs.collect::<Result<_, _>>()?, next))
+    });
+    read.await
+}
+
+/// How a run begins.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Begin {
+struct NewRunBody {
+    /// `delivery`, `phases`, `run` or `turns`.
     machine: String,
-    #[serde(default)]
+    /// Its name; one is made where none is given.
     id: Option<String>,
+    /// How it begins, as the first line for `aldis step MACHINE` says it.
     start: Members,
 }
 
 async fn create(
     State(app): Shared,
-    Sent { body, source }: Sent<Begin>,
-) -> Result<Response, ApiError> {
+    Sent { body, source }: Sent<NewRunBody>,
+) -> Result<(StatusCode, Json<Change>), ApiError> {
     let id =
         body.id.map(RunId::new).transpose().map_err(|error| ApiError::bad(error.to_string()))?;
     // Without a name of its own, a repeated request would begin a second run.
@@ -209,23 +133,22 @@ pub(super) async fn begin(
     id: Option<RunId>,
     start: Members,
     source: Option<Source>,
-) -> Result<Response, ApiError> {
+) -> Result<(StatusCode, Json<Change>), ApiError> {
     let new = NewRun { id, source, ..NewRun::of("", Driver::Server) };
     let taken = app.runs.begin(app.now(), machine, new, start).await?;
     let status = if taken.repeated { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, answered(taken)).into_response())
+    Ok((status, Json(taken.into())))
 }
 
 /// A name that the same request gets again.
 fn name_of(source: &str) -> Option<RunId> {
-    use sha2::{Digest as _, Sha256};
     let digest = Sha256::digest(source.as_bytes());
     let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     RunId::new(name).ok()
 }
 
-async fn show(State(app): Shared, Named(id): Named) -> Result<Json<Value>, ApiError> {
-    Ok(Json(shown(app.with_engine(move |engine| snapshot(engine, &id)).await?)))
+async fn show(State(app): Shared, Named(id): Named) -> Result<Json<ShownRun>, ApiError> {
+    Ok(Json(ShownRun::new(app.with_engine(move |engine| snapshot(engine, &id)).await?)))
 }
 
 /// Reads a run that must exist.
@@ -239,161 +162,168 @@ fn check_exists(engine: &Engine, id: &RunId) -> Result<(), EngineError> {
     run.map(drop).ok_or_else(|| EngineError::NoSuchRun(id.clone()))
 }
 
-async fn tasks(State(app): Shared, Named(id): Named) -> Result<Json<Value>, ApiError> {
+async fn tasks(
+    State(app): Shared,
+    Named(id): Named,
+    Asked(page): Asked<Page>,
+) -> Result<Json<TaskPage>, ApiError> {
     let snapshot = app.with_engine(move |engine| snapshot(engine, &id)).await?;
-    let tasks: Vec<TaskLine> = match &snapshot.state {
-        RunState::Delivery(state) => {
-            state.tasks().iter().map(|task| TaskLine::new(&snapshot.run.id, state, task)).collect()
-        }
+    let state = match &snapshot.state {
+        RunState::Delivery(state) => state,
         RunState::Unreadable(detail) => return Err(ApiError::internal(detail)),
-        RunState::Phases(_) | RunState::Run(_) | RunState::Turns(_) => Vec::new(),
+        RunState::Phases(_) | RunState::Run(_) | RunState::Turns(_) => {
+            return Ok(TaskPage::new(Vec::new(), None));
+        }
     };
-    Ok(Json(json!({ "v": 1, "tasks": tasks })))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Page {
-    after: Option<u64>,
-    before: Option<String>,
-    limit: Option<usize>,
-}
-
-impl Page {
-    fn before(&self) -> Result<Option<Cursor>, ApiError> {
-        cursor(self.before.as_deref())
-    }
-}
-
-fn cursor(text: Option<&str>) -> Result<Option<Cursor>, ApiError> {
-    let cursor = text.map(str::parse).transpose();
-    cursor.map_err(|error: aldis_store::BadCursor| ApiError::bad(error.to_string()))
+    let (after, limit) =
+        (page.after::<usize>()?.map_or(0, |last| last.saturating_add(1)), page.limit()?);
+    let tasks = state.tasks().iter().enumerate().skip(after).take(limit + 1).collect();
+    let (tasks, next) = Page::cut(tasks, limit, |(place, _)| place.to_string());
+    let line = |(_, task)| TaskLine::new(&snapshot.run.id, state, task);
+    Ok(TaskPage::new(tasks.into_iter().map(line).collect(), next))
 }
 
 async fn why(
     State(app): Shared,
     Named(id): Named,
     Asked(page): Asked<Page>,
-) -> Result<Json<Value>, ApiError> {
-    let limit = page.limit.unwrap_or(1).min(LIST_MAX);
-    let filter = DecisionFilter { run: Some(id.clone()), before: page.before()?, limit };
-    read_decisions(&app, filter, Some(id)).await
+) -> Result<Json<DecisionPage>, ApiError> {
+    // The last one is what people want to know.
+    let page = Page { limit: page.limit.or(Some(1)), ..page };
+    page_of_decisions(&app, Some(id), &page).await
 }
 
-async fn decisions(State(app): Shared, Asked(page): Asked<Page>) -> Result<Json<Value>, ApiError> {
-    let limit = page.limit.unwrap_or(LIST_USUAL).min(LIST_MAX);
-    let filter = DecisionFilter { run: None, before: page.before()?, limit };
-    read_decisions(&app, filter, None).await
+async fn decisions(
+    State(app): Shared,
+    Asked(page): Asked<Page>,
+) -> Result<Json<DecisionPage>, ApiError> {
+    page_of_decisions(&app, None, &page).await
 }
 
-async fn read_decisions(
+async fn page_of_decisions(
     app: &Arc<App>,
-    filter: DecisionFilter,
     run: Option<RunId>,
-) -> Result<Json<Value>, ApiError> {
-    let found = app
-        .with_engine(move |engine| {
-            run.map(|run| check_exists(engine, &run)).transpose()?;
-            Ok::<_, EngineError>(engine.store().decisions(&filter)?)
-        })
-        .await?;
-    let forms: Vec<DecisionForm> = found.iter().filter_map(DecisionForm::new).collect();
-    Ok(Json(json!({ "v": 1, "decisions": forms })))
+    page: &Page,
+) -> Result<Json<DecisionPage>, ApiError> {
+    let limit = page.limit()?;
+    let filter = DecisionFilter { run, before: page.after()?, limit: limit + 1 };
+    let read = app.with_engine(move |engine| {
+        filter.run.as_ref().map(|run| check_exists(engine, run)).transpose()?;
+        Ok::<_, EngineError>(engine.store().decisions(&filter)?)
+    });
+    let (found, next) = Page::cut(read.await?, limit, |decision| decision.cursor.to_string());
+    Ok(DecisionPage::new(found.iter().filter_map(DecisionForm::new).collect(), next))
 }
 
 async fn journal(
     State(app): Shared,
     Named(id): Named,
     Asked(page): Asked<Page>,
-) -> Result<Json<Value>, ApiError> {
-    let limit = page.limit.unwrap_or(LIST_USUAL).min(LIST_MAX);
-    let after = page.after.unwrap_or(0);
-    let events = app
-        .with_engine(move |engine| {
-            check_exists(engine, &id)?;
-            Ok::<_, EngineError>(engine.store().events(&id, after, limit)?)
-        })
-        .await?;
-    let forms: Vec<EventForm> = events.iter().map(EventForm::new).collect();
-    Ok(Json(json!({ "v": 1, "events": forms })))
+) -> Result<Json<EventPage>, ApiError> {
+    let (after, limit) = (page.after()?.unwrap_or(0), page.limit()?);
+    let read = app.with_engine(move |engine| {
+        check_exists(engine, &id)?;
+        Ok::<_, EngineError>(engine.store().events(&id, after, limit + 1)?)
+    });
+    let (events, next) = Page::cut(read.await?, limit, |event| event.seq.to_string());
+    Ok(EventPage::new(events.iter().map(EventForm::new).collect(), next))
+}
+
+/// Something that happened, as `aldis step` takes it.
+#[derive(Deserialize, JsonSchema)]
+struct NewEvent {
+    /// What.
+    event: String,
+    /// The members that belong to it.
+    #[serde(flatten)]
+    members: Members,
 }
 
 async fn step(
     State(app): Shared,
     Named(run): Named,
-    Sent { body: event, source }: Sent<Members>,
-) -> Result<Json<Value>, ApiError> {
-    let input = Input { now: app.now(), run, machine: None, event, source };
-    Ok(answered(app.runs.step(input).await?))
+    Sent { body: NewEvent { event, mut members }, source }: Sent<NewEvent>,
+) -> Result<Json<Change>, ApiError> {
+    members.insert("event".to_owned(), event.into());
+    let input = Input { now: app.now(), run, machine: None, event: members, source };
+    Ok(Json(app.runs.step(input).await?.into()))
 }
 
 /// Nothing but an empty object.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
 /// A command that needs no further word.
-async fn plain(
+async fn command(
     command: HumanCommand,
     State(app): Shared,
     Named(run): Named,
     Sent { body: Nothing {}, source }: Sent<Nothing>,
-) -> Result<Json<Value>, ApiError> {
-    Ok(answered(app.runs.command(app.now(), run, command, source).await?))
+) -> Result<Json<Change>, ApiError> {
+    Ok(Json(app.runs.command(app.now(), run, command, source).await?.into()))
 }
 
-#[derive(Deserialize)]
+/// The answer to a question.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Reply {
+struct QuestionAnswer {
+    /// The question.
     id: String,
+    /// The answer.
     text: String,
 }
 
 async fn answer(
     State(app): Shared,
     Named(run): Named,
-    Sent { body: Reply { id, text }, source }: Sent<Reply>,
-) -> Result<Json<Value>, ApiError> {
+    Sent { body: QuestionAnswer { id, text }, source }: Sent<QuestionAnswer>,
+) -> Result<Json<Change>, ApiError> {
     let command = HumanCommand::Answer { id, text };
-    Ok(answered(app.runs.command(app.now(), run, command, source).await?))
+    Ok(Json(app.runs.command(app.now(), run, command, source).await?.into()))
 }
 
-#[derive(Deserialize)]
+/// A message to the agents of a run.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Message {
+struct RunMessage {
+    /// The message.
     text: String,
-    #[serde(default)]
+    /// Whom or what it is about: a task, a role, an agent.
     to: Option<String>,
 }
 
 async fn tell(
     State(app): Shared,
     Named(run): Named,
-    Sent { body: Message { text, to }, source }: Sent<Message>,
-) -> Result<Json<Value>, ApiError> {
+    Sent { body: RunMessage { text, to }, source }: Sent<RunMessage>,
+) -> Result<Json<Change>, ApiError> {
     let command = HumanCommand::Tell { text, to };
-    Ok(answered(app.runs.command(app.now(), run, command, source).await?))
+    Ok(Json(app.runs.command(app.now(), run, command, source).await?.into()))
 }
 
-async fn questions(State(app): Shared) -> Result<Json<Value>, ApiError> {
-    let filter = RunFilter { active: Some(true), limit: LIST_MAX, ..RunFilter::default() };
-    let runs = app.with_engine(move |engine| engine.snapshots(&filter)).await?;
-    let asked = |snapshot: &Snapshot| {
-        let form = |it: aldis_engine::Question| {
-            let (id, text, at) = (it.id, it.text, it.asked_at);
-            json!({ "run": snapshot.id().as_str(), "id": id, "text": text, "asked_at": at })
-        };
-        snapshot.questions().into_iter().map(form).collect::<Vec<Value>>()
-    };
-    let all: Vec<Value> = runs.iter().flat_map(asked).collect();
-    Ok(Json(json!({ "v": 1, "questions": all })))
+/// The questions of a page of active runs: a page may be empty and yet have a next one.
+async fn questions(
+    State(app): Shared,
+    Asked(page): Asked<Page>,
+) -> Result<Json<QuestionPage>, ApiError> {
+    let filter = RunFilter { active: Some(true), ..RunFilter::default() };
+    let page = Page { limit: page.limit.or(Some(Page::LIMIT_MAX)), ..page };
+    let (runs, next) = page_of_snapshots(&app, filter, &page).await?;
+    let asked = runs.iter().flat_map(|run| {
+        run.questions().into_iter().map(|question| AskedQuestion::new(run.id(), question))
+    });
+    Ok(QuestionPage::new(asked.collect(), next))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Follow {
+    /// Only of this run.
     run: Option<String>,
+    /// Only of this channel.
     channel: Option<String>,
+    /// Begin behind this event; with those to come where nothing is said.
     after: Option<String>,
 }
 
@@ -401,12 +331,11 @@ async fn follow(
     State(app): Shared,
     Asked(query): Asked<Follow>,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> Result<EventStream, ApiError> {
     let run = query.run.or(query.channel).map(RunId::new).transpose();
     let run = run.map_err(|error| ApiError::not_found(error.to_string()))?;
     let last = headers.get("last-event-id").map(HeaderValue::to_str).transpose();
     let last = last.map_err(|_| ApiError::bad("`Last-Event-ID` is not the id of an event"))?;
-    let after = cursor(last.or(query.after.as_deref()))?;
-    let body = events::open(&app, run, after).await?;
-    Ok(([(CONTENT_TYPE, "text/event-stream")], body).into_response())
+    let after: Option<Cursor> = last.or(query.after.as_deref()).map(cursor).transpose()?;
+    Ok(EventStream(events::open(&app, run, after).await?))
 }

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Json;
-use axum::routing::post;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use super::Route;
+use super::describe::Routes;
+use super::forms::{Explanation, Findings};
 use super::request::Sent;
 use crate::app::explain;
 use crate::app::hearing::{Hearing, Stopped};
@@ -20,54 +20,37 @@ use crate::io::Io;
 use crate::server::error::ApiError;
 use crate::view::wire::ScanLine;
 
-pub(super) const ROUTES: &[Route] = &[
-    Route {
-        method: "post",
-        path: "/v1/scan",
-        summary: "Find the signals in a text or transcript",
-        body: BODY,
-        query: &[],
-        handler: || post(scan),
-    },
-    Route {
-        method: "post",
-        path: "/v1/explain",
-        summary: "Explain the signals and near misses in a text or transcript",
-        body: BODY,
-        query: &[],
-        handler: || post(explain),
-    },
-];
+pub(super) fn add(routes: &mut Routes) {
+    routes.add("post", "/v1/scan", "Find the signals in a text or transcript", scan);
+    let summary = "Explain the signals and near misses in a text or transcript";
+    routes.add("post", "/v1/explain", summary, explain);
+}
 
-const BODY: &[(&str, &str)] = &[
-    ("text", "the text, or the lines of a transcript"),
-    ("dialects?", "the dialects to look for; all where none is named"),
-    ("input?", "the form of the text: `auto`, `text` or a host"),
-    ("near_misses?", "whether to report what only looked like a signal"),
-];
-
-#[derive(Deserialize)]
+/// A text and what to look for in it.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Text {
+    /// The text, or the lines of a transcript.
     text: String,
+    /// The dialects to look for; all where none is named.
     #[serde(default)]
     dialects: Vec<String>,
+    /// The form of the text: `auto`, `text` or a host.
     #[serde(default)]
     input: Option<String>,
+    /// Whether to report what only looked like a signal.
     #[serde(default)]
     near_misses: bool,
 }
 
-async fn scan(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Value>, ApiError> {
+async fn scan(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Findings>, ApiError> {
     let findings = read(text, |io, selection, near_misses| {
         let hearing = Hearing { selection, near_misses, follow: false, keep_text: false };
         let mut findings = Vec::new();
         let mut source = Source::open(io, Path::new("-"), false)?;
         let listened = hearing.listen(&mut source, &mut |heard| {
-            for finding in &heard.findings {
-                let line = ScanLine::new("-", heard.message, heard.entry, finding);
-                findings.push(serde_json::to_value(line).unwrap_or_default());
-            }
+            let line = |finding| ScanLine::new("-", heard.message, heard.entry, finding);
+            findings.extend(heard.findings.iter().map(line));
             Ok(())
         });
         match listened {
@@ -75,17 +58,17 @@ async fn scan(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Value>, ApiErr
             Err(Stopped::Reading(error) | Stopped::Showing(error)) => Err(error),
         }
     });
-    Ok(Json(json!({ "v": 1, "findings": findings.await? })))
+    Ok(Json(Findings { v: 1, findings: findings.await? }))
 }
 
-async fn explain(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Value>, ApiError> {
+async fn explain(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Explanation>, ApiError> {
     let text = read(text, |io, selection, _| {
         let output = Buffer::default();
         io.stdout = Box::new(output.clone());
         explain::explain(io, selection, false, |_, _| {})?;
         Ok(output.text())
     });
-    Ok(Json(json!({ "v": 1, "text": text.await? })))
+    Ok(Json(Explanation { v: 1, text: text.await? }))
 }
 
 /// Reads a text where that may take its time.

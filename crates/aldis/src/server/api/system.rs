@@ -2,98 +2,65 @@
 
 use std::sync::Arc;
 
-use aldis_engine::{Engine, Snapshot, State as RunState};
+use aldis_engine::{Engine, Members, Snapshot, State as RunState};
 use aldis_machine::{Machine as _, turns};
 use aldis_signal::time::Timestamp;
 use aldis_store::{RunFilter, StoreError};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use serde_json::{Value, json};
 
-use super::{Route, document};
+use super::describe::{Routes, Text};
+use super::forms::{Health, Trouble};
+use super::routes;
 use crate::server::app::App;
 use crate::server::error::ApiError;
 
-pub(super) const ROUTES: &[Route] = &[
-    Route {
-        method: "get",
-        path: "/healthz",
-        summary: "Say whether the process answers; needs no token",
-        body: &[],
-        query: &[],
-        handler: || get(|| async { "ok\n" }),
-    },
-    Route {
-        method: "get",
-        path: "/readyz",
-        summary: "Say whether the store can be written; needs no token",
-        body: &[],
-        query: &[],
-        handler: || get(ready),
-    },
-    Route {
-        method: "get",
-        path: "/metrics",
-        summary: "Counters for Prometheus",
-        body: &[],
-        query: &[],
-        handler: || get(metrics),
-    },
-    Route {
-        method: "get",
-        path: "/v1/health",
-        summary: "Say what is wrong, run by run",
-        body: &[],
-        query: &[],
-        handler: || get(health),
-    },
-    Route {
-        method: "get",
-        path: "/openapi.json",
-        summary: "This description",
-        body: &[],
-        query: &[],
-        handler: || get(|| async { Json(document()) }),
-    },
-];
+pub(super) fn add(routes: &mut Routes) {
+    let summary = "Say whether the process answers; needs no token";
+    routes.add("get", "/healthz", summary, || async { Text("text/plain", "ok\n") });
+    let summary = "Say whether the server can do its work; needs no token";
+    routes.add("get", "/readyz", summary, ready);
+    routes.add("get", "/metrics", "Metrics for Prometheus", metrics);
+    routes.add("get", "/v1/health", "Say what is wrong, with runs and with the server", health);
+    routes.add("get", "/openapi.json", "This description", openapi);
+}
 
-type Shared = State<Arc<App>>;
+async fn openapi() -> Json<Members> {
+    Json(routes().document())
+}
 
 /// What is wrong with active runs.
-fn troubles(engine: &Engine, now: Timestamp) -> Result<Vec<Value>, StoreError> {
+fn troubles(engine: &Engine, now: Timestamp) -> Result<Vec<Trouble>, StoreError> {
     let machine = Some(turns::State::NAME.to_owned());
     let channels = RunFilter { machine, active: Some(true), ..RunFilter::default() };
     let trouble = |channel: &Snapshot| {
         let RunState::Turns(state) = &channel.state else { return None };
         let stuck = state.stuck(now)?;
         let what = format!("the turn of {} should have ended at {}", stuck.agent, stuck.deadline);
-        Some(json!({ "run": channel.id().as_str(), "what": what }))
+        Some(Trouble { run: Some(channel.id().to_string()), what })
     };
     Ok(engine.snapshots(&channels)?.iter().filter_map(trouble).collect())
 }
 
 /// Whether to send us requests: a channel that is stuck is no reason not to.
-async fn ready(State(app): Shared) -> Response {
-    match app.is_writable().await {
-        true => "ok\n".into_response(),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "the store cannot be written\n").into_response(),
+async fn ready(State(app): State<Arc<App>>) -> Result<Text<&'static str>, ApiError> {
+    let failures = app.failures().await;
+    if failures.is_empty() {
+        return Ok(Text("text/plain", "ok\n"));
     }
+    Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", failures.join("; ")))
 }
 
-async fn health(State(app): Shared) -> Result<Json<Value>, ApiError> {
+async fn health(State(app): State<Arc<App>>) -> Result<Json<Health>, ApiError> {
     let now = app.now();
     let mut troubles = app.with_engine(move |engine| troubles(engine, now)).await?;
-    if !app.is_writable().await {
-        troubles.push(json!({ "run": null, "what": "the store cannot be written" }));
-    }
-    Ok(Json(json!({ "v": 1, "ok": troubles.is_empty(), "troubles": troubles })))
+    let failures = app.failures().await.into_iter();
+    troubles.extend(failures.map(|what| Trouble { run: None, what }));
+    Ok(Json(Health { v: 1, ok: troubles.is_empty(), troubles }))
 }
 
-async fn metrics(State(app): Shared) -> Result<Response, ApiError> {
+async fn metrics(State(app): State<Arc<App>>) -> Result<Text<String>, ApiError> {
     let now = app.now();
     let (runs, effects, stuck) = app
         .with_engine(move |engine| {
@@ -104,5 +71,5 @@ async fn metrics(State(app): Shared) -> Result<Response, ApiError> {
         })
         .await?;
     let text = app.metrics.render(runs, effects, stuck);
-    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
+    Ok(Text("text/plain; version=0.0.4; charset=utf-8", text))
 }

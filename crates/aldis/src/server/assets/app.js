@@ -6,7 +6,15 @@ const JOURNAL_MAX = 200;
 const ENDED_MAX = 5;
 const runs = new Map();
 let questions = [];
-let newest = 0;
+let newest = "0";
+
+// The half of the login that is not in the cookie: other ports of this host get the cookie, too.
+const login = new URLSearchParams(location.hash.slice(1)).get("key");
+if (login) {
+  localStorage.setItem("key", login);
+  history.replaceState(null, "", "/");
+}
+const KEY = { "x-aldis-key": localStorage.getItem("key") ?? "" };
 
 const byId = (id) => document.getElementById(id);
 
@@ -27,7 +35,8 @@ function make(tag, attributes, ...children) {
 }
 
 async function ask(method, path, body) {
-  const headers = method === "GET" ? {} : {
+  const headers = method === "GET" ? KEY : {
+    ...KEY,
     "content-type": "application/json",
     "idempotency-key": crypto.randomUUID(),
   };
@@ -247,23 +256,48 @@ async function load() {
   runs.clear();
   for (const run of listed) runs.set(run.run, run);
   questions = waiting.questions;
-  newest = decided.decisions[0]?.seq ?? 0;
+  newest = String(decided.decisions[0]?.seq ?? 0);
   byId("journal").replaceChildren(...decided.decisions.map(entry));
   render();
 }
 
-function follow() {
-  const stream = new EventSource(`/v1/events?after=${newest}`);
+// Follows the stream by fetch, because an EventSource cannot send the key.
+async function follow() {
   const connection = byId("connection");
-  stream.onopen = () => { connection.textContent = "live"; };
-  stream.onerror = () => { connection.textContent = "connection lost, trying again"; };
-  stream.addEventListener("gap", () => { load(); });
-  stream.addEventListener("decision", (event) => {
-    const cloud = JSON.parse(event.data);
-    newest = Number(cloud.id);
-    note({ ...cloud.data, run: cloud.subject, at: cloud.time });
-    refresh(cloud.subject);
-  });
+  for (;;) {
+    try {
+      const response = await fetch(`/v1/events?after=${newest}`, { headers: KEY });
+      if (!response.ok) throw new Error(`the server answered ${response.status}`);
+      connection.textContent = "live";
+      await listen(response.body);
+    } catch (error) {
+      console.warn(error);
+    }
+    connection.textContent = "connection lost, trying again";
+    await new Promise((wake) => { setTimeout(wake, 2000); });
+  }
+}
+
+// Takes every event of a stream.
+async function listen(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let rest = ""; ;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const events = (rest + value).split("\n\n");
+    rest = events.pop();
+    for (const event of events) await take(event);
+  }
+}
+
+async function take(event) {
+  const members = new Map(event.split("\n").map((one) => one.split(/: (.*)/s, 2)));
+  if (members.get("event") === "gap") await load();
+  if (members.get("event") !== "decision") return;
+  const cloud = JSON.parse(members.get("data"));
+  newest = cloud.id;
+  note({ ...cloud.data, run: cloud.subject, at: cloud.time });
+  refresh(cloud.subject);
 }
 
 setInterval(() => {

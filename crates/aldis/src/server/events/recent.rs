@@ -8,8 +8,8 @@ use axum::body::Bytes;
 
 use super::words;
 
-/// From this size on a piece is full.
-const PIECE: usize = 64 * 1024;
+/// From this size on a piece is full: with one more decision, it is usually sent as one slice.
+const PIECE: usize = 48 << 10;
 
 /// Decisions that follow each other, in words.
 #[derive(Debug)]
@@ -47,6 +47,29 @@ impl Piece {
         }
         let fresh = (new..self.told.len()).filter(|at| !known(at));
         fresh.flat_map(|at| self.text.slice(self.beginning(at)..self.told[at].2)).collect()
+    }
+
+    /// Where a client stands that has taken so many bytes of what [`after`](Self::after) returns: the last
+    /// decision that it has whole, and how much of the next one.
+    pub(super) fn cut(
+        &self,
+        after: u64,
+        sent: &[Cursor],
+        mut taken: usize,
+    ) -> (Option<Cursor>, Option<(Cursor, usize)>) {
+        let mut last = None;
+        for (place, (position, _, end)) in self.told.iter().enumerate() {
+            if position.read <= after || sent.contains(&position.cursor) {
+                continue;
+            }
+            let length = end - self.beginning(place);
+            if taken < length {
+                return (last, (taken > 0).then_some((position.cursor, taken)));
+            }
+            taken -= length;
+            last = Some(position.cursor);
+        }
+        (last, None)
     }
 
     /// What it says of this run: a copy, which keeps none of the rest in memory.
@@ -187,6 +210,27 @@ mod tests {
         let pieces = pieces(all.clone());
         let found: Vec<u8> = pieces.iter().flat_map(|piece| piece.after(5, &sent)).collect();
         assert!(found == wanted(fresh));
+    }
+
+    #[test]
+    fn wherever_it_is_cut_the_rest_is_known() {
+        let all = decisions(1..30, 10);
+        let sent: Vec<Cursor> = all[9..14].iter().map(|(_, decision)| decision.cursor).collect();
+        let piece = &pieces(all.clone())[0];
+        let text = piece.after(5, &sent);
+        let fresh: Vec<&(u64, Decision)> = all[5..9].iter().chain(&all[14..]).collect();
+        for taken in 0..text.len() {
+            let (last, partial) = piece.cut(5, &sent, taken);
+            let next = last.map_or(0, |last| {
+                1 + fresh.iter().position(|(_, decision)| decision.cursor == last).unwrap()
+            });
+            let before = wanted(fresh[..next].iter().copied()).len();
+            let cut = partial.map_or(0, |(cursor, bytes)| {
+                assert_eq!(cursor, fresh[next].1.cursor);
+                bytes
+            });
+            assert_eq!(before + cut, taken);
+        }
     }
 
     #[test]

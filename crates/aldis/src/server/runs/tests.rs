@@ -5,7 +5,7 @@ use aldis_store::{DecisionFilter, Driver, MemoryStore, Store};
 use serde_json::json;
 
 use super::*;
-use crate::server::api::Parts;
+use crate::server::api::EffectParts;
 
 fn runs(store: &Arc<dyn Store>) -> Runs {
     Runs::new(Engine::new(Arc::clone(store)), Arc::default())
@@ -32,7 +32,7 @@ fn message(agent: &str, text: &str, source: Option<&str>) -> Input {
 /// Returns what became of a message, and whether that was known.
 async fn say(runs: &Runs, agent: &str, text: &str, source: Option<&str>) -> (Value, bool) {
     let taken = runs.step(message(agent, text, source)).await.unwrap();
-    (Parts::of(taken.effects).replies.remove(0), taken.repeated)
+    (EffectParts::of(taken.effects).replies.remove(0), taken.repeated)
 }
 
 /// Returns the agent that is next after this message.
@@ -66,7 +66,7 @@ async fn a_step_follows_what_another_process_stored() {
     // And here it still is.
     let late = one.step(message("dev", "More.", None)).await.unwrap();
     assert_eq!(late.decisions[0].rule, "turns/not-active");
-    assert_eq!(Parts::of(late.effects).replies[0]["posted"], false);
+    assert_eq!(EffectParts::of(late.effects).replies[0]["posted"], false);
     assert_eq!(next_agent(&one, "pm").await, "dev");
 }
 
@@ -123,7 +123,7 @@ async fn what_is_remembered_is_what_is_stored() {
         assert_eq!(run.state(), stored.state());
         assert_eq!(run.revision(), stored.revision());
         assert_eq!(run.revision().0, before.revision.0 + 1);
-        assert_eq!(Parts::of(taken.effects).replies[0]["nextAgent"], next);
+        assert_eq!(EffectParts::of(taken.effects).replies[0]["nextAgent"], next);
     }
     let decisions = store.decisions(&DecisionFilter { limit: 1, ..Default::default() }).unwrap();
     assert!(decisions[0].body.contains(r#""nextAgent":"dev""#), "{}", decisions[0].body);

@@ -68,7 +68,7 @@ async fn every_refusal_is_an_error_in_json() {
     for (method, path, headers, want) in [
         ("GET", "/v1/events?after=x", vec![], 400),
         ("GET", "/v1/runs?limit=-1", vec![], 400),
-        ("GET", "/api/runs?nothing=1", vec![], 400),
+        ("GET", "/v1/runs?nothing=1", vec![], 400),
         ("GET", "/v1/runs/r1/abort", vec![], 405),
         ("PUT", "/v1/runs", vec![], 405),
         ("GET", "/v1/nowhere", vec![], 404),
@@ -76,7 +76,7 @@ async fn every_refusal_is_an_error_in_json() {
         ("GET", "/v1/events", vec![("last-event-id", &b"+1"[..])], 400),
         ("GET", "/v1/events", vec![("last-event-id", b"")], 400),
         ("GET", "/v1/events", vec![("last-event-id", b"1.5")], 400),
-        ("GET", "/api/events", vec![("last-event-id", b"\xff")], 400),
+        ("GET", "/v1/events", vec![("last-event-id", b"\xff")], 400),
         (
             "POST",
             "/v1/scan",
@@ -92,6 +92,42 @@ async fn every_refusal_is_an_error_in_json() {
         assert_eq!(got.status.as_u16(), want, "{method} {path}: {}", got.text);
         assert!(got.json()["error"]["code"].is_string(), "{method} {path}: {}", got.text);
     }
+    let got = bench.get("/v1/runs/r1/abort").await;
+    assert_eq!(got.headers["allow"], "POST");
+}
+
+/// Every answer names its request, also the one that refuses it.
+#[tokio::test]
+async fn requests_have_ids() {
+    let bench = Bench::new();
+    for (given, path, kept) in [
+        (Some("deploy-7_a.b"), "/v1/runs", true),
+        (Some("deploy-7"), "/v1/nowhere", true),
+        (Some("deploy-7"), "/healthz", true),
+        (Some("two words"), "/v1/nowhere", false),
+        (Some("<b>"), "/v1/runs", false),
+        (Some(&*"x".repeat(65)), "/v1/runs", false),
+        (None, "/v1/runs/none", false),
+    ] {
+        let mut request = request("GET", path);
+        if let Some(id) = given {
+            request = request.header("x-request-id", id);
+        }
+        let got = bench.raw(request.body(Body::empty()).unwrap()).await;
+        let id = got.headers["x-request-id"].to_str().unwrap();
+        assert!(!id.is_empty() && kept == (given == Some(id)), "{given:?} {path}: {id}");
+        if !got.status.is_success() {
+            assert_eq!(
+                (&got.json()["v"], &got.json()["error"]["request_id"]),
+                (&json!(1), &json!(id))
+            );
+        }
+    }
+    let refused = bench.raw(bare("GET", "/v1/runs", &[("host", HOST)])).await;
+    assert_eq!(
+        refused.json()["error"]["request_id"],
+        refused.headers["x-request-id"].to_str().unwrap()
+    );
 }
 
 #[tokio::test]
@@ -138,12 +174,26 @@ async fn a_link_logs_one_browser_in_once() {
     let wrong = bench.raw(bare("GET", "/login?code=wrong", &[("host", HOST)])).await;
     assert_eq!(wrong.status.as_u16(), 401);
     let got = bench.raw(bare("GET", path, &[("host", HOST)])).await;
-    assert_eq!((got.status.as_u16(), got.headers["location"].to_str().unwrap()), (303, "/"));
+    let place = got.headers["location"].to_str().unwrap();
+    assert_eq!(got.status.as_u16(), 303);
+    let key = place.strip_prefix("/#key=").unwrap_or_else(|| panic!("{place}"));
     let cookie = got.headers["set-cookie"].to_str().unwrap().to_owned();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
     let session = cookie.split(';').next().unwrap();
-    let page = bench.raw(bare("GET", "/", &[("host", HOST), ("cookie", session)])).await;
-    assert_eq!(page.status.as_u16(), 200);
+    let (cookie, key) = (("cookie", session), ("x-aldis-key", key));
+    for (path, headers, want) in [
+        ("/", vec![cookie], 200),
+        ("/app.js", vec![cookie], 200),
+        ("/v1/runs", vec![cookie], 401),
+        ("/v1/events", vec![cookie], 401),
+        ("/v1/runs", vec![key], 401),
+        ("/v1/runs", vec![cookie, ("x-aldis-key", "abc")], 401),
+        ("/v1/runs", vec![cookie, key], 200),
+    ] {
+        let headers = [vec![("host", HOST)], headers].concat();
+        let got = bench.raw(bare("GET", path, &headers)).await;
+        assert_eq!(got.status.as_u16(), want, "{path} {headers:?}");
+    }
     let again = bench.raw(bare("GET", path, &[("host", HOST)])).await;
     assert_eq!(again.status.as_u16(), 401, "a link works once");
 }

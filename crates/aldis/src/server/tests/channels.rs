@@ -30,7 +30,7 @@ async fn messages_are_answered_as_the_specification_says() {
     assert_eq!(reasons, [Value::Null, Value::Null, json!("after_turn_end")]);
     let got = bench.post("/v1/channels/c9/messages", json!({ "agent": "pm", "text": "x" })).await;
     assert_eq!(
-        (got.status.as_u16(), &got.json()["result"]["reason"]),
+        (got.status.as_u16(), &got.json()["error"]["code"]),
         (404, &json!("unknown_channel"))
     );
     let shown = bench.get("/v1/channels/c1").await.json();

@@ -33,9 +33,12 @@ async fn members_that_are_described_as_needed_are_needed() {
     let bench = Bench::new();
     bench.post("/v1/channels", json!({ "channel": "c1", "agents": ["pm"] })).await;
     let document = bench.get("/openapi.json").await.json();
+    let mut checked = 0;
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
             let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+            let place = schema["$ref"].as_str().unwrap_or("#/none").trim_start_matches('#');
+            let schema = document.pointer(place).unwrap_or(schema);
             let needed = schema["required"].as_array().cloned().unwrap_or_default();
             if needed.is_empty() {
                 continue;
@@ -43,6 +46,8 @@ async fn members_that_are_described_as_needed_are_needed() {
             let concrete = path.replace("{channel}", "c1").replace("{run}", "c1");
             let got = bench.send(&method.to_uppercase(), &concrete, &json!({})).await;
             assert_eq!(got.status.as_u16(), 400, "{method} {path}: {}", got.text);
+            checked += 1;
         }
     }
+    assert!(checked >= 12, "{checked}");
 }

@@ -335,7 +335,7 @@ impl DecisionForm {
 }
 
 impl EvidenceForm {
-    fn new(evidence: Evidence) -> Self {
+    pub(crate) fn new(evidence: Evidence) -> Self {
         let Evidence { what, name, reason, quote, line, agent, via } = evidence;
         Self { what, name, reason, quote, line, agent, via: via.to_string() }
     }

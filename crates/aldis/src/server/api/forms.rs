@@ -1,0 +1,393 @@
+//! What requests are answered: the forms that only the API has. Those that commands print, too, are in
+//! `view/wire`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use aldis_engine::{Members, Question, Snapshot};
+use aldis_machine::Decision;
+use aldis_signal::time::Timestamp;
+use aldis_store::RunId;
+use axum::Json;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::server::runs::Taken;
+use crate::view::known::Known;
+use crate::view::wire::ScanLine;
+use crate::view::wire::run::{DecisionForm, EventForm, EvidenceForm, RunForm};
+use crate::view::wire::task::TaskLine;
+use crate::view::wire::turns::ChannelForm;
+
+/// The version of every form.
+const VERSION: u32 = 1;
+
+/// Declares a page of a list.
+macro_rules! page {
+    ($name:ident, $items:ident: $item:ty, $about:literal) => {
+        #[doc = $about]
+        #[derive(Debug, Serialize, JsonSchema)]
+        pub(super) struct $name {
+            /// Format version.
+            #[schemars(extend("const" = 1))]
+            v: u32,
+            #[doc = $about]
+            $items: Vec<$item>,
+            /// Where the next page begins: pass it as `after`. `null` on the last page.
+            next: Option<String>,
+        }
+
+        impl $name {
+            pub(super) fn new($items: Vec<$item>, next: Option<String>) -> Json<Self> {
+                Json(Self { v: VERSION, $items, next })
+            }
+        }
+    };
+}
+page!(RunPage, runs: ShownRun, "Runs, the latest first.");
+page!(ChannelPage, channels: ShownRun, "Open channels, the latest first.");
+page!(DecisionPage, decisions: DecisionForm, "Decisions, the newest first.");
+page!(EventPage, events: EventForm, "Events of a run, in order.");
+page!(TaskPage, tasks: TaskLine, "Tasks of a delivery, in the order of its plan.");
+page!(QuestionPage, questions: AskedQuestion, "Questions that wait for a human.");
+
+/// A question that waits for a human.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct AskedQuestion {
+    /// The run that asks.
+    run: String,
+    /// Its name, for the answer.
+    id: String,
+    /// The question.
+    text: String,
+    /// Since when it waits.
+    #[schemars(with = "String")]
+    asked_at: Timestamp,
+}
+
+impl AskedQuestion {
+    pub(super) fn new(run: &RunId, Question { id, text, asked_at, .. }: Question) -> Self {
+        Self { run: run.to_string(), id, text, asked_at }
+    }
+}
+
+/// What a change led to.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Change {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    v: u32,
+    /// The run after it.
+    run: ShownRun,
+    /// What must now be done.
+    #[schemars(with = "Vec<EffectForm>")]
+    effects: Vec<Value>,
+    /// What became of each message.
+    #[schemars(with = "Vec<ReplyForm>")]
+    replies: Vec<Value>,
+    /// What could not be done.
+    warnings: Vec<String>,
+    /// The last of the decisions; `null` when nothing changed.
+    decision: Option<Decided>,
+    /// What was decided.
+    decisions: Vec<Decided>,
+    /// Whether this is the answer to an earlier delivery of the same request.
+    repeated: bool,
+}
+
+impl From<Taken> for Change {
+    fn from(taken: Taken) -> Self {
+        let EffectParts { effects, replies, warnings } = EffectParts::of(taken.effects);
+        let decisions: Vec<Decided> = taken.decisions.into_iter().map(Decided::from).collect();
+        Self {
+            v: VERSION,
+            run: ShownRun::new(Snapshot::from(&*taken.run)),
+            effects,
+            replies,
+            warnings: taken.warnings.into_iter().chain(warnings).collect(),
+            decision: decisions.last().cloned(),
+            decisions,
+            repeated: taken.repeated,
+        }
+    }
+}
+
+/// What became of messages.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Replies {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    v: u32,
+    /// Whether this is the answer to an earlier delivery of the same request.
+    repeated: bool,
+    /// What must now be done.
+    #[schemars(with = "Vec<EffectForm>")]
+    effects: Vec<Value>,
+    /// For a request with `text`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<ReplyForm>")]
+    result: Option<Value>,
+    /// For a request with `texts`: one for each, in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<ReplyForm>>")]
+    results: Option<Vec<Value>>,
+}
+
+impl Replies {
+    pub(super) fn new(taken: Taken, several: bool) -> Self {
+        let repeated = taken.repeated;
+        let EffectParts { effects, mut replies, .. } = EffectParts::of(taken.effects);
+        let result = (!several && !replies.is_empty()).then(|| replies.swap_remove(0));
+        Self { v: VERSION, repeated, effects, result, results: several.then_some(replies) }
+    }
+}
+
+/// Channels that were imported.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ImportedChannels {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub(super) v: u32,
+    /// Those that were not there.
+    pub(super) imported: Vec<String>,
+    /// Those that were, and are left alone.
+    pub(super) skipped: Vec<String>,
+}
+
+/// What is in a text.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Findings {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub(super) v: u32,
+    /// Signals, and near misses where they were asked for.
+    pub(super) findings: Vec<ScanLine>,
+}
+
+/// An explanation.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Explanation {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub(super) v: u32,
+    /// What `aldis explain` prints.
+    pub(super) text: String,
+}
+
+/// How the server and its runs are.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Health {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    pub(super) v: u32,
+    /// Whether nothing is wrong.
+    pub(super) ok: bool,
+    /// What is.
+    pub(super) troubles: Vec<Trouble>,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Trouble {
+    /// The run it is about; `null` for the server.
+    pub(super) run: Option<String>,
+    /// What.
+    pub(super) what: String,
+}
+
+/// A run or a channel.
+#[derive(Debug, Serialize)]
+pub(super) struct ShownRun(Members);
+
+impl ShownRun {
+    /// One that cannot be read still has a name.
+    pub(super) fn new(snapshot: Snapshot) -> Self {
+        let run = snapshot.run.clone();
+        let form = Known::new(snapshot).map(|known| known.form());
+        let mut members = match form {
+            Ok(Value::Object(members)) => members,
+            _ => Members::new(),
+        };
+        let all = AnyRun {
+            v: VERSION,
+            kind: None,
+            run: run.id.to_string(),
+            machine: run.record.machine,
+            project: run.record.project,
+            title: run.record.title,
+            active: run.record.active,
+            revision: run.revision.0,
+            created: run.created,
+            updated: run.updated,
+        };
+        if let Ok(Value::Object(all)) = serde_json::to_value(all) {
+            for (name, value) in all {
+                members.entry(name).or_insert(value);
+            }
+        }
+        Self(members)
+    }
+}
+
+impl JsonSchema for ShownRun {
+    fn schema_name() -> Cow<'static, str> {
+        "Run".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let all = generator.subschema_for::<AnyRun>();
+        let run = generator.subschema_for::<RunForm>();
+        let channel = generator.subschema_for::<ChannelForm>();
+        let kind = |kind: &str| json!({ "properties": { "kind": { "const": kind } }, "required": ["kind"] });
+        json_schema!({
+            "description": "A run, or a channel: one that cannot be read has no `kind`.",
+            "allOf": [
+                all,
+                { "if": kind("run"), "then": run },
+                { "if": kind("channel"), "then": channel },
+            ],
+        })
+    }
+}
+
+/// What all runs and channels have.
+#[derive(Serialize, JsonSchema)]
+struct AnyRun {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    v: u32,
+    /// `run` or `channel`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    /// Its name.
+    run: String,
+    /// Which machine decides.
+    machine: String,
+    /// The project's directory; empty when there is none.
+    project: String,
+    /// What people call it.
+    title: String,
+    /// Whether it goes on.
+    active: bool,
+    /// How many steps it has taken.
+    revision: u64,
+    /// When its first step was taken.
+    #[schemars(with = "String")]
+    created: Timestamp,
+    /// When its last step was taken.
+    #[schemars(with = "String")]
+    updated: Timestamp,
+}
+
+/// Something that must be done.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct EffectForm {
+    /// What: the other members depend on it, and the machine's page in docs/ names them.
+    effect: String,
+}
+
+/// What became of one message.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ReplyForm {
+    /// Whether it is shown in the channel.
+    posted: bool,
+    /// Whether it ended the turn.
+    turn_advanced: bool,
+    /// Who has the turn then.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    next_agent: Option<String>,
+    /// Why it did not count: a stable code.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// What is shown.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    display: Option<String>,
+}
+
+/// A decision and its reasons.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+struct Decided {
+    /// The rule that fired: a stable code.
+    rule: String,
+    /// The task it is about, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<String>,
+    /// What was decided.
+    summary: String,
+    /// Why the rule applied.
+    because: String,
+    /// What was seen.
+    evidence: Vec<EvidenceForm>,
+    /// The counters after the decision.
+    counters: BTreeMap<String, u64>,
+    /// What happens next, or what to do.
+    remedy: String,
+}
+
+impl From<Decision> for Decided {
+    fn from(decision: Decision) -> Self {
+        let Decision { rule, task, summary, because, evidence, counters, remedy } = decision;
+        let evidence = evidence.into_iter().map(EvidenceForm::new).collect();
+        Self { rule, task, summary, because, evidence, counters, remedy }
+    }
+}
+
+/// An event of the stream: a CloudEvents envelope.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used: `events/words.rs` writes it")]
+pub(super) struct StreamedDecision {
+    /// Of CloudEvents.
+    #[schemars(extend("const" = "1.0"))]
+    specversion: String,
+    /// Its position: keep it as text, and pass it as `after` or `Last-Event-ID`.
+    id: String,
+    /// Where runs are.
+    source: String,
+    /// The run or channel.
+    subject: String,
+    /// `dev.aldis.` and the rule.
+    r#type: String,
+    /// When it was decided.
+    time: String,
+    /// Of `data`.
+    datacontenttype: String,
+    /// The decision, as it is stored.
+    data: Option<Members>,
+}
+
+/// Effects apart from the answers to whoever asked.
+#[derive(Debug, Default)]
+pub(in crate::server) struct EffectParts {
+    /// What must now be done.
+    pub(in crate::server) effects: Vec<Value>,
+    /// What became of each message.
+    pub(in crate::server) replies: Vec<Value>,
+    /// What was asked for and not done.
+    pub(in crate::server) warnings: Vec<String>,
+}
+
+impl EffectParts {
+    pub(in crate::server) fn of(effects: Vec<Value>) -> Self {
+        let mut parts = Self::default();
+        for mut effect in effects {
+            match effect.get("effect").and_then(Value::as_str) {
+                Some("reply") => {
+                    if let Value::Object(members) = &mut effect {
+                        members.remove("effect");
+                    }
+                    parts.replies.push(effect);
+                }
+                Some("warning") => {
+                    let text = effect.get("text").and_then(Value::as_str);
+                    parts.warnings.extend(text.map(str::to_owned));
+                }
+                _ => parts.effects.push(effect),
+            }
+        }
+        parts
+    }
+}
