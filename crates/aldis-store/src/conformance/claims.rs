@@ -270,7 +270,8 @@ pub(super) fn a_lane_can_be_trimmed(store: &dyn Store) {
     assert_eq!(keys(&claim(store, 0, 10)), ["y1", "free"]);
     assert!(ok(store.failed(&first[0], Some(at(90)), "later")));
     let counted = ok(store.pending_count()).into_iter();
-    let errors: Vec<_> = counted.filter(|it| it.lane == "x").map(|it| (it.count, it.error)).collect();
+    let errors: Vec<_> =
+        counted.filter(|it| it.lane == "x").map(|it| (it.count, it.error)).collect();
     assert_eq!(errors, [(3, Some("later".to_owned()))]);
     // One that waits for its next attempt does not hold up what is left when it is dropped.
     assert_eq!(trim("x", 1), 2);
