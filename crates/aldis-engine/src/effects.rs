@@ -2,14 +2,20 @@
 
 use std::fmt;
 
+use aldis_signal::time::Timestamp;
 use aldis_store::{Driver, RunId};
 use serde_json::Value;
+
+/// The kind of effects that go to a sink of a server.
+pub const SINK: &str = "sink";
+/// The kind of effects that go to a sink of the run's own.
+pub const NOTICE: &str = "notice";
 
 /// An effect on its way to whoever performs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutboundEffect {
-    /// Who can perform it: `effect` and `dispatch` for the run's coordinator or a worker, `sink` for
-    /// a server.
+    /// Who can perform it: `effect` and `dispatch` for the run's coordinator or a worker, [`SINK`]
+    /// and [`NOTICE`] for whoever delivers to sinks.
     pub kind: &'static str,
     /// What it must not overtake: effects of one lane are performed in order. Empty for no order.
     pub lane: String,
@@ -19,10 +25,34 @@ pub struct OutboundEffect {
     pub body: Value,
 }
 
+/// A run whose step has effects, as the step leaves it.
+#[derive(Clone, Copy, Debug)]
+pub struct RoutedRun<'r> {
+    /// Its name.
+    pub id: &'r RunId,
+    /// Who drives it.
+    pub driver: Driver,
+    /// Its machine.
+    pub machine: &'static str,
+    /// The project it works on; empty where there is none.
+    pub project: &'r str,
+    /// What people call it.
+    pub title: &'r str,
+    /// Whether it can still step.
+    pub active: bool,
+    /// When the step is taken.
+    pub at: Timestamp,
+    /// The note of its driver's that says who is told of it, as JSON; see [`NOTIFY`].
+    pub notify: Option<&'r str>,
+}
+
+/// The key of the driver's note that says who is told of a run.
+pub const NOTIFY: &str = "notify";
+
 /// Says where the effects of a run go. Those that go nowhere are only told to whoever asked.
 pub trait Route: Send + Sync + fmt::Debug {
-    /// Routes one effect of a run that `driver` drives.
-    fn route(&self, run: &RunId, driver: Driver, effect: &Value) -> Vec<OutboundEffect>;
+    /// Routes one effect of a run.
+    fn route(&self, run: &RoutedRun<'_>, effect: &Value) -> Vec<OutboundEffect>;
 }
 
 /// Effects go to whoever drives the run: a process or a worker finds them in the outbox, a hook and
@@ -31,8 +61,8 @@ pub trait Route: Send + Sync + fmt::Debug {
 pub struct Direct;
 
 impl Route for Direct {
-    fn route(&self, _run: &RunId, driver: Driver, effect: &Value) -> Vec<OutboundEffect> {
-        match driver {
+    fn route(&self, run: &RoutedRun<'_>, effect: &Value) -> Vec<OutboundEffect> {
+        match run.driver {
             Driver::Hook | Driver::Server => Vec::new(),
             Driver::Process | Driver::Worker => {
                 let kind = if is_dispatch(effect) { "dispatch" } else { "effect" };

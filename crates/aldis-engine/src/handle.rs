@@ -10,6 +10,7 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{Driver, EffectFilter, Loaded, NewEvent, PartChange, Revision, RunId};
 use serde::de::DeserializeOwned;
 
+use crate::effects::{NOTICE, SINK};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::record;
@@ -25,8 +26,6 @@ const PENDING_MAX: usize = 256;
 pub(crate) const WAKE: &str = "wake";
 /// The note that says how agents are started.
 const LAUNCH: &str = "launch";
-/// The kind of effects that a server performs, whoever drives the run.
-const SINK: &str = "sink";
 
 /// An open run whose machine is known by type.
 ///
@@ -221,6 +220,28 @@ impl<M: Machine> Handle<M> {
         self.write(engine, now, outcome, &[], None)
     }
 
+    /// As [`advance`](Self::advance), for events that belong together, with notes of the driver's: all
+    /// in one step. After an error the events are kept, the notes are not.
+    ///
+    /// # Errors
+    ///
+    /// As [`advance`](Self::advance).
+    pub fn advance_together(
+        &mut self,
+        engine: &Engine,
+        now: Timestamp,
+        events: Vec<M::Event>,
+        notes: &[PartChange],
+    ) -> Result<Stepped<M::Effect>, EngineError> {
+        let mut outcome = Outcome::nothing();
+        for event in events {
+            append(&mut outcome, self.take(now, event));
+        }
+        let stepped = self.write(engine, now, outcome, notes, None)?;
+        self.keep_notes(notes);
+        Ok(stepped)
+    }
+
     /// Writes the events since the last step, unless only time has passed: others, too, want to know
     /// that the work moves, and what was spent must not be lost.
     ///
@@ -379,7 +400,7 @@ impl<M: Machine> Handle<M> {
         for effect in engine.store().pending_effects(&filter)? {
             let taken =
                 self.performed.contains(&effect.key) || self.handed_out.contains(&effect.key);
-            if taken || effect.kind == SINK {
+            if taken || [NOTICE, SINK].contains(&&*effect.kind) {
                 continue;
             }
             match serde_json::from_str(&effect.body) {

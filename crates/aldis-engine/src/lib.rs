@@ -67,7 +67,7 @@ mod snapshot;
 mod upcast;
 
 pub use any::{AnyHandle, MACHINES, Preparation, Prepared};
-pub use effects::{Direct, OutboundEffect, Route};
+pub use effects::{Direct, NOTICE, NOTIFY, OutboundEffect, Route, RoutedRun, SINK};
 pub use engine::{Answer, Engine, NewRun};
 pub use error::EngineError;
 pub use handle::{Handle, Performable, Stepped, note};

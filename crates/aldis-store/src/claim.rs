@@ -80,4 +80,6 @@ pub struct PendingCount {
     pub lane: String,
     /// How many.
     pub count: u64,
+    /// What went wrong with the first of the lane the last time, if it was tried.
+    pub error: Option<String>,
 }

@@ -79,6 +79,7 @@ pub const CHECKS: &[Check] = checks![
         a_lane_is_first_in_first_out,
         a_lane_is_held_up_by_what_others_must_do,
         a_long_lane_holds_up_nobody_else,
+        a_lane_can_be_trimmed,
         racing_workers_share_the_effects,
     },
     feed::{

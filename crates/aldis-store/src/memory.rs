@@ -197,6 +197,16 @@ impl Store for MemoryStore {
         self.write(|tables| Ok(tables.outbox.failed(claim, next, error)))
     }
 
+    fn trim_lane(
+        &self,
+        lane: &str,
+        keep: usize,
+        now: Timestamp,
+        error: &str,
+    ) -> Result<usize, StoreError> {
+        self.write(|tables| Ok(tables.outbox.trim(lane, keep, now, error)))
+    }
+
     fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {
         Ok(self.read(|tables| tables.due_timers(now, limit)))
     }

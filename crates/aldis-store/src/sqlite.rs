@@ -350,6 +350,16 @@ impl Store for SqliteStore {
         })
     }
 
+    fn trim_lane(
+        &self,
+        lane: &str,
+        keep: usize,
+        now: Timestamp,
+        error: &str,
+    ) -> Result<usize, StoreError> {
+        self.write("trim a lane", |statements| outbox::trim(statements, lane, keep, now, error))
+    }
+
     fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {
         self.with("read timers", |connection| read::due_timers(connection, now, limit))
     }

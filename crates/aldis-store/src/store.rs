@@ -162,6 +162,17 @@ pub trait Store: Send + Sync {
         error: &str,
     ) -> Result<bool, StoreError>;
 
+    /// Gives up the oldest pending effects of a lane until `keep` are left, with `error` as the reason:
+    /// how a queue for somebody who takes nothing stays short. Those that are claimed at `now` are left
+    /// alone. Returns how many were given up.
+    fn trim_lane(
+        &self,
+        lane: &str,
+        keep: usize,
+        now: Timestamp,
+        error: &str,
+    ) -> Result<usize, StoreError>;
+
     /// Returns the timers that are due at `now`, the earliest first.
     ///
     /// Firing one means committing a step that clears or re-arms it. The step's revision makes

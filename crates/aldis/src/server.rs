@@ -5,7 +5,8 @@
 //! at hand.
 //!
 //! [`app::App`] is what all requests share, [`access`] says who may ask, [`api`] has one file per kind
-//! of request, [`events`] is the stream, [`timers`] fires timers, [`outbox`] carries effects out.
+//! of request, [`events`] is the stream, [`timers`] fires timers. A
+//! [`Courier`](crate::notify::courier::Courier) carries effects to sinks.
 
 pub(crate) mod access;
 mod api;
@@ -15,10 +16,8 @@ pub(crate) mod connections;
 mod error;
 mod events;
 mod metrics;
-mod outbox;
 mod place;
 mod runs;
-pub(crate) mod sinks;
 pub(crate) mod state_files;
 mod timers;
 
@@ -33,7 +32,7 @@ use std::sync::Arc;
 use std::thread;
 
 use aldis_machine::turns::Persona;
-use aldis_store::GroupStore;
+use aldis_store::{GroupStore, Store};
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::task::JoinHandle;
@@ -43,9 +42,10 @@ use self::app::App;
 use self::connections::Limits;
 use self::error::ApiError;
 use self::place::Place;
-use self::sinks::Sinks;
 use crate::app::formats::turn_state::ChannelSet;
 use crate::error::CommandError;
+use crate::notify::configured::Sinks;
+use crate::notify::courier::{Courier, Report};
 
 /// Threads for requests, at most: they also decide what takes no time.
 const WORKERS_MAX: usize = 8;
@@ -93,7 +93,14 @@ pub(crate) fn serve(
             listener.local_addr().map_err(|error| CommandError::new(error.to_string()))?;
         place.announce(address)?;
         let access = Access::new(place.token()?, address);
-        let app = App::new(store, access, options.sinks, options.personas);
+        let (routes, sinks) = options.sinks.into_parts();
+        routes
+            .publish(&options.state_dir)
+            .map_err(|error| CommandError::new(format!("writing down the sinks: {error}")))?;
+        let app = App::new(Arc::clone(&store) as Arc<dyn Store>, access, routes, options.personas);
+        let counts = Arc::clone(&app);
+        let count = move |report: Report<'_>| counts.metrics.reported(report);
+        let _courier = Courier::of_server(store, &options.state_dir, sinks, Box::new(count));
         app.recover().await?;
         app.adopt(options.board).await?;
         let link = app.access.login_link(address)?;
@@ -101,7 +108,6 @@ pub(crate) fn serve(
         let tasks = [
             background("events", &app, events::publish(app.clone())),
             background("timers", &app, timers::watch(app.clone())),
-            background("sinks", &app, outbox::deliver(app.clone())),
         ];
         let router = api::router(app.clone());
         connections::accept(listener, router, &app, options.limits, stopped()).await;

@@ -14,13 +14,12 @@ mod tests;
 mod words;
 
 use std::io::Write;
-use std::sync::Arc;
 use std::time::Duration;
 
 use aldis_engine::Engine;
 use aldis_machine::HumanCommand;
 use aldis_signal::time::Timestamp;
-use aldis_store::{RunId, Store};
+use aldis_store::RunId;
 
 use self::model::{Input, Model, Order};
 use self::palette::Palette;
@@ -45,15 +44,14 @@ const KEYS_MAX: usize = 1_000;
 pub(crate) fn watch(
     out: impl Write,
     color: bool,
-    store: Arc<dyn Store>,
+    engine: &Engine,
     only: Option<RunId>,
 ) -> Result<(), CommandError> {
     let lost = |error: std::io::Error| CommandError::new(format!("the terminal: {error}"));
     let clock = SteadyClock::start();
     let interrupts = Interrupts::listen().map_err(lost)?;
-    let engine = Engine::new(Arc::clone(&store));
     let mut model = Model::new(clock.now(), only.is_some(), Palette { color });
-    let mut reader = Reader::new(&*store, only);
+    let mut reader = Reader::new(engine.store(), only);
     let mut screen = Screen::take(out).map_err(lost)?;
     loop {
         model.update(Input::Now(clock.now()));
@@ -72,7 +70,7 @@ pub(crate) fn watch(
             match model.update(input) {
                 Some(Order::Quit) => return Ok(()),
                 Some(Order::Command { run, command }) => {
-                    let outcome = perform(&engine, clock.now(), &run, &command);
+                    let outcome = perform(engine, clock.now(), &run, &command);
                     model.update(Input::Told(outcome));
                 }
                 None => {}

@@ -8,8 +8,8 @@ use aldis_store::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Handle, LAUNCH, Performable, SINK, WAKE};
-use crate::effects::is_dispatch;
+use super::{Handle, LAUNCH, Performable, WAKE};
+use crate::effects::{NOTICE, NOTIFY, RoutedRun, SINK, is_dispatch};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::record;
@@ -97,8 +97,19 @@ impl<M: Machine> Handle<M> {
             return;
         }
         let prefix = effects_prefix(&self.id, Revision(self.revision.0 + 1));
+        let summary = self.state.summary();
+        let run = RoutedRun {
+            id: &self.id,
+            driver: self.driver,
+            machine: M::NAME,
+            project: &self.project,
+            title: summary.title,
+            active: summary.active,
+            at: now,
+            notify: self.notes.get(NOTIFY).map(String::as_str),
+        };
         for (number, effect) in effects.iter().enumerate() {
-            let routed = engine.route().route(&self.id, self.driver, effect);
+            let routed = engine.route().route(&run, effect);
             for (way, outbound) in routed.into_iter().enumerate() {
                 let key = format!("{prefix}{number}");
                 step.effects.push(NewEffect {
@@ -143,7 +154,8 @@ impl<M: Machine> Handle<M> {
     pub(crate) fn enqueue(&mut self, step: &Step, outcome: &Outcome<M::Effect>) {
         let Some(outbox) = &mut self.outbox else { return };
         let prefix = effects_prefix(&self.id, self.revision);
-        for sent in step.effects.iter().filter(|sent| ![ANSWER, SINK].contains(&&*sent.kind)) {
+        let elsewhere = [ANSWER, NOTICE, SINK];
+        for sent in step.effects.iter().filter(|sent| !elsewhere.contains(&&*sent.kind)) {
             let number = sent.key.strip_prefix(&prefix).and_then(|it| it.split('/').next());
             let number: Option<usize> = number.and_then(|number| number.parse().ok());
             let effect = number.and_then(|number| outcome.effects.get(number)).cloned();

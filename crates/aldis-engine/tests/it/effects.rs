@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aldis_engine::{OutboundEffect, Route};
+use aldis_engine::{OutboundEffect, Route, RoutedRun};
 use aldis_machine::run::{Effect, Event, State};
 use aldis_machine::{delivery, phases, turns};
 use aldis_store::{Driver, EffectState, NewEffect, PartChange, RunId, Step};
@@ -184,8 +184,8 @@ fn a_dispatch_says_how_the_agent_is_started() {
 struct Twice;
 
 impl Route for Twice {
-    fn route(&self, run: &RunId, _driver: Driver, effect: &Value) -> Vec<OutboundEffect> {
-        let lane = format!("lane-{run}");
+    fn route(&self, run: &RoutedRun<'_>, effect: &Value) -> Vec<OutboundEffect> {
+        let lane = format!("lane-{}", run.id);
         let sink = OutboundEffect {
             kind: "sink",
             lane: lane.clone(),

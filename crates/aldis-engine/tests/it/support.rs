@@ -195,6 +195,16 @@ impl Store for TestStore {
         self.inner.failed(claim, next, error)
     }
 
+    fn trim_lane(
+        &self,
+        lane: &str,
+        keep: usize,
+        now: Timestamp,
+        error: &str,
+    ) -> Result<usize, StoreError> {
+        self.inner.trim_lane(lane, keep, now, error)
+    }
+
     fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<Timer>, StoreError> {
         self.inner.due_timers(now, limit)
     }

@@ -256,6 +256,28 @@ pub(super) fn a_long_lane_holds_up_nobody_else(store: &dyn Store) {
     assert!(keys(&rest).into_iter().eq(effects[1..300].iter().map(|effect| &*effect.key)));
 }
 
+pub(super) fn a_lane_can_be_trimmed(store: &dyn Store) {
+    let effects = ["x1", "y1", "x2", "x3", "x4", "free"];
+    let lane = |key: &str| if key == "free" { "" } else { &key[..1] }.to_owned();
+    enqueue(store, "r", 0, &effects.map(|key| in_lane(key, &lane(key))));
+    let trim = |lane: &str, keep| ok(store.trim_lane(lane, keep, at(0), "too many"));
+    assert_eq!((trim("x", 4), trim("z", 0), trim("", 0)), (0, 0, 0));
+    // The one that is being performed is left alone, and still the first.
+    let first = claim(store, 0, 1);
+    assert_eq!(trim("x", 2), 1);
+    let trimmed = some(ok(store.effect("x2")));
+    assert_eq!((trimmed.state, trimmed.error.as_deref()), (EffectState::GivenUp, Some("too many")));
+    assert_eq!(keys(&claim(store, 0, 10)), ["y1", "free"]);
+    assert!(ok(store.failed(&first[0], Some(at(90)), "later")));
+    let counted = ok(store.pending_count()).into_iter();
+    let errors: Vec<_> =
+        counted.filter(|it| it.lane == "x").map(|it| (it.count, it.error)).collect();
+    assert_eq!(errors, [(3, Some("later".to_owned()))]);
+    // One that waits for its next attempt does not hold up what is left when it is dropped.
+    assert_eq!(trim("x", 1), 2);
+    assert_eq!(keys(&claim(store, 0, 10)), ["x4"]);
+}
+
 pub(super) fn racing_workers_share_the_effects(store: &dyn Store) {
     const EFFECTS: usize = 40;
     let lane = |number: usize| if number.is_multiple_of(2) { "" } else { "x" };

@@ -62,13 +62,16 @@ impl Outbox {
 
     pub(super) fn pending_count(&self) -> Vec<PendingCount> {
         let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-        for entry in self.entries.iter().filter(|entry| entry.is_pending()) {
-            *counts.entry((&entry.effect.kind, &entry.effect.lane)).or_default() += 1;
+        let mut errors: BTreeMap<&str, Option<&String>> = BTreeMap::new();
+        for Entry { effect, .. } in self.entries.iter().filter(|entry| entry.is_pending()) {
+            *counts.entry((&effect.kind, &effect.lane)).or_default() += 1;
+            errors.entry(&effect.lane).or_insert(effect.error.as_ref());
         }
         let count = |((kind, lane), count): ((&str, &str), u64)| PendingCount {
             kind: kind.to_owned(),
             lane: lane.to_owned(),
             count,
+            error: errors.get(lane).filter(|_| !lane.is_empty()).copied().flatten().cloned(),
         };
         counts.into_iter().map(count).collect()
     }
@@ -127,6 +130,20 @@ impl Outbox {
             None => entry.finish(EffectState::GivenUp),
         }
         true
+    }
+
+    pub(super) fn trim(&mut self, lane: &str, keep: usize, now: Timestamp, error: &str) -> usize {
+        let mine = |entry: &Entry| {
+            entry.is_pending() && entry.effect.lane == lane && !entry.effect.lane.is_empty()
+        };
+        let excess = self.entries.iter().filter(|entry| mine(entry)).count().saturating_sub(keep);
+        let oldest = self.entries.iter_mut().filter(|entry| mine(entry)).take(excess);
+        let free = |entry: &&mut Entry| entry.claimed.is_none_or(|until| until <= now);
+        let given_up = oldest.filter(free).map(|entry| {
+            entry.effect.error = Some(error.to_owned());
+            entry.finish(EffectState::GivenUp);
+        });
+        given_up.count()
     }
 
     /// The entry that this claim is still good for.

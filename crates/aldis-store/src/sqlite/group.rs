@@ -216,6 +216,19 @@ impl Store for GroupStore {
         })
     }
 
+    fn trim_lane(
+        &self,
+        lane: &str,
+        keep: usize,
+        now: Timestamp,
+        error: &str,
+    ) -> Result<usize, StoreError> {
+        let input = (lane.to_owned(), keep, now, error.to_owned());
+        self.ask(input, |statements, (lane, keep, now, error)| {
+            outbox::trim(statements, lane, *keep, *now, error)
+        })
+    }
+
     fn probe(&self) -> Result<(), StoreError> {
         self.ask((), |statements, ()| write::probe(statements))
     }

@@ -220,6 +220,25 @@ pub(super) fn failed(
     promote(statements, lane)
 }
 
+pub(super) fn trim(
+    statements: &mut Statements<'_>,
+    lane: &str,
+    keep: usize,
+    now: Timestamp,
+    error: &str,
+) -> rusqlite::Result<usize> {
+    let trimmed = statements
+        .get(
+            "UPDATE outbox SET state = 2, error = ?4, claimed_until = NULL WHERE seq IN \
+             (SELECT seq FROM outbox INDEXED BY outbox_by_lane WHERE state = 0 AND lane <> '' \
+             AND lane = ?1 ORDER BY seq DESC LIMIT -1 OFFSET ?2) \
+             AND (claimed_until IS NULL OR claimed_until <= ?3)",
+        )?
+        .execute(params![lane, clamp(keep as u64), now.as_millis(), error])?;
+    promote(statements, Some(lane.to_owned()))?;
+    Ok(trimmed)
+}
+
 /// Makes the next effect of a lane its head after a change to one of them. Returns whether there
 /// was a change.
 pub(super) fn promote(

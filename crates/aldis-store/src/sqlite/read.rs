@@ -228,11 +228,15 @@ pub(super) fn pending_effects(
 }
 
 pub(super) fn pending_count(connection: &Connection) -> rusqlite::Result<Vec<PendingCount>> {
-    // The index holds all that is asked for.
-    let sql = "SELECT kind, lane, count(*) FROM outbox INDEXED BY outbox_pending WHERE state = 0 \
+    // The index holds all that is counted; of each lane one row is read.
+    let sql = "SELECT kind, lane, count(*), (SELECT first.error FROM outbox AS first \
+               INDEXED BY outbox_by_lane WHERE first.state = 0 AND first.lane <> '' \
+               AND first.lane = outbox.lane ORDER BY first.seq LIMIT 1) \
+               FROM outbox INDEXED BY outbox_pending WHERE state = 0 \
                GROUP BY kind, lane ORDER BY kind, lane";
     let to_count = |row: &Row<'_>| {
-        Ok(PendingCount { kind: row.get(0)?, lane: row.get(1)?, count: count(row, 2)? })
+        let (kind, lane, error) = (row.get(0)?, row.get(1)?, row.get(3)?);
+        Ok(PendingCount { kind, lane, count: count(row, 2)?, error })
     };
     connection.prepare_cached(sql)?.query_map([], to_count)?.collect()
 }

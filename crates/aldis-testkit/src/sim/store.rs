@@ -130,6 +130,8 @@ impl Store for SimStore {
         fn done(&self, claim: &Claim) -> Result<bool, StoreError>;
         fn failed(&self, claim: &Claim, next: Option<Timestamp>, error: &str)
             -> Result<bool, StoreError>;
+        fn trim_lane(&self, lane: &str, keep: usize, now: Timestamp, error: &str)
+            -> Result<usize, StoreError>;
         fn acquire_lease(&self, run: &RunId, holder: &str, now: Timestamp, ttl: Duration)
             -> Result<Lease, LeaseError>;
         fn renew_lease(&self, lease: &Lease, now: Timestamp, ttl: Duration)

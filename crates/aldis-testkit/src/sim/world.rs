@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aldis::coordinate::simulated::{
-    Control, Happening, JobId, JobLaunch, Leftover, Message, Program, RepositoryAnswer,
-    RepositoryRequest, StartFailure, Stream, Ticket, World,
+    Control, Happening, JobId, JobLaunch, Leftover, Program, RepositoryAnswer, RepositoryRequest,
+    StartFailure, Stream, TerminalNotice, Ticket, World,
 };
 use aldis_engine::Engine;
 use aldis_machine::run::{Exit, WorkTree};
@@ -497,14 +497,13 @@ impl World for SimWorld {
         });
     }
 
-    fn notify(&mut self, notice: &Message) -> bool {
+    fn notify(&mut self, notice: &TerminalNotice) -> bool {
         self.shared.call();
         let mut fate = self.shared.lock();
         fate.note(format_args!("notice {}", notice.id));
         fate.notices.insert(notice.id.clone(), true);
         drop(fate);
-        // Names of effects have slashes, and names of simulated runs have no dash.
-        let stored = self.engine.store().effect(&notice.id.replace('-', "/"));
+        let stored = self.engine.store().effect(&notice.id);
         if !matches!(stored, Ok(Some(_))) {
             self.shared.stop("nothing_is_done_that_is_not_stored", notice.id.clone());
         }

@@ -18,10 +18,10 @@ use crate::hosts::install::doctor::is_registered;
 use crate::hosts::install::locations::Locations;
 use crate::hosts::{Env, Host, state_file};
 use crate::io::Io;
+use crate::notify;
 use crate::settings::catalog::Catalog;
 use crate::settings::clock;
 use crate::settings::config::Settings;
-use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::display;
 use crate::view::json;
@@ -170,7 +170,7 @@ struct Scene {
 impl Scene {
     fn open(io: &Io) -> Result<Self, CommandError> {
         Ok(Self {
-            engine: home::open_engine(io.state_dir.as_deref())?,
+            engine: notify::open_engine(io.state_dir.as_deref())?,
             place: Place::of(&project::current()?, None),
             now: clock::now()?,
         })

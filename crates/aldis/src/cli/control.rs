@@ -1,7 +1,6 @@
 //! `aldis pause`, `resume`, `abort`, `answer` and `tell`: what a human wants of a run.
 
 use std::io::Write as _;
-use std::sync::Arc;
 
 use aldis_engine::{Engine, EngineError, Snapshot};
 use aldis_machine::HumanCommand;
@@ -12,8 +11,8 @@ use super::{Outcome, why};
 use crate::app::control::{self, Commanded, ControlError, RunStatus};
 use crate::error::CommandError;
 use crate::io::Io;
+use crate::notify;
 use crate::settings::clock;
-use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::display;
 
@@ -97,7 +96,7 @@ fn perform(
     name: Option<&str>,
     command: &HumanCommand,
 ) -> Result<Outcome, CommandError> {
-    let engine = Engine::new(Arc::new(home::open_store(io.state_dir.as_deref())?));
+    let engine = notify::open_engine(io.state_dir.as_deref())?;
     let Some(Snapshot { run, .. }) = meant(&engine, name, command)? else {
         let none = match command {
             HumanCommand::Answer { id, .. } => format!("no open question `{id}`"),

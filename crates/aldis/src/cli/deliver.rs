@@ -30,6 +30,7 @@ use crate::error::CommandError;
 use crate::hosts::Host;
 use crate::hosts::install::locations::Locations;
 use crate::io::Io;
+use crate::notify;
 use crate::settings::clock;
 use crate::settings::config::{Dollars, Layered, Notify, RoleTable, Seconds, Tokens};
 use crate::settings::home;
@@ -149,7 +150,7 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
     let directory = env::current_dir()
         .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
     let place = Place::of(&directory, None);
-    let engine = home::open_engine(io.state_dir.as_deref())?;
+    let engine = notify::open_engine(io.state_dir.as_deref())?;
     let (run, first) = match &args.plan {
         Some(path) => (begin(io, &engine, &place, args, path)?, Event::Begin),
         None => go_on(&engine, &place, args)?,
@@ -258,7 +259,7 @@ pub(super) fn create(
 ) -> Result<Handle<State>, CommandError> {
     let token = aldis_engine::token().map_err(|error| CommandError::new(error.to_string()))?;
     let new = NewRun {
-        notes: vec![aldis_engine::note(LAUNCH, launch)?],
+        notes: vec![aldis_engine::note(LAUNCH, launch)?, notify::note(&launch.notify)?],
         ..NewRun::of(project::name(place.root()), Driver::Process)
     };
     let start = Start { plan, config, token: Some(token) };

@@ -14,8 +14,8 @@ use clap::Args;
 use super::{Outcome, deliver};
 use crate::error::CommandError;
 use crate::io::Io;
+use crate::notify;
 use crate::settings::config::Notify;
-use crate::settings::home;
 use crate::settings::project::Place;
 use crate::settings::prompt_by::PromptBy;
 use crate::view::live::Manner;
@@ -84,7 +84,7 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
     let tasks = Tasks::read(Format::Markdown, PLAN)
         .plan
         .ok_or_else(|| CommandError::new("the built-in plan cannot be read"))?;
-    let engine = home::open_engine(io.state_dir.as_deref())?;
+    let engine = notify::open_engine(io.state_dir.as_deref())?;
     let place = Place::of(&directory, None);
     let run = deliver::create(&engine, &place, tasks, Config::default(), &launch)?;
     let id = run.id().clone();

@@ -25,6 +25,7 @@ use crate::app::selection;
 use crate::coordinate::run::{RunPlan, supervise};
 use crate::error::CommandError;
 use crate::io::Io;
+use crate::notify;
 use crate::settings::clock;
 use crate::settings::config::{Layered, Node, Supervision, decode};
 use crate::settings::home;
@@ -85,7 +86,7 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
     let directory = env::current_dir()
         .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
     let place = Place::of(&directory, None);
-    let engine = home::open_engine(io.state_dir.as_deref())?;
+    let engine = notify::open_engine(io.state_dir.as_deref())?;
     let (run, first) = if args.go_on {
         go_on(&engine, &place, args)?
     } else {
@@ -138,7 +139,10 @@ fn begin(
         launch: serde_json::to_string(&launch).unwrap_or_default(),
         config,
     };
-    let new = NewRun::of(project::name(place.root()), Driver::Process);
+    let new = NewRun {
+        notes: vec![notify::note(&launch.settings.notify)?],
+        ..NewRun::of(project::name(place.root()), Driver::Process)
+    };
     Ok(engine.begin(clock::wall(), &new, start)?.0)
 }
 

@@ -11,8 +11,8 @@ use clap::Args;
 use super::{Outcome, why};
 use crate::error::CommandError;
 use crate::io::Io;
+use crate::notify;
 use crate::settings::clock;
-use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::display;
 use crate::view::json;
@@ -39,7 +39,7 @@ pub(super) struct TasksArgs {
 }
 
 pub(super) fn run(io: &mut Io, args: &TasksArgs) -> Result<Outcome, CommandError> {
-    let engine = home::open_engine(io.state_dir.as_deref())?;
+    let engine = notify::open_engine(io.state_dir.as_deref())?;
     let found = match &args.run {
         Some(name) => Some(why::find(engine.store(), name)?),
         None => latest(engine.store(), &here()?)?,

@@ -1,14 +1,13 @@
 //! `aldis watch`: what goes on, live, on a terminal.
 
 use std::io::IsTerminal as _;
-use std::sync::Arc;
 
 use clap::Args;
 
 use super::{Outcome, why};
 use crate::error::CommandError;
 use crate::io::Io;
-use crate::settings::home;
+use crate::notify;
 use crate::tui;
 
 /// Watch what goes on, live
@@ -31,8 +30,8 @@ pub(super) fn run(io: &mut Io, args: &WatchArgs) -> Result<Outcome, CommandError
         return Err(CommandError::new("standard output is not a terminal")
             .with_help("`aldis status --json` and `aldis log --follow --json` are for programs"));
     }
-    let store = home::open_store(io.state_dir.as_deref())?;
-    let only = args.run.as_deref().map(|name| why::find(&store, name)).transpose()?;
-    tui::watch(&mut io.stdout, io.color_stdout, Arc::new(store), only)?;
+    let engine = notify::open_engine(io.state_dir.as_deref())?;
+    let only = args.run.as_deref().map(|name| why::find(engine.store(), name)).transpose()?;
+    tui::watch(&mut io.stdout, io.color_stdout, &engine, only)?;
     Ok(Outcome::Yes)
 }

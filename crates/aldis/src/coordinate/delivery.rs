@@ -28,7 +28,9 @@ use super::repository::Repository;
 use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World};
 use crate::agents::command::AgentCommand;
 use crate::error::CommandError;
-use crate::notify::{Message, Notices};
+use crate::notify::routes::about;
+use crate::notify::{self, TerminalNotice};
+use crate::settings::clock;
 use crate::settings::config::Notify;
 use crate::settings::notice_kind::Kind;
 use crate::view::live::delivery::Board;
@@ -111,18 +113,20 @@ enum Asked {
 /// continued.
 pub(crate) fn deliver(
     engine: Engine,
-    run: Handle<State>,
+    mut run: Handle<State>,
     plan: &DeliveryPlan,
     (notify, board): (&Notify, Board),
     first: Event,
 ) -> Result<Delivered, CommandError> {
     let worktrees = run.state().run().config.worktrees;
     let repository = Repository::around(&plan.project, &plan.state, run.id(), worktrees)?;
-    let notices = Notices::new(notify, &plan.project)?;
-    let mut world = Real::new(engine.shared_store(), repository, notices, plan.ask_here)?;
+    notify::check(notify, &plan.project)?;
+    notify::remember(&engine, clock::wall(), &mut run, notify)?;
+    let (store, id) = (engine.shared_store(), run.id().clone());
+    let mut world = Real::new(store, repository, (&id, &plan.state), notify, plan.ask_here)?;
     let Coordinated { delivered, now, state, mut board } =
         deliver_in(&mut world, engine, run, (plan, board), first)?;
-    world.finish().iter().for_each(|problem| board.problem(now, problem));
+    world.finish(&id).iter().for_each(|problem| board.problem(now, problem));
     match delivered {
         Delivered::Ended(ending) => board.ended(now, &state, ending),
         Delivered::Waits => board.waits(now, &state),
@@ -194,23 +198,11 @@ impl<'p> DeliveryConduct<'p> {
         Performed::Until(Awaited::Answer(ticket))
     }
 
-    /// Tells everybody who wants to know. `key` names the effect, also when it is performed again.
-    fn notify(
-        &mut self,
-        core: &mut Core<'_, State>,
-        key: &str,
-        notice: Notice,
-        (task, text): (Option<&str>, String),
-    ) {
+    /// Tells whoever sits here. `key` names the effect, also when it is performed again.
+    fn notify(&mut self, core: &mut Core<'_, State>, key: &str, notice: Notice, text: &str) {
         let Some(kind) = Kind::of_delivery(notice) else { return };
-        let text = match task {
-            Some(task) if !text.contains(task) => format!("{task}: {text}"),
-            _ => text,
-        };
-        let message =
-            Message::new(key, core.now(), core.id(), &self.plan.project).about(kind, text);
-        if core.world().notify(&message) {
-            self.board.notice(message.at, kind.as_str(), &message.text);
+        if core.world().notify(&TerminalNotice { id: key.to_owned(), kind }) {
+            self.board.notice(core.now(), kind.as_str(), text);
         }
     }
 
@@ -326,7 +318,7 @@ impl Conduct for DeliveryConduct<'_> {
             // Asked only of agents that are no processes.
             Effect::Request { .. } | Effect::Finish { .. } => {}
             Effect::Notice { notice, task, text, .. } => {
-                self.notify(core, key, notice, (task.as_deref(), text));
+                self.notify(core, key, notice, &about(task.as_deref(), &text));
             }
         }
         Ok(Performed::Done)

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
@@ -15,15 +16,17 @@ use std::time::Duration;
 use aldis_machine::run::Exit;
 use aldis_process::{Agent, Found, Identity, Interrupts, Output, find, find_marked};
 use aldis_signal::time::Timestamp;
-use aldis_store::Store;
+use aldis_store::{RunId, Store};
 
 use super::repository::Repository;
 use super::terminal_prompt::TerminalPrompt;
 use super::world::{Control, Happening, JobId, Leftover, RepositoryRequest, Stream, Ticket, World};
 use crate::agents::command::{JobLaunch, StartFailure, Started, owner_mark};
 use crate::error::CommandError;
-use crate::notify::{Message, Notices};
+use crate::notify::courier::{Courier, Report};
+use crate::notify::{self, TerminalNotice};
 use crate::settings::clock::SteadyClock;
+use crate::settings::config::Notify;
 use crate::view::display;
 
 /// How many happenings wait to be read before whoever reports them waits, too.
@@ -47,8 +50,10 @@ pub(crate) struct Real {
     /// How often this process was asked to end.
     interrupted: Arc<AtomicU32>,
     repository: Sender<(Ticket, RepositoryRequest)>,
+    /// Who is told what.
+    notify: Notify,
     /// Gone once the last notices were sent.
-    notices: Option<Notices>,
+    courier: Option<Courier>,
     terminal: TerminalPrompt,
 }
 
@@ -59,7 +64,7 @@ struct Job {
 }
 
 impl Real {
-    /// Gets ready to watch everything that can happen.
+    /// Gets ready to watch everything that can happen to a run. Failures are recorded in `state`.
     ///
     /// # Errors
     ///
@@ -67,7 +72,8 @@ impl Real {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         repository: Repository,
-        notices: Notices,
+        (run, state): (&RunId, &Path),
+        notify: &Notify,
         ask_here: bool,
     ) -> Result<Self, CommandError> {
         let (report, happenings) = mpsc::sync_channel(QUEUE);
@@ -77,6 +83,22 @@ impl Real {
             true => TerminalPrompt::detect(report.clone()),
             false => TerminalPrompt::absent(),
         };
+        let problems = report.clone();
+        let own = run.clone();
+        let courier = Courier::of_run(
+            Arc::clone(&store),
+            state,
+            run,
+            Box::new(move |it| {
+                let problem = match it {
+                    Report::GivenUp(run, sink, why) if *run == own => format!("{sink}: {why}"),
+                    Report::Dropped(sink, count) => format!("{sink}: {count} notices were dropped"),
+                    Report::Delivered | Report::Failed | Report::GivenUp(..) => return,
+                };
+                // It is recorded, too: nobody waits until it can be shown.
+                let _shown = problems.try_send(Happening::Problem(problem));
+            }),
+        );
         spawn_feed(store, report.clone());
         let interrupted = Arc::new(AtomicU32::new(0));
         spawn_signals(interrupts, Arc::clone(&interrupted), report.clone());
@@ -91,14 +113,21 @@ impl Real {
             jobs,
             interrupted,
             repository: questions,
-            notices: Some(notices),
+            notify: notify.clone(),
+            courier: Some(courier),
             terminal,
         })
     }
 
-    /// Gives the last notices a little time. Returns what went wrong.
-    pub(crate) fn finish(&mut self) -> Vec<String> {
-        self.notices.take().map(Notices::finish).unwrap_or_default()
+    /// Gives the last notices of a run a little time. Returns what went wrong.
+    pub(crate) fn finish(&mut self, run: &RunId) -> Vec<String> {
+        let waits = self.courier.take().map(|courier| courier.finish(run)).unwrap_or_default();
+        let last = self.happenings.iter().flat_map(Receiver::try_iter);
+        let problems = last.filter_map(|happening| match happening {
+            Happening::Problem(what) => Some(what),
+            _ => None,
+        });
+        problems.chain(waits).collect()
     }
 }
 
@@ -119,14 +148,11 @@ impl World for Real {
     }
 
     fn wait(&mut self, until: Timestamp) -> Vec<Happening> {
-        let problems = self.notices.as_ref().map(Notices::problems).unwrap_or_default();
-        let mut happened: Vec<Happening> = problems.into_iter().map(Happening::Problem).collect();
-        let patience = if happened.is_empty() { until.since(self.now()) } else { Duration::ZERO };
-        let Some(happenings) = &self.happenings else { return happened };
-        match happenings.recv_timeout(patience) {
-            Ok(first) => happened.push(first),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return happened,
-        }
+        let Some(happenings) = &self.happenings else { return Vec::new() };
+        let mut happened = match happenings.recv_timeout(until.since(self.now())) {
+            Ok(first) => vec![first],
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return Vec::new(),
+        };
         // Whatever else is there; not more, so that nobody waits for ever.
         happened.extend(happenings.try_iter().take(QUEUE));
         for happening in &happened {
@@ -182,11 +208,8 @@ impl World for Real {
         }
     }
 
-    fn notify(&mut self, notice: &Message) -> bool {
-        let Some(notices) = &self.notices else { return false };
-        let shown = notices.ring(notice.kind);
-        notices.tell(notice);
-        shown
+    fn notify(&mut self, notice: &TerminalNotice) -> bool {
+        notify::ring(&self.notify, notice.kind)
     }
 
     fn warn(&mut self, what: &str) {

@@ -29,7 +29,8 @@ use crate::agents::listener::Report;
 use crate::agents::output_log::OutputLog;
 use crate::error::CommandError;
 use crate::hosts;
-use crate::notify::{Message, Notices};
+use crate::notify::{self, TerminalNotice};
+use crate::settings::clock;
 use crate::settings::config::Notify;
 use crate::view::display;
 use crate::view::live::run::{Live, Standing};
@@ -102,17 +103,19 @@ fn is_stale(effect: &Effect) -> bool {
 /// Fails if somebody else supervises it, or the system lacks something. The run can be continued.
 pub(crate) fn supervise(
     engine: Engine,
-    run: Handle<State>,
+    mut run: Handle<State>,
     plan: &RunPlan,
     (notify, live): (&Notify, Live),
     first: Event,
 ) -> Result<Ending, CommandError> {
     let repository = Repository::around(&plan.directory, &plan.state, run.id(), false)?;
-    let notices = Notices::new(notify, &plan.directory)?;
-    let mut world = Real::new(engine.shared_store(), repository, notices, plan.ask_here)?;
+    notify::check(notify, &plan.directory)?;
+    notify::remember(&engine, clock::wall(), &mut run, notify)?;
+    let (store, place) = (engine.shared_store(), (run.id(), &*plan.state));
+    let mut world = Real::new(store, repository, place, notify, plan.ask_here)?;
     let Supervised { id, ending, now, state, mut live } =
         supervise_in(&mut world, engine, run, (plan, live), first)?;
-    world.finish().iter().for_each(|problem| live.problem(now, problem));
+    world.finish(&id).iter().for_each(|problem| live.problem(now, problem));
     let log = OutputLog::open(&plan.state, &id).path();
     live.ended(now, &state, ending, log.as_deref());
     Ok(ending)
@@ -179,12 +182,11 @@ impl<'p> RunConduct<'p> {
         ticket
     }
 
-    /// Tells everybody who wants to know. `key` names the effect, also when it is performed again.
-    fn notify(&mut self, core: &mut Core<'_, State>, key: &str, notice: Notice, text: String) {
-        let message = Message::new(key, core.now(), core.id(), &self.plan.directory)
-            .about(notice.into(), text);
-        if core.world().notify(&message) {
-            self.live.notice(message.at, notice, &message.text);
+    /// Tells whoever sits here. `key` names the effect, also when it is performed again.
+    fn notify(&mut self, core: &mut Core<'_, State>, key: &str, notice: Notice, text: &str) {
+        let shown = TerminalNotice { id: key.to_owned(), kind: notice.into() };
+        if core.world().notify(&shown) {
+            self.live.notice(core.now(), notice, text);
         }
     }
 
@@ -276,7 +278,7 @@ impl Conduct for RunConduct<'_> {
                 let ticket = core.ask(RepositoryRequest::KeepWork { message, base });
                 return Ok(Performed::Until(Awaited::Answer(ticket)));
             }
-            Effect::Notice { notice, text } => self.notify(core, key, notice, text),
+            Effect::Notice { notice, text } => self.notify(core, key, notice, &text),
             Effect::Finish { .. } => {}
         }
         Ok(Performed::Done)

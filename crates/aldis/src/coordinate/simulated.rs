@@ -24,7 +24,7 @@ pub use super::world::{
 };
 pub use crate::agents::command::{AgentCommand, JobLaunch, Program, StartFailure};
 pub use crate::agents::git::Since;
-pub use crate::notify::Message;
+pub use crate::notify::TerminalNotice;
 use crate::settings::prompt_by::PromptBy;
 use crate::view::live::Manner;
 use crate::view::live::delivery::Board;

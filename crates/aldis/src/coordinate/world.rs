@@ -14,7 +14,7 @@ use aldis_store::RunId;
 
 use crate::agents::command::{JobLaunch, StartFailure};
 use crate::agents::git::Since;
-use crate::notify::Message;
+use crate::notify::TerminalNotice;
 
 /// A process that the coordinator started: an agent or a check.
 pub type JobId = u64;
@@ -51,8 +51,8 @@ pub trait World {
     /// Ends whatever a coordinator that crashed left behind.
     fn end_leftover(&mut self, leftover: &Leftover);
 
-    /// Tells people. Returns whether the one at the terminal is to see it, too.
-    fn notify(&mut self, notice: &Message) -> bool;
+    /// Rings the bell of the terminal, if there is one. Returns whether the notice is shown there.
+    fn notify(&mut self, notice: &TerminalNotice) -> bool;
 
     /// Tells whoever looks at this process now that it waits for something.
     fn warn(&mut self, what: &str);

@@ -5,47 +5,49 @@ use std::process::{Child, Command as Process, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use super::{Deliver, Message};
+use super::sink::Delivery;
 use crate::settings::clock::Stopwatch;
+use crate::view::wire::notice::Notice;
 
 /// How long a program may take.
-const PROGRAM_WAIT: Duration = Duration::from_secs(30);
+pub(super) const PROGRAM_WAIT: Duration = Duration::from_secs(30);
 /// How often to look whether it has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The user's own command.
-pub(super) struct Command {
+pub(crate) struct Command {
     /// For a shell. Nothing an agent said is part of it: the words are in the environment.
     pub(super) command: String,
     /// Where it runs.
     pub(super) directory: PathBuf,
 }
 
-impl Deliver for Command {
-    fn deliver(&self, message: &Message) -> Result<(), String> {
+impl Command {
+    pub(super) fn run(&self, notice: &Notice) -> Result<(), String> {
         let mut process = Process::new("/bin/sh");
         process
             .args(["-c", &self.command])
-            .env("ALDIS_NOTICE", message.kind.as_str())
-            .env("ALDIS_TEXT", &message.text)
-            .env("ALDIS_RUN", &message.run)
+            .env("ALDIS_NOTICE", &notice.kind)
+            .env("ALDIS_TEXT", &notice.data.text)
+            .env("ALDIS_RUN", &notice.data.run)
             .current_dir(&self.directory);
         perform(process, "the command")
     }
 }
 
-/// The notices of a desktop.
-pub(super) struct Desktop;
-
-impl Deliver for Desktop {
-    fn deliver(&self, message: &Message) -> Result<(), String> {
-        let title = format!("Aldis, {}: {}", message.project, message.kind.as_str());
-        if cfg!(target_os = "macos") {
-            perform(osascript(&title, &message.text), "osascript")
-        } else {
-            perform(notify_send(&title, &message.text), "notify-send")
-        }
+/// Shows a notice on the desktop.
+pub(super) fn desktop(notice: &Notice) -> Result<(), String> {
+    let title = format!("Aldis, {}: {}", notice.data.project, notice.kind);
+    if cfg!(target_os = "macos") {
+        perform(osascript(&title, &notice.data.text), "osascript")
+    } else {
+        perform(notify_send(&title, &notice.data.text), "notify-send")
     }
+}
+
+/// A program that failed may have done half of it: it is not started again.
+pub(super) fn told(result: Result<(), String>) -> Delivery {
+    result.map_or_else(Delivery::Impossible, |()| Delivery::Done)
 }
 
 fn notify_send(title: &str, text: &str) -> Process {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use aldis_engine::{Answer, Engine, EngineError, NewRun, Route};
+use aldis_engine::{Answer, Engine, EngineError, NewRun};
 use aldis_machine::turns::Persona;
 use aldis_signal::time::Timestamp;
 use aldis_store::{Driver, RunId, Step, Store, TimerChange};
@@ -17,9 +17,9 @@ use super::error::ApiError;
 use super::events::Bus;
 use super::metrics::Metrics;
 use super::runs::Runs;
-use super::sinks::Sinks;
 use crate::app::formats::turn_state::ChannelSet;
 use crate::error::CommandError;
+use crate::notify::routes::Routes;
 use crate::settings::clock::SteadyClock;
 
 /// How many timers are fired at once.
@@ -37,7 +37,6 @@ pub(crate) struct App {
     pub(super) personas: BTreeMap<String, Persona>,
     /// Takes steps.
     pub(super) runs: Runs,
-    pub(super) sinks: Arc<Sinks>,
     /// Wakes whoever waits for something to be committed.
     pub(super) commits: Arc<Commits>,
     /// Whether the store could be written, and when that was tried.
@@ -52,7 +51,6 @@ pub(crate) struct App {
 #[derive(Debug, Default)]
 pub(super) struct Commits {
     pub(super) bus: Notify,
-    pub(super) outbox: Notify,
     pub(super) timers: Notify,
     /// Until when the timers sleep; waking them before that would be for nothing.
     asleep_until: AtomicI64,
@@ -64,9 +62,6 @@ impl Commits {
         if !step.decisions.is_empty() {
             self.bus.notify_one();
         }
-        if !step.effects.is_empty() {
-            self.outbox.notify_one();
-        }
         for timer in &step.timers {
             if let TimerChange::Set { due, .. } = timer {
                 self.notify_timers(*due);
@@ -77,9 +72,6 @@ impl Commits {
     /// Tells of a step whose answer is known.
     pub(super) fn notify_of(&self, answer: &Answer) {
         self.bus.notify_one();
-        if !answer.effects.is_empty() {
-            self.outbox.notify_one();
-        }
         if let Some(due) = answer.run.next_wake() {
             self.notify_timers(due);
         }
@@ -88,7 +80,6 @@ impl Commits {
     /// Tells of a step of which nothing is known. Timers are not told: only they ask.
     pub(super) fn notify_all(&self) {
         self.bus.notify_one();
-        self.outbox.notify_one();
     }
 
     fn notify_timers(&self, due: Timestamp) {
@@ -109,12 +100,11 @@ impl App {
     pub(super) fn new(
         store: Arc<dyn Store>,
         access: Access,
-        sinks: Sinks,
+        routes: Routes,
         personas: BTreeMap<String, Persona>,
     ) -> Arc<Self> {
         let commits = Arc::new(Commits::default());
-        let sinks = Arc::new(sinks);
-        let engine = Engine::new(store).with_route(Arc::clone(&sinks) as Arc<dyn Route>);
+        let engine = Engine::new(store).with_route(Arc::new(routes));
         Arc::new(Self {
             access,
             bus: Bus::default(),
@@ -122,7 +112,6 @@ impl App {
             metrics: Metrics::default(),
             personas,
             runs: Runs::new(engine, Arc::clone(&commits)),
-            sinks,
             commits,
             writable: Mutex::default(),
             failing: Mutex::default(),

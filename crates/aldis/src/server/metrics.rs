@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::StatusCode;
 
+use crate::notify::courier::Report;
+
 /// What is counted.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
@@ -16,9 +18,10 @@ pub(super) struct Metrics {
     pub(super) timers: AtomicU64,
     pub(super) followers: AtomicU64,
     pub(super) followers_cut: AtomicU64,
-    pub(super) delivered: AtomicU64,
-    pub(super) delivery_failures: AtomicU64,
-    pub(super) given_up: AtomicU64,
+    delivered: AtomicU64,
+    delivery_failures: AtomicU64,
+    given_up: AtomicU64,
+    dropped: AtomicU64,
 }
 
 impl Metrics {
@@ -30,6 +33,18 @@ impl Metrics {
             _ => &self.failed,
         };
         add(counter);
+    }
+
+    /// Counts what became of something for a sink.
+    pub(super) fn reported(&self, report: Report<'_>) {
+        match report {
+            Report::Delivered => add(&self.delivered),
+            Report::Failed => add(&self.delivery_failures),
+            Report::GivenUp(..) => add(&self.given_up),
+            Report::Dropped(_, count) => {
+                self.dropped.fetch_add(count as u64, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Renders all counters, and how many runs and effects there are.
@@ -79,6 +94,12 @@ impl Metrics {
                 "counter",
                 "Effects that were given up.",
                 load(&self.given_up),
+            ),
+            (
+                "aldis_deliveries_dropped_total",
+                "counter",
+                "Effects that were dropped because too many waited for their sink.",
+                load(&self.dropped),
             ),
             ("aldis_runs_active", "gauge", "Runs that can still step.", active_runs),
             ("aldis_effects_pending", "gauge", "Effects that wait.", pending_effects),

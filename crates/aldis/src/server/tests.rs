@@ -21,7 +21,7 @@ use tower::ServiceExt as _;
 use super::access::Access;
 use super::api;
 use super::app::App;
-use super::sinks::Sinks;
+use crate::notify::routes::Routes;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 const HOST: &str = "127.0.0.1:7373";
@@ -54,7 +54,7 @@ impl Bench {
     fn on(store: Arc<dyn Store>) -> Self {
         let address: SocketAddr = HOST.parse().unwrap();
         let access = Access::new(TOKEN.to_owned(), address);
-        let app = App::new(store.clone(), access, Sinks::default(), BTreeMap::new());
+        let app = App::new(store.clone(), access, Routes::default(), BTreeMap::new());
         let router = api::router(app.clone());
         Self { app, router, store }
     }

@@ -3,9 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use aldis_engine::Engine;
 use aldis_store::SqliteStore;
 
 use crate::error::CommandError;
@@ -40,15 +38,6 @@ pub(crate) fn state_directory(asked: Option<&Path>) -> Result<PathBuf, CommandEr
 /// Fails with what is wrong with it.
 pub(crate) fn open_store(asked: Option<&Path>) -> Result<SqliteStore, CommandError> {
     Ok(SqliteStore::open(&state_directory(asked)?)?)
-}
-
-/// Opens the user's database for taking steps.
-///
-/// # Errors
-///
-/// As [`open_store`].
-pub(crate) fn open_engine(asked: Option<&Path>) -> Result<Engine, CommandError> {
-    Ok(Engine::new(Arc::new(open_store(asked)?)))
 }
 
 /// Returns where the user's own settings are: `aldis` in the user's configuration directory.

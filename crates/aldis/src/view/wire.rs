@@ -248,7 +248,7 @@ pub(crate) const SCHEMAS: &[Described] = &[
     Described {
         name: "notice",
         about: "what a webhook is sent",
-        schema: || schema_for!(notice::NoticeBody),
+        schema: || schema_for!(notice::Notice),
     },
     Described {
         name: "step-delivery",

@@ -1,19 +1,24 @@
-//! What a webhook is sent.
+//! What people and programs elsewhere are told: the same for every sink.
 
+use aldis_signal::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-/// The body of a webhook.
+/// A notice, as the store keeps it until it is delivered and as a webhook gets it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NoticeBody {
+pub struct Notice {
     /// Format version.
     #[schemars(extend("const" = 1))]
     pub v: u32,
-    /// What it is about: `question`, `run_ended`, ...
+    /// Names it for good: delivered again, it has the same name.
+    pub id: String,
+    /// What it is about: `question`, `run_ended`, ...; of a server, also an effect: `post`, ...
     #[serde(rename = "type")]
     pub kind: String,
     /// When it happened.
-    pub timestamp: String,
+    #[schemars(with = "String")]
+    pub timestamp: Timestamp,
     /// What happened.
     pub data: NoticeData,
 }
@@ -21,10 +26,19 @@ pub struct NoticeBody {
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoticeData {
-    /// The run.
+    /// The run or channel.
     pub run: String,
-    /// The name of the project's directory.
+    /// Its machine: `delivery`, `phases`, `run` or `turns`.
+    pub machine: String,
+    /// The name of the project's directory; empty where there is none.
     pub project: String,
+    /// What people call the run.
+    pub title: String,
+    /// Whether the run goes on.
+    pub active: bool,
     /// The words. Treat them as what a stranger wrote: some are the agent's.
     pub text: String,
+    /// The whole effect, for the sinks of a server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Value>,
 }

@@ -1,12 +1,9 @@
 //! Discord webhooks: a persona's name and picture, pieces that fit, nobody mentioned.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use ureq::http::Response;
-use ureq::{Agent, Body};
 
-use super::{Delivery, Parcel, failed, sorted};
+use super::sink::{Address, Delivery, answered};
+use crate::view::wire::notice::Notice;
 
 /// The longest message that Discord takes, in characters as it counts them.
 const PIECE_MAX: usize = 2_000;
@@ -14,10 +11,6 @@ const PIECE_MAX: usize = 2_000;
 const PIECES_MAX: usize = 10;
 /// The longest name.
 const NAME_MAX: usize = 80;
-/// How much of an answer is read.
-const ANSWER_MAX: u64 = 16 * 1024;
-/// No longer than this is waited because Discord says so.
-const RETRY_MAX: Duration = Duration::from_secs(3_600);
 
 /// Cuts a post into pieces that Discord takes. Each is delivered by itself, so that one that fails
 /// does not repeat those before it.
@@ -33,8 +26,8 @@ pub(super) fn pieces(post: &Value) -> Vec<Value> {
     cut_up(text).into_iter().map(piece).collect()
 }
 
-pub(super) fn send(agent: &Agent, url: &str, parcel: Parcel<'_>) -> Delivery {
-    let text = |name: &str| parcel.effect.get(name).and_then(Value::as_str);
+pub(super) fn send(address: &Address, notice: &Notice) -> Delivery {
+    let text = |name: &str| notice.data.effect.as_ref()?.get(name)?.as_str();
     let name = display_name(text("name").or_else(|| text("agent")).unwrap_or("aldis"));
     let avatar = text("avatar").filter(|url| url.starts_with("https://"));
     let mut body = json!({
@@ -47,31 +40,12 @@ pub(super) fn send(agent: &Agent, url: &str, parcel: Parcel<'_>) -> Delivery {
         members.insert("avatar_url".to_owned(), json!(avatar));
     }
     // Without `wait` Discord answers before it knows whether it takes the message.
-    let sent = agent
-        .post(url)
+    let request = address
+        .agent
+        .post(&address.url)
         .query("wait", "true")
-        .header("content-type", "application/json")
-        .send(body.to_string().as_bytes());
-    match sent {
-        Ok(response) => answer(response),
-        Err(error) => failed(&error),
-    }
-}
-
-/// Reads an answer; one that says "later" says when.
-fn answer(mut response: Response<Body>) -> Delivery {
-    let status = response.status().as_u16();
-    let header = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
-    let mut seconds: Option<f64> = header.and_then(|value| value.parse().ok());
-    if status == 429 {
-        // The body is more exact than the header.
-        let body = response.body_mut().with_config().limit(ANSWER_MAX).read_to_string();
-        let body: Value = serde_json::from_str(&body.unwrap_or_default()).unwrap_or_default();
-        seconds = body.get("retry_after").and_then(Value::as_f64).or(seconds);
-    }
-    let valid = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
-    let after = valid.map(|seconds| Duration::from_secs_f64(seconds.min(RETRY_MAX.as_secs_f64())));
-    sorted(status, after)
+        .header("content-type", "application/json");
+    answered(request.send(body.to_string().as_bytes()))
 }
 
 /// A name that Discord takes.

@@ -1,0 +1,384 @@
+//! Delivers what waits in the outbox for sinks: at least once, each under its name, later again where
+//! that helps.
+//!
+//! The store hands out effects by lane, first in, first out. A lane has one sink: those of a server
+//! have one each, so that what is posted arrives in the order in which it was decided; every other run
+//! has one for each of its own sinks. A thread works a lane until nothing in it is due, several lanes at
+//! once, so that a sink that is slow or dead delays no other. Claims keep couriers of several processes
+//! from delivering the same thing, and what a courier held that was killed is free again when its claim
+//! ends.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use aldis_engine::{NOTICE, NOTIFY, SINK};
+use aldis_process::LeaseHolder;
+use aldis_signal::time::Timestamp;
+use aldis_store::{Claim, ClaimRequest, EffectFilter, PendingCount, RunId, Store, StoreError};
+use serde::Deserialize as _;
+use serde::de::value::{Error as ValueError, StrDeserializer};
+
+use super::processes::PROGRAM_WAIT;
+use super::retry;
+use super::routes::Parcel;
+use super::sink::{Delivery, Sink};
+use crate::failures::{self, Failure};
+use crate::settings::clock::{SteadyClock, Stopwatch};
+use crate::settings::config::{Notify, Sink as SinkName};
+
+/// Even without a change the outbox is looked at so often: what failed comes due by itself.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long commits gather before the outbox is looked at.
+const GATHER: Duration = Duration::from_millis(5);
+/// How many lanes are worked at once.
+const LANES_MAX: usize = 16;
+/// How much is claimed of a lane at once.
+const BATCH: usize = 32;
+/// How many notices wait for one sink before the oldest are dropped.
+const PENDING_MAX: usize = 1_000;
+/// How long others leave a claim alone: longer than an attempt takes.
+const CLAIM: Duration = Duration::from_secs(20);
+/// How long the process that supervises a run has to deliver its notices itself: it may have a desktop
+/// that others do not have.
+const GRACE: Duration = Duration::from_secs(60);
+/// How long a lane rests that another courier works, or whose time has not come.
+const REST: Duration = Duration::from_secs(1);
+const REST_OF_OTHERS: Duration = Duration::from_secs(10);
+/// How long the last notices of a run may take, and how often they are tried meanwhile.
+const FINAL_WAIT: Duration = Duration::from_secs(15);
+const FINAL_TRIES: u32 = 3;
+
+/// What became of something for a sink.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Report<'r> {
+    /// It arrived.
+    Delivered,
+    /// It is tried again later.
+    Failed,
+    /// It is given up: of which run, which sink, why.
+    GivenUp(&'r RunId, &'r str, &'r str),
+    /// So many were dropped for a sink: too many waited.
+    Dropped(&'r str, usize),
+}
+
+type OnReport = Box<dyn Fn(Report<'_>) + Send + Sync>;
+
+/// Delivers in the background until it is dropped.
+pub(crate) struct Courier {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: Arc<dyn Store>,
+    /// Where failures are recorded.
+    state: PathBuf,
+    /// The run whose notices are delivered without waiting for its supervisor: that is this process.
+    own: Option<RunId>,
+    /// The sinks of the server that this process is, by name.
+    sinks: Option<BTreeMap<String, Sink>>,
+    clock: SteadyClock,
+    worker: String,
+    on_report: OnReport,
+    stopping: AtomicBool,
+    lanes: Mutex<BTreeMap<String, Lane>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lane {
+    /// A thread works it.
+    Busy,
+    /// Nothing in it can be delivered before.
+    Rests(Timestamp),
+}
+
+impl Courier {
+    /// Delivers the notices of a run that this process supervises, and what others left behind.
+    pub(crate) fn of_run(
+        store: Arc<dyn Store>,
+        state: &Path,
+        run: &RunId,
+        on_report: OnReport,
+    ) -> Self {
+        Self::start(store, state, (Some(run.clone()), None), on_report)
+    }
+
+    /// Delivers to the sinks of a server, and what others left behind.
+    pub(crate) fn of_server(
+        store: Arc<dyn Store>,
+        state: &Path,
+        sinks: BTreeMap<String, Sink>,
+        on_report: OnReport,
+    ) -> Self {
+        Self::start(store, state, (None, Some(sinks)), on_report)
+    }
+
+    fn start(
+        store: Arc<dyn Store>,
+        state: &Path,
+        (own, sinks): (Option<RunId>, Option<BTreeMap<String, Sink>>),
+        on_report: OnReport,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            store,
+            state: state.to_owned(),
+            own,
+            sinks,
+            clock: SteadyClock::start(),
+            worker: LeaseHolder::me().to_string(),
+            on_report,
+            stopping: AtomicBool::new(false),
+            lanes: Mutex::default(),
+        });
+        let looks = Arc::clone(&shared);
+        let _thread = thread::spawn(move || looks.watch());
+        Self { shared }
+    }
+
+    /// Gives the last notices of a run a little time. Returns what still waits, in words: whoever comes
+    /// next delivers it.
+    pub(crate) fn finish(self, run: &RunId) -> Vec<String> {
+        let (store, watch) = (&self.shared.store, Stopwatch::start());
+        let filter = EffectFilter {
+            run: Some(run.clone()),
+            kinds: vec![NOTICE.to_owned()],
+            ..EffectFilter::due_by(Timestamp::from_millis(i64::MAX))
+        };
+        loop {
+            let stamp = store.change();
+            let waits = store.pending_effects(&filter).unwrap_or_default();
+            let tried = waits.iter().all(|it| {
+                let first = waits.iter().find(|first| first.lane == it.lane);
+                first.is_some_and(|first| first.attempts >= FINAL_TRIES)
+            });
+            if tried || watch.elapsed() >= FINAL_WAIT {
+                let waiting = self.shared.store.pending_count().unwrap_or_default();
+                let own = format!("{run}/");
+                let mine = waiting.iter().filter(|it| it.lane.starts_with(&own));
+                return mine.filter_map(waits_in_words).map(|(_, what)| what).collect();
+            }
+            match stamp {
+                Ok(stamp) => drop(store.wait_for_change(&stamp, LOOK_EVERY)),
+                Err(_) => thread::sleep(LOOK_EVERY),
+            }
+        }
+    }
+}
+
+impl Drop for Courier {
+    fn drop(&mut self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Says what waits in a lane for a sink: which sink, and in words.
+pub(crate) fn waits_in_words(waiting: &PendingCount) -> Option<(String, String)> {
+    let PendingCount { kind, lane, count, error } = waiting;
+    let sink = match &**kind {
+        SINK => lane.strip_prefix("sink/").unwrap_or(lane),
+        NOTICE => lane.split_once('/')?.1,
+        _ => return None,
+    };
+    let notices = if *count == 1 { "1 notice waits" } else { &format!("{count} notices wait") };
+    let why = error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+    Some((sink.to_owned(), format!("{sink}: {notices} for another attempt{why}")))
+}
+
+impl Shared {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, BTreeMap<String, Lane>> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the outbox whenever it has changed, or something in it comes due.
+    fn watch(self: &Arc<Self>) {
+        while !self.is_stopping() {
+            let stamp = self.store.change();
+            let pause = self.round().unwrap_or(LOOK_EVERY);
+            let waited = stamp.and_then(|stamp| self.store.wait_for_change(&stamp, pause));
+            thread::sleep(if waited.is_ok() { GATHER } else { LOOK_EVERY });
+        }
+    }
+
+    /// Starts a thread for each lane that nobody works. Returns when to look again.
+    fn round(self: &Arc<Self>) -> Result<Duration, StoreError> {
+        let mut waiting = self.store.pending_count()?;
+        waiting.retain(|it| it.kind == NOTICE || it.kind == SINK && self.sinks.is_some());
+        let mut pause = LOOK_EVERY;
+        for PendingCount { kind, lane, count, .. } in &waiting {
+            if *count > PENDING_MAX as u64 {
+                self.trim(lane)?;
+            }
+            let (now, mut lanes) = (self.now(), self.lanes());
+            match lanes.get(lane) {
+                Some(Lane::Busy) => continue,
+                Some(Lane::Rests(until)) if *until > now => {
+                    pause = pause.min(until.since(now));
+                    continue;
+                }
+                Some(Lane::Rests(_)) | None => {}
+            }
+            let busy = lanes.values().filter(|lane| **lane == Lane::Busy).count();
+            if busy < LANES_MAX {
+                lanes.insert(lane.clone(), Lane::Busy);
+                let (works, kind, lane) = (Arc::clone(self), kind.clone(), lane.clone());
+                let _thread = thread::spawn(move || works.work(&kind, &lane));
+            }
+        }
+        let waits = |lane: &str| waiting.iter().any(|it| it.lane == lane);
+        self.lanes().retain(|lane, how| *how == Lane::Busy || waits(lane));
+        Ok(pause)
+    }
+
+    /// Drops the oldest of a lane that is too long.
+    fn trim(&self, lane: &str) -> Result<(), StoreError> {
+        let why = format!("more than {PENDING_MAX} waited");
+        let dropped = self.store.trim_lane(lane, PENDING_MAX, self.now(), &why)?;
+        if dropped > 0 {
+            let sink = lane.rsplit('/').next().unwrap_or(lane);
+            self.record(format!("{sink}: {dropped} notices were dropped: {why}"));
+            (self.on_report)(Report::Dropped(sink, dropped));
+        }
+        Ok(())
+    }
+
+    /// Works a lane, and says when it is worth looking at again.
+    fn work(&self, kind: &str, lane: &str) {
+        let rests = self.deliver(kind, lane).unwrap_or_else(|_| Some(self.now().after(REST)));
+        let mut lanes = self.lanes();
+        match rests {
+            Some(until) => drop(lanes.insert(lane.to_owned(), Lane::Rests(until))),
+            None => drop(lanes.remove(lane)),
+        }
+    }
+
+    /// Delivers what is due in a lane, in order. Returns how long it rests then.
+    fn deliver(&self, kind: &str, lane: &str) -> Result<Option<Timestamp>, StoreError> {
+        let own = self.own.as_ref().is_some_and(|own| lane.starts_with(&format!("{own}/")));
+        let (grace, rest) = match kind {
+            NOTICE if !own => (GRACE, REST_OF_OTHERS),
+            _ => (Duration::ZERO, REST),
+        };
+        let is_program = kind == NOTICE && !lane.ends_with("/webhook");
+        let ttl = if is_program { CLAIM + PROGRAM_WAIT } else { CLAIM };
+        let mut worked = false;
+        let mut sink = None;
+        loop {
+            // As seen a little earlier, nothing is due that is due since then.
+            let then = self.now().before(grace);
+            let claims = self.store.claim(&ClaimRequest {
+                lane: Some(lane.to_owned()),
+                limit: BATCH,
+                ..ClaimRequest::new(&[kind], &self.worker, then, ttl + grace)
+            })?;
+            if claims.is_empty() {
+                return Ok((!worked).then(|| self.now().after(rest)));
+            }
+            worked = true;
+            let mut claimed = self.now();
+            for (at, claim) in claims.iter().enumerate() {
+                if self.is_stopping() {
+                    self.store.keep(&claims[at..], self.now(), Duration::ZERO)?;
+                    return Ok(None);
+                }
+                if self.now().since(claimed) > ttl / 4 {
+                    claimed = self.now();
+                    self.store.keep(&claims[at..], claimed, ttl)?;
+                }
+                if let Some(next) = self.attempt(claim, &mut sink)? {
+                    // What follows must not overtake it.
+                    self.store.keep(&claims[at + 1..], self.now(), Duration::ZERO)?;
+                    return Ok(Some(next));
+                }
+            }
+        }
+    }
+
+    /// Tries once, and records what came of it. Returns when it is tried again, if it is.
+    fn attempt(
+        &self,
+        claim: &Claim,
+        sink: &mut Option<Sink>,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let effect = &claim.effect;
+        let Some(mut parcel) = Parcel::read(effect) else {
+            self.give_up(claim, "?", "cannot be understood")?;
+            return Ok(None);
+        };
+        // The same for every attempt: receivers drop what they have seen.
+        parcel.notice.id = effect.key.replace('/', "-");
+        let delivery = match &self.sinks {
+            Some(sinks) if effect.kind == SINK => match sinks.get(&parcel.sink) {
+                Some(sink) => sink.send(&parcel.notice),
+                None => Delivery::Impossible("there is no such sink any more".to_owned()),
+            },
+            _ => match sink {
+                Some(sink) => sink.send(&parcel.notice),
+                None => match self.sink_of(&effect.run, &parcel.sink)? {
+                    Ok(found) => sink.insert(found).send(&parcel.notice),
+                    Err(why) => Delivery::later(why),
+                },
+            },
+        };
+        let now = self.now();
+        let is_old = now.since(parcel.notice.timestamp) >= retry::AGE_MAX;
+        match delivery {
+            Delivery::Done => {
+                self.store.done(claim)?;
+                (self.on_report)(Report::Delivered);
+            }
+            Delivery::Later { why, after } if !is_old => {
+                let next = now.after(retry::pause(effect.attempts, after));
+                self.store.failed(claim, Some(next), &why)?;
+                (self.on_report)(Report::Failed);
+                return Ok(Some(next));
+            }
+            Delivery::Later { why, .. } | Delivery::Impossible(why) => {
+                self.give_up(claim, &parcel.sink, &why)?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn give_up(&self, claim: &Claim, sink: &str, why: &str) -> Result<(), StoreError> {
+        let run = &claim.effect.run;
+        if self.store.failed(claim, None, why)? {
+            self.record(format!("{sink}: a notice of run {run} was given up: {why}"));
+            (self.on_report)(Report::GivenUp(run, sink, why));
+        }
+        Ok(())
+    }
+
+    /// Where `aldis doctor`, `status` and `log` find it.
+    fn record(&self, what: String) {
+        let part = super::PART.to_owned();
+        failures::record(&self.state, &Failure { at: self.now(), part, what });
+    }
+
+    /// Makes the sink that a run's own settings describe. The inner error says why that is not possible.
+    fn sink_of(&self, run: &RunId, name: &str) -> Result<Result<Sink, String>, StoreError> {
+        let Some(loaded) = self.store.load(run)? else { return Ok(Err("its run is gone".into())) };
+        let note = loaded.parts.iter().find(|part| part.key == NOTIFY);
+        let settings = note.and_then(|note| serde_json::from_str::<Notify>(&note.body).ok());
+        let name = SinkName::deserialize(StrDeserializer::<ValueError>::new(name)).ok();
+        let (Some(settings), Some(name)) = (settings, name) else {
+            return Ok(Err("its settings are not known".to_owned()));
+        };
+        let project = Path::new(&loaded.run.record.project);
+        Ok(match Sink::of_run(&settings, name, project) {
+            Ok(Some(sink)) => Ok(sink),
+            Ok(None) => Err("it is switched off".to_owned()),
+            Err(error) => Err(error.to_string()),
+        })
+    }
+}
