@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::thread;
 
 use aldis_machine::turns::Persona;
-use aldis_store::GroupStore;
+use aldis_store::{GroupStore, Store};
 use tokio::net::TcpListener;
 use tokio::runtime;
 
@@ -43,6 +43,7 @@ use self::connections::Limits;
 use self::place::Place;
 use self::sinks::Sinks;
 use crate::app::formats::turn_state::ChannelSet;
+use crate::app::retention::Retention;
 use crate::error::CommandError;
 
 /// Threads for requests, at most: they also decide what takes no time.
@@ -75,6 +76,8 @@ pub(crate) fn serve(
 ) -> Result<(), CommandError> {
     let place = Place::claim(&options.state_dir)?;
     let store = Arc::new(GroupStore::open(&options.state_dir)?);
+    let shared = Arc::clone(&store) as Arc<dyn Store>;
+    let _beside = Retention::new(shared, options.state_dir.clone())?.spawn();
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let runtime = runtime::Builder::new_multi_thread()
         .worker_threads(processors.clamp(2, WORKERS_MAX))

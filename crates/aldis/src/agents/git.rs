@@ -89,8 +89,12 @@ pub(crate) enum GitError {
 impl Git {
     /// Returns the work tree around a directory; nothing where there is none, or no git.
     pub(crate) fn around(directory: &Path) -> Option<Self> {
-        let here =
-            Self { directory: directory.to_owned(), cancellation: Cancellation::default() };
+        Self::around_until(directory, Cancellation::default())
+    }
+
+    /// As [`around`](Self::around), for whoever may lose interest.
+    pub(crate) fn around_until(directory: &Path, cancellation: Cancellation) -> Option<Self> {
+        let here = Self { directory: directory.to_owned(), cancellation };
         let root = here.text(&["rev-parse", "--show-toplevel"]).ok()?;
         Some(here.at(Path::new(&root)))
     }
@@ -98,6 +102,11 @@ impl Git {
     /// Returns another work tree of the repository, cancelled together with this one.
     pub(crate) fn at(&self, directory: &Path) -> Self {
         Self { directory: directory.to_owned(), cancellation: self.cancellation.clone() }
+    }
+
+    /// Returns the root of the work tree.
+    pub(crate) fn root(&self) -> &Path {
+        &self.directory
     }
 
     /// Returns what ends its calls.
@@ -262,6 +271,17 @@ impl Git {
         self.run_words(&[&args[..], &[tree.as_os_str()]].concat())?;
         self.run(&["branch", "--quiet", "-d", "--", branch], &[])?;
         Ok(())
+    }
+
+    /// Removes this work tree, once all that is in it is committed. Its branch stays.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git refuses.
+    pub(crate) fn retire(&self, message: &str) -> Result<(), GitError> {
+        self.commit_all(message)?;
+        let args = ["worktree", "remove", "--"].map(OsStr::new);
+        self.run_words(&[&args[..], &[self.directory.as_os_str()]].concat()).map(drop)
     }
 
     /// Commits whatever is not committed, if anything is.

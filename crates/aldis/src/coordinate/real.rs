@@ -331,10 +331,7 @@ fn spawn_signals(
 }
 
 /// Answers questions to the repository, one after the other.
-fn spawn_repository(
-    repository: Repository,
-    report: SyncSender<Happening>,
-) -> RepositoryThread {
+fn spawn_repository(repository: Repository, report: SyncSender<Happening>) -> RepositoryThread {
     let (questions, asked) = mpsc::channel();
     let cancellation = repository.cancellation();
     let thread = thread::spawn(move || {

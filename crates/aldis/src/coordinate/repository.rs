@@ -36,6 +36,11 @@ pub(crate) fn check_worktrees(project: &Path) -> Result<(), CommandError> {
     }
 }
 
+/// Returns where the work trees of all runs are.
+pub(crate) fn all_worktrees(state: &Path) -> PathBuf {
+    state.join("worktrees")
+}
+
 /// Where the agents of a run work: in the project, or in a work tree per task that is merged when
 /// it is accepted.
 #[derive(Debug)]
@@ -67,7 +72,7 @@ impl Repository {
         Ok(Self {
             project: project.to_owned(),
             git: Git::around(project),
-            trees: state.join("worktrees").join(run.as_str()),
+            trees: all_worktrees(state).join(run.as_str()),
             run: run.to_string(),
         })
     }
