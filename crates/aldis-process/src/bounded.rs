@@ -6,6 +6,8 @@
 use std::fmt;
 use std::io;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -55,6 +57,12 @@ pub enum BoundedError {
         /// The beginning of its standard error.
         stderr: Vec<u8>,
     },
+    /// Nobody wants its result any more: it was killed with its process group.
+    #[error("`{program}` was cancelled")]
+    Cancelled {
+        /// As it was given.
+        program: String,
+    },
     /// The system does not say how it exited.
     #[error("failed to wait for `{program}`: {error}")]
     Wait {
@@ -63,6 +71,21 @@ pub enum BoundedError {
         /// What the system said.
         error: io::Error,
     },
+}
+
+/// Ends programs before their deadline, those that are started later at once. Clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct Cancellation(Arc<AtomicBool>);
+
+impl Cancellation {
+    /// Ends the programs, with their process groups. There is no way back.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// Runs a program to its end, at most this long, and keeps at most so many bytes of each stream.
@@ -80,7 +103,21 @@ pub fn run_bounded(
     limit: Duration,
     output_limit: usize,
 ) -> Result<BoundedOutput, BoundedError> {
-    run(command, None, limit, output_limit)
+    run(command, None, (limit, output_limit), &Cancellation::default())
+}
+
+/// Does what [`run_bounded`] does, and ends the program when another thread says so.
+///
+/// # Errors
+///
+/// Fails if it cannot be started, does not end in time, or is cancelled.
+pub fn run_cancellable(
+    command: Command,
+    limit: Duration,
+    output_limit: usize,
+    cancellation: &Cancellation,
+) -> Result<BoundedOutput, BoundedError> {
+    run(command, None, (limit, output_limit), cancellation)
 }
 
 /// Does what [`run_bounded`] does for a program that reads this input.
@@ -94,16 +131,19 @@ pub fn run_bounded_with_input(
     limit: Duration,
     output_limit: usize,
 ) -> Result<BoundedOutput, BoundedError> {
-    run(command, Some(input), limit, output_limit)
+    run(command, Some(input), (limit, output_limit), &Cancellation::default())
 }
 
 fn run(
     mut command: Command,
     input: Option<Vec<u8>>,
-    limit: Duration,
-    output_limit: usize,
+    (limit, output_limit): (Duration, usize),
+    cancellation: &Cancellation,
 ) -> Result<BoundedOutput, BoundedError> {
     let program = command.get_program().to_string_lossy().into_owned();
+    if cancellation.is_cancelled() {
+        return Err(BoundedError::Cancelled { program });
+    }
     let deadline = Instant::now() + limit;
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -112,10 +152,11 @@ fn run(
         Ok(running) => running,
         Err(error) => return Err(BoundedError::Start { program, error }),
     };
-    let exit = running.watch(deadline, output_limit);
+    let exit = running.watch(deadline, output_limit, cancellation);
     let Collected { stdout, stderr, truncated } = std::mem::take(&mut running.collected);
     match exit {
         Ok(Some(status)) => Ok(BoundedOutput { status, stdout, stderr, truncated }),
+        Ok(None) if cancellation.is_cancelled() => Err(BoundedError::Cancelled { program }),
         Ok(None) => Err(BoundedError::TimedOut { program, limit, stdout, stderr }),
         Err(error) => Err(BoundedError::Wait { program, error }),
     }
@@ -163,8 +204,14 @@ impl Running {
         Ok(running)
     }
 
-    /// Collects output until the program has exited. Returns nothing if the deadline came first.
-    fn watch(&mut self, deadline: Instant, limit: usize) -> io::Result<Option<ExitStatus>> {
+    /// Collects output until the program has exited. Returns nothing if the deadline came first, or
+    /// nobody wants it any more.
+    fn watch(
+        &mut self,
+        deadline: Instant,
+        limit: usize,
+        cancellation: &Cancellation,
+    ) -> io::Result<Option<ExitStatus>> {
         let (mut status, mut drain, mut open, mut pause) = (None, None::<Drain>, 2, POLL.0);
         loop {
             let now = Instant::now();
@@ -176,7 +223,7 @@ impl Running {
             if status.is_some() && (open == 0 || drain.as_ref().is_some_and(|it| it.is_over(now))) {
                 return Ok(status);
             }
-            if status.is_none() && now >= deadline {
+            if status.is_none() && (now >= deadline || cancellation.is_cancelled()) {
                 return Ok(None);
             }
             let left = match &drain {

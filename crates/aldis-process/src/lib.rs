@@ -40,7 +40,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::bounded::{BoundedError, BoundedOutput, run_bounded, run_bounded_with_input};
+pub use self::bounded::{
+    BoundedError, BoundedOutput, Cancellation, run_bounded, run_bounded_with_input, run_cancellable,
+};
 pub use self::identity::{Found, Identity, Orphan, find, find_marked};
 pub use self::interrupts::{Interrupts, SignalCounts};
 pub use self::launch::{Environment, Input, Launch, StartError, Supervision};

@@ -4,7 +4,9 @@ pub(crate) mod control;
 pub(crate) mod explain;
 pub mod formats;
 pub(crate) mod hearing;
+pub(crate) mod output;
 pub mod reference;
+pub(crate) mod retention;
 #[cfg(target_os = "linux")]
 pub(crate) mod scripted;
 pub(crate) mod selection;

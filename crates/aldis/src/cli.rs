@@ -13,6 +13,7 @@ mod explain;
 mod hook;
 mod install;
 mod log;
+mod output;
 mod plan;
 mod prompt;
 mod replay;
@@ -24,6 +25,7 @@ mod scripted_agent;
 mod serve;
 mod status;
 mod step;
+mod store;
 mod tasks;
 mod trust;
 mod uninstall;
@@ -90,6 +92,7 @@ enum Command {
     Hook(hook::HookArgs),
     Install(install::InstallArgs),
     Log(log::LogArgs),
+    Output(output::OutputArgs),
     /// Pause a run: suspend its agent, or start no further ones
     Pause(control::ControlArgs),
     #[command(subcommand)]
@@ -106,6 +109,8 @@ enum Command {
     Serve(serve::ServeArgs),
     Status(status::StatusArgs),
     Step(step::StepArgs),
+    #[command(subcommand)]
+    Store(store::StoreCommand),
     Tasks(tasks::TasksArgs),
     Tell(control::TellArgs),
     Trust(trust::TrustArgs),
@@ -176,6 +181,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Hook(args) => return hook::run(io, &args).code(),
         Command::Log(args) => log::run(io, &args),
         Command::Install(args) => install::run(io, &args),
+        Command::Output(args) => output::run(io, &args),
         Command::Pause(args) => control::pause(io, &args),
         Command::Plan(command) => plan::run(io, command),
         Command::Prompt(args) => prompt::run(io, &args),
@@ -189,6 +195,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Serve(args) => serve::run(io, &args),
         Command::Status(args) => status::run(io, &args),
         Command::Step(args) => step::run(io, &args),
+        Command::Store(command) => store::run(io, &command),
         Command::Trust(args) => trust::run(io, &args),
         Command::Tasks(args) => tasks::run(io, &args),
         Command::Tell(args) => control::tell(io, &args),

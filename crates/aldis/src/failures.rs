@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 
 /// When the file is set aside for a new one.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
+/// How much space is set aside for it.
+#[cfg(target_os = "linux")]
+const RESERVED: u64 = 16 * 1024;
 
 /// One failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +43,27 @@ pub(crate) fn record(directory: &Path, failure: &Failure) {
         let _written = file.write_all(line.as_bytes());
     }
 }
+
+/// Sets space aside, so that a failure can be recorded on a full disk: that the disk is full is what
+/// the user must know. Without, a record may be lost and nothing else.
+#[cfg(target_os = "linux")]
+pub(crate) fn reserve(directory: &Path) {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use rustix::fs::{FallocateFlags, fallocate};
+    let path = path(directory);
+    let has_room = |file: &fs::Metadata| file.blocks() * 512 >= file.len() + RESERVED / 2;
+    if !fs::symlink_metadata(&path).is_ok_and(|file| has_room(&file))
+        && let Ok(file) = open(&path)
+    {
+        let length = file.metadata().map_or(0, |file| file.len());
+        // Where the file system cannot, it cannot.
+        let _reserved = fallocate(&file, FallocateFlags::KEEP_SIZE, length, RESERVED);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn reserve(_: &Path) {}
 
 /// Returns the latest failures, oldest first.
 pub(crate) fn latest(directory: &Path, count: usize) -> Vec<Failure> {

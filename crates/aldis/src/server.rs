@@ -43,6 +43,7 @@ use self::connections::Limits;
 use self::error::ApiError;
 use self::place::Place;
 use crate::app::formats::turn_state::ChannelSet;
+use crate::app::retention::Retention;
 use crate::error::CommandError;
 use crate::notify::configured::Sinks;
 use crate::notify::courier::{Courier, Report};
@@ -77,6 +78,8 @@ pub(crate) fn serve(
 ) -> Result<(), CommandError> {
     let place = Place::claim(&options.state_dir)?;
     let store = Arc::new(GroupStore::open(&options.state_dir)?);
+    let shared = Arc::clone(&store) as Arc<dyn Store>;
+    let _beside = Retention::new(shared, options.state_dir.clone())?.spawn();
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let runtime = runtime::Builder::new_multi_thread()
         .worker_threads(processors.clamp(2, WORKERS_MAX))

@@ -15,7 +15,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use aldis_machine::phases::digest;
 use aldis_machine::run::WorkTree;
-use aldis_process::{BoundedError, BoundedOutput, run_bounded};
+use aldis_process::{BoundedError, BoundedOutput, Cancellation, run_cancellable};
 
 /// Settings that keep a repository's own configuration from running anything.
 const SAFE: [&str; 5] = [
@@ -63,6 +63,8 @@ pub(crate) enum Merge {
 #[derive(Clone, Debug)]
 pub(crate) struct Git {
     directory: PathBuf,
+    /// Ends calls that nobody waits for any more.
+    cancellation: Cancellation,
 }
 
 /// Why git did not do what it was asked.
@@ -87,14 +89,29 @@ pub(crate) enum GitError {
 impl Git {
     /// Returns the work tree around a directory; nothing where there is none, or no git.
     pub(crate) fn around(directory: &Path) -> Option<Self> {
-        let here = Self { directory: directory.to_owned() };
-        let root = here.text(&["rev-parse", "--show-toplevel"]).ok()?;
-        Some(Self { directory: PathBuf::from(root) })
+        Self::around_until(directory, Cancellation::default())
     }
 
-    /// Returns a work tree that is known to be one.
-    pub(crate) fn at(directory: &Path) -> Self {
-        Self { directory: directory.to_owned() }
+    /// As [`around`](Self::around), for whoever may lose interest.
+    pub(crate) fn around_until(directory: &Path, cancellation: Cancellation) -> Option<Self> {
+        let here = Self { directory: directory.to_owned(), cancellation };
+        let root = here.text(&["rev-parse", "--show-toplevel"]).ok()?;
+        Some(here.at(Path::new(&root)))
+    }
+
+    /// Returns another work tree of the repository, cancelled together with this one.
+    pub(crate) fn at(&self, directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), cancellation: self.cancellation.clone() }
+    }
+
+    /// Returns the root of the work tree.
+    pub(crate) fn root(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns what ends its calls.
+    pub(crate) fn cancellation(&self) -> &Cancellation {
+        &self.cancellation
     }
 
     /// Whether anything was ever committed on the current branch.
@@ -256,6 +273,17 @@ impl Git {
         Ok(())
     }
 
+    /// Removes this work tree, once all that is in it is committed. Its branch stays.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git refuses.
+    pub(crate) fn retire(&self, message: &str) -> Result<(), GitError> {
+        self.commit_all(message)?;
+        let args = ["worktree", "remove", "--"].map(OsStr::new);
+        self.run_words(&[&args[..], &[self.directory.as_os_str()]].concat()).map(drop)
+    }
+
     /// Commits whatever is not committed, if anything is.
     ///
     /// # Errors
@@ -324,7 +352,7 @@ impl Git {
         command.args(args).current_dir(&self.directory);
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
         command.envs(env.iter().copied());
-        Ok(run_bounded(command, DEADLINE, OUTPUT_MAX)?)
+        Ok(run_cancellable(command, DEADLINE, OUTPUT_MAX, &self.cancellation)?)
     }
 }
 
@@ -428,8 +456,8 @@ mod tests {
         for name in ["x", "y"] {
             git.add_worktree(&tree(name), &format!("aldis/r/{name}")).unwrap();
             fs::write(tree(name).join("a"), format!("{name}\n")).unwrap();
-            Git::at(&tree(name)).commit_all("work").unwrap();
-            Git::at(&tree(name)).commit_all("nothing").unwrap();
+            git.at(&tree(name)).commit_all("work").unwrap();
+            git.at(&tree(name)).commit_all("nothing").unwrap();
         }
         assert_eq!(git.merge("aldis/r/x", "merge x").unwrap(), Merge::Done);
         git.remove_worktree(&tree("x"), "aldis/r/x").unwrap();

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::time::Duration;
 
 use aldis_engine::{Engine, NewRun};
 use aldis_machine::phases::{Config, Event, Pipeline, Start, State, TokenPolicy};
 use aldis_signal::time::Timestamp;
-use aldis_store::{Driver, Prune, Turn};
+use aldis_store::{Driver, Turn};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Outcome;
+use crate::app::retention::Retention;
 use crate::error::CommandError;
 use crate::hosts::hook::adoption;
 use crate::hosts::hook::live::{self, PhasesRun};
@@ -28,10 +28,6 @@ use crate::view::json;
 use crate::view::show;
 use crate::view::wire::run::RunForm;
 
-/// How long ended runs are kept.
-const KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
-/// How many are deleted at once.
-const PRUNED_MAX: usize = 100;
 /// The longest task.
 const TASK_MAX: u64 = 64 * 1024;
 
@@ -248,9 +244,9 @@ fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
     if let Some(ended) = &mut live {
         scene.write_view(io, ended)?;
     }
-    let kept = Prune { ended_before: scene.now.before(KEPT), limit: PRUNED_MAX };
-    scene.engine.store().prune(&kept)?;
     scene.write_view(io, &mut run)?;
+    let state = home::state_directory(io.state_dir.as_deref())?;
+    Retention::new(scene.engine.shared_store(), state)?.once(scene.now)?;
     if json {
         show_form(io, &run, true)?;
     } else {

@@ -24,6 +24,7 @@ use serde_json::Value;
 
 use super::{Outcome, tasks, why};
 use crate::agents::command::{AgentCommand, SESSION};
+use crate::app::retention::Retention;
 use crate::coordinate::delivery::{self, Delivered, DeliveryPlan};
 use crate::coordinate::repository::check_worktrees;
 use crate::error::CommandError;
@@ -163,6 +164,7 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
     };
     let launch = launch(&run)?;
     let mut plan = plan(io, &launch, directory)?;
+    let _beside = Retention::new(engine.shared_store(), plan.state.clone())?.spawn();
     (plan.no_wait, plan.ask_here) = (args.no_wait, !args.no_wait && !args.json);
     drive(io, (engine, run), &plan, (&launch.notify, manner), first)
 }

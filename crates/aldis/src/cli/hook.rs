@@ -19,7 +19,7 @@ use clap::{Args, ValueEnum as _};
 use super::Outcome;
 use crate::error::CommandError;
 use crate::failures::{self, Failure};
-use crate::hosts::hook::Hook;
+use crate::hosts::hook::{Hook, HookError};
 use crate::hosts::{Env, HookCall, Host, PAYLOAD_MAX, answer, parse};
 use crate::io::Io;
 use crate::settings::clock;
@@ -84,7 +84,7 @@ pub(super) fn misused(error: &clap::Error) {
     }
 }
 
-fn handle(io: &mut Io, registered: Host, state_dir: &Path) -> Result<(), CommandError> {
+fn handle(io: &mut Io, registered: Host, state_dir: &Path) -> Result<(), HookError> {
     let payload = read_payload(&mut io.stdin)?;
     let env = Env::of_process();
     let parsed = parse(registered, &payload, &env);

@@ -21,6 +21,7 @@ pub(super) use self::flags::Flags;
 use super::Outcome;
 use crate::agents::command::AgentCommand;
 use crate::agents::git::Git;
+use crate::app::retention::Retention;
 use crate::app::selection;
 use crate::coordinate::run::{RunPlan, supervise};
 use crate::error::CommandError;
@@ -104,6 +105,7 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
     let launch = launch(args, run.state())?;
     let notify = launch.settings.notify.clone();
     let state = home::state_directory(io.state_dir.as_deref())?;
+    let _beside = Retention::new(engine.shared_store(), state.clone())?.spawn();
     let ask_here = !args.json && !launch.settings.run.no_wait;
     let plan = RunPlan { ask_here, ..plan(launch, (directory, state), Rules::new([dialect]))? };
     let ending = supervise(engine, run, &plan, (&notify, live), first)?;

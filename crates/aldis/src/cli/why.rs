@@ -119,7 +119,7 @@ fn meant(
 
 /// The run around the current directory that is meant: of the nearest project that has any, one that
 /// goes on before one that ended, the latest before earlier ones.
-fn around(store: &SqliteStore) -> Result<Option<RunId>, CommandError> {
+pub(super) fn around(store: &dyn Store) -> Result<Option<RunId>, CommandError> {
     let Ok(directory) = env::current_dir() else { return Ok(None) };
     let projects: Vec<String> = Place::of(&directory, None).around().map(project::name).collect();
     let filter = RunFilter { projects: projects.clone(), limit: RUNS_MAX, ..RunFilter::default() };

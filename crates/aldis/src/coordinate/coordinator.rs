@@ -27,8 +27,8 @@ const FLUSH: Duration = Duration::from_secs(10);
 const FLUSH_SOON: Duration = Duration::from_millis(500);
 /// How long to wait before a store that failed is tried again.
 const RETRY: Duration = Duration::from_millis(500);
-/// How long effects may still take once the run is over: git may hang.
-const LAST_CALL: Duration = Duration::from_secs(10);
+/// How long effects may still take once the run is over, unless a human is in a hurry: git may hang.
+const LAST_CALL: Duration = Duration::from_secs(5);
 /// How long it takes at least until the machine is woken again.
 const WAKE_PAUSE: Duration = Duration::from_millis(100);
 /// How often what is shown is drawn anew.
@@ -374,7 +374,10 @@ impl Loop {
                 conduct.on_answer(core, ticket, answer)
             }
             Happening::StoreChanged => heed_others(core, conduct),
-            Happening::Interrupted(by) => conduct.on_interrupt(core, by),
+            Happening::Interrupted(by) => {
+                self.last_call = self.last_call.map(|_| core.now());
+                conduct.on_interrupt(core, by)
+            }
             Happening::Typed(line) => {
                 let Some(wanted) = conduct.command_of(core, &line) else { return Ok(()) };
                 if let Some(why) = command(core, conduct, &wanted, "the terminal")? {

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use aldis_machine::run::Exit;
-use aldis_process::{Agent, Found, Identity, Interrupts, Output, find, find_marked};
+use aldis_process::{Agent, Cancellation, Found, Identity, Interrupts, Output, find, find_marked};
 use aldis_signal::time::Timestamp;
 use aldis_store::{RunId, Store};
 
@@ -49,12 +49,20 @@ pub(crate) struct Real {
     jobs: BTreeMap<JobId, Job>,
     /// How often this process was asked to end.
     interrupted: Arc<AtomicU32>,
-    repository: Sender<(Ticket, RepositoryRequest)>,
+    /// Gone with the last question.
+    repository: Option<RepositoryThread>,
     /// Who is told what.
     notify: Notify,
     /// Gone once the last notices were sent.
     courier: Option<Courier>,
     terminal: TerminalPrompt,
+}
+
+/// The thread that asks git.
+struct RepositoryThread {
+    questions: Sender<(Ticket, RepositoryRequest)>,
+    cancellation: Cancellation,
+    thread: thread::JoinHandle<()>,
 }
 
 /// A process and the thread that reads it.
@@ -102,8 +110,7 @@ impl Real {
         spawn_feed(store, report.clone());
         let interrupted = Arc::new(AtomicU32::new(0));
         spawn_signals(interrupts, Arc::clone(&interrupted), report.clone());
-        let (questions, asked) = mpsc::channel();
-        spawn_repository(repository, asked, report.clone());
+        let repository = Some(spawn_repository(repository, report.clone()));
         let (jobs, clock) = (BTreeMap::new(), SteadyClock::start());
         let happenings = Some(happenings);
         Ok(Self {
@@ -112,7 +119,7 @@ impl Real {
             report,
             jobs,
             interrupted,
-            repository: questions,
+            repository,
             notify: notify.clone(),
             courier: Some(courier),
             terminal,
@@ -132,9 +139,15 @@ impl Real {
 }
 
 impl Drop for Real {
-    /// Ends every process: their threads do when nobody gives them orders any more.
+    /// Ends every process: their threads do when nobody gives them orders any more. A git that hangs
+    /// is not left behind either.
     fn drop(&mut self) {
         self.happenings = None;
+        if let Some(RepositoryThread { questions, cancellation, thread }) = self.repository.take() {
+            cancellation.cancel();
+            drop(questions);
+            let _ended = thread.join();
+        }
         for (_, Job { orders, thread }) in std::mem::take(&mut self.jobs) {
             drop(orders);
             let _ended = thread.join();
@@ -192,7 +205,9 @@ impl World for Real {
     }
 
     fn ask(&mut self, ticket: Ticket, request: RepositoryRequest) {
-        let _asked = self.repository.send((ticket, request));
+        if let Some(repository) = &self.repository {
+            let _asked = repository.questions.send((ticket, request));
+        }
     }
 
     fn end_leftover(&mut self, leftover: &Leftover) {
@@ -339,12 +354,10 @@ fn spawn_signals(
 }
 
 /// Answers questions to the repository, one after the other.
-fn spawn_repository(
-    repository: Repository,
-    asked: Receiver<(Ticket, RepositoryRequest)>,
-    report: SyncSender<Happening>,
-) {
-    let _thread = thread::spawn(move || {
+fn spawn_repository(repository: Repository, report: SyncSender<Happening>) -> RepositoryThread {
+    let (questions, asked) = mpsc::channel();
+    let cancellation = repository.cancellation();
+    let thread = thread::spawn(move || {
         for (ticket, request) in asked {
             let answer = repository.answer(request);
             if report.send(Happening::Repository { ticket, answer }).is_err() {
@@ -352,4 +365,5 @@ fn spawn_repository(
             }
         }
     });
+    RepositoryThread { questions, cancellation, thread }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use aldis_machine::run::WorkTree;
+use aldis_process::Cancellation;
 use aldis_store::RunId;
 
 use super::world::{RepositoryAnswer, RepositoryRequest};
@@ -33,6 +34,11 @@ pub(crate) fn check_worktrees(project: &Path) -> Result<(), CommandError> {
             "git init && git add -A && git commit -m Start, or leave out --worktrees",
         ),
     }
+}
+
+/// Returns where the work trees of all runs are.
+pub(crate) fn all_worktrees(state: &Path) -> PathBuf {
+    state.join("worktrees")
 }
 
 /// Where the agents of a run work: in the project, or in a work tree per task that is merged when
@@ -66,9 +72,14 @@ impl Repository {
         Ok(Self {
             project: project.to_owned(),
             git: Git::around(project),
-            trees: state.join("worktrees").join(run.as_str()),
+            trees: all_worktrees(state).join(run.as_str()),
             run: run.to_string(),
         })
+    }
+
+    /// Returns what ends a git that nobody waits for any more.
+    pub(super) fn cancellation(&self) -> Cancellation {
+        self.git.as_ref().map(Git::cancellation).cloned().unwrap_or_default()
     }
 
     /// Answers a question. Git has a deadline: a filter that hangs is an answer, too.
@@ -93,9 +104,11 @@ impl Repository {
 
     /// Looks at a work tree; without git, at the files themselves.
     fn look(&self, directory: &Path, markers: Option<&Since>) -> WorkTree {
-        let around =
-            if directory == self.project { self.git.clone() } else { Git::around(directory) };
-        match around {
+        let git = match &self.git {
+            Some(git) if directory != self.project => Some(&git.at(directory)),
+            git => git.as_ref(),
+        };
+        match git {
             Some(git) => git.look(markers).unwrap_or_else(|error| WorkTree {
                 error: Some(error.to_string()),
                 ..WorkTree::default()
@@ -136,7 +149,7 @@ impl Repository {
             return Ok(());
         }
         let refused = |error: GitError| error.to_string();
-        Git::at(&tree).commit_all(message).map_err(refused)?;
+        git.at(&tree).commit_all(message).map_err(refused)?;
         match git.merge(&self.branch(task), message).map_err(refused)? {
             Merge::Done => {
                 // It is in the project now; a tree that stays is only in the way.

@@ -23,7 +23,7 @@ use aldis_engine::{Engine, EngineError, NewRun};
 use aldis_machine::phases::{Effect, Event, Outcome, State, TokenPolicy};
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
-use aldis_store::{Driver, Source, SqliteStore, Store};
+use aldis_store::{Driver, Source, SqliteStore, Store, StoreError};
 
 use self::live::PhasesRun;
 use self::state_file::{ReadOutcome, StateFileCheck};
@@ -61,6 +61,26 @@ struct Stepped {
     outcome: Outcome,
 }
 
+/// Why nothing was decided.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HookError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Something else.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+}
+
+impl From<EngineError> for HookError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => Self::Store(error),
+            other => Self::Command(other.into()),
+        }
+    }
+}
+
 impl Hook<'_> {
     /// Handles the call. The answer is given as soon as the decision is durable, and only if there is
     /// one.
@@ -68,7 +88,18 @@ impl Hook<'_> {
     /// # Errors
     ///
     /// Why the agent was allowed to stop without a decision.
-    pub(crate) fn handle(&self, respond: &mut Respond<'_>) -> Result<(), CommandError> {
+    pub(crate) fn handle(&self, respond: &mut Respond<'_>) -> Result<(), HookError> {
+        let result = self.take_step(respond);
+        // The one failure that the user alone can mend, and that nobody would look for.
+        if let Err(HookError::Store(full @ StoreError::Full { .. })) = &result
+            && self.can_tell()
+        {
+            respond(&Answer::Notice { text: format!("aldis: this stop was not judged: {full}.") });
+        }
+        result
+    }
+
+    fn take_step(&self, respond: &mut Respond<'_>) -> Result<(), HookError> {
         if self.call.session.is_none() || !self.concerns_runs() {
             return Ok(());
         }
@@ -106,7 +137,7 @@ impl Hook<'_> {
         &self,
         engine: &Engine,
         found: Option<&FoundFile>,
-    ) -> Result<Option<Stepped>, CommandError> {
+    ) -> Result<Option<Stepped>, HookError> {
         let store = engine.store();
         let session = self.call.session.as_deref();
         let is_stop = self.call.event == HostEvent::Stop;
@@ -141,7 +172,7 @@ impl Hook<'_> {
         engine: &Engine,
         mut run: PhasesRun,
         context: &StopContext,
-    ) -> Result<Option<Stepped>, CommandError> {
+    ) -> Result<Option<Stepped>, HookError> {
         if is_foreign(run.state(), self.call.session.as_deref()) {
             return Ok(None);
         }
@@ -150,7 +181,7 @@ impl Hook<'_> {
             match state_file::inspect(engine, &run)? {
                 StateFileCheck::Unchanged => {}
                 StateFileCheck::Corrupt(why) => {
-                    return Err(CommandError::new(format!("the state file: {why}")));
+                    return Err(CommandError::new(format!("the state file: {why}")).into());
                 }
                 StateFileCheck::Changed(event) => {
                     let outcome = engine.step(self.now, &mut run, *event, None)?;
@@ -191,7 +222,7 @@ impl Hook<'_> {
         (project, text): (&Path, &str),
         may_adopt: bool,
         context: &StopContext,
-    ) -> Result<Option<Stepped>, CommandError> {
+    ) -> Result<Option<Stepped>, HookError> {
         let broken = |what: String| CommandError::new(format!("the state file: {what}"));
         let view = AutoStateFile::parse(text).map_err(|error| broken(error.to_string()))?;
         let session = view.session();
@@ -230,14 +261,17 @@ impl Hook<'_> {
             Effect::Context { text } => Some(Answer::Context { text: text.clone() }),
             Effect::Allow | Effect::WriteView => None,
         });
-        // A host that translates another's answers is not known to translate this one.
-        let can_tell = self.call.event == HostEvent::Stop
-            && self.call.answer_host() == self.call.host
-            && outcome.decision().is_some();
+        let can_tell = self.can_tell() && outcome.decision().is_some();
         let limit = self.call.block_cap(self.env).limit;
         let notice = || notice::text(run.id(), run.state(), self.call.host, limit);
         let told = || notice().filter(|_| can_tell).map(|text| Answer::Notice { text });
         said.or_else(told).unwrap_or(Answer::Allow)
+    }
+
+    /// Whether the host shows a notice to the user. One that translates another's answers is not known
+    /// to translate this one.
+    fn can_tell(&self) -> bool {
+        self.call.event == HostEvent::Stop && self.call.answer_host() == self.call.host
     }
 
     /// Brings the state file up to date where the step demands it.

@@ -24,7 +24,7 @@ pub(crate) use self::decode::{decode, nearest};
 pub(crate) use self::deliver::{Delivering, RoleTable};
 pub(crate) use self::read::{Document, NAMES, file_in};
 use self::sections::PipelineTable;
-pub(crate) use self::sections::{Notify, Settings, Sink, Supervision, Tokens};
+pub(crate) use self::sections::{Keep, Notify, Settings, Sink, Supervision, Tokens};
 pub(crate) use self::tree::{Kind, Node, Origin, SourceFile};
 pub(crate) use self::values::{Count, Dollars, Seconds};
 use crate::error::CommandError;
@@ -64,11 +64,23 @@ impl Layered {
             layers.push(document.tree);
         }
         if let Some(file) = project_file(place)? {
-            layers.push(Document::read(&file, true)?.tree);
+            let tree = Document::read(&file, true)?.tree;
+            check_store(&tree)?;
+            layers.push(tree);
         }
         layers.extend(environment(&defaults())?);
         layers.extend(flags);
         Self::new(layers)
+    }
+
+    /// Loads what counts in every project.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub(crate) fn of_user() -> Result<Self, CommandError> {
+        let own = user_document()?.map(|document| document.tree);
+        Self::new(own.into_iter().chain(environment(&defaults())?).collect())
     }
 
     /// Takes one file, with nothing but the defaults under it.
@@ -183,6 +195,15 @@ impl Layered {
     pub(crate) fn at(&self, path: &str) -> Option<&Node> {
         self.tree.at(path)
     }
+}
+
+/// Refuses a repository that wants to say how long the runs of all projects are kept.
+fn check_store(tree: &Node) -> Result<(), CommandError> {
+    tree.get("store").map_or(Ok(()), |store| {
+        let place = decode::in_words(&store.origin);
+        Err(CommandError::new(format!("{place}`store` is about the runs of all projects"))
+            .with_help("set it in your own file, `aldis.toml` in ~/.config/aldis"))
+    })
 }
 
 /// Returns the user's own file.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use aldis_store::SqliteStore;
 
 use crate::error::CommandError;
+use crate::failures;
 
 /// Returns the directory of the database, the recorded failures and the locks: the one asked for, else
 /// `ALDIS_STATE_DIR`, else `aldis` in the user's state directory.
@@ -37,7 +38,10 @@ pub(crate) fn state_directory(asked: Option<&Path>) -> Result<PathBuf, CommandEr
 ///
 /// Fails with what is wrong with it.
 pub(crate) fn open_store(asked: Option<&Path>) -> Result<SqliteStore, CommandError> {
-    Ok(SqliteStore::open(&state_directory(asked)?)?)
+    let directory = state_directory(asked)?;
+    let store = SqliteStore::open(&directory)?;
+    failures::reserve(&directory);
+    Ok(store)
 }
 
 /// Returns where the user's own settings are: `aldis` in the user's configuration directory.

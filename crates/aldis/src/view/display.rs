@@ -27,6 +27,16 @@ pub(crate) fn excerpt(text: &str, most: usize) -> String {
     }
 }
 
+/// Shows a number of bytes: `1.1 MB`.
+pub(crate) fn bytes(count: u64) -> String {
+    match count {
+        0..1_000 => format!("{count} B"),
+        1_000..1_000_000 => format!("{:.1} kB", count as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", count as f64 / 1e6),
+        _ => format!("{:.1} GB", count as f64 / 1e9),
+    }
+}
+
 /// How a character may be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Showing {

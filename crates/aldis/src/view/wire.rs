@@ -7,6 +7,7 @@ pub mod config;
 pub mod delivery;
 pub mod dialect_file;
 pub mod notice;
+pub mod prune;
 pub mod registration;
 pub mod run;
 pub mod run_step;
@@ -279,6 +280,11 @@ pub(crate) const SCHEMAS: &[Described] = &[
         name: "install",
         about: "the line of `aldis install --json` and `aldis uninstall --json`",
         schema: || schema_for!(registration::InstallLine),
+    },
+    Described {
+        name: "store-prune",
+        about: "the line of `aldis store prune --json`",
+        schema: || schema_for!(prune::PruneLine),
     },
 ];
 

@@ -14,6 +14,7 @@ mod histories;
 mod hosts;
 mod install;
 mod notices;
+mod output;
 mod phases;
 mod plans;
 mod plugins;
@@ -23,6 +24,7 @@ mod sandbox;
 mod scan;
 mod schema;
 mod serve;
+mod store;
 #[cfg(target_os = "linux")]
 mod tidy;
 mod turns;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use aldis_signal::{Origin, Reason, Role, Warning};
 
+use crate::view::display;
+
 /// Says why something does not count, as a label under the source.
 pub(super) fn label(reason: Reason) -> &'static str {
     match reason {
@@ -48,7 +50,7 @@ pub(super) fn said_by(origin: &Origin) -> String {
         Role::User => "the user",
     };
     match &origin.agent {
-        Some(agent) => format!("said by {who} `{}`", crate::view::display::excerpt(agent, 64)),
+        Some(agent) => format!("said by {who} `{}`", display::excerpt(agent, 64)),
         None => format!("said by {who}"),
     }
 }
@@ -75,12 +77,7 @@ pub(super) fn warning_words(warning: &Warning) -> String {
 
 /// Says how much was read in what time: `1.1 MB, 0.4 ms`.
 pub(super) fn amount_words(bytes: u64, time: Duration) -> String {
-    let size = match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
-    };
+    let size = display::bytes(bytes);
     let seconds = time.as_secs_f64();
     if seconds < 1.0 {
         format!("{size}, {:.1} ms", seconds * 1e3)

@@ -2,8 +2,10 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use aldis_store::{SqliteStore, Store as _, StoreError};
 use serde_json::Value;
 
 use super::edit::Document;
@@ -14,6 +16,9 @@ use super::trust::{self, Trust};
 use super::{Host, plan};
 use crate::hosts::spec::{Imports, PROGRAM_LINE, PluginFile, Registration};
 use crate::settings::home;
+
+/// What is written to see whether there is space.
+const BLOCK: usize = 4096;
 
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,9 +117,16 @@ pub(crate) fn state_directory(locations: &Locations) -> Check {
         checks.failed("state", format!("`{shown}` cannot be created"), "set ALDIS_STATE_DIR");
         return checks.into_first();
     };
-    if !existing.is_dir() || tempfile::tempfile_in(existing).is_err() {
+    let written = tempfile::tempfile_in(existing).map(|mut file| file.write_all(&[0; BLOCK]));
+    if !existing.is_dir() || written.is_err() {
         let message = format!("`{}` is not a writable directory", existing.display());
         checks.failed("state", message, format!("chmod u+rwx '{}'", existing.display()));
+    } else if let Ok(Err(error)) = written {
+        let message = format!("nothing can be written to `{}`: {error}", existing.display());
+        checks.failed("state", message, "free some space on its disk");
+    } else if let Some(error) = store_problem(&place) {
+        let fix = "until then agents are let go, and nothing is decided";
+        checks.failed("state", error.to_string(), fix);
     } else if existing == place && !is_private(&place) {
         let message = format!("other users can read `{shown}`");
         checks.failed("state", message, format!("chmod 700 '{}'", place.display()));
@@ -124,6 +136,12 @@ pub(crate) fn state_directory(locations: &Locations) -> Check {
         checks.ok("state", format!("`{shown}` will be created when it is needed"));
     }
     checks.into_first()
+}
+
+/// Returns why nothing can be stored.
+fn store_problem(place: &Path) -> Option<StoreError> {
+    let exists = SqliteStore::exists(place);
+    exists.then(|| SqliteStore::open(place).and_then(|store| store.probe()).err()).flatten()
 }
 
 fn survey(locations: &Locations, host: Host) -> Survey {

@@ -39,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) phases: Phases,
     /// How signals are heard.
     pub(crate) signals: Signals,
+    /// How long what is stored is kept.
+    pub(crate) store: Keep,
     /// The user's own pipelines.
     #[serde(serialize_with = "no_names")]
     pub(super) pipelines: BTreeMap<String, PipelineTable>,
@@ -431,6 +433,25 @@ impl Default for Phases {
 pub(crate) struct Signals {
     /// What is done about run tokens.
     pub(crate) token: TokenPolicy,
+}
+
+/// `[store]`: the user's alone, as the store is.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Keep {
+    /// Runs, since they ended.
+    pub(crate) keep_ended: SecondsOrNever,
+    /// What agents wrote, since they wrote it.
+    pub(crate) keep_output: SecondsOrNever,
+}
+
+impl Default for Keep {
+    /// Output is nearly all of what grows, up to 64 MiB per agent, and is looked at while people
+    /// remember the run; decisions with their evidence are small, and answer questions for longer.
+    fn default() -> Self {
+        let days = |days: u64| SecondsOrNever(Some(days * 24 * 60 * 60));
+        Self { keep_ended: days(90), keep_output: days(30) }
+    }
 }
 
 /// `[pipelines.NAME]`

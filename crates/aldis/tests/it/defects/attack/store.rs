@@ -94,9 +94,9 @@ fn d7_a_run_waits_for_space() {
     pin("attack/D7", right_if(done.code == 0, done.text()));
 }
 
-/// Calls three hooks of an active run on a full disk. Returns what `doctor` prints then, and what
-/// `log` prints then and after there is space again.
-fn hooks_on_a_full_disk() -> (Vec<Value>, String) {
+/// Calls three hooks of an active run on a full disk. Returns what they print, what `doctor` prints
+/// then, and what `log` prints then and after there is space again.
+fn hooks_on_a_full_disk() -> (String, Vec<Value>, String) {
     let project = Project::new();
     let payload = project.root().join("payload");
     fs::write(&payload, project.payload("Not yet.").to_string()).unwrap();
@@ -110,20 +110,28 @@ fn hooks_on_a_full_disk() -> (Vec<Value>, String) {
     assert_eq!((done.code, &*done.stderr), (0, ""), "{}", done.text());
     let read = |name: &str| fs::read_to_string(project.root().join(name)).unwrap();
     assert!(read("before").contains("\"block\"") && read("after").contains("\"block\""));
-    assert_eq!(read("full"), "", "nothing can have been decided");
-    let doctor = read("doctor");
-    (doctor.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), read("log"))
+    let (full, doctor) = (read("full"), read("doctor"));
+    assert!(!full.contains("\"block\""), "nothing can have been decided");
+    let doctor = doctor.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (full, doctor, read("log"))
 }
 
-/// Hooks that fail on a full disk leave an alarm, at once or when there is space again.
+/// Hooks that fail on a full disk tell the user, and leave a record, at once or when there is space
+/// again.
 #[test]
-fn d8a_hooks_on_a_full_disk_leave_an_alarm() {
+fn d8a_hooks_on_a_full_disk_say_so() {
     if !has_small_disks() {
         return;
     }
-    let (_, log) = hooks_on_a_full_disk();
-    let recorded = log.lines().any(|line| line.contains("\"alarm\""));
-    pin("attack/D8a", right_if(recorded, "three hooks failed without an alarm"));
+    let (told, _, log) = hooks_on_a_full_disk();
+    let mut wrong = Vec::new();
+    if !log.lines().any(|line| line.contains("\"failure\"") && line.contains("space")) {
+        wrong.push("three hooks failed without a record".to_owned());
+    }
+    if told.matches("systemMessage").count() != 3 || !told.contains("space") {
+        wrong.push(format!("the user is told: {told}"));
+    }
+    pin("attack/D8a", seen(&wrong));
 }
 
 /// `doctor` reports a full disk.
@@ -132,7 +140,7 @@ fn d8b_doctor_reports_a_full_disk() {
     if !has_small_disks() {
         return;
     }
-    let (doctor, _) = hooks_on_a_full_disk();
+    let (_, doctor, _) = hooks_on_a_full_disk();
     let ours: Vec<&Value> = doctor.iter().filter(|check| check["host"].is_null()).collect();
     assert!(!ours.is_empty(), "{doctor:?}");
     let failed = ours.iter().any(|check| check["status"] == "failed");

@@ -1,0 +1,139 @@
+//! `aldis output`: what the agents of a run wrote.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::thread;
+use std::time::Duration;
+
+use aldis_signal::Rules;
+use aldis_store::{RunId, Store};
+use clap::Args;
+
+use super::{Outcome, tasks, why};
+use crate::agents::output_log::LoggedAgent;
+use crate::app::output::{OutputReader, Written};
+use crate::error::CommandError;
+use crate::io::Io;
+use crate::settings::home;
+use crate::view::display;
+use crate::view::paint::Paint;
+
+/// How often output that is followed is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Show what the agents of a run wrote
+///
+/// Shows what agents said, without the prompts, tool output and records of their hosts, and without
+/// secrets of known shapes. Exits with 1 if nothing is kept.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  aldis output
+  aldis output 7f3kq2bn --follow
+  aldis output --task csv-writer --raw")]
+pub(super) struct OutputArgs {
+    /// The run; by default the one of this project that goes on, else its latest
+    run: Option<String>,
+
+    /// Only of the agents that worked on this task of a delivery
+    #[arg(long, value_name = "TASK")]
+    task: Option<String>,
+
+    /// Go on with what is written from now on, until the run ends
+    #[arg(long, short)]
+    follow: bool,
+
+    /// Show what the host printed, line by line, as it is kept
+    #[arg(long)]
+    raw: bool,
+}
+
+pub(super) fn run(io: &mut Io, args: &OutputArgs) -> Result<Outcome, CommandError> {
+    let store = home::open_store(io.state_dir.as_deref())?;
+    let state = home::state_directory(io.state_dir.as_deref())?;
+    let run = match (&args.run, &args.task) {
+        (Some(name), _) => Some(why::find(&store, name)?),
+        (None, Some(_)) => tasks::latest(&store, &tasks::here()?)?,
+        (None, None) => why::around(&store)?,
+    };
+    let Some(run) = run else {
+        writeln!(io.stderr, "no run in this project; `aldis status --all` lists all runs")?;
+        return Ok(Outcome::No);
+    };
+    let rules = Rules::new([]);
+    let rules = (!args.raw).then_some(&rules);
+    let mut reader = OutputReader::new(&state, &run, args.task.as_deref(), rules);
+    let mut page = Page { io, run: &run, last: None, result: Ok(()) };
+    loop {
+        // Asked first: what an agent writes until its run ends is read after that.
+        let is_over = !args.follow || !goes_on(&store, &run)?;
+        while reader
+            .read(&mut |agent, written| page.show(agent, written))
+            .map_err(|error| CommandError::new(format!("the output of run {run}: {error}")))?
+        {
+            std::mem::replace(&mut page.result, Ok(()))?;
+        }
+        page.io.stdout.flush()?;
+        if is_over {
+            break;
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    reader.finish(&mut |agent, written| page.show(agent, written));
+    page.end(args.task.as_deref())
+}
+
+fn goes_on(store: &dyn Store, run: &RunId) -> Result<bool, CommandError> {
+    Ok(store.run(run)?.is_some_and(|run| run.record.active))
+}
+
+/// Where output is shown.
+struct Page<'a> {
+    io: &'a mut Io,
+    run: &'a RunId,
+    /// Whose was shown last.
+    last: Option<LoggedAgent>,
+    result: std::io::Result<()>,
+}
+
+impl Page<'_> {
+    fn show(&mut self, agent: &LoggedAgent, written: Written) {
+        if self.result.is_ok() {
+            self.result = self.try_to_show(agent, written);
+        }
+    }
+
+    fn try_to_show(&mut self, agent: &LoggedAgent, written: Written) -> std::io::Result<()> {
+        let paint = Paint { on: self.io.color_stdout };
+        let out = &mut self.io.stdout;
+        if self.last.as_ref() != Some(agent) {
+            if let (LoggedAgent { agent: Some(number), role, task }, Written::Text { .. }) =
+                (agent, &written)
+            {
+                let task = task.as_ref().map(|task| format!("{}: ", display::line(task)));
+                let title = format!("{}{role} (agent {number})", task.unwrap_or_default());
+                writeln!(out, "{}", paint.strong(format!("== {title}")))?;
+            }
+            self.last = Some(agent.clone());
+        }
+        match written {
+            Written::Text { text, own: true } => write!(out, "{}", display::lines(&text)),
+            Written::Text { text, own: false } => text
+                .lines()
+                .try_for_each(|line| writeln!(out, "{}", paint.dim(display::line(line)))),
+            Written::Raw(bytes) if std::io::stdout().is_terminal() => {
+                write!(out, "{}", display::lines(&String::from_utf8_lossy(&bytes)))
+            }
+            Written::Raw(bytes) => out.write_all(&bytes),
+        }
+    }
+
+    fn end(self, task: Option<&str>) -> Result<Outcome, CommandError> {
+        self.result?;
+        if self.last.is_some() {
+            return Ok(Outcome::Yes);
+        }
+        let of_task = task.map(|task| format!(" about task {}", display::line(task)));
+        let of_task = of_task.unwrap_or_default();
+        writeln!(self.io.stderr, "no output of run {}{of_task} is kept", self.run)?;
+        Ok(Outcome::No)
+    }
+}
