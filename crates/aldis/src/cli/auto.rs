@@ -25,6 +25,7 @@ use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::display;
 use crate::view::json;
+use crate::view::run_view::RunView;
 use crate::view::show;
 use crate::view::wire::run::RunForm;
 
@@ -252,7 +253,7 @@ fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
     scene.engine.store().prune(&kept)?;
     scene.write_view(io, &mut run)?;
     if json {
-        show_form(io, &run, true)?;
+        show_form(io, &scene, &run, true)?;
     } else {
         let title = display::line(&run.state().task);
         writeln!(io.stdout, "Started run {}: {title}", run.id())?;
@@ -262,11 +263,16 @@ fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
 }
 
 /// Prints the run for programs, with what the agent is told where that comes next.
-fn show_form(io: &mut Io, run: &PhasesRun, with_prompt: bool) -> Result<(), CommandError> {
-    let mut form = RunForm::new(run.id(), run.project(), run.state());
-    if with_prompt {
-        form = form.with_prompt(run.state().start_prompt());
-    }
+fn show_form(
+    io: &mut Io,
+    scene: &Scene,
+    run: &PhasesRun,
+    with_prompt: bool,
+) -> Result<(), CommandError> {
+    let Some(snapshot) = scene.engine.snapshot(run.id())? else { return Ok(()) };
+    let view = RunView::new(&snapshot, scene.now);
+    let Some(mut form) = RunForm::new(&snapshot, &view) else { return Ok(()) };
+    form.prompt = with_prompt.then(|| run.state().start_prompt());
     Ok(json::write_line(&mut io.stdout, &form)?)
 }
 
@@ -402,9 +408,9 @@ fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
         return Ok(Outcome::No);
     };
     if args.json {
-        show_form(io, &run, false)?;
-    } else if let Some(stored) = store.run(run.id())? {
-        show::run(io, scene.now, &stored, run.state())?;
+        show_form(io, &scene, &run, false)?;
+    } else if let Some(snapshot) = scene.engine.snapshot(run.id())? {
+        show::run(io, scene.now, &RunView::new(&snapshot, scene.now))?;
     }
     Ok(Outcome::Yes)
 }
@@ -432,7 +438,7 @@ fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     drop(turn);
     scene.write_view(io, &mut run)?;
     if args.json {
-        show_form(io, &run, true)?;
+        show_form(io, &scene, &run, true)?;
     } else {
         writeln!(io.stdout, "Resumed run {} in phase {}", run.id(), run.state().phase)?;
         show_prompt(io, &run)?;
@@ -455,7 +461,7 @@ fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     drop(turn);
     scene.write_view(io, &mut run)?;
     if args.json {
-        show_form(io, &run, false)?;
+        show_form(io, &scene, &run, false)?;
     } else {
         writeln!(io.stdout, "Ended run {} in phase {}", run.id(), run.state().phase)?;
     }

@@ -16,6 +16,7 @@ use crate::settings::clock;
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::display;
+use crate::view::run_view::continue_command;
 
 /// How many runs of a project are looked at for the one that is meant.
 const RUNS_MAX: usize = 20;
@@ -126,12 +127,14 @@ fn perform(
     let title = display::excerpt(&run.record.title, TITLE_MAX);
     match command {
         HumanCommand::Answer { .. } if status == RunStatus::Ended => {
-            writeln!(io.stdout, "run {} has the answer: {title}", run.id)?;
-            let continues = control::continues(&run);
-            writeln!(io.stdout, "  go on with it: aldis {continues} --continue")?;
+            writeln!(io.stdout, "Answer saved for run {}: {title}", run.id)?;
+            writeln!(io.stdout, "  continue it: {}", continue_command(&run))?;
+        }
+        HumanCommand::Answer { .. } => {
+            writeln!(io.stdout, "Answer sent; run {} continues: {title}", run.id)?;
         }
         HumanCommand::Tell { .. } => {
-            writeln!(io.stdout, "run {} has the message: {title}", run.id)?;
+            writeln!(io.stdout, "Message sent to run {}: {title}", run.id)?;
         }
         _ => writeln!(io.stdout, "run {} is now {status}: {title}", run.id)?,
     }

@@ -37,8 +37,8 @@ use crate::settings::project::{self, Place};
 use crate::settings::prompt_by::PromptBy;
 use crate::settings::trust::Trusted;
 use crate::view::display;
-use crate::view::live::Manner;
-use crate::view::live::delivery::Board;
+use crate::view::live::OutputOptions;
+use crate::view::live::delivery::DeliveryReporter;
 
 /// How long to wait for a service that does not say when it will work again.
 const LIMIT_WAIT: Duration = Duration::from_secs(15 * 60);
@@ -154,7 +154,7 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
         Some(path) => (begin(io, &engine, &place, args, path)?, Event::Begin),
         None => go_on(&engine, &place, args)?,
     };
-    let manner = Manner {
+    let options = OutputOptions {
         color: io.color_stdout,
         quiet: args.quiet,
         json: args.json,
@@ -163,7 +163,7 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
     let launch = launch(&run)?;
     let mut plan = plan(io, &launch, directory)?;
     (plan.no_wait, plan.ask_here) = (args.no_wait, !args.no_wait && !args.json);
-    drive(io, (engine, run), &plan, (&launch.notify, manner), first)
+    drive(io, (engine, run), &plan, (&launch.notify, options), first)
 }
 
 /// Coordinates a delivery to its end.
@@ -171,11 +171,11 @@ pub(super) fn drive(
     io: &mut Io,
     (engine, run): (Engine, Handle<State>),
     plan: &DeliveryPlan,
-    (notify, manner): (&Notify, Manner),
+    (notify, options): (&Notify, OutputOptions),
     first: Event,
 ) -> Result<Outcome, CommandError> {
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
-    let board = Board::new(out, manner);
+    let board = DeliveryReporter::new(out, options);
     Ok(match delivery::deliver(engine, run, plan, (notify, board), first)? {
         Delivered::Ended(ending) => Outcome::Code(ending.exit_code()),
         Delivered::Waits => Outcome::Code(3),
@@ -319,7 +319,7 @@ fn go_on(
     let (named, store) = (args.go_on.as_ref().and_then(Option::as_ref), engine.store());
     let id = match named {
         Some(name) => Some(why::find(store, name)?),
-        None => tasks::latest(store, place)?,
+        None => tasks::latest(store, place, State::NAME)?,
     };
     let run = id.map(|id| store.run(&id)).transpose()?.flatten();
     let Some(run) = run.filter(|run| run.record.machine == State::NAME) else {

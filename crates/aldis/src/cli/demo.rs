@@ -18,7 +18,7 @@ use crate::settings::config::Notify;
 use crate::settings::home;
 use crate::settings::project::Place;
 use crate::settings::prompt_by::PromptBy;
-use crate::view::live::Manner;
+use crate::view::live::OutputOptions;
 
 /// What is delivered.
 const PLAN: &str = include_str!("demo.md");
@@ -91,7 +91,7 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
     let mut plan = deliver::plan(io, &launch, directory)?;
     let wait = if args.fast { Duration::ZERO } else { ANSWER.0 };
     plan.answer = Some((wait, ANSWER.1.to_owned()));
-    let manner = Manner {
+    let options = OutputOptions {
         color: io.color_stdout,
         quiet: false,
         json: args.json,
@@ -101,7 +101,8 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
         writeln!(io.stderr, "{INTRODUCTION}")?;
         io.stderr.flush()?;
     }
-    let outcome = deliver::drive(io, (engine, run), &plan, (&launch.notify, manner), Event::Begin)?;
+    let outcome =
+        deliver::drive(io, (engine, run), &plan, (&launch.notify, options), Event::Begin)?;
     if !args.json {
         writeln!(
             io.stderr,

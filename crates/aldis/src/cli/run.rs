@@ -12,13 +12,13 @@ use aldis_engine::{Engine, Handle, NewRun};
 use aldis_machine::Machine as _;
 use aldis_machine::run::{Ending, Event, Start, State};
 use aldis_signal::{Rules, prompt};
-use aldis_store::{Driver, RunFilter};
+use aldis_store::Driver;
 use aldis_transcript::Input;
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::flags::Flags;
-use super::Outcome;
+use super::{Outcome, tasks, why};
 use crate::agents::command::AgentCommand;
 use crate::agents::git::Git;
 use crate::app::selection;
@@ -30,8 +30,8 @@ use crate::settings::config::{Layered, Node, Supervision, decode};
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::trust::Trusted;
-use crate::view::live::Manner;
-use crate::view::live::run::Live;
+use crate::view::live::OutputOptions;
+use crate::view::live::run::RunReporter;
 
 /// Supervise an agent until its work is verifiably done
 ///
@@ -62,9 +62,9 @@ pub(super) struct RunArgs {
     #[arg(long)]
     json: bool,
 
-    /// Go on with the last run of this project
-    #[arg(long = "continue")]
-    go_on: bool,
+    /// Continue this run (default: this project's most recent run)
+    #[arg(long = "continue", value_name = "RUN", num_args = 0..=1)]
+    go_on: Option<Option<String>>,
 
     /// The agent's command; with --continue, the one to use from now on
     #[arg(last = true, value_name = "COMMAND")]
@@ -86,20 +86,20 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
         .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
     let place = Place::of(&directory, None);
     let engine = home::open_engine(io.state_dir.as_deref())?;
-    let (run, first) = if args.go_on {
+    let (run, first) = if args.go_on.is_some() {
         go_on(&engine, &place, args)?
     } else {
         (begin(io, &engine, &place, args)?, Event::Begin)
     };
     let dialect = selection::find(&run.state().dialect)?;
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
-    let manner = Manner {
+    let options = OutputOptions {
         color: io.color_stdout,
         quiet: args.quiet,
         json: args.json,
         terminal: std::io::stdout().is_terminal(),
     };
-    let live = Live::new(out, manner, &dialect);
+    let live = RunReporter::new(out, options, &dialect);
     let launch = launch(args, run.state())?;
     let notify = launch.settings.notify.clone();
     let state = home::state_directory(io.state_dir.as_deref())?;
@@ -183,14 +183,15 @@ fn go_on(
     place: &Place,
     args: &RunArgs,
 ) -> Result<(Handle<State>, Event), CommandError> {
-    let projects = place.around().map(project::name).collect();
-    let machine = Some(State::NAME.to_owned());
-    let filter = RunFilter { projects, machine, limit: 1, ..RunFilter::default() };
-    let Some(latest) = engine.store().list(&filter)?.into_iter().next() else {
+    let id = match args.go_on.as_ref().and_then(Option::as_ref) {
+        Some(name) => Some(why::find(engine.store(), name)?),
+        None => tasks::latest(engine.store(), place, State::NAME)?,
+    };
+    let Some(id) = id else {
         return Err(CommandError::new("there is no run to continue in this project")
             .with_help("start one: aldis run --task TEXT -- COMMAND"));
     };
-    let run: Handle<State> = engine.open(&latest.id)?;
+    let run: Handle<State> = engine.open(&id)?;
     let first = match run.state().ending() {
         Some(Ending::Done) => {
             return Err(CommandError::new(format!("run {} is done", run.id())));

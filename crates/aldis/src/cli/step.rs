@@ -16,8 +16,7 @@ use crate::io::Io;
 use crate::settings::catalog::Catalog;
 use crate::view::json;
 use crate::view::wire::delivery::DeliveryStepForm;
-use crate::view::wire::run::StepForm;
-use crate::view::wire::run_step::RunStepForm;
+use crate::view::wire::run::{PhasesStepState, RunStepState, StepForm};
 
 /// Run a machine as a filter: events in, effects out
 ///
@@ -73,10 +72,10 @@ pub(super) fn run(io: &mut Io, args: &StepArgs) -> Result<Outcome, CommandError>
             DeliveryStepForm::new(at, outcome, &changed, state)
         }),
         Machine::Phases => filter(io, |at, outcome, state: &mut phases::State| {
-            StepForm::new(at, &outcome.effects, outcome.decision(), state)
+            StepForm::new(at, outcome, state, PhasesStepState::new)
         }),
         Machine::Run => filter(io, |at, outcome, state: &mut run::State| {
-            RunStepForm::new(at, &outcome.effects, outcome.decision(), state)
+            StepForm::new(at, outcome, state, RunStepState::new)
         }),
         Machine::Turns => {
             let mut channels = turns::Channels::default();

@@ -5,8 +5,8 @@ use std::env;
 use std::io::Write as _;
 
 use aldis_engine::Handle;
-use aldis_machine::{delivery, phases, run};
-use aldis_store::{DecisionFilter, RunFilter, RunId, RunSummary, SqliteStore, Store};
+use aldis_machine::{Machine as _, delivery, phases, run};
+use aldis_store::{DecisionFilter, RunFilter, RunId, RunSummary, Store};
 use clap::Args;
 
 use super::{Outcome, tasks};
@@ -16,7 +16,7 @@ use crate::settings::clock;
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::json;
-use crate::view::known::Known;
+use crate::view::run_view::RunView;
 use crate::view::show;
 use crate::view::wire::run::DecisionForm;
 
@@ -54,9 +54,9 @@ pub(super) struct WhyArgs {
 }
 
 pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> {
-    let store = home::open_store(io.state_dir.as_deref())?;
-    let now = clock::now()?;
-    let (run, task) = meant(&store, args)?;
+    let engine = home::open_engine(io.state_dir.as_deref())?;
+    let (store, now) = (engine.store(), clock::now()?);
+    let (run, task) = meant(store, args)?;
     let limit = if task.is_some() { usize::MAX } else { LOOK_BACK };
     let filter = DecisionFilter { run, limit, ..DecisionFilter::default() };
     let mut forms: Vec<DecisionForm> =
@@ -75,16 +75,16 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
         writeln!(io.stderr, "no decision yet")?;
         return Ok(Outcome::No);
     }
-    for form in &forms {
+    // A history is about one run: how that is now stands with the last decision only.
+    let run = forms.last().and_then(|form| RunId::new(&*form.run).ok()).filter(|_| task.is_none());
+    let run = run.map(|id| engine.snapshot(&id)).transpose()?.flatten();
+    let view = run.map(|run| RunView::new(&run, now));
+    for (left, form) in (0..forms.len()).rev().zip(&forms) {
         if args.json {
             json::write_line(&mut io.stdout, form)?;
-            continue;
+        } else {
+            show::decision(io, now, form, view.as_ref().filter(|_| left == 0))?;
         }
-        // The history of a task is all about one run.
-        let run = RunId::new(&*form.run).ok().filter(|_| task.is_none());
-        let run = run.map(|id| store.run(&id)).transpose()?.flatten();
-        let known = run.map(|run| Known::of(&store, run)).transpose()?;
-        show::decision(io, now, form, known.as_ref())?;
     }
     Ok(Outcome::Yes)
 }
@@ -100,7 +100,7 @@ fn is_record(form: &DecisionForm) -> bool {
 
 /// The run that is meant, or the task of a delivery.
 fn meant(
-    store: &SqliteStore,
+    store: &dyn Store,
     args: &WhyArgs,
 ) -> Result<(Option<RunId>, Option<String>), CommandError> {
     let Some(name) = &args.run else {
@@ -108,7 +108,7 @@ fn meant(
     };
     let found = find(store, name);
     if found.is_err()
-        && let Some(id) = tasks::latest(store, &tasks::here()?)?
+        && let Some(id) = tasks::latest(store, &tasks::here()?, delivery::State::NAME)?
         && let Some(loaded) = store.load(&id)?
         && Handle::<delivery::State>::from_stored(loaded)?.state().task(name).is_some()
     {
@@ -119,7 +119,7 @@ fn meant(
 
 /// The run around the current directory that is meant: of the nearest project that has any, one that
 /// goes on before one that ended, the latest before earlier ones.
-fn around(store: &SqliteStore) -> Result<Option<RunId>, CommandError> {
+fn around(store: &dyn Store) -> Result<Option<RunId>, CommandError> {
     let Ok(directory) = env::current_dir() else { return Ok(None) };
     let projects: Vec<String> = Place::of(&directory, None).around().map(project::name).collect();
     let filter = RunFilter { projects: projects.clone(), limit: RUNS_MAX, ..RunFilter::default() };

@@ -32,7 +32,7 @@ use crate::hosts;
 use crate::notify::{Message, Notices};
 use crate::settings::config::Notify;
 use crate::view::display;
-use crate::view::live::run::{Live, Standing};
+use crate::view::live::run::{RunReporter, ShownRun};
 
 /// How often the work tree is looked at while the agent works.
 const LOOK: Duration = Duration::from_secs(10);
@@ -64,9 +64,9 @@ pub(crate) struct RunPlan {
 /// Supervises one agent.
 struct RunConduct<'p> {
     plan: &'p RunPlan,
-    live: Live,
+    live: RunReporter,
     /// What of the run was shown.
-    shown: Standing,
+    shown: ShownRun,
     job: Option<Job<'p>>,
     /// When the process must have ended.
     deadline: Option<Timestamp>,
@@ -104,7 +104,7 @@ pub(crate) fn supervise(
     engine: Engine,
     run: Handle<State>,
     plan: &RunPlan,
-    (notify, live): (&Notify, Live),
+    (notify, live): (&Notify, RunReporter),
     first: Event,
 ) -> Result<Ending, CommandError> {
     let repository = Repository::around(&plan.directory, &plan.state, run.id(), false)?;
@@ -125,7 +125,7 @@ pub(super) struct Supervised {
     /// When.
     now: Timestamp,
     state: State,
-    live: Live,
+    live: RunReporter,
 }
 
 /// Supervises a run in whatever world until it ends.
@@ -137,7 +137,7 @@ pub(super) fn supervise_in(
     world: &mut dyn World,
     engine: Engine,
     run: Handle<State>,
-    (plan, mut live): (&RunPlan, Live),
+    (plan, mut live): (&RunPlan, RunReporter),
     first: Event,
 ) -> Result<Supervised, CommandError> {
     let left = run.state().agent.clone();
@@ -151,11 +151,11 @@ pub(super) fn supervise_in(
 }
 
 impl<'p> RunConduct<'p> {
-    fn new(plan: &'p RunPlan, live: Live, state: &State, now: Timestamp) -> Self {
+    fn new(plan: &'p RunPlan, live: RunReporter, state: &State, now: Timestamp) -> Self {
         Self {
             plan,
             live,
-            shown: Standing::of(state),
+            shown: ShownRun::of(state),
             job: None,
             deadline: None,
             hints: HashSet::new(),
@@ -411,7 +411,7 @@ impl Conduct for RunConduct<'_> {
     }
 
     fn decided(&mut self, core: &Core<'_, State>, _outcome: &Outcome<Effect>) {
-        let before = std::mem::replace(&mut self.shown, Standing::of(core.state()));
+        let before = std::mem::replace(&mut self.shown, ShownRun::of(core.state()));
         self.live.changed(core.now(), &before, core.state());
     }
 

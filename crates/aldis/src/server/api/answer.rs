@@ -5,7 +5,8 @@ use axum::Json;
 use serde_json::{Value, json};
 
 use crate::server::runs::Taken;
-use crate::view::known::Known;
+use crate::settings::clock;
+use crate::view::wire::run_form;
 
 /// What a change led to.
 pub(super) fn answered(taken: Taken) -> Json<Value> {
@@ -25,8 +26,8 @@ pub(super) fn answered(taken: Taken) -> Json<Value> {
 
 /// What a run looks like from outside. One that cannot be read still has a name.
 pub(super) fn shown(snapshot: Snapshot) -> Value {
-    let run = snapshot.run.clone();
-    let mut form = Known::new(snapshot).map_or_else(|_| json!({}), |known| known.form());
+    let mut form = run_form(&snapshot, clock::wall());
+    let run = snapshot.run;
     if let Value::Object(members) = &mut form {
         let mut add = |name: &str, value: Value| {
             members.entry(name).or_insert(value);

@@ -74,7 +74,7 @@ fn the_chosen_run_stays_chosen_when_others_come() {
     supervised(&store, "second", "Second", &working());
     view.look();
     let chosen = view.model.run_meant().unwrap();
-    assert_eq!((chosen.run().id.as_str(), view.model.scene.runs.len()), ("first", 2));
+    assert_eq!((chosen.id().as_str(), view.model.scene.runs.len()), ("first", 2));
 }
 
 #[test]

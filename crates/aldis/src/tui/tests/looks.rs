@@ -76,11 +76,31 @@ fn one_run_has_the_place_of_all() {
 fn nothing_at_all_is_said_too() {
     let mut view = View::of(Arc::new(MemoryStore::new()));
     let text = view.drawn(80, 24);
-    assert!(text.contains("Nothing runs") && text.contains("Nothing waits for you"), "{text}");
+    assert!(
+        text.contains("Nothing is running") && text.contains("Nothing is waiting for you"),
+        "{text}"
+    );
     for key in ["a", "p", "x", "\n"] {
         view.type_in(key);
         view.drawn(80, 24);
     }
+}
+
+#[test]
+fn a_run_whose_process_is_gone_is_shown_as_gone_with_the_remedy() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let id = supervised(&store, "7f3kq2bn", "Add CSV export", &working()).id().clone();
+    let lease = store.run(&id).unwrap().unwrap().lease.unwrap();
+    store.break_lease(&id, lease.fence).unwrap();
+    let mut view = View::of(store);
+    view.press(KeyCode::Enter);
+    let text = view.drawn(100, 24);
+    for words in
+        ["0 running, 1 unsupervised", "its process is gone", "aldis run --continue 7f3kq2bn"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(!text.contains("working"), "{text}");
 }
 
 #[test]
