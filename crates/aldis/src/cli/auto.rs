@@ -36,10 +36,10 @@ const PRUNED_MAX: usize = 100;
 /// The longest task.
 const TASK_MAX: u64 = 64 * 1024;
 
-/// Take an agent through phases, each ended by its signal
+/// Take an agent through phases, each completed by its signal
 ///
 /// A run belongs to a project. While it is active, the Stop hook that `aldis install` registers lets
-/// the agent stop only when the current phase is truly complete, and then goes on with the next one.
+/// the agent stop only when the current phase is complete, and then starts the next one.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   aldis auto start \"Add CSV export\"
@@ -47,9 +47,10 @@ const TASK_MAX: u64 = 64 * 1024;
   aldis auto status --json
   aldis auto resume")]
 pub(super) enum AutoCommand {
-    /// Go on after a capped, stale or failed end, or after a crash
+    /// Continue a run that was capped, went stale or failed
     ///
-    /// Same phase, counters at zero, open to the next session that works in the project.
+    /// Continues in the same phase with counters at zero. The next session that works in the project takes
+    /// the run over.
     Resume(PlainArgs),
     Start(Box<StartArgs>),
     /// Show the run of the current project
@@ -72,14 +73,14 @@ pub(super) struct PlainArgs {
 
 /// Start a run in the current project
 ///
-/// Prints what to tell the agent. If the hook is installed, the first prompt of the session gets it
-/// by itself. Exits with 1 if the project has an active run already.
+/// Prints what to tell the agent. If the hook is installed, the first prompt of the session brings it
+/// automatically. Exits with 1 if the project has an active run already.
 #[derive(Debug, Args)]
 pub(super) struct StartArgs {
-    /// What is to be done; `-` reads it from standard input
+    /// The task; `-` reads it from standard input
     task: String,
 
-    /// Begin after the first phase
+    /// Start after the first phase
     #[arg(long)]
     skip_expansion: bool,
 
@@ -99,19 +100,19 @@ pub(super) struct StartArgs {
     #[arg(long, value_name = "FLAG")]
     skip: Vec<String>,
 
-    /// Stops to refuse per phase before the run fails, 1 to 50
+    /// How many stops to block per phase before the run fails, 1 to 50
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
     max_iterations: Option<u32>,
 
-    /// The pipeline: caw, or one of `aldis.toml`
+    /// The pipeline: caw, or one that `aldis.toml` defines
     #[arg(long, value_name = "NAME")]
     pipeline: Option<String>,
 
-    /// The dialect the agent speaks; any signal of it that means done ends a phase
+    /// The dialect in which the agent reports; any signal in it that means done completes a phase
     #[arg(long, short, value_name = "DIALECT")]
     dialect: Option<String>,
 
-    /// Whether signals must carry a code that only this run's prompts tell
+    /// Whether signals must carry a token that only this run's prompts contain
     #[arg(long, value_enum, value_name = "POLICY")]
     token: Option<TokenArg>,
 
@@ -145,9 +146,9 @@ pub(super) struct StartArgs {
 enum TokenArg {
     /// No token
     Off,
-    /// Refuse a wrong one
+    /// Refuse a wrong token
     Accept,
-    /// Refuse a wrong or missing one
+    /// Refuse a wrong or missing token
     Require,
 }
 
@@ -358,7 +359,7 @@ fn config(
         let flags: Vec<&str> = flags.into_iter().collect();
         let name = &pipeline.name;
         return Err(CommandError::new(format!("pipeline `{name}` has no flag `{unknown}`"))
-            .with_help(format!("its flags are {}", flags.join(", "))));
+            .with_help(format!("the flags are {}", flags.join(", "))));
     }
     if pipeline.first(&skip) == aldis_machine::phases::COMPLETE {
         return Err(CommandError::new("every phase is skipped: there is nothing to do"));
@@ -384,13 +385,15 @@ fn task(io: &mut Io, task: String) -> Result<String, CommandError> {
     let text = text.trim().to_owned();
     if text.is_empty() {
         return Err(CommandError::new("the task is empty")
-            .with_help("say what is to be done: aldis auto start \"Add CSV export\""));
+            .with_help("describe it: aldis auto start \"Add CSV export\""));
     }
     Ok(text)
 }
 
 pub(super) fn fresh_token() -> Result<String, CommandError> {
-    aldis_engine::token().map_err(|error| CommandError::new(format!("no random numbers: {error}")))
+    aldis_engine::token().map_err(|error| {
+        CommandError::new(format!("the operating system returned no random bytes: {error}"))
+    })
 }
 
 fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {

@@ -38,11 +38,11 @@ const WORK: Duration = Duration::from_millis(700);
 /// Watch a plan being delivered by built-in scripted agents
 ///
 /// Needs nothing but this program and takes less than a minute. One review fails and is reworked, one
-/// task finds the database down and is repaired, one question is asked and answered by itself. Nothing
-/// in the current directory is changed; the delivery is kept, so that you can ask why.
+/// task finds the database down and is repaired, one question is asked and answered automatically.
+/// Nothing in the current directory changes. The delivery is kept, so `aldis why` can explain it.
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
-    /// Do not pretend to work
+    /// Do not wait while agents pretend to work
     #[arg(long)]
     fast: bool,
 

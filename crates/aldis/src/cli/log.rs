@@ -27,18 +27,18 @@ const PAGE: usize = 200;
 /// Lists decisions, oldest first, and hook failures that could not be reported anywhere else.
 #[derive(Debug, Args)]
 pub(super) struct LogArgs {
-    /// Only of this run
+    /// Only decisions about this run
     run: Option<String>,
 
-    /// How many lines at most
+    /// Maximum number of lines
     #[arg(long, short = 'n', default_value_t = 50, value_name = "N")]
     lines: usize,
 
-    /// List what happened instead of what was decided; needs a run
+    /// List events instead of decisions; needs a run
     #[arg(long, requires = "run")]
     events: bool,
 
-    /// Go on with what is decided from now on
+    /// Keep printing new decisions
     #[arg(long, short, conflicts_with = "events")]
     follow: bool,
 

@@ -36,7 +36,7 @@ use crate::view::live::run::RunReporter;
 /// Supervise an agent until its work is verifiably done
 ///
 /// Starts the command again and again, each time with the task and what was wrong so far, until the
-/// agent says that it is done and the check agrees, or a limit is reached. Exit codes: 0 done, 1
+/// agent reports that it is done and the check agrees, or a limit is reached. Exit codes: 0 done, 1
 /// failed or crashed, 3 blocked or needs a human, 4 stagnated or timed out, 5 iterations or budget
 /// used up, 130 interrupted.
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     prompt: Option<PathBuf>,
 
-    /// Do not show what the agent says
+    /// Do not show what the agent writes
     #[arg(long, short)]
     quiet: bool,
 
@@ -117,8 +117,8 @@ fn begin(
     args: &RunArgs,
 ) -> Result<Handle<State>, CommandError> {
     if args.command.is_empty() {
-        return Err(CommandError::new("there is no command to run")
-            .with_help("write it last: aldis run --task TEXT -- COMMAND"));
+        return Err(CommandError::new("no agent command was given")
+            .with_help("write it after `--`: aldis run --task TEXT -- COMMAND"));
     }
     let trusted = Trusted::of_user(io.state_dir.as_deref())?;
     let settings = Layered::load(place, Some(args.flags.layer()))?.supervision(&trusted)?;
@@ -128,7 +128,7 @@ fn begin(
     if (config.require_commit || config.require_clean) && Git::around(place.root()).is_none() {
         let what = if config.require_commit { "--require-commit" } else { "--require-clean" };
         return Err(CommandError::new(format!("{what}: there is no git repository here"))
-            .with_help("make one with `git init`, or leave it out"));
+            .with_help("run `git init`, or leave the option out"));
     }
     let launch = Launch { command: args.command.clone(), settings };
     let start = Start {
@@ -157,8 +157,9 @@ fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
         (None, None) => String::new(),
     };
     if text.trim().is_empty() {
-        return Err(CommandError::new("there is no task")
-            .with_help("say it with --task TEXT, or name a file with --prompt FILE"));
+        return Err(
+            CommandError::new("no task was given").with_help("use --task TEXT or --prompt FILE")
+        );
     }
     Ok(text)
 }
@@ -228,8 +229,8 @@ fn plan(
 ) -> Result<RunPlan, CommandError> {
     let Launch { command, settings: Supervision { run, .. } } = launch;
     let input = Input::from_name(&run.input).ok_or_else(|| {
-        CommandError::new(format!("there is no input format `{}`", run.input))
-            .with_help("auto, text, or the name of a host")
+        CommandError::new(format!("unknown input format `{}`", run.input))
+            .with_help("use auto, text or the name of a host")
     })?;
     Ok(RunPlan {
         command: AgentCommand {

@@ -26,16 +26,16 @@ const ENDED_SHOWN: usize = 5;
 /// How much of a title is shown in a list.
 const TITLE_MAX: usize = 48;
 
-/// Show what is going on
+/// Show the runs and how they are
 ///
-/// Lists the active runs of all projects and the latest that ended. With a run's name, shows that one.
-/// Exits with 1 if there is none.
+/// Lists the active runs of all projects and the latest ended ones. With the id of a run, shows that
+/// run. Exits with 1 if there is none.
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
     /// Show this run only
     run: Option<String>,
 
-    /// List all runs that ended, too
+    /// List all ended runs, too
     #[arg(long, short)]
     all: bool,
 
@@ -78,7 +78,7 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
     Ok(Outcome::Yes)
 }
 
-/// The runs whose names begin so: those that go on first, then the latest.
+/// The runs whose ids begin so: active ones first, then the latest.
 fn named(engine: &Engine, wanted: &str) -> Result<Vec<Snapshot>, CommandError> {
     let mut found = engine.store().find(wanted, usize::MAX)?;
     found.sort_by_key(|run| (!run.active, Reverse(run.created)));
@@ -86,7 +86,7 @@ fn named(engine: &Engine, wanted: &str) -> Result<Vec<Snapshot>, CommandError> {
     Ok(runs.collect::<Result<_, _>>()?)
 }
 
-/// The runs that go on, and so many that ended.
+/// The active runs, and so many ended ones.
 fn latest(engine: &Engine, limit: usize) -> Result<Vec<Snapshot>, CommandError> {
     let list = |active: bool| RunFilter { active: Some(active), ..RunFilter::default() };
     let mut runs = engine.snapshots(&list(true))?;

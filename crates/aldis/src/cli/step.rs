@@ -21,7 +21,7 @@ use crate::view::wire::run::{PhasesStepState, RunStepState, StepForm};
 /// Run a machine as a filter: events in, effects out
 ///
 /// Reads one JSON object per line and prints one for each: what must be done, why, and the state. Time
-/// comes only from each event's `at`. The first event starts the run. Instead of what was said, an
+/// comes only from each event's `at`. The first event starts the run. Instead of signals, an
 /// event may have `text`, the agent's message, which is scanned.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -33,7 +33,7 @@ use crate::view::wire::run::{PhasesStepState, RunStepState, StepForm};
   aldis step run <<'END'
   {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"start\",\"task\":\"Add CSV export\"}
   {\"at\":\"2026-03-02T10:00:01Z\",\"event\":\"begin\"}
-  {\"at\":\"2026-03-02T10:05:00Z\",\"event\":\"heard\",\"text\":\"<chorus>COMPLETE</chorus>\"}
+  {\"at\":\"2026-03-02T10:05:00Z\",\"event\":\"reported\",\"text\":\"<chorus>COMPLETE</chorus>\"}
   END
 
   aldis step delivery <<'END'
@@ -44,7 +44,7 @@ use crate::view::wire::run::{PhasesStepState, RunStepState, StepForm};
 
   aldis step turns <<'END'
   {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"start\",\"channel\":\"c1\",\"agents\":[\"pm\",\"dev\"]}
-  {\"at\":\"2026-03-02T10:00:30Z\",\"event\":\"said\",\"channel\":\"c1\",\"agent\":\"pm\",\"text\":\"Yes. TURN_COMPLETE\"}
+  {\"at\":\"2026-03-02T10:00:30Z\",\"event\":\"said\",\"channel\":\"c1\",\"agent\":\"pm\",\"text\":\"TURN_COMPLETE\"}
   END")]
 pub(super) struct StepArgs {
     /// The machine

@@ -23,8 +23,7 @@ use crate::view::show;
 
 /// List the tasks of a delivery
 ///
-/// Shows where each one is, its round, who works on it and for how long, and the questions that wait
-/// for an answer. Exits with 1 if there is no delivery.
+/// Shows the state and round of each task, who works on it and for how long, and the open questions. Exits with 1 if there is no delivery.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis tasks

@@ -26,9 +26,10 @@ const RUNS_MAX: usize = 100;
 /// How far back a decision that matters is looked for.
 const LOOK_BACK: usize = 1_000;
 
-/// Say why an agent was stopped or kept working
+/// Explain why an agent was stopped or kept working
 ///
-/// Without a run, explains the last decision about the current project, or about any if it has none.
+/// Without a run, explains the last decision about the current project, or about any project if it has
+/// none.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis why
@@ -36,15 +37,15 @@ const LOOK_BACK: usize = 1_000;
   aldis why 7f3kq2bn --all
   aldis why csv-writer")]
 pub(super) struct WhyArgs {
-    /// The run, or a task of this project's latest delivery: its whole history
+    /// A run, or a task of this project's latest delivery (shows its whole history)
     #[arg(conflicts_with = "last", value_name = "RUN|TASK")]
     run: Option<String>,
 
-    /// The last decision about any project
+    /// Explain the last decision about any project
     #[arg(long)]
     last: bool,
 
-    /// All decisions about the run, oldest first
+    /// Show all decisions about the run, oldest first
     #[arg(long, short)]
     all: bool,
 
@@ -72,7 +73,7 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
         forms = forms.into_iter().skip(telling).take(1).collect();
     }
     if forms.is_empty() {
-        writeln!(io.stderr, "no decision yet")?;
+        writeln!(io.stderr, "nothing was decided yet")?;
         return Ok(Outcome::No);
     }
     // A history is about one run: how that is now stands with the last decision only.
@@ -135,8 +136,8 @@ pub(super) fn find(store: &dyn Store, name: &str) -> Result<RunId, CommandError>
     match (found.next(), found.next()) {
         (Some(id), None) => Ok(id),
         (Some(id), Some(_)) if id.as_str() == name => Ok(id),
-        (Some(_), Some(_)) => Err(CommandError::new(format!("several runs begin with `{name}`"))
-            .with_help("write more of the name; `aldis status --all` lists them")),
+        (Some(_), Some(_)) => Err(CommandError::new(format!("several runs start with `{name}`"))
+            .with_help("write more of the id; `aldis status --all` lists the runs")),
         (None, _) => Err(CommandError::new(format!("there is no run `{name}`"))
             .with_help("`aldis status --all` lists the runs")),
     }

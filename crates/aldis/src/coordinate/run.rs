@@ -230,7 +230,7 @@ impl<'p> RunConduct<'p> {
             Fact::Tool { .. } => Event::Activity,
             Fact::Spent { tokens, micro_dollars } => Event::Spent(Usage { tokens, micro_dollars }),
             Fact::Retrying { what, .. } => {
-                self.live.host(now, &format!("the host tries again: {what}"));
+                self.live.host(now, &format!("the host is retrying: {what}"));
                 Event::Retrying { what }
             }
             Fact::Limited { what, until } => Event::Limited { what, until },
@@ -341,7 +341,7 @@ impl Conduct for RunConduct<'_> {
     }
 
     fn on_stopped(&mut self, core: &mut Core<'_, State>, _job: JobId) {
-        self.live.problem(core.now(), "the agent has stopped itself");
+        self.live.problem(core.now(), "the agent suspended itself (SIGSTOP)");
     }
 
     fn on_answer(

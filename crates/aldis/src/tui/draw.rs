@@ -41,7 +41,8 @@ fn head(model: &Model, runs: &[RunView]) -> Line<'static> {
     let live = runs.iter().filter(|view| view.live).count() - gone;
     let asking = model.scene.questions().len();
     let mut spans = vec![palette.strong("Aldis"), palette.plain(format!("  {live} running"))];
-    for (count, what) in [(gone, "unsupervised"), (asking, "waiting for you")] {
+    let needs = if asking == 1 { "needs you" } else { "need you" };
+    for (count, what) in [(gone, "unsupervised"), (asking, needs)] {
         if count > 0 {
             spans.extend([palette.plain(", "), palette.warn(format!("{count} {what}"))]);
         }
@@ -93,10 +94,10 @@ fn draw_detail(model: &Model, frame: &mut Frame<'_>, area: Rect) {
 }
 
 fn draw_waiting(model: &Model, frame: &mut Frame<'_>, area: Rect) {
-    let block = block(model, "Waiting for you", Pane::Waiting);
+    let block = block(model, "Needs you", Pane::Waiting);
     let questions = model.scene.questions();
     if questions.is_empty() {
-        let empty = model.palette.dim("Nothing is waiting for you.");
+        let empty = model.palette.dim("Nothing needs you.");
         frame.render_widget(Paragraph::new(Line::from(empty)).block(block), area);
         return;
     }

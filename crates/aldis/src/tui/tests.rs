@@ -78,6 +78,12 @@ fn heard(meaning: &str, name: &str, text: &str) -> Value {
     json!({ "event": "heard", "said": [said] })
 }
 
+/// Leaves a run as a coordinator does that goes without ending it.
+fn abandon(store: &Arc<dyn Store>, run: &RunId) {
+    let lease = store.run(run).unwrap().unwrap().lease.unwrap();
+    store.break_lease(run, lease.fence).unwrap();
+}
+
 /// The events of a run that has come some way.
 fn working() -> Vec<Value> {
     let progress = json!({ "name": "PROGRESS", "meaning": "progress", "progress": 60 });

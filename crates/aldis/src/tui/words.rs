@@ -10,7 +10,7 @@ use super::model::{Model, Over};
 use super::palette::Palette;
 use super::scene::Asks;
 use crate::view::display;
-use crate::view::run_view::RunView;
+use crate::view::run_view::{RunView, left};
 use crate::view::show;
 use crate::view::time::{ago, clock_time, elapsed, local};
 use crate::view::wire::run::DecisionForm;
@@ -71,6 +71,11 @@ pub(super) fn run(
     spans.extend(bar.map(|bar| palette.good(bar)));
     let (tone, status) = &view.status;
     spans.extend([palette.tone(*tone, status), palette.plain(&view.detail)]);
+    if let Some(deadline) = view.deadline {
+        let left = left(now, deadline);
+        let left = if deadline < now { palette.bad(left) } else { palette.plain(left) };
+        spans.extend(after(left, palette));
+    }
     if view.stagnation.is_some_and(|level| view.live && level != Level::None) {
         spans.extend(after(palette.warn("stalled"), palette));
     }

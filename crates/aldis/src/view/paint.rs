@@ -19,6 +19,18 @@ pub(crate) enum Tone {
     Dim,
 }
 
+impl Tone {
+    /// Returns the name that programs know.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Strong | Self::Dim => "neutral",
+            Self::Good => "good",
+            Self::Warn => "warn",
+            Self::Bad => "bad",
+        }
+    }
+}
+
 /// Colours text, or leaves it alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paint {

@@ -40,6 +40,8 @@ pub(crate) struct RunView {
     pub(crate) stagnation: Option<Level>,
     /// The last sign that the work moves, where one is looked for.
     pub(crate) last_activity: Option<Timestamp>,
+    /// When the current turn is over.
+    pub(crate) deadline: Option<Timestamp>,
     /// The last claim that did not count and why, unless the run ended well.
     pub(crate) refused: Option<String>,
     /// What a human can do about it.
@@ -69,6 +71,7 @@ impl RunView {
             progress: None,
             stagnation: None,
             last_activity: None,
+            deadline: None,
             refused: None,
             remedy: None,
             facts: Vec::new(),
@@ -80,7 +83,7 @@ impl RunView {
             State::Delivery(state) => view.delivery(now, state, run.updated),
             State::Phases(state) => view.phases(state),
             State::Run(state) => view.supervised(now, state),
-            State::Turns(state) => view.channel(now, state),
+            State::Turns(state) => view.channel(state),
             State::Unreadable(detail) => view.detail = format!(": {detail}"),
         }
         if view.live && snapshot.lease_read && !is_supervised(run, now) {
@@ -106,6 +109,8 @@ impl RunView {
         let mut facts = Vec::new();
         facts.push(("project", show::project(&self.project).to_owned()));
         facts.extend(self.last_activity.map(|at| ("activity", ago(now, at))));
+        let deadline = self.deadline.map(|at| format!("{} ({})", clock_time(at), left(now, at)));
+        facts.extend(deadline.map(|deadline| ("deadline", deadline)));
         let stalled = self.stagnation.filter(|level| self.live && *level != Level::None);
         facts.extend(stalled.map(|level| ("stalled", stagnation(level).to_owned())));
         facts.extend(self.facts.iter().cloned());
@@ -233,7 +238,7 @@ impl RunView {
         self.refused = delivery_refusal(state);
     }
 
-    fn channel(&mut self, now: Timestamp, state: &turns::State) {
+    fn channel(&mut self, state: &turns::State) {
         self.live = !state.closed;
         let holder = state.holder.turn().map_or("nobody", |turn| &turn.agent);
         let (tone, text) = match &state.holder {
@@ -247,9 +252,8 @@ impl RunView {
         };
         self.status = (tone, text);
         if let Some(turn) = state.holder.active() {
-            let left = deadline(now, turn.deadline);
-            self.detail = format!(" (turn {}), {left}", state.turn);
-            self.facts.push(("deadline", format!("{} ({left})", clock_time(turn.deadline))));
+            self.detail = format!(" (turn {})", state.turn);
+            self.deadline = Some(turn.deadline);
         }
         let mark = |agent: &String| {
             if agent == holder { format!("[{agent}]") } else { agent.clone() }
@@ -336,7 +340,7 @@ pub(crate) fn delivery_refusal(state: &delivery::State) -> Option<String> {
     if state.ending() == Some(delivery::Ending::Complete) {
         return None;
     }
-    let refused = state.tasks().iter().filter_map(|task| {
+    let mut refused = state.tasks().iter().filter_map(|task| {
         let claim = task.last_refused.as_ref()?;
         let why = match &task.last_failure {
             Some(failure) => format!("{}: {failure}", quoted(claim)),
@@ -344,7 +348,7 @@ pub(crate) fn delivery_refusal(state: &delivery::State) -> Option<String> {
         };
         Some(format!("{}: {why}", task.spec.id))
     });
-    refused.last()
+    refused.next_back()
 }
 
 /// A claim that did not count, and why.
@@ -373,7 +377,7 @@ fn stagnation(level: Level) -> &'static str {
 }
 
 /// How long a turn still has. Rounded up: whoever reads 0 sees the turn end.
-fn deadline(now: Timestamp, deadline: Timestamp) -> String {
+pub(crate) fn left(now: Timestamp, deadline: Timestamp) -> String {
     if deadline < now {
         return format!("{} over", elapsed(now.since(deadline)));
     }

@@ -70,6 +70,9 @@ pub struct RunForm {
     /// How it is, in one line for people.
     #[serde(default)]
     pub summary: String,
+    /// How good that is: `good`, `neutral`, `warn` or `bad`.
+    #[serde(default)]
+    pub tone: String,
     /// The last claim that did not count, and why, unless it ended well.
     #[serde(default)]
     pub refused: Option<String>,
@@ -177,6 +180,7 @@ impl RunForm {
             phase_durations: BTreeMap::new(),
             last_error: None,
             summary: view.summary(),
+            tone: view.status.0.as_str().to_owned(),
             refused: view.refused.clone(),
             remedy: view.remedy.clone(),
             status: None,

@@ -47,6 +47,9 @@ pub struct ChannelForm {
     /// How it is, in one line for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// How good that is: `good`, `neutral`, `warn` or `bad`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tone: Option<String>,
     /// What a human can do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
@@ -109,8 +112,8 @@ pub struct ChannelStepForm {
 impl ChannelForm {
     /// Returns the form of a channel with what people are shown of it.
     pub(crate) fn shown(state: &State, view: &RunView) -> Self {
-        let (summary, remedy) = (Some(view.summary()), view.remedy.clone());
-        Self { summary, remedy, ..Self::new(state) }
+        let (summary, tone) = (Some(view.summary()), Some(view.status.0.as_str().to_owned()));
+        Self { summary, tone, remedy: view.remedy.clone(), ..Self::new(state) }
     }
 
     pub(crate) fn new(state: &State) -> Self {
@@ -141,6 +144,7 @@ impl ChannelForm {
             config: serde_json::to_value(&state.config).unwrap_or_default(),
             history: state.history.iter().map(HistoryForm::new).collect(),
             summary: None,
+            tone: None,
             remedy: None,
         }
     }
