@@ -16,6 +16,8 @@ pub struct Snapshot {
     pub run: Run,
     /// What its machine knows.
     pub state: State,
+    /// Whether the lease in `run` was read, too: a handle knows nothing of leases.
+    pub lease_read: bool,
 }
 
 /// What a run's machine knows. Exhaustive: each is shown in its own way.
@@ -62,7 +64,7 @@ impl From<Loaded> for Snapshot {
             Err(EngineError::Unreadable { detail, .. }) => State::Unreadable(detail),
             Err(error) => State::Unreadable(error.to_string()),
         };
-        Self { run, state }
+        Self { run, state, lease_read: true }
     }
 }
 
@@ -99,7 +101,7 @@ fn known<M: Machine>(handle: &Handle<M>, state: impl FnOnce(Box<M>) -> State) ->
         lease: None,
         record,
     };
-    Snapshot { run, state: state(Box::new(handle.state().clone())) }
+    Snapshot { run, state: state(Box::new(handle.state().clone())), lease_read: false }
 }
 
 impl Snapshot {

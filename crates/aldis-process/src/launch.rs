@@ -150,7 +150,7 @@ pub enum StartError {
         program: String,
     },
     /// The system does not know how to run the file.
-    #[error("`{program}` is no program that this system can run")]
+    #[error("`{program}` is not an executable for this system")]
     NotAProgram {
         /// As it was given.
         program: String,

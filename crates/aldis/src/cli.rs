@@ -43,11 +43,11 @@ use crate::io::{Color, Io};
 use crate::view::display;
 use crate::view::paint::Paint;
 
-/// Reads what coding agents say
+/// Keeps coding agents working until the job is done, and tells you why they stopped
 ///
-/// Agents report in their output that they are done, blocked, waiting or 45 % along. Aldis finds
-/// these signals in text and transcripts without mistaking a quoted, echoed, announced or
-/// taken-back signal for a genuine one, and can always say why.
+/// Coding agents print markers such as `TASK_COMPLETE` or `<promise>DONE</promise>`. Aldis reads them,
+/// ignores those that are only quoted, planned or retracted, and keeps the agent working until it is
+/// really done.
 ///
 /// Exit codes: 0 yes, 1 no, 2 usage or input error.
 #[derive(Debug, Parser)]
@@ -55,14 +55,14 @@ use crate::view::paint::Paint;
 struct Cli {
     /// When to use colour: always, auto or never
     ///
-    /// By default on a terminal, unless NO_COLOR is set.
+    /// Default: on a terminal, unless NO_COLOR is set.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     #[arg(hide_possible_values = true, hide_default_value = true, display_order = 900)]
     color: Color,
 
     /// Where to keep runs and decisions
     ///
-    /// By default `$ALDIS_STATE_DIR`, else `aldis` in `$XDG_STATE_HOME` or `~/.local/state`.
+    /// Default: `$ALDIS_STATE_DIR`, else `aldis` in `$XDG_STATE_HOME` or `~/.local/state`.
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(display_order = 901)]
     state_dir: Option<PathBuf>,
@@ -93,13 +93,13 @@ enum Command {
     Install(install::InstallArgs),
     Log(log::LogArgs),
     Output(output::OutputArgs),
-    /// Pause a run: suspend its agent, or start no further ones
+    /// Pause a run
     Pause(control::ControlArgs),
     #[command(subcommand)]
     Plan(plan::PlanCommand),
     Prompt(prompt::PromptArgs),
     Replay(replay::ReplayArgs),
-    /// Resume a run that is paused
+    /// Resume a paused run
     Resume(control::ControlArgs),
     Run(Box<run::RunArgs>),
     Scan(scan::ScanArgs),

@@ -69,9 +69,7 @@ impl From<EngineError> for CommandError {
             EngineError::Fenced(_) => {
                 failed.with_help("only one process coordinates a run at a time")
             }
-            EngineError::NotPossible(_) => {
-                failed.with_help("`aldis status` shows what is going on")
-            }
+            EngineError::NotPossible(_) => failed.with_help("`aldis status` lists the runs"),
             _ => failed,
         }
     }

@@ -87,10 +87,10 @@ pub(crate) fn watch(
 fn perform(engine: &Engine, now: Timestamp, id: &RunId, command: &HumanCommand) -> String {
     match control::command(engine, now, id, command, "`aldis watch`", None) {
         Ok(Commanded { status, warnings, .. }) if warnings.is_empty() => match command {
-            HumanCommand::Answer { .. } => format!("{id} has its answer"),
-            HumanCommand::Tell { .. } => format!("{id} has the message"),
+            HumanCommand::Answer { .. } => format!("Answer sent to {id}"),
+            HumanCommand::Tell { .. } => format!("Message sent to {id}"),
             HumanCommand::Abort | HumanCommand::Pause | HumanCommand::Resume => {
-                format!("{id} is now {status}")
+                format!("Run {id} is now {status}")
             }
         },
         Ok(Commanded { warnings, .. }) => warnings.join("; "),

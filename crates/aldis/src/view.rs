@@ -2,9 +2,10 @@
 
 pub(crate) mod display;
 pub(crate) mod json;
-pub(crate) mod known;
 pub(crate) mod live;
 pub(crate) mod paint;
+pub(crate) mod run_view;
 pub(crate) mod show;
 pub(crate) mod snippet;
+pub(crate) mod time;
 pub mod wire;

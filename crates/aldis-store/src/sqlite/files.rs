@@ -132,7 +132,7 @@ fn check_owner(metadata: &Metadata) -> Result<(), &'static str> {
         return Err("it belongs to somebody else; choose a directory of your own");
     }
     if metadata.mode() & 0o022 != 0 {
-        return Err("others may write to it; take that away with `chmod go-w`");
+        return Err("it is writable by other users; fix with `chmod go-w DIR`");
     }
     Ok(())
 }

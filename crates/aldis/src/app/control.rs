@@ -9,14 +9,15 @@ use std::time::Duration;
 
 use aldis_engine::{Answer, AnyHandle, Engine, EngineError};
 use aldis_machine::turns::TurnHolder;
-use aldis_machine::{HumanCommand, Machine as _, delivery, run};
-use aldis_process::{Found, Liveness, find_marked};
+use aldis_machine::{HumanCommand, run};
+use aldis_process::{Found, find_marked};
 use aldis_signal::time::Timestamp;
-use aldis_store::{Driver, EffectFilter, Lease, Run, RunId, Source, StoreError};
+use aldis_store::{Driver, EffectFilter, Lease, RunId, Source, StoreError};
 
 use crate::agents::command::owner_mark;
 use crate::coordinate::lease;
 use crate::hosts::state_file;
+use crate::view::run_view::{continue_command, is_supervised};
 
 /// How long an agent that was left behind has to stop.
 const GRACE: Duration = Duration::from_secs(5);
@@ -51,7 +52,7 @@ pub(crate) enum ControlError {
     /// Nobody is there to do it.
     #[error(
         "no process supervises run `{run}`, so there is nothing to {command}; continue it with \
-         `aldis {continues} --continue`, or end it with `aldis abort {run}`"
+         `{continues}`, or end it with `aldis abort {run}`"
     )]
     Unsupervised {
         /// Which run.
@@ -59,7 +60,7 @@ pub(crate) enum ControlError {
         /// What was wanted.
         command: &'static str,
         /// The command that continues such a run.
-        continues: &'static str,
+        continues: String,
     },
     /// The run does not take it.
     #[error(transparent)]
@@ -138,7 +139,7 @@ pub(crate) fn command(
                 let command = command.as_str();
                 return Err(ControlError::Unsupervised {
                     command,
-                    continues: continues(&run),
+                    continues: continue_command(&run),
                     run: id.clone(),
                 });
             }
@@ -153,23 +154,6 @@ pub(crate) fn command(
         Driver::Process | Driver::Server | Driver::Worker => take()?,
     };
     Ok(Commanded { status: RunStatus::of(&answer.run), answer, warnings })
-}
-
-/// The command that continues a run of a process.
-pub(crate) fn continues(run: &Run) -> &'static str {
-    if run.record.machine == delivery::State::NAME { "deliver" } else { "run" }
-}
-
-/// Whether somebody coordinates a run that a process drives: whoever does holds its lease.
-fn is_supervised(run: &Run, now: Timestamp) -> bool {
-    run.lease.as_ref().is_some_and(|held| {
-        match lease::liveness(&held.holder) {
-            Liveness::Alive => true,
-            Liveness::Gone => false,
-            // Of a process that cannot be seen from here only the time of its lease tells.
-            Liveness::Unknown => held.until > now,
-        }
-    })
 }
 
 /// Ends a run whose supervisor has gone: nobody else ends its agents or hears of their end.

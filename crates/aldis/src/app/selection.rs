@@ -23,7 +23,7 @@ pub(crate) struct SelectionArgs {
     /// Look for this dialect (repeatable; default: all)
     ///
     /// A built-in name, the name of one of your own dialects, or the path of a `.toml` file.
-    /// `promise=TEXT` and `turn=KEYWORD` set the word these two are about.
+    /// `promise=TEXT` and `turn=KEYWORD` set the text that these two look for.
     #[arg(long, short, value_name = "DIALECT")]
     pub(crate) dialect: Vec<String>,
 
@@ -37,7 +37,7 @@ pub(crate) struct SelectionArgs {
 
     /// The run token that the agent was told to repeat
     ///
-    /// A signal with another token is refused; one without is taken unless --require-token is given.
+    /// A signal with another token is refused; one without a token counts unless --require-token is given.
     #[arg(long, value_name = "CODE")]
     pub(crate) token: Option<String>,
 
@@ -49,7 +49,7 @@ pub(crate) struct SelectionArgs {
 /// How strictly to match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Matching {
-    /// Refuse what is quoted, echoed, announced or taken back
+    /// Refuse what is quoted, echoed, planned or retracted
     Careful,
     /// The plain regexes that people use today, for comparison
     Reference,

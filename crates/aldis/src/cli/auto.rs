@@ -25,16 +25,17 @@ use crate::settings::config::Settings;
 use crate::settings::project::{self, Place};
 use crate::view::display;
 use crate::view::json;
+use crate::view::run_view::RunView;
 use crate::view::show;
 use crate::view::wire::run::RunForm;
 
 /// The longest task.
 const TASK_MAX: u64 = 64 * 1024;
 
-/// Take an agent through phases, each ended by its signal
+/// Take an agent through phases, each completed by its signal
 ///
 /// A run belongs to a project. While it is active, the Stop hook that `aldis install` registers lets
-/// the agent stop only when the current phase is truly complete, and then goes on with the next one.
+/// the agent stop only when the current phase is complete, and then starts the next one.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   aldis auto start \"Add CSV export\"
@@ -42,9 +43,10 @@ const TASK_MAX: u64 = 64 * 1024;
   aldis auto status --json
   aldis auto resume")]
 pub(super) enum AutoCommand {
-    /// Go on after a capped, stale or failed end, or after a crash
+    /// Continue a run that was capped, went stale or failed
     ///
-    /// Same phase, counters at zero, open to the next session that works in the project.
+    /// Continues in the same phase with counters at zero. The next session that works in the project takes
+    /// the run over.
     Resume(PlainArgs),
     Start(Box<StartArgs>),
     /// Show the run of the current project
@@ -67,14 +69,14 @@ pub(super) struct PlainArgs {
 
 /// Start a run in the current project
 ///
-/// Prints what to tell the agent. If the hook is installed, the first prompt of the session gets it
-/// by itself. Exits with 1 if the project has an active run already.
+/// Prints what to tell the agent. If the hook is installed, the first prompt of the session brings it
+/// automatically. Exits with 1 if the project has an active run already.
 #[derive(Debug, Args)]
 pub(super) struct StartArgs {
-    /// What is to be done; `-` reads it from standard input
+    /// The task; `-` reads it from standard input
     task: String,
 
-    /// Begin after the first phase
+    /// Start after the first phase
     #[arg(long)]
     skip_expansion: bool,
 
@@ -94,19 +96,19 @@ pub(super) struct StartArgs {
     #[arg(long, value_name = "FLAG")]
     skip: Vec<String>,
 
-    /// Stops to refuse per phase before the run fails, 1 to 50
+    /// How many stops to block per phase before the run fails, 1 to 50
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
     max_iterations: Option<u32>,
 
-    /// The pipeline: caw, or one of `aldis.toml`
+    /// The pipeline: caw, or one that `aldis.toml` defines
     #[arg(long, value_name = "NAME")]
     pipeline: Option<String>,
 
-    /// The dialect the agent speaks; any signal of it that means done ends a phase
+    /// The dialect in which the agent reports; any signal in it that means done completes a phase
     #[arg(long, short, value_name = "DIALECT")]
     dialect: Option<String>,
 
-    /// Whether signals must carry a code that only this run's prompts tell
+    /// Whether signals must carry a token that only this run's prompts contain
     #[arg(long, value_enum, value_name = "POLICY")]
     token: Option<TokenArg>,
 
@@ -140,9 +142,9 @@ pub(super) struct StartArgs {
 enum TokenArg {
     /// No token
     Off,
-    /// Refuse a wrong one
+    /// Refuse a wrong token
     Accept,
-    /// Refuse a wrong or missing one
+    /// Refuse a wrong or missing token
     Require,
 }
 
@@ -248,7 +250,7 @@ fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
     let state = home::state_directory(io.state_dir.as_deref())?;
     Retention::new(scene.engine.shared_store(), state)?.once(scene.now)?;
     if json {
-        show_form(io, &run, true)?;
+        show_form(io, &scene, &run, true)?;
     } else {
         let title = display::line(&run.state().task);
         writeln!(io.stdout, "Started run {}: {title}", run.id())?;
@@ -258,11 +260,16 @@ fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
 }
 
 /// Prints the run for programs, with what the agent is told where that comes next.
-fn show_form(io: &mut Io, run: &PhasesRun, with_prompt: bool) -> Result<(), CommandError> {
-    let mut form = RunForm::new(run.id(), run.project(), run.state());
-    if with_prompt {
-        form = form.with_prompt(run.state().start_prompt());
-    }
+fn show_form(
+    io: &mut Io,
+    scene: &Scene,
+    run: &PhasesRun,
+    with_prompt: bool,
+) -> Result<(), CommandError> {
+    let Some(snapshot) = scene.engine.snapshot(run.id())? else { return Ok(()) };
+    let view = RunView::new(&snapshot, scene.now);
+    let Some(mut form) = RunForm::new(&snapshot, &view) else { return Ok(()) };
+    form.prompt = with_prompt.then(|| run.state().start_prompt());
     Ok(json::write_line(&mut io.stdout, &form)?)
 }
 
@@ -348,7 +355,7 @@ fn config(
         let flags: Vec<&str> = flags.into_iter().collect();
         let name = &pipeline.name;
         return Err(CommandError::new(format!("pipeline `{name}` has no flag `{unknown}`"))
-            .with_help(format!("its flags are {}", flags.join(", "))));
+            .with_help(format!("the flags are {}", flags.join(", "))));
     }
     if pipeline.first(&skip) == aldis_machine::phases::COMPLETE {
         return Err(CommandError::new("every phase is skipped: there is nothing to do"));
@@ -374,13 +381,15 @@ fn task(io: &mut Io, task: String) -> Result<String, CommandError> {
     let text = text.trim().to_owned();
     if text.is_empty() {
         return Err(CommandError::new("the task is empty")
-            .with_help("say what is to be done: aldis auto start \"Add CSV export\""));
+            .with_help("describe it: aldis auto start \"Add CSV export\""));
     }
     Ok(text)
 }
 
 pub(super) fn fresh_token() -> Result<String, CommandError> {
-    aldis_engine::token().map_err(|error| CommandError::new(format!("no random numbers: {error}")))
+    aldis_engine::token().map_err(|error| {
+        CommandError::new(format!("the operating system returned no random bytes: {error}"))
+    })
 }
 
 fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
@@ -398,9 +407,9 @@ fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
         return Ok(Outcome::No);
     };
     if args.json {
-        show_form(io, &run, false)?;
-    } else if let Some(stored) = store.run(run.id())? {
-        show::run(io, scene.now, &stored, run.state())?;
+        show_form(io, &scene, &run, false)?;
+    } else if let Some(snapshot) = scene.engine.snapshot(run.id())? {
+        show::run(io, scene.now, &RunView::new(&snapshot, scene.now))?;
     }
     Ok(Outcome::Yes)
 }
@@ -428,7 +437,7 @@ fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     drop(turn);
     scene.write_view(io, &mut run)?;
     if args.json {
-        show_form(io, &run, true)?;
+        show_form(io, &scene, &run, true)?;
     } else {
         writeln!(io.stdout, "Resumed run {} in phase {}", run.id(), run.state().phase)?;
         show_prompt(io, &run)?;
@@ -451,7 +460,7 @@ fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     drop(turn);
     scene.write_view(io, &mut run)?;
     if args.json {
-        show_form(io, &run, false)?;
+        show_form(io, &scene, &run, false)?;
     } else {
         writeln!(io.stdout, "Ended run {} in phase {}", run.id(), run.state().phase)?;
     }

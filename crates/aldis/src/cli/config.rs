@@ -21,7 +21,7 @@ use crate::view::wire::config::{SettingLine, SettingOrigin};
 ///
 /// Settings come from `aldis.toml` or `aldis.yaml`: first the user's, in `$XDG_CONFIG_HOME/aldis` or
 /// `~/.config/aldis`, then the project's, from the current directory up to its root. Variables such
-/// as ALDIS_RUN_TIMEOUT overrule both, and options overrule all.
+/// as ALDIS_RUN_TIMEOUT override both, and options override all.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   aldis config check
@@ -35,7 +35,7 @@ pub(super) enum ConfigCommand {
 /// Check files with settings
 ///
 /// Says for each file whether it can be used, and if not, what to change on which line. Exits with 1
-/// if one cannot. Without a file, checks all that counts here.
+/// if one cannot. Without a file, checks all files that apply here.
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
     /// Files to check
@@ -43,13 +43,13 @@ pub(super) struct CheckArgs {
     files: Vec<PathBuf>,
 }
 
-/// Show what is set
+/// Show the settings
 ///
-/// Prints all settings that count here, in the form of `aldis.toml`. Takes the options of `aldis run`
-/// that overrule settings, to show what they would change.
+/// Prints all settings that apply here, in the form of `aldis.toml`. Takes the options of `aldis run`
+/// that override settings, to show what they would change.
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
-    /// Keys or tables to show, such as run or run.timeout; all if none is named
+    /// Keys or tables to show, such as run or run.timeout; default: all
     #[arg(value_name = "KEY")]
     keys: Vec<String>,
 

@@ -15,6 +15,7 @@ use crate::notify;
 use crate::settings::clock;
 use crate::settings::project::{self, Place};
 use crate::view::display;
+use crate::view::run_view::continue_command;
 
 /// How many runs of a project are looked at for the one that is meant.
 const RUNS_MAX: usize = 20;
@@ -24,29 +25,29 @@ const TITLE_MAX: usize = 60;
 /// Names the run.
 #[derive(Debug, Args)]
 pub(super) struct ControlArgs {
-    /// The run; by default the latest of this project
+    /// The run (default: the latest of this project)
     run: Option<String>,
 }
 
-/// Answer a question of a run
+/// Answer a run's question
 ///
-/// The agent is told the answer in its next prompt.
+/// The agent gets the answer with its next prompt.
 #[derive(Debug, Args)]
 pub(super) struct AnswerArgs {
-    /// The question, as it was shown
+    /// The id of the question, as it was shown
     id: String,
 
     /// The answer
     text: String,
 
-    /// The run; by default the one of this project that asks
+    /// The run (default: the run of this project that asks)
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
 }
 
-/// Tell the agents of a run something
+/// Send a message to the agents of a run
 ///
-/// They read it in their next prompt; in a channel it is a message of a human.
+/// They get it with their next prompt; in a channel it is posted as a human's message.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis tell 7f3kq2bn \"The API has moved to /v2.\"
@@ -58,7 +59,7 @@ pub(super) struct TellArgs {
     /// The message
     text: String,
 
-    /// Whom or what it is about: a task or a role of a delivery, an agent of a channel
+    /// Only to this task or role of a delivery, or this agent of a channel
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
 }
@@ -68,7 +69,7 @@ pub(super) fn pause(io: &mut Io, args: &ControlArgs) -> Result<Outcome, CommandE
     perform(io, args.run.as_deref(), &HumanCommand::Pause)
 }
 
-/// Lets it go on.
+/// Lets it continue.
 pub(super) fn resume(io: &mut Io, args: &ControlArgs) -> Result<Outcome, CommandError> {
     perform(io, args.run.as_deref(), &HumanCommand::Resume)
 }
@@ -100,7 +101,7 @@ fn perform(
     let Some(Snapshot { run, .. }) = meant(&engine, name, command)? else {
         let none = match command {
             HumanCommand::Answer { id, .. } => format!("no open question `{id}`"),
-            _ => "there is no run of this project".to_owned(),
+            _ => "this project has no run".to_owned(),
         };
         writeln!(io.stderr, "{none}; `aldis status` lists the runs")?;
         return Ok(Outcome::No);
@@ -110,7 +111,7 @@ fn perform(
     let Commanded { status, warnings, .. } = match done {
         Ok(done) => done,
         Err(ControlError::Engine(EngineError::NotPossible(why))) => {
-            writeln!(io.stderr, "run {}: {why}; `aldis status` shows what is going on", run.id)?;
+            writeln!(io.stderr, "run {}: {why}; `aldis status` lists the runs", run.id)?;
             return Ok(Outcome::No);
         }
         Err(error @ ControlError::Unsupervised { .. }) => {
@@ -125,14 +126,16 @@ fn perform(
     let title = display::excerpt(&run.record.title, TITLE_MAX);
     match command {
         HumanCommand::Answer { .. } if status == RunStatus::Ended => {
-            writeln!(io.stdout, "run {} has the answer: {title}", run.id)?;
-            let continues = control::continues(&run);
-            writeln!(io.stdout, "  go on with it: aldis {continues} --continue")?;
+            writeln!(io.stdout, "Answer saved for run {}: {title}", run.id)?;
+            writeln!(io.stdout, "  continue it: {}", continue_command(&run))?;
+        }
+        HumanCommand::Answer { .. } => {
+            writeln!(io.stdout, "Answer sent; run {} continues: {title}", run.id)?;
         }
         HumanCommand::Tell { .. } => {
-            writeln!(io.stdout, "run {} has the message: {title}", run.id)?;
+            writeln!(io.stdout, "Message sent to run {}: {title}", run.id)?;
         }
-        _ => writeln!(io.stdout, "run {} is now {status}: {title}", run.id)?,
+        _ => writeln!(io.stdout, "Run {} is now {status}: {title}", run.id)?,
     }
     Ok(Outcome::Yes)
 }
@@ -165,7 +168,7 @@ fn meant(
         let names: Vec<&str> = runs.iter().map(|run| run.id().as_str()).collect();
         let message = format!("question `{id}` is open in several runs: {}", names.join(", "));
         return Err(
-            CommandError::new(message).with_help("say which: aldis answer --run RUN ID TEXT")
+            CommandError::new(message).with_help("name the run: aldis answer --run RUN ID TEXT")
         );
     }
     Ok(runs.pop())

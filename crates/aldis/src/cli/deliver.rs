@@ -39,18 +39,18 @@ use crate::settings::project::{self, Place};
 use crate::settings::prompt_by::PromptBy;
 use crate::settings::trust::Trusted;
 use crate::view::display;
-use crate::view::live::Manner;
-use crate::view::live::delivery::Board;
+use crate::view::live::OutputOptions;
+use crate::view::live::delivery::DeliveryReporter;
 
 /// How long to wait for a service that does not say when it will work again.
 const LIMIT_WAIT: Duration = Duration::from_secs(15 * 60);
 
 /// Deliver a plan: developer, critic and auditor, until every task is accepted
 ///
-/// Agents are started as processes, one for each dispatch, and what they say moves the tasks: a
-/// developer's work goes to a critic, what the critic accepts goes to an auditor, and what either
-/// rejects goes back. A human is asked when it does not converge. Exit codes: 0 complete, 1 some tasks
-/// were given up, 3 waits for a human or was halted, 4 timed out, 5 over budget, 130 interrupted.
+/// Starts agents as processes, one for each step of a task: a developer's work goes to a critic, what
+/// the critic accepts goes to an auditor, and what either rejects goes back to the developer. When a
+/// task does not converge, a human is asked. Exit codes: 0 complete, 1 some tasks
+/// were given up, 3 waiting for a human or halted by one, 4 timed out, 5 over budget, 130 interrupted.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis deliver plan.md
@@ -73,12 +73,12 @@ pub(super) struct DeliverArgs {
     #[arg(long, value_name = "FORMAT")]
     input: Option<String>,
 
-    /// Agents at work at once
+    /// How many agents work at the same time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     #[arg(conflicts_with = "go_on")]
     slots: Option<u32>,
 
-    /// Give each task a git work tree of its own, merged when it is accepted
+    /// Give each task its own git work tree, merged when the task is accepted
     #[arg(long, conflicts_with = "go_on")]
     worktrees: bool,
 
@@ -86,15 +86,15 @@ pub(super) struct DeliverArgs {
     #[arg(long, conflicts_with = "go_on")]
     business_analyst: bool,
 
-    /// Time in which agents work, in all: seconds, or a span such as 2h
+    /// Total time that agents may work: seconds, or a span such as 2h
     #[arg(long, value_name = "TIME")]
     total_timeout: Option<Seconds<1>>,
 
-    /// Tokens in all, as far as hosts report them
+    /// Total token budget (needs hosts that report usage)
     #[arg(long, value_name = "N")]
     max_tokens: Option<Tokens>,
 
-    /// Dollars in all, as far as hosts report them
+    /// Total budget in dollars (needs hosts that report costs)
     #[arg(long, value_name = "DOLLARS")]
     max_cost: Option<Dollars>,
 
@@ -110,7 +110,7 @@ pub(super) struct DeliverArgs {
     #[arg(long)]
     json: bool,
 
-    /// Go on with a delivery that was cut off, aborted or out of budget; by default this project's last
+    /// Continue this delivery (default: this project's most recent delivery)
     #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, conflicts_with = "plan")]
     go_on: Option<Option<String>>,
 
@@ -156,7 +156,7 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
         Some(path) => (begin(io, &engine, &place, args, path)?, Event::Begin),
         None => go_on(&engine, &place, args)?,
     };
-    let manner = Manner {
+    let options = OutputOptions {
         color: io.color_stdout,
         quiet: args.quiet,
         json: args.json,
@@ -166,7 +166,7 @@ pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandErr
     let mut plan = plan(io, &launch, directory)?;
     let _beside = Retention::new(engine.shared_store(), plan.state.clone())?.spawn();
     (plan.no_wait, plan.ask_here) = (args.no_wait, !args.no_wait && !args.json);
-    drive(io, (engine, run), &plan, (&launch.notify, manner), first)
+    drive(io, (engine, run), &plan, (&launch.notify, options), first)
 }
 
 /// Coordinates a delivery to its end.
@@ -174,11 +174,11 @@ pub(super) fn drive(
     io: &mut Io,
     (engine, run): (Engine, Handle<State>),
     plan: &DeliveryPlan,
-    (notify, manner): (&Notify, Manner),
+    (notify, options): (&Notify, OutputOptions),
     first: Event,
 ) -> Result<Outcome, CommandError> {
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
-    let board = Board::new(out, manner);
+    let board = DeliveryReporter::new(out, options);
     Ok(match delivery::deliver(engine, run, plan, (notify, board), first)? {
         Delivered::Ended(ending) => Outcome::Code(ending.exit_code()),
         Delivered::Waits => Outcome::Code(3),
@@ -246,8 +246,8 @@ fn check_roles(roles: &BTreeMap<Role, RoleTable>) -> Result<(), CommandError> {
         roles.iter().find(|(_, table)| table.resume.as_ref().is_some_and(|it| !names_it(it)));
     wrong.map_or(Ok(()), |(role, _)| {
         let key = format!("`roles.{}.resume`", role.as_str());
-        Err(CommandError::new(format!("{key} does not say which session"))
-            .with_help(format!("write {SESSION} where its name belongs")))
+        Err(CommandError::new(format!("{key} does not name the session"))
+            .with_help(format!("write {SESSION} where the session's id belongs")))
     })
 }
 
@@ -282,8 +282,8 @@ pub(super) fn launch(run: &Handle<State>) -> Result<Launch, CommandError> {
 fn read(io: &mut Io, path: &Path) -> Result<Tasks, CommandError> {
     let name = path.to_string_lossy();
     let format = Format::of_name(&name).ok_or_else(|| {
-        CommandError::new(format!("`{name}`: what kind of plan is this?"))
-            .with_help("plans end in .toml, .yaml, .json or .md")
+        CommandError::new(format!("`{name}`: unknown plan format"))
+            .with_help("use a file that ends in .toml, .yaml, .json or .md")
     })?;
     let text = fs::read_to_string(path).map_err(|error| CommandError::file(path, &error))?;
     let read = Tasks::read(format, &text);
@@ -322,7 +322,7 @@ fn go_on(
     let (named, store) = (args.go_on.as_ref().and_then(Option::as_ref), engine.store());
     let id = match named {
         Some(name) => Some(why::find(store, name)?),
-        None => tasks::latest(store, place)?,
+        None => tasks::latest(store, place, State::NAME)?,
     };
     let run = id.map(|id| store.run(&id)).transpose()?.flatten();
     let Some(run) = run.filter(|run| run.record.machine == State::NAME) else {
@@ -353,7 +353,7 @@ fn over(run: &Handle<State>, ending: Ending) -> CommandError {
             ("was halted by a human", "start a new one with what is left: aldis deliver PLAN")
         }
         _ => (
-            "is over: the tasks that are left need one that was given up",
+            "cannot continue: the remaining tasks depend on a task that failed",
             "start a new one with what is left: aldis deliver PLAN",
         ),
     };
@@ -376,7 +376,7 @@ fn still_reached(delivery: &Handle<State>, limit: Limit) -> CommandError {
             "--total-timeout TIME".to_owned(),
         ),
     };
-    let what = format!("delivery {} {used}, which is all it may", delivery.id());
+    let what = format!("delivery {} {used}: its limit", delivery.id());
     let help = format!("raise the limit: aldis deliver --continue {} {option}", delivery.id());
     CommandError::new(what).with_help(help)
 }
@@ -388,8 +388,8 @@ pub(super) fn plan(
     project: PathBuf,
 ) -> Result<DeliveryPlan, CommandError> {
     let input = Input::from_name(&launch.input).ok_or_else(|| {
-        CommandError::new(format!("there is no input format `{}`", launch.input))
-            .with_help("auto, text, or the name of a host")
+        CommandError::new(format!("unknown input format `{}`", launch.input))
+            .with_help("use auto, text or the name of a host")
     })?;
     let words = |words: &[String]| words.iter().map(OsString::from).collect::<Vec<_>>();
     let agent = |command: &[String], resume: Option<&Vec<String>>, prompt: PromptBy| AgentCommand {

@@ -18,7 +18,7 @@ use crate::notify;
 use crate::settings::config::Notify;
 use crate::settings::project::Place;
 use crate::settings::prompt_by::PromptBy;
-use crate::view::live::Manner;
+use crate::view::live::OutputOptions;
 
 /// What is delivered.
 const PLAN: &str = include_str!("demo.md");
@@ -38,11 +38,11 @@ const WORK: Duration = Duration::from_millis(700);
 /// Watch a plan being delivered by built-in scripted agents
 ///
 /// Needs nothing but this program and takes less than a minute. One review fails and is reworked, one
-/// task finds the database down and is repaired, one question is asked and answered by itself. Nothing
-/// in the current directory is changed; the delivery is kept, so that you can ask why.
+/// task finds the database down and is repaired, one question is asked and answered automatically.
+/// Nothing in the current directory changes. The delivery is kept, so `aldis why` can explain it.
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
-    /// Do not pretend to work
+    /// Do not wait while agents pretend to work
     #[arg(long)]
     fast: bool,
 
@@ -91,7 +91,7 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
     let mut plan = deliver::plan(io, &launch, directory)?;
     let wait = if args.fast { Duration::ZERO } else { ANSWER.0 };
     plan.answer = Some((wait, ANSWER.1.to_owned()));
-    let manner = Manner {
+    let options = OutputOptions {
         color: io.color_stdout,
         quiet: false,
         json: args.json,
@@ -101,7 +101,8 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
         writeln!(io.stderr, "{INTRODUCTION}")?;
         io.stderr.flush()?;
     }
-    let outcome = deliver::drive(io, (engine, run), &plan, (&launch.notify, manner), Event::Begin)?;
+    let outcome =
+        deliver::drive(io, (engine, run), &plan, (&launch.notify, options), Event::Begin)?;
     if !args.json {
         writeln!(
             io.stderr,

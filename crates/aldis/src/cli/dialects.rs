@@ -22,7 +22,7 @@ use crate::view::wire::DialectLine;
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   aldis dialects list
-  aldis dialects show chorus > mine.toml
+  aldis dialects show chorus > mine.toml    # then change `name` in it
   aldis dialects check .aldis/dialects/*.toml")]
 pub(super) enum DialectsCommand {
     Check(CheckArgs),

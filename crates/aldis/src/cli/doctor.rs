@@ -18,7 +18,7 @@ use crate::settings::{clock, home};
 use crate::view::display;
 use crate::view::json;
 use crate::view::paint::Paint;
-use crate::view::show;
+use crate::view::time::local;
 use crate::view::wire::registration::CheckLine;
 
 /// Check that the hook is registered and works
@@ -86,7 +86,7 @@ fn state_file(io: &Io, locations: &Locations) -> Result<Option<Check>, CommandEr
 fn last_failure(io: &Io) -> Option<Check> {
     let directory = home::state_directory(io.state_dir.as_deref()).ok()?;
     let last = failures::latest(&directory, 1).pop()?;
-    let at = show::moment(last.at);
+    let at = local(last.at);
     let message = format!("the last failure, at {at}: {}: {}", last.part, last.what);
     Some(Check::note("failures", message, "aldis log lists them"))
 }

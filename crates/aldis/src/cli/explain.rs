@@ -10,8 +10,8 @@ use crate::io::Io;
 
 /// Show every signal and near miss with its source and the fix
 ///
-/// Answers "why did it stop?" and "why did it not?": each signal with the words that count, each near
-/// miss with the reason why it does not and what to write instead. Candidates in files, prompts and
+/// Answers "why did it stop?" and "why did it not?": shows each signal with the words that count, and
+/// each near miss with the reason why it does not count and what to write instead. Candidates in files, prompts and
 /// tool output are counted, and listed with --all. Exits like `scan`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -22,7 +22,7 @@ pub(super) struct ExplainArgs {
     #[command(flatten)]
     selection: SelectionArgs,
 
-    /// Also list each candidate that was not said by the agent
+    /// Also list each candidate that the agent did not write
     #[arg(long)]
     all: bool,
 }

@@ -35,8 +35,8 @@ pub(super) struct InstallArgs {
 
     /// Register the path of this program instead of its name
     ///
-    /// For hosts whose PATH does not have it. The path is of this computer: not for --project files
-    /// that others get too.
+    /// For hosts that do not find it on their PATH. The path is valid on this computer only: do not use it
+    /// for --project files that others get, too.
     #[arg(long)]
     absolute: bool,
 }
@@ -48,7 +48,7 @@ pub(super) struct TargetArgs {
     #[arg(value_enum)]
     pub(super) host: Host,
 
-    /// In the files of this project; the default
+    /// In the files of this project (default)
     ///
     /// The project is the nearest folder upwards with a `.git` or with the host's own folder, or
     /// else the current one.

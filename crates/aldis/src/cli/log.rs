@@ -15,7 +15,7 @@ use crate::settings::home;
 use crate::view::display;
 use crate::view::json;
 use crate::view::paint::Paint;
-use crate::view::show;
+use crate::view::time::local;
 use crate::view::wire::run::{DecisionForm, EventForm, FailureForm};
 
 /// How often a journal that is followed is looked at, and how much is read at once.
@@ -27,18 +27,18 @@ const PAGE: usize = 200;
 /// Lists decisions, oldest first, and hook failures that could not be reported anywhere else.
 #[derive(Debug, Args)]
 pub(super) struct LogArgs {
-    /// Only of this run
+    /// Only decisions about this run
     run: Option<String>,
 
-    /// How many lines at most
+    /// Maximum number of lines
     #[arg(long, short = 'n', default_value_t = 50, value_name = "N")]
     lines: usize,
 
-    /// List what happened instead of what was decided; needs a run
+    /// List events instead of decisions; needs a run
     #[arg(long, requires = "run")]
     events: bool,
 
-    /// Go on with what is decided from now on
+    /// Keep printing new decisions
     #[arg(long, short, conflicts_with = "events")]
     follow: bool,
 
@@ -55,7 +55,7 @@ pub(super) fn run(io: &mut Io, args: &LogArgs) -> Result<Outcome, CommandError> 
             if args.json {
                 json::write_line(&mut io.stdout, &EventForm::new(&event))?;
             } else {
-                let at = show::moment(event.at);
+                let at = local(event.at);
                 writeln!(io.stdout, "{at}  {:>4}  {}", event.seq, event.kind)?;
             }
         }
@@ -106,7 +106,7 @@ fn print(io: &mut Io, args: &LogArgs, decision: &Decision) -> Result<(), Command
         json::write_line(&mut io.stdout, &form)?;
     } else {
         let paint = Paint { on: io.color_stdout };
-        let (at, rule) = (paint.dim(show::moment(decision.at)), paint.place(&form.rule));
+        let (at, rule) = (paint.dim(local(decision.at)), paint.place(&form.rule));
         let subject = form.task.as_deref().map(|task| format!("{}: ", display::line(task)));
         let (subject, summary) = (subject.unwrap_or_default(), display::line(&form.summary));
         writeln!(io.stdout, "{at}  {}  {rule}  {subject}{summary}", form.run)?;
@@ -118,13 +118,13 @@ fn show_failures(io: &mut Io, args: &LogArgs) -> Result<(), CommandError> {
     let directory = home::state_directory(io.state_dir.as_deref())?;
     for failure in failures::latest(&directory, args.lines) {
         if args.json {
-            let (at, kind) = (failure.at.to_string(), "failure".to_owned());
+            let (at, kind) = (failure.at, "failure".to_owned());
             let form = FailureForm { v: 1, kind, at, part: failure.part, what: failure.what };
             json::write_line(&mut io.stdout, &form)?;
         } else {
             let paint = Paint { on: io.color_stdout };
             let (part, what) = (display::line(&failure.part), display::line(&failure.what));
-            let at = paint.dim(show::moment(failure.at));
+            let at = paint.dim(local(failure.at));
             writeln!(io.stdout, "{at}  {}  {part}: {what}", paint.bad("failure"))?;
         }
     }

@@ -20,7 +20,7 @@ use crate::view::wire::delivery::{PlanForm, ready};
 /// Larger files are no plans.
 const FILE_MAX: u64 = 64 * 1024 * 1024;
 
-/// Begin and check plans
+/// Create and check plans
 ///
 /// A plan lists the tasks of a delivery: TOML, YAML or JSON, or Markdown with check boxes.
 #[derive(Debug, Subcommand)]
@@ -49,17 +49,17 @@ pub(super) struct CheckArgs {
     json: bool,
 }
 
-/// Write a plan to begin with
+/// Write a plan to start with
 ///
-/// Its ending says the format. A file that is there already is not touched. Without a file, the plan
-/// is printed.
+/// The file extension decides the format. An existing file is not overwritten. Without a file, prints
+/// the plan.
 #[derive(Debug, Args)]
 pub(super) struct NewArgs {
     /// The file; `.toml`, `.yaml`, `.json` or `.md`
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 
-    /// The format, instead of the file's ending
+    /// The format (default: by the file extension)
     #[arg(long, value_enum)]
     format: Option<Written>,
 }
@@ -118,7 +118,7 @@ fn show(io: &mut Io, name: &str, read: &Read) -> Result<(), CommandError> {
     let count =
         |count: usize| if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") };
     let name = display::line(name);
-    writeln!(io.stdout, "{name}: ok, {}, {begin} can begin at once", count(tasks))?;
+    writeln!(io.stdout, "{name}: ok, {}, {begin} can start at once", count(tasks))?;
     Ok(())
 }
 
@@ -141,7 +141,7 @@ fn read(file: &Path) -> Result<Read, CommandError> {
 
 fn format_of(file: &Path) -> Result<Format, CommandError> {
     Format::of_name(&file.display().to_string()).ok_or_else(|| {
-        CommandError::new(format!("`{}` has no ending that says its format", file.display()))
+        CommandError::new(format!("`{}`: unknown plan format", file.display()))
             .with_help("name it .toml, .yaml, .json or .md")
     })
 }

@@ -9,10 +9,10 @@ use crate::error::CommandError;
 use crate::io::Io;
 use crate::view::display;
 
-/// Print the instructions that make an agent speak a dialect
+/// Print the instructions for an agent to report in a dialect
 ///
 /// Put the text into the agent's prompt or instruction file. It describes the signals without
-/// containing one, so that an agent which repeats it signals nothing.
+/// containing one, so an agent that repeats them signals nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis prompt caw >> AGENTS.md

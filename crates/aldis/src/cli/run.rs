@@ -12,13 +12,13 @@ use aldis_engine::{Engine, Handle, NewRun};
 use aldis_machine::Machine as _;
 use aldis_machine::run::{Ending, Event, Start, State};
 use aldis_signal::{Rules, prompt};
-use aldis_store::{Driver, RunFilter};
+use aldis_store::Driver;
 use aldis_transcript::Input;
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::flags::Flags;
-use super::Outcome;
+use super::{Outcome, tasks, why};
 use crate::agents::command::AgentCommand;
 use crate::agents::git::Git;
 use crate::app::retention::Retention;
@@ -32,13 +32,13 @@ use crate::settings::config::{Layered, Node, Supervision, decode};
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::settings::trust::Trusted;
-use crate::view::live::Manner;
-use crate::view::live::run::Live;
+use crate::view::live::OutputOptions;
+use crate::view::live::run::RunReporter;
 
 /// Supervise an agent until its work is verifiably done
 ///
 /// Starts the command again and again, each time with the task and what was wrong so far, until the
-/// agent says that it is done and the check agrees, or a limit is reached. Exit codes: 0 done, 1
+/// agent reports that it is done and the check agrees, or a limit is reached. Exit codes: 0 done, 1
 /// failed or crashed, 3 blocked or needs a human, 4 stagnated or timed out, 5 iterations or budget
 /// used up, 130 interrupted.
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     prompt: Option<PathBuf>,
 
-    /// Do not show what the agent says
+    /// Do not show what the agent writes
     #[arg(long, short)]
     quiet: bool,
 
@@ -64,9 +64,9 @@ pub(super) struct RunArgs {
     #[arg(long)]
     json: bool,
 
-    /// Go on with the last run of this project
-    #[arg(long = "continue")]
-    go_on: bool,
+    /// Continue this run (default: this project's most recent run)
+    #[arg(long = "continue", value_name = "RUN", num_args = 0..=1)]
+    go_on: Option<Option<String>>,
 
     /// The agent's command; with --continue, the one to use from now on
     #[arg(last = true, value_name = "COMMAND")]
@@ -88,20 +88,20 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
         .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
     let place = Place::of(&directory, None);
     let engine = notify::open_engine(io.state_dir.as_deref())?;
-    let (run, first) = if args.go_on {
+    let (run, first) = if args.go_on.is_some() {
         go_on(&engine, &place, args)?
     } else {
         (begin(io, &engine, &place, args)?, Event::Begin)
     };
     let dialect = selection::find(&run.state().dialect)?;
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
-    let manner = Manner {
+    let options = OutputOptions {
         color: io.color_stdout,
         quiet: args.quiet,
         json: args.json,
         terminal: std::io::stdout().is_terminal(),
     };
-    let live = Live::new(out, manner, &dialect);
+    let live = RunReporter::new(out, options, &dialect);
     let launch = launch(args, run.state())?;
     let notify = launch.settings.notify.clone();
     let state = home::state_directory(io.state_dir.as_deref())?;
@@ -120,8 +120,8 @@ fn begin(
     args: &RunArgs,
 ) -> Result<Handle<State>, CommandError> {
     if args.command.is_empty() {
-        return Err(CommandError::new("there is no command to run")
-            .with_help("write it last: aldis run --task TEXT -- COMMAND"));
+        return Err(CommandError::new("no agent command was given")
+            .with_help("write it after `--`: aldis run --task TEXT -- COMMAND"));
     }
     let trusted = Trusted::of_user(io.state_dir.as_deref())?;
     let settings = Layered::load(place, Some(args.flags.layer()))?.supervision(&trusted)?;
@@ -131,7 +131,7 @@ fn begin(
     if (config.require_commit || config.require_clean) && Git::around(place.root()).is_none() {
         let what = if config.require_commit { "--require-commit" } else { "--require-clean" };
         return Err(CommandError::new(format!("{what}: there is no git repository here"))
-            .with_help("make one with `git init`, or leave it out"));
+            .with_help("run `git init`, or leave the option out"));
     }
     let launch = Launch { command: args.command.clone(), settings };
     let start = Start {
@@ -163,8 +163,9 @@ fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
         (None, None) => String::new(),
     };
     if text.trim().is_empty() {
-        return Err(CommandError::new("there is no task")
-            .with_help("say it with --task TEXT, or name a file with --prompt FILE"));
+        return Err(
+            CommandError::new("no task was given").with_help("use --task TEXT or --prompt FILE")
+        );
     }
     Ok(text)
 }
@@ -189,14 +190,15 @@ fn go_on(
     place: &Place,
     args: &RunArgs,
 ) -> Result<(Handle<State>, Event), CommandError> {
-    let projects = place.around().map(project::name).collect();
-    let machine = Some(State::NAME.to_owned());
-    let filter = RunFilter { projects, machine, limit: 1, ..RunFilter::default() };
-    let Some(latest) = engine.store().list(&filter)?.into_iter().next() else {
+    let id = match args.go_on.as_ref().and_then(Option::as_ref) {
+        Some(name) => Some(why::find(engine.store(), name)?),
+        None => tasks::latest(engine.store(), place, State::NAME)?,
+    };
+    let Some(id) = id else {
         return Err(CommandError::new("there is no run to continue in this project")
             .with_help("start one: aldis run --task TEXT -- COMMAND"));
     };
-    let run: Handle<State> = engine.open(&latest.id)?;
+    let run: Handle<State> = engine.open(&id)?;
     let first = match run.state().ending() {
         Some(Ending::Done) => {
             return Err(CommandError::new(format!("run {} is done", run.id())));
@@ -233,8 +235,8 @@ fn plan(
 ) -> Result<RunPlan, CommandError> {
     let Launch { command, settings: Supervision { run, .. } } = launch;
     let input = Input::from_name(&run.input).ok_or_else(|| {
-        CommandError::new(format!("there is no input format `{}`", run.input))
-            .with_help("auto, text, or the name of a host")
+        CommandError::new(format!("unknown input format `{}`", run.input))
+            .with_help("use auto, text or the name of a host")
     })?;
     Ok(RunPlan {
         command: AgentCommand {

@@ -20,8 +20,8 @@ use crate::view::wire::ScanLine;
 /// Print the signals in text and transcripts
 ///
 /// Prints one line per signal: where it is, its dialect, name and subject, what it means, and what
-/// was said with it. Exits with 0 if there was a signal, with 1 if there was none and with 2 if an
-/// input could not be read, so it can stand in an `if`.
+/// was written with it. Exits with 0 if there was a signal, with 1 if there was none and with 2 if an
+/// input could not be read, so it works in an `if`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis scan session.jsonl
@@ -40,7 +40,7 @@ pub(super) struct ScanArgs {
     ///
     /// Reads one file or standard input until Ctrl-C. A file that is cut short or replaced is read
     /// from its new beginning. In text, silence for one second ends a message: a claim is only
-    /// certain when nothing more follows that could take it back.
+    /// certain when no retraction can follow.
     #[arg(long, short)]
     follow: bool,
 

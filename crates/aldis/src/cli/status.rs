@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::io::Write as _;
 
-use aldis_store::{Run, RunFilter, Store};
+use aldis_engine::{Engine, Snapshot};
+use aldis_store::RunFilter;
 use clap::Args;
 
 use super::Outcome;
@@ -15,25 +16,26 @@ use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::display;
 use crate::view::json;
-use crate::view::known::Known;
 use crate::view::paint::Paint;
+use crate::view::run_view::RunView;
 use crate::view::show;
+use crate::view::wire::run_form;
 
 /// How many ended runs are listed without being asked for.
 const ENDED_SHOWN: usize = 5;
 /// How much of a title is shown in a list.
 const TITLE_MAX: usize = 48;
 
-/// Show what is going on
+/// Show the runs and how they are
 ///
-/// Lists the active runs of all projects and the latest that ended. With a run's name, shows that one.
-/// Exits with 1 if there is none.
+/// Lists the active runs of all projects and the latest ended ones. With the id of a run, shows that
+/// run. Exits with 1 if there is none.
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
     /// Show this run only
     run: Option<String>,
 
-    /// List all runs that ended, too
+    /// List all ended runs, too
     #[arg(long, short)]
     all: bool,
 
@@ -43,11 +45,11 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandError> {
-    let store = home::open_store(io.state_dir.as_deref())?;
+    let engine = home::open_engine(io.state_dir.as_deref())?;
     let now = clock::now()?;
     let runs = match &args.run {
-        Some(wanted) => named(&store, wanted)?,
-        None => latest(&store, if args.all { usize::MAX } else { ENDED_SHOWN })?,
+        Some(wanted) => named(&engine, wanted)?,
+        None => latest(&engine, if args.all { usize::MAX } else { ENDED_SHOWN })?,
     };
     if let (Some(wanted), true) = (&args.run, runs.is_empty()) {
         let wanted = display::line(wanted);
@@ -56,7 +58,7 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
     }
     if args.run.is_none()
         && let Some(note) =
-            adoption::explain(Some(&store), &Place::of(&project::current()?, None), now)
+            adoption::explain(Some(engine.store()), &Place::of(&project::current()?, None), now)
     {
         writeln!(io.stderr, "note: {}", display::line(&note))?;
     }
@@ -64,43 +66,48 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
         writeln!(io.stderr, "no runs; start one with `aldis auto start` or `aldis run`")?;
         return Ok(Outcome::No);
     }
-    let single = args.run.is_some();
-    for run in runs {
-        let id = run.id.clone();
-        match Known::of(&store, run) {
-            Ok(known) if args.json => json::write_line(&mut io.stdout, &known.form())?,
-            Ok(known) if single => known.show(io, now)?,
-            Ok(known) => row(io, &known)?,
-            Err(error) => writeln!(io.stderr, "{id}: {error}")?,
+    for run in &runs {
+        if args.json {
+            json::write_line(&mut io.stdout, &run_form(run, now))?;
+        } else if args.run.is_some() {
+            show::run(io, now, &RunView::new(run, now))?;
+        } else {
+            row(io, &RunView::new(run, now))?;
         }
     }
     Ok(Outcome::Yes)
 }
 
-/// The runs whose names begin so: those that go on first, then the latest.
-fn named(store: &dyn Store, wanted: &str) -> Result<Vec<Run>, CommandError> {
-    let mut found = store.find(wanted, usize::MAX)?;
+/// The runs whose ids begin so: active ones first, then the latest.
+fn named(engine: &Engine, wanted: &str) -> Result<Vec<Snapshot>, CommandError> {
+    let mut found = engine.store().find(wanted, usize::MAX)?;
     found.sort_by_key(|run| (!run.active, Reverse(run.created)));
-    let runs = found.iter().filter_map(|run| store.run(&run.id).transpose());
+    let runs = found.iter().filter_map(|run| engine.snapshot(&run.id).transpose());
     Ok(runs.collect::<Result<_, _>>()?)
 }
 
-/// The runs that go on, and so many that ended.
-fn latest(store: &dyn Store, limit: usize) -> Result<Vec<Run>, CommandError> {
+/// The active runs, and so many ended ones.
+fn latest(engine: &Engine, limit: usize) -> Result<Vec<Snapshot>, CommandError> {
     let list = |active: bool| RunFilter { active: Some(active), ..RunFilter::default() };
-    let mut runs = store.loaded(&list(true))?;
-    runs.extend(store.loaded(&RunFilter { limit, ..list(false) })?);
-    Ok(runs.into_iter().map(|loaded| loaded.run).collect())
+    let mut runs = engine.snapshots(&list(true))?;
+    runs.extend(engine.snapshots(&RunFilter { limit, ..list(false) })?);
+    Ok(runs)
 }
 
-fn row(io: &mut Io, known: &Known) -> Result<(), CommandError> {
+/// Shows a run in a list: how it is, where it works, and what to know where it needs somebody.
+fn row(io: &mut Io, view: &RunView) -> Result<(), CommandError> {
     let paint = Paint { on: io.color_stdout };
-    let mark = if known.is_live() { "●" } else { " " };
-    let run = known.run();
-    let Run { id, record, .. } = run;
-    let title = display::excerpt(&record.title, TITLE_MAX);
-    let standing = known.standing(paint);
-    writeln!(io.stdout, "{mark} {}  {title:<TITLE_MAX$}  {standing}", paint.strong(id))?;
-    writeln!(io.stdout, "    {}", paint.dim(show::project(run)))?;
+    let out = &mut io.stdout;
+    let mark = if view.live { "●" } else { " " };
+    let title = display::excerpt(&view.title, TITLE_MAX);
+    let (id, status) = (paint.strong(&view.id), show::status(paint, view));
+    writeln!(out, "{mark} {id}  {title:<TITLE_MAX$}  {status}")?;
+    writeln!(out, "    {}", paint.dim(display::line(show::project(&view.project))))?;
+    let refused = view.refused.as_ref().filter(|_| !view.live);
+    for (label, text) in [("refused", refused), ("next", view.remedy.as_ref())] {
+        if let Some(text) = text {
+            writeln!(out, "    {label}: {}", display::line(text))?;
+        }
+    }
     Ok(())
 }

@@ -16,13 +16,12 @@ use crate::io::Io;
 use crate::settings::catalog::Catalog;
 use crate::view::json;
 use crate::view::wire::delivery::DeliveryStepForm;
-use crate::view::wire::run::StepForm;
-use crate::view::wire::run_step::RunStepForm;
+use crate::view::wire::run::{PhasesStepState, RunStepState, StepForm};
 
 /// Run a machine as a filter: events in, effects out
 ///
 /// Reads one JSON object per line and prints one for each: what must be done, why, and the state. Time
-/// comes only from each event's `at`. The first event starts the run. Instead of what was said, an
+/// comes only from each event's `at`. The first event starts the run. Instead of signals, an
 /// event may have `text`, the agent's message, which is scanned.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -34,7 +33,7 @@ use crate::view::wire::run_step::RunStepForm;
   aldis step run <<'END'
   {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"start\",\"task\":\"Add CSV export\"}
   {\"at\":\"2026-03-02T10:00:01Z\",\"event\":\"begin\"}
-  {\"at\":\"2026-03-02T10:05:00Z\",\"event\":\"heard\",\"text\":\"<chorus>COMPLETE</chorus>\"}
+  {\"at\":\"2026-03-02T10:05:00Z\",\"event\":\"reported\",\"text\":\"<chorus>COMPLETE</chorus>\"}
   END
 
   aldis step delivery <<'END'
@@ -45,7 +44,7 @@ use crate::view::wire::run_step::RunStepForm;
 
   aldis step turns <<'END'
   {\"at\":\"2026-03-02T10:00:00Z\",\"event\":\"start\",\"channel\":\"c1\",\"agents\":[\"pm\",\"dev\"]}
-  {\"at\":\"2026-03-02T10:00:30Z\",\"event\":\"said\",\"channel\":\"c1\",\"agent\":\"pm\",\"text\":\"Yes. TURN_COMPLETE\"}
+  {\"at\":\"2026-03-02T10:00:30Z\",\"event\":\"said\",\"channel\":\"c1\",\"agent\":\"pm\",\"text\":\"TURN_COMPLETE\"}
   END")]
 pub(super) struct StepArgs {
     /// The machine
@@ -73,10 +72,10 @@ pub(super) fn run(io: &mut Io, args: &StepArgs) -> Result<Outcome, CommandError>
             DeliveryStepForm::new(at, outcome, &changed, state)
         }),
         Machine::Phases => filter(io, |at, outcome, state: &mut phases::State| {
-            StepForm::new(at, &outcome.effects, outcome.decision(), state)
+            StepForm::new(at, outcome, state, PhasesStepState::new)
         }),
         Machine::Run => filter(io, |at, outcome, state: &mut run::State| {
-            RunStepForm::new(at, &outcome.effects, outcome.decision(), state)
+            StepForm::new(at, outcome, state, RunStepState::new)
         }),
         Machine::Turns => {
             let mut channels = turns::Channels::default();

@@ -3,6 +3,7 @@
 use std::env;
 use std::io::Write as _;
 
+use aldis_engine::EngineError;
 use aldis_machine::Machine as _;
 use aldis_machine::delivery::State;
 use aldis_store::{RunFilter, RunId, Store};
@@ -16,21 +17,20 @@ use crate::settings::clock;
 use crate::settings::project::{self, Place};
 use crate::view::display;
 use crate::view::json;
-use crate::view::live::delivery::{row, tally};
 use crate::view::paint::Paint;
-use crate::view::wire::task::TaskLine;
+use crate::view::run_view::RunView;
+use crate::view::show;
 
 /// List the tasks of a delivery
 ///
-/// Shows where each one is, its round, who works on it and for how long, and the questions that wait
-/// for an answer. Exits with 1 if there is no delivery.
+/// Shows the state and round of each task, who works on it and for how long, and the open questions. Exits with 1 if there is no delivery.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis tasks
   aldis tasks 7f3kq2bn --json
   aldis why csv-writer")]
 pub(super) struct TasksArgs {
-    /// The delivery; by default the latest of this project
+    /// The delivery (default: the latest of this project)
     run: Option<String>,
 
     /// Print one JSON object per line
@@ -42,30 +42,33 @@ pub(super) fn run(io: &mut Io, args: &TasksArgs) -> Result<Outcome, CommandError
     let engine = notify::open_engine(io.state_dir.as_deref())?;
     let found = match &args.run {
         Some(name) => Some(why::find(engine.store(), name)?),
-        None => latest(engine.store(), &here()?)?,
+        None => latest(engine.store(), &here()?, State::NAME)?,
     };
     let Some(id) = found else {
         writeln!(io.stderr, "no delivery here; start one with `aldis deliver PLAN`")?;
         return Ok(Outcome::No);
     };
-    let state = engine.open::<State>(&id)?.into_state();
+    let snapshot = engine.snapshot(&id)?.ok_or(EngineError::NoSuchRun(id))?;
     let now = clock::now()?;
+    let view = RunView::new(&snapshot, now);
     if args.json {
-        for task in state.tasks() {
-            json::write_line(&mut io.stdout, &TaskLine::new(&id, &state, task))?;
+        for task in &view.tasks {
+            json::write_line(&mut io.stdout, task)?;
         }
         return Ok(Outcome::Yes);
     }
-    let paint = Paint { on: io.color_stdout };
-    let title = display::line(&state.run().title);
-    writeln!(io.stdout, "{}  {}   {}", paint.strong(&id), paint.strong(title), tally(&state))?;
-    for task in state.tasks() {
-        let agent = task.agent().and_then(|agent| state.agent(agent));
-        writeln!(io.stdout, "  {}", row(paint, now, task, agent))?;
+    let (paint, out) = (Paint { on: io.color_stdout }, &mut io.stdout);
+    let (title, status) = (display::line(&view.title), show::status(paint, &view));
+    writeln!(out, "{}  {}   {status}", paint.strong(&view.id), paint.strong(title))?;
+    for row in show::task_rows(paint, now, view.tasks.iter()) {
+        writeln!(out, "  {row}")?;
     }
-    for (id, question) in &state.run().questions {
-        let text = display::line(&question.text);
-        writeln!(io.stdout, "  {} {text}\n    aldis answer {id} TEXT", paint.warn("?"))?;
+    for question in &view.questions {
+        let (id, text) = (&question.id, display::line(&question.text));
+        writeln!(out, "  {} {text}\n    aldis answer {id} TEXT", paint.warn("?"))?;
+    }
+    if let Some(remedy) = view.remedy.filter(|_| view.questions.is_empty()) {
+        writeln!(out, "  next: {}", display::line(&remedy))?;
     }
     Ok(Outcome::Yes)
 }
@@ -77,10 +80,14 @@ pub(super) fn here() -> Result<Place, CommandError> {
     Ok(Place::of(&directory, None))
 }
 
-/// The latest delivery around a place.
-pub(super) fn latest(store: &dyn Store, place: &Place) -> Result<Option<RunId>, CommandError> {
+/// The latest run of a machine around a place.
+pub(super) fn latest(
+    store: &dyn Store,
+    place: &Place,
+    machine: &str,
+) -> Result<Option<RunId>, CommandError> {
     let projects = place.around().map(project::name).collect();
-    let machine = Some(State::NAME.to_owned());
+    let machine = Some(machine.to_owned());
     let filter = RunFilter { projects, machine, limit: 1, ..RunFilter::default() };
     Ok(store.list(&filter)?.into_iter().next().map(|run| run.id))
 }

@@ -27,7 +27,7 @@ use crate::view::wire::config::TrustLine;
   aldis trust --list
   aldis trust --revoke")]
 pub(super) struct TrustArgs {
-    /// The file; by default the project's
+    /// The file (default: the project's)
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "list")]
     file: Option<PathBuf>,
 

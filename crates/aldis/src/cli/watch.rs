@@ -1,4 +1,4 @@
-//! `aldis watch`: what goes on, live, on a terminal.
+//! `aldis watch`: all runs, live, on a terminal.
 
 use std::io::IsTerminal as _;
 
@@ -10,11 +10,11 @@ use crate::io::Io;
 use crate::notify;
 use crate::tui;
 
-/// Watch what goes on, live
+/// Watch all runs live
 ///
-/// Shows runs, tasks and channels as they stand, the questions that wait for you and the journal,
-/// and follows them. Reads the store itself: no server is needed, and nobody is held up. Questions are
-/// answered and runs paused, resumed and aborted in place; `?` lists the keys.
+/// Shows runs, tasks and channels, the open questions and the journal, and keeps them up to date. Reads
+/// the store directly: no server is needed. Answer questions and pause, resume or abort runs in place;
+/// `?` lists the keys.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis watch

@@ -5,8 +5,8 @@ use std::env;
 use std::io::Write as _;
 
 use aldis_engine::Handle;
-use aldis_machine::{delivery, phases, run};
-use aldis_store::{DecisionFilter, RunFilter, RunId, RunSummary, SqliteStore, Store};
+use aldis_machine::{Machine as _, delivery, phases, run};
+use aldis_store::{DecisionFilter, RunFilter, RunId, RunSummary, Store};
 use clap::Args;
 
 use super::{Outcome, tasks};
@@ -16,7 +16,7 @@ use crate::settings::clock;
 use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::json;
-use crate::view::known::Known;
+use crate::view::run_view::RunView;
 use crate::view::show;
 use crate::view::wire::run::DecisionForm;
 
@@ -26,9 +26,10 @@ const RUNS_MAX: usize = 100;
 /// How far back a decision that matters is looked for.
 const LOOK_BACK: usize = 1_000;
 
-/// Say why an agent was stopped or kept working
+/// Explain why an agent was stopped or kept working
 ///
-/// Without a run, explains the last decision about the current project, or about any if it has none.
+/// Without a run, explains the last decision about the current project, or about any project if it has
+/// none.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   aldis why
@@ -36,15 +37,15 @@ const LOOK_BACK: usize = 1_000;
   aldis why 7f3kq2bn --all
   aldis why csv-writer")]
 pub(super) struct WhyArgs {
-    /// The run, or a task of this project's latest delivery: its whole history
+    /// A run, or a task of this project's latest delivery (shows its whole history)
     #[arg(conflicts_with = "last", value_name = "RUN|TASK")]
     run: Option<String>,
 
-    /// The last decision about any project
+    /// Explain the last decision about any project
     #[arg(long)]
     last: bool,
 
-    /// All decisions about the run, oldest first
+    /// Show all decisions about the run, oldest first
     #[arg(long, short)]
     all: bool,
 
@@ -54,9 +55,9 @@ pub(super) struct WhyArgs {
 }
 
 pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> {
-    let store = home::open_store(io.state_dir.as_deref())?;
-    let now = clock::now()?;
-    let (run, task) = meant(&store, args)?;
+    let engine = home::open_engine(io.state_dir.as_deref())?;
+    let (store, now) = (engine.store(), clock::now()?);
+    let (run, task) = meant(store, args)?;
     let limit = if task.is_some() { usize::MAX } else { LOOK_BACK };
     let filter = DecisionFilter { run, limit, ..DecisionFilter::default() };
     let mut forms: Vec<DecisionForm> =
@@ -72,19 +73,19 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
         forms = forms.into_iter().skip(telling).take(1).collect();
     }
     if forms.is_empty() {
-        writeln!(io.stderr, "no decision yet")?;
+        writeln!(io.stderr, "nothing was decided yet")?;
         return Ok(Outcome::No);
     }
-    for form in &forms {
+    // A history is about one run: how that is now stands with the last decision only.
+    let run = forms.last().and_then(|form| RunId::new(&*form.run).ok()).filter(|_| task.is_none());
+    let run = run.map(|id| engine.snapshot(&id)).transpose()?.flatten();
+    let view = run.map(|run| RunView::new(&run, now));
+    for (left, form) in (0..forms.len()).rev().zip(&forms) {
         if args.json {
             json::write_line(&mut io.stdout, form)?;
-            continue;
+        } else {
+            show::decision(io, now, form, view.as_ref().filter(|_| left == 0))?;
         }
-        // The history of a task is all about one run.
-        let run = RunId::new(&*form.run).ok().filter(|_| task.is_none());
-        let run = run.map(|id| store.run(&id)).transpose()?.flatten();
-        let known = run.map(|run| Known::of(&store, run)).transpose()?;
-        show::decision(io, now, form, known.as_ref())?;
     }
     Ok(Outcome::Yes)
 }
@@ -100,7 +101,7 @@ fn is_record(form: &DecisionForm) -> bool {
 
 /// The run that is meant, or the task of a delivery.
 fn meant(
-    store: &SqliteStore,
+    store: &dyn Store,
     args: &WhyArgs,
 ) -> Result<(Option<RunId>, Option<String>), CommandError> {
     let Some(name) = &args.run else {
@@ -108,7 +109,7 @@ fn meant(
     };
     let found = find(store, name);
     if found.is_err()
-        && let Some(id) = tasks::latest(store, &tasks::here()?)?
+        && let Some(id) = tasks::latest(store, &tasks::here()?, delivery::State::NAME)?
         && let Some(loaded) = store.load(&id)?
         && Handle::<delivery::State>::from_stored(loaded)?.state().task(name).is_some()
     {
@@ -135,8 +136,8 @@ pub(super) fn find(store: &dyn Store, name: &str) -> Result<RunId, CommandError>
     match (found.next(), found.next()) {
         (Some(id), None) => Ok(id),
         (Some(id), Some(_)) if id.as_str() == name => Ok(id),
-        (Some(_), Some(_)) => Err(CommandError::new(format!("several runs begin with `{name}`"))
-            .with_help("write more of the name; `aldis status --all` lists them")),
+        (Some(_), Some(_)) => Err(CommandError::new(format!("several runs start with `{name}`"))
+            .with_help("write more of the id; `aldis status --all` lists the runs")),
         (None, _) => Err(CommandError::new(format!("there is no run `{name}`"))
             .with_help("`aldis status --all` lists the runs")),
     }

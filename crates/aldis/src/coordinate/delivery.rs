@@ -33,7 +33,7 @@ use crate::notify::{self, TerminalNotice};
 use crate::settings::clock;
 use crate::settings::config::Notify;
 use crate::settings::notice_kind::Kind;
-use crate::view::live::delivery::Board;
+use crate::view::live::delivery::DeliveryReporter;
 
 /// How an agent counts as having ended whose host gave up.
 const CRASHED: Exit = Exit { code: Some(1), signal: None };
@@ -84,7 +84,7 @@ pub enum Delivered {
 /// Coordinates the agents of a delivery.
 struct DeliveryConduct<'p> {
     plan: &'p DeliveryPlan,
-    board: Board,
+    board: DeliveryReporter,
     agents: BTreeMap<JobId, AgentAtWork<'p>>,
     /// Agents that wait for their service, and until when.
     limited: BTreeMap<u64, (Timestamp, Dispatch)>,
@@ -115,7 +115,7 @@ pub(crate) fn deliver(
     engine: Engine,
     mut run: Handle<State>,
     plan: &DeliveryPlan,
-    (notify, board): (&Notify, Board),
+    (notify, board): (&Notify, DeliveryReporter),
     first: Event,
 ) -> Result<Delivered, CommandError> {
     let worktrees = run.state().run().config.worktrees;
@@ -140,7 +140,7 @@ pub(super) struct Coordinated {
     /// When.
     now: Timestamp,
     state: State,
-    board: Board,
+    board: DeliveryReporter,
 }
 
 /// Coordinates a delivery in whatever world.
@@ -152,7 +152,7 @@ pub(super) fn deliver_in(
     world: &mut dyn World,
     engine: Engine,
     run: Handle<State>,
-    (plan, mut board): (&DeliveryPlan, Board),
+    (plan, mut board): (&DeliveryPlan, DeliveryReporter),
     first: Event,
 ) -> Result<Coordinated, CommandError> {
     let processes: Vec<String> = run.notes_under(PROCESS).map(str::to_owned).collect();
@@ -172,7 +172,7 @@ pub(super) fn deliver_in(
 }
 
 impl<'p> DeliveryConduct<'p> {
-    fn new(plan: &'p DeliveryPlan, board: Board) -> Self {
+    fn new(plan: &'p DeliveryPlan, board: DeliveryReporter) -> Self {
         Self {
             plan,
             board,

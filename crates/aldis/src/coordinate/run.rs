@@ -33,7 +33,7 @@ use crate::notify::{self, TerminalNotice};
 use crate::settings::clock;
 use crate::settings::config::Notify;
 use crate::view::display;
-use crate::view::live::run::{Live, Standing};
+use crate::view::live::run::{RunReporter, ShownRun};
 
 /// How often the work tree is looked at while the agent works.
 const LOOK: Duration = Duration::from_secs(10);
@@ -65,9 +65,9 @@ pub(crate) struct RunPlan {
 /// Supervises one agent.
 struct RunConduct<'p> {
     plan: &'p RunPlan,
-    live: Live,
+    live: RunReporter,
     /// What of the run was shown.
-    shown: Standing,
+    shown: ShownRun,
     job: Option<Job<'p>>,
     /// When the process must have ended.
     deadline: Option<Timestamp>,
@@ -105,7 +105,7 @@ pub(crate) fn supervise(
     engine: Engine,
     mut run: Handle<State>,
     plan: &RunPlan,
-    (notify, live): (&Notify, Live),
+    (notify, live): (&Notify, RunReporter),
     first: Event,
 ) -> Result<Ending, CommandError> {
     let repository = Repository::around(&plan.directory, &plan.state, run.id(), false)?;
@@ -128,7 +128,7 @@ pub(super) struct Supervised {
     /// When.
     now: Timestamp,
     state: State,
-    live: Live,
+    live: RunReporter,
 }
 
 /// Supervises a run in whatever world until it ends.
@@ -140,7 +140,7 @@ pub(super) fn supervise_in(
     world: &mut dyn World,
     engine: Engine,
     run: Handle<State>,
-    (plan, mut live): (&RunPlan, Live),
+    (plan, mut live): (&RunPlan, RunReporter),
     first: Event,
 ) -> Result<Supervised, CommandError> {
     let left = run.state().agent.clone();
@@ -154,11 +154,11 @@ pub(super) fn supervise_in(
 }
 
 impl<'p> RunConduct<'p> {
-    fn new(plan: &'p RunPlan, live: Live, state: &State, now: Timestamp) -> Self {
+    fn new(plan: &'p RunPlan, live: RunReporter, state: &State, now: Timestamp) -> Self {
         Self {
             plan,
             live,
-            shown: Standing::of(state),
+            shown: ShownRun::of(state),
             job: None,
             deadline: None,
             hints: HashSet::new(),
@@ -232,7 +232,7 @@ impl<'p> RunConduct<'p> {
             Fact::Tool { .. } => Event::Activity,
             Fact::Spent { tokens, micro_dollars } => Event::Spent(Usage { tokens, micro_dollars }),
             Fact::Retrying { what, .. } => {
-                self.live.host(now, &format!("the host tries again: {what}"));
+                self.live.host(now, &format!("the host is retrying: {what}"));
                 Event::Retrying { what }
             }
             Fact::Limited { what, until } => Event::Limited { what, until },
@@ -343,7 +343,7 @@ impl Conduct for RunConduct<'_> {
     }
 
     fn on_stopped(&mut self, core: &mut Core<'_, State>, _job: JobId) {
-        self.live.problem(core.now(), "the agent has stopped itself");
+        self.live.problem(core.now(), "the agent suspended itself (SIGSTOP)");
     }
 
     fn on_answer(
@@ -413,7 +413,7 @@ impl Conduct for RunConduct<'_> {
     }
 
     fn decided(&mut self, core: &Core<'_, State>, _outcome: &Outcome<Effect>) {
-        let before = std::mem::replace(&mut self.shown, Standing::of(core.state()));
+        let before = std::mem::replace(&mut self.shown, ShownRun::of(core.state()));
         self.live.changed(core.now(), &before, core.state());
     }
 

@@ -26,15 +26,16 @@ pub use crate::agents::command::{AgentCommand, JobLaunch, Program, StartFailure}
 pub use crate::agents::git::Since;
 pub use crate::notify::TerminalNotice;
 use crate::settings::prompt_by::PromptBy;
-use crate::view::live::Manner;
-use crate::view::live::delivery::Board;
-use crate::view::live::run::Live;
+use crate::view::live::OutputOptions;
+use crate::view::live::delivery::DeliveryReporter;
+use crate::view::live::run::RunReporter;
 
 /// Where the project is; nobody looks there.
 pub const PROJECT: &str = "/simulated/project";
 /// A directory in which no file can be made, so that no log is written.
 const NOWHERE: &str = "/dev/null";
-const MANNER: Manner = Manner { color: false, quiet: true, json: false, terminal: false };
+const MANNER: OutputOptions =
+    OutputOptions { color: false, quiet: true, json: false, terminal: false };
 
 fn command(resume: bool) -> AgentCommand {
     let words = |words: &[&str]| words.iter().map(OsString::from).collect();
@@ -81,7 +82,7 @@ impl RunStage {
         run: Handle<run::State>,
         first: run::Event,
     ) -> Result<run::Ending, String> {
-        let live = Live::new(Box::new(io::sink()), MANNER, &self.dialect);
+        let live = RunReporter::new(Box::new(io::sink()), MANNER, &self.dialect);
         let supervised = supervise_in(world, engine, run, (&self.plan, live), first);
         supervised.map(|supervised| supervised.ending).map_err(|error| error.to_string())
     }
@@ -125,7 +126,7 @@ impl DeliveryStage {
         run: Handle<delivery::State>,
         first: delivery::Event,
     ) -> Result<Delivered, String> {
-        let board = Board::new(Box::new(io::sink()), MANNER);
+        let board = DeliveryReporter::new(Box::new(io::sink()), MANNER);
         let coordinated = deliver_in(world, engine, run, (&self.plan, board), first);
         coordinated.map(|coordinated| coordinated.delivered).map_err(|error| error.to_string())
     }

@@ -361,5 +361,7 @@ fn fresh_token(state: &State) -> Result<Option<String>, CommandError> {
         return Ok(None);
     }
     let token = aldis_engine::token();
-    Ok(Some(token.map_err(|error| CommandError::new(format!("no random numbers: {error}")))?))
+    Ok(Some(token.map_err(|error| {
+        CommandError::new(format!("the operating system returned no random bytes: {error}"))
+    })?))
 }

@@ -450,6 +450,6 @@ pub(crate) const PROGRAM_LINE: &str = "const PROGRAM = ";
 const ASK_PROGRAM: &str = "const PROGRAM = \"aldis\";";
 /// The line of a plugin's script where that function belongs.
 const ASK_LINE: &str = "// ask.js\n";
-/// The session and the last message of a made-up stop.
+/// The session and the last message of a test stop.
 pub(crate) const TEST_SESSION: &str = "aldis-doctor";
 pub(crate) const TEST_TEXT: &str = "Hello.";

@@ -105,7 +105,7 @@ impl Catalog {
         let place = entry.file.as_deref().unwrap_or_else(|| Path::new("")).display();
         Err(match &other.file {
             None => CommandError::new(format!("`{place}`: `{name}` is a built-in dialect"))
-                .with_help("give yours another name"),
+                .with_help("change `name` in the file"),
             Some(file) => CommandError::new(format!(
                 "`{place}`: the dialect `{name}` is already defined in `{}`",
                 file.display()

@@ -1,7 +1,6 @@
 //! The only place that asks for the time.
 
 use std::env;
-use std::fs;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub(crate) use aldis_process::since_boot;
@@ -9,6 +8,7 @@ use aldis_signal::time::Timestamp;
 use aldis_transcript::facts::Zone;
 
 use crate::error::CommandError;
+use crate::view::time::zone_name;
 
 /// Fixes the clock of the short-lived commands, for tests and for replaying a case.
 const NOW_VARIABLE: &str = "ALDIS_NOW";
@@ -33,17 +33,9 @@ pub(crate) fn wall() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Returns the zone of this machine: what `TZ` names, else where the system's own link points, else
-/// universal time.
+/// Returns the zone of this machine; universal time if it has none that is known.
 pub(crate) fn local_zone() -> Zone {
-    let named = env::var("TZ").ok().filter(|name| !name.is_empty());
-    let linked = || {
-        let link = fs::read_link("/etc/localtime").ok()?;
-        let link = link.to_string_lossy().into_owned();
-        Some(link.split_once("zoneinfo/")?.1.to_owned())
-    };
-    let name = named.map(|name| name.trim_start_matches(':').to_owned()).or_else(linked);
-    name.and_then(|name| Zone::named(&name)).unwrap_or_else(Zone::utc)
+    zone_name().and_then(|name| Zone::named(&name)).unwrap_or_else(Zone::utc)
 }
 
 /// Measures how long something took.

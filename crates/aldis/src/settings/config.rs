@@ -151,9 +151,9 @@ impl Layered {
         };
         let place = decode::in_words(origin);
         Err(CommandError::new(format!(
-            "{place}`{path}` is the repository's, and you have not trusted this file as it is now"
+            "{place}`{path}` is set by the repository, and this version of the file is not trusted"
         ))
-        .with_help("read it, then: aldis trust"))
+        .with_help("review the file, then run: aldis trust"))
     }
 
     /// Returns the paths of what runs something, or sends something somewhere.

@@ -31,7 +31,7 @@ pub(crate) fn check_url(url: &str, private: bool) -> Result<(), String> {
         Some("https") => {}
         Some("http") if private => {}
         Some("http") => {
-            return Err("only https is taken; http, for this machine alone, needs \
+            return Err("only https is allowed; http to this machine needs \
                         `webhook_private = true`"
                 .to_owned());
         }
@@ -39,7 +39,10 @@ pub(crate) fn check_url(url: &str, private: bool) -> Result<(), String> {
     }
     let Some(authority) = uri.authority() else { return Err(format!("`{url}` names no host")) };
     if authority.as_str().contains('@') {
-        return Err("a password in an address would be seen; the secret signs instead".to_owned());
+        return Err(
+            "credentials in the URL are not supported; requests are signed with the secret"
+                .to_owned(),
+        );
     }
     let reach = Reach::of(private);
     let literal = authority.host().trim_start_matches('[').trim_end_matches(']');

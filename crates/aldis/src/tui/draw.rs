@@ -8,13 +8,16 @@ use ratatui::widgets::{Block, Clear, List, ListItem, ListState, Paragraph};
 use super::layout::{self, Areas};
 use super::model::{Model, Over, Pane};
 use super::words;
+use crate::view::run_view::RunView;
 
 /// Draws everything.
 pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let Areas { header, body, runs, detail, waiting, journal, footer } = layout::areas(model);
-    frame.render_widget(Paragraph::new(head(model)), header);
+    let runs_now: Vec<RunView> =
+        model.scene.runs.iter().map(|run| RunView::new(run, model.now)).collect();
+    frame.render_widget(Paragraph::new(head(model, &runs_now)), header);
     if let Some(area) = runs {
-        draw_runs(model, frame, area);
+        draw_runs(model, frame, area, &runs_now);
     }
     if let Some(area) = detail {
         draw_detail(model, frame, area);
@@ -32,15 +35,17 @@ pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
 }
 
 /// How it stands altogether.
-fn head(model: &Model) -> Line<'static> {
+fn head(model: &Model, runs: &[RunView]) -> Line<'static> {
     let palette = model.palette;
-    let live = model.scene.runs.iter().filter(|known| known.is_live()).count();
+    let gone = runs.iter().filter(|view| view.unsupervised).count();
+    let live = runs.iter().filter(|view| view.live).count() - gone;
     let asking = model.scene.questions().len();
-    let plural = if live == 1 { "goes" } else { "go" };
-    let mut spans = vec![palette.strong("Aldis"), palette.plain(format!("  {live} {plural} on"))];
-    if asking > 0 {
-        let verb = if asking == 1 { "waits" } else { "wait" };
-        spans.extend([palette.plain(", "), palette.warn(format!("{asking} {verb} for you"))]);
+    let mut spans = vec![palette.strong("Aldis"), palette.plain(format!("  {live} running"))];
+    let needs = if asking == 1 { "needs you" } else { "need you" };
+    for (count, what) in [(gone, "unsupervised"), (asking, needs)] {
+        if count > 0 {
+            spans.extend([palette.plain(", "), palette.warn(format!("{count} {what}"))]);
+        }
     }
     Line::from(spans)
 }
@@ -56,28 +61,25 @@ fn foot(model: &Model) -> Line<'static> {
     }
 }
 
-fn draw_runs(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+fn draw_runs(model: &Model, frame: &mut Frame<'_>, area: Rect, runs: &[RunView]) {
     let block = block(model, "Runs", Pane::Runs);
-    if model.scene.runs.is_empty() {
-        let empty = model.palette.dim("Nothing runs. Start something: aldis run, aldis deliver");
+    if runs.is_empty() {
+        let empty =
+            model.palette.dim("Nothing is running. Start something: aldis run, aldis deliver");
         frame.render_widget(Paragraph::new(Line::from(empty)).block(block), area);
         return;
     }
     if model.one {
         let width = usize::from(layout::inside(area).width);
-        let lines = model
-            .scene
-            .runs
-            .first()
-            .map(|known| words::about(model.palette, model.now, known, width))
-            .unwrap_or_default();
+        let view = runs.first();
+        let lines = view.map(|view| words::about(model.palette, model.now, view, width));
+        let lines = lines.unwrap_or_default();
         let paragraph = Paragraph::new(lines).block(block).scroll((row(model.scroll), 0));
         frame.render_widget(paragraph, area);
         return;
     }
     let width = layout::inside(area).width;
-    let runs = model.scene.runs.iter();
-    let rows = runs.map(|known| words::run(model.palette, model.now, known, width).into());
+    let rows = runs.iter().map(|view| words::run(model.palette, model.now, view, width).into());
     list(model, frame, area, block, rows.collect(), (Pane::Runs, model.run_at()));
 }
 
@@ -85,17 +87,17 @@ fn draw_detail(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let width = usize::from(layout::inside(area).width);
     let lines = model
         .run_meant()
-        .map(|known| words::about(model.palette, model.now, &known, width))
+        .map(|run| words::about(model.palette, model.now, &RunView::new(&run, model.now), width))
         .unwrap_or_default();
     let block = Block::bordered().border_style(model.palette.frame(false));
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
 fn draw_waiting(model: &Model, frame: &mut Frame<'_>, area: Rect) {
-    let block = block(model, "Waits for you", Pane::Waiting);
+    let block = block(model, "Needs you", Pane::Waiting);
     let questions = model.scene.questions();
     if questions.is_empty() {
-        let empty = model.palette.dim("Nothing waits for you.");
+        let empty = model.palette.dim("Nothing needs you.");
         frame.render_widget(Paragraph::new(Line::from(empty)).block(block), area);
         return;
     }

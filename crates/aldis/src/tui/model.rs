@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use aldis_engine::Snapshot;
 use aldis_machine::HumanCommand;
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
@@ -12,7 +13,7 @@ use ratatui::layout::{Rect, Size};
 use super::palette::Palette;
 use super::scene::{Asks, Scene};
 use super::{layout, words};
-use crate::view::known::Known;
+use crate::view::run_view::RunView;
 use crate::view::wire::run::DecisionForm;
 
 /// The longest answer that can be typed.
@@ -126,10 +127,7 @@ impl Model {
         match input {
             Input::Now(now) => self.now = now,
             Input::Size(size) => self.size = size,
-            Input::Seen(scene) => {
-                self.note = scene.unreadable.first().cloned().or_else(|| self.note.take());
-                self.scene = scene;
-            }
+            Input::Seen(scene) => self.scene = scene,
             Input::Told(text) => self.note = Some(text),
             Input::Paste(pasted) => {
                 if let Some(Over::Answer { text, .. }) = &mut self.over {
@@ -207,11 +205,11 @@ impl Model {
             KeyCode::Enter => self.open(),
             KeyCode::Char('a') => match self.question_meant() {
                 Some(asks) => self.over = Some(Over::Answer { asks, text: String::new() }),
-                None => self.note = Some("nobody asks anything here".to_owned()),
+                None => self.note = Some("no open question here".to_owned()),
             },
             KeyCode::Char(letter @ ('p' | 'r' | 'x')) => match self.run_meant() {
                 Some(known) => self.over = self.asked(letter, &known),
-                None => self.note = Some("there is no run to tell anything".to_owned()),
+                None => self.note = Some("no run is selected".to_owned()),
             },
             other => self.choose(other),
         }
@@ -219,11 +217,11 @@ impl Model {
     }
 
     /// What a letter asks of a run.
-    fn asked(&self, letter: char, known: &Known) -> Option<Over> {
-        let run = known.run().id.clone();
+    fn asked(&self, letter: char, run: &Snapshot) -> Option<Over> {
+        let id = run.id().clone();
         let command = match letter {
             'a' => {
-                let asks = self.scene.questions().into_iter().find(|asks| asks.run == run)?;
+                let asks = self.scene.questions().into_iter().find(|asks| asks.run == id)?;
                 return Some(Over::Answer { asks, text: String::new() });
             }
             'p' => HumanCommand::Pause,
@@ -231,15 +229,15 @@ impl Model {
             'x' => HumanCommand::Abort,
             _ => return None,
         };
-        let title = known.run().record.title.clone();
-        Some(Over::Confirm { run, title, command })
+        let title = run.run.record.title.clone();
+        Some(Over::Confirm { run: id, title, command })
     }
 
     /// Opens what is chosen.
     fn open(&mut self) {
         self.over = match self.focus {
             Pane::Runs => {
-                let run = self.run_meant().map(|known| known.run().id.clone());
+                let run = self.run_meant().map(|run| run.id().clone());
                 run.map(|run| Over::Run { run, scroll: 0 })
             }
             Pane::Waiting => {
@@ -258,14 +256,15 @@ impl Model {
         match self.focus {
             Pane::Runs if self.one => {
                 let room = layout::areas(self).runs.map(layout::inside).unwrap_or_default();
-                let lines = self.run_meant().map_or(0, |known| {
-                    words::about(self.palette, self.now, &known, room.width.into()).len()
+                let lines = self.run_meant().map_or(0, |run| {
+                    let view = RunView::new(&run, self.now);
+                    words::about(self.palette, self.now, &view, room.width.into()).len()
                 });
                 self.scroll = moved(self.scroll, key, places(lines, room));
             }
             Pane::Runs => {
                 let at = moved(self.run_at(), key, self.scene.runs.len());
-                self.run = self.scene.runs.get(at).map(|known| known.run().id.clone());
+                self.run = self.scene.runs.get(at).map(|run| run.id().clone());
             }
             Pane::Waiting => {
                 let questions = self.scene.questions();
@@ -283,8 +282,7 @@ impl Model {
 
     /// The place of the chosen run.
     pub(super) fn run_at(&self) -> usize {
-        let at =
-            self.scene.runs.iter().position(|known| Some(&known.run().id) == self.run.as_ref());
+        let at = self.scene.runs.iter().position(|run| Some(run.id()) == self.run.as_ref());
         at.unwrap_or(0)
     }
 
@@ -302,7 +300,7 @@ impl Model {
     }
 
     /// The run that a key means: the chosen one, or the one that is looked at through something else.
-    pub(super) fn run_meant(&self) -> Option<Rc<Known>> {
+    pub(super) fn run_meant(&self) -> Option<Rc<Snapshot>> {
         match self.focus {
             Pane::Runs => self.scene.runs.get(self.run_at()).cloned(),
             Pane::Waiting => self.scene.run(&self.question_meant()?.run).cloned(),
@@ -319,7 +317,7 @@ impl Model {
         match self.focus {
             Pane::Waiting => questions.nth(self.question_at()),
             Pane::Runs | Pane::Journal => {
-                let run = self.run_meant()?.run().id.clone();
+                let run = self.run_meant()?.id().clone();
                 questions.find(|asks| asks.run == run)
             }
         }

@@ -5,6 +5,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Span;
 
 use crate::view::display;
+use crate::view::paint::Tone;
 
 /// Makes spans, with colour or without. Without, weight still tells what matters.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +42,17 @@ impl Palette {
     /// What may be passed over.
     pub(super) fn dim(self, text: impl AsRef<str>) -> Span<'static> {
         Self::span(text, Style::new().add_modifier(Modifier::DIM))
+    }
+
+    /// What is meant so.
+    pub(super) fn tone(self, tone: Tone, text: impl AsRef<str>) -> Span<'static> {
+        match tone {
+            Tone::Strong => self.strong(text),
+            Tone::Good => self.good(text),
+            Tone::Warn => self.warn(text),
+            Tone::Bad => self.bad(text),
+            Tone::Dim => self.dim(text),
+        }
     }
 
     /// The frame of the pane that has the keys, and of the others.

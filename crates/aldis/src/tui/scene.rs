@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
+use aldis_engine::Snapshot;
 use aldis_signal::time::Timestamp;
 use aldis_store::{
-    Cursor, Decision, DecisionFilter, Revision, RunFilter, RunId, RunSummary, Store, StoreError,
+    Cursor, Decision, DecisionFilter, RunFilter, RunId, RunSummary, Store, StoreError,
 };
 
-use crate::view::known::Known;
 use crate::view::wire::run::DecisionForm;
 
 /// How many runs that go on are shown, and how many that ended.
@@ -28,11 +28,9 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scene {
     /// Runs, those that go on first.
-    pub(crate) runs: Vec<Rc<Known>>,
+    pub(crate) runs: Vec<Rc<Snapshot>>,
     /// What was decided, the latest first.
     pub(crate) journal: Vec<Rc<DecisionForm>>,
-    /// Runs that cannot be read, and why.
-    pub(crate) unreadable: Vec<String>,
 }
 
 /// A question that waits for a human.
@@ -47,22 +45,21 @@ pub(crate) struct Asks {
 impl Scene {
     /// Returns the questions that wait for a human.
     pub(crate) fn questions(&self) -> Vec<Asks> {
-        let live = self.runs.iter().filter(|known| known.is_live());
-        let asks = live.flat_map(|known| {
-            let run = &known.run().id;
-            known.questions().into_iter().map(|(id, text, at)| Asks {
-                run: run.clone(),
-                id,
-                text,
-                at,
+        let live = self.runs.iter().filter(|run| run.run.record.active);
+        let asks = live.flat_map(|run| {
+            run.questions().into_iter().map(|question| Asks {
+                run: run.id().clone(),
+                id: question.id,
+                text: question.text,
+                at: question.asked_at,
             })
         });
         asks.collect()
     }
 
     /// Returns the run of that name.
-    pub(crate) fn run(&self, id: &RunId) -> Option<&Rc<Known>> {
-        self.runs.iter().find(|known| known.run().id == *id)
+    pub(crate) fn run(&self, id: &RunId) -> Option<&Rc<Snapshot>> {
+        self.runs.iter().find(|run| run.id() == id)
     }
 }
 
@@ -70,7 +67,7 @@ impl Scene {
 pub(crate) struct Reader<'s> {
     store: &'s dyn Store,
     only: Option<RunId>,
-    known: BTreeMap<RunId, (Revision, Result<Rc<Known>, String>)>,
+    known: BTreeMap<RunId, Rc<Snapshot>>,
     journal: VecDeque<Rc<DecisionForm>>,
     /// The latest decision that was read.
     newest: Cursor,
@@ -98,21 +95,15 @@ impl<'s> Reader<'s> {
             return Ok(None);
         }
         let runs = self.listed()?;
-        self.stale |= self.refresh(&runs)?;
+        self.stale |= self.refresh(now, &runs)?;
         self.looked = Some(now);
         if !std::mem::take(&mut self.stale) {
             return Ok(None);
         }
-        let mut scene =
-            Scene { journal: self.journal.iter().cloned().collect(), ..Scene::default() };
-        for run in &runs {
-            match self.known.get(&run.id) {
-                Some((_, Ok(known))) => scene.runs.push(known.clone()),
-                Some((_, Err(why))) => scene.unreadable.push(why.clone()),
-                None => {}
-            }
-        }
-        Ok(Some(scene))
+        Ok(Some(Scene {
+            runs: runs.iter().filter_map(|run| self.known.get(&run.id).cloned()).collect(),
+            journal: self.journal.iter().cloned().collect(),
+        }))
     }
 
     /// Reads what was decided since. Returns whether anything was.
@@ -156,19 +147,21 @@ impl<'s> Reader<'s> {
     }
 
     /// Reads again what has taken a step. Returns whether anything has, or has gone.
-    fn refresh(&mut self, runs: &[RunSummary]) -> Result<bool, StoreError> {
+    fn refresh(&mut self, now: Timestamp, runs: &[RunSummary]) -> Result<bool, StoreError> {
         let before = self.known.len();
         self.known.retain(|id, _| runs.iter().any(|run| run.id == *id));
         let mut changed = self.known.len() != before;
         for run in runs {
-            if self.known.get(&run.id).is_some_and(|(revision, _)| *revision == run.revision) {
+            // A lease is renewed without a step.
+            let current = |known: &Rc<Snapshot>| {
+                known.run.revision == run.revision
+                    && known.run.lease.as_ref().is_none_or(|lease| lease.until > now)
+            };
+            if self.known.get(&run.id).is_some_and(current) {
                 continue;
             }
             let Some(loaded) = self.store.load(&run.id)? else { continue };
-            let (id, revision) = (loaded.run.id.clone(), loaded.run.revision);
-            let known = Known::new(loaded.into());
-            let known = known.map(Rc::new).map_err(|error| error.to_string());
-            self.known.insert(id, (revision, known));
+            self.known.insert(run.id.clone(), Rc::new(loaded.into()));
             changed = true;
         }
         Ok(changed)

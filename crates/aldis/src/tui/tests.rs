@@ -5,6 +5,7 @@ mod looks;
 mod reading;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aldis_engine::{Engine, Handle, NewRun};
 use aldis_machine::{delivery, run, turns};
@@ -62,12 +63,25 @@ fn supervised(
         let event = serde_json::from_value(event.clone()).unwrap();
         run.advance(&engine, at(second), event).unwrap();
     }
+    supervise(store, run.id());
     run
+}
+
+/// Coordinates a run from this process, as `aldis run` would.
+fn supervise(store: &Arc<dyn Store>, run: &RunId) {
+    let me = aldis_process::LeaseHolder::me().to_string();
+    store.acquire_lease(run, &me, at(0), Duration::from_secs(3_600)).unwrap();
 }
 
 fn heard(meaning: &str, name: &str, text: &str) -> Value {
     let said = json!({ "name": name, "meaning": meaning, "text": text, "quote": text });
     json!({ "event": "heard", "said": [said] })
+}
+
+/// Leaves a run as a coordinator does that goes without ending it.
+fn abandon(store: &Arc<dyn Store>, run: &RunId) {
+    let lease = store.run(run).unwrap().unwrap().lease.unwrap();
+    store.break_lease(run, lease.fence).unwrap();
 }
 
 /// The events of a run that has come some way.
@@ -104,6 +118,7 @@ fn delivery(store: &Arc<dyn Store>, plan: &str) -> RunId {
     let reply = delivery::AgentReply::read(Rules::builtin(), &token, reply);
     let finished = delivery::Event::Finished { agent, exit: None, reply };
     run.advance(&engine, at(2), finished).unwrap();
+    supervise(store, run.id());
     run.id().clone()
 }
 
@@ -149,7 +164,7 @@ impl View {
     fn choose(&mut self, run: &str) {
         self.press(KeyCode::Home);
         let runs = &self.model.scene.runs;
-        let place = runs.iter().position(|known| known.run().id.as_str() == run).unwrap();
+        let place = runs.iter().position(|known| known.id().as_str() == run).unwrap();
         (0..place).for_each(|_| drop(self.press(KeyCode::Down)));
     }
 

@@ -1,10 +1,7 @@
 //! What is said about runs, questions and decisions: lines for the view, wrapped where they are read.
 
-use std::time::Duration;
-
-use aldis_machine::delivery::{self, Status, Task};
+use aldis_machine::HumanCommand;
 use aldis_machine::stagnation::Level;
-use aldis_machine::{HumanCommand, run, turns};
 use aldis_signal::time::Timestamp;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthChar as _;
@@ -13,11 +10,11 @@ use super::model::{Model, Over};
 use super::palette::Palette;
 use super::scene::Asks;
 use crate::view::display;
-use crate::view::known::Known;
-use crate::view::live::delivery::tally;
-use crate::view::paint::Paint;
-use crate::view::show::{self, dollars, elapsed, reasons, rough};
+use crate::view::run_view::{RunView, left};
+use crate::view::show;
+use crate::view::time::{ago, clock_time, elapsed, local};
 use crate::view::wire::run::DecisionForm;
+use crate::view::wire::task::TaskLine;
 
 /// How wide a bar is.
 const BAR: usize = 10;
@@ -33,60 +30,57 @@ const HISTORY_SHOWN: usize = 12;
 const DECISIONS_SHOWN: usize = 20;
 /// What the keys do.
 const KEYS: [(&str, &str); 9] = [
-    ("↑ ↓ j k", "choose, or scroll; PgUp, PgDn, Home and End go further"),
-    ("Tab ← →", "the other panes"),
-    ("Enter", "open the run, answer the question, or say why it was decided"),
+    ("↑ ↓ j k", "move or scroll; also PgUp, PgDn, Home and End"),
+    ("Tab ← →", "go to the next pane"),
+    ("Enter", "open the run, answer the question, or show why it was decided"),
     ("Esc", "close what is open"),
     ("a", "answer the question"),
     ("p", "pause the run"),
     ("r", "resume the run"),
     ("x", "abort the run"),
-    ("q", "leave"),
+    ("q", "quit"),
 ];
 /// Tasks by what somebody who watches wants to know first.
-const BY_STATE: [Status; 9] = [
-    Status::AwaitingGuidance,
-    Status::Implementing,
-    Status::AwaitingReview,
-    Status::AwaitingAudit,
-    Status::Expanding,
-    Status::Blocked,
-    Status::Failed,
-    Status::Pending,
-    Status::Complete,
+const BY_STATE: [&str; 9] = [
+    "awaiting-guidance",
+    "implementing",
+    "awaiting-review",
+    "awaiting-audit",
+    "expanding",
+    "blocked",
+    "failed",
+    "pending",
+    "complete",
 ];
 
-/// A run in two lines: what it is, and how it stands.
+/// A run in two lines: what it is, and how it is.
 pub(super) fn run(
     palette: Palette,
     now: Timestamp,
-    known: &Known,
+    view: &RunView,
     width: u16,
 ) -> Vec<Line<'static>> {
-    let stored = known.run();
-    let live = known.is_live();
-    let mark = if live { palette.good("● ") } else { palette.dim("  ") };
-    let mut head = vec![mark, palette.strong(stored.id.as_str())];
+    let mark = if view.live { palette.good("● ") } else { palette.dim("  ") };
+    let mut head = vec![mark, palette.strong(view.id.as_str())];
     // The name of a channel is its title.
-    if stored.record.title != stored.id.as_str() {
-        let title = display::excerpt(&stored.record.title, TITLE_MAX);
-        head.extend(after(palette.plain(title), palette));
+    if view.title != view.id.as_str() {
+        head.extend(after(palette.plain(display::excerpt(&view.title, TITLE_MAX)), palette));
     }
     let mut spans = vec![palette.plain("  ")];
-    let bar = known.progress().filter(|_| live && width >= BAR_FROM).map(bar);
+    let bar = view.progress.filter(|_| view.live && width >= BAR_FROM).map(bar);
     spans.extend(bar.map(|bar| palette.good(bar)));
-    if let Some(level) = known.worry().filter(|level| live && *level != Level::None) {
-        spans.extend([worry(palette, level), palette.plain("  ")]);
-    }
-    spans.push(palette.plain(known.standing(Paint { on: false })));
-    if let Known::Channel(_, state) = known
-        && let Some(left) = deadline(palette, now, state)
-    {
+    let (tone, status) = &view.status;
+    spans.extend([palette.tone(*tone, status), palette.plain(&view.detail)]);
+    if let Some(deadline) = view.deadline {
+        let left = left(now, deadline);
+        let left = if deadline < now { palette.bad(left) } else { palette.plain(left) };
         spans.extend(after(left, palette));
     }
-    if let Some(at) = known.evidence().filter(|_| live) {
-        let text = format!("evidence {} ago", rough(now.since(at)));
-        spans.extend(after(palette.dim(text), palette));
+    if view.stagnation.is_some_and(|level| view.live && level != Level::None) {
+        spans.extend(after(palette.warn("stalled"), palette));
+    }
+    if let Some(at) = view.last_activity.filter(|_| view.live) {
+        spans.extend(after(palette.dim(format!("active {}", ago(now, at))), palette));
     }
     vec![Line::from(head), Line::from(spans)]
 }
@@ -100,28 +94,6 @@ fn bar(percent: u8) -> String {
     format!("{}{} ", "█".repeat(full), "░".repeat(BAR - full))
 }
 
-fn worry(palette: Palette, level: Level) -> Span<'static> {
-    let text = format!("stagnation: {}", level.as_str());
-    match level {
-        Level::None => palette.plain(text),
-        Level::Warn => palette.warn(text),
-        Level::Pause | Level::Abort => palette.bad(text),
-    }
-}
-
-/// How long the turn still has.
-fn deadline(palette: Palette, now: Timestamp, state: &turns::State) -> Option<Span<'static>> {
-    let deadline = state.holder.active()?.deadline;
-    // Rounded up: whoever reads 0 sees the turn end.
-    let left = deadline.since(now).as_millis().div_ceil(1_000);
-    let left = Duration::from_secs(u64::try_from(left).unwrap_or(u64::MAX));
-    Some(if deadline >= now {
-        palette.plain(format!("{} left", elapsed(left)))
-    } else {
-        palette.bad(format!("{} over", elapsed(now.since(deadline))))
-    })
-}
-
 /// A question in a line.
 pub(super) fn question(palette: Palette, now: Timestamp, asks: &Asks) -> Line<'static> {
     Line::from(vec![
@@ -129,13 +101,13 @@ pub(super) fn question(palette: Palette, now: Timestamp, asks: &Asks) -> Line<'s
         palette.strong(asks.run.as_str()),
         palette.plain("  "),
         palette.plain(asks.text.trim()),
-        palette.dim(format!("  {} ago", rough(now.since(asks.at)))),
+        palette.dim(format!("  {}", ago(now, asks.at))),
     ])
 }
 
 /// A decision in a line.
 pub(super) fn decision(palette: Palette, form: &DecisionForm) -> Line<'static> {
-    let time = form.at.get(11..19).unwrap_or(&form.at);
+    let time = clock_time(form.at);
     let task = form.task.as_deref().map(|task| format!(" {task}")).unwrap_or_default();
     Line::from(vec![
         palette.dim(time),
@@ -152,8 +124,8 @@ pub(super) fn why(palette: Palette, form: &DecisionForm, width: usize) -> Vec<Li
     let mut lines = wrapped(&form.summary, width, |text| palette.strong(text));
     lines.push(Line::default());
     lines.extend(fact(palette, "run", &form.run, width));
-    lines.extend(fact(palette, "at", &form.at, width));
-    for (label, text) in reasons(form) {
+    lines.extend(fact(palette, "at", &local(form.at), width));
+    for (label, text) in show::reasons(form, None) {
         lines.extend(fact(palette, label, &text, width));
     }
     lines
@@ -167,14 +139,14 @@ pub(super) fn over(model: &Model, over: &Over, width: u16) -> Vec<Line<'static>>
         Over::Why { form, .. } => why(palette, form, width),
         Over::Run { run, .. } => match model.scene.run(run) {
             Some(known) => {
-                let mut lines = about(palette, model.now, known, width);
+                let mut lines = about(palette, model.now, &RunView::new(known, model.now), width);
                 lines.push(Line::default());
                 let journal = model.scene.journal.iter();
                 let own = journal.filter(|form| form.run == run.as_str()).take(DECISIONS_SHOWN);
                 lines.extend(own.map(|form| decision(palette, form)));
                 lines
             }
-            None => vec![Line::from(palette.dim("it is not among the runs any more"))],
+            None => vec![Line::from(palette.dim("this run is no longer listed"))],
         },
         Over::Answer { asks, text } => {
             let mut lines = wrapped(&asks.text, width, |text| palette.plain(text));
@@ -182,7 +154,7 @@ pub(super) fn over(model: &Model, over: &Over, width: u16) -> Vec<Line<'static>>
             let typed = wrapped(&format!("> {text}█"), width, |text| palette.strong(text));
             lines.extend(typed);
             lines.push(Line::default());
-            lines.push(Line::from(palette.dim("Enter sends it, Esc leaves it")));
+            lines.push(Line::from(palette.dim("Enter to send, Esc to cancel")));
             lines
         }
         Over::Confirm { run, title, command } => {
@@ -197,7 +169,7 @@ pub(super) fn over(model: &Model, over: &Over, width: u16) -> Vec<Line<'static>>
             let ask = format!("{verb} {run}: {title}?");
             let mut lines = wrapped(&ask, width, |text| palette.warn(text));
             lines.push(Line::default());
-            lines.push(Line::from(palette.dim("y does it, any other key does not")));
+            lines.push(Line::from(palette.dim("y to confirm, any other key to cancel")));
             lines
         }
     }
@@ -211,129 +183,55 @@ fn help(palette: Palette, width: usize) -> Vec<Line<'static>> {
 pub(super) fn about(
     palette: Palette,
     now: Timestamp,
-    known: &Known,
+    view: &RunView,
     width: usize,
 ) -> Vec<Line<'static>> {
-    let stored = known.run();
-    let mut lines = wrapped(stored.record.title.trim(), width, |text| palette.strong(text));
-    lines.extend(fact(palette, "run", stored.id.as_str(), width));
-    lines.extend(fact(palette, "stands", &known.standing(Paint { on: false }), width));
-    if let Some(percent) = known.progress() {
+    let mut lines = wrapped(&view.title, width, |text| palette.strong(text));
+    lines.extend(fact(palette, "run", view.id.as_str(), width));
+    let (tone, _) = view.status;
+    for (at, line) in wrap(&view.summary(), width.saturating_sub(LABEL)).into_iter().enumerate() {
+        let name = label(palette, if at == 0 { "status" } else { "" });
+        lines.push(Line::from(vec![name, palette.tone(tone, line)]));
+    }
+    if let Some(percent) = view.progress {
         let text = format!("{}{percent} %", bar(percent));
         lines.push(Line::from(vec![label(palette, "progress"), palette.good(text)]));
     }
-    if let Some(level) = known.worry() {
-        lines.push(Line::from(vec![label(palette, "worry"), worry(palette, level)]));
+    for (name, text) in view.all_facts(now) {
+        lines.extend(fact(palette, name, &text, width));
     }
-    if let Some(at) = known.evidence() {
-        let text = format!("{} ago", rough(now.since(at)));
-        lines.extend(fact(palette, "evidence", &text, width));
-    }
-    lines.extend(fact(palette, "project", &show::project(stored), width));
-    match known {
-        Known::Channel(_, state) => lines.extend(channel(palette, now, state, width)),
-        Known::Phases(_, state) => {
-            if let Some(session) = &state.session {
-                lines.extend(fact(palette, "session", session, width));
-            }
-            if let Some(error) = &state.last_error {
-                lines.extend(fact(palette, "error", &error.message, width));
-            }
-        }
-        Known::Supervised(_, state) => lines.extend(supervised(palette, now, state, width)),
-        Known::Delivery(_, state) => lines.extend(tasks(palette, now, state)),
-    }
-    for (id, text, _) in known.questions() {
+    if !view.tasks.is_empty() {
         lines.push(Line::default());
-        lines.push(Line::from(palette.warn(format!("asks {id}"))));
-        lines.extend(wrapped(&text, width, |text| palette.plain(text)));
+    }
+    let mut tasks: Vec<&TaskLine> = view.tasks.iter().collect();
+    tasks.sort_by_key(|task| BY_STATE.iter().position(|status| *status == task.status));
+    lines.extend(tasks.into_iter().map(|task| self::task(palette, now, task)));
+    if !view.history.is_empty() {
+        lines.push(Line::default());
+    }
+    for (at, text) in view.history.iter().take(HISTORY_SHOWN) {
+        let when = format!("{:>14}  ", ago(now, *at));
+        lines.push(Line::from(vec![palette.dim(when), palette.plain(text)]));
+    }
+    for question in &view.questions {
+        lines.push(Line::default());
+        lines.push(Line::from(palette.warn(format!("question {}", question.id))));
+        lines.extend(wrapped(&question.text, width, |text| palette.plain(text)));
     }
     lines
 }
 
-fn supervised(
-    palette: Palette,
-    now: Timestamp,
-    state: &run::State,
-    width: usize,
-) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    if let Some(phase) = &state.phase {
-        lines.extend(fact(palette, "phase", phase, width));
-    }
-    let worked = elapsed(Duration::from_millis(state.worked(now)));
-    lines.extend(fact(palette, "worked", &worked, width));
-    if let run::Status::Limited { until } = &state.status {
-        lines.extend(fact(palette, "limited", &format!("until {until}"), width));
-    }
-    let cost = state.cost();
-    if cost.tokens > 0 || cost.micro_dollars > 0 {
-        let text = format!("{}, {} tokens", dollars(cost), cost.tokens);
-        lines.extend(fact(palette, "cost", &text, width));
-    }
-    lines
-}
-
-fn channel(
-    palette: Palette,
-    now: Timestamp,
-    state: &turns::State,
-    width: usize,
-) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    if let Some(left) = deadline(palette, now, state) {
-        lines.push(Line::from(vec![label(palette, "deadline"), left]));
-    }
-    let holder = state.holder.turn().map(|turn| &*turn.agent);
-    let queue: Vec<String> = state
-        .queue
-        .iter()
-        .map(|agent| if holder == Some(agent) { format!("[{agent}]") } else { agent.clone() })
-        .collect();
-    lines.extend(fact(palette, "queue", &queue.join(", "), width));
-    lines.push(Line::default());
-    for entry in state.history.iter().rev().take(HISTORY_SHOWN) {
-        let reason = entry.reason.map(|reason| format!(" ({})", reason.as_str()));
-        lines.push(Line::from(vec![
-            palette.dim(format!("{:>14}  ", format!("{} ago", rough(now.since(entry.at))))),
-            palette.plain(entry.event.replace('_', " ")),
-            palette.plain(format!(" {}{}", entry.agent, reason.unwrap_or_default())),
-        ]));
-    }
-    lines
-}
-
-/// The tasks of a delivery, by state.
-fn tasks(palette: Palette, now: Timestamp, state: &delivery::State) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::default(), Line::from(palette.strong(tally(state)))];
-    for status in BY_STATE {
-        for task in state.tasks().iter().filter(|task| task.status() == status) {
-            lines.push(self::task(palette, now, state, task));
-        }
-    }
-    lines
-}
-
-fn task(palette: Palette, now: Timestamp, state: &delivery::State, task: &Task) -> Line<'static> {
-    let status = task.status();
-    let name = format!("{:<17} ", status.as_str());
-    let name = match status {
-        Status::Complete => palette.good(name),
-        Status::Failed | Status::AwaitingGuidance => palette.warn(name),
-        Status::Pending => palette.dim(name),
-        _ => palette.strong(name),
-    };
-    let agent = task.agent().and_then(|agent| state.agent(agent));
-    let agent = agent
-        .map(|agent| format!("  {} {}", agent.role.as_str(), elapsed(now.since(agent.started_at))));
-    let said = task.progress.as_deref().map(|said| format!("  {said}")).unwrap_or_default();
+fn task(palette: Palette, now: Timestamp, task: &TaskLine) -> Line<'static> {
+    let agent = task.role.as_ref().zip(task.since);
+    let agent = agent.map(|(role, since)| format!("  {role} {}", elapsed(now.since(since))));
+    let progress = task.progress.as_deref().map(|text| format!("  {text}")).unwrap_or_default();
     Line::from(vec![
-        name,
+        palette.tone(show::task_tone(&task.status), format!("{:<17} ", task.status)),
         palette.plain(format!("round {}  ", task.round)),
-        palette.strong(format!("{:<12} ", task.spec.id)),
-        palette.plain(display::excerpt(&task.spec.title, TITLE_MAX)),
+        palette.strong(format!("{:<12} ", task.task)),
+        palette.plain(display::excerpt(&task.title, TITLE_MAX)),
         palette.dim(agent.unwrap_or_default()),
-        palette.dim(said),
+        palette.dim(progress),
     ])
 }
 

@@ -12,12 +12,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::json;
 use super::paint::Paint;
-use super::show::elapsed;
+use super::time::elapsed;
 use super::wire::run::LiveForm;
 
 /// How much is shown, and in which form.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
+pub(crate) struct OutputOptions {
     /// Whether colours are.
     pub(crate) color: bool,
     /// Whether the agent's words are not.
@@ -31,7 +31,7 @@ pub(crate) struct Manner {
 /// Where a run is shown: lines that stay and, on a terminal, some at the bottom that are drawn anew.
 struct Output {
     out: Box<dyn Write>,
-    manner: Manner,
+    options: OutputOptions,
     paint: Paint,
     /// What is drawn at the bottom.
     bottom: ProgressBar,
@@ -41,8 +41,8 @@ struct Output {
 }
 
 impl Output {
-    fn new(out: Box<dyn Write>, manner: Manner) -> Self {
-        let bottom = if manner.terminal && !manner.json {
+    fn new(out: Box<dyn Write>, options: OutputOptions) -> Self {
+        let bottom = if options.terminal && !options.json {
             let style = ProgressStyle::with_template("{msg}");
             ProgressBar::new_spinner()
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
@@ -50,7 +50,7 @@ impl Output {
             ProgressBar::hidden()
         };
         let (run, began) = (String::new(), Timestamp::from_millis(0));
-        Self { out, manner, paint: Paint { on: manner.color }, bottom, run, began }
+        Self { out, options, paint: Paint { on: options.color }, bottom, run, began }
     }
 
     /// Notes which run it is.

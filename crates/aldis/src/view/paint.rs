@@ -4,6 +4,33 @@ use std::fmt;
 
 use anstyle::{AnsiColor, Style};
 
+/// How a piece of text is meant; each surface has its own colours for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// What matters most in a line.
+    Strong,
+    /// What went well.
+    Good,
+    /// What somebody should look at.
+    Warn,
+    /// What is wrong.
+    Bad,
+    /// What may be passed over.
+    Dim,
+}
+
+impl Tone {
+    /// Returns the name that programs know.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Strong | Self::Dim => "neutral",
+            Self::Good => "good",
+            Self::Warn => "warn",
+            Self::Bad => "bad",
+        }
+    }
+}
+
 /// Colours text, or leaves it alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paint {
@@ -39,6 +66,17 @@ impl Paint {
     /// What may be passed over.
     pub(crate) fn dim<T: fmt::Display>(self, text: T) -> Painted<T> {
         self.with(Style::new().dimmed(), text)
+    }
+
+    /// What is meant so.
+    pub(crate) fn tone<T: fmt::Display>(self, tone: Tone, text: T) -> Painted<T> {
+        match tone {
+            Tone::Strong => self.strong(text),
+            Tone::Good => self.good(text),
+            Tone::Warn => self.warn(text),
+            Tone::Bad => self.bad(text),
+            Tone::Dim => self.dim(text),
+        }
     }
 
     fn with<T>(self, style: Style, text: T) -> Painted<T> {

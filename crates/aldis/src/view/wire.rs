@@ -10,15 +10,19 @@ pub mod notice;
 pub mod prune;
 pub mod registration;
 pub mod run;
-pub mod run_step;
 pub mod task;
 pub mod turns;
 
 use std::path::Path;
 
+use aldis_engine::{Snapshot, State};
+use aldis_signal::time::Timestamp;
 use aldis_signal::{Dialect, Fields, Finding, NearMiss, Origin, Place, Signal};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::run_view::RunView;
 
 /// One line of `scan --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -234,7 +238,7 @@ pub(crate) const SCHEMAS: &[Described] = &[
     Described {
         name: "step",
         about: "a line that `aldis step phases` prints",
-        schema: || schema_for!(run::StepForm),
+        schema: || schema_for!(run::StepForm<run::PhasesStepState>),
     },
     Described {
         name: "config",
@@ -259,7 +263,7 @@ pub(crate) const SCHEMAS: &[Described] = &[
     Described {
         name: "step-run",
         about: "a line that `aldis step run` prints",
-        schema: || schema_for!(run_step::RunStepForm),
+        schema: || schema_for!(run::StepForm<run::RunStepState>),
     },
     Described {
         name: "plan-check",
@@ -287,6 +291,18 @@ pub(crate) const SCHEMAS: &[Described] = &[
         schema: || schema_for!(prune::PruneLine),
     },
 ];
+
+/// Returns the form of a run or a channel; one that cannot be read says so.
+pub(crate) fn run_form(snapshot: &Snapshot, now: Timestamp) -> Value {
+    let view = RunView::new(snapshot, now);
+    let form = match &snapshot.state {
+        State::Turns(state) => serde_json::to_value(turns::ChannelForm::shown(state, &view)),
+        _ => serde_json::to_value(run::RunForm::new(snapshot, &view)),
+    };
+    form.ok().filter(Value::is_object).unwrap_or_else(|| {
+        json!({ "v": VERSION, "kind": "run", "run": view.id.as_str(), "summary": view.summary() })
+    })
+}
 
 impl ScanLine {
     /// Returns the form of a finding.

@@ -147,7 +147,7 @@ fn a_run_is_followed_answered_and_seen_to_its_end() {
     let mut watched = watch(&project, &[], (24, 80));
     watched.wait_for(&["Nothing runs", "Nothing waits for you"]);
     let mut run = start_run(&project);
-    watched.wait_for(&["Add CSV export", "1 goes on", "working, iteration 1", "40 %"]);
+    watched.wait_for(&["Add CSV export", "1 running", "working, iteration 1", "40 %"]);
     fs::write(project.path().join("go"), "").unwrap();
     watched.wait_for(&["1 waits for you", "keep or drop?", "asking"]);
     watched.press("aDrop it.\r");

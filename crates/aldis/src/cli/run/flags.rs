@@ -1,4 +1,4 @@
-//! Options that overrule settings for one run.
+//! Options that override settings for one run.
 
 use clap::Args;
 
@@ -9,7 +9,7 @@ use crate::settings::prompt_by::PromptBy;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Settings (see aldis config show)")]
 pub(crate) struct Flags {
-    /// The dialect the agent speaks
+    /// The dialect in which the agent reports
     #[arg(long, short, value_name = "DIALECT")]
     dialect: Option<String>,
 
@@ -21,15 +21,15 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FORMAT")]
     input: Option<String>,
 
-    /// A command that checks a claim; done counts only if it exits with 0
+    /// A command that verifies a done claim: the claim counts only if it exits with 0
     #[arg(long, value_name = "COMMAND")]
     verify: Option<String>,
 
-    /// A command to run for each notice; what it is about is in ALDIS_NOTICE and ALDIS_TEXT
+    /// A command to run for each notice; ALDIS_NOTICE and ALDIS_TEXT hold its kind and text
     #[arg(long, value_name = "COMMAND")]
     notify: Option<String>,
 
-    /// How often the agent is started, at most
+    /// How often the agent is started at most
     #[arg(long, value_name = "N")]
     max_iterations: Option<Count<1, 1000>>,
 
@@ -37,32 +37,32 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "TIME")]
     timeout: Option<Seconds<1>>,
 
-    /// Time in all, waiting for others not counted
+    /// Total time; waiting for people and rate limits does not count
     #[arg(long, value_name = "TIME")]
     total_timeout: Option<Seconds<1>>,
 
-    /// Time the agent has to stop by itself when it is asked to
+    /// How long the agent may take to stop when asked to
     #[arg(long, value_name = "TIME")]
     grace: Option<Seconds<1>>,
 
-    /// Tokens in all, as far as the agent's host reports them
+    /// Total token budget (needs a host that reports usage)
     #[arg(long, value_name = "N")]
     max_tokens: Option<Tokens>,
 
-    /// Dollars in all, as far as the agent's host reports them
+    /// Total budget in dollars (needs a host that reports costs)
     #[arg(long, value_name = "DOLLARS")]
     max_cost: Option<Dollars>,
 
-    /// How often in a row a crashed agent is started again; 0 ends the run at the first crash
+    /// How many crashes in a row to survive; 0 ends the run at the first crash
     #[arg(long, value_name = "N")]
     max_crashes: Option<Count<0, 1000>>,
 
-    /// Done needs a commit since the start
+    /// A done claim counts only with a commit since the start
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     require_commit: Option<bool>,
 
-    /// Done needs a clean work tree
+    /// A done claim counts only with a clean work tree
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", hide_possible_values = true)]
     require_clean: Option<bool>,

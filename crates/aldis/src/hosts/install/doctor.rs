@@ -374,7 +374,7 @@ fn trusted(locations: &Locations, host: Host, registration: &Installed, checks: 
     }
 }
 
-/// Sends a made-up stop through the program.
+/// Sends a test stop through the program.
 fn answers(locations: &Locations, host: Host, path: Option<&Path>, checks: &mut Checks) {
     let Some(path) = path else {
         let message = "there is no program to test".to_owned();

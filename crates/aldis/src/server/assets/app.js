@@ -73,6 +73,9 @@ function left(moment) {
   return seconds >= 0 ? `${seconds} s left` : `${-seconds} s over`;
 }
 
+// What the server says about a run, in its colour.
+const status = (run) => make("span", { class: run.tone }, run.summary);
+
 const button = (label, handler) => make("button", { type: "button", on: { click: handler } }, label);
 
 // A line to type in, sent with Enter or its button.
@@ -88,37 +91,50 @@ function line(label, send) {
   return make("div", { class: "row" }, input, button("Send", submit));
 }
 
+// A stable code as words.
+const words = (code) => code.replaceAll("_", " ").toLowerCase();
+
 function facts(rows) {
   return make("dl", null, rows.filter(([, value]) => value !== null && value !== undefined && value !== "")
     .map(([name, value]) => [make("dt", null, name), make("dd", null, value)]));
 }
 
+const ASKED_FOR = 5000;
+
+// A button that must be pressed twice: what it does cannot be undone.
+function sure(label, handler) {
+  const element = button(label, () => {
+    if (element.dataset.sure) return handler();
+    element.dataset.sure = "yes";
+    element.textContent = `${label}: press again to confirm`;
+    setTimeout(() => { delete element.dataset.sure; element.textContent = label; }, ASKED_FOR);
+  });
+  return element;
+}
+
 function controls(run, verbs) {
   const path = `/v1/runs/${encodeURIComponent(run.run)}`;
-  return make("div", { class: "row" }, verbs.map(([label, verb]) => button(label, () => change(`${path}/${verb}`, {}))));
+  return make("div", { class: "row" }, verbs.map(([label, verb]) =>
+    (verb === "abort" ? sure : button)(label, () => change(`${path}/${verb}`, {}))));
 }
 
 function channel(run) {
   const path = `/v1/channels/${encodeURIComponent(run.channel)}`;
-  const holder = run.active_agent ?? "nobody";
   const deadline = run.turn_timeout_at
     ? make("span", { "data-deadline": run.turn_timeout_at }, left(run.turn_timeout_at)) : null;
   const agents = run.queue.map((agent) => make("li", null,
     `${agent} `, make("span", { class: "dim" }, run.agents[agent]?.state ?? ""),
-    " ", run.floor === "free" ? button(`Give the floor to ${agent}`, () => change(`${path}/next`, { agent })) : null));
+    " ", run.floor === "free" ? button(`Give the turn to ${agent}`, () => change(`${path}/next`, { agent })) : null));
   const history = run.history.slice(-8).reverse().map((entry) => make("li", null,
-    since(entry.at), ` ${entry.event} ${entry.agent}`, entry.reason ? ` (${entry.reason})` : ""));
+    since(entry.at), ` ${words(entry.event)} ${entry.agent}`, entry.reason ? ` (${words(entry.reason)})` : ""));
   return make("article", { id: `run-${run.run}` },
     make("h3", null, `# ${run.channel}`),
-    facts([["floor", make("span", { class: run.floor === "held" ? "good" : "warn" }, `${holder} (${run.floor})`)],
-      ["turn", String(run.turn)], ["deadline", deadline], ["rests", run.paused]]),
+    facts([["status", status(run)], ["deadline", deadline], ["next", run.remedy]]),
     make("ol", null, agents),
     line("Say something to the channel", (text) => change(`${path}/human`, { text })),
     controls(run, [run.floor === "paused" ? ["Resume", "resume"] : ["Pause", "pause"], ["Close", "abort"]]),
     make("details", null, make("summary", null, "History"), make("ul", null, history)));
 }
-
-const LEVELS = { none: "good", warn: "warn", pause: "bad", abort: "bad" };
 
 // Tasks by what somebody who looks wants to know first.
 const STATES = ["awaiting-guidance", "implementing", "awaiting-review", "awaiting-audit", "expanding",
@@ -151,21 +167,17 @@ function supervised(run) {
   return make("article", { id: `run-${run.run}` },
     make("h3", null, run.task || run.title),
     bar,
-    facts([["run", run.run], ["machine", run.machine],
-      ["status", run.active ? run.status : make("span", { class: run.exit_reason === "done" || run.exit_reason === "complete" ? "good" : "bad" }, run.exit_reason ?? "ended")],
-      ["phase", run.phase], ["progress", run.progress === undefined ? null : `${run.progress} %`],
-      ["iteration", run.max_iterations ? `${run.iteration} of ${run.max_iterations}` : null],
-      ["worry", run.active && run.level ? make("span", { class: LEVELS[run.level] ?? "" }, run.level) : null],
-      ["last evidence", since(run.last_activity ?? run.updated)],
-      ["project", run.project]]),
+    facts([["run", run.run], ["status", status(run)],
+      ["stalled", run.active && (run.level ?? "none") !== "none" ? make("span", { class: "warn" }, run.level) : null],
+      ["last activity", since(run.last_activity ?? run.updated)],
+      ["refused", run.refused], ["next", run.remedy], ["project", run.project]]),
     run.list ? tasks(run.list) : null,
-    run.active ? controls(run, run.machine === "phases" ? [["Abort", "abort"]]
-      : [["Pause", "pause"], ["Resume", "resume"], ["Abort", "abort"]]) : null);
+    run.active ? controls(run, [["Pause", "pause"], ["Resume", "resume"], ["Abort", "abort"]]) : null);
 }
 
 function question(item) {
   return make("article", { id: `asks-${item.run}-${item.id}` },
-    make("h3", null, `Run ${item.run} asks`),
+    make("h3", null, `Question of run ${item.run}`),
     make("p", { class: "words" }, item.text),
     since(item.asked_at),
     line("Your answer", (text) => change(`/v1/runs/${encodeURIComponent(item.run)}/answer`, { id: item.id, text })));
@@ -191,17 +203,21 @@ function show(place, children, empty) {
 }
 
 function render() {
-  const latest = [...runs.values()].sort((a, b) => (a.updated < b.updated ? 1 : -1));
+  // By when they began: what moves under the pointer is pressed by mistake.
+  const latest = [...runs.values()].sort((a, b) => (a.created < b.created ? 1 : -1));
   const active = latest.filter((run) => run.active);
   const ended = latest.filter((run) => !run.active).slice(0, ENDED_MAX);
   const article = (run) => (run.kind === "channel" ? channel(run) : supervised(run));
-  show(byId("now"), active.map(article), "Nothing runs.");
+  show(byId("now"), active.map(article), "Nothing is running.");
   show(byId("ended"), ended.map(article), "Nothing has ended yet.");
-  const resting = active.filter((run) => run.kind === "channel" && (run.floor === "paused" || run.floor === "free"))
-    .map((run) => make("article", { id: `rests-${run.run}` }, make("h3", null, `# ${run.channel}`),
-      make("p", null, run.paused ?? "somebody must be given the floor"),
+  const gone = active.filter((run) => run.status === "unsupervised")
+    .map((run) => make("article", { id: `gone-${run.run}` }, make("h3", null, run.task || run.title),
+      make("p", { class: "warn" }, run.summary), make("p", null, run.remedy)));
+  const idle = active.filter((run) => run.kind === "channel" && (run.floor === "paused" || run.floor === "free"))
+    .map((run) => make("article", { id: `idle-${run.run}` }, make("h3", null, `# ${run.channel}`),
+      make("p", null, run.summary),
       make("a", { href: `#run-${run.run}` }, "Show it")));
-  show(byId("waiting"), [...questions.map(question), ...resting], "Nothing waits for you.");
+  show(byId("waiting"), [...questions.map(question), ...gone, ...idle], "Nothing needs you.");
 }
 
 function entry(decision) {

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use aldis_machine::HumanCommand;
-use aldis_process::LeaseHolder;
 use aldis_store::{MemoryStore, RunId, Store};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::super::model::{Input, Order, Over, Pane};
 use super::super::perform;
-use super::{View, asking, at, channel, engine, supervised, working};
+use super::{View, abandon, asking, at, channel, engine, supervised, working};
 
 fn run(name: &str) -> RunId {
     RunId::new(name).unwrap()
@@ -74,7 +73,7 @@ fn the_chosen_run_stays_chosen_when_others_come() {
     supervised(&store, "second", "Second", &working());
     view.look();
     let chosen = view.model.run_meant().unwrap();
-    assert_eq!((chosen.run().id.as_str(), view.model.scene.runs.len()), ("first", 2));
+    assert_eq!((chosen.id().as_str(), view.model.scene.runs.len()), ("first", 2));
 }
 
 #[test]
@@ -135,7 +134,7 @@ fn answers_are_typed_and_sent() {
     let mut view = View::of(store);
     // The latest run is chosen, and it asks nothing.
     view.type_in("a");
-    assert_eq!(view.model.note.as_deref(), Some("nobody asks anything here"));
+    assert_eq!(view.model.note.as_deref(), Some("no open question here"));
     view.press(KeyCode::Tab);
     view.type_in("a");
     assert_eq!(view.press(KeyCode::Enter), None, "nothing is no answer");
@@ -159,22 +158,21 @@ fn runs_are_commanded_as_by_the_commands() {
     supervised(&store, "first", "First", &asking("keep?"));
     supervised(&store, "left", "Left", &working());
     channel(&store, "c1");
-    let me = LeaseHolder::me().to_string();
-    store.acquire_lease(&run("first"), &me, at(80), std::time::Duration::from_secs(30)).unwrap();
+    abandon(&store, &run("left"));
     let answer = |id: &str| HumanCommand::Answer { id: id.to_owned(), text: "yes".to_owned() };
     let left = "no process supervises run `left`, so there is nothing to pause; continue it with \
-                `aldis run --continue`, or end it with `aldis abort left`";
+                `aldis run --continue left`, or end it with `aldis abort left`";
     for (name, command, words) in [
         ("first", answer("q9"), "no open question `q9`"),
-        ("first", answer("q1"), "first has its answer"),
+        ("first", answer("q1"), "Answer sent to first"),
         ("first", HumanCommand::Resume, "the run is not paused"),
-        ("first", HumanCommand::Abort, "first is now ending"),
+        ("first", HumanCommand::Abort, "Run first is now ending"),
         ("left", HumanCommand::Pause, left),
-        ("left", HumanCommand::Abort, "left is now ended"),
+        ("left", HumanCommand::Abort, "Run left is now ended"),
         ("left", HumanCommand::Abort, "the run has ended"),
-        ("c1", HumanCommand::Pause, "c1 is now paused"),
-        ("c1", HumanCommand::Resume, "c1 is now running"),
-        ("c1", HumanCommand::Abort, "c1 is now ended"),
+        ("c1", HumanCommand::Pause, "Run c1 is now paused"),
+        ("c1", HumanCommand::Resume, "Run c1 is now running"),
+        ("c1", HumanCommand::Abort, "Run c1 is now ended"),
         ("none", HumanCommand::Pause, "there is no run `none`"),
     ] {
         let said = perform(&engine(&store), at(90), &run(name), &command);

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::super::model::{Input, Model};
 use super::super::palette::Palette;
 use super::super::scene::Reader;
-use super::{View, asking, at, channel, supervised, working};
+use super::{View, abandon, asking, at, channel, supervised, working};
 use crate::view::display::{Showing, showing};
 
 /// What is on the screen, without the name that a delivery gets by chance.
@@ -76,11 +76,27 @@ fn one_run_has_the_place_of_all() {
 fn nothing_at_all_is_said_too() {
     let mut view = View::of(Arc::new(MemoryStore::new()));
     let text = view.drawn(80, 24);
-    assert!(text.contains("Nothing runs") && text.contains("Nothing waits for you"), "{text}");
+    assert!(text.contains("Nothing is running") && text.contains("Nothing needs you"), "{text}");
     for key in ["a", "p", "x", "\n"] {
         view.type_in(key);
         view.drawn(80, 24);
     }
+}
+
+#[test]
+fn a_run_whose_process_is_gone_is_shown_as_gone_with_the_remedy() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let id = supervised(&store, "7f3kq2bn", "Add CSV export", &working()).id().clone();
+    abandon(&store, &id);
+    let mut view = View::of(store);
+    view.press(KeyCode::Enter);
+    let text = view.drawn(100, 24);
+    for words in
+        ["0 running, 1 unsupervised", "its process is gone", "aldis run --continue 7f3kq2bn"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(!text.contains("working"), "{text}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use aldis_store::{MemoryStore, RunId, Step, Store};
 
 use super::super::scene::Reader;
 use super::{asking, at, channel, engine, supervised, working};
+use crate::view::run_view::RunView;
 
 #[test]
 fn only_changes_are_read() {
@@ -21,7 +22,7 @@ fn only_changes_are_read() {
     let scene = reader.look(at(90)).unwrap().unwrap();
     assert_eq!(scene.journal.len(), 4);
     assert!(scene.journal[0].seq > scene.journal[1].seq, "the latest first");
-    assert!(scene.runs[0].form()["status"] == "paused", "{:?}", scene.runs);
+    assert_eq!(RunView::new(&scene.runs[0], at(90)).status.1, "paused");
 }
 
 #[test]
@@ -36,7 +37,7 @@ fn a_step_without_a_decision_is_seen_a_little_later() {
     store.commit(&Step::new(run.id, run.revision, record, at(60))).unwrap();
     assert!(reader.look(at(61)).unwrap().is_none());
     let scene = reader.look(at(63)).unwrap().unwrap();
-    assert_eq!(scene.runs[0].run().record.title, "Changed");
+    assert_eq!(scene.runs[0].run.record.title, "Changed");
 }
 
 #[test]
@@ -78,11 +79,9 @@ fn what_cannot_be_read_is_named() {
     record.state = "{}".to_owned();
     store.commit(&Step::new(id, run.revision, record, at(60))).unwrap();
     let scene = Reader::new(&*store, None).look(at(60)).unwrap().unwrap();
-    assert!(
-        scene.runs.is_empty() && scene.unreadable[0].contains("first"),
-        "{:?}",
-        scene.unreadable
-    );
+    let view = RunView::new(&scene.runs[0], at(60));
+    assert_eq!((view.id.as_str(), &*view.status.1), ("first", "unreadable"));
+    assert!(view.detail.len() > 2, "{view:?}");
 }
 
 #[test]
@@ -96,7 +95,7 @@ fn questions_of_runs_that_ended_wait_for_nobody() {
 }
 
 #[test]
-fn evidence_is_seen_before_anything_is_decided() {
+fn activity_is_seen_before_anything_is_decided() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let mut open = supervised(&store, "first", "First", &working());
     let mut reader = Reader::new(&*store, None);
@@ -108,5 +107,5 @@ fn evidence_is_seen_before_anything_is_decided() {
     assert!(open.flush(&engine(&store), at(76)).unwrap().written);
     assert!(!open.flush(&engine(&store), at(77)).unwrap().written, "it is written");
     let scene = reader.look(at(78)).unwrap().unwrap();
-    assert_eq!(scene.runs[0].evidence(), Some(at(75)));
+    assert_eq!(RunView::new(&scene.runs[0], at(78)).last_activity, Some(at(75)));
 }

@@ -1,43 +1,46 @@
 //! What a delivery shows while it goes on: each decision as a line, and on a terminal the tasks that
 //! matter now at the bottom.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
 use aldis_machine::Decision;
-use aldis_machine::delivery::{Ending, Rule, State, Status, Task, Work, WorkingAgent as Agent};
+use aldis_machine::delivery::{Ending, Rule, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 
-use super::{Manner, Output};
+use super::{Output, OutputOptions};
 use crate::view::display;
 use crate::view::paint::Paint;
-use crate::view::show::{elapsed, spent};
+use crate::view::run_view::delivery_refusal;
+use crate::view::show::{spent, tally, task_rows};
+use crate::view::time::{counted, elapsed};
+use crate::view::wire::task::TaskLine;
 
 /// How many tasks are shown at the bottom.
 const TASKS_MAX: usize = 12;
-/// How much of a title, and of a question, is shown.
-const TITLE_MAX: usize = 28;
-const QUESTION_MAX: usize = 60;
+/// How much of a reason is shown.
+const REASON_MAX: usize = 60;
+/// How much of a refused claim is shown at the end.
+const REFUSED_MAX: usize = 200;
 /// Decisions of these rules are shown only to programs.
 const QUIET: [Rule; 2] = [Rule::Started, Rule::AgentStarted];
 
 /// Where things are shown.
-pub(crate) struct Board {
+pub(crate) struct DeliveryReporter {
     output: Output,
 }
 
-impl Board {
-    pub(crate) fn new(out: Box<dyn Write>, manner: Manner) -> Self {
-        Self { output: Output::new(out, manner) }
+impl DeliveryReporter {
+    pub(crate) fn new(out: Box<dyn Write>, options: OutputOptions) -> Self {
+        Self { output: Output::new(out, options) }
     }
 
     /// Says what begins.
     pub(crate) fn begin(&mut self, run: &RunId, state: &State) {
         self.output.begin(run, state.run().started_at);
         let title = display::line(&state.run().title);
-        let count = state.tasks().len();
-        if self.output.manner.json {
+        let count = u64::try_from(state.tasks().len()).unwrap_or(u64::MAX);
+        if self.output.options.json {
             self.output.event("begin", self.output.began, &title);
         } else {
             let head = format!(
@@ -45,11 +48,7 @@ impl Board {
                 self.output.paint.good("●"),
                 self.output.paint.strong(run),
                 self.output.paint.strong(title),
-                self.output.paint.dim(if count == 1 {
-                    "1 task".to_owned()
-                } else {
-                    format!("{count} tasks")
-                })
+                self.output.paint.dim(counted(count, "task"))
             );
             self.output.print(&head);
         }
@@ -58,15 +57,15 @@ impl Board {
     /// Shows what was decided.
     pub(crate) fn decided(&mut self, now: Timestamp, decision: &Decision) {
         let task = decision.task.as_deref().unwrap_or_default();
-        if self.output.manner.json {
+        if self.output.options.json {
             let text = format!("{task} {}: {}", decision.summary, decision.because);
             self.output.event("decision", now, text.trim());
             return;
         }
-        if self.output.manner.quiet || QUIET.iter().any(|rule| rule.as_str() == decision.rule) {
+        if self.output.options.quiet || QUIET.iter().any(|rule| rule.as_str() == decision.rule) {
             return;
         }
-        let because = display::excerpt(&decision.because, QUESTION_MAX);
+        let because = display::excerpt(&decision.because, REASON_MAX);
         let text = format!("{:<10} {}", display::line(task), display::line(&decision.summary));
         let line = if because.is_empty() {
             text
@@ -77,7 +76,7 @@ impl Board {
     }
 
     pub(crate) fn question(&mut self, now: Timestamp, id: &str, task: Option<&str>, text: &str) {
-        if self.output.manner.json {
+        if self.output.options.json {
             return self.output.event("question", now, text);
         }
         let text = display::lines(text).replace('\n', "\n         ");
@@ -90,7 +89,7 @@ impl Board {
     }
 
     pub(crate) fn problem(&mut self, now: Timestamp, text: &str) {
-        if self.output.manner.json {
+        if self.output.options.json {
             return self.output.event("problem", now, text);
         }
         let line = self.output.paint.bad(display::lines(text)).to_string();
@@ -99,7 +98,7 @@ impl Board {
 
     /// Says to programs what others are told; people see the decision it comes from.
     pub(crate) fn notice(&mut self, now: Timestamp, kind: &str, text: &str) {
-        if self.output.manner.json {
+        if self.output.options.json {
             self.output.event(kind, now, text);
         }
     }
@@ -108,13 +107,14 @@ impl Board {
     /// one.
     pub(crate) fn draw(&self, now: Timestamp, state: &State, asked: bool) {
         let paint = self.output.paint;
-        self.output.draw(|| if asked { String::new() } else { bottom(paint, now, state) });
+        let run = &self.output.run;
+        self.output.draw(|| if asked { String::new() } else { bottom(paint, now, run, state) });
     }
 
     /// Says how it ended, and where to read more.
     pub(crate) fn ended(&mut self, now: Timestamp, state: &State, ending: Ending) {
         self.output.clear();
-        if self.output.manner.json {
+        if self.output.options.json {
             return self.output.event("ended", now, ending.as_str());
         }
         let mark = match ending {
@@ -130,9 +130,12 @@ impl Board {
             run = self.output.run
         );
         self.output.print(&line);
+        if let Some(refused) = delivery_refusal(state) {
+            let refused = display::excerpt(&refused, REFUSED_MAX);
+            self.output.print(&format!("  last claim refused: {refused}"));
+        }
         if ending.can_be_continued() {
-            let line =
-                format!("  aldis deliver --continue {} goes on where it was", self.output.run);
+            let line = format!("  aldis deliver --continue {} continues it", self.output.run);
             self.output.print(&line);
         }
     }
@@ -142,10 +145,11 @@ impl Board {
         self.output.clear();
         let ids: Vec<&str> = state.run().questions.keys().map(String::as_str).collect();
         let text = format!(
-            "waits for a human: {}; aldis answer ID TEXT, then aldis deliver --continue",
-            ids.join(", ")
+            "waiting for your answer to {}; aldis answer ID TEXT, then aldis deliver --continue {}",
+            ids.join(", "),
+            self.output.run
         );
-        if self.output.manner.json {
+        if self.output.options.json {
             return self.output.event("waits", now, &text);
         }
         let line = self.output.paint.warn(text).to_string();
@@ -153,64 +157,14 @@ impl Board {
     }
 }
 
-/// How many tasks are where, in words.
-pub(crate) fn tally(state: &State) -> String {
-    let counts = state.tally();
-    let count = |status: Status| counts.get(&status).copied().unwrap_or(0);
-    let total = state.tasks().len();
-    let mut parts = vec![format!("{} of {total} tasks complete", count(Status::Complete))];
-    for (status, name) in
-        [(Status::Failed, "failed"), (Status::AwaitingGuidance, "waiting for you")]
-    {
-        if count(status) > 0 {
-            parts.push(format!("{} {name}", count(status)));
-        }
-    }
-    parts.join(", ")
-}
-
-fn bottom(paint: Paint, now: Timestamp, state: &State) -> String {
-    let working = state.run().agents.len();
-    let mut lines = vec![format!("  {}   {working} working", tally(state))];
-    let agents: BTreeMap<usize, &Agent> = state
-        .run()
-        .agents
-        .values()
-        .filter_map(|agent| match agent.work {
-            Work::Task { task } => Some((task, agent)),
-            _ => None,
-        })
-        .collect();
-    let shown =
-        state.tasks().iter().enumerate().filter(|(no, task)| {
-            agents.contains_key(no) || task.status() == Status::AwaitingGuidance
-        });
-    for (no, task) in shown.take(TASKS_MAX) {
-        lines.push(format!("  {}", row(paint, now, task, agents.get(&no).copied())));
-    }
+fn bottom(paint: Paint, now: Timestamp, run: &str, state: &State) -> String {
+    let working = counted(u64::try_from(state.run().agents.len()).unwrap_or(u64::MAX), "agent");
+    let Ok(run) = RunId::new(run) else { return String::new() };
+    let tasks: Vec<TaskLine> =
+        state.tasks().iter().map(|task| TaskLine::new(&run, state, task)).collect();
+    let shown = tasks.iter().filter(|task| task.role.is_some() || task.question.is_some());
+    let rows = task_rows(paint, now, shown.take(TASKS_MAX));
+    let mut lines = vec![format!("  {}   {working} at work", tally(state))];
+    lines.extend(rows.into_iter().map(|row| format!("  {row}")));
     lines.join("\n")
-}
-
-/// One task in a line: its state, round, agent and time.
-pub(crate) fn row(paint: Paint, now: Timestamp, task: &Task, agent: Option<&Agent>) -> String {
-    let status = task.status();
-    let status = match status {
-        Status::Complete => paint.good(status.as_str()),
-        Status::Failed | Status::AwaitingGuidance => paint.warn(status.as_str()),
-        _ => paint.strong(status.as_str()),
-    };
-    let agent = agent
-        .map(|agent| format!("{}  {}", agent.role.as_str(), elapsed(now.since(agent.started_at))));
-    let setback = task.last_failure.as_deref().map(|why| {
-        let why = format!("before: {}", display::excerpt(why, QUESTION_MAX));
-        format!("  {}", paint.dim(why))
-    });
-    format!(
-        "{:<12} {:<TITLE_MAX$}  {status:<18} round {}  {}{}",
-        display::line(&task.spec.id),
-        display::excerpt(&task.spec.title, TITLE_MAX - 1),
-        task.round,
-        agent.unwrap_or_default(),
-        setback.unwrap_or_default()
-    )
 }

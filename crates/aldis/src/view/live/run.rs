@@ -13,10 +13,12 @@ use aldis_signal::time::Timestamp;
 use aldis_signal::{Dialect, Meaning, Origin, Parser, Role};
 use aldis_store::RunId;
 
-use super::{Manner, Output};
+use super::{Output, OutputOptions};
 use crate::view::display;
 use crate::view::paint::Paint;
-use crate::view::show::{elapsed, spent};
+use crate::view::run_view::{run_refusal, run_status};
+use crate::view::show::spent;
+use crate::view::time::{counted, elapsed};
 
 /// How wide the bar is.
 const BAR: usize = 20;
@@ -26,7 +28,7 @@ const TITLE_MAX: usize = 60;
 const REASON_MAX: usize = 200;
 
 /// Where things are shown.
-pub(crate) struct Live {
+pub(crate) struct RunReporter {
     output: Output,
     /// Takes signals out of what is shown.
     parser: Parser,
@@ -34,10 +36,10 @@ pub(crate) struct Live {
     redactor: Redactor,
 }
 
-impl Live {
-    pub(crate) fn new(out: Box<dyn Write>, manner: Manner, dialect: &Arc<Dialect>) -> Self {
+impl RunReporter {
+    pub(crate) fn new(out: Box<dyn Write>, options: OutputOptions, dialect: &Arc<Dialect>) -> Self {
         let parser = Parser::new(Arc::clone(dialect));
-        Self { output: Output::new(out, manner), parser, redactor: Redactor::default() }
+        Self { output: Output::new(out, options), parser, redactor: Redactor::default() }
     }
 
     /// Says what begins.
@@ -57,7 +59,7 @@ impl Live {
             display::line(&state.dialect),
             check.unwrap_or_default()
         );
-        if self.output.manner.json {
+        if self.output.options.json {
             self.event("begin", state.started_at, &title);
         } else {
             let head = format!(
@@ -72,7 +74,7 @@ impl Live {
     }
 
     /// Says what changed in the run.
-    pub(crate) fn changed(&mut self, now: Timestamp, before: &Standing, after: &State) {
+    pub(crate) fn changed(&mut self, now: Timestamp, before: &ShownRun, after: &State) {
         if before.iteration != after.iteration {
             let text = format!("iteration {}/{}", after.iteration, after.config.max_iterations);
             self.event("iteration", now, &text);
@@ -82,20 +84,28 @@ impl Live {
             let percent = after.progress.map(|percent| format!("{percent} %")).unwrap_or_default();
             self.event("progress", now, format!("progress {percent} {phase}").trim());
         }
-        if before.status != after.status
-            && let Some(text) = standing(&after.status)
-        {
+        if before.status != after.status && is_worth_a_line(&after.status) {
+            let (_, mut text) = run_status(now, after);
+            if let (Status::Asking, Some(question)) = (&after.status, &after.question) {
+                let here = if self.output.options.terminal { "type it here, or " } else { "" };
+                text = format!("{text} ({here}`aldis answer {} TEXT`)", question.id);
+            }
             self.event("status", now, &text);
+        }
+        if before.refused != after.last_refusal.as_ref().map(|refused| refused.iteration)
+            && let Some(refused) = run_refusal(after)
+        {
+            self.event("refused", now, &format!("done claim refused: {refused}"));
         }
         let is = after.monitor.level();
         if before.level != is && is == Level::None {
-            self.event("stagnation", now, "the work moves again");
+            self.event("stagnation", now, "progress again");
         }
     }
 
     /// Returns whether anybody sees what the agent says.
     pub(crate) fn shows_words(&self) -> bool {
-        !self.output.manner.quiet && !self.output.manner.json
+        !self.output.options.quiet && !self.output.options.json
     }
 
     /// Draws the line at the bottom.
@@ -140,12 +150,15 @@ impl Live {
     }
 
     pub(crate) fn checking(&mut self, now: Timestamp, verify: &str) {
-        self.event("check", now, &format!("done claimed; checking: {verify}"));
+        self.event("check", now, &format!("the agent reports done; verifying with: {verify}"));
     }
 
     pub(crate) fn checked(&mut self, now: Timestamp, passed: bool) {
-        let text =
-            if passed { "the check passed" } else { "the check failed: going on with its output" };
+        let text = if passed {
+            "verification passed"
+        } else {
+            "verification failed; continuing with its output"
+        };
         self.event("check", now, text);
     }
 
@@ -155,7 +168,7 @@ impl Live {
 
     pub(crate) fn notice(&mut self, now: Timestamp, notice: Notice, text: &str) {
         // The end has a line of its own, and a question too.
-        if self.output.manner.json || !matches!(notice, Notice::RunEnded | Notice::Question) {
+        if self.output.options.json || !matches!(notice, Notice::RunEnded | Notice::Question) {
             self.event(notice.as_str(), now, text);
         }
     }
@@ -165,7 +178,9 @@ impl Live {
     }
 
     pub(crate) fn kept(&mut self, now: Timestamp, branch: &str) {
-        self.event("kept", now, &format!("uncommitted work is on branch {branch}"));
+        let text =
+            format!("saved uncommitted changes to branch {branch} (your checkout is unchanged)");
+        self.event("kept", now, &text);
     }
 
     pub(crate) fn problem(&mut self, now: Timestamp, text: &str) {
@@ -181,7 +196,7 @@ impl Live {
         log: Option<&Path>,
     ) {
         self.output.clear();
-        if self.output.manner.json {
+        if self.output.options.json {
             self.event("ended", now, ending.as_str());
             return;
         }
@@ -190,39 +205,42 @@ impl Live {
             Ending::Done => (self.output.paint.good("✔"), checked.to_owned()),
             _ => (self.output.paint.bad("✘"), ending.as_str().replace('_', " ")),
         };
-        let count = state.iteration;
-        let plural = if count == 1 { "" } else { "s" };
+        let count = counted(state.iteration.into(), "iteration");
         let took = elapsed(Duration::from_millis(state.worked(now)));
         let cost = spent(state.cost()).map(|cost| format!(", {cost}")).unwrap_or_default();
         let what = self.output.paint.strong(what);
         let log = log.map(|log| format!(" · output in {}", display::line(&log.to_string_lossy())));
         let log = log.unwrap_or_default();
         let why = reason(state, ending).map(|why| format!(": {why}")).unwrap_or_default();
-        let next = match &state.question {
-            Some(question) => {
-                let id = &question.id;
-                format!("\n  aldis answer {id} TEXT, then aldis run --continue")
+        let run = &self.output.run;
+        let refused = run_refusal(state);
+        let refused = refused.map(|text| {
+            format!("\n  last claim refused: {}", display::excerpt(&redact(&text), REASON_MAX))
+        });
+        let next = match (ending, &state.question) {
+            (Ending::Done, _) => String::new(),
+            (_, Some(question)) => {
+                format!("\n  aldis answer {} TEXT, then aldis run --continue {run}", question.id)
             }
-            None => String::new(),
+            (_, None) => format!("\n  aldis run --continue {run} continues it"),
         };
         let line = format!(
-            "{mark} {what} after {count} iteration{plural}, {took}{cost}{why}{next}\n  aldis why {run} · aldis log {run}{log}",
-            run = self.output.run
+            "{mark} {what} after {count}, {took}{cost}{why}{}{next}\n  aldis why {run} · aldis log {run}{log}",
+            refused.unwrap_or_default(),
         );
         self.output.print(&line);
     }
 
     fn event(&mut self, kind: &str, now: Timestamp, text: &str) {
-        if self.output.manner.json {
+        if self.output.options.json {
             return self.output.event(kind, now, text);
         }
         let (paint, text) = (self.output.paint, display::lines(&redact(text)));
         let text = match kind {
             "problem" => paint.bad(text).to_string(),
             "host" => paint.dim(text).to_string(),
-            "stagnation_warn" | "stagnation_pause" | "stagnation_abort" | "question" => {
-                paint.warn(text).to_string()
-            }
+            "stagnation_warn" | "stagnation_pause" | "stagnation_abort" | "question"
+            | "refused" => paint.warn(text).to_string(),
             _ => text,
         };
         self.output.print_at(now, &text);
@@ -230,15 +248,17 @@ impl Live {
 }
 
 /// What of a run is shown when it changes. A whole state would be too much to keep for each event.
-pub(crate) struct Standing {
+pub(crate) struct ShownRun {
     iteration: u32,
     progress: Option<u8>,
     phase: Option<String>,
     status: Status,
     level: Level,
+    /// The iteration whose done claim was refused last.
+    refused: Option<u32>,
 }
 
-impl Standing {
+impl ShownRun {
     pub(crate) fn of(state: &State) -> Self {
         Self {
             iteration: state.iteration,
@@ -246,23 +266,25 @@ impl Standing {
             phase: state.phase.clone(),
             status: state.status.clone(),
             level: state.monitor.level(),
+            refused: state.last_refusal.as_ref().map(|refused| refused.iteration),
         }
     }
 }
 
-/// What a state means for who watches; nothing for those that go by in a moment.
-fn standing(status: &Status) -> Option<String> {
-    Some(match status {
-        Status::Paused { stagnated: true } => {
-            "suspended until `aldis resume` or `aldis abort`".to_owned()
-        }
-        Status::Paused { stagnated: false } => "suspended".to_owned(),
-        Status::Limited { until } => format!("waits for the service until {until}"),
-        Status::Backoff { until } => format!("the agent crashed; restarting at {until}"),
-        Status::Asking => "waits for an answer".to_owned(),
-        Status::Ending { .. } => "asked the agent to stop".to_owned(),
-        _ => return None,
-    })
+/// Whether a state lasts long enough to have a line.
+fn is_worth_a_line(status: &Status) -> bool {
+    match status {
+        Status::Paused { .. }
+        | Status::Limited { .. }
+        | Status::Backoff { .. }
+        | Status::Asking
+        | Status::Ending { .. } => true,
+        Status::Ready
+        | Status::Working
+        | Status::Looking
+        | Status::Checking
+        | Status::Ended { .. } => false,
+    }
 }
 
 /// Why it ended, in the agent's own words where there are any.
@@ -276,10 +298,10 @@ fn reason(state: &State, ending: Ending) -> Option<String> {
         (Ending::Blocked, _) => said(Meaning::Blocked),
         (Ending::Failed, _) => said(Meaning::Failed),
         (Ending::Crashed, Some(AgentExit { code: Some(code), .. })) if *code != 0 => {
-            return Some(format!("it exited with {code}"));
+            return Some(format!("the agent exited with code {code}"));
         }
         (Ending::Crashed, Some(AgentExit { signal: Some(signal), .. })) => {
-            return Some(format!("signal {signal} ended it"));
+            return Some(format!("the agent was ended by signal {signal}"));
         }
         _ => None,
     };
@@ -293,7 +315,7 @@ fn bottom(paint: Paint, now: Timestamp, state: &State) -> String {
         let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR - full));
         format!("{} {percent:>3} %", paint.good(bar))
     };
-    let status = (state.status != Status::Working).then(|| paint.warn(state.status.name()));
+    let status = (state.status != Status::Working).then(|| paint.warn(run_status(now, state).1));
     let level = Some(state.monitor.level()).filter(|level| *level != Level::None);
     let parts = [
         Some(format!("  iteration {}/{}", state.iteration, state.config.max_iterations)),
@@ -302,7 +324,7 @@ fn bottom(paint: Paint, now: Timestamp, state: &State) -> String {
         Some(elapsed(Duration::from_millis(state.worked(now)))),
         spent(state.cost()),
         status.map(|status| status.to_string()),
-        level.map(|level| paint.warn(format!("stagnation: {}", level.as_str())).to_string()),
+        level.map(|level| paint.warn(format!("stalled: {}", level.as_str())).to_string()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
 }

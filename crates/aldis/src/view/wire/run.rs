@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use aldis_engine::{Snapshot, State as RunState};
 use aldis_machine::delivery;
-use aldis_machine::phases::{Effect, State};
+use aldis_machine::phases::State;
 use aldis_machine::run as supervised;
-use aldis_machine::{Decision, Evidence, Machine as _};
+use aldis_machine::{Decision, Evidence, Machine, Outcome};
 use aldis_signal::time::Timestamp;
-use aldis_store::{Decision as StoredDecision, Event, RunId};
+use aldis_store::{Decision as StoredDecision, Event, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::VERSION;
+use crate::view::run_view::RunView;
 
 /// A run: `auto start|status|resume|stop --json`, and a line of `status --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,24 +52,41 @@ pub struct RunForm {
     /// The dialect its agent speaks.
     pub dialect: String,
     /// When it began.
-    pub started_at: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub started_at: Option<Timestamp>,
     /// When the phase began.
-    pub phase_started_at: String,
+    #[schemars(with = "String")]
+    pub phase_started_at: Timestamp,
     /// When it was completed.
-    pub completed_at: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub completed_at: Option<Timestamp>,
     /// The last sign of life.
-    pub last_activity: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub last_activity: Option<Timestamp>,
     /// How many seconds each phase took.
     pub phase_durations: BTreeMap<String, u64>,
     /// The last error.
     pub last_error: Option<ErrorForm>,
-    /// Where a supervised run is: `working`, `checking`, `asking`, `paused`, `limited`, `ended`, ...
+    /// How it is, in one line for people.
+    #[serde(default)]
+    pub summary: String,
+    /// How good that is: `good`, `neutral`, `warn` or `bad`.
+    #[serde(default)]
+    pub tone: String,
+    /// The last claim that did not count, and why, unless it ended well.
+    #[serde(default)]
+    pub refused: Option<String>,
+    /// What a human can do about it.
+    #[serde(default)]
+    pub remedy: Option<String>,
+    /// Where a supervised run is: `working`, `checking`, `asking`, `paused`, `limited`,
+    /// `ended`, ...; `unsupervised` if its process is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// The percentage that a supervised agent says.
+    /// The percentage that a supervised agent reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<u8>,
-    /// How worrying it is that a supervised run does not move: `none`, `warn`, `pause` or `abort`.
+    /// How long a supervised run has made no progress: `none`, `warn`, `pause` or `abort`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
     /// What a supervised run or a delivery has cost in tokens.
@@ -99,7 +118,8 @@ pub struct LiveForm {
     /// The run.
     pub run: String,
     /// When.
-    pub at: String,
+    #[schemars(with = "String")]
+    pub at: Timestamp,
     /// In words; for `ended` the ending's stable name.
     pub text: String,
 }
@@ -107,7 +127,7 @@ pub struct LiveForm {
 impl LiveForm {
     pub(crate) fn new(kind: &str, run: &str, at: Timestamp, text: &str) -> Self {
         let [kind, run, text] = [kind, run, text].map(str::to_owned);
-        Self { v: VERSION, kind, run, at: at.to_string(), text }
+        Self { v: VERSION, kind, run, at, text }
     }
 }
 
@@ -128,134 +148,123 @@ pub struct ErrorForm {
     /// What happened.
     pub message: String,
     /// When.
-    pub timestamp: String,
+    #[schemars(with = "String")]
+    pub timestamp: Timestamp,
 }
 
 impl RunForm {
-    /// Returns the form of a run.
-    pub(crate) fn new(run: &RunId, project: &str, state: &State) -> Self {
-        let text = |at: Timestamp| at.to_string();
-        Self {
+    /// Returns the form of a run; nothing for a channel, which has its own, and for a run that cannot be
+    /// read.
+    pub(crate) fn new(snapshot: &Snapshot, view: &RunView) -> Option<Self> {
+        let Run { id, record, created, .. } = &snapshot.run;
+        let mut form = Self {
             v: VERSION,
             kind: "run".to_owned(),
-            run: run.to_string(),
-            machine: State::NAME.to_owned(),
-            project: project.to_owned(),
-            task: state.task.clone(),
-            active: state.is_live(),
-            phase: state.phase.clone(),
-            expected: state.expected(),
-            iteration: state.iteration,
-            max_iterations: state.max_iterations,
-            capped: state.block_limit.capped,
-            exit_reason: state.exit_reason.map(|reason| reason.as_str().to_owned()),
-            session: state.session.clone(),
-            dialect: state.pipeline.dialect.clone(),
-            started_at: state.started_at.map(text),
-            phase_started_at: text(state.phase_started_at),
-            completed_at: state.completed_at.map(text),
-            last_activity: state.last_activity.map(text),
-            phase_durations: state.durations.clone(),
-            last_error: state.last_error.as_ref().map(|error| ErrorForm {
-                phase: error.phase.clone(),
-                message: error.message.clone(),
-                timestamp: text(error.timestamp),
-            }),
-            status: state.paused.then(|| "paused".to_owned()),
+            run: id.to_string(),
+            machine: record.machine.clone(),
+            project: record.project.clone(),
+            task: record.title.clone(),
+            active: view.live,
+            phase: String::new(),
+            expected: String::new(),
+            iteration: 0,
+            max_iterations: 0,
+            capped: false,
+            exit_reason: None,
+            session: None,
+            dialect: String::new(),
+            started_at: Some(*created),
+            phase_started_at: *created,
+            completed_at: None,
+            last_activity: view.last_activity,
+            phase_durations: BTreeMap::new(),
+            last_error: None,
+            summary: view.summary(),
+            tone: view.status.0.as_str().to_owned(),
+            refused: view.refused.clone(),
+            remedy: view.remedy.clone(),
+            status: None,
             progress: None,
             level: None,
             tokens: None,
             micro_dollars: None,
-            question: None,
-            tasks: None,
-            prompt: None,
-        }
-    }
-
-    /// Returns the form of a supervised run.
-    pub(crate) fn supervised(run: &RunId, project: &str, state: &supervised::State) -> Self {
-        let cost = state.cost();
-        Self {
-            v: VERSION,
-            kind: "run".to_owned(),
-            run: run.to_string(),
-            machine: "run".to_owned(),
-            project: project.to_owned(),
-            task: state.task.clone(),
-            active: state.ending().is_none(),
-            phase: state.phase.clone().unwrap_or_default(),
-            expected: format!("any {} signal that means done", state.dialect),
-            iteration: state.iteration,
-            max_iterations: state.config.max_iterations,
-            capped: false,
-            exit_reason: state.ending().map(|ending| ending.as_str().to_owned()),
-            session: None,
-            dialect: state.dialect.clone(),
-            started_at: Some(state.started_at.to_string()),
-            phase_started_at: state.iteration_started_at.to_string(),
-            completed_at: None,
-            last_activity: Some(state.monitor.last_progress().to_string()),
-            phase_durations: BTreeMap::new(),
-            last_error: None,
-            status: Some(state.status.name().to_owned()),
-            progress: state.progress,
-            level: Some(state.monitor.level().as_str().to_owned()),
-            tokens: Some(cost.tokens),
-            micro_dollars: Some(cost.micro_dollars),
-            question: state.question.as_ref().map(|question| QuestionForm {
+            question: view.questions.first().map(|question| QuestionForm {
                 id: question.id.clone(),
                 text: question.text.clone(),
             }),
             tasks: None,
             prompt: None,
+        };
+        match &snapshot.state {
+            RunState::Phases(state) => form.phases(state),
+            RunState::Run(state) => form.supervised(state),
+            RunState::Delivery(state) => form.delivery(state),
+            RunState::Turns(_) | RunState::Unreadable(_) => return None,
         }
+        if view.unsupervised {
+            form.status = Some("unsupervised".to_owned());
+        }
+        Some(form)
     }
 
-    /// Returns the form of a delivery.
-    pub(crate) fn delivery(run: &RunId, project: &str, state: &delivery::State) -> Self {
-        let whole = state.run();
+    fn phases(&mut self, state: &State) {
+        self.task.clone_from(&state.task);
+        self.phase.clone_from(&state.phase);
+        self.expected = state.expected();
+        self.iteration = state.iteration;
+        self.max_iterations = state.max_iterations;
+        self.capped = state.block_limit.capped;
+        self.exit_reason = state.exit_reason.map(|reason| reason.as_str().to_owned());
+        self.session.clone_from(&state.session);
+        self.dialect.clone_from(&state.pipeline.dialect);
+        self.started_at = state.started_at;
+        self.phase_started_at = state.phase_started_at;
+        self.completed_at = state.completed_at;
+        self.phase_durations.clone_from(&state.durations);
+        self.last_error = state.last_error.as_ref().map(|error| ErrorForm {
+            phase: error.phase.clone(),
+            message: error.message.clone(),
+            timestamp: error.timestamp,
+        });
+        self.status = state.paused.then(|| "paused".to_owned());
+    }
+
+    fn supervised(&mut self, state: &supervised::State) {
+        let cost = state.cost();
+        self.task.clone_from(&state.task);
+        self.phase = state.phase.clone().unwrap_or_default();
+        self.expected = format!("any {} signal that means done", state.dialect);
+        self.iteration = state.iteration;
+        self.max_iterations = state.config.max_iterations;
+        self.exit_reason = state.ending().map(|ending| ending.as_str().to_owned());
+        self.dialect.clone_from(&state.dialect);
+        self.started_at = Some(state.started_at);
+        self.phase_started_at = state.iteration_started_at;
+        self.status = Some(state.status.name().to_owned());
+        self.progress = state.progress;
+        self.level = Some(state.monitor.level().as_str().to_owned());
+        self.tokens = Some(cost.tokens);
+        self.micro_dollars = Some(cost.micro_dollars);
+    }
+
+    fn delivery(&mut self, state: &delivery::State) {
+        let run = state.run();
+        let status = match run.ending {
+            Some(_) => "ended",
+            None if run.paused => "paused",
+            None => "working",
+        };
         let tally = state.tally().into_iter();
-        let status = if whole.paused { "paused" } else { "working" };
-        Self {
-            v: VERSION,
-            kind: "run".to_owned(),
-            run: run.to_string(),
-            machine: delivery::State::NAME.to_owned(),
-            project: project.to_owned(),
-            task: whole.title.clone(),
-            active: whole.ending.is_none(),
-            phase: String::new(),
-            expected: "every task accepted by its auditor".to_owned(),
-            iteration: 0,
-            max_iterations: 0,
-            capped: false,
-            exit_reason: whole.ending.map(|ending| ending.as_str().to_owned()),
-            session: None,
-            dialect: delivery::DIALECT.to_owned(),
-            started_at: Some(whole.started_at.to_string()),
-            phase_started_at: whole.started_at.to_string(),
-            completed_at: None,
-            last_activity: None,
-            phase_durations: BTreeMap::new(),
-            last_error: None,
-            status: Some(if whole.ending.is_some() { "ended" } else { status }.to_owned()),
-            progress: None,
-            level: None,
-            tokens: Some(whole.spent.tokens),
-            micro_dollars: Some(whole.spent.micro_dollars),
-            question: whole
-                .questions
-                .iter()
-                .next()
-                .map(|(id, question)| QuestionForm { id: id.clone(), text: question.text.clone() }),
-            tasks: Some(tally.map(|(at, count)| (at.as_str().to_owned(), count)).collect()),
-            prompt: None,
-        }
-    }
-
-    pub(crate) fn with_prompt(mut self, prompt: String) -> Self {
-        self.prompt = Some(prompt);
-        self
+        self.task.clone_from(&run.title);
+        "every task accepted by its auditor".clone_into(&mut self.expected);
+        self.exit_reason = run.ending.map(|ending| ending.as_str().to_owned());
+        delivery::DIALECT.clone_into(&mut self.dialect);
+        self.started_at = Some(run.started_at);
+        self.phase_started_at = run.started_at;
+        self.status = Some(status.to_owned());
+        self.tokens = Some(run.spent.tokens);
+        self.micro_dollars = Some(run.spent.micro_dollars);
+        self.tasks = Some(tally.map(|(at, count)| (at.as_str().to_owned(), count)).collect());
     }
 }
 
@@ -276,7 +285,8 @@ pub struct DecisionForm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// When it was made.
-    pub at: String,
+    #[schemars(with = "String")]
+    pub at: Timestamp,
     /// The rule that fired: a stable code.
     pub rule: String,
     /// What was decided.
@@ -323,7 +333,7 @@ impl DecisionForm {
             seq: stored.cursor.to_string().parse().unwrap_or_default(),
             run: stored.run.to_string(),
             task: decision.task,
-            at: stored.at.to_string(),
+            at: stored.at,
             rule: decision.rule,
             summary: decision.summary,
             because: decision.because,
@@ -355,7 +365,8 @@ pub struct EventForm {
     /// Its place in the journal, from 1.
     pub seq: u64,
     /// When it happened.
-    pub at: String,
+    #[schemars(with = "String")]
+    pub at: Timestamp,
     /// What kind of event.
     pub event: String,
     /// The event itself, as `aldis step` takes it.
@@ -369,7 +380,7 @@ impl EventForm {
             kind: "event".to_owned(),
             run: event.run.to_string(),
             seq: event.seq,
-            at: event.at.to_string(),
+            at: event.at,
             event: event.kind.clone(),
             body: serde_json::from_str(&event.body).unwrap_or_default(),
         }
@@ -386,32 +397,40 @@ pub struct FailureForm {
     #[schemars(extend("const" = "failure"))]
     pub kind: String,
     /// When.
-    pub at: String,
+    #[schemars(with = "String")]
+    pub at: Timestamp,
     /// Which part of Aldis it befell.
     pub part: String,
     /// What happened.
     pub what: String,
 }
 
-/// A line of `step --json`: what one event led to.
+/// A line that `step phases` and `step run` print: what one event led to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StepForm {
+pub struct StepForm<S> {
     /// Format version.
     #[schemars(extend("const" = 1))]
     pub v: u32,
     /// The time of the event.
-    pub at: String,
-    /// What must now be done: `allow`, `block` with a reason, `context` with a text, `write_view`.
+    #[schemars(with = "String")]
+    pub at: Timestamp,
+    /// What must now be done. Phases: `allow`, `block` with a reason, `context` with a text,
+    /// `write_view`. A supervised run: `start` with a prompt, `end`, `suspend`, `continue`, `check`,
+    /// `look`, `ask`, `keep_work`, `notice`, `finish`.
     pub effects: Vec<Value>,
-    /// Why; `null` when the event concerns somebody else.
+    /// Why; `null` when nothing changed that is worth keeping.
     pub decision: Option<Value>,
+    /// When to send `tick`, if nothing else happens before.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub wake: Option<Timestamp>,
     /// The run after it.
-    pub state: StepState,
+    pub state: S,
 }
 
-/// The part of a run that a driver needs.
+/// The part of a run through phases that a driver needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StepState {
+pub struct PhasesStepState {
     /// Whether it goes on.
     pub active: bool,
     /// The current phase, `complete` or `failed`.
@@ -426,27 +445,74 @@ pub struct StepState {
     pub token: Option<String>,
 }
 
-impl StepForm {
-    pub(crate) fn new(
+/// The part of a supervised run that a driver needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunStepState {
+    /// Whether it goes on.
+    pub active: bool,
+    /// Where it is: `working`, `looking`, `checking`, `asking`, `paused`, `limited`, `backoff`,
+    /// `ended`, ...
+    pub status: String,
+    /// The current iteration, from 1.
+    pub iteration: u32,
+    /// How it ended: a stable code.
+    pub exit_reason: Option<String>,
+    /// The percentage that the agent reported.
+    pub progress: Option<u8>,
+    /// How long nothing has moved: `none`, `warn`, `pause` or `abort`.
+    pub stagnation: String,
+    /// What it has cost in tokens.
+    pub tokens: u64,
+    /// What it has cost, in millionths of a dollar.
+    pub micro_dollars: u64,
+}
+
+impl<S> StepForm<S> {
+    /// Returns what an event led to, and what is shown of the state after it.
+    pub(crate) fn new<M: Machine<Effect: Serialize>>(
         at: Timestamp,
-        effects: &[Effect],
-        decision: Option<&Decision>,
-        state: &State,
+        outcome: &Outcome<M::Effect>,
+        machine: &M,
+        state: impl FnOnce(&M) -> S,
     ) -> Self {
-        let value = |effect: &Effect| serde_json::to_value(effect).unwrap_or_default();
+        let value = |effect: &M::Effect| serde_json::to_value(effect).unwrap_or_default();
+        let decision = outcome.decision();
         Self {
             v: VERSION,
-            at: at.to_string(),
-            effects: effects.iter().map(value).collect(),
+            at,
+            effects: outcome.effects.iter().map(value).collect(),
             decision: decision.map(|decision| serde_json::to_value(decision).unwrap_or_default()),
-            state: StepState {
-                active: state.is_live(),
-                phase: state.phase.clone(),
-                iteration: state.iteration,
-                exit_reason: state.exit_reason.map(|reason| reason.as_str().to_owned()),
-                session: state.session.clone(),
-                token: state.token.clone(),
-            },
+            wake: machine.next_wake(),
+            state: state(machine),
+        }
+    }
+}
+
+impl PhasesStepState {
+    pub(crate) fn new(state: &State) -> Self {
+        Self {
+            active: state.is_live(),
+            phase: state.phase.clone(),
+            iteration: state.iteration,
+            exit_reason: state.exit_reason.map(|reason| reason.as_str().to_owned()),
+            session: state.session.clone(),
+            token: state.token.clone(),
+        }
+    }
+}
+
+impl RunStepState {
+    pub(crate) fn new(state: &supervised::State) -> Self {
+        let cost = state.cost();
+        Self {
+            active: state.ending().is_none(),
+            status: state.status.name().to_owned(),
+            iteration: state.iteration,
+            exit_reason: state.ending().map(|ending| ending.as_str().to_owned()),
+            progress: state.progress,
+            stagnation: state.monitor.level().as_str().to_owned(),
+            tokens: cost.tokens,
+            micro_dollars: cost.micro_dollars,
         }
     }
 }

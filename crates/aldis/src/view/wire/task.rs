@@ -1,6 +1,7 @@
 //! Tasks of deliveries as programs list them.
 
 use aldis_machine::delivery::{State, Task, Wait};
+use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,12 +33,14 @@ pub struct TaskLine {
     /// The role of the agent at work on it.
     pub role: Option<String>,
     /// Since when.
-    pub since: Option<String>,
-    /// What the agent said last about how far it is.
+    #[schemars(with = "Option<String>")]
+    pub since: Option<Timestamp>,
+    /// How far the work is, as its agent reported last.
     pub progress: Option<String>,
     /// The question that it waits for.
     pub question: Option<String>,
-    /// Why the last agent brought nothing (a crash, a timeout, stagnation), until one brings something.
+    /// Why the last agent achieved nothing (a crash, a timeout, stagnation), until one reports
+    /// something that counts.
     pub setback: Option<String>,
 }
 
@@ -59,7 +62,7 @@ impl TaskLine {
             round: task.round,
             needs: task.spec.needs.clone(),
             role: agent.map(|agent| agent.role.as_str().to_owned()),
-            since: agent.map(|agent| agent.started_at.to_string()),
+            since: agent.map(|agent| agent.started_at),
             progress: task.progress.clone(),
             question,
             setback: task.last_failure.clone(),

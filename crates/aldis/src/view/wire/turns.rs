@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::VERSION;
+use crate::view::run_view::RunView;
 
 /// A channel: who has the floor, until when, and who is next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +44,15 @@ pub struct ChannelForm {
     pub config: Value,
     /// What happened last, oldest first.
     pub history: Vec<HistoryForm>,
+    /// How it is, in one line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// How good that is: `good`, `neutral`, `warn` or `bad`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tone: Option<String>,
+    /// What a human can do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
 }
 
 /// An agent in a channel.
@@ -100,6 +110,12 @@ pub struct ChannelStepForm {
 }
 
 impl ChannelForm {
+    /// Returns the form of a channel with what people are shown of it.
+    pub(crate) fn shown(state: &State, view: &RunView) -> Self {
+        let (summary, tone) = (Some(view.summary()), Some(view.status.0.as_str().to_owned()));
+        Self { summary, tone, remedy: view.remedy.clone(), ..Self::new(state) }
+    }
+
     pub(crate) fn new(state: &State) -> Self {
         let text = |at: Timestamp| at.to_string();
         let turn = state.holder.turn();
@@ -127,6 +143,9 @@ impl ChannelForm {
             agents: agents.collect(),
             config: serde_json::to_value(&state.config).unwrap_or_default(),
             history: state.history.iter().map(HistoryForm::new).collect(),
+            summary: None,
+            tone: None,
+            remedy: None,
         }
     }
 }

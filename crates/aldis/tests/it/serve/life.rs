@@ -124,7 +124,7 @@ fn the_commands_know_channels() {
         assert_eq!((output.status.code(), &*err), (Some(0), ""), "{args:?}");
         String::from_utf8(out).unwrap()
     };
-    assert!(run(&["status"]).contains("turn 2: dev has the floor"));
+    assert!(run(&["status"]).contains("dev's turn (turn 2)"));
     assert!(run(&["status", "--json"]).contains("\"channel\":\"c1\""));
     let why = run(&["why", "c1"]);
     assert!(why.contains("turns/turn-complete") && why.contains("Ended pm's turn"), "{why}");

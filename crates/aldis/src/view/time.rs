@@ -1,0 +1,107 @@
+//! Times as people read them: local, and relative where somebody looks at what happens now. Programs
+//! get RFC 3339 in universal time.
+
+use std::env;
+use std::fs;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use aldis_signal::time::Timestamp;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+
+/// The zone of this machine, read once: it does not change while a command runs.
+static LOCAL: LazyLock<TimeZone> = LazyLock::new(|| {
+    let zone = zone_name().and_then(|name| TimeZoneDatabase::bundled().get(&name).ok());
+    zone.unwrap_or(TimeZone::UTC)
+});
+
+/// Returns the name of this machine's zone: what `TZ` says, else where the system's link points.
+pub(crate) fn zone_name() -> Option<String> {
+    let named = env::var("TZ").ok().filter(|name| !name.is_empty());
+    let linked = || {
+        let link = fs::read_link("/etc/localtime").ok()?;
+        Some(link.to_string_lossy().split_once("zoneinfo/")?.1.to_owned())
+    };
+    named.map(|name| name.trim_start_matches(':').to_owned()).or_else(linked)
+}
+
+/// A moment to the second: `2026-03-02 10:00:04`.
+pub(crate) fn local(at: Timestamp) -> String {
+    written(at, "%Y-%m-%d %H:%M:%S")
+}
+
+/// The time of day: `10:00:04`.
+pub(crate) fn clock_time(at: Timestamp) -> String {
+    written(at, "%H:%M:%S")
+}
+
+fn written(at: Timestamp, format: &str) -> String {
+    match jiff::Timestamp::from_millisecond(at.as_millis()) {
+        Ok(moment) => moment.to_zoned(LOCAL.clone()).strftime(format).to_string(),
+        Err(_) => at.to_string(),
+    }
+}
+
+/// A moment as seen from now: `3 minutes ago`, `in 6 seconds`.
+pub(crate) fn relative(now: Timestamp, at: Timestamp) -> String {
+    if at > now { format!("in {}", rough(at.since(now))) } else { ago(now, at) }
+}
+
+/// How long ago something was: `3 minutes ago`.
+pub(crate) fn ago(now: Timestamp, at: Timestamp) -> String {
+    format!("{} ago", rough(now.since(at)))
+}
+
+/// A span as people say it.
+fn rough(span: Duration) -> String {
+    let seconds = span.as_secs();
+    match seconds {
+        0..=119 => counted(seconds, "second"),
+        120..=7_199 => counted(seconds / 60, "minute"),
+        7_200..=172_799 => counted(seconds / 3_600, "hour"),
+        _ => counted(seconds / 86_400, "day"),
+    }
+}
+
+/// Minutes and seconds; hours where there are some.
+pub(crate) fn elapsed(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes:02}:{seconds:02}")
+    }
+}
+
+/// A number with its noun: `1 agent`, `2 agents`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_to_the_second() {
+        for at in ["2026-03-02T10:00:00Z", "2026-03-02T10:00:00.45Z", "2026-03-02T10:00:00.999Z"] {
+            let shown = local(at.parse().unwrap());
+            assert!(shown.starts_with("2026-03-0") && shown.ends_with(":00"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn spans_are_rough() {
+        for (seconds, want) in [
+            (0, "0 seconds"),
+            (1, "1 second"),
+            (119, "119 seconds"),
+            (120, "2 minutes"),
+            (7_200, "2 hours"),
+            (172_800, "2 days"),
+        ] {
+            assert_eq!(rough(Duration::from_secs(seconds)), want);
+        }
+    }
+}
