@@ -22,6 +22,7 @@ use crate::notify;
 use crate::settings::catalog::Catalog;
 use crate::settings::clock;
 use crate::settings::config::Settings;
+use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::display;
 use crate::view::json;

@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::thread;
 use std::time::Duration;
 
+use aldis_machine::{Machine as _, delivery};
 use aldis_signal::Rules;
 use aldis_store::{RunId, Store};
 use clap::Args;
@@ -51,7 +52,7 @@ pub(super) fn run(io: &mut Io, args: &OutputArgs) -> Result<Outcome, CommandErro
     let state = home::state_directory(io.state_dir.as_deref())?;
     let run = match (&args.run, &args.task) {
         (Some(name), _) => Some(why::find(&store, name)?),
-        (None, Some(_)) => tasks::latest(&store, &tasks::here()?)?,
+        (None, Some(_)) => tasks::latest(&store, &tasks::here()?, delivery::State::NAME)?,
         (None, None) => why::around(&store)?,
     };
     let Some(run) = run else {

@@ -11,8 +11,8 @@ use super::Outcome;
 use crate::error::CommandError;
 use crate::hosts::hook::adoption;
 use crate::io::Io;
+use crate::notify;
 use crate::settings::clock;
-use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::display;
 use crate::view::json;
@@ -45,7 +45,7 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandError> {
-    let engine = home::open_engine(io.state_dir.as_deref())?;
+    let engine = notify::open_engine(io.state_dir.as_deref())?;
     let now = clock::now()?;
     let runs = match &args.run {
         Some(wanted) => named(&engine, wanted)?,

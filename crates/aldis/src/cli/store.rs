@@ -10,6 +10,7 @@ use super::Outcome;
 use crate::app::retention::{Pruned, Retention};
 use crate::error::CommandError;
 use crate::io::Io;
+use crate::notify;
 use crate::settings::clock;
 use crate::settings::config::Seconds;
 use crate::settings::home;
@@ -49,7 +50,7 @@ pub(super) struct PruneArgs {
 
 pub(super) fn run(io: &mut Io, command: &StoreCommand) -> Result<Outcome, CommandError> {
     let StoreCommand::Prune(args) = command;
-    let engine = home::open_engine(io.state_dir.as_deref())?;
+    let engine = notify::open_engine(io.state_dir.as_deref())?;
     let state = home::state_directory(io.state_dir.as_deref())?;
     let mut retention = Retention::new(engine.shared_store(), state)?;
     if let Some(ended) = args.ended_before {

@@ -12,8 +12,8 @@ use clap::Args;
 use super::{Outcome, tasks};
 use crate::error::CommandError;
 use crate::io::Io;
+use crate::notify;
 use crate::settings::clock;
-use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::json;
 use crate::view::run_view::RunView;
@@ -55,7 +55,7 @@ pub(super) struct WhyArgs {
 }
 
 pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> {
-    let engine = home::open_engine(io.state_dir.as_deref())?;
+    let engine = notify::open_engine(io.state_dir.as_deref())?;
     let (store, now) = (engine.store(), clock::now()?);
     let (run, task) = meant(store, args)?;
     let limit = if task.is_some() { usize::MAX } else { LOOK_BACK };

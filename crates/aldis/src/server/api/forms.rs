@@ -14,11 +14,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::server::runs::Taken;
-use crate::view::known::Known;
-use crate::view::wire::ScanLine;
+use crate::settings::clock;
 use crate::view::wire::run::{DecisionForm, EventForm, EvidenceForm, RunForm};
 use crate::view::wire::task::TaskLine;
 use crate::view::wire::turns::ChannelForm;
+use crate::view::wire::{ScanLine, run_form};
 
 /// The version of every form.
 const VERSION: u32 = 1;
@@ -203,12 +203,11 @@ pub(super) struct ShownRun(Members);
 impl ShownRun {
     /// One that cannot be read still has a name.
     pub(super) fn new(snapshot: Snapshot) -> Self {
-        let run = snapshot.run.clone();
-        let form = Known::new(snapshot).map(|known| known.form());
-        let mut members = match form {
-            Ok(Value::Object(members)) => members,
+        let mut members = match run_form(&snapshot, clock::wall()) {
+            Value::Object(members) => members,
             _ => Members::new(),
         };
+        let run = snapshot.run;
         let all = AnyRun {
             v: VERSION,
             kind: None,
