@@ -116,7 +116,10 @@ fn run(
     let Collected { stdout, stderr, truncated } = std::mem::take(&mut running.collected);
     match exit {
         Ok(Some(status)) => Ok(BoundedOutput { status, stdout, stderr, truncated }),
-        Ok(None) => Err(BoundedError::TimedOut { program, limit, stdout, stderr }),
+        Ok(None) => {
+            tracing::debug!(program, ?limit, "killed: it did not end in time");
+            Err(BoundedError::TimedOut { program, limit, stdout, stderr })
+        }
         Err(error) => Err(BoundedError::Wait { program, error }),
     }
 }

@@ -17,6 +17,7 @@ mod events;
 mod metrics;
 mod outbox;
 mod place;
+mod request_log;
 mod runs;
 pub(crate) mod sinks;
 pub(crate) mod state_files;
@@ -96,6 +97,7 @@ pub(crate) fn serve(
         app.adopt(options.board).await?;
         let link = app.access.login_link(address)?;
         ready(address, &link)?;
+        tracing::info!(%address, "listening");
         let tasks = [
             tokio::spawn(events::publish(app.clone())),
             tokio::spawn(timers::watch(app.clone())),
@@ -107,6 +109,7 @@ pub(crate) fn serve(
             // A task that panicked has said so already.
             task.await.ok();
         }
+        tracing::info!("stopped");
         Ok(())
     })
 }

@@ -110,12 +110,15 @@ struct Failed {
 
 impl Deliver for Webhook {
     fn deliver(&self, message: &Message) -> Result<(), String> {
-        let body = serde_json::to_vec(&form(message)).unwrap_or_default();
+        let body = serde_json::to_vec(&form(message)).map_err(|error| error.to_string())?;
         let mut pauses = PAUSES.iter();
         loop {
             match (self.attempt(&message.id, &body), pauses.next()) {
                 (Ok(()), _) => return Ok(()),
-                (Err(Failed { again: true, .. }), Some(pause)) => thread::sleep(*pause),
+                (Err(Failed { again: true, what }), Some(pause)) => {
+                    tracing::info!(run = message.run, sink = "webhook", what, ?pause, "retrying");
+                    thread::sleep(*pause);
+                }
                 (Err(Failed { what, .. }), _) => return Err(what),
             }
         }

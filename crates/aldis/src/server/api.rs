@@ -13,12 +13,13 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{self, MethodRouter};
 
 use super::access;
 use super::app::App;
 use super::error::ApiError;
+use super::request_log;
 
 #[cfg(test)]
 pub(super) use answer::Parts;
@@ -64,5 +65,6 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(|| async { ApiError::other_method() })
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .layer(from_fn_with_state(app.clone(), access::guard))
+        .layer(from_fn(request_log::log))
         .with_state(app)
 }

@@ -62,6 +62,7 @@ async fn one(app: &Arc<App>, effect: &Effect) -> bool {
     match delivery.unwrap_or_else(|_| broken()) {
         Delivery::Done => {
             add(&app.metrics.delivered);
+            tracing::debug!(run = %effect.run, sink = effect.lane, "delivered");
             let (run, key) = (effect.run.clone(), effect.key.clone());
             let done = app.with_engine(move |engine| {
                 match engine.store().effects_done(&run, None, &[key]) {
@@ -89,6 +90,11 @@ async fn one(app: &Arc<App>, effect: &Effect) -> bool {
 /// sends leaves nothing behind that its successor would have to wait for. Returns whether it could be
 /// written.
 async fn failed(app: &Arc<App>, effect: &Effect, next: Option<Timestamp>, why: String) -> bool {
+    let (run, sink, attempt) = (&effect.run, &effect.lane, effect.attempts + 1);
+    match next {
+        Some(next) => tracing::info!(%run, sink, attempt, why, %next, "delivery failed"),
+        None => tracing::warn!(%run, sink, attempt, why, "delivery given up"),
+    }
     let request = ClaimRequest {
         lane: Some(effect.lane.clone()),
         run: Some(effect.run.clone()),

@@ -66,7 +66,7 @@ impl Layered {
         if let Some(file) = project_file(place)? {
             layers.push(Document::read(&file, true)?.tree);
         }
-        layers.extend(environment(&defaults())?);
+        layers.extend(environment(&defaults()?)?);
         layers.extend(flags);
         Self::new(layers)
     }
@@ -81,10 +81,10 @@ impl Layered {
     }
 
     fn new(layers: Vec<Node>) -> Result<Self, CommandError> {
-        let mut tree = defaults();
+        let mut tree = defaults()?;
         for layer in layers {
             // A mistake is one even where a later layer says something else.
-            let mut alone = defaults();
+            let mut alone = defaults()?;
             alone.overlay(layer.clone());
             decode::<Settings>(&alone)?;
             tree.overlay(layer);
@@ -204,7 +204,7 @@ pub(crate) fn project_file(place: &Place) -> Result<Option<PathBuf>, CommandErro
     place.inside().map(file_in).find_map(Result::transpose).transpose()
 }
 
-fn defaults() -> Node {
+fn defaults() -> serde_json::Result<Node> {
     Node::of(&Settings::default())
 }
 

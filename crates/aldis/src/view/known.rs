@@ -8,7 +8,7 @@ use aldis_machine::{delivery, phases, run, turns};
 use aldis_process::{LeaseHolder, Liveness};
 use aldis_signal::time::Timestamp;
 use aldis_store::{Run, Store};
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::io::Io;
 use crate::view::paint::Paint;
@@ -30,6 +30,14 @@ pub(crate) enum Known {
     Supervised(Run, Box<run::State>),
     /// A plan that is delivered.
     Delivery(Run, Box<delivery::State>),
+}
+
+/// A run as programs read it.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum KnownForm {
+    Channel(ChannelForm),
+    Run(Box<RunForm>),
 }
 
 impl Known {
@@ -96,21 +104,18 @@ impl Known {
     }
 
     /// Returns its form for programs.
-    pub(crate) fn form(&self) -> Value {
+    pub(crate) fn form(&self) -> KnownForm {
         let Run { id, record, .. } = self.run();
-        let form = match self {
-            Self::Channel(_, state) => return to_value(&ChannelForm::new(state)),
+        let mut form = match self {
+            Self::Channel(_, state) => return KnownForm::Channel(ChannelForm::new(state)),
             Self::Phases(_, state) => RunForm::new(id, &record.project, state),
             Self::Supervised(_, state) => RunForm::supervised(id, &record.project, state),
             Self::Delivery(_, state) => RunForm::delivery(id, &record.project, state),
         };
-        let mut form = to_value(&form);
-        if self.is_abandoned()
-            && let Value::Object(members) = &mut form
-        {
-            members.insert("status".to_owned(), ABANDONED.into());
+        if self.is_abandoned() {
+            form.status = Some(ABANDONED.to_owned());
         }
-        form
+        KnownForm::Run(Box::new(form))
     }
 
     /// Whether the process that coordinates it has gone without ending it.
@@ -175,8 +180,4 @@ impl Known {
             Self::Delivery(run, state) => show::delivery_run(io, now, run, state),
         }
     }
-}
-
-fn to_value<T: serde::Serialize>(form: &T) -> Value {
-    serde_json::to_value(form).unwrap_or_default()
 }

@@ -26,7 +26,13 @@ pub(super) fn answered(taken: Taken) -> Json<Value> {
 /// What a run looks like from outside. One that cannot be read still has a name.
 pub(super) fn shown(snapshot: Snapshot) -> Value {
     let run = snapshot.run.clone();
-    let mut form = Known::new(snapshot).map_or_else(|_| json!({}), |known| known.form());
+    let form = Known::new(snapshot).map_err(|error| error.to_string());
+    let form = form
+        .and_then(|known| serde_json::to_value(known.form()).map_err(|error| error.to_string()));
+    let mut form = form.unwrap_or_else(|error| {
+        tracing::warn!(run = %run.id, %error, "cannot show the run");
+        json!({})
+    });
     if let Value::Object(members) = &mut form {
         let mut add = |name: &str, value: Value| {
             members.entry(name).or_insert(value);

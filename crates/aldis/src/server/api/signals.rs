@@ -66,7 +66,7 @@ async fn scan(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Value>, ApiErr
         let listened = hearing.listen(&mut source, &mut |heard| {
             for finding in &heard.findings {
                 let line = ScanLine::new("-", heard.message, heard.entry, finding);
-                findings.push(serde_json::to_value(line).unwrap_or_default());
+                findings.push(serde_json::to_value(line)?);
             }
             Ok(())
         });

@@ -21,7 +21,11 @@ fn only_changes_are_read() {
     let scene = reader.look(at(90)).unwrap().unwrap();
     assert_eq!(scene.journal.len(), 4);
     assert!(scene.journal[0].seq > scene.journal[1].seq, "the latest first");
-    assert!(scene.runs[0].form()["status"] == "paused", "{:?}", scene.runs);
+    assert!(
+        serde_json::to_value(scene.runs[0].form()).unwrap()["status"] == "paused",
+        "{:?}",
+        scene.runs
+    );
 }
 
 #[test]

@@ -402,9 +402,11 @@ pub struct StepForm {
     /// The time of the event.
     pub at: String,
     /// What must now be done: `allow`, `block` with a reason, `context` with a text, `write_view`.
-    pub effects: Vec<Value>,
+    #[schemars(with = "Vec<Value>")]
+    pub effects: Vec<Effect>,
     /// Why; `null` when the event concerns somebody else.
-    pub decision: Option<Value>,
+    #[schemars(with = "Option<Value>")]
+    pub decision: Option<Decision>,
     /// The run after it.
     pub state: StepState,
 }
@@ -433,12 +435,11 @@ impl StepForm {
         decision: Option<&Decision>,
         state: &State,
     ) -> Self {
-        let value = |effect: &Effect| serde_json::to_value(effect).unwrap_or_default();
         Self {
             v: VERSION,
             at: at.to_string(),
-            effects: effects.iter().map(value).collect(),
-            decision: decision.map(|decision| serde_json::to_value(decision).unwrap_or_default()),
+            effects: effects.to_vec(),
+            decision: decision.cloned(),
             state: StepState {
                 active: state.is_live(),
                 phase: state.phase.clone(),

@@ -19,9 +19,11 @@ pub struct RunStepForm {
     pub at: String,
     /// What must now be done: `start` with a prompt, `end`, `suspend`, `continue`, `check`, `look`,
     /// `ask`, `keep_work`, `notice`, `finish`.
-    pub effects: Vec<Value>,
+    #[schemars(with = "Vec<Value>")]
+    pub effects: Vec<Effect>,
     /// Why; `null` when nothing changed that is worth keeping.
-    pub decision: Option<Value>,
+    #[schemars(with = "Option<Value>")]
+    pub decision: Option<Decision>,
     /// When to send `tick`, if nothing else happens before.
     #[serde(default)]
     pub wake: Option<String>,
@@ -58,13 +60,12 @@ impl RunStepForm {
         decision: Option<&Decision>,
         state: &State,
     ) -> Self {
-        let value = |effect: &Effect| serde_json::to_value(effect).unwrap_or_default();
         let cost = state.cost();
         Self {
             v: VERSION,
             at: at.to_string(),
-            effects: effects.iter().map(value).collect(),
-            decision: decision.map(|decision| serde_json::to_value(decision).unwrap_or_default()),
+            effects: effects.to_vec(),
+            decision: decision.cloned(),
             wake: state.next_wake().map(|wake| wake.to_string()),
             state: RunStepState {
                 active: state.ending().is_none(),

@@ -1,0 +1,50 @@
+//! A span for every request, so that whatever is logged meanwhile says which request it was.
+//!
+//! Addresses are logged as routes: the query of a login link is a secret.
+
+use axum::RequestExt as _;
+use axum::extract::{MatchedPath, RawPathParams, Request};
+use axum::middleware::Next;
+use axum::response::Response;
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span, info_span};
+
+use crate::settings::clock::Stopwatch;
+
+/// What names a run in the address of a request.
+const RUN: [&str; 2] = ["run", "channel"];
+const REQUEST_ID: &str = "x-request-id";
+
+/// Answers a request inside a span of its own.
+pub(super) async fn log(mut request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let route = route.as_ref().map_or("-", MatchedPath::as_str);
+    let span = info_span!(
+        "request",
+        method = %request.method(),
+        route,
+        run = Empty,
+        request_id = Empty,
+    );
+    let params = request.extract_parts::<RawPathParams>().await;
+    for (_, run) in params.iter().flat_map(RawPathParams::iter).filter(|(it, _)| RUN.contains(it)) {
+        span.record("run", run);
+    }
+    async {
+        let began = Stopwatch::start();
+        let response = next.run(request).await;
+        let id = response.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
+        if let Some(id) = id {
+            Span::current().record("request_id", id);
+        }
+        let (status, took) = (response.status(), began.elapsed());
+        if status.is_server_error() {
+            tracing::warn!(status = status.as_u16(), ?took, "answered");
+        } else {
+            tracing::debug!(status = status.as_u16(), ?took, "answered");
+        }
+        response
+    }
+    .instrument(span)
+    .await
+}
