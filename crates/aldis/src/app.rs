@@ -3,8 +3,8 @@
 pub(crate) mod control;
 pub(crate) mod explain;
 pub mod formats;
-pub(crate) mod hearing;
 pub mod reference;
+pub(crate) mod scan;
 #[cfg(target_os = "linux")]
 pub(crate) mod scripted;
 pub(crate) mod selection;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::Route;
 use super::request::Sent;
 use crate::app::explain;
-use crate::app::hearing::{Hearing, Stopped};
+use crate::app::scan::{ScanOptions, Stopped};
 use crate::app::selection::Selection;
 use crate::app::source::Source;
 use crate::error::CommandError;
@@ -60,17 +60,17 @@ struct Text {
 
 async fn scan(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Value>, ApiError> {
     let findings = read(text, |io, selection, near_misses| {
-        let hearing = Hearing { selection, near_misses, follow: false, keep_text: false };
+        let options = ScanOptions { selection, near_misses, follow: false, keep_text: false };
         let mut findings = Vec::new();
         let mut source = Source::open(io, Path::new("-"), false)?;
-        let listened = hearing.listen(&mut source, &mut |heard| {
-            for finding in &heard.findings {
-                let line = ScanLine::new("-", heard.message, heard.entry, finding);
+        let scanned = options.read(&mut source, &mut |found| {
+            for finding in &found.findings {
+                let line = ScanLine::new("-", found.message, found.entry, finding);
                 findings.push(serde_json::to_value(line)?);
             }
             Ok(())
         });
-        match listened {
+        match scanned {
             Ok(_) => Ok(findings),
             Err(Stopped::Reading(error) | Stopped::Showing(error)) => Err(error),
         }
