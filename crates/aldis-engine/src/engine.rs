@@ -154,6 +154,7 @@ impl Engine {
                 Ok(committed) => {
                     handle.committed(&step, committed);
                     handle.enqueue(&step, &outcome);
+                    tracing::debug!(run = %id, machine = M::NAME, "run begun");
                     return Ok((handle, outcome));
                 }
                 // Another run has that name.

@@ -99,6 +99,7 @@ impl Engine {
             let members = differing(&whole(id, &kept)?, &whole(id, &state)?);
             differences.push(Difference::State { members });
         }
+        tracing::debug!(run = %id, events = events.len(), differences = differences.len(), "replayed");
         Ok(Replay { events: events.len(), decisions, differences })
     }
 }

@@ -157,7 +157,10 @@ fn run(
     match exit {
         Ok(Some(status)) => Ok(BoundedOutput { status, stdout, stderr, truncated }),
         Ok(None) if cancellation.is_cancelled() => Err(BoundedError::Cancelled { program }),
-        Ok(None) => Err(BoundedError::TimedOut { program, limit, stdout, stderr }),
+        Ok(None) => {
+            tracing::debug!(program, ?limit, "killed: it did not end in time");
+            Err(BoundedError::TimedOut { program, limit, stdout, stderr })
+        }
         Err(error) => Err(BoundedError::Wait { program, error }),
     }
 }

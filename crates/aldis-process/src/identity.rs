@@ -123,7 +123,9 @@ impl Orphan {
     /// Ends it: asks every process to stop (`SIGTERM`), and kills what is left after the grace
     /// period. Returns the survivors; normally none.
     pub fn end(self, grace: Duration) -> Vec<Survivor> {
-        self.remains.end(grace)
+        let survivors = self.remains.end(grace);
+        tracing::info!(?survivors, "ended what a supervisor left behind");
+        survivors
     }
 }
 

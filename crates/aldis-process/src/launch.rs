@@ -11,7 +11,7 @@ use crate::os::{self, ProgramCheck};
 /// The variable that carries the mark in the environment of every process of an agent.
 pub(crate) const MARK_VARIABLE: &str = "ALDIS_SUPERVISED";
 /// Our own variables that agents inherit all the same: their hooks must find the same state.
-const OWN_PASSED: &[&str] = &["ALDIS_STATE_DIR", "ALDIS_NOW"];
+const OWN_PASSED: &[&str] = &["ALDIS_STATE_DIR", "ALDIS_NOW", "ALDIS_HOOK_LOG"];
 /// The prefix of our own variables.
 const OWN_PREFIX: &[u8] = b"ALDIS_";
 /// The longest line that a terminal passes on in canonical mode.
@@ -93,8 +93,8 @@ pub enum Input {
 
 /// What an agent inherits of our environment.
 ///
-/// By default everything but our own variables (`ALDIS_*`). Of those only `ALDIS_STATE_DIR` and
-/// `ALDIS_NOW` are passed on, so that hooks within the agent find the same state.
+/// By default everything but our own variables (`ALDIS_*`). Of those only `ALDIS_STATE_DIR`,
+/// `ALDIS_NOW` and `ALDIS_HOOK_LOG` are passed on, for the hooks within the agent.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// The names to inherit, if not all.

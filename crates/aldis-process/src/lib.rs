@@ -107,7 +107,9 @@ impl Agent {
     /// Fails if the program is missing or cannot be run, or if the system lacks something. Then
     /// nothing of it is left running.
     pub fn start(launch: &Launch) -> Result<Self, StartError> {
-        Ok(Self { process: os::start(launch)? })
+        let process = os::start(launch)?;
+        tracing::info!(pid = process.identity().pid, program = ?launch.program, "agent started");
+        Ok(Self { process })
     }
 
     /// Returns how to recognise the agent, for finding it again.
@@ -154,7 +156,15 @@ impl Agent {
 
     /// Does what [`Agent::end`] does, and passes on what the agent does meanwhile.
     pub fn end_with(mut self, grace: Duration, mut on_output: impl FnMut(Output)) -> Ended {
-        self.process.end(grace, &mut on_output)
+        let pid = self.identity().pid;
+        let ended = self.process.end(grace, &mut on_output);
+        let Ended { exit, survivors } = &ended;
+        if survivors.is_empty() {
+            tracing::info!(pid, ?exit, "agent ended");
+        } else {
+            tracing::warn!(pid, ?exit, ?survivors, "processes of the agent could not be ended");
+        }
+        ended
     }
 }
 

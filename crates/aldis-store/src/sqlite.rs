@@ -114,6 +114,9 @@ impl SqliteStore {
         let mut connection = idle.map_or_else(|| self.connect(), Ok)?;
         let result =
             work(&mut connection).map_err(|error| error::sort(&error, &self.files.db, doing));
+        if let Err(error) = &result {
+            tracing::debug!(doing, %error, "the store failed");
+        }
         match &result {
             Err(error) if !self.still_trusts(error) => retire(connection),
             _ => self.take_back(connection),
@@ -430,6 +433,7 @@ impl Store for SqliteStore {
                 break;
             }
         }
+        tracing::debug!(runs = gone.len(), "old runs deleted");
         Ok(gone)
     }
 

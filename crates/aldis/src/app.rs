@@ -3,10 +3,10 @@
 pub(crate) mod control;
 pub(crate) mod explain;
 pub mod formats;
-pub(crate) mod hearing;
 pub(crate) mod output;
 pub mod reference;
 pub(crate) mod retention;
+pub(crate) mod scan;
 #[cfg(target_os = "linux")]
 pub(crate) mod scripted;
 pub(crate) mod selection;

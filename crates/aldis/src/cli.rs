@@ -13,6 +13,7 @@ mod explain;
 mod hook;
 mod install;
 mod log;
+mod logging;
 mod output;
 mod plan;
 mod prompt;
@@ -38,6 +39,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueHint};
 
+use self::logging::{Logging, Manner};
 use crate::error::CommandError;
 use crate::io::{Color, Io};
 use crate::view::display;
@@ -66,6 +68,9 @@ struct Cli {
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(display_order = 901)]
     state_dir: Option<PathBuf>,
+
+    #[command(flatten)]
+    logging: Logging,
 
     #[command(subcommand)]
     command: Command,
@@ -119,6 +124,20 @@ enum Command {
     Why(why::WhyArgs),
 }
 
+impl Command {
+    /// Returns how it logs. What a host or an agent waits for, and what acts for an agent, does not.
+    fn logs(&self) -> Option<Manner> {
+        match self {
+            Self::Hook(_) | Self::AgentReaper(_) | Self::DemoAgent(_) => None,
+            #[cfg(target_os = "linux")]
+            Self::ScriptedAgent(_) => None,
+            Self::Serve(_) => Some(Manner::Service),
+            Self::Watch(_) => Some(Manner::FullScreen),
+            _ => Some(Manner::Lines),
+        }
+    }
+}
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
@@ -164,6 +183,12 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
     };
     io.set_color(cli.color);
     io.state_dir = cli.state_dir;
+    if let Some(manner) = cli.command.logs()
+        && let Err(error) = cli.logging.start(manner, io.color_stderr)
+    {
+        report(io, &error);
+        return Outcome::Error.code();
+    }
     let result = match cli.command {
         Command::Abort(args) => control::abort(io, &args),
         Command::AgentReaper(args) => agent_reaper::run(args),

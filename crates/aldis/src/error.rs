@@ -52,6 +52,12 @@ impl From<io::Error> for CommandError {
     }
 }
 
+impl From<serde_json::Error> for CommandError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new(format!("cannot write as JSON: {error}"))
+    }
+}
+
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         Self::new(error.to_string())

@@ -1,16 +1,18 @@
-//! Failures that could be reported nowhere else: one line each in `failures.jsonl`.
+//! Failures that could be reported nowhere else: one line each in `failures.jsonl`; and how such
+//! files are written.
 //!
 //! A hook that fails must let the agent stop and print nothing. It says why here, where `aldis
 //! doctor` and `aldis log` find it, even when the database itself is the problem.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use aldis_signal::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// When the file is set aside for a new one.
+const FILE: &str = "failures.jsonl";
+/// When a file is set aside for a new one.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 /// How much space is set aside for it.
 #[cfg(target_os = "linux")]
@@ -27,14 +29,19 @@ pub(crate) struct Failure {
     pub(crate) what: String,
 }
 
-/// Appends a failure, in a directory that is made where it is missing. There is nobody left to tell
-/// if that fails.
+/// Appends a failure.
 pub(crate) fn record(directory: &Path, failure: &Failure) {
-    let path = path(directory);
+    append(directory, FILE, failure);
+}
+
+/// Appends a line to a file of bounded size, in a directory that is made where it is missing. There
+/// is nobody left to tell if that fails.
+pub(crate) fn append(directory: &Path, file: &str, line: &impl Serialize) {
+    let path = directory.join(file);
     if fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() > FILE_BYTES_MAX) {
         let _moved = fs::rename(&path, path.with_extension("jsonl.old"));
     }
-    let Ok(mut line) = serde_json::to_string(failure) else { return };
+    let Ok(mut line) = serde_json::to_string(line) else { return };
     line.push('\n');
     if create(directory).is_ok()
         && let Ok(mut file) = open(&path)
@@ -51,7 +58,7 @@ pub(crate) fn reserve(directory: &Path) {
     use std::os::unix::fs::MetadataExt as _;
 
     use rustix::fs::{FallocateFlags, fallocate};
-    let path = path(directory);
+    let path = directory.join(FILE);
     let has_room = |file: &fs::Metadata| file.blocks() * 512 >= file.len() + RESERVED / 2;
     if !fs::symlink_metadata(&path).is_ok_and(|file| has_room(&file))
         && let Ok(file) = open(&path)
@@ -67,17 +74,13 @@ pub(crate) fn reserve(_: &Path) {}
 
 /// Returns the latest failures, oldest first.
 pub(crate) fn latest(directory: &Path, count: usize) -> Vec<Failure> {
-    let path = path(directory);
+    let path = directory.join(FILE);
     // Whoever put a pipe there must not make us wait.
     let is_file = fs::symlink_metadata(&path).is_ok_and(|file| file.is_file());
     let text = is_file.then(|| fs::read_to_string(path).ok()).flatten().unwrap_or_default();
     let failures: Vec<Failure> =
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     failures[failures.len().saturating_sub(count)..].to_vec()
-}
-
-fn path(directory: &Path) -> PathBuf {
-    directory.join("failures.jsonl")
 }
 
 /// Makes the state directory, for its owner alone, as the store would.
@@ -127,7 +130,7 @@ mod tests {
         {
             use std::os::unix::fs::PermissionsExt as _;
             let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-            assert_eq!((mode(&directory), mode(&path(&directory))), (0o700, 0o600));
+            assert_eq!((mode(&directory), mode(&directory.join(FILE))), (0o700, 0o600));
         }
     }
 
@@ -137,13 +140,13 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let pipe = place.path().join("pipe");
         fs::create_dir(&pipe).unwrap();
-        let made = std::process::Command::new("mkfifo").arg(path(&pipe)).status().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(pipe.join(FILE)).status().unwrap();
         assert!(made.success());
         let link = place.path().join("link");
         fs::create_dir(&link).unwrap();
         let victim = place.path().join("victim");
         fs::write(&victim, "").unwrap();
-        std::os::unix::fs::symlink(&victim, path(&link)).unwrap();
+        std::os::unix::fs::symlink(&victim, link.join(FILE)).unwrap();
         for directory in [&pipe, &link] {
             record(directory, &failure("lost"));
             assert_eq!(latest(directory, 5), []);

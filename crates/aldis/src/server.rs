@@ -17,6 +17,7 @@ mod error;
 mod events;
 mod metrics;
 mod place;
+mod request_log;
 mod runs;
 pub(crate) mod state_files;
 mod timers;
@@ -108,6 +109,7 @@ pub(crate) fn serve(
         app.adopt(options.board).await?;
         let link = app.access.login_link(address)?;
         ready(address, &link)?;
+        tracing::info!(%address, "listening");
         let tasks = [
             background("events", &app, events::publish(app.clone())),
             background("timers", &app, timers::watch(app.clone())),
@@ -118,6 +120,7 @@ pub(crate) fn serve(
             // It only waits for another one.
             task.await.ok();
         }
+        tracing::info!("stopped");
         Ok(())
     })
 }

@@ -112,7 +112,10 @@ impl<M: Machine> Handle<M> {
                 self.enqueue(&step, outcome);
                 Ok(true)
             }
-            Err(CommitError::Conflict { .. }) => Ok(false),
+            Err(CommitError::Conflict { .. }) => {
+                tracing::debug!(run = %self.id, "somebody else was first; taking the events again");
+                Ok(false)
+            }
             Err(CommitError::Duplicate { digest, .. }) => {
                 // An earlier delivery of the last event has been taken.
                 self.pending.pop();
@@ -124,6 +127,7 @@ impl<M: Machine> Handle<M> {
                 }
             }
             Err(CommitError::Store(error)) => {
+                tracing::debug!(run = %self.id, %error, "the step may not be written");
                 let (revision, events) = (Revision(step.expected.0 + 1), step.events);
                 self.unsure = Some(Attempt { revision, events, outcome: outcome.clone() });
                 Err(error.into())

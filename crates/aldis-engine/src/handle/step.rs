@@ -141,6 +141,14 @@ impl<M: Machine> Handle<M> {
 
     /// Takes note of a step that is durable now.
     pub(crate) fn committed(&mut self, step: &Step, committed: Committed) {
+        tracing::debug!(
+            run = %self.id,
+            revision = %committed.revision,
+            events = step.events.len(),
+            decisions = step.decisions.len(),
+            effects = step.effects.len(),
+            "step committed"
+        );
         self.performed.drain(..step.done.len().min(self.performed.len()));
         self.revision = committed.revision;
         self.updated = step.at;

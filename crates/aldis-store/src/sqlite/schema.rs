@@ -84,6 +84,7 @@ pub(super) fn migrate(
         transaction.execute_batch(sql)?;
         transaction.pragma_update(None, "user_version", found + 1)?;
         transaction.commit()?;
+        tracing::debug!(from = found, to = found + 1, "schema migrated");
     }
 }
 

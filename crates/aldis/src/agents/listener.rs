@@ -1,26 +1,28 @@
-//! Reads the output of a running agent: signals as soon as they are certain, and text to show.
+//! Reads what an agent writes, while it works or afterwards: tells the host's format by the beginning,
+//! and finds signals message by message.
+//!
+//! Plain text is one message and streams through the scanner. A transcript goes through its reader,
+//! and each message is scanned with its own origin. Nothing is read twice: the bytes that told the
+//! format are the first bytes of the message. While more may come, a beginning of notices is read as
+//! text and may still be followed by a transcript.
 
 use aldis_signal::time::Timestamp;
-use aldis_signal::{Finding, Message, Origin, Rules, Scanner};
-use aldis_transcript::facts::{Fact, Facts, Zone};
+use aldis_signal::{Finding, Message, Origin, Place, Rules, Scanner, Token, scan};
+use aldis_transcript::facts::{Fact, Facts};
 use aldis_transcript::{Format, Input, Reader, Told};
 
 /// How many bytes decide at most what kind of stream it is.
 const HEAD: usize = 64 * 1024;
-
 /// How long a line may become before it is shown in parts.
 const LINE_MAX: usize = 64 * 1024;
+/// How much is read at once.
+const ROOM: usize = 256 * 1024;
 
 /// What was read. Exhaustive: whoever listens judges each.
 #[derive(Debug)]
 pub(crate) enum Report {
-    /// A signal or a near miss.
-    Finding {
-        /// What was found.
-        finding: Box<Finding>,
-        /// Which message it stands in.
-        message: u64,
-    },
+    /// Signals and near misses.
+    Found(Found),
     /// Something the host reported about itself.
     Host(Fact),
     /// Something to show.
@@ -34,64 +36,126 @@ pub(crate) enum Report {
     },
 }
 
-/// One agent's output, in chunks.
-pub(crate) struct Listener<'r> {
-    rules: &'r Rules,
-    input: Input,
-    kind: Kind<'r>,
-    /// What it writes, once that is known.
-    format: Option<Format>,
-    facts: Facts,
-    /// Whether anybody sees what is said.
-    shown: bool,
+/// What was found in one message.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// Counts the messages of a transcript from 0; 0 for text.
+    pub(crate) message: u64,
+    /// The line of the transcript; `None` for text.
+    pub(crate) entry: Option<u64>,
+    /// What was said, where it is kept.
+    pub(crate) text: Vec<u8>,
+    /// In text order, except for text that still comes.
+    pub(crate) findings: Vec<Finding>,
 }
 
-enum Kind<'r> {
-    /// Too little was said to know.
-    Undecided(Beginning<'r>),
-    Text(Plain<'r>),
-    Stream(Reader<'r>),
+type Sink<'s> = dyn FnMut(Report) + 's;
+
+/// Finds signals in a whole message.
+pub(crate) type Matcher<'r> = &'r dyn Fn(&[u8], &Origin) -> Vec<Finding>;
+
+/// How to listen.
+#[derive(Clone)]
+pub(crate) struct Listening<'r> {
+    pub(crate) rules: &'r Rules,
+    pub(crate) token: Token,
+    pub(crate) input: Input,
+    /// Whether near misses are reported.
+    pub(crate) near_misses: bool,
+    /// Whether messages of others than agents are looked at.
+    pub(crate) foreign: bool,
+    /// Whether more may come at any time: then findings are reported as soon as they are certain.
+    pub(crate) live: bool,
+    /// Whether findings come with the text around them.
+    pub(crate) keep_text: bool,
+    /// Whether texts are reported, to be shown.
+    pub(crate) words: bool,
+    /// What finds signals, if not the scanner.
+    pub(crate) matcher: Option<Matcher<'r>>,
+    /// Whether a line of a transcript may hold a signal; may say yes too often.
+    pub(crate) may_matter: &'r dyn Fn(&[u8]) -> bool,
 }
 
-/// The first bytes. Whatever follows, some of them are text, as what a shell prints before its agent
-/// begins to: that is read at once.
-#[derive(Default)]
-struct Beginning<'r> {
-    bytes: Vec<u8>,
-    /// How many of them were read as text.
-    read_as_text: usize,
-    text: Option<Plain<'r>>,
-}
-
-/// Plain text: the scanner, and the line that is not complete yet, for showing.
-struct Plain<'r> {
-    scanner: Box<Scanner<'r>>,
-    rest: Vec<u8>,
-}
-
-impl<'r> Plain<'r> {
-    fn new(rules: &'r Rules) -> Self {
-        Self { scanner: Box::new(Scanner::new(rules, Origin::assistant())), rest: Vec::new() }
-    }
-
-    fn push(&mut self, bytes: &[u8], is_shown: bool, sink: &mut dyn FnMut(Report)) {
-        if is_shown {
-            whole_lines(&mut self.rest, bytes, sink);
+impl<'r> Listening<'r> {
+    /// Listens to an agent at work.
+    pub(crate) fn live(rules: &'r Rules, input: Input, words: bool) -> Self {
+        Self {
+            rules,
+            token: Token::Off,
+            input,
+            near_misses: true,
+            foreign: false,
+            live: true,
+            keep_text: false,
+            words,
+            matcher: None,
+            may_matter: &|_| true,
         }
-        self.scanner.push(bytes, &mut |finding| sink(found(finding, 0)));
     }
 
-    fn finish(self, sink: &mut dyn FnMut(Report)) {
-        sink(shown(&self.rest));
-        self.scanner.finish(&mut |finding| sink(found(finding, 0)));
+    fn reader(&self, format: Format) -> Reader<'r> {
+        let mut reader = Reader::new(format, self.may_matter);
+        if !self.foreign && !self.words {
+            reader = reader.signals_only();
+        }
+        if self.live { reader.following() } else { reader }
     }
+
+    /// Reports what is in one message of a transcript.
+    fn message(&self, message: Message, sink: &mut Sink<'_>) {
+        let Message { index, entry, origin, mut text, .. } = message;
+        if self.foreign || origin.may_signal() {
+            let findings = self.scan(text.as_bytes(), &origin);
+            if !findings.is_empty() {
+                let text = if self.keep_text { std::mem::take(&mut text) } else { String::new() };
+                let text = text.into_bytes();
+                sink(Report::Found(Found { message: index, entry, text, findings }));
+            }
+        }
+        if self.words {
+            sink(Report::Text { origin, text, whole: true });
+        }
+    }
+
+    /// Scans a whole message. Findings come in text order.
+    fn scan(&self, text: &[u8], origin: &Origin) -> Vec<Finding> {
+        let token = self.token.clone();
+        match self.matcher {
+            Some(matcher) => matcher(text, origin),
+            None if self.near_misses => scan::scan_with(self.rules, text, origin, token),
+            None => {
+                let signals = scan::signals(self.rules, text, origin, token);
+                signals.into_iter().map(Finding::from).collect()
+            }
+        }
+    }
+
+    fn keep(&self, findings: &mut Vec<Finding>, finding: Finding) {
+        if self.near_misses || finding.signal().is_some() {
+            findings.push(finding);
+        }
+    }
+}
+
+/// What somebody writes, in chunks.
+pub(crate) struct Listener<'r> {
+    how: Listening<'r>,
+    /// The first bytes, until they tell what it is, and how many of them were read as text: as what a
+    /// shell prints before its agent begins.
+    beginning: Option<(Vec<u8>, usize)>,
+    text: PlainText<'r>,
+    transcript: Option<Reader<'r>>,
+    /// What it is, once that is known.
+    format: Option<Format>,
+    facts: Option<Facts>,
+    room: Vec<u8>,
 }
 
 impl<'r> Listener<'r> {
-    /// `zone` is the one of clock times that name none; words are given out only if they are `shown`.
-    pub(crate) fn new(rules: &'r Rules, input: Input, zone: Zone, shown: bool) -> Self {
-        let kind = Kind::Undecided(Beginning::default());
-        Self { rules, input, kind, format: None, facts: Facts::new(input, zone), shown }
+    /// `facts` are what a host reports about itself, where somebody wants to know.
+    pub(crate) fn new(how: Listening<'r>, facts: Option<Facts>) -> Self {
+        let (beginning, text) = (Some((Vec::new(), 0)), PlainText::default());
+        Self { how, beginning, text, transcript: None, format: None, facts, room: Vec::new() }
     }
 
     /// Returns what the agent writes, once that is known.
@@ -99,53 +163,82 @@ impl<'r> Listener<'r> {
         self.format
     }
 
-    pub(crate) fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Report)) {
-        match &mut self.kind {
-            Kind::Undecided(beginning) => {
-                beginning.bytes.extend_from_slice(bytes);
-                let known = match beginning.bytes.len() < HEAD {
-                    true => self.input.resolve_so_far(&beginning.bytes, false),
-                    false => self.known_at_last(),
-                };
-                self.go_on(known, now, sink);
-            }
-            Kind::Text(text) => {
-                self.facts.push(bytes, now, &mut |fact| sink(Report::Host(fact)));
-                text.push(bytes, self.shown, sink);
-            }
-            Kind::Stream(reader) => {
-                let (rules, shown) = (self.rules, self.shown);
-                let read = &mut |told| report(rules, told, shown, sink);
-                reader.push_with(bytes, &mut self.facts, now, read);
-            }
-        }
-    }
-
-    /// The agent has said all.
-    pub(crate) fn finish(mut self, now: Timestamp, sink: &mut dyn FnMut(Report)) {
-        let known = self.known_at_last();
+    /// Reads the next chunk, which came at this time.
+    pub(crate) fn push(&mut self, bytes: &[u8], now: Timestamp, sink: &mut Sink<'_>) {
+        let Some((head, read_as_text)) = &mut self.beginning else {
+            return self.read(bytes, now, sink);
+        };
+        head.extend_from_slice(bytes);
+        let known = if self.how.live && head.len() < HEAD {
+            self.how.input.resolve_so_far(head, false)
+        } else {
+            (Some(self.how.input.resolve(head)), *read_as_text)
+        };
         self.go_on(known, now, sink);
-        let (rules, is_shown) = (self.rules, self.shown);
-        match self.kind {
-            Kind::Text(text) => {
-                text.finish(sink);
-                self.facts.finish(now, &mut |fact| sink(Report::Host(fact)));
+    }
+
+    /// Returns room to read the next bytes into, for [`filled`](Self::filled).
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        match &mut self.transcript {
+            Some(reader) => reader.room(),
+            None => {
+                self.room.resize(ROOM, 0);
+                &mut self.room
             }
-            Kind::Stream(reader) => {
-                reader
-                    .finish_with(self.facts, now, &mut |told| report(rules, told, is_shown, sink));
-            }
-            Kind::Undecided(_) => {}
         }
     }
 
-    /// Returns what the beginning is, without waiting for more of it, and how much of it is text.
-    fn known_at_last(&self) -> (Option<Format>, usize) {
-        match &self.kind {
-            Kind::Undecided(beginning) => {
-                (Some(self.input.resolve(&beginning.bytes)), beginning.read_as_text)
+    /// As [`push`](Self::push) for bytes that were read to the start of the [`room`](Self::room),
+    /// where nobody asks for facts.
+    pub(crate) fn filled(&mut self, count: usize, sink: &mut Sink<'_>) {
+        if let Some(reader) = &mut self.transcript {
+            let how = &self.how;
+            return reader.filled(count, &mut |message| how.message(message, sink));
+        }
+        let room = std::mem::take(&mut self.room);
+        self.push(room.get(..count).unwrap_or_default(), NO_TIME, sink);
+        self.room = room;
+    }
+
+    /// Takes a silence as the end of a message of plain text.
+    pub(crate) fn pause(&mut self, sink: &mut Sink<'_>) {
+        if let Some((head, read_as_text)) = &self.beginning
+            && *read_as_text < head.len()
+        {
+            let known = self.how.input.resolve_so_far(head, true);
+            self.go_on(known, NO_TIME, sink);
+        }
+        self.text.end(&self.how, sink);
+    }
+
+    /// Returns how much of a plain text is kept.
+    pub(crate) fn kept(&self) -> usize {
+        self.text.whole.len()
+    }
+
+    /// There will be no more. Returns how many lines of a transcript could not be read.
+    pub(crate) fn finish(mut self, now: Timestamp, sink: &mut Sink<'_>) -> u64 {
+        if let Some((head, read_as_text)) = &self.beginning
+            && *read_as_text < head.len()
+        {
+            let known = (Some(self.how.input.resolve(head)), *read_as_text);
+            self.go_on(known, now, sink);
+        }
+        let Self { how, mut text, transcript, facts, .. } = self;
+        text.end(&how, sink);
+        match (transcript, facts) {
+            (Some(reader), Some(facts)) => {
+                reader.finish_with(facts, now, &mut |told| take(&how, told, sink));
+                0
             }
-            Kind::Text(_) | Kind::Stream(_) => (None, 0),
+            (Some(reader), None) => {
+                reader.finish_counting(&mut |message| how.message(message, sink))
+            }
+            (None, Some(facts)) => {
+                facts.finish(now, &mut |fact| sink(Report::Host(fact)));
+                0
+            }
+            (None, None) => 0,
         }
     }
 
@@ -154,39 +247,188 @@ impl<'r> Listener<'r> {
         &mut self,
         (format, text): (Option<Format>, usize),
         now: Timestamp,
-        sink: &mut dyn FnMut(Report),
+        sink: &mut Sink<'_>,
     ) {
-        let Kind::Undecided(beginning) = &mut self.kind else { return };
-        let Beginning { bytes, read_as_text, text: mut plain } = std::mem::take(beginning);
+        let Some((head, read_as_text)) = self.beginning.take() else { return };
         let text = match format {
-            Some(Format::Text) => bytes.len(),
+            Some(Format::Text) => head.len(),
             // Noise that came together with the first line is the reader's.
             Some(_) if read_as_text == 0 => 0,
             _ => text.max(read_as_text),
         };
         if text > read_as_text {
-            let plain = plain.get_or_insert_with(|| Plain::new(self.rules));
-            self.facts.push(&bytes[read_as_text..text], now, &mut |fact| sink(Report::Host(fact)));
-            plain.push(&bytes[read_as_text..text], self.shown, sink);
+            self.read_text(&head[read_as_text..text], now, sink);
         }
         self.format = format;
-        self.kind = match format {
-            None => Kind::Undecided(Beginning { bytes, read_as_text: text, text: plain }),
-            Some(Format::Text) => Kind::Text(plain.unwrap_or_else(|| Plain::new(self.rules))),
+        match format {
+            None => self.beginning = Some((head, text)),
+            Some(Format::Text) => {}
             Some(format) => {
-                if let Some(plain) = plain {
-                    plain.finish(sink);
-                }
-                let reader = Reader::new(format, &|_| true).following();
-                self.kind = Kind::Stream(if self.shown { reader } else { reader.signals_only() });
-                return self.push(&bytes[text..], now, sink);
+                let (before, behind) = head.split_at(text);
+                self.text.end(&self.how, sink);
+                let mut reader = self.how.reader(format);
+                // What was read as text stays text; only its lines are counted by the reader.
+                reader.push(&vec![b'\n'; newlines(before)], &mut drop);
+                self.transcript = Some(reader);
+                self.read(behind, now, sink);
             }
-        };
+        }
+    }
+
+    /// Reads on, once it is known what it is.
+    fn read(&mut self, bytes: &[u8], now: Timestamp, sink: &mut Sink<'_>) {
+        let how = &self.how;
+        match (&mut self.transcript, &mut self.facts) {
+            (None, _) => self.read_text(bytes, now, sink),
+            (Some(reader), None) => reader.push(bytes, &mut |message| how.message(message, sink)),
+            (Some(reader), Some(facts)) => {
+                reader.push_with(bytes, facts, now, &mut |told| take(how, told, sink));
+            }
+        }
+    }
+
+    fn read_text(&mut self, bytes: &[u8], now: Timestamp, sink: &mut Sink<'_>) {
+        if let Some(facts) = &mut self.facts {
+            facts.push(bytes, now, &mut |fact| sink(Report::Host(fact)));
+        }
+        self.text.push(&self.how, bytes, sink);
     }
 }
 
+fn take(how: &Listening<'_>, told: Told, sink: &mut Sink<'_>) {
+    match told {
+        Told::Fact(fact) => sink(Report::Host(fact)),
+        Told::Message(message) => how.message(message, sink),
+    }
+}
+
+/// Text that streams through a scanner. A pause ends one message and the next bytes begin another,
+/// while places go on counting from the beginning of the input.
+#[derive(Default)]
+struct PlainText<'r> {
+    scanner: Option<Box<Scanner<'r>>>,
+    findings: Vec<Finding>,
+    /// Nothing that is still to be found starts before.
+    settled: u64,
+    /// Where the current message starts.
+    base: Position,
+    here: Position,
+    /// The line that is not complete yet, for showing.
+    line: Vec<u8>,
+    /// All of it, where it is scanned at its end.
+    whole: Vec<u8>,
+}
+
+impl<'r> PlainText<'r> {
+    fn push(&mut self, how: &Listening<'r>, bytes: &[u8], sink: &mut Sink<'_>) {
+        if how.keep_text || how.matcher.is_some() {
+            return self.whole.extend_from_slice(bytes);
+        }
+        if how.words {
+            whole_lines(&mut self.line, bytes, sink);
+        }
+        let new = || {
+            let scanner = Scanner::new(how.rules, Origin::assistant());
+            Box::new(scanner.with_token(how.token.clone()))
+        };
+        let scanner = self.scanner.get_or_insert_with(new);
+        let findings = &mut self.findings;
+        scanner.push(bytes, &mut |finding| how.keep(findings, finding));
+        if !how.live {
+            let settled = scanner.settled();
+            return self.settle(settled, sink);
+        }
+        self.here.advance(bytes);
+        let findings = std::mem::take(&mut self.findings);
+        self.report(findings, sink);
+    }
+
+    /// Reports what can be put in text order already, so that a long text takes no more memory than a
+    /// short one.
+    fn settle(&mut self, settled: u64, sink: &mut Sink<'_>) {
+        if settled == self.settled {
+            return;
+        }
+        self.settled = settled;
+        let start = |finding: &Finding| finding.place().span.start;
+        self.findings.sort_by_key(start);
+        let waiting = self.findings.partition_point(|finding| start(finding) < settled);
+        let waiting = self.findings.split_off(waiting);
+        let findings = std::mem::replace(&mut self.findings, waiting);
+        self.report(findings, sink);
+    }
+
+    /// Ends the message, if one has begun.
+    fn end(&mut self, how: &Listening<'r>, sink: &mut Sink<'_>) {
+        if !self.whole.is_empty() {
+            let text = std::mem::take(&mut self.whole);
+            let findings = how.scan(&text, &Origin::assistant());
+            sink(Report::Found(Found { message: 0, entry: None, text, findings }));
+        }
+        if !self.line.is_empty() {
+            sink(shown(&std::mem::take(&mut self.line)));
+        }
+        let Some(scanner) = self.scanner.take() else { return };
+        let findings = &mut self.findings;
+        scanner.finish(&mut |finding| how.keep(findings, finding));
+        self.settle(u64::MAX, sink);
+        self.settled = 0;
+        self.base = self.here;
+    }
+
+    fn report(&self, mut findings: Vec<Finding>, sink: &mut Sink<'_>) {
+        if !findings.is_empty() {
+            findings.iter_mut().for_each(|finding| self.base.shift(finding));
+            let text = Vec::new();
+            sink(Report::Found(Found { message: 0, entry: None, text, findings }));
+        }
+    }
+}
+
+/// A place in the input: how much stands before it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Position {
+    bytes: u64,
+    lines: u64,
+    /// Bytes on the current line.
+    columns: u64,
+}
+
+impl Position {
+    fn advance(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.lines += newlines(bytes) as u64;
+        match memchr::memrchr(b'\n', bytes) {
+            Some(newline) => self.columns = (bytes.len() - newline - 1) as u64,
+            None => self.columns += bytes.len() as u64,
+        }
+    }
+
+    /// Counts a finding's place from the beginning of the input.
+    fn shift(&self, finding: &mut Finding) {
+        let place: &mut Place = match finding {
+            Finding::Signal(signal) => {
+                signal.body_end = signal.body_end.map(|end| end + self.bytes);
+                &mut signal.place
+            }
+            Finding::NearMiss(miss) => &mut miss.place,
+        };
+        if place.line == 1 {
+            place.column += self.columns;
+        }
+        place.line += self.lines;
+        place.span.start += self.bytes;
+        place.span.end += self.bytes;
+    }
+}
+
+/// Counts the ends of lines.
+pub(crate) fn newlines(bytes: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', bytes).count()
+}
+
 /// Gives out the lines that are complete, and keeps the rest.
-fn whole_lines(rest: &mut Vec<u8>, bytes: &[u8], sink: &mut dyn FnMut(Report)) {
+fn whole_lines(rest: &mut Vec<u8>, bytes: &[u8], sink: &mut Sink<'_>) {
     rest.extend_from_slice(bytes);
     let too_long = |length| (length > LINE_MAX).then_some(length);
     let lines = memchr::memrchr(b'\n', rest).map(|at| at + 1);
@@ -202,28 +444,14 @@ fn shown(bytes: &[u8]) -> Report {
     Report::Text { origin: Origin::assistant(), text, whole: false }
 }
 
-fn found(finding: Finding, message: u64) -> Report {
-    Report::Finding { finding: Box::new(finding), message }
-}
-
-fn report(rules: &Rules, told: Told, shown: bool, sink: &mut dyn FnMut(Report)) {
-    let Message { index, origin, text, .. } = match told {
-        Told::Fact(fact) => return sink(Report::Host(fact)),
-        Told::Message(message) => message,
-    };
-    if origin.may_signal() {
-        for finding in aldis_signal::scan(rules, text.as_bytes(), &origin) {
-            sink(found(finding, index));
-        }
-    }
-    if shown {
-        sink(Report::Text { origin, text, whole: true });
-    }
-}
+/// Only facts ask when something came.
+const NO_TIME: Timestamp = Timestamp::from_millis(0);
 
 #[cfg(test)]
 mod tests {
     //! Streams with something before them, and text that only looks like one.
+
+    use aldis_transcript::facts::Zone;
 
     use super::*;
 
@@ -237,26 +465,28 @@ mod tests {
         r#""content":[{"type":"text","text":"<event topic=\"agent.said\">x</event>"}]}}"#
     );
 
+    fn raw(found: &Found) -> Vec<String> {
+        let signals = found.findings.iter().filter_map(Finding::signal);
+        signals.map(|signal| signal.raw.clone()).collect()
+    }
+
     /// Hears a text in chunks. Returns all signals, those that were heard before the end, and the words
     /// shown.
     fn heard(text: &str, chunk: usize) -> (Vec<String>, Vec<String>, String) {
-        let mut ear = Listener::new(Rules::builtin(), Input::Auto, Zone::utc(), true);
+        let how = Listening::live(Rules::builtin(), Input::Auto, true);
+        let mut listener = Listener::new(how, Some(Facts::new(Input::Auto, Zone::utc())));
         let (mut signals, mut words, now) = (Vec::new(), String::new(), Timestamp::from_millis(0));
         let mut sink = |said| match said {
-            Report::Finding { finding, .. } => {
-                signals.extend(finding.signal().map(|signal| signal.raw.clone()));
-            }
+            Report::Found(found) => signals.extend(raw(&found)),
             Report::Text { text, .. } => words += &text,
             Report::Host(_) => {}
         };
         for bytes in text.as_bytes().chunks(chunk) {
-            ear.push(bytes, now, &mut sink);
+            listener.push(bytes, now, &mut sink);
         }
         let mut late = Vec::new();
-        ear.finish(now, &mut |said| match said {
-            Report::Finding { finding, .. } => {
-                late.extend(finding.signal().map(|signal| signal.raw.clone()));
-            }
+        listener.finish(now, &mut |said| match said {
+            Report::Found(found) => late.extend(raw(&found)),
             Report::Text { text, .. } => words += &text,
             Report::Host(_) => {}
         });

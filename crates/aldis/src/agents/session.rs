@@ -6,7 +6,7 @@ use aldis_signal::time::Timestamp;
 use aldis_transcript::facts::{Facts, Zone};
 use aldis_transcript::{Format, Input};
 
-use super::listener::{Listener, Report};
+use super::listener::{Listener, Listening, Report};
 use super::output_log::OutputLog;
 
 /// The output of one agent.
@@ -26,7 +26,8 @@ impl<'r> Session<'r> {
         shown: bool,
         log: OutputLog,
     ) -> Self {
-        let listener = Listener::new(rules, input, zone.clone(), shown);
+        let facts = Facts::new(input, zone.clone());
+        let listener = Listener::new(Listening::live(rules, input, shown), Some(facts));
         let errors = Facts::new(Input::Format(Format::Text), zone.clone());
         Self { listener, errors, log }
     }
@@ -57,7 +58,7 @@ impl<'r> Session<'r> {
     /// The agent has ended.
     pub(crate) fn finish(self, exit: Exit, now: Timestamp, sink: &mut dyn FnMut(Report)) {
         let Self { listener, errors, mut log } = self;
-        listener.finish(now, sink);
+        let _skipped = listener.finish(now, sink);
         // A host that ended well has overcome what it complained of.
         if !exit.is_clean() {
             errors.finish(now, &mut |event| sink(Report::Host(event)));

@@ -7,7 +7,8 @@ use std::path::Path;
 use aldis_signal::{Finding, NearMiss, Origin, Reason, Signal};
 
 use self::words::{amount_words, label, said_by, warning_words};
-use crate::app::hearing::{Amount, Heard, Hearing, Stopped};
+use crate::agents::listener::Found;
+use crate::app::scan::{Amount, ScanOptions, Stopped};
 use crate::app::selection::Selection;
 use crate::app::source::Source;
 use crate::error::CommandError;
@@ -38,12 +39,12 @@ pub(crate) fn explain(
     all: bool,
     on_unread: fn(&mut Io, &CommandError),
 ) -> Result<Explained, CommandError> {
-    let hearing = Hearing { selection, near_misses: true, follow: false, keep_text: true };
+    let options = ScanOptions { selection, near_misses: true, follow: false, keep_text: true };
     let watch = Stopwatch::start();
     let mut telling = Telling::new(Paint { on: io.color_stdout }, all);
     let mut unread = false;
     for file in &selection.files {
-        match telling.tell_file(io, file, &hearing) {
+        match telling.tell_file(io, file, &options) {
             Ok(()) => {}
             Err(Stopped::Reading(error)) => {
                 io.stdout.flush()?;
@@ -85,15 +86,15 @@ impl Telling {
         &mut self,
         io: &mut Io,
         file: &Path,
-        hearing: &Hearing<'_>,
+        options: &ScanOptions<'_>,
     ) -> Result<(), Stopped> {
         let mut source = Source::open(io, file, false).map_err(Stopped::Reading)?;
         let name = display::line(&file.display().to_string());
         let mut first_foreign = None;
         self.foreign = 0;
-        let amount = hearing.listen(&mut source, &mut |heard| {
-            for finding in &heard.findings {
-                self.tell(io, &name, &heard, finding, &mut first_foreign)?;
+        let amount = options.read(&mut source, &mut |found| {
+            for finding in &found.findings {
+                self.tell(io, &name, &found, finding, &mut first_foreign)?;
             }
             Ok(())
         })?;
@@ -107,14 +108,14 @@ impl Telling {
         &mut self,
         io: &mut Io,
         file: &str,
-        heard: &Heard<'_>,
+        found: &Found,
         finding: &Finding,
         first_foreign: &mut Option<String>,
     ) -> Result<(), CommandError> {
         match finding {
             Finding::Signal(signal) => {
                 self.signals += 1;
-                self.tell_signal(io, file, heard, signal)
+                self.tell_signal(io, file, found, signal)
             }
             Finding::NearMiss(miss) => {
                 self.misses += 1 + miss.more;
@@ -125,12 +126,12 @@ impl Telling {
                             "{}\n  {} {}",
                             self.miss_header(miss),
                             self.paint.place("-->"),
-                            place_words(file, heard, finding, &miss.origin),
+                            place_words(file, found, finding, &miss.origin),
                         )
                     });
                     return Ok(());
                 }
-                self.tell_miss(io, file, heard, miss)
+                self.tell_miss(io, file, found, miss)
             }
         }
     }
@@ -139,7 +140,7 @@ impl Telling {
         &self,
         io: &mut Io,
         file: &str,
-        heard: &Heard<'_>,
+        found: &Found,
         signal: &Signal,
     ) -> Result<(), CommandError> {
         let paint = self.paint;
@@ -151,9 +152,9 @@ impl Telling {
         let meaning = signal.meaning;
         writeln!(out, "{} {}  ({meaning})", paint.good("signal:"), paint.strong(name))?;
         let finding = Finding::from(signal.clone());
-        let place = place_words(file, heard, &finding, &signal.origin);
+        let place = place_words(file, found, &finding, &signal.origin);
         writeln!(out, "  {} {place}", paint.place("-->"))?;
-        let gutter = self.tell_source(io, heard, &finding, &said_by(&signal.origin))?;
+        let gutter = self.tell_source(io, found, &finding, &said_by(&signal.origin))?;
         for warning in &signal.warnings {
             let words = display::line(&warning_words(warning));
             let code = display::line(&warning.to_string());
@@ -168,15 +169,15 @@ impl Telling {
         &self,
         io: &mut Io,
         file: &str,
-        heard: &Heard<'_>,
+        found: &Found,
         miss: &NearMiss,
     ) -> Result<(), CommandError> {
         let paint = self.paint;
         let finding = Finding::from(miss.clone());
         writeln!(io.stdout, "{}", self.miss_header(miss))?;
-        let place = place_words(file, heard, &finding, &miss.origin);
+        let place = place_words(file, found, &finding, &miss.origin);
         writeln!(io.stdout, "  {} {place}", paint.place("-->"))?;
-        let gutter = self.tell_source(io, heard, &finding, label(miss.reason))?;
+        let gutter = self.tell_source(io, found, &finding, label(miss.reason))?;
         let equals = paint.place("=");
         for (at, line) in display::lines(&miss.hint()).lines().enumerate() {
             if at == 0 {
@@ -198,11 +199,11 @@ impl Telling {
     fn tell_source(
         &self,
         io: &mut Io,
-        heard: &Heard<'_>,
+        found: &Found,
         finding: &Finding,
         label: &str,
     ) -> Result<usize, CommandError> {
-        let Some(snippet) = Snippet::new(heard.text, finding.place()) else {
+        let Some(snippet) = Snippet::new(&found.text, finding.place()) else {
             return Ok(GUTTER);
         };
         let gutter = snippet.gutter().max(GUTTER);
@@ -260,11 +261,11 @@ impl Telling {
 }
 
 /// `file:entry, message N, line L` for transcripts, `file:line:column` for text.
-fn place_words(file: &str, heard: &Heard<'_>, finding: &Finding, origin: &Origin) -> String {
+fn place_words(file: &str, found: &Found, finding: &Finding, origin: &Origin) -> String {
     let place = finding.place();
-    let mut words = match heard.entry {
+    let mut words = match found.entry {
         Some(entry) => {
-            format!("{file}:{entry}, message {}, line {}", heard.message, place.line)
+            format!("{file}:{entry}, message {}, line {}", found.message, place.line)
         }
         None => format!("{file}:{}:{}", place.line, place.column),
     };

@@ -11,9 +11,8 @@ use aldis_signal::time::Timestamp;
 use aldis_signal::{Role, Rules};
 use aldis_store::RunId;
 use aldis_transcript::Input;
-use aldis_transcript::facts::Zone;
 
-use crate::agents::listener::{Listener, Report};
+use crate::agents::listener::{Listener, Listening, Report};
 use crate::agents::output_log::LoggedAgent;
 
 /// How much is read at once.
@@ -96,7 +95,7 @@ struct LogReader<'r> {
 impl<'r> LogReader<'r> {
     fn new(text_by: Option<&'r Rules>) -> Self {
         let words = text_by.map(|rules| Words {
-            listener: Listener::new(rules, Input::Auto, Zone::utc(), true),
+            listener: Listener::new(Listening::live(rules, Input::Auto, true), None),
             redactor: Redactor::default(),
         });
         Self { file: None, words }

@@ -233,8 +233,6 @@ fn next_chunk(
 const COMPRESSED: [(&[u8], &str); 2] =
     [(&[0x28, 0xB5, 0x2F, 0xFD], "zstd"), (&[0x1F, 0x8B], "gzip")];
 
-/// How much is read at once.
-pub(crate) const CHUNK: usize = 256 * 1024;
 const STREAM_CHUNK: usize = 64 * 1024;
 const CHUNKS_WAITING_MAX: usize = 16;
 const POLL: Duration = Duration::from_millis(200);

@@ -126,7 +126,7 @@ pub(super) struct StartArgs {
     parallel_validation: bool,
 
     /// Show the counters in prompts
-    #[arg(long, short)]
+    #[arg(long)]
     verbose: bool,
 
     /// End an active run of the project first

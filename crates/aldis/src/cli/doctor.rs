@@ -6,7 +6,7 @@ use clap::Args;
 use super::Outcome;
 use crate::error::CommandError;
 use crate::failures;
-use crate::hosts::hook::adoption;
+use crate::hosts::hook::{adoption, call_log};
 use crate::hosts::install::Host;
 use crate::hosts::install::doctor::{
     Check, Status, examine, is_present, is_registered, state_directory,
@@ -58,6 +58,7 @@ pub(super) fn run(io: &mut Io, args: &DoctorArgs) -> Result<Outcome, CommandErro
     checks.push(state_directory(&locations));
     checks.extend(state_file(io, &locations)?);
     checks.extend(last_failure(io));
+    checks.extend(hook_log(io));
     if args.json {
         for check in &checks {
             json::write_line(&mut io.stdout, &line(check))?;
@@ -89,6 +90,13 @@ fn last_failure(io: &Io) -> Option<Check> {
     let at = local(last.at);
     let message = format!("the last failure, at {at}: {}: {}", last.part, last.what);
     Some(Check::note("failures", message, "aldis log lists them"))
+}
+
+/// Mentions where hook calls are logged, if they are.
+fn hook_log(io: &Io) -> Option<Check> {
+    let directory = home::state_directory(io.state_dir.as_deref()).ok()?;
+    let message = format!("hook calls are logged in `{}`", call_log::place(&directory)?.display());
+    Some(Check { host: None, name: "hook log", status: Status::Note, message, fix: None })
 }
 
 fn tell(io: &mut Io, checks: &[Check], nobody: bool) -> Result<(), CommandError> {

@@ -14,15 +14,17 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use aldis_signal::time::Timestamp;
 use clap::{Args, ValueEnum as _};
 
 use super::Outcome;
 use crate::error::CommandError;
 use crate::failures::{self, Failure};
+use crate::hosts::hook::call_log::CallRecord;
 use crate::hosts::hook::{Hook, HookError};
-use crate::hosts::{Env, HookCall, Host, PAYLOAD_MAX, answer, parse};
+use crate::hosts::{Answer, Env, HookCall, Host, PAYLOAD_MAX, answer, parse};
 use crate::io::Io;
-use crate::settings::clock;
+use crate::settings::clock::{self, Stopwatch};
 use crate::settings::home;
 use crate::settings::project::Place;
 
@@ -64,12 +66,17 @@ pub(super) fn run(io: &mut Io, args: &HookArgs) -> Outcome {
     watch(args.host, state_dir.as_ref().ok().cloned());
     // Without one there is no place to say so, and no run to keep.
     let Ok(state_dir) = state_dir else { return Outcome::Yes };
-    let result = panic::catch_unwind(AssertUnwindSafe(|| handle(io, args.host, &state_dir)));
+    let mut log = CallRecord::begin(now(), args.host);
+    let (began, noted) = (Stopwatch::start(), log.as_mut());
+    let result = panic::catch_unwind(AssertUnwindSafe(|| handle(io, args.host, &state_dir, noted)));
     let failure = match result {
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(error.to_string()),
         Err(_) => Some("internal error: please report this as a bug".to_owned()),
     };
+    if let Some(log) = log {
+        log.write(&state_dir, began.elapsed(), failure.as_deref());
+    }
     if let Some(what) = failure {
         record(&state_dir, &part(args.host), what);
     }
@@ -84,7 +91,12 @@ pub(super) fn misused(error: &clap::Error) {
     }
 }
 
-fn handle(io: &mut Io, registered: Host, state_dir: &Path) -> Result<(), HookError> {
+fn handle(
+    io: &mut Io,
+    registered: Host,
+    state_dir: &Path,
+    log: Option<&mut CallRecord>,
+) -> Result<(), HookError> {
     let payload = read_payload(&mut io.stdin)?;
     let env = Env::of_process();
     let parsed = parse(registered, &payload, &env);
@@ -96,16 +108,21 @@ fn handle(io: &mut Io, registered: Host, state_dir: &Path) -> Result<(), HookErr
         call: &call,
         env: &env,
     };
-    let mut said = false;
+    let mut said = None;
     let result = hook.handle(&mut |reply| {
-        said = true;
+        said = Some(reply.name());
         write(io, &answer(call.answer_host(), &call.event, reply));
     });
-    if !said {
+    if said.is_none() {
         // Some hosts want an answer even when there is nothing to say.
-        write(io, &answer(call.answer_host(), &call.event, &crate::hosts::Answer::Allow));
+        write(io, &answer(call.answer_host(), &call.event, &Answer::Allow));
     }
-    result
+    if let Some(log) = log {
+        log.event = Some(call.event.name());
+        log.answer = said.or(Some(Answer::Allow.name()));
+        log.run = result.as_ref().ok().and_then(|run| Some(run.as_ref()?.as_str().to_owned()));
+    }
+    result.map(drop)
 }
 
 fn write(io: &mut Io, bytes: &[u8]) {
@@ -185,8 +202,11 @@ fn part(host: Host) -> String {
 }
 
 fn record(state_dir: &Path, part: &str, what: String) {
-    let at = clock::now().unwrap_or_else(|_| clock::wall());
-    failures::record(state_dir, &Failure { at, part: part.to_owned(), what });
+    failures::record(state_dir, &Failure { at: now(), part: part.to_owned(), what });
+}
+
+fn now() -> Timestamp {
+    clock::now().unwrap_or_else(|_| clock::wall())
 }
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ fn begin(
         task: task(io, args)?,
         dialect: launch.settings.run.dialect.clone(),
         instructions,
-        launch: serde_json::to_string(&launch).unwrap_or_default(),
+        launch: serde_json::to_string(&launch)?,
         config,
     };
     let new = NewRun {
@@ -177,7 +177,7 @@ fn launch(args: &RunArgs, state: &State) -> Result<Launch, CommandError> {
     if !args.command.is_empty() {
         launch.command.clone_from(&args.command);
     }
-    let mut tree = Node::of(&launch.settings);
+    let mut tree = Node::of(&launch.settings)?;
     tree.overlay(args.flags.layer());
     launch.settings = decode(&tree)?;
     Ok(launch)

@@ -7,7 +7,8 @@ use clap::Args;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Outcome, report};
-use crate::app::hearing::{Heard, Hearing, Stopped};
+use crate::agents::listener::Found;
+use crate::app::scan::{ScanOptions, Stopped};
 use crate::app::selection::{Matching, Selection, SelectionArgs};
 use crate::app::source::Source;
 use crate::error::CommandError;
@@ -59,7 +60,7 @@ pub(super) fn run(io: &mut Io, args: ScanArgs) -> Result<Outcome, CommandError> 
         return Err(CommandError::new("--follow does not work with --matching reference")
             .with_help("the plain regexes need the whole text"));
     }
-    let hearing = Hearing {
+    let options = ScanOptions {
         selection: &selection,
         near_misses: args.near_misses,
         follow: args.follow,
@@ -68,14 +69,14 @@ pub(super) fn run(io: &mut Io, args: ScanArgs) -> Result<Outcome, CommandError> 
     let mut outcome = Outcome::No;
     let mut unread = false;
     for file in &selection.files {
-        match scan_file(io, file, &hearing, args.json, &mut outcome) {
+        match scan_file(io, file, &options, args.json, &mut outcome) {
             Ok(()) => {}
             Err(Stopped::Reading(error)) => {
                 io.stdout.flush()?;
                 report(io, &error);
                 unread = true;
             }
-            // Whoever listened has heard enough.
+            // Whoever reads has seen enough.
             Err(Stopped::Showing(CommandError::Closed)) => break,
             Err(Stopped::Showing(error)) => return Err(error),
         }
@@ -90,27 +91,27 @@ pub(super) fn run(io: &mut Io, args: ScanArgs) -> Result<Outcome, CommandError> 
 fn scan_file(
     io: &mut Io,
     file: &Path,
-    hearing: &Hearing<'_>,
+    options: &ScanOptions<'_>,
     as_json: bool,
     outcome: &mut Outcome,
 ) -> Result<(), Stopped> {
-    let mut source = Source::open(io, file, hearing.follow).map_err(Stopped::Reading)?;
+    let mut source = Source::open(io, file, options.follow).map_err(Stopped::Reading)?;
     let name = file.display().to_string();
     let paint = Paint { on: io.color_stdout };
-    hearing.listen(&mut source, &mut |heard| {
-        for finding in &heard.findings {
+    options.read(&mut source, &mut |found| {
+        for finding in &found.findings {
             if finding.signal().is_some() {
                 *outcome = Outcome::Yes;
             }
             if as_json {
-                let line = ScanLine::new(&name, heard.message, heard.entry, finding);
+                let line = ScanLine::new(&name, found.message, found.entry, finding);
                 json::write_line(&mut io.stdout, &line)?;
             } else {
-                writeln!(io.stdout, "{}", human_line(paint, &name, &heard, finding))?;
+                writeln!(io.stdout, "{}", human_line(paint, &name, &found, finding))?;
             }
         }
         // Of text, all that can be told has been told.
-        if hearing.follow || heard.entry.is_none() {
+        if options.follow || found.entry.is_none() {
             io.stdout.flush()?;
         }
         Ok(())
@@ -119,11 +120,11 @@ fn scan_file(
 }
 
 /// `file:line:column: dialect NAME subject  meaning  "payload"  [warnings]`.
-fn human_line(paint: Paint, file: &str, heard: &Heard<'_>, finding: &Finding) -> String {
+fn human_line(paint: Paint, file: &str, found: &Found, finding: &Finding) -> String {
     let place = finding.place();
     let file = display::line(file);
     // A line inside a message of a transcript is no line of the file.
-    let place = match heard.entry {
+    let place = match found.entry {
         Some(entry) => format!("{file}:{entry}:"),
         None => format!("{file}:{}:{}:", place.line, place.column),
     };

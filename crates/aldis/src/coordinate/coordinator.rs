@@ -204,6 +204,9 @@ pub(crate) fn advance<C: Conduct>(
     event: <C::Machine as Machine>::Event,
 ) -> Result<(), CommandError> {
     let outcome = core.take(event)?;
+    for decision in &outcome.decisions {
+        tracing::info!(run = %core.id(), rule = decision.rule, task = decision.task, "decided");
+    }
     conduct.decided(core, &outcome);
     Ok(())
 }
@@ -318,6 +321,7 @@ impl Loop {
             let Some(Performable { key, effect }) = core.run.next_effect(&core.engine)? else {
                 return Ok(());
             };
+            tracing::debug!(run = %core.id(), key, "performing an effect");
             match conduct.perform(core, effect, &key)? {
                 Performed::Done => core.run.performed(key),
                 Performed::Until(awaited) => drop(self.waiting.insert(awaited, key)),
@@ -413,7 +417,9 @@ impl Loop {
             match core.engine.store().renew_lease(&core.lease, now, lease::TTL) {
                 Ok(lease) => core.lease = lease,
                 // Until it has run out there is time to try again.
-                Err(LeaseError::Store(error)) if error.may_pass() => {}
+                Err(LeaseError::Store(error)) if error.may_pass() => {
+                    tracing::warn!(run = %core.id(), %error, "cannot renew the lease yet");
+                }
                 Err(error) => return Err(error.into()),
             }
         }

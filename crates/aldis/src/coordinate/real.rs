@@ -5,7 +5,6 @@
 //! agent that writes more than is read blocks instead of filling the memory.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,7 +26,6 @@ use crate::notify::courier::{Courier, Report};
 use crate::notify::{self, TerminalNotice};
 use crate::settings::clock::SteadyClock;
 use crate::settings::config::Notify;
-use crate::view::display;
 
 /// How many happenings wait to be read before whoever reports them waits, too.
 const QUEUE: usize = 64;
@@ -185,7 +183,8 @@ impl World for Real {
 
     fn start(&mut self, job: JobId, launch: &JobLaunch) -> Result<String, StartFailure> {
         let started = launch.start()?;
-        let identity = serde_json::to_string(started.agent.identity()).unwrap_or_default();
+        let identity = serde_json::to_string(started.agent.identity())
+            .map_err(|error| StartFailure { what: format!("its identity: {error}") })?;
         let (control, orders) = mpsc::channel();
         let report = self.report.clone();
         let spawned = thread::Builder::new()
@@ -228,7 +227,7 @@ impl World for Real {
     }
 
     fn warn(&mut self, what: &str) {
-        let _told = writeln!(io::stderr(), "warning: {}", display::lines(what));
+        tracing::warn!("{what}");
     }
 
     fn prompt(&mut self, question: Option<&str>) {

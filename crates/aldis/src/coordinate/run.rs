@@ -25,7 +25,7 @@ use super::repository::Repository;
 use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World};
 use crate::agents::command::AgentCommand;
 use crate::agents::git::Since;
-use crate::agents::listener::Report;
+use crate::agents::listener::{Found, Report};
 use crate::agents::output_log::OutputLog;
 use crate::error::CommandError;
 use crate::hosts;
@@ -199,10 +199,16 @@ impl<'p> RunConduct<'p> {
         let mut signals = Vec::new();
         for report in reports {
             match report {
-                Report::Finding { finding, message } => match *finding {
-                    Finding::Signal(signal) => signals.push(RunSignal::new(&signal, message)),
-                    Finding::NearMiss(miss) => self.near_miss(core, miss.hint())?,
-                },
+                Report::Found(Found { message, findings, .. }) => {
+                    for finding in findings {
+                        match finding {
+                            Finding::Signal(signal) => {
+                                signals.push(RunSignal::new(&signal, message));
+                            }
+                            Finding::NearMiss(miss) => self.near_miss(core, miss.hint())?,
+                        }
+                    }
+                }
                 Report::Host(fact) => {
                     if let Some(event) = self.host_event(core.now(), fact) {
                         self.advance(core, event)?;

@@ -8,6 +8,7 @@ pub(crate) mod adoption;
 pub(crate) mod answer;
 pub mod auto_state;
 pub(crate) mod call;
+pub(crate) mod call_log;
 pub(super) mod fields;
 mod identify;
 pub mod live;
@@ -23,7 +24,7 @@ use aldis_engine::{Engine, EngineError, NewRun};
 use aldis_machine::phases::{Effect, Event, Outcome, State, TokenPolicy};
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
-use aldis_store::{Driver, Source, SqliteStore, Store, StoreError};
+use aldis_store::{Driver, RunId, Source, SqliteStore, Store, StoreError};
 
 use self::live::PhasesRun;
 use self::state_file::{ReadOutcome, StateFileCheck};
@@ -83,12 +84,12 @@ impl From<EngineError> for HookError {
 
 impl Hook<'_> {
     /// Handles the call. The answer is given as soon as the decision is durable, and only if there is
-    /// one.
+    /// one. Returns the run that took a step.
     ///
     /// # Errors
     ///
     /// Why the agent was allowed to stop without a decision.
-    pub(crate) fn handle(&self, respond: &mut Respond<'_>) -> Result<(), HookError> {
+    pub(crate) fn handle(&self, respond: &mut Respond<'_>) -> Result<Option<RunId>, HookError> {
         let result = self.take_step(respond);
         // The one failure that the user alone can mend, and that nobody would look for.
         if let Err(HookError::Store(full @ StoreError::Full { .. })) = &result
@@ -99,21 +100,22 @@ impl Hook<'_> {
         result
     }
 
-    fn take_step(&self, respond: &mut Respond<'_>) -> Result<(), HookError> {
+    fn take_step(&self, respond: &mut Respond<'_>) -> Result<Option<RunId>, HookError> {
         if self.call.session.is_none() || !self.concerns_runs() {
-            return Ok(());
+            return Ok(None);
         }
         let found = self.found_file();
         if found.is_none() && !SqliteStore::exists(&self.state_dir) {
-            return Ok(());
+            return Ok(None);
         }
         let store = Arc::new(SqliteStore::open(&self.state_dir)?);
         let engine = Engine::new(Arc::clone(&store) as Arc<dyn Store>);
         let result = self.decide(&engine, found.as_ref()).map(|stepped| {
-            if let Some(stepped) = stepped {
-                respond(&self.answer(&stepped));
-                self.finish(&engine, stepped);
-            }
+            let stepped = stepped?;
+            respond(&self.answer(&stepped));
+            let run = stepped.run.id().clone();
+            self.finish(&engine, stepped);
+            Some(run)
         });
         drop(engine);
         if let Some(store) = Arc::into_inner(store) {

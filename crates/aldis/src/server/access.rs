@@ -47,6 +47,10 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The longest id that a client may give a request.
 const REQUEST_ID_MAX: usize = 64;
 
+/// The id of a request, for whatever is logged about it.
+#[derive(Clone, Debug)]
+pub(super) struct RequestId(pub(super) String);
+
 /// A digest of something secret: comparing two tells nothing about where they differ.
 type Digest = [u8; 32];
 
@@ -195,8 +199,13 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
 }
 
 /// Stands around everything: gives the request an id, failures their form and answers their headers.
-pub(super) async fn frame(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub(super) async fn frame(
+    State(app): State<Arc<App>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let id = request_id(request.headers());
+    request.extensions_mut().insert(RequestId(id.clone()));
     let mut response = next.run(request).await;
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
         let headers = std::mem::take(response.headers_mut());

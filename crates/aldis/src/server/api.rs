@@ -15,12 +15,13 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::http::header::{CONNECTION, RETRY_AFTER};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 
 use self::describe::Routes;
 use super::access;
 use super::app::App;
 use super::error::ApiError;
+use super::request_log;
 
 #[cfg(test)]
 pub(super) use self::forms::EffectParts;
@@ -51,6 +52,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(other_method)
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .layer(from_fn_with_state(app.clone(), access::guard))
+        .layer(from_fn(request_log::log))
         .layer(from_fn_with_state(app.clone(), access::frame))
         .with_state(app)
 }

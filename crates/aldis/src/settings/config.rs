@@ -68,7 +68,7 @@ impl Layered {
             check_store(&tree)?;
             layers.push(tree);
         }
-        layers.extend(environment(&defaults())?);
+        layers.extend(environment(&defaults()?)?);
         layers.extend(flags);
         Self::new(layers)
     }
@@ -80,7 +80,7 @@ impl Layered {
     /// As [`load`](Self::load).
     pub(crate) fn of_user() -> Result<Self, CommandError> {
         let own = user_document()?.map(|document| document.tree);
-        Self::new(own.into_iter().chain(environment(&defaults())?).collect())
+        Self::new(own.into_iter().chain(environment(&defaults()?)?).collect())
     }
 
     /// Takes one file, with nothing but the defaults under it.
@@ -93,10 +93,10 @@ impl Layered {
     }
 
     fn new(layers: Vec<Node>) -> Result<Self, CommandError> {
-        let mut tree = defaults();
+        let mut tree = defaults()?;
         for layer in layers {
             // A mistake is one even where a later layer says something else.
-            let mut alone = defaults();
+            let mut alone = defaults()?;
             alone.overlay(layer.clone());
             decode::<Settings>(&alone)?;
             tree.overlay(layer);
@@ -225,7 +225,7 @@ pub(crate) fn project_file(place: &Place) -> Result<Option<PathBuf>, CommandErro
     place.inside().map(file_in).find_map(Result::transpose).transpose()
 }
 
-fn defaults() -> Node {
+fn defaults() -> serde_json::Result<Node> {
     Node::of(&Settings::default())
 }
 

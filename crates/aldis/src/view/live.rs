@@ -4,6 +4,7 @@ pub(crate) mod delivery;
 pub(crate) mod run;
 
 use std::io::Write;
+use std::sync::{Mutex, PoisonError};
 
 use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
@@ -40,6 +41,18 @@ struct Output {
     began: Timestamp,
 }
 
+/// What is drawn at the bottom of the terminal of this process.
+static BOTTOM: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Writes to the terminal above what is drawn at its bottom, as for log lines.
+pub(crate) fn above_bottom<T>(write: impl FnOnce() -> T) -> T {
+    let bottom = BOTTOM.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match bottom {
+        Some(bottom) => bottom.suspend(write),
+        None => write(),
+    }
+}
+
 impl Output {
     fn new(out: Box<dyn Write>, options: OutputOptions) -> Self {
         let bottom = if options.terminal && !options.json {
@@ -49,6 +62,7 @@ impl Output {
         } else {
             ProgressBar::hidden()
         };
+        *BOTTOM.lock().unwrap_or_else(PoisonError::into_inner) = Some(bottom.clone());
         let (run, began) = (String::new(), Timestamp::from_millis(0));
         Self { out, options, paint: Paint { on: options.color }, bottom, run, began }
     }

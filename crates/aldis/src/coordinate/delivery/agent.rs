@@ -181,9 +181,9 @@ impl Reported {
                 self.text.push_str(&text);
                 self.shorten();
             }
-            Report::Finding { finding, .. } => {
-                let signal = Finding::signal(&finding);
-                self.checkpoint |= signal.is_some_and(|signal| &*signal.name == CHECKPOINT);
+            Report::Found(found) => {
+                let mut signals = found.findings.iter().filter_map(Finding::signal);
+                self.checkpoint |= signals.any(|signal| &*signal.name == CHECKPOINT);
             }
             Report::Host(Fact::Spent { tokens, micro_dollars }) => {
                 self.spent = Usage { tokens, micro_dollars };

@@ -25,6 +25,18 @@ pub enum Answer {
     },
 }
 
+impl Answer {
+    /// Returns what it is, in a word.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Block { .. } => "block",
+            Self::Notice { .. } => "notice",
+            Self::Context { .. } => "context",
+        }
+    }
+}
+
 /// The longest text that hosts hand over uncut, in UTF-16 units as they count.
 pub const TEXT_MAX: usize = 10_000;
 

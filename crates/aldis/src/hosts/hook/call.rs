@@ -104,6 +104,23 @@ pub enum Event {
     Other(String),
 }
 
+impl Event {
+    /// Returns what happened, in a word.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::SubagentStop => "subagent_stop",
+            Self::StopFailure { .. } => "stop_failure",
+            Self::Prompt { .. } => "prompt",
+            Self::SessionStart { .. } => "session_start",
+            Self::SessionEnd { .. } => "session_end",
+            Self::AgentResponse { .. } => "agent_response",
+            Self::Interrupt => "interrupt",
+            Self::Other(_) => "other",
+        }
+    }
+}
+
 /// Why a turn did not end by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -33,6 +33,7 @@ pub(crate) fn perform(change: &Change) -> Result<(), CommandError> {
     if change.backup == Backup::Remove {
         fs::remove_file(change.backup_path()).map_err(failed)?;
     }
+    tracing::info!(file = %change.target.display(), action = ?change.action(), "changed");
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use super::describe::Routes;
 use super::forms::{Explanation, Findings};
 use super::request::Sent;
 use crate::app::explain;
-use crate::app::hearing::{Hearing, Stopped};
+use crate::app::scan::{ScanOptions, Stopped};
 use crate::app::selection::Selection;
 use crate::app::source::Source;
 use crate::error::CommandError;
@@ -45,15 +45,15 @@ struct Text {
 
 async fn scan(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Findings>, ApiError> {
     let findings = read(text, |io, selection, near_misses| {
-        let hearing = Hearing { selection, near_misses, follow: false, keep_text: false };
+        let options = ScanOptions { selection, near_misses, follow: false, keep_text: false };
         let mut findings = Vec::new();
         let mut source = Source::open(io, Path::new("-"), false)?;
-        let listened = hearing.listen(&mut source, &mut |heard| {
-            let line = |finding| ScanLine::new("-", heard.message, heard.entry, finding);
-            findings.extend(heard.findings.iter().map(line));
+        let scanned = options.read(&mut source, &mut |found| {
+            let line = |finding| ScanLine::new("-", found.message, found.entry, finding);
+            findings.extend(found.findings.iter().map(line));
             Ok(())
         });
-        match listened {
+        match scanned {
             Ok(_) => Ok(findings),
             Err(Stopped::Reading(error) | Stopped::Showing(error)) => Err(error),
         }

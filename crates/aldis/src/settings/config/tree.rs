@@ -76,10 +76,12 @@ pub(crate) enum Kind {
 
 impl Node {
     /// Makes a tree of a value that has no origin but us, in the order of its members.
-    pub(crate) fn of(value: &impl Serialize) -> Self {
-        // Settings can always be written as JSON, and JSON be read again.
-        let text = serde_json::to_string(value).unwrap_or_default();
-        serde_json::from_str(&text).unwrap_or_else(|_| Self::empty(Origin::Default))
+    ///
+    /// # Errors
+    ///
+    /// Fails if the value cannot be written as JSON.
+    pub(crate) fn of(value: &impl Serialize) -> serde_json::Result<Self> {
+        serde_json::from_str(&serde_json::to_string(value)?)
     }
 
     /// Makes a table with nothing in it.

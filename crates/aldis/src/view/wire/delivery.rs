@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aldis_machine::Machine as _;
 use aldis_machine::delivery::{
-    Outcome, Plan, PlanProblem as Problem, PlanReading as Read, Role, State, Status, Task,
+    Effect, Outcome, Plan, PlanProblem as Problem, PlanReading as Read, Role, State, Status, Task,
 };
+use aldis_machine::{Decision, Machine as _};
 use aldis_signal::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,11 @@ pub struct DeliveryStepForm {
     pub at: String,
     /// What must now be done: `dispatch`, `request`, `end`, `ask`, `merge`, `check_expert`,
     /// `notice`, `finish`.
-    pub effects: Vec<Value>,
+    #[schemars(with = "Vec<Value>")]
+    pub effects: Vec<Effect>,
     /// What was decided and why, with the task it is about.
-    pub decisions: Vec<Value>,
+    #[schemars(with = "Vec<Value>")]
+    pub decisions: Vec<Decision>,
     /// When to send `tick`, if nothing else happens before.
     #[serde(default)]
     pub wake: Option<String>,
@@ -92,8 +94,8 @@ impl DeliveryStepForm {
         Self {
             v: VERSION,
             at: at.to_string(),
-            effects: outcome.effects.iter().map(value).collect(),
-            decisions: outcome.decisions.iter().map(value).collect(),
+            effects: outcome.effects.clone(),
+            decisions: outcome.decisions.clone(),
             wake: state.next_wake().map(|wake| wake.to_string()),
             tasks: changed.map(TaskForm::new).collect(),
             state: DeliveryState {
@@ -202,8 +204,4 @@ pub(crate) fn ready(plan: &Plan) -> Vec<String> {
     let met = |need: &String| done.contains(need.as_str());
     let ready = plan.tasks.iter().filter(|task| !task.done && task.needs.iter().all(met));
     ready.map(|task| task.id.clone()).collect()
-}
-
-fn value(value: &impl Serialize) -> Value {
-    serde_json::to_value(value).unwrap_or_default()
 }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use aldis_machine::turns::{Effect, HistoryEntry, Outcome, State, TurnHolder};
+use aldis_machine::Decision;
+use aldis_machine::turns::{
+    AgentState, Config, Effect, HistoryEntry, Outcome, Reply, State, TurnHolder,
+};
 use aldis_signal::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,7 +44,8 @@ pub struct ChannelForm {
     /// How each agent stands: `ACTIVE`, `QUEUED`, `WAITING`, `IDLE` or `OFFLINE`.
     pub agents: BTreeMap<String, AgentForm>,
     /// How the channel is run.
-    pub config: Value,
+    #[schemars(with = "Value")]
+    pub config: Config,
     /// What happened last, oldest first.
     pub history: Vec<HistoryForm>,
     /// How it is, in one line for people.
@@ -59,7 +63,8 @@ pub struct ChannelForm {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentForm {
     /// How it stands.
-    pub state: String,
+    #[schemars(with = "String")]
+    pub state: AgentState,
     /// When it last said something.
     pub last_activity: Option<String>,
     /// How its latest turn ended.
@@ -92,13 +97,16 @@ pub struct ChannelStepForm {
     /// The time of the event.
     pub at: String,
     /// What must now be done: `post`, `notify`, `warn`, `deliver`.
-    pub effects: Vec<Value>,
+    #[schemars(with = "Vec<Value>")]
+    pub effects: Vec<Effect>,
     /// What became of each message.
-    pub replies: Vec<Value>,
+    #[schemars(with = "Vec<Value>")]
+    pub replies: Vec<Reply>,
     /// What was asked for and not done.
     pub warnings: Vec<String>,
     /// Why; `null` when nothing changed.
-    pub decision: Option<Value>,
+    #[schemars(with = "Option<Value>")]
+    pub decision: Option<Decision>,
     /// When to send `wake`, if nothing else happens before.
     #[serde(default)]
     pub wake: Option<String>,
@@ -141,7 +149,7 @@ impl ChannelForm {
             queue: state.queue.clone(),
             current_index: state.index,
             agents: agents.collect(),
-            config: serde_json::to_value(&state.config).unwrap_or_default(),
+            config: state.config.clone(),
             history: state.history.iter().map(HistoryForm::new).collect(),
             summary: None,
             tone: None,
@@ -154,9 +162,8 @@ impl AgentForm {
     fn new(state: &State, agent: &str) -> Self {
         let known = state.agents.get(agent);
         let ended = known.and_then(|known| known.last_ended);
-        let standing = serde_json::to_value(state.agent_state(agent)).unwrap_or_default();
         Self {
-            state: standing.as_str().unwrap_or_default().to_owned(),
+            state: state.agent_state(agent),
             last_activity: known.and_then(|known| known.last_activity).map(|at| at.to_string()),
             last_ended: ended.map(|reason| reason.as_str().to_owned()),
         }
@@ -178,19 +185,16 @@ impl HistoryForm {
 
 impl ChannelStepForm {
     pub(crate) fn new(at: Timestamp, outcome: &Outcome, state: Option<&State>) -> Self {
-        fn values<T: Serialize>(items: &[T]) -> Vec<Value> {
-            items.iter().map(|item| serde_json::to_value(item).unwrap_or_default()).collect()
-        }
         let answers =
             |effect: &&Effect| matches!(effect, Effect::Reply(_) | Effect::Warning { .. });
-        let effects: Vec<&Effect> = outcome.effects.iter().filter(|it| !answers(it)).collect();
+        let effects = outcome.effects.iter().filter(|it| !answers(it));
         Self {
             v: VERSION,
             at: at.to_string(),
-            effects: values(&effects),
-            replies: values(&outcome.replies()),
+            effects: effects.cloned().collect(),
+            replies: outcome.replies().into_iter().cloned().collect(),
             warnings: outcome.warnings().into_iter().map(str::to_owned).collect(),
-            decision: values(&outcome.decisions).pop(),
+            decision: outcome.decisions.last().cloned(),
             wake: state.and_then(State::next_wake).map(|wake| wake.to_string()),
             state: state.map(ChannelForm::new),
             exported: None,
