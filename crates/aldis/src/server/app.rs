@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::access::Access;
 use super::error::ApiError;
 use super::events::Bus;
-use super::metrics::Metrics;
+use super::metrics::{Decisions, Metrics};
 use super::runs::Runs;
 use super::sinks::Sinks;
 use crate::app::formats::turn_state::ChannelSet;
@@ -51,6 +51,7 @@ pub(crate) struct App {
 /// Wakes whoever waits for commits: one `Notify` per consumer, because `notify_one` wakes only one.
 #[derive(Debug, Default)]
 pub(super) struct Commits {
+    decisions: Decisions,
     pub(super) bus: Notify,
     pub(super) outbox: Notify,
     pub(super) timers: Notify,
@@ -62,6 +63,7 @@ impl Commits {
     /// Tells of a step that is durable.
     pub(super) fn notify(&self, step: &Step) {
         if !step.decisions.is_empty() {
+            self.decisions.made(&step.record.machine, step.decisions.len());
             self.bus.notify_one();
         }
         if !step.effects.is_empty() {
@@ -76,6 +78,9 @@ impl Commits {
 
     /// Tells of a step whose answer is known.
     pub(super) fn notify_of(&self, answer: &Answer) {
+        if !answer.repeated {
+            self.decisions.made(answer.run.machine(), answer.decisions.len());
+        }
         self.bus.notify_one();
         if !answer.effects.is_empty() {
             self.outbox.notify_one();
@@ -112,14 +117,16 @@ impl App {
         sinks: Sinks,
         personas: BTreeMap<String, Persona>,
     ) -> Arc<Self> {
-        let commits = Arc::new(Commits::default());
+        let metrics = Metrics::new();
+        let decisions = metrics.decisions.clone();
+        let commits = Arc::new(Commits { decisions, ..Commits::default() });
         let sinks = Arc::new(sinks);
         let engine = Engine::new(store).with_route(Arc::clone(&sinks) as Arc<dyn Route>);
         Arc::new(Self {
             access,
             bus: Bus::default(),
             clock: SteadyClock::start(),
-            metrics: Metrics::default(),
+            metrics,
             personas,
             runs: Runs::new(engine, Arc::clone(&commits)),
             sinks,
