@@ -7,15 +7,15 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aldis_signal::time::Timestamp;
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     ALLOW, AUTHORIZATION, CONNECTION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
     RETRY_AFTER,
 };
-use axum::http::{StatusCode, Uri};
+use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use sha2::{Digest as _, Sha256};
@@ -206,6 +206,9 @@ pub(super) async fn frame(
 ) -> Response {
     let id = request_id(request.headers());
     request.extensions_mut().insert(RequestId(id.clone()));
+    let (started, method) = (Instant::now(), request.method().clone());
+    // Whatever is asked where nothing is makes one series.
+    let route = request.extensions().get::<MatchedPath>().cloned();
     let mut response = next.run(request).await;
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
         let headers = std::mem::take(response.headers_mut());
@@ -214,7 +217,8 @@ pub(super) async fn frame(
         let kept = kept.into_iter().filter_map(|(value, name)| Some((name, value?)));
         response.headers_mut().extend(kept);
     }
-    app.metrics.answered(response.status());
+    let route = route.as_ref().map_or("", MatchedPath::as_str);
+    app.metrics.answered(known(&method), route, response.status().as_u16(), started.elapsed());
     for (name, value) in SECURITY {
         let (name, value) = (HeaderName::from_static(name), HeaderValue::from_static(value));
         response.headers_mut().entry(name).or_insert(value);
@@ -223,6 +227,12 @@ pub(super) async fn frame(
         response.headers_mut().insert(REQUEST_ID, id);
     }
     response
+}
+
+/// The name of a method that is used here; others, which clients make up, make one series.
+fn known(method: &Method) -> &str {
+    let is_known = [Method::DELETE, Method::GET, Method::POST, Method::PUT].contains(method);
+    if is_known { method.as_str() } else { "other" }
 }
 
 /// The id that the client gave a request, if it can be printed anywhere; else a new one.

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::access::Access;
 use super::error::ApiError;
 use super::events::Bus;
-use super::metrics::Metrics;
+use super::metrics::{Decisions, Metrics};
 use super::runs::Runs;
 use crate::app::formats::turn_state::ChannelSet;
 use crate::error::CommandError;
@@ -50,6 +50,7 @@ pub(crate) struct App {
 /// Wakes whoever waits for commits: one `Notify` per consumer, because `notify_one` wakes only one.
 #[derive(Debug, Default)]
 pub(super) struct Commits {
+    decisions: Decisions,
     pub(super) bus: Notify,
     pub(super) timers: Notify,
     /// Until when the timers sleep; waking them before that would be for nothing.
@@ -60,6 +61,7 @@ impl Commits {
     /// Tells of a step that is durable.
     pub(super) fn notify(&self, step: &Step) {
         if !step.decisions.is_empty() {
+            self.decisions.made(&step.record.machine, step.decisions.len());
             self.bus.notify_one();
         }
         for timer in &step.timers {
@@ -71,6 +73,9 @@ impl Commits {
 
     /// Tells of a step whose answer is known.
     pub(super) fn notify_of(&self, answer: &Answer) {
+        if !answer.repeated {
+            self.decisions.made(answer.run.machine(), answer.decisions.len());
+        }
         self.bus.notify_one();
         if let Some(due) = answer.run.next_wake() {
             self.notify_timers(due);
@@ -103,13 +108,15 @@ impl App {
         routes: Routes,
         personas: BTreeMap<String, Persona>,
     ) -> Arc<Self> {
-        let commits = Arc::new(Commits::default());
+        let metrics = Metrics::new();
+        let decisions = metrics.decisions.clone();
+        let commits = Arc::new(Commits { decisions, ..Commits::default() });
         let engine = Engine::new(store).with_route(Arc::new(routes));
         Arc::new(Self {
             access,
             bus: Bus::default(),
             clock: SteadyClock::start(),
-            metrics: Metrics::default(),
+            metrics,
             personas,
             runs: Runs::new(engine, Arc::clone(&commits)),
             commits,

@@ -16,7 +16,6 @@ use tokio::time;
 
 use super::api;
 use super::app::App;
-use super::metrics::add;
 
 /// The longest head of a request.
 const HEAD_MAX: usize = 16 * 1024;
@@ -68,11 +67,11 @@ pub(super) async fn accept(
             accepted = listener.accept() => match accepted {
                 Ok((stream, from)) => match Seat::take(&peers, limits, from.ip()) {
                     Some(seat) => {
-                        add(&app.metrics.connections);
+                        app.metrics.connections.inc();
                         open.spawn(connection(stream, router.clone(), app.clone(), seat));
                     }
                     None => {
-                        add(&app.metrics.connections_refused);
+                        app.metrics.connections_refused.inc();
                         if refused.len() < REFUSALS_MAX {
                             let answer = serve(stream, busy.clone(), app.clone());
                             refused.spawn(time::timeout(REFUSAL_TIMEOUT, answer));

@@ -12,7 +12,6 @@ mod words;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -29,7 +28,6 @@ use self::bus::Seat;
 use self::recent::Piece;
 use super::app::App;
 use super::error::ApiError;
-use super::metrics::add;
 
 /// Other processes decide too, and ring no bell.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -130,11 +128,11 @@ pub(super) async fn open(
         None => None,
     };
     tokio::spawn(async move {
-        follower.app.metrics.followers.fetch_add(1, Ordering::Relaxed);
+        follower.app.metrics.followers.inc();
         let cut = follower.follow(gap).await;
-        follower.app.metrics.followers.fetch_sub(1, Ordering::Relaxed);
+        follower.app.metrics.followers.dec();
         if cut == Cut::TooSlow {
-            add(&follower.app.metrics.followers_cut);
+            follower.app.metrics.followers_cut.inc();
         }
     });
     Ok(Body::new(Feed(feed)))

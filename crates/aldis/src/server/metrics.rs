@@ -1,128 +1,151 @@
-//! Counters, in the form that Prometheus reads.
+//! What operators measure, in the OpenMetrics text format.
 
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::fmt;
+use std::time::Duration;
 
-use axum::http::StatusCode;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Metric, Registry};
 
 use crate::notify::courier::Report;
 
-/// What is counted.
-#[derive(Debug, Default)]
+/// The content type of the format.
+pub(super) const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Names and values that tell the series of a metric apart.
+type Labels<const N: usize> = [(&'static str, String); N];
+
+/// What is measured.
+#[derive(Debug)]
 pub(super) struct Metrics {
-    accepted: AtomicU64,
-    refused: AtomicU64,
-    failed: AtomicU64,
-    pub(super) connections: AtomicU64,
-    pub(super) connections_refused: AtomicU64,
-    pub(super) timers: AtomicU64,
-    pub(super) followers: AtomicU64,
-    pub(super) followers_cut: AtomicU64,
-    delivered: AtomicU64,
-    delivery_failures: AtomicU64,
-    given_up: AtomicU64,
-    dropped: AtomicU64,
+    registry: Registry,
+    requests: Family<Labels<3>, Histogram, fn() -> Histogram>,
+    pub(super) decisions: Decisions,
+    pub(super) connections: Counter,
+    pub(super) connections_refused: Counter,
+    pub(super) timers: Counter,
+    pub(super) followers: Gauge,
+    pub(super) followers_cut: Counter,
+    delivered: Counter,
+    delivery_failures: Counter,
+    given_up: Counter,
+    dropped: Counter,
+    runs_active: Gauge,
+    effects_pending: Gauge,
+    sink_pending: Family<Labels<1>, Gauge>,
+    turns_stuck: Gauge,
+    store_writable: Gauge,
+}
+
+/// Decisions, by the machine that made them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Decisions(Family<Labels<1>, Counter>);
+
+/// What is looked up when somebody asks.
+#[derive(Debug, Default)]
+pub(super) struct Readings {
+    /// Runs that can still step.
+    pub(super) runs_active: u64,
+    /// Effects that wait, by sink; under an empty name those that wait for somebody else.
+    pub(super) pending: Vec<(String, u64)>,
+    /// Turns that should have ended.
+    pub(super) turns_stuck: usize,
+    /// Whether the store can be written.
+    pub(super) store_writable: bool,
 }
 
 impl Metrics {
-    /// Counts an answer.
-    pub(super) fn answered(&self, status: StatusCode) {
-        let counter = match status.as_u16() {
-            0..400 => &self.accepted,
-            400..500 => &self.refused,
-            _ => &self.failed,
-        };
-        add(counter);
+    pub(super) fn new() -> Self {
+        let mut registry = Registry::with_prefix("aldis");
+        let build = [("version", env!("CARGO_PKG_VERSION")), ("arch", std::env::consts::ARCH)];
+        registry.register("build", "The program that answers", Info::new(build));
+        let requests: Family<_, _, fn() -> Histogram> =
+            Family::new_with_constructor(|| Histogram::new(SECONDS));
+        let about = "Time until the head of an answer was ready";
+        registry.register("request_duration_seconds", about, requests.clone());
+        let decisions = Decisions::default();
+        registry.register(
+            "decisions",
+            "Decisions of runs that the server steps",
+            decisions.0.clone(),
+        );
+        let sink_pending = Family::default();
+        registry.register("sink_pending", "Effects that wait for a sink", sink_pending.clone());
+        let add = &mut registry;
+        Self {
+            connections: added(add, "connections", "Connections that were accepted"),
+            connections_refused: added(add, "connections_refused", "Connections over the limit"),
+            timers: added(add, "alarms", "Timers that fired"),
+            followers: added(add, "event_clients", "Clients that follow the events"),
+            followers_cut: added(add, "event_clients_cut", "Clients that were too slow"),
+            delivered: added(add, "deliveries", "Effects that a sink took"),
+            delivery_failures: added(add, "delivery_failures", "Deliveries that failed"),
+            given_up: added(add, "deliveries_given_up", "Effects that were given up"),
+            dropped: added(add, "deliveries_dropped", "Effects that were dropped: too many waited"),
+            runs_active: added(add, "runs_active", "Runs that can still step"),
+            effects_pending: added(add, "effects_pending", "Effects that wait"),
+            turns_stuck: added(add, "turns_stuck", "Turns that should have ended"),
+            store_writable: added(add, "store_writable", "Whether the store can be written"),
+            registry,
+            requests,
+            decisions,
+            sink_pending,
+        }
+    }
+
+    /// Counts an answer to a request for a route.
+    pub(super) fn answered(&self, method: &str, route: &str, status: u16, took: Duration) {
+        let class = format!("{}xx", status / 100);
+        let labels =
+            [("method", method.to_owned()), ("route", route.to_owned()), ("status", class)];
+        self.requests.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
     /// Counts what became of something for a sink.
     pub(super) fn reported(&self, report: Report<'_>) {
         match report {
-            Report::Delivered => add(&self.delivered),
-            Report::Failed => add(&self.delivery_failures),
-            Report::GivenUp(..) => add(&self.given_up),
-            Report::Dropped(_, count) => {
-                self.dropped.fetch_add(count as u64, Ordering::Relaxed);
-            }
+            Report::Delivered => drop(self.delivered.inc()),
+            Report::Failed => drop(self.delivery_failures.inc()),
+            Report::GivenUp(..) => drop(self.given_up.inc()),
+            Report::Dropped(_, count) => drop(self.dropped.inc_by(count as u64)),
         }
     }
 
-    /// Renders all counters, and how many runs and effects there are.
-    pub(super) fn render(&self, active_runs: u64, pending_effects: u64, stuck: usize) -> String {
+    /// Renders everything.
+    pub(super) fn render(&self, readings: &Readings) -> Result<String, fmt::Error> {
+        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        self.runs_active.set(number(readings.runs_active));
+        self.turns_stuck.set(number(readings.turns_stuck as u64));
+        self.store_writable.set(readings.store_writable.into());
+        self.effects_pending.set(number(readings.pending.iter().map(|(_, count)| count).sum()));
+        self.sink_pending.clear();
+        for (sink, count) in readings.pending.iter().filter(|(sink, _)| !sink.is_empty()) {
+            self.sink_pending.get_or_create(&[("sink", sink.clone())]).inc_by(number(*count));
+        }
         let mut text = String::new();
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let rows = [
-            (
-                "aldis_connections_total",
-                "counter",
-                "Connections that were taken.",
-                load(&self.connections),
-            ),
-            (
-                "aldis_connections_refused_total",
-                "counter",
-                "Connections over the limit.",
-                load(&self.connections_refused),
-            ),
-            ("aldis_alarms_total", "counter", "Timers that fired.", load(&self.timers)),
-            (
-                "aldis_event_clients",
-                "gauge",
-                "Clients that follow the events.",
-                load(&self.followers),
-            ),
-            (
-                "aldis_event_clients_cut_total",
-                "counter",
-                "Clients that were too slow.",
-                load(&self.followers_cut),
-            ),
-            (
-                "aldis_deliveries_total",
-                "counter",
-                "Effects that were carried out.",
-                load(&self.delivered),
-            ),
-            (
-                "aldis_delivery_failures_total",
-                "counter",
-                "Deliveries that failed.",
-                load(&self.delivery_failures),
-            ),
-            (
-                "aldis_deliveries_given_up_total",
-                "counter",
-                "Effects that were given up.",
-                load(&self.given_up),
-            ),
-            (
-                "aldis_deliveries_dropped_total",
-                "counter",
-                "Effects that were dropped because too many waited for their sink.",
-                load(&self.dropped),
-            ),
-            ("aldis_runs_active", "gauge", "Runs that can still step.", active_runs),
-            ("aldis_effects_pending", "gauge", "Effects that wait.", pending_effects),
-            ("aldis_turns_stuck", "gauge", "Turns that should have ended.", stuck as u64),
-        ];
-        for (name, kind, help, value) in rows {
-            // Writing into a string cannot fail.
-            let _written =
-                writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
-        }
-        let name = "aldis_requests_total";
-        let _written = writeln!(text, "# HELP {name} Requests, by outcome.\n# TYPE {name} counter");
-        for (outcome, counter) in
-            [("accepted", &self.accepted), ("refused", &self.refused), ("failed", &self.failed)]
-        {
-            let value = load(counter);
-            let _written = writeln!(text, "{name}{{outcome=\"{outcome}\"}} {value}");
-        }
-        text
+        encode(&mut text, &self.registry)?;
+        Ok(text)
     }
 }
 
-/// Counts one more.
-pub(super) fn add(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
+impl Decisions {
+    /// Counts what one step decided.
+    pub(super) fn made(&self, machine: &str, count: usize) {
+        if count > 0 {
+            self.0.get_or_create(&[("machine", machine.to_owned())]).inc_by(count as u64);
+        }
+    }
 }
+
+fn added<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, about: &str) -> M {
+    let metric = M::default();
+    registry.register(name, about, metric.clone());
+    metric
+}
+
+/// The upper bounds of the histogram's buckets, in seconds.
+const SECONDS: [f64; 8] = [0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0];

@@ -1,7 +1,6 @@
 //! Fires timers: asleep until the next one is due, woken by whatever moves it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time;
@@ -21,7 +20,7 @@ pub(super) async fn watch(app: Arc<App>) {
         let pause = match app.noted("timers", fired) {
             Some(0) => until_next(&app).await,
             Some(fired) => {
-                app.metrics.timers.fetch_add(fired as u64, Ordering::Relaxed);
+                app.metrics.timers.inc_by(fired as u64);
                 Duration::ZERO
             }
             None => AFTER_FAILURE,

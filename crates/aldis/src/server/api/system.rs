@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aldis_engine::{Engine, Members, Snapshot, State as RunState};
 use aldis_machine::{Machine as _, turns};
 use aldis_signal::time::Timestamp;
-use aldis_store::{RunFilter, StoreError};
+use aldis_store::{PendingCount, RunFilter, StoreError};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -15,6 +15,8 @@ use super::forms::{Health, Trouble};
 use super::routes;
 use crate::server::app::App;
 use crate::server::error::ApiError;
+use crate::server::metrics::{FORMAT, Readings};
+use crate::server::sinks::SINK;
 
 pub(super) fn add(routes: &mut Routes) {
     let summary = "Say whether the process answers; needs no token";
@@ -61,15 +63,23 @@ async fn health(State(app): State<Arc<App>>) -> Result<Json<Health>, ApiError> {
 }
 
 async fn metrics(State(app): State<Arc<App>>) -> Result<Text<String>, ApiError> {
-    let now = app.now();
-    let (runs, effects, stuck) = app
-        .with_engine(move |engine| {
-            let active = RunFilter { active: Some(true), ..RunFilter::default() };
-            let store = engine.store();
-            let effects = store.pending_count()?.iter().map(|it| it.count).sum();
-            Ok::<_, StoreError>((store.count(&active)?, effects, troubles(engine, now)?.len()))
+    let (now, store_writable) = (app.now(), app.is_writable().await);
+    let read = app.with_engine(move |engine| {
+        let active = RunFilter { active: Some(true), ..RunFilter::default() };
+        let pending = engine.store().pending_count()?.into_iter().map(
+            |PendingCount { kind, lane, count }| {
+                // The lane of a sink ends in its name.
+                let sink = lane.rsplit('/').next().filter(|_| kind == SINK).unwrap_or_default();
+                (sink.to_owned(), count)
+            },
+        );
+        Ok::<_, StoreError>(Readings {
+            runs_active: engine.store().count(&active)?,
+            pending: pending.collect(),
+            turns_stuck: troubles(engine, now)?.len(),
+            store_writable,
         })
-        .await?;
-    let text = app.metrics.render(runs, effects, stuck);
-    Ok(Text("text/plain; version=0.0.4; charset=utf-8", text))
+    });
+    let text = app.metrics.render(&read.await?);
+    Ok(Text(FORMAT, text.map_err(|error| ApiError::internal(error.to_string()))?))
 }

@@ -205,12 +205,23 @@ async fn metrics_count() {
     let bench = Bench::new();
     bench.post("/v1/channels", json!({ "channel": "c1", "agents": ["pm"] })).await;
     bench.get("/nowhere").await;
+    bench.raw(request("BREW", "/v1/runs").body(Body::empty()).unwrap()).await;
     let got = bench.get("/metrics").await;
-    assert!(got.headers["content-type"].to_str().unwrap().starts_with("text/plain"));
+    let kind = got.headers["content-type"].to_str().unwrap();
+    assert!(kind.starts_with("application/openmetrics-text"), "{kind}");
+    let count = "aldis_request_duration_seconds_count";
     for line in [
-        "aldis_runs_active 1",
-        "aldis_requests_total{outcome=\"accepted\"} 1",
-        "aldis_requests_total{outcome=\"refused\"} 1",
+        format!(
+            "aldis_build_info{{version=\"{}\",arch=\"{}\"}} 1",
+            env!("CARGO_PKG_VERSION"),
+            std::env::consts::ARCH
+        ),
+        "aldis_runs_active 1".to_owned(),
+        "aldis_store_writable 1".to_owned(),
+        "aldis_decisions_total{machine=\"turns\"} 1".to_owned(),
+        format!("{count}{{method=\"POST\",route=\"/v1/channels\",status=\"2xx\"}} 1"),
+        format!("{count}{{method=\"GET\",route=\"\",status=\"4xx\"}} 1"),
+        format!("{count}{{method=\"other\",route=\"/v1/runs\",status=\"4xx\"}} 1"),
     ] {
         assert!(got.text.lines().any(|found| found == line), "{line}\n{}", got.text);
     }

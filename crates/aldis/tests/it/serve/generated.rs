@@ -225,11 +225,10 @@ fn runs(client: &Generated<'_>) {
     client.must("post_runs_run_events", &json!({ "run": "d1" }), Some(json!({ "event": "begin" })));
     let tasks = client.pages("get_runs_run_tasks", json!({ "run": "d1" }), "tasks");
     assert_eq!(tasks.iter().map(|task| &task["task"]).collect::<Vec<_>>(), ["a", "b"]);
-    let ended = client.must("post_runs_run_abort", &r1, Some(json!({})));
-    assert_eq!(
-        (&ended["run"]["active"], &ended["run"]["exit_reason"]),
-        (&json!(false), &json!("aborted"))
-    );
+    client.must("post_runs_run_abort", &r1, Some(json!({})));
+    let gone = json!({ "event": "exited", "code": null, "signal": 15 });
+    let ended = client.must("post_runs_run_events", &r1, Some(gone));
+    assert_eq!(ended["run"]["exit_reason"], "aborted", "{ended}");
     let runs = client.pages("get_runs", json!({ "machine": "run", "active": false }), "runs");
     assert_eq!((runs.len(), &runs[0]["run"]), (1, &json!("r1")));
     assert_eq!(client.pages("get_runs", json!({}), "runs").len(), 4);
