@@ -10,6 +10,7 @@ use super::Outcome;
 use crate::error::CommandError;
 use crate::hosts::hook::adoption;
 use crate::io::Io;
+use crate::notify;
 use crate::settings::clock;
 use crate::settings::home;
 use crate::settings::project::{self, Place};
@@ -59,6 +60,10 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
             adoption::explain(Some(&store), &Place::of(&project::current()?, None), now)
     {
         writeln!(io.stderr, "note: {}", display::line(&note))?;
+    }
+    let directory = home::state_directory(io.state_dir.as_deref())?;
+    for trouble in notify::troubles(&store, &directory, now)? {
+        writeln!(io.stderr, "note: {}; `aldis doctor` says more", display::line(&trouble))?;
     }
     if runs.is_empty() {
         writeln!(io.stderr, "no runs; start one with `aldis auto start` or `aldis run`")?;

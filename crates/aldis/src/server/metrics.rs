@@ -47,6 +47,11 @@ impl Metrics {
         }
     }
 
+    /// Returns how many effects will never reach their sink.
+    pub(super) fn lost(&self) -> u64 {
+        self.given_up.load(Ordering::Relaxed) + self.dropped.load(Ordering::Relaxed)
+    }
+
     /// Renders all counters, and how many runs and effects there are.
     pub(super) fn render(&self, active_runs: u64, pending_effects: u64, stuck: usize) -> String {
         let mut text = String::new();

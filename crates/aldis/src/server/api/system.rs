@@ -79,6 +79,8 @@ fn troubles(engine: &Engine, now: Timestamp) -> Result<Vec<Value>, StoreError> {
 /// Whether to send us requests: a channel that is stuck is no reason not to.
 async fn ready(State(app): Shared) -> Response {
     match app.is_writable().await {
+        // Others can be served all the same.
+        true if !app.sinks_fail().await.is_empty() => "ok; a sink takes nothing\n".into_response(),
         true => "ok\n".into_response(),
         false => (StatusCode::SERVICE_UNAVAILABLE, "the store cannot be written\n").into_response(),
     }
@@ -90,6 +92,8 @@ async fn health(State(app): Shared) -> Result<Json<Value>, ApiError> {
     if !app.is_writable().await {
         troubles.push(json!({ "run": null, "what": "the store cannot be written" }));
     }
+    let sinks = app.sinks_fail().await.into_iter();
+    troubles.extend(sinks.map(|what| json!({ "run": null, "what": what })));
     Ok(Json(json!({ "v": 1, "ok": troubles.is_empty(), "troubles": troubles })))
 }
 
