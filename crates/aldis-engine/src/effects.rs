@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use aldis_machine::Decision;
 use aldis_signal::time::Timestamp;
 use aldis_store::{Driver, RunId};
 use serde_json::Value;
@@ -40,6 +41,8 @@ pub struct RoutedRun<'r> {
     pub title: &'r str,
     /// Whether it can still step.
     pub active: bool,
+    /// What the step decided last.
+    pub decision: Option<&'r Decision>,
     /// When the step is taken.
     pub at: Timestamp,
     /// The note of its driver's that says who is told of it, as JSON; see [`NOTIFY`].

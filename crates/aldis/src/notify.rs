@@ -23,7 +23,7 @@ use std::sync::Arc;
 use aldis_engine::{Engine, Handle, NOTIFY};
 use aldis_machine::Machine;
 use aldis_signal::time::Timestamp;
-use aldis_store::{PartChange, Store};
+use aldis_store::{PartChange, Store, StoreError};
 
 use self::courier::waits_in_words;
 use self::routes::Routes;
@@ -104,7 +104,17 @@ pub(crate) fn ring(settings: &Notify, kind: Kind) -> bool {
     wanted
 }
 
-/// Says what is wrong with notices: which wait for another attempt, and which were given up lately.
+/// Says which sinks take nothing at the moment.
+///
+/// # Errors
+///
+/// Fails if the store does.
+pub(crate) fn failing(store: &dyn Store) -> Result<Vec<String>, StoreError> {
+    let waiting = store.pending_count()?;
+    Ok(waiting.iter().filter(|it| it.error.is_some()).filter_map(waits_in_words).collect())
+}
+
+/// Says which sinks take nothing at the moment, and what was last given up in the last day.
 ///
 /// # Errors
 ///
@@ -113,14 +123,13 @@ pub(crate) fn troubles(
     store: &dyn Store,
     state: &Path,
     now: Timestamp,
-) -> Result<Vec<String>, aldis_store::StoreError> {
-    let waiting = store.pending_count()?;
-    let failing = waiting.iter().filter(|it| it.error.is_some()).filter_map(waits_in_words);
-    let mut troubles: Vec<String> = failing.map(|(_, what)| what).collect();
-    let lately = |failure: &failures::Failure| {
-        failure.part == PART && now.since(failure.at) < retry::AGE_MAX
-    };
-    let recorded = failures::latest(state, FAILURES_MAX).into_iter().filter(lately);
-    troubles.extend(recorded.last().map(|last| last.what));
+) -> Result<Vec<String>, StoreError> {
+    let mut troubles = failing(store)?;
+    let recorded = failures::latest(state, FAILURES_MAX).into_iter();
+    let lately = recorded.filter(|it| it.part == PART && now.since(it.at) < retry::AGE_MAX);
+    troubles.extend(lately.last().map(|last| last.what));
     Ok(troubles)
 }
+
+#[cfg(test)]
+mod tests;

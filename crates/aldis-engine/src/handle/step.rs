@@ -105,6 +105,7 @@ impl<M: Machine> Handle<M> {
             project: &self.project,
             title: summary.title,
             active: summary.active,
+            decision: outcome.decisions.last(),
             at: now,
             notify: self.notes.get(NOTIFY).map(String::as_str),
         };

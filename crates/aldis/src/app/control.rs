@@ -5,9 +5,10 @@
 //! gone without ending its run.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
-use aldis_engine::{Answer, AnyHandle, Engine, EngineError};
+use aldis_engine::{Answer, AnyHandle, Engine, EngineError, NOTICE, SINK};
 use aldis_machine::turns::TurnHolder;
 use aldis_machine::{HumanCommand, run};
 use aldis_process::{Found, find_marked};
@@ -15,7 +16,7 @@ use aldis_signal::time::Timestamp;
 use aldis_store::{Driver, EffectFilter, Lease, RunId, Source, StoreError};
 
 use crate::agents::command::owner_mark;
-use crate::coordinate::lease;
+use crate::coordinate::{lease, repository};
 use crate::hosts::state_file;
 use crate::view::run_view::{continue_command, is_supervised};
 
@@ -144,7 +145,11 @@ pub(crate) fn command(
                 });
             }
             HumanCommand::Abort => match lease::acquire(store, id, now) {
-                Ok(lease) => abort_abandoned(engine, now, &lease, take)?,
+                Ok(lease) => {
+                    let answer = abort_abandoned(engine, now, &lease, take)?;
+                    warnings.extend(finish_abandoned(engine, &run, &lease)?);
+                    answer
+                }
                 // Somebody supervises it again.
                 Err(_) => take()?,
             },
@@ -163,9 +168,8 @@ fn abort_abandoned(
     lease: &Lease,
     take: impl FnOnce() -> Result<Answer, EngineError>,
 ) -> Result<Answer, EngineError> {
-    let (store, id) = (engine.store(), &lease.run);
     let mut answer = take()?;
-    if let Found::Alive(left) = find_marked(&owner_mark(id)) {
+    if let Found::Alive(left) = find_marked(&owner_mark(&lease.run)) {
         left.end(GRACE);
     }
     if let AnyHandle::Run(handle) = &mut answer.run
@@ -175,14 +179,29 @@ fn abort_abandoned(
         let nobody = run::Event::Exited(run::AgentExit::default());
         handle.advance(engine, now, nobody)?;
     }
-    // What was to be done with the agents is done; who aborted it need not be told.
+    Ok(answer)
+}
+
+/// Does what is left to do for a run that was aborted without a supervisor: its work is kept, and its
+/// agents are gone. Notices are for whoever delivers them. Returns what went wrong.
+fn finish_abandoned(engine: &Engine, run: &Run, lease: &Lease) -> Result<Vec<String>, EngineError> {
+    let (store, mut warnings, mut done) = (engine.store(), Vec::new(), Vec::new());
     let ever = Timestamp::from_millis(i64::MAX);
-    let left = EffectFilter { run: Some(id.clone()), ..EffectFilter::due_by(ever) };
-    let left: Vec<String> = store.pending_effects(&left)?.into_iter().map(|it| it.key).collect();
-    store.effects_done(id, Some(lease.fence), &left).map_err(|error| match error {
+    let left = EffectFilter { run: Some(run.id.clone()), ..EffectFilter::due_by(ever) };
+    for effect in store.pending_effects(&left)? {
+        if [NOTICE, SINK].contains(&&*effect.kind) {
+            continue;
+        }
+        if let Ok(run::Effect::KeepWork { base }) = serde_json::from_str(&effect.body) {
+            let project = Path::new(&run.record.project);
+            warnings.extend(repository::keep_work(project, &run.id, base).err());
+        }
+        done.push(effect.key);
+    }
+    store.effects_done(&run.id, Some(lease.fence), &done).map_err(|error| match error {
         aldis_store::CommitError::Store(error) => EngineError::Store(error),
-        _ => EngineError::Fenced(id.clone()),
+        _ => EngineError::Fenced(run.id.clone()),
     })?;
     store.release_lease(lease)?;
-    Ok(answer)
+    Ok(warnings)
 }

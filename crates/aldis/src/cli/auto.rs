@@ -21,9 +21,10 @@ use crate::io::Io;
 use crate::notify;
 use crate::settings::catalog::Catalog;
 use crate::settings::clock;
-use crate::settings::config::Settings;
+use crate::settings::config::{Layered, Settings};
 use crate::settings::home;
 use crate::settings::project::{self, Place};
+use crate::settings::trust::Trusted;
 use crate::view::display;
 use crate::view::json;
 use crate::view::run_view::RunView;
@@ -238,10 +239,15 @@ fn start(io: &mut Io, args: StartArgs) -> Result<Outcome, CommandError> {
     let json = args.json;
     // Before the other run ends: nothing ends for a run that cannot begin.
     let start = begin(io, &scene, args)?;
+    let mut new = NewRun::of(scene.project(), Driver::Hook);
+    let trusted = Trusted::of_user(io.state_dir.as_deref())?;
+    if let Some(notify) = Layered::load(&scene.place, None)?.notices(&trusted)? {
+        notify::check(&notify, scene.place.root())?;
+        new.notes.push(notify::note(&notify)?);
+    }
     if let Some(live) = &mut live {
         scene.step(live, Event::Cancel { by: "`aldis auto start --replace`".to_owned() })?;
     }
-    let new = NewRun::of(scene.project(), Driver::Hook);
     let (mut run, _) = scene.engine.begin::<State>(scene.now, &new, start)?;
     drop(turn);
     if let Some(ended) = &mut live {

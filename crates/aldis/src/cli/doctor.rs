@@ -13,6 +13,7 @@ use crate::hosts::install::doctor::{
 };
 use crate::hosts::install::locations::Locations;
 use crate::io::Io;
+use crate::notify;
 use crate::settings::project::Place;
 use crate::settings::{clock, home};
 use crate::view::display;
@@ -57,6 +58,7 @@ pub(super) fn run(io: &mut Io, args: &DoctorArgs) -> Result<Outcome, CommandErro
         .collect();
     checks.push(state_directory(&locations));
     checks.extend(state_file(io, &locations)?);
+    checks.extend(notices(io)?);
     checks.extend(last_failure(io));
     checks.extend(hook_log(io));
     if args.json {
@@ -81,6 +83,19 @@ fn state_file(io: &Io, locations: &Locations) -> Result<Option<Check>, CommandEr
     let message = adoption::explain(store.as_ref().map(|it| it as &dyn Store), &place, now);
     let fix = "delete the file, or start a run of your own: aldis auto start";
     Ok(message.map(|message| Check::note("state file", message, fix)))
+}
+
+/// Mentions notices that do not arrive.
+fn notices(io: &Io) -> Result<Vec<Check>, CommandError> {
+    let directory = home::state_directory(io.state_dir.as_deref())?;
+    // What is wrong with the store is said elsewhere.
+    let exists = SqliteStore::exists(&directory);
+    let store = exists.then(|| SqliteStore::open(&directory).ok()).flatten();
+    let now = clock::now()?;
+    let troubles = store.and_then(|store| notify::troubles(&store, &directory, now).ok());
+    let fix = "check the sink; what waits is sent by the next aldis serve, run or deliver";
+    let check = |what| Check::note("notices", what, fix);
+    Ok(troubles.unwrap_or_default().into_iter().map(check).collect())
 }
 
 /// Mentions the last time a hook failed.

@@ -60,13 +60,14 @@ impl<'w, M: Machine> Core<'w, M> {
         is_stale: impl Fn(&M::Effect) -> bool,
         agents: impl IntoIterator<Item = String>,
     ) -> Result<Self, CommandError> {
-        let lease = lease::acquire(engine.store(), run.id(), world.now())?;
+        let id = run.id().clone();
+        let lease = patiently(world, &id, |now| lease::acquire(engine.store(), &id, now))?;
         run.set_fence(lease.fence);
         for identity in agents {
             world.end_leftover(&Leftover::Identity(identity));
         }
-        world.end_leftover(&Leftover::Unknown(run.id().clone()));
-        run.give_up_effects(&engine, is_stale)?;
+        world.end_leftover(&Leftover::Unknown(id.clone()));
+        patiently(world, &id, |_| run.give_up_effects(&engine, &is_stale))?;
         let (last_ticket, last_job, flush_at) = (0, 0, None);
         Ok(Self { engine, run, lease, world, last_ticket, last_job, flush_at })
     }
@@ -109,34 +110,29 @@ impl<'w, M: Machine> Core<'w, M> {
     /// # Errors
     ///
     /// As [`advance`].
-    pub(crate) fn set_notes(&mut self, notes: Vec<PartChange>) -> Result<(), CommandError> {
-        let now = self.now();
-        match self.run.set_notes(&self.engine, now, notes.clone()) {
-            Err(EngineError::Store(error)) => {
-                self.wait_for_store(error)?;
-                Ok(self.run.set_notes(&self.engine, now, notes)?)
-            }
-            done => Ok(done?),
-        }
+    pub(crate) fn set_notes(&mut self, notes: &[PartChange]) -> Result<(), CommandError> {
+        self.patiently(|run, engine, now| run.set_notes(engine, now, notes.to_vec()))
     }
 
     /// Takes over what somebody else decided. Returns what our own events mean then.
     fn refresh(&mut self) -> Result<Outcome<M::Effect>, CommandError> {
-        let now = self.now();
-        let stepped = match self.run.refresh(&self.engine, now) {
-            Err(EngineError::Store(error)) => Some(self.wait_for_store(error)?),
-            stepped => stepped?,
-        };
+        let stepped = self.patiently(|run, engine, now| run.refresh(engine, now))?;
         Ok(stepped.map(|stepped| stepped.outcome).unwrap_or_default())
     }
 
     /// Writes what waits for the next step.
     fn flush(&mut self) -> Result<(), CommandError> {
-        let now = self.now();
-        match self.run.flush(&self.engine, now) {
-            Err(EngineError::Store(error)) => self.wait_for_store(error).map(drop),
-            done => Ok(done.map(drop)?),
-        }
+        self.patiently(|run, engine, now| run.flush(engine, now)).map(drop)
+    }
+
+    /// Does something with the run that can be done again where the store fails for a moment.
+    fn patiently<T>(
+        &mut self,
+        mut act: impl FnMut(&mut Handle<M>, &Engine, Timestamp) -> Result<T, EngineError>,
+    ) -> Result<T, CommandError> {
+        let Self { engine, run, world, .. } = self;
+        let id = run.id().clone();
+        patiently(*world, &id, |now| act(run, engine, now))
     }
 
     /// Records what was performed, and gives the lease back: whoever comes next need not wait for it
@@ -167,28 +163,75 @@ impl<'w, M: Machine> Core<'w, M> {
         Ok(stepped.outcome)
     }
 
-    /// A full disk, a store that is locked or gone for a moment: the run waits, its agents wait when
-    /// their pipes are full, and nothing is lost.
+    /// Lets the machine take events that belong together, and keeps notes of ours with them.
+    fn take_together(
+        &mut self,
+        events: Vec<M::Event>,
+        notes: &[PartChange],
+    ) -> Result<Outcome<M::Effect>, CommandError> {
+        let now = self.now();
+        let stepped = match self.run.advance_together(&self.engine, now, events, notes) {
+            Err(EngineError::Store(error)) => {
+                let stepped = self.wait_for_store(error)?;
+                self.set_notes(notes)?;
+                stepped
+            }
+            stepped => stepped?,
+        };
+        self.flush_at = None;
+        Ok(stepped.outcome)
+    }
+
+    /// Writes what the store did not, as soon as it does.
     fn wait_for_store(&mut self, error: StoreError) -> Result<Stepped<M::Effect>, CommandError> {
-        let mut error = error;
-        if error.may_pass() {
-            self.world.warn(&format!("run {} waits: {error}", self.run.id()));
+        if !error.may_pass() {
+            return Err(error.into());
         }
-        let before = self.world.pause(self.now());
-        while error.may_pass() {
-            let until = self.now().after(RETRY);
-            // Output is left in its pipe: the agent waits.
-            if self.world.pause(until) > before {
-                break;
-            }
-            let now = self.now();
-            match self.run.recover(&self.engine, now) {
-                Ok(stepped) => return Ok(stepped),
-                Err(EngineError::Store(again)) => error = again,
-                Err(other) => return Err(other.into()),
-            }
+        self.patiently(|run, engine, now| run.recover(engine, now))
+    }
+}
+
+/// An error of the store, or something else.
+trait StoreFailure: Into<CommandError> {
+    /// The failure of the store, if it is one that may pass.
+    fn passing(&self) -> Option<&StoreError>;
+}
+
+impl StoreFailure for EngineError {
+    fn passing(&self) -> Option<&StoreError> {
+        if let Self::Store(error) = self { Some(error).filter(|it| it.may_pass()) } else { None }
+    }
+}
+
+impl StoreFailure for LeaseError {
+    fn passing(&self) -> Option<&StoreError> {
+        if let Self::Store(error) = self { Some(error).filter(|it| it.may_pass()) } else { None }
+    }
+}
+
+/// Does something with the store until it works. A full disk, a store that is locked or gone for a
+/// moment: the run waits, its agents wait when their pipes are full, and nothing is lost.
+fn patiently<T, E: StoreFailure>(
+    world: &mut dyn World,
+    run: &RunId,
+    mut act: impl FnMut(Timestamp) -> Result<T, E>,
+) -> Result<T, CommandError> {
+    let mut asked_before = None;
+    loop {
+        let error = match act(world.now()) {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        let Some(passing) = error.passing() else { return Err(error.into()) };
+        let now = world.now();
+        let before = *asked_before.get_or_insert_with(|| {
+            world.warn(&format!("run {run} waits: {passing}"));
+            world.pause(now)
+        });
+        // Output is left in its pipe: the agent waits.
+        if world.pause(now.after(RETRY)) > before {
+            return Err(error.into());
         }
-        Err(error.into())
     }
 }
 
@@ -207,6 +250,22 @@ pub(crate) fn advance<C: Conduct>(
     for decision in &outcome.decisions {
         tracing::info!(run = %core.id(), rule = decision.rule, task = decision.task, "decided");
     }
+    conduct.decided(core, &outcome);
+    Ok(())
+}
+
+/// As [`advance`], for events that belong together, with notes of ours: all in one step.
+///
+/// # Errors
+///
+/// As [`advance`].
+pub(crate) fn advance_together<C: Conduct>(
+    core: &mut CoreOf<'_, C>,
+    conduct: &mut C,
+    events: Vec<<C::Machine as Machine>::Event>,
+    notes: &[PartChange],
+) -> Result<(), CommandError> {
+    let outcome = core.take_together(events, notes)?;
     conduct.decided(core, &outcome);
     Ok(())
 }
@@ -318,9 +377,8 @@ impl Loop {
         conduct: &mut C,
     ) -> Result<(), CommandError> {
         while self.in_the_way.is_none() {
-            let Some(Performable { key, effect }) = core.run.next_effect(&core.engine)? else {
-                return Ok(());
-            };
+            let next = core.patiently(|run, engine, _| run.next_effect(engine))?;
+            let Some(Performable { key, effect }) = next else { return Ok(()) };
             tracing::debug!(run = %core.id(), key, "performing an effect");
             match conduct.perform(core, effect, &key)? {
                 Performed::Done => core.run.performed(key),

@@ -162,7 +162,7 @@ pub(super) fn deliver_in(
     let mut core = Core::take_over(engine, run, world, |_| false, left)?;
     if !processes.is_empty() {
         let gone = processes.into_iter().map(|key| PartChange::Clear { key });
-        core.set_notes(gone.collect())?;
+        core.set_notes(&gone.collect::<Vec<_>>())?;
     }
     board.begin(core.id(), core.state());
     let mut conduct = DeliveryConduct::new(plan, board);
@@ -214,7 +214,7 @@ impl<'p> DeliveryConduct<'p> {
         last: Last,
     ) -> Result<(), CommandError> {
         let (now, agent) = (core.now(), dispatch.agent);
-        match last.ended {
+        let ended = match last.ended {
             Ended::Finished { exit, text, host_failed } => {
                 let (reply, exit) = match host_failed {
                     // Its host gave up: whatever it wrote before was not its result.
@@ -227,16 +227,19 @@ impl<'p> DeliveryConduct<'p> {
                         (AgentReply::read(&self.plan.rules, &token, &text), exit)
                     }
                 };
-                self.advance(core, Event::Finished { agent, exit: Some(exit), reply })?;
+                Event::Finished { agent, exit: Some(exit), reply }
             }
             Ended::Limited { what, until } => {
                 let until = until.filter(|until| *until > now);
                 let until = until.unwrap_or_else(|| now.after(self.plan.limit_wait));
                 self.board.problem(now, &format!("{what}; waits until {until}"));
                 self.limited.insert(agent, (until, dispatch.clone()));
-                self.advance(core, Event::RateLimited { agent, until })?;
+                Event::RateLimited { agent, until }
             }
-        }
+        };
+        // After its verdict: what is done is done, whatever it has cost. In one step with it: what it
+        // has cost is not lost, whatever happens next.
+        let events = [ended].into_iter().chain(spent(agent, last.unreported)).collect();
         let mut notes = vec![PartChange::Clear { key: process_key(agent) }];
         if let Some(name) = last.session
             && self.plan.of_role(dispatch.role).0.resume.is_some()
@@ -244,21 +247,7 @@ impl<'p> DeliveryConduct<'p> {
             let session = HostSession { agent, name, spent: last.spent };
             notes.push(note(&session_key(&dispatch), &session)?);
         }
-        core.set_notes(notes)?;
-        // After its verdict: what is done is done, whatever it has cost.
-        self.spent(core, agent, last.unreported)
-    }
-
-    fn spent(
-        &mut self,
-        core: &mut Core<'_, State>,
-        agent: u64,
-        usage: Usage,
-    ) -> Result<(), CommandError> {
-        if usage == Usage::default() {
-            return Ok(());
-        }
-        self.advance(core, Event::Spent { agent, usage })
+        coordinator::advance_together(core, self, events, &notes)
     }
 
     /// Starts the agents again whose service should work by now.
@@ -350,8 +339,9 @@ impl Conduct for DeliveryConduct<'_> {
             return self.collect(core, dispatch, last);
         }
         let agent = dispatch.agent;
-        core.set_notes(vec![PartChange::Clear { key: process_key(agent) }])?;
-        self.spent(core, agent, last.unreported)
+        let events = spent(agent, last.unreported).into_iter().collect();
+        let notes = [PartChange::Clear { key: process_key(agent) }];
+        coordinator::advance_together(core, self, events, &notes)
     }
 
     fn on_stopped(&mut self, core: &mut Core<'_, State>, job: JobId) {
@@ -431,6 +421,11 @@ impl Conduct for DeliveryConduct<'_> {
             None => None,
         }
     }
+}
+
+/// What an agent has cost, unless it is nothing.
+fn spent(agent: u64, usage: Usage) -> Option<Event> {
+    (usage != Usage::default()).then_some(Event::Spent { agent, usage })
 }
 
 /// The place of a task in the plan.

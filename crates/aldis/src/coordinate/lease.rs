@@ -6,8 +6,6 @@ use aldis_process::{LeaseHolder, Liveness};
 use aldis_signal::time::Timestamp;
 use aldis_store::{Lease, LeaseError, RunId, Store};
 
-use crate::error::CommandError;
-
 /// How long a lease lasts.
 pub(crate) const TTL: Duration = Duration::from_secs(30);
 
@@ -16,20 +14,15 @@ pub(crate) const TTL: Duration = Duration::from_secs(30);
 /// # Errors
 ///
 /// Fails if a living process does already.
-pub(crate) fn acquire(
-    store: &dyn Store,
-    run: &RunId,
-    now: Timestamp,
-) -> Result<Lease, CommandError> {
+pub(crate) fn acquire(store: &dyn Store, run: &RunId, now: Timestamp) -> Result<Lease, LeaseError> {
     let me = LeaseHolder::me().to_string();
-    let acquired = match store.acquire_lease(run, &me, now, TTL) {
+    match store.acquire_lease(run, &me, now, TTL) {
         Err(LeaseError::Held { holder, fence, .. }) if liveness(&holder) == Liveness::Gone => {
             store.break_lease(run, fence)?;
             store.acquire_lease(run, &me, now, TTL)
         }
         acquired => acquired,
-    };
-    Ok(acquired?)
+    }
 }
 
 /// Says whether the holder of a lease still lives. Of one on another machine that is not known.

@@ -1,5 +1,6 @@
 //! The repository of a run: its work trees, and what was done in them.
 
+use std::fmt;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -39,6 +40,24 @@ pub(crate) fn check_worktrees(project: &Path) -> Result<(), CommandError> {
 /// Returns where the work trees of all runs are.
 pub(crate) fn all_worktrees(state: &Path) -> PathBuf {
     state.join("worktrees")
+}
+
+/// Keeps the uncommitted work of a run whose supervisor has gone on a branch of its own.
+///
+/// # Errors
+///
+/// Says what went wrong.
+pub(crate) fn keep_work(project: &Path, run: &RunId, base: Option<String>) -> Result<(), String> {
+    let failed = |error: &dyn fmt::Display| format!("the partial work was not kept: {error}");
+    let repository = Repository::around(project, Path::new(""), run, false);
+    let repository = repository.map_err(|error| failed(&error))?;
+    let message = partial_work(run);
+    repository.keep_work(&message, base.as_deref()).map(drop).map_err(|error| failed(&error))
+}
+
+/// The message of the commit that keeps partial work.
+pub(crate) fn partial_work(run: &RunId) -> String {
+    format!("Partial work of run {run}")
 }
 
 /// Where the agents of a run work: in the project, or in a work tree per task that is merged when

@@ -21,7 +21,7 @@ use self::job::{Job, Work, keep_end, text_of};
 use super::conduct::{Awaited, Conduct, Performed};
 use super::coordinator::{self, Core};
 use super::real::Real;
-use super::repository::Repository;
+use super::repository::{Repository, partial_work};
 use super::world::{Control, JobId, RepositoryAnswer, RepositoryRequest, Stream, Ticket, World};
 use crate::agents::command::AgentCommand;
 use crate::agents::git::Since;
@@ -280,7 +280,7 @@ impl Conduct for RunConduct<'_> {
             Effect::Look => return Ok(Performed::After(Awaited::Answer(self.look(core)))),
             Effect::Ask { id, text } => self.live.question(core.now(), &id, &text),
             Effect::KeepWork { base } => {
-                let message = format!("Partial work of run {}", core.id());
+                let message = partial_work(core.id());
                 let ticket = core.ask(RepositoryRequest::KeepWork { message, base });
                 return Ok(Performed::Until(Awaited::Answer(ticket)));
             }

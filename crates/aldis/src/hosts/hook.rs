@@ -33,6 +33,7 @@ use crate::error::CommandError;
 use crate::failures::{self, Failure};
 use crate::hosts::hook::auto_state::AutoStateFile;
 use crate::hosts::{Answer, Env, Event as HostEvent, HookCall};
+use crate::notify::routes::Routes;
 use crate::settings::catalog::Catalog;
 use crate::settings::config::Settings;
 use crate::settings::project::{self, Place};
@@ -109,7 +110,8 @@ impl Hook<'_> {
             return Ok(None);
         }
         let store = Arc::new(SqliteStore::open(&self.state_dir)?);
-        let engine = Engine::new(Arc::clone(&store) as Arc<dyn Store>);
+        let engine = Engine::new(Arc::clone(&store) as Arc<dyn Store>)
+            .with_route(Arc::new(Routes::of(&self.state_dir)));
         let result = self.decide(&engine, found.as_ref()).map(|stepped| {
             let stepped = stepped?;
             respond(&self.answer(&stepped));

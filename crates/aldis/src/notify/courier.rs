@@ -158,7 +158,7 @@ impl Courier {
                 let waiting = self.shared.store.pending_count().unwrap_or_default();
                 let own = format!("{run}/");
                 let mine = waiting.iter().filter(|it| it.lane.starts_with(&own));
-                return mine.filter_map(waits_in_words).map(|(_, what)| what).collect();
+                return mine.filter_map(waits_in_words).collect();
             }
             match stamp {
                 Ok(stamp) => drop(store.wait_for_change(&stamp, LOOK_EVERY)),
@@ -174,8 +174,8 @@ impl Drop for Courier {
     }
 }
 
-/// Says what waits in a lane for a sink: which sink, and in words.
-pub(crate) fn waits_in_words(waiting: &PendingCount) -> Option<(String, String)> {
+/// Says what waits in a lane for a sink.
+pub(super) fn waits_in_words(waiting: &PendingCount) -> Option<String> {
     let PendingCount { kind, lane, count, error } = waiting;
     let sink = match &**kind {
         SINK => lane.strip_prefix("sink/").unwrap_or(lane),
@@ -184,7 +184,7 @@ pub(crate) fn waits_in_words(waiting: &PendingCount) -> Option<(String, String)>
     };
     let notices = if *count == 1 { "1 notice waits" } else { &format!("{count} notices wait") };
     let why = error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
-    Some((sink.to_owned(), format!("{sink}: {notices} for another attempt{why}")))
+    Some(format!("{sink}: {notices} for another attempt{why}"))
 }
 
 impl Shared {

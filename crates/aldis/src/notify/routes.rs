@@ -55,6 +55,7 @@ impl Parcel {
             project: "",
             title: "",
             active: true,
+            decision: None,
             at: stored.due,
             notify: None,
         };
@@ -173,9 +174,8 @@ impl SinkRoute {
 /// Routes a notice to the sinks that the run's own settings name.
 fn to_people(run: &RoutedRun<'_>, effect: &Value) -> Vec<OutboundEffect> {
     let settings = run.notify.and_then(|note| serde_json::from_str::<Notify>(note).ok());
-    let (Some(settings), Some((kind, text))) = (settings, told(run.machine, effect)) else {
-        return Vec::new();
-    };
+    let told = told(run.machine, effect).or_else(|| ended_under_hook(run, effect));
+    let (Some(settings), Some((kind, text))) = (settings, told) else { return Vec::new() };
     let mut text = display::lines(&redact(&text));
     if let Some((cut, _)) = text.char_indices().nth(TEXT_MAX) {
         text.truncate(cut);
@@ -207,6 +207,14 @@ fn told(machine: &str, effect: &Value) -> Option<(Kind, String)> {
     };
     let text = |name: &str| effect.get(name).and_then(Value::as_str);
     Some((kind, about(text("task"), text("text").unwrap_or_default())))
+}
+
+/// Returns what is said about the end of a run under a hook: the agent is allowed to stop, and nobody
+/// sits there to see it.
+fn ended_under_hook(run: &RoutedRun<'_>, effect: &Value) -> Option<(Kind, String)> {
+    let ended = run.driver == Driver::Hook && !run.active && kind_of(effect) == "allow";
+    let decision = run.decision.filter(|_| ended)?;
+    Some((Kind::RunEnded, format!("{}: {}", decision.summary, decision.because)))
 }
 
 /// Says which task a notice is about, unless it does so itself.

@@ -19,6 +19,7 @@ use super::metrics::{Decisions, Metrics};
 use super::runs::Runs;
 use crate::app::formats::turn_state::ChannelSet;
 use crate::error::CommandError;
+use crate::notify;
 use crate::notify::routes::Routes;
 use crate::settings::clock::SteadyClock;
 
@@ -162,6 +163,15 @@ impl App {
         let failing = failing.iter().map(|(part, what)| format!("{part}: {what}"));
         let store = (!is_writable).then(|| "the store cannot be written".to_owned());
         store.into_iter().chain(failing).collect()
+    }
+
+    /// Says which sinks take nothing, and that something was given up.
+    pub(super) async fn sinks_fail(&self) -> Vec<String> {
+        let failing = self.with_engine(|engine| notify::failing(engine.store())).await;
+        let lost = self.metrics.lost();
+        let given_up = format!("{lost} effects were given up since the start; see `aldis log`");
+        let given_up = (lost > 0).then_some(given_up);
+        failing.unwrap_or_default().into_iter().chain(given_up).collect()
     }
 
     /// Fires the timers that were due while nobody watched.

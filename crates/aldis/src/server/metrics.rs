@@ -115,6 +115,11 @@ impl Metrics {
         }
     }
 
+    /// Returns how many effects will never reach their sink.
+    pub(super) fn lost(&self) -> u64 {
+        self.given_up.get() + self.dropped.get()
+    }
+
     /// Renders everything.
     pub(super) fn render(&self, readings: &Readings) -> Result<String, fmt::Error> {
         let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);

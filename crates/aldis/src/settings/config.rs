@@ -113,10 +113,25 @@ impl Layered {
     /// Fails if the project's file names commands, or places to send to, that the user has not
     /// trusted.
     pub(crate) fn supervision(self, trusted: &Trusted) -> Result<Supervision, CommandError> {
-        self.check_trust(trusted)?;
+        self.check_trust(trusted, "")?;
         let notify = self.notify();
         let Settings { run, stagnation, .. } = self.settings;
         Ok(Supervision { run, stagnation, notify })
+    }
+
+    /// Returns who is told of a run under a hook; nothing if only a terminal would be.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the project's file names a command, or places to send to, that the user has not
+    /// trusted.
+    pub(crate) fn notices(&self, trusted: &Trusted) -> Result<Option<Notify>, CommandError> {
+        let Notify { desktop, command, webhook, .. } = &self.settings.notify;
+        if !desktop && command.is_none() && webhook.is_none() {
+            return Ok(None);
+        }
+        self.check_trust(trusted, "notify.")?;
+        Ok(Some(self.notify()))
     }
 
     /// Who is told what.
@@ -139,14 +154,17 @@ impl Layered {
     ///
     /// As [`supervision`](Self::supervision).
     pub(crate) fn delivering(self, trusted: &Trusted) -> Result<Delivering, CommandError> {
-        self.check_trust(trusted)?;
+        self.check_trust(trusted, "")?;
         let notify = self.notify();
         let Settings { deliver, roles, experts, stagnation, .. } = self.settings;
         Ok(Delivering { deliver, roles, experts, stagnation: stagnation.config(), notify })
     }
 
-    fn check_trust(&self, trusted: &Trusted) -> Result<(), CommandError> {
-        let Some((path, origin)) = self.untrusted(trusted).into_iter().next() else {
+    /// Fails if something of the project's file under this path is not trusted.
+    fn check_trust(&self, trusted: &Trusted, under: &str) -> Result<(), CommandError> {
+        let untrusted = self.untrusted(trusted);
+        let Some((path, origin)) = untrusted.into_iter().find(|(it, _)| it.starts_with(under))
+        else {
             return Ok(());
         };
         let place = decode::in_words(origin);

@@ -54,6 +54,8 @@ const FIXED: &[&str] = &[
     "attack/D24",
     "attack/D26",
     "attack/D27",
+    "attack/D3a",
+    "attack/D3b",
     "attack/D4a",
     "attack/D4b",
     "attack/D5",

@@ -98,7 +98,7 @@ impl DeliveryConduct<'_> {
                 let before = before.unwrap_or_default();
                 let at_work = AgentAtWork::new(dispatch, directory, session, before);
                 self.agents.insert(job, at_work);
-                core.set_notes(vec![note(&process_key(agent), &identity)?])
+                core.set_notes(&[note(&process_key(agent), &identity)?])
             }
         }
     }

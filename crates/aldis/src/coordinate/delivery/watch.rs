@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use aldis_machine::delivery::{Event, State};
-use aldis_machine::run::Usage;
 use aldis_signal::time::Timestamp;
 
-use super::{Asked, DeliveryConduct};
+use super::{Asked, DeliveryConduct, spent};
 use crate::coordinate::coordinator::Core;
 use crate::coordinate::world::RepositoryRequest;
 use crate::error::CommandError;
@@ -56,8 +55,7 @@ impl DeliveryConduct<'_> {
                 events.push(Event::Reported { agent, reply });
             }
             if count {
-                let usage = at_work.take_spent();
-                events.extend((usage != Usage::default()).then_some(Event::Spent { agent, usage }));
+                events.extend(spent(agent, at_work.take_spent()));
             }
             let reported = &mut at_work.reported;
             if std::mem::take(&mut reported.waiting) {

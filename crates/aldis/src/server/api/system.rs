@@ -49,7 +49,9 @@ fn troubles(engine: &Engine, now: Timestamp) -> Result<Vec<Trouble>, StoreError>
 async fn ready(State(app): State<Arc<App>>) -> Result<Text<&'static str>, ApiError> {
     let failures = app.failures().await;
     if failures.is_empty() {
-        return Ok(Text("text/plain", "ok\n"));
+        // Others can be served all the same.
+        let sinks_work = app.sinks_fail().await.is_empty();
+        return Ok(Text("text/plain", if sinks_work { "ok\n" } else { "ok; a sink takes nothing\n" }));
     }
     Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", failures.join("; ")))
 }
@@ -57,7 +59,7 @@ async fn ready(State(app): State<Arc<App>>) -> Result<Text<&'static str>, ApiErr
 async fn health(State(app): State<Arc<App>>) -> Result<Json<Health>, ApiError> {
     let now = app.now();
     let mut troubles = app.with_engine(move |engine| troubles(engine, now)).await?;
-    let failures = app.failures().await.into_iter();
+    let failures = app.failures().await.into_iter().chain(app.sinks_fail().await);
     troubles.extend(failures.map(|what| Trouble { run: None, what }));
     Ok(Json(Health { v: 1, ok: troubles.is_empty(), troubles }))
 }
@@ -67,7 +69,7 @@ async fn metrics(State(app): State<Arc<App>>) -> Result<Text<String>, ApiError> 
     let read = app.with_engine(move |engine| {
         let active = RunFilter { active: Some(true), ..RunFilter::default() };
         let pending = engine.store().pending_count()?.into_iter().map(
-            |PendingCount { kind, lane, count }| {
+            |PendingCount { kind, lane, count, .. }| {
                 // The lane of a sink ends in its name.
                 let sink = lane.rsplit('/').next().filter(|_| kind == SINK).unwrap_or_default();
                 (sink.to_owned(), count)
