@@ -100,6 +100,11 @@ pub(crate) trait Conduct: Sized {
     /// Draws how the run stands. Returns what the person at the terminal is asked.
     fn draw(&mut self, core: &CoreOf<'_, Self>) -> Option<String>;
 
+    /// Returns whether what goes on now is to end soon, so that nothing may hold that up.
+    fn is_ending(&self, core: &CoreOf<'_, Self>) -> bool {
+        self.end(core).is_some()
+    }
+
     /// Returns how this process leaves the run, if it does now.
     fn end(&self, core: &CoreOf<'_, Self>) -> Option<Self::End>;
 }

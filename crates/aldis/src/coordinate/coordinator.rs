@@ -317,7 +317,7 @@ pub(crate) fn coordinate<C: Conduct>(
     loop {
         looped.perform(core, conduct)?;
         if let Some(end) = conduct.end(core)
-            && looped.may_leave(core, conduct)?
+            && looped.may_leave(core, conduct)
         {
             return core.leave().map(|()| end);
         }
@@ -352,22 +352,13 @@ impl Loop {
 
     /// Returns whether nothing is left to do in a run that is over, or takes too long. Whoever
     /// continues the run does what is left.
-    fn may_leave<C: Conduct>(
-        &mut self,
-        core: &mut CoreOf<'_, C>,
-        conduct: &mut C,
-    ) -> Result<bool, CommandError> {
-        // What the repository says means nothing any more to what comes after it.
-        if let Some(answer @ Awaited::Answer(_)) = self.in_the_way {
-            self.settle(core, answer);
-            self.perform(core, conduct)?;
-        }
+    fn may_leave<C: Conduct>(&mut self, core: &mut CoreOf<'_, C>, conduct: &mut C) -> bool {
         let now = core.now();
         let last_call = *self.last_call.get_or_insert_with(|| now.after(LAST_CALL));
         if now >= last_call && !self.waiting.is_empty() {
             conduct.problem(now, "git does not answer; uncommitted work may not have been saved");
         }
-        Ok(self.waiting.is_empty() || now >= last_call)
+        self.waiting.is_empty() || now >= last_call
     }
 
     /// Performs what was decided, by us or by others, in order.
@@ -376,7 +367,15 @@ impl Loop {
         core: &mut CoreOf<'_, C>,
         conduct: &mut C,
     ) -> Result<(), CommandError> {
-        while self.in_the_way.is_none() {
+        loop {
+            match self.in_the_way {
+                // What the repository says means nothing any more to what comes after it.
+                Some(answer @ Awaited::Answer(_)) if conduct.is_ending(core) => {
+                    self.settle(core, answer);
+                }
+                Some(_) => return Ok(()),
+                None => {}
+            }
             let next = core.patiently(|run, engine, _| run.next_effect(engine))?;
             let Some(Performable { key, effect }) = next else { return Ok(()) };
             tracing::debug!(run = %core.id(), key, "performing an effect");
@@ -389,7 +388,6 @@ impl Loop {
                 }
             }
         }
-        Ok(())
     }
 
     /// Notes that something has happened that effects wait for.

@@ -436,6 +436,10 @@ impl Conduct for RunConduct<'_> {
         }
     }
 
+    fn is_ending(&self, core: &Core<'_, State>) -> bool {
+        matches!(core.state().status, Status::Ending { .. }) || self.end(core).is_some()
+    }
+
     fn end(&self, core: &Core<'_, State>) -> Option<Ending> {
         core.state().ending()
     }

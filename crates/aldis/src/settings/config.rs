@@ -65,7 +65,7 @@ impl Layered {
         }
         if let Some(file) = project_file(place)? {
             let tree = Document::read(&file, true)?.tree;
-            check_store(&tree)?;
+            check_store(&tree, layers.first())?;
             layers.push(tree);
         }
         layers.extend(environment(&defaults()?)?);
@@ -215,13 +215,20 @@ impl Layered {
     }
 }
 
-/// Refuses a repository that wants to say how long the runs of all projects are kept.
-fn check_store(tree: &Node) -> Result<(), CommandError> {
-    tree.get("store").map_or(Ok(()), |store| {
-        let place = decode::in_words(&store.origin);
-        Err(CommandError::new(format!("{place}`store` is about the runs of all projects"))
-            .with_help("set it in your own file, `aldis.toml` in ~/.config/aldis"))
-    })
+/// Refuses a repository that wants to change how long the runs of all projects are kept.
+fn check_store(project: &Node, user: Option<&Node>) -> Result<(), CommandError> {
+    let mut own = defaults();
+    user.into_iter().for_each(|user| own.overlay(user.clone()));
+    let keys = ["store.keep_ended", "store.keep_output"];
+    for (path, node) in keys.iter().filter_map(|path| Some((path, project.at(path)?))) {
+        if own.at(path).is_none_or(|own| own.kind != node.kind) {
+            let place = decode::in_words(&node.origin);
+            let what = format!("{place}`{path}` is about the runs of all projects");
+            return Err(CommandError::new(what)
+                .with_help("set it in your own file, `aldis.toml` in ~/.config/aldis"));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the user's own file.

@@ -9,9 +9,10 @@ use crate::phases::project::Project;
 use crate::sandbox::{ALDIS, Done};
 
 /// A host's stream: its start, a tool's output, what the agent said, the end.
-const STREAM: &str = r#"{"type":"system","subtype":"init","session_id":"s1","cwd":"/p","tools":[]}
+const STREAM: &str = r#"{"type":"system","subtype":"init","session_id":"s1","cwd":"/p","tools":[],"mcp_servers":[],"model":"m","permissionMode":"default"}
 {"type":"user","session_id":"s1","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"tool words"}]}}
-{"type":"assistant","session_id":"s1","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"Agent words.\n\n<chorus>COMPLETE</chorus>"}]}}
+{"type":"assistant","session_id":"s1","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"Agent words.\n\n<chorus>COMPLETE</chorus>"}]},"parent_tool_use_id":null}
+{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"Agent words.\n\n<chorus>COMPLETE</chorus>"}
 "#;
 
 fn agent(project: &Project, text: &str) {

@@ -73,7 +73,7 @@ fn what_is_kept_is_the_users_to_say() {
     // A repository has no say in the history of other projects.
     fs::write(project.path().join("aldis.toml"), "[store]\nkeep_ended = \"1s\"\n").unwrap();
     let done = project.run(&["config", "show"]);
-    assert!(done.code == 2 && done.stderr.contains("`store`"), "{}", done.text());
+    assert!(done.code == 2 && done.stderr.contains("`store.keep_ended`"), "{}", done.text());
     fs::remove_file(project.path().join("aldis.toml")).unwrap();
     let done = at(&project, FAR, &["store", "prune", "--ended-before", "1d"]);
     assert!(done.stdout.starts_with("Deleted 1 run, "), "{}", done.text());

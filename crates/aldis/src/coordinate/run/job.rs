@@ -9,6 +9,7 @@ use super::RunConduct;
 use crate::agents::command::{JobLaunch, Program, StartFailure};
 use crate::agents::output_log::OutputLog;
 use crate::agents::session::Session;
+use crate::coordinate::conduct::Conduct as _;
 use crate::coordinate::coordinator::{Core, heed_others};
 use crate::coordinate::world::{Control, JobId};
 use crate::error::CommandError;
@@ -38,7 +39,7 @@ impl<'p> RunConduct<'p> {
     ) -> Result<(), CommandError> {
         // Somebody may have ended the run since this was decided.
         heed_others(core, self)?;
-        if core.state().ending().is_some() {
+        if self.is_ending(core) {
             return Ok(());
         }
         let plan = self.plan;

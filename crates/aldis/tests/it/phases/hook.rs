@@ -62,6 +62,7 @@ fn a_record_that_cannot_be_written_holds_nobody() {
     let project = Project::new();
     project.start(&[]);
     let pipe = project.state_dir().join("failures.jsonl");
+    fs::remove_file(&pipe).unwrap_or_default();
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let mut child = spawn(&project);
     // The payload never comes, so the deadline ends the hook.
