@@ -14,7 +14,7 @@ const SUGGEST_DISTANCE: usize = 3;
 
 /// Decodes a tree.
 pub(crate) fn decode<'n, T: Deserialize<'n>>(node: &'n Node) -> Result<T, Wrong> {
-    T::deserialize(Reader(node))
+    T::deserialize(NodeReader(node))
 }
 
 /// What does not fit.
@@ -117,9 +117,9 @@ impl de::Error for Wrong {
 }
 
 /// Reads one value.
-struct Reader<'n>(&'n Node);
+struct NodeReader<'n>(&'n Node);
 
-impl<'n> de::Deserializer<'n> for Reader<'n> {
+impl<'n> de::Deserializer<'n> for NodeReader<'n> {
     type Error = Wrong;
 
     fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Wrong> {
@@ -136,7 +136,9 @@ impl<'n> de::Deserializer<'n> for Reader<'n> {
                 _ => visitor.visit_str(word),
             },
             Kind::List(items) => visitor.visit_seq(Items(items.iter())),
-            Kind::Table(members) => visitor.visit_map(Members { rest: members.iter(), now: None }),
+            Kind::Table(members) => {
+                visitor.visit_map(NodeMembers { rest: members.iter(), now: None })
+            }
         };
         visited.map_err(|wrong: Wrong| wrong.at(&self.0.origin))
     }
@@ -203,16 +205,16 @@ impl<'n> de::SeqAccess<'n> for Items<'n> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Wrong> {
-        self.0.next().map(|item| seed.deserialize(Reader(item))).transpose()
+        self.0.next().map(|item| seed.deserialize(NodeReader(item))).transpose()
     }
 }
 
-struct Members<'n> {
+struct NodeMembers<'n> {
     rest: std::slice::Iter<'n, (String, Node)>,
     now: Option<&'n (String, Node)>,
 }
 
-impl<'n> de::MapAccess<'n> for Members<'n> {
+impl<'n> de::MapAccess<'n> for NodeMembers<'n> {
     type Error = Wrong;
 
     fn next_key_seed<K: DeserializeSeed<'n>>(
@@ -229,6 +231,6 @@ impl<'n> de::MapAccess<'n> for Members<'n> {
         let Some((key, node)) = self.now else {
             return Err(de::Error::custom("a value without a key"));
         };
-        seed.deserialize(Reader(node)).map_err(|wrong| wrong.under(key, &node.origin))
+        seed.deserialize(NodeReader(node)).map_err(|wrong| wrong.under(key, &node.origin))
     }
 }

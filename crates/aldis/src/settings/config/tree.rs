@@ -189,15 +189,15 @@ impl Kind {
 
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let kind = deserializer.deserialize_any(Plain)?;
+        let kind = deserializer.deserialize_any(PlainValue)?;
         Ok(Self { origin: Origin::Default, kind })
     }
 }
 
 /// Takes whatever a format has.
-struct Plain;
+struct PlainValue;
 
-impl<'de> Visitor<'de> for Plain {
+impl<'de> Visitor<'de> for PlainValue {
     type Value = Kind;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
