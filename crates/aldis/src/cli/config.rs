@@ -9,7 +9,7 @@ use super::{Outcome, report};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::catalog::Catalog;
-use crate::settings::config::{Document, Kind, Layered, Node, Origin};
+use crate::settings::config::{Document, Layered, Node, NodeKind, Origin};
 use crate::settings::project::{self, Place};
 use crate::settings::trust::Trusted;
 use crate::view::display;
@@ -172,7 +172,7 @@ fn write_setting(
 ) -> Result<(), CommandError> {
     let paint = Paint { on: io.color_stdout };
     let line = match &node.kind {
-        Kind::Unset => format!("# {key} is not set"),
+        NodeKind::Unset => format!("# {key} is not set"),
         _ => format!("{key} = {}", display::line(&in_toml(node))),
     };
     match origin {

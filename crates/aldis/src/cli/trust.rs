@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::clock;
 use crate::settings::config;
-use crate::settings::config::{Document, Kind, Layered};
+use crate::settings::config::{Document, Layered, NodeKind};
 use crate::settings::project::{self, Place};
 use crate::settings::trust::{TrustRecord, Trusted};
 use crate::view::display;
@@ -65,7 +65,7 @@ fn trust(io: &mut Io, trusted: &Trusted, path: &Path) -> Result<Outcome, Command
     trusted.add(&document.file, clock::now()?)?;
     writeln!(io.stdout, "Trusted {} as it is now.", display::line(&path.display().to_string()))?;
     for key in layered.powers() {
-        let set = |kind: &Kind| !matches!(kind, Kind::Unset | Kind::Bool(false));
+        let set = |kind: &NodeKind| !matches!(kind, NodeKind::Unset | NodeKind::Bool(false));
         if let Some(node) = layered.at(&key).filter(|node| set(&node.kind)) {
             let value = display::excerpt(&node.to_json().to_string(), 200);
             writeln!(io.stdout, "  {key} = {value}")?;

@@ -6,7 +6,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, Expected, IntoDeserializer as _, Unexpected, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
-use super::tree::{Kind, Node, Origin, guess};
+use super::tree::{Node, NodeKind, Origin, guess};
 use crate::error::CommandError;
 
 /// How unlike a key may be and still be suggested.
@@ -124,19 +124,19 @@ impl<'n> de::Deserializer<'n> for NodeReader<'n> {
 
     fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Wrong> {
         let visited = match &self.0.kind {
-            Kind::Unset => visitor.visit_unit(),
-            Kind::Bool(value) => visitor.visit_bool(*value),
-            Kind::Integer(value) => visitor.visit_i64(*value),
-            Kind::Float(value) => visitor.visit_f64(*value),
-            Kind::Text(text) => visitor.visit_str(text),
-            Kind::Word(word) => match guess(word) {
-                Kind::Bool(value) => visitor.visit_bool(value),
-                Kind::Integer(value) => visitor.visit_i64(value),
-                Kind::Float(value) => visitor.visit_f64(value),
+            NodeKind::Unset => visitor.visit_unit(),
+            NodeKind::Bool(value) => visitor.visit_bool(*value),
+            NodeKind::Integer(value) => visitor.visit_i64(*value),
+            NodeKind::Float(value) => visitor.visit_f64(*value),
+            NodeKind::Text(text) => visitor.visit_str(text),
+            NodeKind::Word(word) => match guess(word) {
+                NodeKind::Bool(value) => visitor.visit_bool(value),
+                NodeKind::Integer(value) => visitor.visit_i64(value),
+                NodeKind::Float(value) => visitor.visit_f64(value),
                 _ => visitor.visit_str(word),
             },
-            Kind::List(items) => visitor.visit_seq(Items(items.iter())),
-            Kind::Table(members) => {
+            NodeKind::List(items) => visitor.visit_seq(Items(items.iter())),
+            NodeKind::Table(members) => {
                 visitor.visit_map(NodeMembers { rest: members.iter(), now: None })
             }
         };
@@ -145,7 +145,7 @@ impl<'n> de::Deserializer<'n> for NodeReader<'n> {
 
     fn deserialize_option<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Wrong> {
         match self.0.kind {
-            Kind::Unset => visitor.visit_none(),
+            NodeKind::Unset => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
@@ -153,7 +153,7 @@ impl<'n> de::Deserializer<'n> for NodeReader<'n> {
     fn deserialize_str<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Wrong> {
         match &self.0.kind {
             // Whatever it looks like, text was asked for.
-            Kind::Word(word) => {
+            NodeKind::Word(word) => {
                 visitor.visit_str(word).map_err(|wrong: Wrong| wrong.at(&self.0.origin))
             }
             _ => self.deserialize_any(visitor),
@@ -170,7 +170,7 @@ impl<'n> de::Deserializer<'n> for NodeReader<'n> {
         known: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Wrong> {
-        let (Kind::Text(text) | Kind::Word(text)) = &self.0.kind else {
+        let (NodeKind::Text(text) | NodeKind::Word(text)) = &self.0.kind else {
             return Err(<Wrong as de::Error>::custom(format!("expected {}", known.join(" or ")))
                 .at(&self.0.origin));
         };
