@@ -234,10 +234,10 @@ fn evidence(decision: &Decision) -> String {
 }
 
 /// The members of a state by name, and of its parts by key and name.
-type Members = BTreeMap<String, Value>;
+type StateMembers = BTreeMap<String, Value>;
 
 /// A state with its parts, for comparing.
-fn whole<M: Machine>(id: &RunId, state: &M) -> Result<Members, EngineError> {
+fn whole<M: Machine>(id: &RunId, state: &M) -> Result<StateMembers, EngineError> {
     let unwritable = |error| EngineError::Unwritable { run: id.clone(), error };
     let mut whole = members(id, "", &state.to_stored().map_err(unwritable)?)?;
     for (key, body) in state.parts().map_err(unwritable)? {
@@ -246,12 +246,12 @@ fn whole<M: Machine>(id: &RunId, state: &M) -> Result<Members, EngineError> {
     Ok(whole)
 }
 
-fn members(id: &RunId, part: &str, body: &str) -> Result<Members, EngineError> {
+fn members(id: &RunId, part: &str, body: &str) -> Result<StateMembers, EngineError> {
     let unreadable = |error: serde_json::Error| EngineError::Unreadable {
         run: id.clone(),
         detail: format!("{part}: {error}"),
     };
-    let members: Members = serde_json::from_str(body).map_err(unreadable)?;
+    let members: StateMembers = serde_json::from_str(body).map_err(unreadable)?;
     let named = |(name, value)| match part {
         "" => (name, value),
         _ => (format!("{part}: {name}"), value),
@@ -260,7 +260,7 @@ fn members(id: &RunId, part: &str, body: &str) -> Result<Members, EngineError> {
 }
 
 /// The members in which two states differ.
-fn differing(one: &Members, other: &Members) -> Vec<String> {
+fn differing(one: &StateMembers, other: &StateMembers) -> Vec<String> {
     let names = one.keys().chain(other.keys().filter(|name| !one.contains_key(*name)));
     names.filter(|name| one.get(*name) != other.get(*name)).cloned().collect()
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use process_wrap::std::ChildWrapper;
 
 use crate::os::{self, KILL_LIMIT};
-use crate::reader::{self, Drain, Piece, Stream};
+use crate::reader::{self, Drain, OutputPiece, OutputStream};
 
 /// How often the exit is polled, at first and at most.
 const POLL: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
@@ -173,10 +173,10 @@ struct Collected {
 }
 
 impl Collected {
-    fn add(&mut self, stream: Stream, bytes: &[u8], limit: usize) {
+    fn add(&mut self, stream: OutputStream, bytes: &[u8], limit: usize) {
         let kept = match stream {
-            Stream::Output => &mut self.stdout,
-            Stream::Errors => &mut self.stderr,
+            OutputStream::Output => &mut self.stdout,
+            OutputStream::Errors => &mut self.stderr,
         };
         let room = limit.saturating_sub(kept.len()).min(bytes.len());
         kept.extend_from_slice(&bytes[..room]);
@@ -188,7 +188,7 @@ impl Collected {
 #[derive(Debug)]
 struct Running {
     child: Box<dyn ChildWrapper>,
-    pieces: Option<Receiver<Piece>>,
+    pieces: Option<Receiver<OutputPiece>>,
     collected: Collected,
     exited: bool,
 }
@@ -234,17 +234,17 @@ impl Running {
                 None => deadline.saturating_duration_since(now).min(pause),
             };
             match self.next(left, open > 0) {
-                Some(Piece::Data(stream, bytes)) => {
+                Some(OutputPiece::Data(stream, bytes)) => {
                     drain.iter_mut().for_each(|drain| drain.note(Instant::now(), bytes.len()));
                     self.collected.add(stream, &bytes, limit);
                 }
-                Some(Piece::End) => (open, pause) = (open - 1, POLL.0),
+                Some(OutputPiece::End) => (open, pause) = (open - 1, POLL.0),
                 None => pause = (pause * 2).min(POLL.1),
             }
         }
     }
 
-    fn next(&self, timeout: Duration, open: bool) -> Option<Piece> {
+    fn next(&self, timeout: Duration, open: bool) -> Option<OutputPiece> {
         let received = self.pieces.as_ref().filter(|_| open).map(|it| it.recv_timeout(timeout));
         match received {
             Some(Ok(piece)) => Some(piece),

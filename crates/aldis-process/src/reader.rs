@@ -21,15 +21,15 @@ const UNREAD_MAX: usize = (PIECES_MAX + 1) * CHUNK_BYTES + 1024 * 1024;
 
 /// Which stream a piece is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stream {
+pub(crate) enum OutputStream {
     Output,
     Errors,
 }
 
 /// What comes from a stream.
 #[derive(Debug)]
-pub(crate) enum Piece {
-    Data(Stream, Vec<u8>),
+pub(crate) enum OutputPiece {
+    Data(OutputStream, Vec<u8>),
     /// End of file, or an error: there will be no more data.
     End,
 }
@@ -38,11 +38,11 @@ pub(crate) enum Piece {
 pub(crate) fn read_both(
     output: impl Read + Send + 'static,
     errors: impl Read + Send + 'static,
-) -> io::Result<Receiver<Piece>> {
+) -> io::Result<Receiver<OutputPiece>> {
     let (sender, receiver) = sync_channel(PIECES_MAX);
     let other = sender.clone();
-    thread::Builder::new().spawn(move || read(Stream::Output, output, &sender))?;
-    thread::Builder::new().spawn(move || read(Stream::Errors, errors, &other))?;
+    thread::Builder::new().spawn(move || read(OutputStream::Output, output, &sender))?;
+    thread::Builder::new().spawn(move || read(OutputStream::Errors, errors, &other))?;
     Ok(receiver)
 }
 
@@ -52,15 +52,15 @@ pub(crate) fn feed(mut input: impl Write + Send + 'static, text: Vec<u8>) -> io:
     thread::Builder::new().spawn(move || input.write_all(&text)).map(drop)
 }
 
-fn read(stream: Stream, mut pipe: impl Read, sender: &SyncSender<Piece>) {
+fn read(stream: OutputStream, mut pipe: impl Read, sender: &SyncSender<OutputPiece>) {
     let mut buffer = vec![0; CHUNK_BYTES];
     loop {
         let piece = match pipe.read(&mut buffer) {
-            Ok(length) if length > 0 => Piece::Data(stream, buffer[..length].to_vec()),
+            Ok(length) if length > 0 => OutputPiece::Data(stream, buffer[..length].to_vec()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Ok(_) | Err(_) => Piece::End,
+            Ok(_) | Err(_) => OutputPiece::End,
         };
-        let is_end = matches!(piece, Piece::End);
+        let is_end = matches!(piece, OutputPiece::End);
         // Fails when nobody wants more.
         if sender.send(piece).is_err() || is_end {
             return;

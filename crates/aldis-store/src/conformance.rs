@@ -27,7 +27,7 @@ use crate::store::Store;
 
 /// One thing a backend must do.
 #[derive(Clone, Copy, Debug)]
-pub struct Check {
+pub struct ConformanceCheck {
     /// What it must do, as a name.
     pub name: &'static str,
     /// Tries it on an empty store; panics if the store does something else.
@@ -36,12 +36,12 @@ pub struct Check {
 
 macro_rules! checks {
     ($($module:ident :: { $($name:ident),+ $(,)? }),+ $(,)?) => {
-        &[$($(Check { name: stringify!($name), run: $module::$name }),+),+]
+        &[$($(ConformanceCheck { name: stringify!($name), run: $module::$name }),+),+]
     };
 }
 
 /// Everything a backend must do.
-pub const CHECKS: &[Check] = checks![
+pub const CHECKS: &[ConformanceCheck] = checks![
     steps::{
         the_first_step_creates_the_run,
         each_step_raises_the_revision,
@@ -141,7 +141,7 @@ pub const CHECKS: &[Check] = checks![
 /// # Panics
 ///
 /// When the backend fails one; the message names it.
-pub fn check(mut open: impl FnMut(&Check) -> Box<dyn Store>) {
+pub fn check(mut open: impl FnMut(&ConformanceCheck) -> Box<dyn Store>) {
     for check in CHECKS {
         let store = open(check);
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -20,7 +20,7 @@ use std::thread::{self, JoinHandle};
 
 use serde_json::json;
 
-use self::http::{Request, Response};
+use self::http::{HttpRequest, Response};
 pub use self::recorded::{Recorded, Speaker};
 pub use self::script::{Call, Reply, Script};
 
@@ -110,13 +110,13 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 
 /// Answers one request. A host that goes away in the middle is none of our business.
 fn serve(mut stream: TcpStream, shared: &Shared) {
-    if let Ok(request) = Request::read(&stream) {
+    if let Ok(request) = HttpRequest::read(&stream) {
         let head_only = request.method == "HEAD";
         drop(answer(request, shared).write(&mut stream, head_only));
     }
 }
 
-fn answer(request: Request, shared: &Shared) -> Response {
+fn answer(request: HttpRequest, shared: &Shared) -> Response {
     let recorded = Recorded::new(request);
     let mut conversation = shared.conversation();
     let serial = conversation.requests.len();

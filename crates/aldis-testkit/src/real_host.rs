@@ -22,7 +22,7 @@ pub use self::installed::Installed;
 
 /// Which host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum HostKind {
     /// Claude Code.
     Claude,
     /// Codex.
@@ -31,7 +31,7 @@ pub enum Kind {
 
 /// Which conversation a run is part of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Session {
+pub enum HostSession {
     /// A new one, named by the host.
     New,
     /// A new one with this UUID for a name. Only Claude Code can.
@@ -43,7 +43,7 @@ pub enum Session {
 /// A host and where it lives.
 #[derive(Debug)]
 pub struct RealHost {
-    kind: Kind,
+    kind: HostKind,
     program: PathBuf,
     root: PathBuf,
     path: Vec<PathBuf>,
@@ -74,7 +74,7 @@ impl RealHost {
     ///
     /// If the directories cannot be made.
     pub fn claude(program: &Path, root: &Path) -> io::Result<Self> {
-        Self::new(Kind::Claude, program, root)
+        Self::new(HostKind::Claude, program, root)
     }
 
     /// Codex, living below `root`.
@@ -86,11 +86,11 @@ impl RealHost {
     ///
     /// If the directories cannot be made.
     pub fn codex(program: &Path, root: &Path) -> io::Result<Self> {
-        let host = Self::new(Kind::Codex, program, root)?;
+        let host = Self::new(HostKind::Codex, program, root)?;
         Ok(host.with_argument(BYPASS_HOOK_TRUST))
     }
 
-    fn new(kind: Kind, program: &Path, root: &Path) -> io::Result<Self> {
+    fn new(kind: HostKind, program: &Path, root: &Path) -> io::Result<Self> {
         // Hosts resolve links before they compare directories or report them.
         let root = root.canonicalize()?;
         let host = Self {
@@ -144,7 +144,7 @@ impl RealHost {
     }
 
     /// Which host it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> HostKind {
         self.kind
     }
 
@@ -161,8 +161,8 @@ impl RealHost {
     /// The host's own directory in the user's home.
     pub fn config(&self) -> PathBuf {
         self.home().join(match self.kind {
-            Kind::Claude => ".claude",
-            Kind::Codex => ".codex",
+            HostKind::Claude => ".claude",
+            HostKind::Codex => ".codex",
         })
     }
 
@@ -177,8 +177,8 @@ impl RealHost {
         // A directory with a colon in its name cannot be on a PATH; then the inherited one must do.
         let path = std::env::join_paths(path).unwrap_or(inherited);
         let config = match self.kind {
-            Kind::Claude => "CLAUDE_CONFIG_DIR",
-            Kind::Codex => "CODEX_HOME",
+            HostKind::Claude => "CLAUDE_CONFIG_DIR",
+            HostKind::Codex => "CODEX_HOME",
         };
         let mut env = vec![
             ("PATH".into(), path),
@@ -198,10 +198,15 @@ impl RealHost {
     ///
     /// If it cannot be started, or not with such a session. A host that fails, or takes too long, is
     /// not an error: [`HostRun`] says so.
-    pub fn run(&self, model: &ModelServer, prompt: &str, session: &Session) -> io::Result<HostRun> {
+    pub fn run(
+        &self,
+        model: &ModelServer,
+        prompt: &str,
+        session: &HostSession,
+    ) -> io::Result<HostRun> {
         let mut command = self.command(model, session)?;
         let outcome = process::run(&mut command, &self.root, prompt, self.time_max)?;
-        let process::Outcome { stdout, stderr, status, timed_out } = outcome;
+        let process::HostOutcome { stdout, stderr, status, timed_out } = outcome;
         let session_id = events(&stdout).find_map(|event| {
             let id = event["session_id"].as_str().or_else(|| event["thread_id"].as_str());
             id.map(str::to_owned)
@@ -215,17 +220,17 @@ impl RealHost {
     /// # Errors
     ///
     /// If it cannot be started with such a session.
-    pub fn command(&self, model: &ModelServer, session: &Session) -> io::Result<Command> {
+    pub fn command(&self, model: &ModelServer, session: &HostSession) -> io::Result<Command> {
         let mut command = Command::new(&self.program);
         command.current_dir(self.project()).env_clear().envs(self.environment());
         match self.kind {
-            Kind::Claude => self.prepare_claude(&mut command, model, session),
-            Kind::Codex => self.prepare_codex(&mut command, model, session)?,
+            HostKind::Claude => self.prepare_claude(&mut command, model, session),
+            HostKind::Codex => self.prepare_codex(&mut command, model, session)?,
         }
         Ok(command)
     }
 
-    fn prepare_claude(&self, command: &mut Command, model: &ModelServer, session: &Session) {
+    fn prepare_claude(&self, command: &mut Command, model: &ModelServer, session: &HostSession) {
         command.envs([
             ("ANTHROPIC_BASE_URL", model.url().as_str()),
             ("ANTHROPIC_API_KEY", "dummy"),
@@ -236,9 +241,9 @@ impl RealHost {
         // Not `--dangerously-skip-permissions`: it is refused to root, and the tests may run as root.
         command.args(["-p", "--output-format", "stream-json", "--verbose", "--allowedTools=Bash"]);
         match session {
-            Session::New => {}
-            Session::Named(id) => drop(command.args(["--session-id", id])),
-            Session::Resumed(id) => drop(command.args(["--resume", id])),
+            HostSession::New => {}
+            HostSession::Named(id) => drop(command.args(["--session-id", id])),
+            HostSession::Resumed(id) => drop(command.args(["--resume", id])),
         }
         command.args(&self.arguments);
     }
@@ -247,7 +252,7 @@ impl RealHost {
         &self,
         command: &mut Command,
         model: &ModelServer,
-        session: &Session,
+        session: &HostSession,
     ) -> io::Result<()> {
         command.env(CODEX_KEY, "dummy");
         command.args(["exec", "--json", "--skip-git-repo-check"]);
@@ -257,9 +262,9 @@ impl RealHost {
         }
         command.args(&self.arguments);
         match session {
-            Session::New => {}
-            Session::Named(_) => return Err(io::ErrorKind::Unsupported.into()),
-            Session::Resumed(id) => drop(command.args(["resume", id])),
+            HostSession::New => {}
+            HostSession::Named(_) => return Err(io::ErrorKind::Unsupported.into()),
+            HostSession::Resumed(id) => drop(command.args(["resume", id])),
         }
         command.arg("-");
         Ok(())

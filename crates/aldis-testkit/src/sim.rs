@@ -72,7 +72,7 @@ pub enum Bug {
 
 /// What to simulate.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SimOptions {
     /// The first seed; the worlds after it have the next ones.
     pub seed: u64,
     /// How many worlds.
@@ -89,7 +89,7 @@ pub struct Options {
     pub jobs: usize,
 }
 
-impl Options {
+impl SimOptions {
     /// At least this many events, everything else as usual.
     pub fn new(machine: Machine, seed: u64, events: u64) -> Self {
         let (worlds, backend) = (events.div_ceil(EVENTS_PER_WORLD), Backend::Memory);
@@ -131,7 +131,7 @@ pub struct Violation {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct SimTally {
     /// Events.
     pub events: u64,
     /// Steps that were committed.
@@ -146,7 +146,7 @@ pub struct Tally {
     pub replayed: u64,
 }
 
-impl Tally {
+impl SimTally {
     fn add(&mut self, more: &Self) {
         self.events += more.events;
         self.steps += more.steps;
@@ -159,11 +159,11 @@ impl Tally {
 
 /// What a simulation came to.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct SimReport {
     /// Worlds that were simulated.
     pub worlds: u64,
     /// What happened in them.
-    pub tally: Tally,
+    pub tally: SimTally,
     /// All traces as one number, whatever the number of threads.
     pub hash: u64,
     /// The violation with the lowest seed, if there is any.
@@ -171,10 +171,10 @@ pub struct Report {
 }
 
 /// Simulates, and tells `progress` of the report so far after every world.
-pub fn run(options: &Options, progress: &(dyn Fn(&Report) + Sync)) -> Report {
+pub fn run(options: &SimOptions, progress: &(dyn Fn(&SimReport) + Sync)) -> SimReport {
     let (next, broken) = (AtomicU64::new(0), AtomicBool::new(false));
-    let report = Mutex::new(Report::default());
-    let Some(stages) = Stages::new() else { return Report::default() };
+    let report = Mutex::new(SimReport::default());
+    let Some(stages) = Stages::new() else { return SimReport::default() };
     let work = || {
         while !broken.load(Ordering::Relaxed) {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -208,7 +208,11 @@ pub fn run(options: &Options, progress: &(dyn Fn(&Report) + Sync)) -> Report {
 }
 
 /// Simulates one world. Returns its trace as a number.
-fn simulate(options: &Options, stages: &Stages, seed: u64) -> (Tally, Result<u64, Violation>) {
+fn simulate(
+    options: &SimOptions,
+    stages: &Stages,
+    seed: u64,
+) -> (SimTally, Result<u64, Violation>) {
     let shared = Shared::new(spread(seed), options.faults, options.bug);
     let replayed = seed.is_multiple_of(REPLAYED_EVERY) || options.backend != Backend::Memory;
     let extent = (EVENTS_PER_WORLD, replayed);

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use aldis_testkit::model_server::{ModelServer, Reply, Script};
-use aldis_testkit::real_host::{HostRun, Installed, Kind, RealHost, Session};
+use aldis_testkit::real_host::{HostKind, HostRun, HostSession, Installed, RealHost};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -19,12 +19,12 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(kind: Kind) -> Option<Self> {
+    fn new(kind: HostKind) -> Option<Self> {
         let installed = Installed::find()?;
         let directory = TempDir::new().unwrap();
         let host = match kind {
-            Kind::Claude => RealHost::claude(&installed.claude, directory.path()),
-            Kind::Codex => RealHost::codex(&installed.codex, directory.path()),
+            HostKind::Claude => RealHost::claude(&installed.claude, directory.path()),
+            HostKind::Codex => RealHost::codex(&installed.codex, directory.path()),
         };
         let bench = Self { host: host.unwrap(), directory };
         fs::write(bench.path("hook.sh"), HOOK).unwrap();
@@ -36,8 +36,8 @@ impl Bench {
         });
         let groups: serde_json::Map<_, _> = groups.into_iter().collect();
         let settings = bench.host.project().join(match kind {
-            Kind::Claude => ".claude/settings.json",
-            Kind::Codex => ".codex/hooks.json",
+            HostKind::Claude => ".claude/settings.json",
+            HostKind::Codex => ".codex/hooks.json",
         });
         fs::create_dir_all(settings.parent().unwrap()).unwrap();
         fs::write(settings, json!({"hooks": groups}).to_string()).unwrap();
@@ -58,7 +58,7 @@ impl Bench {
         self.answer("Stop", call, &json!({"decision": "block", "reason": reason}));
     }
 
-    fn run(&self, model: &ModelServer, session: &Session) -> HostRun {
+    fn run(&self, model: &ModelServer, session: &HostSession) -> HostRun {
         let run = self.host.run(model, "do the task", session).unwrap();
         assert!(run.status.success(), "{}", run.text());
         run
@@ -85,11 +85,11 @@ fn keys(payload: &Value) -> Vec<&str> {
 
 #[test]
 fn claude_tells_the_hook_what_was_said_and_goes_on_when_blocked() {
-    let Some(bench) = Bench::new(Kind::Claude) else { return };
+    let Some(bench) = Bench::new(HostKind::Claude) else { return };
     bench.block(Some(0), "REASON-0");
     bench.block(Some(1), "REASON-1");
     let model = says(&["first", "second", "third"]);
-    bench.run(&model, &Session::New);
+    bench.run(&model, &HostSession::New);
     let stops = bench.payloads("Stop");
     let expected = [
         "background_tasks",
@@ -119,10 +119,10 @@ fn claude_tells_the_hook_what_was_said_and_goes_on_when_blocked() {
 
 #[test]
 fn claude_overrides_the_ninth_block_and_begins_anew_when_resumed() {
-    let Some(bench) = Bench::new(Kind::Claude) else { return };
+    let Some(bench) = Bench::new(HostKind::Claude) else { return };
     bench.block(None, "go on");
     let model = says(&["no"]);
-    let run = bench.run(&model, &Session::New);
+    let run = bench.run(&model, &HostSession::New);
     assert_eq!(bench.payloads("Stop").len(), 9);
     assert_eq!(model.main_requests().len(), 9);
     let warned = |event: &Value| {
@@ -133,7 +133,7 @@ fn claude_overrides_the_ninth_block_and_begins_anew_when_resumed() {
     let result = run.events().last().unwrap();
     assert_eq!((&result["subtype"], &result["is_error"]), (&json!("success"), &json!(false)));
 
-    let resumed = bench.run(&model, &Session::Resumed(run.session_id.clone().unwrap()));
+    let resumed = bench.run(&model, &HostSession::Resumed(run.session_id.clone().unwrap()));
     assert_eq!(resumed.session_id, run.session_id);
     let stops = bench.payloads("Stop");
     assert_eq!(stops.len(), 18);
@@ -143,13 +143,13 @@ fn claude_overrides_the_ninth_block_and_begins_anew_when_resumed() {
 
 #[test]
 fn claude_does_not_count_a_continuation_that_used_a_tool() {
-    let Some(bench) = Bench::new(Kind::Claude) else { return };
+    let Some(bench) = Bench::new(HostKind::Claude) else { return };
     for call in 0..11 {
         bench.block(Some(call), "go on");
     }
     let rounds = (0..12).flat_map(|_| [Reply::runs("echo ok"), Reply::says("no")]);
     let model = ModelServer::start(Script::new(rounds)).unwrap();
-    bench.run(&model, &Session::New);
+    bench.run(&model, &HostSession::New);
     assert_eq!(bench.payloads("Stop").len(), 12);
     assert_eq!(model.main_requests().len(), 24);
     assert!(model.main_requests()[1].is_told("ok"));
@@ -157,7 +157,7 @@ fn claude_does_not_count_a_continuation_that_used_a_tool() {
 
 #[test]
 fn codex_tells_the_hook_what_was_said_and_goes_on_when_blocked() {
-    let Some(bench) = Bench::new(Kind::Codex) else { return };
+    let Some(bench) = Bench::new(HostKind::Codex) else { return };
     bench.block(Some(0), "REASON <0>");
     for call in 1..11 {
         bench.block(Some(call), "again");
@@ -168,7 +168,7 @@ fn codex_tells_the_hook_what_was_said_and_goes_on_when_blocked() {
         Reply::says("second"),
     ]));
     let model = model.unwrap();
-    bench.run(&model, &Session::New);
+    bench.run(&model, &HostSession::New);
     let stops = bench.payloads("Stop");
     let expected = [
         "cwd",
@@ -196,9 +196,10 @@ fn codex_tells_the_hook_what_was_said_and_goes_on_when_blocked() {
 
 #[test]
 fn codex_begins_a_new_turn_when_resumed() {
-    let Some(bench) = Bench::new(Kind::Codex) else { return };
-    let run = bench.run(&says(&["one"]), &Session::New);
-    let resumed = bench.run(&says(&["two"]), &Session::Resumed(run.session_id.clone().unwrap()));
+    let Some(bench) = Bench::new(HostKind::Codex) else { return };
+    let run = bench.run(&says(&["one"]), &HostSession::New);
+    let resumed =
+        bench.run(&says(&["two"]), &HostSession::Resumed(run.session_id.clone().unwrap()));
     assert_eq!(resumed.session_id, run.session_id);
     let stops = bench.payloads("Stop");
     assert_eq!(column(&stops, "session_id"), [&json!(run.session_id); 2]);
@@ -209,18 +210,18 @@ fn codex_begins_a_new_turn_when_resumed() {
 
 #[test]
 fn codex_skips_a_hook_that_nobody_reviewed() {
-    let Some(mut bench) = Bench::new(Kind::Codex) else { return };
+    let Some(mut bench) = Bench::new(HostKind::Codex) else { return };
     bench.host = bench.host.reviewing_hooks();
-    let run = bench.run(&says(&["one"]), &Session::New);
+    let run = bench.run(&says(&["one"]), &HostSession::New);
     assert_eq!(bench.payloads("Stop"), [json!(null); 0], "{}", run.text());
 }
 
 #[test]
 fn claude_tells_of_its_agents_and_wakes_for_what_they_bring() {
-    let Some(bench) = Bench::new(Kind::Claude) else { return };
+    let Some(bench) = Bench::new(HostKind::Claude) else { return };
     let replies = [Reply::delegates("the work"), Reply::says("waiting"), Reply::says("done")];
     let model = ModelServer::start(Script::new(replies).with_subagent("brought")).unwrap();
-    let run = bench.run(&model, &Session::New);
+    let run = bench.run(&model, &HostSession::New);
     let stopped = bench.payloads("SubagentStop");
     assert_eq!(column(&stopped, "last_assistant_message"), ["brought"], "{}", run.text());
     assert_eq!(column(&stopped, "session_id"), [&json!(run.session_id)]);
@@ -242,10 +243,10 @@ fn claude_tells_of_its_agents_and_wakes_for_what_they_bring() {
 
 #[test]
 fn codex_tells_of_its_agents_under_the_name_of_the_session() {
-    let Some(bench) = Bench::new(Kind::Codex) else { return };
+    let Some(bench) = Bench::new(HostKind::Codex) else { return };
     let replies = [Reply::delegates("the work"), Reply::runs("sleep 1"), Reply::says("done")];
     let model = ModelServer::start(Script::new(replies).with_subagent("brought")).unwrap();
-    let run = bench.run(&model, &Session::New);
+    let run = bench.run(&model, &HostSession::New);
     let stopped = bench.payloads("SubagentStop");
     assert_eq!(column(&stopped, "last_assistant_message"), ["brought"], "{}", run.text());
     assert_eq!(column(&stopped, "session_id"), [&json!(run.session_id)]);
@@ -261,12 +262,12 @@ fn codex_tells_of_its_agents_under_the_name_of_the_session() {
 
 #[test]
 fn a_hook_can_add_to_a_prompt() {
-    for kind in [Kind::Claude, Kind::Codex] {
+    for kind in [HostKind::Claude, HostKind::Codex] {
         let Some(bench) = Bench::new(kind) else { return };
         let specific = json!({"hookEventName": "UserPromptSubmit", "additionalContext": "CONTEXT"});
         bench.answer("UserPromptSubmit", None, &json!({"hookSpecificOutput": specific}));
         let model = says(&["one"]);
-        bench.run(&model, &Session::New);
+        bench.run(&model, &HostSession::New);
         let asked = model.main_requests();
         assert_eq!(asked.len(), 1);
         assert!(asked[0].is_told("do the task"));
@@ -277,9 +278,9 @@ fn a_hook_can_add_to_a_prompt() {
 
 #[test]
 fn the_transcript_holds_the_last_message_or_will() {
-    for kind in [Kind::Claude, Kind::Codex] {
+    for kind in [HostKind::Claude, HostKind::Codex] {
         let Some(bench) = Bench::new(kind) else { return };
-        bench.run(&says(&["the last words"]), &Session::New);
+        bench.run(&says(&["the last words"]), &HostSession::New);
         let stop = &bench.payloads("Stop")[0];
         assert_eq!(stop["last_assistant_message"], "the last words");
         let transcript = fs::read_to_string(stop["transcript_path"].as_str().unwrap()).unwrap();

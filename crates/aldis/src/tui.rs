@@ -21,9 +21,9 @@ use aldis_machine::HumanCommand;
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 
-use self::model::{Input, Model, Order};
+use self::model::{Model, Order, ViewInput};
 use self::palette::Palette;
-use self::scene::Reader;
+use self::scene::SceneReader;
 use self::screen::Screen;
 use crate::app::control::{self, Commanded};
 use crate::error::CommandError;
@@ -51,16 +51,16 @@ pub(crate) fn watch(
     let clock = SteadyClock::start();
     let interrupts = Interrupts::listen().map_err(lost)?;
     let mut model = Model::new(clock.now(), only.is_some(), Palette { color });
-    let mut reader = Reader::new(engine.store(), only);
+    let mut reader = SceneReader::new(engine.store(), only);
     let mut screen = Screen::take(out).map_err(lost)?;
     loop {
-        model.update(Input::Now(clock.now()));
-        model.update(Input::Size(screen.size().map_err(lost)?));
+        model.update(ViewInput::Now(clock.now()));
+        model.update(ViewInput::Size(screen.size().map_err(lost)?));
         match reader.look(clock.now()) {
-            Ok(Some(scene)) => drop(model.update(Input::Seen(scene))),
+            Ok(Some(scene)) => drop(model.update(ViewInput::Seen(scene))),
             Ok(None) => {}
             // It may be busy or gone for a moment; what was seen stays.
-            Err(error) => drop(model.update(Input::Told(error.to_string()))),
+            Err(error) => drop(model.update(ViewInput::Told(error.to_string()))),
         }
         screen.draw(|frame| draw::draw(&model, frame)).map_err(lost)?;
         let mut patience = LOOK_EVERY;
@@ -71,7 +71,7 @@ pub(crate) fn watch(
                 Some(Order::Quit) => return Ok(()),
                 Some(Order::Command { run, command }) => {
                     let outcome = perform(engine, clock.now(), &run, &command);
-                    model.update(Input::Told(outcome));
+                    model.update(ViewInput::Told(outcome));
                 }
                 None => {}
             }

@@ -12,7 +12,7 @@ use super::{Dialects, JsonEdge, Members, read, take_text};
 /// How a run begins, as programs say it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Begin {
+struct PhasesBegin {
     task: String,
     #[serde(default)]
     pipeline: Option<Pipeline>,
@@ -30,7 +30,7 @@ struct Begin {
 
 impl JsonEdge for State {
     fn start_from_json(members: Members, dialects: &dyn Dialects) -> Result<Start, String> {
-        let Begin { task, pipeline, config, phase, max_iterations, session, token } =
+        let PhasesBegin { task, pipeline, config, phase, max_iterations, session, token } =
             read(members)?;
         let pipeline = pipeline.unwrap_or_else(Pipeline::caw);
         let dialect = dialects.dialect(&pipeline.dialect)?;

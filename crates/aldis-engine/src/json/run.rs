@@ -9,7 +9,7 @@ use super::{Dialects, JsonEdge, Members, read, take_text};
 /// How a run begins, as programs say it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Begin {
+struct RunBegin {
     task: String,
     #[serde(default = "default_dialect")]
     dialect: String,
@@ -28,7 +28,7 @@ fn default_dialect() -> String {
 
 impl JsonEdge for State {
     fn start_from_json(members: Members, dialects: &dyn Dialects) -> Result<Start, String> {
-        let Begin { task, dialect, instructions, launch, config } = read(members)?;
+        let RunBegin { task, dialect, instructions, launch, config } = read(members)?;
         let known = dialects.dialect(&dialect)?;
         let instructions = instructions.unwrap_or_else(|| prompt::instructions(&known));
         Ok(Start { task, dialect, instructions, launch, config })

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 use process_wrap::std::ChildWrapper;
 
-use self::members::Members;
+use self::members::ProcessMembers;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use self::system::{host_name, liveness, pid_space, run_reaper, since_boot, start_time};
 #[cfg(unix)]
@@ -40,7 +40,7 @@ use self::unix::{Request, poll, request, set_name};
 #[cfg(windows)]
 use self::windows::{Request, poll, request, set_name};
 use super::{KILL_LIMIT, Remains, STRAGGLER_GRACE, Supervised};
-use crate::reader::{self, Drain, Piece, Stream};
+use crate::reader::{self, Drain, OutputPiece, OutputStream};
 use crate::{
     Ended, Exit, Found, Identity, Input, Launch, Mark, Orphan, Output, StartError, Survivor,
 };
@@ -83,7 +83,7 @@ struct Agent {
 struct State {
     child: Box<dyn ChildWrapper>,
     /// Absent once the output is closed.
-    pieces: Option<Receiver<Piece>>,
+    pieces: Option<Receiver<OutputPiece>>,
     /// How many streams are open.
     open: usize,
     /// What was not taken yet.
@@ -182,14 +182,14 @@ impl State {
             return;
         };
         match pieces.recv_timeout(timeout) {
-            Ok(Piece::Data(stream, bytes)) => {
+            Ok(OutputPiece::Data(stream, bytes)) => {
                 self.drain.iter_mut().for_each(|drain| drain.note(Instant::now(), bytes.len()));
                 self.outputs.push_back(match stream {
-                    Stream::Output => Output::Stdout(bytes),
-                    Stream::Errors => Output::Stderr(bytes),
+                    OutputStream::Output => Output::Stdout(bytes),
+                    OutputStream::Errors => Output::Stderr(bytes),
                 });
             }
-            Ok(Piece::End) => self.open = self.open.saturating_sub(1),
+            Ok(OutputPiece::End) => self.open = self.open.saturating_sub(1),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => self.open = 0,
         }
@@ -356,8 +356,8 @@ impl Traces {
         Self { process: None, session: None, mark: mark.clone() }
     }
 
-    fn members(&self) -> Members {
-        Members::find(self.process, self.session, &self.mark)
+    fn members(&self) -> ProcessMembers {
+        ProcessMembers::find(self.process, self.session, &self.mark)
     }
 
     fn find(self) -> Found {

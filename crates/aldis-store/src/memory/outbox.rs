@@ -11,12 +11,12 @@ use crate::step::{NewEffect, RunId};
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     /// In the order they were enqueued.
-    entries: Vec<Entry>,
+    entries: Vec<OutboxEntry>,
     keys: BTreeSet<String>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct OutboxEntry {
     effect: Effect,
     /// The fencing number of the last claim.
     fence: u64,
@@ -24,7 +24,7 @@ struct Entry {
     claimed: Option<Timestamp>,
 }
 
-impl Entry {
+impl OutboxEntry {
     fn is_pending(&self) -> bool {
         self.effect.state == EffectState::Pending
     }
@@ -45,7 +45,7 @@ impl Outbox {
         let run = run.clone();
         let effect =
             Effect { key, run, kind, body, due, attempts, error, state, lane, requires, worker };
-        self.entries.push(Entry { effect, fence: 0, claimed: None });
+        self.entries.push(OutboxEntry { effect, fence: 0, claimed: None });
     }
 
     pub(super) fn pending(&self, filter: &EffectFilter) -> Vec<Effect> {
@@ -84,7 +84,7 @@ impl Outbox {
     /// Closes an effect of a run. Returns whether it was pending.
     pub(super) fn close(&mut self, key: &str, run: &RunId) -> bool {
         let mut entries = self.entries.iter_mut();
-        let mine = |entry: &&mut Entry| entry.effect.key == key && entry.effect.run == *run;
+        let mine = |entry: &&mut OutboxEntry| entry.effect.key == key && entry.effect.run == *run;
         let pending = entries.find(mine).filter(|entry| entry.is_pending());
         pending.map(|entry| entry.finish(EffectState::Done)).is_some()
     }
@@ -147,7 +147,7 @@ impl Outbox {
     }
 
     /// The entry that this claim is still good for.
-    fn claimed(&mut self, claim: &Claim) -> Option<&mut Entry> {
+    fn claimed(&mut self, claim: &Claim) -> Option<&mut OutboxEntry> {
         self.entries.iter_mut().find(|entry| {
             entry.effect.key == claim.effect.key
                 && entry.is_pending()

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 
-use self::writer::{Helpers, Job, Work, Write};
+use self::writer::{Helpers, Write, WriteFn, WriteJob};
 use super::{SqliteStore, outbox, write};
 use crate::claim::{Claim, ClaimRequest, PendingCount};
 use crate::cursor::{ChangeStamp, Continuity, Cursor};
@@ -38,7 +38,7 @@ const WAITING_MAX: usize = 4_096;
 #[derive(Debug)]
 pub struct GroupStore {
     store: Arc<SqliteStore>,
-    jobs: Option<SyncSender<Box<dyn Job>>>,
+    jobs: Option<SyncSender<Box<dyn WriteJob>>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -71,7 +71,7 @@ impl GroupStore {
     fn ask<I: Send + 'static, T: Send + 'static>(
         &self,
         input: I,
-        work: Work<I, T>,
+        work: WriteFn<I, T>,
     ) -> Result<T, StoreError> {
         let (reply, answer) = mpsc::sync_channel(1);
         self.hand_over(input, work, move |_, result| {
@@ -85,7 +85,7 @@ impl GroupStore {
     fn hand_over<I: Send + 'static, T: Send + 'static>(
         &self,
         input: I,
-        work: Work<I, T>,
+        work: WriteFn<I, T>,
         reply: impl FnOnce(I, Result<T, StoreError>) + Send + 'static,
     ) {
         if let Some(jobs) = &self.jobs {
@@ -157,7 +157,7 @@ impl Store for GroupStore {
     }
 
     fn commit_then(&self, step: Box<Step>, on_commit: OnCommit) {
-        let work: Work<Box<Step>, _> = |statements, step| write::step(statements, step);
+        let work: WriteFn<Box<Step>, _> = |statements, step| write::step(statements, step);
         let store = self.store.clone();
         self.hand_over(step, work, move |step, result| match result {
             Ok(Ok(Some(committed))) => on_commit(step, Ok(committed)),

@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use aldis_testkit::sim::{Backend, Machine, Options, Report, run};
+use aldis_testkit::sim::{Backend, Machine, SimOptions, SimReport, run};
 
 /// How often progress is shown, in events.
 const SHOWN_EVERY: u64 = 100_000;
@@ -17,7 +17,7 @@ const USAGE: &str = "usage: aldis-sim [--events N] [--seed N] [--jobs N] \
                      [--faults all|none]";
 
 struct Args {
-    options: Options,
+    options: SimOptions,
     /// The machine, the store and the faults, as they were asked for.
     words: [String; 3],
     /// Keeps the databases until the end.
@@ -47,7 +47,7 @@ fn parse() -> Result<Args, Box<dyn Error>> {
         "turns" => Machine::Turns,
         _ => return Err(USAGE.into()),
     };
-    let mut options = Options::new(subject, seed, events);
+    let mut options = SimOptions::new(subject, seed, events);
     options.jobs = jobs;
     options.faults = match &*faults {
         "all" => true,
@@ -71,7 +71,7 @@ fn parse() -> Result<Args, Box<dyn Error>> {
 fn simulate() -> Result<bool, Box<dyn Error>> {
     let args = parse()?;
     let (began, terminal) = (Instant::now(), io::stderr().is_terminal());
-    let progress = |report: &Report| {
+    let progress = |report: &SimReport| {
         let events = report.tally.events;
         if terminal && events % SHOWN_EVERY < 500 {
             let rate = events as f64 / began.elapsed().as_secs_f64();
@@ -86,9 +86,9 @@ fn simulate() -> Result<bool, Box<dyn Error>> {
     Ok(report.violation.is_none())
 }
 
-fn show(args: &Args, report: &Report, seconds: f64) -> io::Result<()> {
+fn show(args: &Args, report: &SimReport, seconds: f64) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let Report { worlds, tally, hash, violation } = report;
+    let SimReport { worlds, tally, hash, violation } = report;
     let [machine, store, faults] = &args.words;
     let last = args.options.seed.wrapping_add(*worlds).wrapping_sub(1);
     writeln!(out, "machine     {machine}, store {store}, faults {faults}")?;

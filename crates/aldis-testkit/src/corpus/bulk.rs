@@ -7,7 +7,7 @@ mod adversarial;
 mod transcript;
 
 pub use self::adversarial::{ADVERSARIAL, Adversarial, adversarial};
-pub use self::transcript::{Transcript, claude_transcript};
+pub use self::transcript::{BulkTranscript, claude_transcript};
 use super::{Expected, Rng, claims, filler};
 
 /// Dialects whose signals may stand anywhere in a long text. The first must be pilot's: as long as

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// What was asked.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct HttpRequest {
     pub(super) method: String,
     /// With the query.
     pub(super) path: String,
@@ -17,7 +17,7 @@ pub(super) struct Request {
     pub(super) body: Vec<u8>,
 }
 
-impl Request {
+impl HttpRequest {
     /// Reads one request.
     pub(super) fn read(mut stream: &TcpStream) -> io::Result<Self> {
         stream.set_read_timeout(Some(TIME_MAX))?;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::http::Request;
+use super::http::HttpRequest;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +33,10 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    pub(super) fn new(request: Request) -> Self {
+    pub(super) fn new(request: HttpRequest) -> Self {
         let body = serde_json::from_slice(&request.body).unwrap_or_default();
         let speaker = speaker(&request, &body);
-        let Request { method, path, headers, .. } = request;
+        let HttpRequest { method, path, headers, .. } = request;
         Self { speaker, method, path, headers, body }
     }
 
@@ -76,7 +76,7 @@ fn endpoint(path: &str) -> &str {
     path.split('?').next().unwrap_or_default()
 }
 
-fn speaker(request: &Request, body: &Value) -> Speaker {
+fn speaker(request: &HttpRequest, body: &Value) -> Speaker {
     let has_tools = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     match (request.method.as_str(), endpoint(&request.path)) {
         ("POST", "/v1/messages") => {

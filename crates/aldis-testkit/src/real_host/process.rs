@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 /// How it ended and what it wrote.
-pub(super) struct Outcome {
+pub(super) struct HostOutcome {
     pub(super) stdout: String,
     pub(super) stderr: String,
     pub(super) status: ExitStatus,
@@ -26,7 +26,7 @@ pub(super) fn run(
     root: &Path,
     stdin: &str,
     time_max: Duration,
-) -> io::Result<Outcome> {
+) -> io::Result<HostOutcome> {
     let [input, output, errors] = ["stdin", "stdout", "stderr"].map(|name| root.join(name));
     fs::write(&input, stdin)?;
     let mut child = command
@@ -50,7 +50,7 @@ pub(super) fn run(
         thread::sleep(PAUSE);
     };
     let read = |path: &Path| fs::read(path).map(|read| String::from_utf8_lossy(&read).into_owned());
-    Ok(Outcome { stdout: read(&output)?, stderr: read(&errors)?, status, timed_out })
+    Ok(HostOutcome { stdout: read(&output)?, stderr: read(&errors)?, status, timed_out })
 }
 
 const PAUSE: Duration = Duration::from_millis(20);

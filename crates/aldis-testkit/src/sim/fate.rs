@@ -9,7 +9,7 @@ use std::time::Duration;
 use aldis_signal::time::Timestamp;
 use aldis_store::Step;
 
-use super::{Broken, Bug, Tally};
+use super::{Broken, Bug, SimTally};
 use crate::corpus::rng::Rng;
 
 /// How many of the last events are shown.
@@ -46,7 +46,7 @@ pub(super) struct Fate {
     pub(super) texts: u64,
     /// The notices of committed steps, by key, and whether people were told.
     pub(super) notices: BTreeMap<String, bool>,
-    pub(super) tally: Tally,
+    pub(super) tally: SimTally,
     pub(super) broken: Option<Broken>,
     hash: u64,
     last: VecDeque<String>,
@@ -75,7 +75,7 @@ impl Shared {
             acknowledged: BTreeSet::new(),
             texts: 0,
             notices: BTreeMap::new(),
-            tally: Tally::default(),
+            tally: SimTally::default(),
             broken: None,
             hash: 0xcbf2_9ce4_8422_2325,
             last: VecDeque::new(),

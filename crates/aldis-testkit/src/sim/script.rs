@@ -10,7 +10,7 @@ use crate::corpus::rng::Rng;
 
 /// What a process will do, unless it is asked to stop.
 #[derive(Debug, Default)]
-pub(super) struct Script {
+pub(super) struct SimScript {
     /// What, and how many milliseconds after what was before. Without an end it says nothing more,
     /// for ever.
     pub(super) acts: VecDeque<(u64, Act)>,
@@ -34,7 +34,7 @@ pub(super) enum Act {
     Exit(i32),
 }
 
-impl Script {
+impl SimScript {
     /// Returns what a process does. One that is `good` does its duty, at once.
     pub(super) fn of(rng: &mut Rng, now: Timestamp, launch: &JobLaunch, good: bool) -> Self {
         let mut script = Self { stubborn: !good && rng.chance(15), ..Self::default() };

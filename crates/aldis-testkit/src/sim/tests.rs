@@ -6,7 +6,7 @@ use super::*;
 const ANY: &[&str] = &[];
 
 /// Simulates, and expects that everything holds.
-fn held(options: &Options) -> Report {
+fn held(options: &SimOptions) -> SimReport {
     let report = run(options, &|_| ());
     if let Some(Violation { seed, broken, trace }) = &report.violation {
         panic!("{:?}, seed {seed}: {broken:?}\n{}", options.machine, trace.join("\n"));
@@ -17,10 +17,10 @@ fn held(options: &Options) -> Report {
 #[test]
 fn the_same_seed_gives_the_same_world() {
     for machine in MACHINES {
-        let options = Options::new(machine, 1, 3_000);
+        let options = SimOptions::new(machine, 1, 3_000);
         let first = held(&options);
         assert!(first.tally.faults > 0 && first.tally.ends > 0, "{machine:?} {first:?}");
-        let second = held(&Options { jobs: 2, ..options });
+        let second = held(&SimOptions { jobs: 2, ..options });
         assert_eq!((first.hash, first.tally), (second.hash, second.tally), "{machine:?}");
     }
 }
@@ -28,7 +28,7 @@ fn the_same_seed_gives_the_same_world() {
 #[test]
 fn nothing_goes_wrong_where_nothing_fails() {
     for machine in MACHINES {
-        let report = held(&Options { faults: false, ..Options::new(machine, 7, 800) });
+        let report = held(&SimOptions { faults: false, ..SimOptions::new(machine, 7, 800) });
         assert_eq!(report.tally.faults, 0);
     }
 }
@@ -37,9 +37,9 @@ fn nothing_goes_wrong_where_nothing_fails() {
 fn a_world_is_the_same_in_sqlite() {
     for machine in MACHINES {
         let directory = tempfile::tempdir().unwrap();
-        let memory = Options::new(machine, 20, 800);
+        let memory = SimOptions::new(machine, 20, 800);
         let backend = Backend::Sqlite(directory.path().to_owned());
-        let sqlite = held(&Options { backend, ..memory.clone() });
+        let sqlite = held(&SimOptions { backend, ..memory.clone() });
         assert_eq!(held(&memory).hash, sqlite.hash, "{machine:?}");
     }
 }
@@ -57,7 +57,8 @@ fn planted_bugs_are_found() {
         (Machine::Turns, Bug::LostCommit, ANY),
         (Machine::Phases, Bug::LostCommit, ANY),
     ] {
-        let report = run(&Options { bug: Some(bug), ..Options::new(machine, 1, 20_000) }, &|_| ());
+        let report =
+            run(&SimOptions { bug: Some(bug), ..SimOptions::new(machine, 1, 20_000) }, &|_| ());
         let violation = report.violation.map(|violation| violation.broken);
         let name = violation.as_ref().map_or("nothing", |broken| broken.invariant);
         let is_expected = found.contains(&name) || found.is_empty() && violation.is_some();

@@ -16,7 +16,7 @@ use aldis_store::{EffectFilter, RunId};
 
 use super::fate::Shared;
 use super::oracle::Oracle;
-use super::script::{Act, Script};
+use super::script::{Act, SimScript};
 use super::{Bug, people};
 
 /// How often a loop may ask for what is past before that is called busy.
@@ -70,7 +70,7 @@ pub(super) struct Process {
     pub(super) directory: PathBuf,
     pub(super) task: String,
     pub(super) role: String,
-    script: Script,
+    script: SimScript,
     pub(super) suspended: bool,
     /// Whether it would have gone on if it were not suspended.
     held_up: bool,
@@ -401,7 +401,7 @@ impl World for SimWorld {
         for _ in 0..=usize::from(twice) {
             self.started += 1;
             let id = self.started;
-            let script = Script::of(&mut self.shared.lock().rng, now, launch, self.calm);
+            let script = SimScript::of(&mut self.shared.lock().rng, now, launch, self.calm);
             let variable = |name: &str| {
                 let found = launch.variables.iter().find(|(known, _)| *known == name);
                 found.map(|(_, value)| value.clone()).unwrap_or_default()

@@ -9,7 +9,7 @@ use super::{Outcome, report};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::catalog::Catalog;
-use crate::settings::config::{Document, Kind, Layered, Node, Origin};
+use crate::settings::config::{Document, Layered, Node, NodeKind, Origin};
 use crate::settings::project::{self, Place};
 use crate::settings::trust::Trusted;
 use crate::view::display;
@@ -28,7 +28,7 @@ use crate::view::wire::config::{SettingLine, SettingOrigin};
   aldis config show --origin
   aldis config show --origin --timeout 10m run.timeout")]
 pub(super) enum ConfigCommand {
-    Check(CheckArgs),
+    Check(ConfigCheckArgs),
     Show(Box<ShowArgs>),
 }
 
@@ -37,7 +37,7 @@ pub(super) enum ConfigCommand {
 /// Says for each file whether it can be used, and if not, what to change on which line. Exits with 1
 /// if one cannot. Without a file, checks all files that apply here.
 #[derive(Debug, Args)]
-pub(super) struct CheckArgs {
+pub(super) struct ConfigCheckArgs {
     /// Files to check
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
@@ -72,7 +72,7 @@ pub(super) fn run(io: &mut Io, command: &ConfigCommand) -> Result<Outcome, Comma
     }
 }
 
-fn check(io: &mut Io, args: &CheckArgs) -> Result<Outcome, CommandError> {
+fn check(io: &mut Io, args: &ConfigCheckArgs) -> Result<Outcome, CommandError> {
     if args.files.is_empty() {
         let directory = project::current()?;
         let checked = Layered::load(&Place::of(&directory, None), None)
@@ -172,7 +172,7 @@ fn write_setting(
 ) -> Result<(), CommandError> {
     let paint = Paint { on: io.color_stdout };
     let line = match &node.kind {
-        Kind::Unset => format!("# {key} is not set"),
+        NodeKind::Unset => format!("# {key} is not set"),
         _ => format!("{key} = {}", display::line(&in_toml(node))),
     };
     match origin {

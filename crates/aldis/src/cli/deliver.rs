@@ -130,7 +130,7 @@ const LAUNCH: &str = "launch";
 
 /// How agents are started, as the store keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Launch {
+pub(super) struct DeliveryLaunch {
     pub(super) command: Vec<String>,
     #[serde(default)]
     pub(super) prompt_by: PromptBy,
@@ -212,7 +212,7 @@ fn begin(
     if host.is_some() && !own_developer {
         check_program(args.host)?;
     }
-    let launch = Launch {
+    let launch = DeliveryLaunch {
         command: host.map_or_else(|| args.command.clone(), |host| host.command()),
         prompt_by: args.prompt_by.or_else(|| host.map(|host| host.prompt_by)).unwrap_or_default(),
         input: args
@@ -257,7 +257,7 @@ pub(super) fn create(
     place: &Place,
     plan: Tasks,
     config: Config,
-    launch: &Launch,
+    launch: &DeliveryLaunch,
 ) -> Result<Handle<State>, CommandError> {
     let token = aldis_engine::token().map_err(|error| CommandError::new(error.to_string()))?;
     let new = NewRun {
@@ -269,7 +269,7 @@ pub(super) fn create(
 }
 
 /// Returns how the agents of a stored delivery are started.
-pub(super) fn launch(run: &Handle<State>) -> Result<Launch, CommandError> {
+pub(super) fn launch(run: &Handle<State>) -> Result<DeliveryLaunch, CommandError> {
     let launch = match run.note(LAUNCH)?.unwrap_or_default() {
         // 0.1.0 kept it as a text within the text.
         Value::String(text) => serde_json::from_str(&text),
@@ -384,7 +384,7 @@ fn still_reached(delivery: &Handle<State>, limit: Limit) -> CommandError {
 /// Returns how a stored delivery is driven.
 pub(super) fn plan(
     io: &Io,
-    launch: &Launch,
+    launch: &DeliveryLaunch,
     project: PathBuf,
 ) -> Result<DeliveryPlan, CommandError> {
     let input = Input::from_name(&launch.input).ok_or_else(|| {

@@ -25,7 +25,7 @@ use crate::view::wire::DialectLine;
   aldis dialects show chorus > mine.toml    # then change `name` in it
   aldis dialects check .aldis/dialects/*.toml")]
 pub(super) enum DialectsCommand {
-    Check(CheckArgs),
+    Check(DialectCheckArgs),
     List(ListArgs),
     Show(ShowArgs),
 }
@@ -35,7 +35,7 @@ pub(super) enum DialectsCommand {
 /// Says for each file whether it can be used, and if not, what to change on which line. Exits with 1
 /// if one cannot.
 #[derive(Debug, Args)]
-pub(super) struct CheckArgs {
+pub(super) struct DialectCheckArgs {
     /// Files to check
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
@@ -64,7 +64,7 @@ pub(super) fn run(io: &mut Io, command: DialectsCommand) -> Result<Outcome, Comm
     }
 }
 
-fn check(io: &mut Io, args: &CheckArgs) -> Result<Outcome, CommandError> {
+fn check(io: &mut Io, args: &DialectCheckArgs) -> Result<Outcome, CommandError> {
     let mut outcome = Outcome::Yes;
     for file in &args.files {
         if let Err(error) = file.metadata() {

@@ -9,7 +9,7 @@ use crate::failures;
 use crate::hosts::hook::{adoption, call_log};
 use crate::hosts::install::Host;
 use crate::hosts::install::doctor::{
-    Check, Status, examine, is_present, is_registered, state_directory,
+    Check, CheckStatus, examine, is_present, is_registered, state_directory,
 };
 use crate::hosts::install::locations::Locations;
 use crate::io::Io;
@@ -68,7 +68,7 @@ pub(super) fn run(io: &mut Io, args: &DoctorArgs) -> Result<Outcome, CommandErro
     } else {
         tell(io, &checks, hosts.is_empty())?;
     }
-    let good = !hosts.is_empty() && checks.iter().all(|check| check.status != Status::Failed);
+    let good = !hosts.is_empty() && checks.iter().all(|check| check.status != CheckStatus::Failed);
     Ok(if good { Outcome::Yes } else { Outcome::No })
 }
 
@@ -116,7 +116,7 @@ fn hook_log(io: &Io) -> Option<Check> {
 
 fn tell(io: &mut Io, checks: &[Check], nobody: bool) -> Result<(), CommandError> {
     let paint = Paint { on: io.color_stdout };
-    let failed = checks.iter().filter(|check| check.status == Status::Failed).count();
+    let failed = checks.iter().filter(|check| check.status == CheckStatus::Failed).count();
     let of = checks.len();
     match failed {
         _ if nobody => {
@@ -138,9 +138,9 @@ fn tell(io: &mut Io, checks: &[Check], nobody: bool) -> Result<(), CommandError>
         let message = display::line(&check.message);
         let word = word(check.status);
         let painted = match check.status {
-            Status::Ok => paint.good(word),
-            Status::Failed => paint.bad(word),
-            Status::Note | Status::Skipped => paint.warn(word),
+            CheckStatus::Ok => paint.good(word),
+            CheckStatus::Failed => paint.bad(word),
+            CheckStatus::Note | CheckStatus::Skipped => paint.warn(word),
         };
         writeln!(io.stdout, "  {painted:<7} {:<10} {message}", check.name)?;
         if let Some(fix) = &check.fix {
@@ -162,11 +162,11 @@ fn line(check: &Check) -> CheckLine {
     }
 }
 
-fn word(status: Status) -> &'static str {
+fn word(status: CheckStatus) -> &'static str {
     match status {
-        Status::Ok => "ok",
-        Status::Note => "note",
-        Status::Failed => "failed",
-        Status::Skipped => "skipped",
+        CheckStatus::Ok => "ok",
+        CheckStatus::Note => "note",
+        CheckStatus::Failed => "failed",
+        CheckStatus::Skipped => "skipped",
     }
 }

@@ -83,7 +83,7 @@ impl TargetArgs {
 }
 
 /// What is done, for the report.
-pub(super) struct Job<'a> {
+pub(super) struct InstallJob<'a> {
     pub(super) kind: &'static str,
     pub(super) args: &'a TargetArgs,
     pub(super) location: &'a Location,
@@ -110,7 +110,7 @@ pub(super) fn run(io: &mut Io, args: &InstallArgs) -> Result<Outcome, CommandErr
     carry_out(
         io,
         &locations,
-        &Job { kind: "install", args: &args.target, location: &location, invocation, notes },
+        &InstallJob { kind: "install", args: &args.target, location: &location, invocation, notes },
         &changes,
     )
 }
@@ -119,7 +119,7 @@ pub(super) fn run(io: &mut Io, args: &InstallArgs) -> Result<Outcome, CommandErr
 pub(super) fn carry_out(
     io: &mut Io,
     locations: &Locations,
-    job: &Job<'_>,
+    job: &InstallJob<'_>,
     changes: &[Change],
 ) -> Result<Outcome, CommandError> {
     if !job.args.dry_run {
@@ -138,7 +138,7 @@ pub(super) fn carry_out(
 fn tell(
     io: &mut Io,
     locations: &Locations,
-    job: &Job<'_>,
+    job: &InstallJob<'_>,
     changes: &[Change],
 ) -> Result<(), CommandError> {
     let paint = Paint { on: io.color_stdout };
@@ -185,7 +185,7 @@ fn tell(
     Ok(())
 }
 
-fn line(job: &Job<'_>, changes: &[Change]) -> InstallLine {
+fn line(job: &InstallJob<'_>, changes: &[Change]) -> InstallLine {
     let text = |path: &std::path::Path| path.display().to_string();
     let files = changes.iter().map(|change| FileForm {
         path: text(&change.path),

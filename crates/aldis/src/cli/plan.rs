@@ -29,7 +29,7 @@ const FILE_MAX: u64 = 64 * 1024 * 1024;
   aldis plan check plan.toml
   aldis plan check TODO.md --json")]
 pub(super) enum PlanCommand {
-    Check(CheckArgs),
+    Check(PlanCheckArgs),
     New(NewArgs),
 }
 
@@ -39,7 +39,7 @@ pub(super) enum PlanCommand {
 /// duplicate ids, unknown needs, tasks that need one another, files outside the project. Exits with 1
 /// if one cannot.
 #[derive(Debug, Args)]
-pub(super) struct CheckArgs {
+pub(super) struct PlanCheckArgs {
     /// Files to check; `.toml`, `.yaml`, `.json` or `.md`
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
@@ -61,12 +61,12 @@ pub(super) struct NewArgs {
 
     /// The format (default: by the file extension)
     #[arg(long, value_enum)]
-    format: Option<Written>,
+    format: Option<PlanFileFormat>,
 }
 
 /// How a plan is written.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Written {
+enum PlanFileFormat {
     Json,
     Markdown,
     Toml,
@@ -80,7 +80,7 @@ pub(super) fn run(io: &mut Io, command: PlanCommand) -> Result<Outcome, CommandE
     }
 }
 
-fn check(io: &mut Io, args: &CheckArgs) -> Result<Outcome, CommandError> {
+fn check(io: &mut Io, args: &PlanCheckArgs) -> Result<Outcome, CommandError> {
     let mut outcome = Outcome::Yes;
     for file in &args.files {
         let read = match read(file) {
@@ -148,10 +148,10 @@ fn format_of(file: &Path) -> Result<Format, CommandError> {
 
 fn new(io: &mut Io, args: &NewArgs) -> Result<Outcome, CommandError> {
     let format = match (args.format, &args.file) {
-        (Some(Written::Json), _) => Format::Json,
-        (Some(Written::Markdown), _) => Format::Markdown,
-        (Some(Written::Yaml), _) => Format::Yaml,
-        (Some(Written::Toml), _) | (None, None) => Format::Toml,
+        (Some(PlanFileFormat::Json), _) => Format::Json,
+        (Some(PlanFileFormat::Markdown), _) => Format::Markdown,
+        (Some(PlanFileFormat::Yaml), _) => Format::Yaml,
+        (Some(PlanFileFormat::Toml), _) | (None, None) => Format::Toml,
         (None, Some(file)) => format_of(file)?,
     };
     let text = match format {

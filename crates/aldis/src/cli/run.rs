@@ -78,7 +78,7 @@ pub(super) struct RunArgs {
 
 /// How a run's agent is started, as the store keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Launch {
+struct RunLaunch {
     command: Vec<String>,
     settings: Supervision,
 }
@@ -133,7 +133,7 @@ fn begin(
         return Err(CommandError::new(format!("{what}: there is no git repository here"))
             .with_help("run `git init`, or leave the option out"));
     }
-    let launch = Launch { command: args.command.clone(), settings };
+    let launch = RunLaunch { command: args.command.clone(), settings };
     let start = Start {
         task: task(io, args)?,
         dialect: launch.settings.run.dialect.clone(),
@@ -171,8 +171,8 @@ fn task(io: &mut Io, args: &RunArgs) -> Result<String, CommandError> {
 }
 
 /// What a run goes by: what it began with, changed by what is asked for now.
-fn launch(args: &RunArgs, state: &State) -> Result<Launch, CommandError> {
-    let mut launch: Launch = serde_json::from_str(&state.launch)
+fn launch(args: &RunArgs, state: &State) -> Result<RunLaunch, CommandError> {
+    let mut launch: RunLaunch = serde_json::from_str(&state.launch)
         .map_err(|error| CommandError::new(format!("the stored command: {error}")))?;
     if !args.command.is_empty() {
         launch.command.clone_from(&args.command);
@@ -229,11 +229,11 @@ fn still_reached(run: &Handle<State>, limit: Ending) -> CommandError {
 }
 
 fn plan(
-    launch: Launch,
+    launch: RunLaunch,
     (directory, state): (PathBuf, PathBuf),
     rules: Rules,
 ) -> Result<RunPlan, CommandError> {
-    let Launch { command, settings: Supervision { run, .. } } = launch;
+    let RunLaunch { command, settings: Supervision { run, .. } } = launch;
     let input = Input::from_name(&run.input).ok_or_else(|| {
         CommandError::new(format!("unknown input format `{}`", run.input))
             .with_help("use auto, text or the name of a host")

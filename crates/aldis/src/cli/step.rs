@@ -16,7 +16,7 @@ use crate::io::Io;
 use crate::settings::catalog::Catalog;
 use crate::view::json;
 use crate::view::wire::delivery::DeliveryStepForm;
-use crate::view::wire::run::{PhasesStepState, RunStepState, StepForm};
+use crate::view::wire::step::{PhasesStepState, RunStepState, StepForm};
 
 /// Run a machine as a filter: events in, effects out
 ///
@@ -49,12 +49,12 @@ use crate::view::wire::run::{PhasesStepState, RunStepState, StepForm};
 pub(super) struct StepArgs {
     /// The machine
     #[arg(value_enum)]
-    machine: Machine,
+    machine: StepMachine,
 }
 
 /// The machines that can be driven.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Machine {
+enum StepMachine {
     /// Developer, critic and auditor on the tasks of a plan
     Delivery,
     /// Phases under a Stop hook
@@ -67,17 +67,17 @@ enum Machine {
 
 pub(super) fn run(io: &mut Io, args: &StepArgs) -> Result<Outcome, CommandError> {
     match args.machine {
-        Machine::Delivery => filter(io, |at, outcome, state: &mut delivery::State| {
+        StepMachine::Delivery => filter(io, |at, outcome, state: &mut delivery::State| {
             let changed = state.take_changed();
             DeliveryStepForm::new(at, outcome, &changed, state)
         }),
-        Machine::Phases => filter(io, |at, outcome, state: &mut phases::State| {
+        StepMachine::Phases => filter(io, |at, outcome, state: &mut phases::State| {
             StepForm::new(at, outcome, state, PhasesStepState::new)
         }),
-        Machine::Run => filter(io, |at, outcome, state: &mut run::State| {
+        StepMachine::Run => filter(io, |at, outcome, state: &mut run::State| {
             StepForm::new(at, outcome, state, RunStepState::new)
         }),
-        Machine::Turns => {
+        StepMachine::Turns => {
             let mut channels = turns::Channels::default();
             each_line(io, |line| channels.take(line))
         }

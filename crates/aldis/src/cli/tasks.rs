@@ -51,6 +51,10 @@ pub(super) fn run(io: &mut Io, args: &TasksArgs) -> Result<Outcome, CommandError
     let snapshot = engine.snapshot(&id)?.ok_or(EngineError::NoSuchRun(id))?;
     let now = clock::now()?;
     let view = RunView::new(&snapshot, now);
+    if view.tasks.is_empty() {
+        writeln!(io.stderr, "run {} has no tasks: it is not a delivery", view.id)?;
+        return Ok(Outcome::No);
+    }
     if args.json {
         for task in &view.tasks {
             json::write_line(&mut io.stdout, task)?;

@@ -9,9 +9,9 @@ use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::clock;
 use crate::settings::config;
-use crate::settings::config::{Document, Kind, Layered};
+use crate::settings::config::{Document, Layered, NodeKind};
 use crate::settings::project::{self, Place};
-use crate::settings::trust::{Record, Trusted};
+use crate::settings::trust::{TrustRecord, Trusted};
 use crate::view::display;
 use crate::view::json;
 use crate::view::wire::config::TrustLine;
@@ -65,7 +65,7 @@ fn trust(io: &mut Io, trusted: &Trusted, path: &Path) -> Result<Outcome, Command
     trusted.add(&document.file, clock::now()?)?;
     writeln!(io.stdout, "Trusted {} as it is now.", display::line(&path.display().to_string()))?;
     for key in layered.powers() {
-        let set = |kind: &Kind| !matches!(kind, Kind::Unset | Kind::Bool(false));
+        let set = |kind: &NodeKind| !matches!(kind, NodeKind::Unset | NodeKind::Bool(false));
         if let Some(node) = layered.at(&key).filter(|node| set(&node.kind)) {
             let value = display::excerpt(&node.to_json().to_string(), 200);
             writeln!(io.stdout, "  {key} = {value}")?;
@@ -87,7 +87,7 @@ fn revoke(io: &mut Io, trusted: &Trusted, path: &Path) -> Result<Outcome, Comman
 fn list(io: &mut Io, trusted: &Trusted, as_json: bool) -> Result<Outcome, CommandError> {
     for record in trusted.list()? {
         let status = status(&record);
-        let Record { path, digest, at, .. } = record;
+        let TrustRecord { path, digest, at, .. } = record;
         let path = path.display().to_string();
         if as_json {
             let (kind, status, at) = ("trust".to_owned(), status.to_owned(), at.to_string());
@@ -100,7 +100,7 @@ fn list(io: &mut Io, trusted: &Trusted, as_json: bool) -> Result<Outcome, Comman
 }
 
 /// How a trusted file stands today.
-fn status(record: &Record) -> &'static str {
+fn status(record: &TrustRecord) -> &'static str {
     if !record.path.exists() {
         return "missing";
     }

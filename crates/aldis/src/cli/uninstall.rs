@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::Outcome;
-use super::install::{Job, PROGRAM, TargetArgs, carry_out};
+use super::install::{InstallJob, PROGRAM, TargetArgs, carry_out};
 use crate::error::CommandError;
 use crate::hosts::install::invocation::Invocation;
 use crate::hosts::install::locations::Locations;
@@ -29,6 +29,7 @@ pub(super) fn run(io: &mut Io, args: &UninstallArgs) -> Result<Outcome, CommandE
     let location = locations.of(args.host, args.scope())?;
     let changes = plan::uninstall(&locations, args.host, &location)?;
     let invocation = Invocation::new(args.host.name(), PROGRAM);
-    let job = Job { kind: "uninstall", args, location: &location, invocation, notes: Vec::new() };
+    let job =
+        InstallJob { kind: "uninstall", args, location: &location, invocation, notes: Vec::new() };
     carry_out(io, &locations, &job, &changes)
 }

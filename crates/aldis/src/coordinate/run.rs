@@ -33,7 +33,7 @@ use crate::notify::{self, TerminalNotice};
 use crate::settings::clock;
 use crate::settings::config::Notify;
 use crate::view::display;
-use crate::view::live::run::{RunReporter, ShownRun};
+use crate::view::live::run::{LastShown, RunReporter};
 
 /// How often the work tree is looked at while the agent works.
 const LOOK: Duration = Duration::from_secs(10);
@@ -67,7 +67,7 @@ struct RunConduct<'p> {
     plan: &'p RunPlan,
     live: RunReporter,
     /// What of the run was shown.
-    shown: ShownRun,
+    shown: LastShown,
     job: Option<Job<'p>>,
     /// When the process must have ended.
     deadline: Option<Timestamp>,
@@ -158,7 +158,7 @@ impl<'p> RunConduct<'p> {
         Self {
             plan,
             live,
-            shown: ShownRun::of(state),
+            shown: LastShown::of(state),
             job: None,
             deadline: None,
             hints: HashSet::new(),
@@ -419,7 +419,7 @@ impl Conduct for RunConduct<'_> {
     }
 
     fn decided(&mut self, core: &Core<'_, State>, _outcome: &Outcome<Effect>) {
-        let before = std::mem::replace(&mut self.shown, ShownRun::of(core.state()));
+        let before = std::mem::replace(&mut self.shown, LastShown::of(core.state()));
         self.live.changed(core.now(), &before, core.state());
     }
 

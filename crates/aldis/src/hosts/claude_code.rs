@@ -7,7 +7,7 @@ use jsonc_parser::json;
 use serde_json::Value;
 
 use super::install::edit::find;
-use super::install::hooks_file::Entry;
+use super::install::hooks_file::CurrentEntry;
 use super::install::invocation::Invocation;
 use super::install::locations::{Locations, Scope, path_names};
 use super::install::trust::{Trust, json_file};
@@ -82,7 +82,7 @@ fn permit(tool: &str) -> String {
 }
 
 /// Interactive sessions ask whether to trust a folder; `claude -p` does not.
-fn trust(locations: &Locations, scope: Scope, _: &Path, _: &[Entry]) -> Trust {
+fn trust(locations: &Locations, scope: Scope, _: &Path, _: &[CurrentEntry]) -> Trust {
     if scope == Scope::User {
         return Trust::Yes("no approval is needed".to_owned());
     }

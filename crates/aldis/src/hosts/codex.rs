@@ -8,7 +8,7 @@ use aldis_transcript::Format;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::install::hooks_file::Entry;
+use super::install::hooks_file::CurrentEntry;
 use super::install::locations::{Locations, Scope, path_names};
 use super::install::trust::Trust;
 use super::spec::*;
@@ -28,7 +28,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         permit: |_| Some("`--sandbox workspace-write`".to_owned()),
     }),
     session_variables: &["CODEX_THREAD_ID", "CODEX_SESSION_ID"],
-    payload: Payload {
+    payload: HookPayload {
         is_marked: |fields| fields.has("turn_id") && fields.has("model"),
         marked: Marked::AtStops,
         test_stop: |folder| {
@@ -38,7 +38,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
             });
             test_stop(folder, members)
         },
-        ..Payload::USUAL
+        ..HookPayload::USUAL
     },
     answers: Answers { notice: system_message, ..Answers::USUAL },
     transcripts: Transcripts { folder: Some(".codex"), formats: &[Format::CodexRollout] },
@@ -61,7 +61,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
 
 /// The approvals are in `config.toml`: `trust_level` of a project, and for each handler
 /// `hooks.state."FILE:EVENT:GROUP:HANDLER".trusted_hash`.
-fn trust(locations: &Locations, scope: Scope, file: &Path, entries: &[Entry]) -> Trust {
+fn trust(locations: &Locations, scope: Scope, file: &Path, entries: &[CurrentEntry]) -> Trust {
     let Ok(home) = locations.user_folder(&SPEC.settings) else {
         return Trust::Asks("the folder of Codex is not known".to_owned());
     };
@@ -87,7 +87,7 @@ fn trust(locations: &Locations, scope: Scope, file: &Path, entries: &[Entry]) ->
         let fix = "start `codex` here and trust the folder when asked".to_owned();
         return Trust::No { why, fix };
     }
-    let approved = |entry: &&Entry| {
+    let approved = |entry: &&CurrentEntry| {
         path_names(file).iter().any(|file| {
             let key = format!("{file}:{}:{}:{}", snake(&entry.event), entry.index, entry.inner);
             let state = at(&["hooks", "state", &key]);
@@ -108,7 +108,7 @@ fn trust(locations: &Locations, scope: Scope, file: &Path, entries: &[Entry]) ->
 }
 
 /// The hash by which Codex knows an approved handler: of its meaning, not of its text.
-fn hash(entry: &Entry) -> String {
+fn hash(entry: &CurrentEntry) -> String {
     let text = |name: &str| entry.handler.get(name).and_then(Value::as_str);
     let brief = matches!(entry.event.as_str(), "SessionEnd" | "Interrupt");
     let timeout = match entry.handler.get("timeout").and_then(Value::as_u64) {

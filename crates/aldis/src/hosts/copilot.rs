@@ -23,7 +23,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         counts_sessions: false,
         permit: |_| None,
     }),
-    payload: Payload {
+    payload: HookPayload {
         members: &["stopReason", "stop_reason", "initialPrompt"],
         event,
         cut_short,
@@ -34,7 +34,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
                 value!({ "stop_reason": "end_turn", "timestamp": "2026-01-01T00:00:00.000Z" });
             test_stop(folder, members)
         },
-        ..Payload::USUAL
+        ..HookPayload::USUAL
     },
     answers: Answers { context: |_, _| None, ..Answers::USUAL },
     block_cap: CapRule::fixed(8),

@@ -30,7 +30,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         permit: |_| None,
     }),
     project_variables: &["CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
-    payload: Payload {
+    payload: HookPayload {
         members: &["conversation_id", "cursor_version", "generation_id", "workspace_roots"],
         event,
         session: |fields| fields.text(&["conversation_id", "session_id"]),
@@ -50,7 +50,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
                 "status": "completed", "loop_count": 0, "transcript_path": null,
             })
         },
-        ..Payload::USUAL
+        ..HookPayload::USUAL
     },
     answers: Answers {
         allow: |_| Some(value!({})),

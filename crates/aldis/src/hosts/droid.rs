@@ -21,7 +21,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         permit: |_| None,
     }),
     project_variables: &["CLAUDE_PROJECT_DIR"],
-    payload: Payload {
+    payload: HookPayload {
         members: &[
             "elapsed_time",
             "task_error",
@@ -45,7 +45,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         test_stop: |folder| {
             test_stop(folder, json!({ "tool_execution_count": 0, "elapsed_time": 1 }))
         },
-        ..Payload::USUAL
+        ..HookPayload::USUAL
     },
     answers: Answers {
         block: |event, reason| {

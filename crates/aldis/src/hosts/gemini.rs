@@ -7,7 +7,7 @@ use jsonc_parser::json;
 use serde_json::{Value, json as value};
 
 use super::hook::call::Event;
-use super::install::hooks_file::Entry;
+use super::install::hooks_file::CurrentEntry;
 use super::install::locations::{Locations, Scope, path_names};
 use super::install::trust::{Trust, json_file};
 use super::spec::*;
@@ -28,7 +28,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     }),
     session_variables: &["GEMINI_SESSION_ID"],
     project_variables: &["GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
-    payload: Payload {
+    payload: HookPayload {
         members: &["prompt_response"],
         event: |fields| {
             let name = fields.text(EVENT_NAMES).unwrap_or_default();
@@ -54,7 +54,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
             });
             test_stop(folder, members)
         },
-        ..Payload::USUAL
+        ..HookPayload::USUAL
     },
     answers: Answers {
         allow: |event| {
@@ -95,7 +95,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
 };
 
 /// It ignores the hooks of folders it does not trust; it announces new ones and runs them.
-fn trust(locations: &Locations, scope: Scope, _: &Path, _: &[Entry]) -> Trust {
+fn trust(locations: &Locations, scope: Scope, _: &Path, _: &[CurrentEntry]) -> Trust {
     if scope != Scope::Project {
         return Trust::Yes("no approval is needed".to_owned());
     }

@@ -20,7 +20,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         counts_sessions: false,
         permit: |_| None,
     }),
-    payload: Payload {
+    payload: HookPayload {
         members: &["event"],
         event: |fields| {
             let name = fields.text(&["event", "hook_event_name"]).unwrap_or_default();
@@ -29,7 +29,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         is_marked: |fields| !fields.has_any(EVENT_NAMES) && fields.has("event"),
         marked: Marked::Always,
         test_stop: |_| json!({ "event": "Stop", "session_id": TEST_SESSION, "last_assistant_message": TEST_TEXT }),
-        ..Payload::USUAL
+        ..HookPayload::USUAL
     },
     answers: Answers::STOPS_ONLY,
     // The default is not documented, so only a limit that was set is known.

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::hook::call::Event;
 use super::hook::fields::Fields;
 use super::install::edit::find;
-use super::install::hooks_file::Entry;
+use super::install::hooks_file::CurrentEntry;
 use super::install::locations::{Locations, Scope};
 use super::install::trust::{Trust, json_file};
 use super::spec::*;
@@ -21,7 +21,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     title: "OpenClaw",
     programs: &["openclaw"],
     get_program: "npm install -g openclaw",
-    payload: Payload {
+    payload: HookPayload {
         members: &["action", "messages", "runId", "sessionKey", "success", "workspaceDir"],
         event,
         session: |fields| fields.text(&["sessionId", "sessionKey"]),
@@ -36,7 +36,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
                 "lastAssistantMessage": TEST_TEXT,
             })
         },
-        ..Payload::USUAL
+        ..HookPayload::USUAL
     },
     answers: Answers {
         allow: |event| (*event == Event::Stop).then(|| json!({"action": "continue"})),
@@ -99,7 +99,7 @@ fn event(fields: &Fields<'_>) -> Event {
 }
 
 /// A plugin gets to see what was said only if it is allowed to.
-fn trust(locations: &Locations, _: Scope, _: &Path, _: &[Entry]) -> Trust {
+fn trust(locations: &Locations, _: Scope, _: &Path, _: &[CurrentEntry]) -> Trust {
     let config = locations.user_folder(&SPEC.settings).map(|folder| folder.join("openclaw.json"));
     let root = config.as_ref().ok().and_then(|file| json_file(file));
     if root.is_none() && config.is_ok_and(|file| file.exists()) {

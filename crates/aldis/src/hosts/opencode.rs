@@ -24,7 +24,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         counts_sessions: false,
         permit: |_| None,
     }),
-    payload: Payload {
+    payload: HookPayload {
         members: &["part", "properties", "sessionID"],
         event,
         session: |fields| {
@@ -42,7 +42,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
                 "last_assistant_message": TEST_TEXT,
             })
         },
-        ..Payload::USUAL
+        ..HookPayload::USUAL
     },
     answers: Answers::STOPS_ONLY,
     transcripts: Transcripts { folder: None, formats: &[Format::OpenCode] },

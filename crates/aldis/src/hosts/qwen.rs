@@ -19,7 +19,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
         counts_sessions: false,
         permit: |_| None,
     }),
-    payload: Payload {
+    payload: HookPayload {
         members: &["context_limit", "context_usage"],
         is_marked: |fields| fields.has_any(&["context_usage", "context_limit"]),
         // Of the hosts without marks only this one says when it stopped.
@@ -31,7 +31,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
             });
             test_stop(folder, members)
         },
-        ..Payload::USUAL
+        ..HookPayload::USUAL
     },
     block_cap: CapRule {
         limit: Some(8),

@@ -13,7 +13,7 @@ use serde_json::{Value, json as value};
 use super::Env;
 use super::hook::call::{CutShort, Event};
 use super::hook::fields::Fields;
-use super::install::hooks_file::Entry;
+use super::install::hooks_file::CurrentEntry;
 use super::install::invocation::Invocation;
 use super::install::locations::{Locations, Scope};
 use super::install::trust::Trust;
@@ -39,7 +39,7 @@ pub(crate) struct HostSpec {
     /// The variables in which it names the project, the first that is set.
     pub(crate) project_variables: &'static [&'static str],
     /// What its hooks are told.
-    pub(crate) payload: Payload,
+    pub(crate) payload: HookPayload,
     /// What its hooks can answer.
     pub(crate) answers: Answers,
     /// How often it lets a hook block in a row before it stops asking. It does so silently.
@@ -69,7 +69,7 @@ impl HostSpec {
         headless: None,
         session_variables: &[],
         project_variables: &[],
-        payload: Payload::USUAL,
+        payload: HookPayload::USUAL,
         answers: Answers::USUAL,
         block_cap: CapRule::NONE,
         transcripts: Transcripts { folder: None, formats: &[] },
@@ -115,7 +115,7 @@ impl Headless {
 
 /// The members of a payload.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Payload {
+pub(crate) struct HookPayload {
     /// Members that only this host sends.
     pub(crate) members: &'static [&'static str],
     /// Returns what happened.
@@ -151,7 +151,7 @@ pub(crate) enum Marked {
     Sometimes,
 }
 
-impl Payload {
+impl HookPayload {
     /// As most hosts do it.
     pub(crate) const USUAL: Self = Self {
         members: &[],
@@ -337,7 +337,7 @@ pub(crate) struct TrustRules {
     /// Settings files of whoever manages the computer.
     pub(crate) managed: &'static [&'static str],
     /// Looks for what the host wants to be told before it runs a registration in a file.
-    pub(crate) examine: fn(&Locations, Scope, &Path, &[Entry]) -> Trust,
+    pub(crate) examine: fn(&Locations, Scope, &Path, &[CurrentEntry]) -> Trust,
     /// Says why the host would not read a file that is valid here.
     pub(crate) unreadable: fn(&[u8]) -> Option<String>,
     /// The setting that lists plugins, ours among them.

@@ -17,7 +17,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::CommandError;
-use crate::settings::config::{self, Document, Kind, Node, Origin};
+use crate::settings::config::{self, Document, Node, NodeKind, Origin};
 
 /// A dialect and where it comes from.
 #[derive(Clone, Debug)]
@@ -283,7 +283,8 @@ fn dialect_files(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
 
 /// Takes the `[dialects.NAME]` tables of a file with settings. The rest of it is not ours.
 fn load_config(document: &Document) -> Result<Vec<Entry>, CommandError> {
-    let Some(Kind::Table(dialects)) = document.tree.get("dialects").map(|node| &node.kind) else {
+    let Some(NodeKind::Table(dialects)) = document.tree.get("dialects").map(|node| &node.kind)
+    else {
         return Ok(Vec::new());
     };
     let path = &document.file.path;
@@ -332,13 +333,13 @@ fn node_at<'n>(node: &'n Node, value: &DeValue<'_>, at: usize) -> Option<&'n Nod
         node_at(member, value.get_ref(), at).or(own)
     };
     match (&node.kind, value) {
-        (Kind::Table(members), DeValue::Table(table)) => {
+        (NodeKind::Table(members), DeValue::Table(table)) => {
             members.iter().find_map(|(key, member)| {
                 let (written, value) = table.get_key_value(key.as_str())?;
                 inside(member, value).or_else(|| written.span().contains(&at).then_some(member))
             })
         }
-        (Kind::List(items), DeValue::Array(values)) => {
+        (NodeKind::List(items), DeValue::Array(values)) => {
             items.iter().zip(values.iter()).find_map(|(item, value)| inside(item, value))
         }
         _ => None,

@@ -25,7 +25,7 @@ pub(crate) use self::deliver::{Delivering, RoleTable};
 pub(crate) use self::read::{Document, NAMES, file_in};
 use self::sections::PipelineTable;
 pub(crate) use self::sections::{Keep, Notify, Settings, Sink, Supervision, Tokens};
-pub(crate) use self::tree::{Kind, Node, Origin, SourceFile};
+pub(crate) use self::tree::{Node, NodeKind, Origin, SourceFile};
 pub(crate) use self::values::{Count, Dollars, Seconds};
 use crate::error::CommandError;
 use crate::settings::home;
@@ -186,7 +186,7 @@ impl Layered {
     /// not.
     pub(crate) fn untrusted(&self, trusted: &Trusted) -> Vec<(String, &Origin)> {
         let needs = |path: String| {
-            let node = self.at(&path).filter(|node| node.kind != Kind::Unset)?;
+            let node = self.at(&path).filter(|node| node.kind != NodeKind::Unset)?;
             match &node.origin {
                 Origin::File { file, .. } if file.of_project && !trusted.includes(file) => {
                     Some((path, &node.origin))
@@ -260,7 +260,7 @@ fn environment(defaults: &Node) -> Result<Option<Node>, CommandError> {
         |path: &str| format!("{VARIABLE_PREFIX}{}", path.replace('.', "_").to_uppercase());
     let known: Vec<(String, String)> =
         defaults.leaves().into_iter().map(|(path, _)| (variable(&path), path)).collect();
-    let Kind::Table(tables) = &defaults.kind else { return Ok(None) };
+    let NodeKind::Table(tables) = &defaults.kind else { return Ok(None) };
     let prefixes: Vec<String> = tables.iter().map(|(name, _)| variable(name) + "_").collect();
     let mut tree = None;
     for (name, value) in env::vars_os() {
@@ -283,7 +283,7 @@ fn environment(defaults: &Node) -> Result<Option<Node>, CommandError> {
             .into_string()
             .map_err(|_| CommandError::new(format!("{name}: the value is not UTF-8 text")))?;
         let tree = tree.get_or_insert_with(|| Node::empty(origin.clone()));
-        tree.put(path, Node { origin, kind: Kind::Word(value) });
+        tree.put(path, Node { origin, kind: NodeKind::Word(value) });
     }
     Ok(tree)
 }

@@ -27,7 +27,7 @@ pub(crate) struct Trusted {
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct TrustRecord {
     /// Format version.
     v: u32,
     /// Where the file was.
@@ -60,7 +60,7 @@ impl Trusted {
     /// Fails if that cannot be written down.
     pub(crate) fn add(&self, file: &SourceFile, now: Timestamp) -> Result<(), CommandError> {
         let digest = file.digest.clone();
-        let record = Record { v: 1, path: place(&file.path), digest, at: now };
+        let record = TrustRecord { v: 1, path: place(&file.path), digest, at: now };
         let path = self.record(&file.digest);
         self.write(&path, &record).map_err(|error| CommandError::file(&path, &error))
     }
@@ -86,7 +86,7 @@ impl Trusted {
     /// # Errors
     ///
     /// Fails if the records cannot be read.
-    pub(crate) fn list(&self) -> Result<Vec<Record>, CommandError> {
+    pub(crate) fn list(&self) -> Result<Vec<TrustRecord>, CommandError> {
         let failed = |error: &io::Error| CommandError::file(&self.directory, error);
         let entries = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -105,12 +105,12 @@ impl Trusted {
     }
 
     /// Reads a record. One that says something else than its name is none.
-    fn read(&self, path: &Path) -> Option<Record> {
-        let record: Record = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    fn read(&self, path: &Path) -> Option<TrustRecord> {
+        let record: TrustRecord = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
         (self.record(&record.digest) == path && record.v == 1).then_some(record)
     }
 
-    fn write(&self, path: &Path, record: &Record) -> io::Result<()> {
+    fn write(&self, path: &Path, record: &TrustRecord) -> io::Result<()> {
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

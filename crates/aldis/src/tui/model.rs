@@ -23,7 +23,7 @@ const PAGE: usize = 10;
 
 /// What happens to the view.
 #[derive(Clone, Debug)]
-pub(crate) enum Input {
+pub(crate) enum ViewInput {
     /// A key was pressed.
     Key(KeyEvent),
     /// Something was pasted.
@@ -123,19 +123,19 @@ impl Model {
     }
 
     /// Takes what happened.
-    pub(crate) fn update(&mut self, input: Input) -> Option<Order> {
+    pub(crate) fn update(&mut self, input: ViewInput) -> Option<Order> {
         match input {
-            Input::Now(now) => self.now = now,
-            Input::Size(size) => self.size = size,
-            Input::Seen(scene) => self.scene = scene,
-            Input::Told(text) => self.note = Some(text),
-            Input::Paste(pasted) => {
+            ViewInput::Now(now) => self.now = now,
+            ViewInput::Size(size) => self.size = size,
+            ViewInput::Seen(scene) => self.scene = scene,
+            ViewInput::Told(text) => self.note = Some(text),
+            ViewInput::Paste(pasted) => {
                 if let Some(Over::Answer { text, .. }) = &mut self.over {
                     let room = ANSWER_MAX.saturating_sub(text.chars().count());
                     text.extend(pasted.chars().take(room));
                 }
             }
-            Input::Key(key) => {
+            ViewInput::Key(key) => {
                 self.note = None;
                 return self.key(key);
             }

@@ -64,7 +64,7 @@ impl Scene {
 }
 
 /// Looks into the store again and again.
-pub(crate) struct Reader<'s> {
+pub(crate) struct SceneReader<'s> {
     store: &'s dyn Store,
     only: Option<RunId>,
     known: BTreeMap<RunId, Rc<Snapshot>>,
@@ -76,7 +76,7 @@ pub(crate) struct Reader<'s> {
     stale: bool,
 }
 
-impl<'s> Reader<'s> {
+impl<'s> SceneReader<'s> {
     /// Reads everything, or about one run only.
     pub(crate) fn new(store: &'s dyn Store, only: Option<RunId>) -> Self {
         let (known, journal) = (BTreeMap::new(), VecDeque::new());

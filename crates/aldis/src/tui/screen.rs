@@ -19,7 +19,7 @@ use ratatui::{Frame, Terminal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::model::Input;
+use super::model::ViewInput;
 
 /// A terminal of which we have the whole screen. Given back when dropped.
 pub(super) struct Screen<W: Write> {
@@ -56,15 +56,15 @@ impl<W: Write> Screen<W> {
     /// # Errors
     ///
     /// Fails if the terminal is gone.
-    pub(super) fn next(&self, patience: Duration) -> io::Result<Option<Input>> {
+    pub(super) fn next(&self, patience: Duration) -> io::Result<Option<ViewInput>> {
         // Waits here and not in crossterm, which reads the end of a closed terminal for ever.
         wait(&io::stdin(), patience)?;
         if !event::poll(Duration::ZERO)? {
             return Ok(None);
         }
         Ok(match event::read()? {
-            Event::Key(key) if key.kind != KeyEventKind::Release => Some(Input::Key(key)),
-            Event::Paste(text) => Some(Input::Paste(text)),
+            Event::Key(key) if key.kind != KeyEventKind::Release => Some(ViewInput::Key(key)),
+            Event::Paste(text) => Some(ViewInput::Paste(text)),
             _ => None,
         })
     }

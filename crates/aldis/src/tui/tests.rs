@@ -19,9 +19,9 @@ use ratatui::layout::Size;
 use serde_json::{Value, json};
 
 use super::draw::draw;
-use super::model::{Input, Model, Order};
+use super::model::{Model, Order, ViewInput};
 use super::palette::Palette;
-use super::scene::Reader;
+use super::scene::SceneReader;
 
 /// When tests happen.
 fn at(seconds: i64) -> Timestamp {
@@ -135,7 +135,7 @@ impl View {
     fn of(store: Arc<dyn Store>) -> Self {
         let model = Model::new(at(60), false, Palette { color: false });
         let mut view = Self { store, model };
-        view.model.update(Input::Size(Size::new(80, 24)));
+        view.model.update(ViewInput::Size(Size::new(80, 24)));
         view.look();
         view
     }
@@ -152,12 +152,12 @@ impl View {
 
     fn look(&mut self) {
         let store = Arc::clone(&self.store);
-        let scene = Reader::new(&*store, None).look(at(60)).unwrap().unwrap();
-        self.model.update(Input::Seen(scene));
+        let scene = SceneReader::new(&*store, None).look(at(60)).unwrap().unwrap();
+        self.model.update(ViewInput::Seen(scene));
     }
 
     fn press(&mut self, code: KeyCode) -> Option<Order> {
-        self.model.update(Input::Key(KeyEvent::new(code, KeyModifiers::NONE)))
+        self.model.update(ViewInput::Key(KeyEvent::new(code, KeyModifiers::NONE)))
     }
 
     /// Chooses a run among the others.
@@ -175,7 +175,7 @@ impl View {
 
     /// What is on the screen, at this size.
     fn drawn(&mut self, width: u16, height: u16) -> String {
-        self.model.update(Input::Size(Size::new(width, height)));
+        self.model.update(ViewInput::Size(Size::new(width, height)));
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(&self.model, frame)).unwrap();
         let buffer = terminal.backend().buffer();

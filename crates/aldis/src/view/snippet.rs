@@ -16,12 +16,12 @@ use crate::view::paint::Paint;
 pub(crate) struct Snippet {
     /// The number of the first line.
     first: u64,
-    lines: Vec<Part>,
+    lines: Vec<Segment>,
 }
 
 /// One line, cut into what stands before, in and after the place.
 #[derive(Debug)]
-struct Part {
+struct Segment {
     before: String,
     within: String,
     after: String,
@@ -45,7 +45,7 @@ impl Snippet {
             if line_start > end || lines.len() == LINES_KEPT_MAX {
                 break;
             }
-            lines.push(Part::new(line, start.saturating_sub(line_start), end - line_start));
+            lines.push(Segment::new(line, start.saturating_sub(line_start), end - line_start));
             line_start += line.len() + 1;
         }
         Some(Self { first: place.line, lines })
@@ -116,7 +116,7 @@ impl Snippet {
     }
 }
 
-impl Part {
+impl Segment {
     fn new(line: &[u8], start: usize, end: usize) -> Self {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let end = end.min(line.len());

@@ -10,6 +10,7 @@ pub mod notice;
 pub mod prune;
 pub mod registration;
 pub mod run;
+pub mod step;
 pub mod task;
 pub mod turns;
 
@@ -188,109 +189,37 @@ pub(crate) struct Described {
     pub(crate) schema: fn() -> Schema,
 }
 
+/// Lists formats: name, type, and what it is.
+macro_rules! formats {
+    ($($name:literal: $form:ty, $about:literal;)*) => {
+        &[$(Described { name: $name, about: $about, schema: || schema_for!($form) }),*]
+    };
+}
+
 /// The formats that programs read and write.
-pub(crate) const SCHEMAS: &[Described] = &[
-    Described {
-        name: "scan",
-        about: "a line of `aldis scan --json`",
-        schema: || schema_for!(ScanLine),
-    },
-    Described {
-        name: "dialect",
-        about: "a dialect file",
-        schema: || schema_for!(dialect_file::DialectFile),
-    },
-    Described {
-        name: "dialects-list",
-        about: "a line of `aldis dialects list --json`",
-        schema: || schema_for!(DialectLine),
-    },
-    Described {
-        name: "run",
-        about: "a run: `aldis auto ... --json`, `aldis status --json`",
-        schema: || schema_for!(run::RunForm),
-    },
-    Described {
-        name: "live",
-        about: "a line of `aldis run --json`",
-        schema: || schema_for!(run::LiveForm),
-    },
-    Described {
-        name: "task",
-        about: "a line of `aldis tasks --json`",
-        schema: || schema_for!(task::TaskLine),
-    },
-    Described {
-        name: "decision",
-        about: "a decision: `aldis why --json`, `aldis log --json`",
-        schema: || schema_for!(run::DecisionForm),
-    },
-    Described {
-        name: "event",
-        about: "an event: `aldis log --events --json`",
-        schema: || schema_for!(run::EventForm),
-    },
-    Described {
-        name: "failure",
-        about: "a failure of a hook: `aldis log --json`",
-        schema: || schema_for!(run::FailureForm),
-    },
-    Described {
-        name: "step",
-        about: "a line that `aldis step phases` prints",
-        schema: || schema_for!(run::StepForm<run::PhasesStepState>),
-    },
-    Described {
-        name: "config",
-        about: "a line of `aldis config show --json`",
-        schema: || schema_for!(config::SettingLine),
-    },
-    Described {
-        name: "trust",
-        about: "a line of `aldis trust --list --json`",
-        schema: || schema_for!(config::TrustLine),
-    },
-    Described {
-        name: "notice",
-        about: "what a webhook is sent",
-        schema: || schema_for!(notice::Notice),
-    },
-    Described {
-        name: "step-delivery",
-        about: "a line that `aldis step delivery` prints",
-        schema: || schema_for!(delivery::DeliveryStepForm),
-    },
-    Described {
-        name: "step-run",
-        about: "a line that `aldis step run` prints",
-        schema: || schema_for!(run::StepForm<run::RunStepState>),
-    },
-    Described {
-        name: "plan-check",
-        about: "a line of `aldis plan check --json`",
-        schema: || schema_for!(delivery::PlanForm),
-    },
-    Described {
-        name: "step-turns",
-        about: "a line that `aldis step turns` prints",
-        schema: || schema_for!(turns::ChannelStepForm),
-    },
-    Described {
-        name: "doctor",
-        about: "a line of `aldis doctor --json`",
-        schema: || schema_for!(registration::CheckLine),
-    },
-    Described {
-        name: "install",
-        about: "the line of `aldis install --json` and `aldis uninstall --json`",
-        schema: || schema_for!(registration::InstallLine),
-    },
-    Described {
-        name: "store-prune",
-        about: "the line of `aldis store prune --json`",
-        schema: || schema_for!(prune::PruneLine),
-    },
-];
+pub(crate) const SCHEMAS: &[Described] = formats! {
+    "scan": ScanLine, "a line of `aldis scan --json`";
+    "dialect": dialect_file::DialectFile, "a dialect file";
+    "dialects-list": DialectLine, "a line of `aldis dialects list --json`";
+    "run": run::RunForm, "a run: `aldis auto ... --json`, `aldis status --json`";
+    "live": run::LiveForm, "a line of `aldis run --json`";
+    "task": task::TaskLine, "a line of `aldis tasks --json`";
+    "decision": run::DecisionForm, "a decision: `aldis why --json`, `aldis log --json`";
+    "event": run::EventForm, "an event: `aldis log --events --json`";
+    "failure": run::FailureForm, "a failure of a hook: `aldis log --json`";
+    "step": step::StepForm<step::PhasesStepState>, "a line that `aldis step phases` prints";
+    "config": config::SettingLine, "a line of `aldis config show --json`";
+    "trust": config::TrustLine, "a line of `aldis trust --list --json`";
+    "notice": notice::NoticeBody, "what a webhook is sent";
+    "step-delivery": delivery::DeliveryStepForm, "a line that `aldis step delivery` prints";
+    "step-run": step::StepForm<step::RunStepState>, "a line that `aldis step run` prints";
+    "plan-check": delivery::PlanForm, "a line of `aldis plan check --json`";
+    "step-turns": turns::ChannelStepForm, "a line that `aldis step turns` prints";
+    "doctor": registration::CheckLine, "a line of `aldis doctor --json`";
+    "install": registration::InstallLine,
+        "the line of `aldis install --json` and `aldis uninstall --json`";
+    "store-prune": prune::PruneLine, "the line of `aldis store prune --json`";
+};
 
 /// Returns the form of a run or a channel; one that cannot be read says so.
 pub(crate) fn run_form(snapshot: &Snapshot, now: Timestamp) -> Value {

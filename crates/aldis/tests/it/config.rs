@@ -167,7 +167,11 @@ fn commands_of_a_repository_run_only_when_trusted() {
     let refused = run_agent(&project, &[]);
     assert_eq!((refused.code, &*ran()), (2, ""), "{}", refused.text());
     assert!(refused.stderr.contains("aldis.toml` line 2: `run.verify`"), "{}", refused.text());
-    assert!(refused.stderr.contains("help: read it, then: aldis trust"), "{}", refused.text());
+    assert!(
+        refused.stderr.contains("help: review the file, then run: aldis trust"),
+        "{}",
+        refused.text()
+    );
     assert_eq!(run_agent(&project, &["--verify", "true"]).code, 0, "one's own word needs no trust");
     assert_eq!(ran(), "");
 
@@ -215,7 +219,7 @@ fn what_only_the_user_may_decide_is_complete() {
     fs::write(project.home().join(".config/aldis/aldis.toml"), "run.verify = \"true\"\n").unwrap();
     let done = run_agent(&project, &[]);
     assert_eq!(done.code, 0, "{}", done.text());
-    assert!(done.stdout.contains("checking: true"), "{}", done.text());
+    assert!(done.stdout.contains("verifying with: true"), "{}", done.text());
 }
 
 #[test]

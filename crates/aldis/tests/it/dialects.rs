@@ -165,11 +165,11 @@ fn a_built_in_dialect_is_not_replaced() {
     let done = sandbox.run_with(&["scan"], b"");
     assert_eq!(done.code, 2);
     assert!(done.stderr.contains("mine.toml`: `caw` is a built-in dialect"), "{}", done.stderr);
-    assert!(done.stderr.contains("help: give yours another name"), "{}", done.stderr);
+    assert!(done.stderr.contains("help: change `name` in the file"), "{}", done.stderr);
     let checked = sandbox.run(&["dialects", "check", ".aldis/dialects/mine.toml"]);
     assert_eq!((checked.code, checked.stdout.as_str()), (1, ""));
     assert!(checked.stderr.contains("mine.toml`: `caw` is a built-in dialect"));
-    assert!(checked.stderr.contains("help: give yours another name"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("help: change `name` in the file"), "{}", checked.stderr);
 }
 
 #[test]

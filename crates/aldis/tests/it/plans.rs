@@ -12,7 +12,7 @@ fn new_plans_are_good_in_every_format() {
         let done = sandbox.run(&["plan", "new", file]);
         assert_eq!(done.code, 0, "{}", done.text());
         let checked = sandbox.run(&["plan", "check", file]);
-        let expected = format!("{file}: ok, 2 tasks, 1 can begin at once\n");
+        let expected = format!("{file}: ok, 2 tasks, 1 can start at once\n");
         assert_eq!((checked.code, &*checked.stdout, &*checked.stderr), (0, &*expected, ""));
         let mut plan = sandbox.run(&["plan", "check", file, "--json"]).json().remove(0);
         plan["file"] = Value::Null;

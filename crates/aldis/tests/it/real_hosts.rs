@@ -8,7 +8,7 @@ mod stage;
 mod supervised;
 
 use aldis_testkit::model_server::{ModelServer, Recorded, Reply, Script};
-use aldis_testkit::real_host::{Kind, Session};
+use aldis_testkit::real_host::{HostKind, HostSession};
 use serde_json::json;
 
 use self::stage::Stage;
@@ -16,7 +16,7 @@ use self::stage::Stage;
 mod claude {
     //! Claude Code ends a turn that was blocked nine times in a row.
 
-    use aldis_testkit::real_host::Kind::Claude;
+    use aldis_testkit::real_host::HostKind::Claude;
 
     #[test]
     fn goes_through_all_nine_phases() {
@@ -52,7 +52,7 @@ mod claude {
 mod codex {
     //! Codex has no limit: ours must do.
 
-    use aldis_testkit::real_host::Kind::Codex;
+    use aldis_testkit::real_host::HostKind::Codex;
 
     #[test]
     fn goes_through_all_nine_phases() {
@@ -80,7 +80,7 @@ mod codex {
     }
 }
 
-fn goes_through_all_nine_phases(kind: Kind) {
+fn goes_through_all_nine_phases(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let session = stage.open_session();
     stage.start(&session, &[]);
@@ -99,7 +99,7 @@ fn goes_through_all_nine_phases(kind: Kind) {
     }
 }
 
-fn a_mention_does_not_count(kind: Kind) {
+fn a_mention_does_not_count(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let session = stage.open_session();
     stage.start(&session, &SHORT);
@@ -114,7 +114,7 @@ fn a_mention_does_not_count(kind: Kind) {
     assert_told(&asked[1], "INIT_COMPLETE");
 }
 
-fn a_capped_run_is_resumed(kind: Kind) {
+fn a_capped_run_is_resumed(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let session = stage.open_session();
     stage.start(&session, &[&SHORT[..], &["--max-iterations", "50"]].concat());
@@ -125,8 +125,8 @@ fn a_capped_run_is_resumed(kind: Kind) {
     // The stops that were refused, and the one that was let go: before the host gives up, or where
     // it never does, before the user does.
     let stops = match kind {
-        Kind::Claude => 8 + 1,
-        Kind::Codex => 20 + 1,
+        HostKind::Claude => 8 + 1,
+        HostKind::Codex => 20 + 1,
     };
     assert_eq!(lazy.main_requests().len(), stops);
     let status = stage.status();
@@ -145,14 +145,14 @@ fn a_capped_run_is_resumed(kind: Kind) {
     assert_eq!(model.main_requests().len(), 2 * SHORT_PHASES.len());
 }
 
-fn another_session_is_left_alone(kind: Kind) {
+fn another_session_is_left_alone(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let session = stage.open_session();
     stage.start(&session, &SHORT);
     let before = stage.status();
     // Even words that would end the phase do not, from another's mouth.
     let stranger = model(vec![Reply::says(signal("init"))]);
-    stage.host().run(&stranger, "What is in this directory?", &Session::New).unwrap();
+    stage.host().run(&stranger, "What is in this directory?", &HostSession::New).unwrap();
     let asked = stranger.main_requests();
     assert_eq!(asked.len(), 1, "the stop of another session was blocked");
     assert!(!asked[0].knows("INIT_COMPLETE"), "another session was told of the run");
@@ -166,7 +166,7 @@ fn another_session_is_left_alone(kind: Kind) {
     stage.assert_complete();
 }
 
-fn a_near_miss_is_corrected(kind: Kind) {
+fn a_near_miss_is_corrected(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let session = stage.open_session();
     stage.start(&session, &SHORT);
@@ -184,7 +184,7 @@ fn a_near_miss_is_corrected(kind: Kind) {
     assert!(why.contains("\"misspelled\"") || why.contains("\"unknown_name\""), "{why}");
 }
 
-fn a_subagent_completes_its_phase(kind: Kind) {
+fn a_subagent_completes_its_phase(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let session = stage.open_session();
     stage.start(&session, &SHORT);

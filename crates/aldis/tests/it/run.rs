@@ -333,10 +333,10 @@ fn what_an_agent_prints_is_harmless_on_a_terminal() {
 fn mistakes_are_explained() {
     let stage = Stage::new("");
     for (args, word) in [
-        (&["run", "--task", "x"][..], "no command"),
+        (&["run", "--task", "x"][..], "no agent command"),
         (&["run", "--", "true"], "no task"),
         (&["run", "--task", "x", "--dialect", "nope", "--", "true"], "no dialect"),
-        (&["run", "--task", "x", "--input", "nope", "--", "true"], "no input format"),
+        (&["run", "--task", "x", "--input", "nope", "--", "true"], "unknown input format"),
         (&["run", "--task", "x", "--dialect", "caw=WORD", "--", "true"], "no word to set"),
         (&["run", "--task", "x", "--require-commit", "--", "true"], "no git repository"),
         (&["run", "--task", "x", "--require-clean", "--", "true"], "no git repository"),

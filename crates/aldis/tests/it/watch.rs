@@ -145,14 +145,14 @@ fn a_run_is_followed_answered_and_seen_to_its_end() {
         "{ say = '<chorus>PROGRESS: 90</chorus>' }, { say = '<chorus>COMPLETE</chorus>' }",
     ]);
     let mut watched = watch(&project, &[], (24, 80));
-    watched.wait_for(&["Nothing runs", "Nothing waits for you"]);
+    watched.wait_for(&["Nothing is running", "Nothing needs you"]);
     let mut run = start_run(&project);
     watched.wait_for(&["Add CSV export", "1 running", "working, iteration 1", "40 %"]);
     fs::write(project.path().join("go"), "").unwrap();
-    watched.wait_for(&["1 waits for you", "keep or drop?", "asking"]);
+    watched.wait_for(&["1 needs you", "keep or drop?", "waiting for your answer"]);
     watched.press("aDrop it.\r");
-    watched.wait_for(&["has its answer"]);
-    watched.wait_for(&["done (iteration", "0 go on", "Nothing waits for you"]);
+    watched.wait_for(&["Answer sent to"]);
+    watched.wait_for(&["done (iteration", "0 running", "Nothing needs you"]);
     assert!(run.wait().unwrap().success());
     // The journal, and why.
     watched.press("\t\t\r");
@@ -189,13 +189,13 @@ fn a_run_is_paused_and_aborted_from_a_small_terminal() {
 fn the_view_follows_the_size_of_the_terminal() {
     let project = Project::new();
     let mut watched = watch(&project, &[], (24, 80));
-    watched.wait_for(&["Runs", "Waits for you", "Journal"]);
+    watched.wait_for(&["Runs", "Needs you", "Journal"]);
     watched.resize(10, 40);
     watched.wait_until("one pane only", |text| text.contains("Runs") && !text.contains("Journal"));
     watched.press("\t");
     watched.wait_until("the next one", |text| text.contains("Waits") && !text.contains("Runs"));
     watched.resize(30, 120);
-    watched.wait_for(&["Runs", "Waits for you", "Journal", "x abort"]);
+    watched.wait_for(&["Runs", "Needs you", "Journal", "x abort"]);
     watched.press("q");
     watched.assert_restored();
 }
@@ -205,7 +205,7 @@ fn signals_give_the_terminal_back() {
     let project = Project::new();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         let watched = watch(&project, &[], (24, 80));
-        watched.wait_for(&["Nothing runs"]);
+        watched.wait_for(&["Nothing is running"]);
         kill(Pid::from_raw(i32::try_from(watched.child.id()).unwrap()), signal).unwrap();
         watched.assert_restored();
     }

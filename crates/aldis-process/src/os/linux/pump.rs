@@ -73,7 +73,7 @@ pub(super) struct Streams {
 
 /// A stream of output.
 #[derive(Debug)]
-struct Source {
+struct PumpSource {
     file: File,
     is_errors: bool,
     terminal: bool,
@@ -100,7 +100,7 @@ pub(super) struct Pump {
     /// The reaper, until it has closed the socket.
     control: Option<UnixStream>,
     inbox: Inbox,
-    sources: [Option<Source>; 2],
+    sources: [Option<PumpSource>; 2],
     feed: Option<Feed>,
     /// What was not taken yet.
     items: VecDeque<Item>,
@@ -123,7 +123,7 @@ impl Pump {
         let source = |file, is_errors| {
             let pipe = fcntl_setpipe_size(&file, PIPE_BYTES).ok();
             let paused_at = clock::since_boot();
-            Source { file, is_errors, terminal, pipe, burst: 0, paused_at, owed: 0 }
+            PumpSource { file, is_errors, terminal, pipe, burst: 0, paused_at, owed: 0 }
         };
         let errors = streams.errors.map(|errors| source(errors, true));
         let mut pump = Self {
@@ -327,7 +327,7 @@ impl Pump {
     }
 }
 
-impl Source {
+impl PumpSource {
     /// Returns how long to pause now that the pipe is nearly empty: after a large burst until the pipe
     /// will be half full, so that the agent does not block.
     fn pause(&mut self, now: Duration) -> Duration {
@@ -369,7 +369,7 @@ mod tests {
         let (read, _write) = rustix::pipe::pipe().unwrap();
         let mut now = Duration::from_secs(100);
         let mut source = source(read);
-        let mut pause = |source: &mut Source, burst, after| {
+        let mut pause = |source: &mut PumpSource, burst, after| {
             source.burst = burst;
             now += Duration::from_millis(after);
             source.pause(now)
@@ -408,9 +408,9 @@ mod tests {
         assert_eq!(more(None), None);
     }
 
-    fn source(read: OwnedFd) -> Source {
+    fn source(read: OwnedFd) -> PumpSource {
         let (is_errors, terminal, pipe) = (false, false, Some(PIPE_BYTES));
         let paused_at = Duration::from_secs(100);
-        Source { file: read.into(), is_errors, terminal, pipe, burst: 0, paused_at, owed: 0 }
+        PumpSource { file: read.into(), is_errors, terminal, pipe, burst: 0, paused_at, owed: 0 }
     }
 }

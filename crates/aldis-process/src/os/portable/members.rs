@@ -36,14 +36,14 @@ pub(crate) fn is_alive(pid: i32, start: u64) -> bool {
 
 /// Living processes of one agent, as they were listed at some moment.
 #[derive(Debug)]
-pub(super) struct Members {
+pub(super) struct ProcessMembers {
     system: Option<System>,
     pids: Vec<Pid>,
     /// The leader of the session, if that counts.
     session: Option<Pid>,
 }
 
-impl Members {
+impl ProcessMembers {
     /// Finds the agent's process by number and start time, its session by number, whoever carries the
     /// mark, and the descendants of all these.
     pub(super) fn find(leader: Option<(i32, u64)>, session: Option<i32>, mark: &Mark) -> Self {
@@ -169,7 +169,7 @@ mod tests {
         assert!(is_alive(own, start) && is_alive(own, start + START_SLACK));
         assert!(!is_alive(own, start + START_SLACK + 1), "a reused number");
         assert!(!is_alive(i32::MAX, start));
-        let nobody = Members::find(None, None, &Mark::random().unwrap());
+        let nobody = ProcessMembers::find(None, None, &Mark::random().unwrap());
         assert!(nobody.is_empty());
     }
 }

@@ -11,7 +11,7 @@ use crate::sqlite::statements::Statements;
 use crate::sqlite::{SqliteStore, error, files, retire, schema};
 
 /// Where an answer goes. Dropping it without a call is an error to the caller.
-pub(super) type Reply<I, T> = Box<dyn FnOnce(I, Result<T, StoreError>) + Send>;
+pub(super) type OnReply<I, T> = Box<dyn FnOnce(I, Result<T, StoreError>) + Send>;
 
 /// The largest group: it bounds how long the first of it waits for the last.
 const GROUP_MAX: usize = 512;
@@ -34,7 +34,7 @@ const SETTINGS: &str = "PRAGMA cache_size = -65536;";
 const DOING: &str = "write a group of steps";
 
 /// One write that waits.
-pub(super) trait Job: Send {
+pub(super) trait WriteJob: Send {
     /// Writes it as part of a transaction, and keeps the result until that is durable.
     fn write(&mut self, statements: &mut Statements<'_>) -> rusqlite::Result<()>;
 
@@ -48,14 +48,14 @@ pub(super) trait Job: Send {
 /// A write with what it needs and what came of it. Whoever handed the input over gets it back.
 pub(super) struct Write<I, T> {
     pub(super) input: I,
-    pub(super) work: Work<I, T>,
+    pub(super) work: WriteFn<I, T>,
     pub(super) written: Option<T>,
-    pub(super) reply: Reply<I, T>,
+    pub(super) reply: OnReply<I, T>,
 }
 
-pub(super) type Work<I, T> = fn(&mut Statements<'_>, &I) -> rusqlite::Result<T>;
+pub(super) type WriteFn<I, T> = fn(&mut Statements<'_>, &I) -> rusqlite::Result<T>;
 
-impl<I: Send, T: Send> Job for Write<I, T> {
+impl<I: Send, T: Send> WriteJob for Write<I, T> {
     fn write(&mut self, statements: &mut Statements<'_>) -> rusqlite::Result<()> {
         self.written = Some((self.work)(statements, &self.input)?);
         Ok(())
@@ -74,7 +74,7 @@ impl<I: Send, T: Send> Job for Write<I, T> {
 }
 
 /// Writes a job in a transaction of its own, and answers it.
-fn alone(store: &SqliteStore, mut job: Box<dyn Job>) {
+fn alone(store: &SqliteStore, mut job: Box<dyn WriteJob>) {
     match store.write(DOING, |statements| job.write(statements)) {
         Ok(()) => job.answer(),
         Err(error) => job.fail(error),
@@ -82,18 +82,18 @@ fn alone(store: &SqliteStore, mut job: Box<dyn Job>) {
 }
 
 /// A group that is durable.
-pub(super) type Group = Vec<Box<dyn Job>>;
+pub(super) type JobGroup = Vec<Box<dyn WriteJob>>;
 
 /// Those who do for the writer what others need not wait for.
 pub(super) struct Helpers {
     /// Answers large groups: waking a hundred threads takes as long as writing dozens of steps.
-    pub(super) answers: Sender<Group>,
+    pub(super) answers: Sender<JobGroup>,
     /// Copies the log back, beside the writer.
     pub(super) copier: SyncSender<()>,
 }
 
 /// Writes until nobody can ask any more.
-pub(super) fn work(store: &SqliteStore, waiting: &Receiver<Box<dyn Job>>, helpers: &Helpers) {
+pub(super) fn work(store: &SqliteStore, waiting: &Receiver<Box<dyn WriteJob>>, helpers: &Helpers) {
     while let Ok(first) = waiting.recv() {
         let left = match store.connect() {
             Ok(connection) => {
@@ -131,7 +131,11 @@ impl<'s, 'c> Writer<'s, 'c> {
 
     /// Writes what comes, `first` first, until nobody can ask any more or something fails. Returns
     /// those who have no answer yet and of whom nothing is written.
-    fn serve(mut self, first: Box<dyn Job>, waiting: &Receiver<Box<dyn Job>>) -> Group {
+    fn serve(
+        mut self,
+        first: Box<dyn WriteJob>,
+        waiting: &Receiver<Box<dyn WriteJob>>,
+    ) -> JobGroup {
         let (mut next, mut tidy) = (Some(first), true);
         loop {
             if let Some(first) = next.take() {
@@ -155,7 +159,11 @@ impl<'s, 'c> Writer<'s, 'c> {
 
     /// Takes what waits. Those who were answered a moment ago are back in a moment: after a large group
     /// they get the time, because a small one costs the disk as much.
-    fn gather(&mut self, first: Box<dyn Job>, waiting: &Receiver<Box<dyn Job>>) -> Group {
+    fn gather(
+        &mut self,
+        first: Box<dyn WriteJob>,
+        waiting: &Receiver<Box<dyn WriteJob>>,
+    ) -> JobGroup {
         let mut group = vec![first];
         for nap in 0..=NAPS {
             group.extend(waiting.try_iter().take(GROUP_MAX - group.len()));
@@ -169,7 +177,7 @@ impl<'s, 'c> Writer<'s, 'c> {
     }
 
     /// Writes a group durably and answers everybody in it, unless something fails.
-    fn write(&mut self, mut group: Group) -> Result<(), Group> {
+    fn write(&mut self, mut group: JobGroup) -> Result<(), JobGroup> {
         let store = self.store;
         let Ok(_inside) = store.gate.enter() else { return Err(group) };
         match self.attempt(&mut group) {
@@ -213,7 +221,7 @@ impl<'s, 'c> Writer<'s, 'c> {
     }
 
     /// Writes all in one transaction. The inner result is that of the commit.
-    fn attempt(&mut self, group: &mut Group) -> rusqlite::Result<rusqlite::Result<()>> {
+    fn attempt(&mut self, group: &mut JobGroup) -> rusqlite::Result<rusqlite::Result<()>> {
         // Unchecked, because the statements borrow the connection too: nothing else begins one.
         let transaction =
             Transaction::new_unchecked(self.connection, TransactionBehavior::Immediate)?;
@@ -223,7 +231,7 @@ impl<'s, 'c> Writer<'s, 'c> {
         Ok(transaction.commit())
     }
 
-    fn answer(&self, group: Group) {
+    fn answer(&self, group: JobGroup) {
         if group.len() < MANY {
             return answer(group);
         }
@@ -245,7 +253,7 @@ impl<'s, 'c> Writer<'s, 'c> {
     }
 
     /// Something failed: other connections may be as bad as this one. Returns those who are left.
-    fn give_up(&self, error: &rusqlite::Error, left: Group) -> Group {
+    fn give_up(&self, error: &rusqlite::Error, left: JobGroup) -> JobGroup {
         self.store.still_trusts(&error::sort(error, &self.store.files.db, DOING));
         left
     }
@@ -260,6 +268,6 @@ pub(super) fn copy(store: &SqliteStore, asked: &Receiver<()>) {
 }
 
 /// Answers everybody in a group.
-pub(super) fn answer(group: Group) {
-    group.into_iter().for_each(Job::answer);
+pub(super) fn answer(group: JobGroup) {
+    group.into_iter().for_each(WriteJob::answer);
 }

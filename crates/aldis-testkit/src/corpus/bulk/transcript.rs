@@ -6,7 +6,7 @@ use super::{BAIT, Expected, Rng, claims, filler};
 
 /// A transcript and what the agent says in it.
 #[derive(Clone, Debug)]
-pub struct Transcript {
+pub struct BulkTranscript {
     /// The JSON lines.
     pub text: String,
     /// The signals of the assistant's own text, in order, each with its dialect.
@@ -128,7 +128,7 @@ fn result_size(rng: &mut Rng) -> usize {
 
 /// Makes a transcript of about `bytes` bytes: 89 % of them in tool results, lines up to about a
 /// megabyte (two where the host repeats the text), so many percent of the agent's messages signalled.
-pub fn claude_transcript(bytes: usize, signalled: usize, seed: u64) -> Transcript {
+pub fn claude_transcript(bytes: usize, signalled: usize, seed: u64) -> BulkTranscript {
     let writer_rng = Rng::new(seed ^ 0x5eed);
     let mut rng = Rng::new(seed);
     let text = String::with_capacity(bytes + (2 << 20));
@@ -151,5 +151,5 @@ pub fn claude_transcript(bytes: usize, signalled: usize, seed: u64) -> Transcrip
         let size = result_size(&mut rng);
         writer.tool(&tool_output(&mut rng, size));
     }
-    Transcript { text: writer.text, signals }
+    BulkTranscript { text: writer.text, signals }
 }

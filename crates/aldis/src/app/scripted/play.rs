@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::emulate_default_handler;
 
-use super::script::{Flood, Script, Spend, Step};
+use super::script::{Flood, Script, ScriptStep, Spend};
 use super::voice::{Moment, Voice};
 use crate::settings::clock;
 
@@ -49,7 +49,7 @@ impl<'a> Player<'a> {
     /// # Errors
     ///
     /// Fails if nobody listens any more, or a step cannot be taken.
-    pub(crate) fn play(mut self, steps: &[Step]) -> io::Result<u8> {
+    pub(crate) fn play(mut self, steps: &[ScriptStep]) -> io::Result<u8> {
         self.tell(Moment::Open, &[])?;
         for step in steps {
             if let Some(code) = self.step(step)? {
@@ -61,19 +61,19 @@ impl<'a> Player<'a> {
     }
 
     /// Takes a step. Returns the exit code if it is the last.
-    fn step(&mut self, step: &Step) -> io::Result<Option<u8>> {
+    fn step(&mut self, step: &ScriptStep) -> io::Result<Option<u8>> {
         match step {
-            Step::Say(text) => self.tell(Moment::Say, &[("text", json!(text))])?,
-            Step::Tool(tool) => {
+            ScriptStep::Say(text) => self.tell(Moment::Say, &[("text", json!(text))])?,
+            ScriptStep::Tool(tool) => {
                 let values = [("tool", json!(tool.name)), ("output", json!(tool.output))];
                 self.tell(Moment::Tool, &values)?;
             }
-            Step::Spend(more) => {
+            ScriptStep::Spend(more) => {
                 self.spent.tokens = self.spent.tokens.saturating_add(more.tokens);
                 self.spent.dollars += more.dollars;
             }
-            Step::Retry(what) => self.tell(Moment::Retry, &[("what", json!(what))])?,
-            Step::Limit(limit) => {
+            ScriptStep::Retry(what) => self.tell(Moment::Retry, &[("what", json!(what))])?,
+            ScriptStep::Limit(limit) => {
                 let until = clock::wall().after(Duration::from_secs(limit.seconds.into()));
                 // Hosts tell whole seconds; a wait that is too short would be met by the same limit.
                 let until = until.as_millis().div_euclid(1_000).saturating_add(1);
@@ -85,34 +85,34 @@ impl<'a> Player<'a> {
                 self.tell(Moment::Limit, &values)?;
                 return Ok(Some(1));
             }
-            Step::Fail(what) => {
+            ScriptStep::Fail(what) => {
                 self.tell(Moment::Fail, &[("what", json!(what))])?;
                 return Ok(Some(1));
             }
-            Step::Write(text) => self.write(text.as_bytes())?,
-            Step::Complain(text) => io::stderr().write_all(text.as_bytes())?,
-            Step::Flood(flood) => self.flood(flood)?,
-            Step::Pause(seconds) => {
+            ScriptStep::Write(text) => self.write(text.as_bytes())?,
+            ScriptStep::Complain(text) => io::stderr().write_all(text.as_bytes())?,
+            ScriptStep::Flood(flood) => self.flood(flood)?,
+            ScriptStep::Pause(seconds) => {
                 thread::sleep(Duration::try_from_secs_f64(*seconds).unwrap_or_default());
             }
-            Step::Hang(hang) => {
+            ScriptStep::Hang(hang) => {
                 if *hang {
                     loop {
                         thread::park();
                     }
                 }
             }
-            Step::Run(command) => drop(shell(command).status()?),
-            Step::Leave(command) => drop(shell(command).spawn()?),
-            Step::Keep(file) => fs::write(file, self.prompt)?,
-            Step::Stubborn(stubborn) => {
+            ScriptStep::Run(command) => drop(shell(command).status()?),
+            ScriptStep::Leave(command) => drop(shell(command).spawn()?),
+            ScriptStep::Keep(file) => fs::write(file, self.prompt)?,
+            ScriptStep::Stubborn(stubborn) => {
                 let asked = if *stubborn { &[SIGTERM, SIGINT, SIGHUP][..] } else { &[] };
                 for signal in asked {
                     signal_hook::flag::register(*signal, Arc::new(AtomicBool::new(false)))?;
                 }
             }
-            Step::Exit(code) => return Ok(Some(*code)),
-            Step::Crash(signal) => emulate_default_handler(*signal)?,
+            ScriptStep::Exit(code) => return Ok(Some(*code)),
+            ScriptStep::Crash(signal) => emulate_default_handler(*signal)?,
         }
         Ok(None)
     }

@@ -18,7 +18,7 @@ pub(crate) struct Script {
 #[serde(deny_unknown_fields)]
 struct Round {
     #[serde(rename = "do")]
-    steps: Vec<Step>,
+    steps: Vec<ScriptStep>,
 }
 
 impl Script {
@@ -32,7 +32,7 @@ impl Script {
     }
 
     /// Returns the steps of a start, from 1. The last round is repeated.
-    pub(crate) fn steps(&self, start: u64) -> &[Step] {
+    pub(crate) fn steps(&self, start: u64) -> &[ScriptStep] {
         let place = usize::try_from(start.saturating_sub(1)).unwrap_or(usize::MAX);
         let round = self.round.get(place).or_else(|| self.round.last());
         round.map(|round| &*round.steps).unwrap_or_default()
@@ -42,7 +42,7 @@ impl Script {
 /// One thing to do. Exhaustive: the player knows them all.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Step {
+pub(crate) enum ScriptStep {
     Say(String),
     Tool(Tool),
     Spend(Spend),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// The lines of every voice, by what happens.
-static VOICES: LazyLock<BTreeMap<String, Lines>> =
+static VOICES: LazyLock<BTreeMap<String, VoiceLines>> =
     LazyLock::new(|| toml::from_str(include_str!("voices.toml")).unwrap_or_default());
 
 /// The form in which an agent writes.
@@ -36,7 +36,7 @@ impl TryFrom<String> for Voice {
 /// What a host writes, one template a line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Lines {
+struct VoiceLines {
     open: Vec<String>,
     say: Vec<String>,
     tool: Vec<String>,

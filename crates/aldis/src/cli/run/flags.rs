@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::settings::config::{Count, Dollars, Kind, Node, Origin, Seconds, Tokens};
+use crate::settings::config::{Count, Dollars, Node, NodeKind, Origin, Seconds, Tokens};
 use crate::settings::prompt_by::PromptBy;
 
 /// What can be said on the command line instead of in a file.
@@ -81,8 +81,8 @@ pub(crate) struct Flags {
 impl Flags {
     /// Returns what was said, to be laid over everything else.
     pub(crate) fn layer(&self) -> Node {
-        fn word(value: Option<impl ToString>) -> Option<Kind> {
-            value.map(|value| Kind::Word(value.to_string()))
+        fn word(value: Option<impl ToString>) -> Option<NodeKind> {
+            value.map(|value| NodeKind::Word(value.to_string()))
         }
         let prompt_by = self.prompt_by.map(|how| match how {
             PromptBy::Argument => "argument",
@@ -102,10 +102,10 @@ impl Flags {
             ("run.max_tokens", "--max-tokens", word(self.max_tokens)),
             ("run.max_cost", "--max-cost", word(self.max_cost)),
             ("run.max_crashes", "--max-crashes", word(self.max_crashes)),
-            ("run.require_commit", "--require-commit", self.require_commit.map(Kind::Bool)),
-            ("run.require_clean", "--require-clean", self.require_clean.map(Kind::Bool)),
-            ("run.no_wait", "--no-wait", self.no_wait.map(Kind::Bool)),
-            ("run.pty", "--pty", self.pty.map(Kind::Bool)),
+            ("run.require_commit", "--require-commit", self.require_commit.map(NodeKind::Bool)),
+            ("run.require_clean", "--require-clean", self.require_clean.map(NodeKind::Bool)),
+            ("run.no_wait", "--no-wait", self.no_wait.map(NodeKind::Bool)),
+            ("run.pty", "--pty", self.pty.map(NodeKind::Bool)),
         ];
         let mut tree = Node::empty(Origin::Default);
         for (path, flag, kind) in said {

@@ -31,7 +31,8 @@ impl<'a> Fields<'a> {
             return Err(error.map_or(PayloadError::NotAnObject, |error| not_json(&error)));
         }
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let fields = deserializer.deserialize_map(Collect).map_err(|error| not_json(&error))?;
+        let fields =
+            deserializer.deserialize_map(CollectFields).map_err(|error| not_json(&error))?;
         deserializer.end().map_err(|error| not_json(&error))?;
         match fields.doubled {
             Some(key) => Err(PayloadError::Ambiguous { key }),
@@ -155,9 +156,9 @@ fn not_json(error: &serde_json::Error) -> PayloadError {
     if error.is_eof() { PayloadError::Truncated } else { PayloadError::NotJson }
 }
 
-struct Collect;
+struct CollectFields;
 
-impl<'de> Visitor<'de> for Collect {
+impl<'de> Visitor<'de> for CollectFields {
     type Value = Fields<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

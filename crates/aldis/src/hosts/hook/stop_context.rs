@@ -11,7 +11,9 @@ use aldis_machine::phases::{
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Message, Origin, Role, Rules, Token};
 
-use super::tail::{Limits, Position, Tail, TailError, TailOptions, first_time, read_tail, settle};
+use super::tail::{
+    Limits, Tail, TailError, TailOptions, TailPosition, first_time, read_tail, settle,
+};
 use super::{Hook, fresh_token};
 use crate::error::CommandError;
 use crate::hosts::{CutShort, Event as HostEvent};
@@ -31,7 +33,7 @@ pub(super) struct StopContext {
     /// Whether what was read begins within a turn that was read before.
     same_turn: bool,
     asked_user: bool,
-    position: Option<Position>,
+    position: Option<TailPosition>,
 }
 
 impl StopContext {
@@ -51,7 +53,7 @@ impl StopContext {
     }
 
     fn of_stop(hook: &Hook<'_>, position: Option<&str>) -> Self {
-        let from = position.and_then(|text| Position::from_str(text).ok());
+        let from = position.and_then(|text| TailPosition::from_str(text).ok());
         let final_text = hook.call.final_text.as_deref();
         let mut context = Self::default();
         if let Some(path) = &hook.call.transcript {
@@ -226,7 +228,7 @@ fn message(text: String, origin: Origin) -> Message {
 fn read(
     hook: &Hook<'_>,
     path: &Path,
-    from: Option<Position>,
+    from: Option<TailPosition>,
     wait: bool,
 ) -> Result<Tail, TailError> {
     let roots = hook.env.transcript_roots(hook.call.host, Some(hook.place.root()));

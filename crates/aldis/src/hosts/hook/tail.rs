@@ -1,7 +1,7 @@
 //! The end of a transcript: what was said since somebody last looked.
 //!
 //! Transcripts grow to gigabytes and a hook runs at every stop, so a file is read from its end back to
-//! the last known [`Position`] or to the start of the current turn, whatever comes first, and its
+//! the last known [`TailPosition`] or to the start of the current turn, whatever comes first, and its
 //! size does not matter. Hosts write late: [`settle`] waits until the last words are there.
 
 mod facts;
@@ -19,19 +19,19 @@ use aldis_signal::time::Timestamp;
 use aldis_transcript::{Format, Glance, Input, Mark, Reader, glance};
 
 use self::facts::Facts;
-use self::source::{Source, Window};
+use self::source::{TailSource, TailWindow};
 use crate::hosts::Host;
 
 /// A place in a transcript up to which everything was taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Position {
+pub(crate) struct TailPosition {
     /// How many bytes lie before it.
     pub(crate) offset: u64,
     /// What the last of these bytes were, in short.
     pub(crate) digest: u64,
 }
 
-impl fmt::Display for Position {
+impl fmt::Display for TailPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{:016x}", self.offset, self.digest)
     }
@@ -42,7 +42,7 @@ impl fmt::Display for Position {
 #[error("no position in a transcript")]
 pub(crate) struct BadPosition;
 
-impl FromStr for Position {
+impl FromStr for TailPosition {
     type Err = BadPosition;
 
     fn from_str(text: &str) -> Result<Self, BadPosition> {
@@ -111,7 +111,7 @@ pub(crate) struct Tail {
     /// Whether the position that was given does not fit this file any more.
     pub(crate) position_void: bool,
     /// Where the next read should start: the end, or the start of a torn last line.
-    pub(crate) position: Position,
+    pub(crate) position: TailPosition,
 }
 
 impl Tail {
@@ -177,7 +177,7 @@ impl From<io::Error> for TailError {
 pub(crate) fn read_tail(
     path: &Path,
     host: Host,
-    from: Option<Position>,
+    from: Option<TailPosition>,
     options: &TailOptions<'_>,
 ) -> Result<Tail, TailError> {
     let (mut file, len) = open::open(path, options.roots)?;
@@ -233,17 +233,17 @@ fn format_of(host: Host, bytes: &[u8]) -> Format {
 }
 
 fn tail_of(
-    source: &mut dyn Source,
+    source: &mut dyn TailSource,
     len: u64,
     host: Host,
-    from: Option<Position>,
+    from: Option<TailPosition>,
     options: &TailOptions<'_>,
 ) -> Result<Tail, TailError> {
     let known = match from {
         Some(from) if from.fits(source, len)? => Some(from),
         _ => None,
     };
-    let mut part = Part::new(Window::at_end(source, len), host, options);
+    let mut part = TailPart::new(TailWindow::at_end(source, len), host, options);
     match known {
         Some(from) => part.read_from(from.offset)?,
         None => part.read_turn()?,
@@ -252,8 +252,8 @@ fn tail_of(
 }
 
 /// The lines at the end of a file.
-struct Part<'a, 's> {
-    window: Window<'s>,
+struct TailPart<'a, 's> {
+    window: TailWindow<'s>,
     host: Host,
     format: Option<Format>,
     options: &'a TailOptions<'a>,
@@ -266,8 +266,8 @@ struct Part<'a, 's> {
     truncated: bool,
 }
 
-impl<'a, 's> Part<'a, 's> {
-    fn new(window: Window<'s>, host: Host, options: &'a TailOptions<'a>) -> Self {
+impl<'a, 's> TailPart<'a, 's> {
+    fn new(window: TailWindow<'s>, host: Host, options: &'a TailOptions<'a>) -> Self {
         Self {
             window,
             host,

@@ -9,7 +9,7 @@ use aldis_store::{SqliteStore, Store as _, StoreError};
 use serde_json::Value;
 
 use super::edit::Document;
-use super::hooks_file::{self, Entry, OutdatedEntry};
+use super::hooks_file::{self, CurrentEntry, OutdatedEntry};
 use super::locations::{Location, Locations, Scope, is_executable};
 use super::probe::{self, DEADLINE, ProbeOutcome};
 use super::trust::{self, Trust};
@@ -22,7 +22,7 @@ const BLOCK: usize = 4096;
 
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum CheckStatus {
     /// As it should be.
     Ok,
     /// Works, and there is something to know.
@@ -41,7 +41,7 @@ pub(crate) struct Check {
     /// What was checked, in a word.
     pub(crate) name: &'static str,
     /// How it came out.
-    pub(crate) status: Status,
+    pub(crate) status: CheckStatus,
     /// What was found.
     pub(crate) message: String,
     /// What to do about it.
@@ -51,7 +51,7 @@ pub(crate) struct Check {
 impl Check {
     /// Something to know that concerns all hosts.
     pub(crate) fn note(name: &'static str, message: String, fix: &str) -> Self {
-        Self { host: None, name, status: Status::Note, message, fix: Some(fix.to_owned()) }
+        Self { host: None, name, status: CheckStatus::Note, message, fix: Some(fix.to_owned()) }
     }
 }
 
@@ -60,7 +60,7 @@ struct Installed {
     scope: Scope,
     file: PathBuf,
     program: String,
-    entries: Vec<Entry>,
+    entries: Vec<CurrentEntry>,
     events: Vec<String>,
 }
 
@@ -250,7 +250,7 @@ fn registered(
         if asked {
             checks.failed("registered", message, install);
         } else {
-            checks.add("registered", Status::Note, message, Some(install));
+            checks.add("registered", CheckStatus::Note, message, Some(install));
         }
         return;
     }
@@ -308,7 +308,7 @@ fn duplicates(locations: &Locations, host: Host, survey: &Survey, checks: &mut C
         let (title, other) = (host.title(), original.title());
         let message = format!("{title} also runs the hooks in the settings of {other}");
         let fix = format!("aldis uninstall {host}, or register {other} with --user only");
-        checks.add("single", Status::Note, message, Some(fix));
+        checks.add("single", CheckStatus::Note, message, Some(fix));
     }
 }
 
@@ -369,7 +369,7 @@ fn trusted(locations: &Locations, host: Host, registration: &Installed, checks: 
     let Installed { scope, file, entries, .. } = registration;
     match trust::examine(locations, host, *scope, file, entries) {
         Trust::Yes(message) => checks.ok("trusted", message),
-        Trust::Asks(message) => checks.add("trusted", Status::Note, message, None),
+        Trust::Asks(message) => checks.add("trusted", CheckStatus::Note, message, None),
         Trust::No { why, fix } => checks.failed("trusted", why, fix),
     }
 }
@@ -378,7 +378,7 @@ fn trusted(locations: &Locations, host: Host, registration: &Installed, checks: 
 fn answers(locations: &Locations, host: Host, path: Option<&Path>, checks: &mut Checks) {
     let Some(path) = path else {
         let message = "there is no program to test".to_owned();
-        checks.add("answers", Status::Skipped, message, None);
+        checks.add("answers", CheckStatus::Skipped, message, None);
         return;
     };
     let answer = in_scratch(|folder| {
@@ -463,14 +463,20 @@ struct Checks {
 
 impl Checks {
     fn ok(&mut self, name: &'static str, message: String) {
-        self.add(name, Status::Ok, message, None);
+        self.add(name, CheckStatus::Ok, message, None);
     }
 
     fn failed(&mut self, name: &'static str, message: impl Into<String>, fix: impl Into<String>) {
-        self.add(name, Status::Failed, message.into(), Some(fix.into()));
+        self.add(name, CheckStatus::Failed, message.into(), Some(fix.into()));
     }
 
-    fn add(&mut self, name: &'static str, status: Status, message: String, fix: Option<String>) {
+    fn add(
+        &mut self,
+        name: &'static str,
+        status: CheckStatus,
+        message: String,
+        fix: Option<String>,
+    ) {
         self.list.push(Check { host: self.host, name, status, message, fix });
     }
 
@@ -479,7 +485,7 @@ impl Checks {
         self.list.pop().unwrap_or(Check {
             host: None,
             name: "state",
-            status: Status::Skipped,
+            status: CheckStatus::Skipped,
             message: String::new(),
             fix: None,
         })

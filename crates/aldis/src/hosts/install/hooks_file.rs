@@ -12,7 +12,7 @@ use crate::hosts::spec::Layout;
 
 /// An entry of ours in a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct CurrentEntry {
     /// The event it listens to.
     pub(crate) event: String,
     /// The program it calls.
@@ -44,7 +44,7 @@ pub(crate) struct OutdatedEntry {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HookEntries {
     /// As `aldis install` writes them.
-    pub(crate) current: Vec<Entry>,
+    pub(crate) current: Vec<CurrentEntry>,
     /// Others that call Aldis.
     pub(crate) outdated: Vec<OutdatedEntry>,
 }
@@ -70,7 +70,7 @@ pub(crate) fn find(host: &str, document: &Document) -> Result<HookEntries, EditE
             for (inner, node) in handlers.into_iter().enumerate() {
                 let handler = node.to_serde_value().unwrap_or_default();
                 match classify(host, &handler) {
-                    HookEntry::Current(program) => found.current.push(Entry {
+                    HookEntry::Current(program) => found.current.push(CurrentEntry {
                         event: event.clone(),
                         program,
                         index,
@@ -165,7 +165,8 @@ pub(crate) fn new_file(host: &str, layout: &Layout, program: &str) -> String {
 /// As [`find`].
 pub(crate) fn remove(host: &str, mut document: Document) -> Result<Document, EditError> {
     // From the back, so that the positions in front stay right.
-    while let Some(Entry { event, index, inner, .. }) = find(host, &document)?.current.pop() {
+    while let Some(CurrentEntry { event, index, inner, .. }) = find(host, &document)?.current.pop()
+    {
         document = document.without(|document| {
             let hooks = document.object.object_value("hooks")?;
             let entry = hooks.array_value(&event)?.elements().get(index)?.clone();

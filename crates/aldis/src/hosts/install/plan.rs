@@ -99,8 +99,8 @@ pub(crate) fn install(
     program: &str,
 ) -> Result<Vec<Change>, CommandError> {
     changes(locations, host, location, |change, part| match part {
-        Part::Entries(layout) => add_entries(host.name(), layout, program, change),
-        Part::Plugin(file) => {
+        FilePart::Entries(layout) => add_entries(host.name(), layout, program, change),
+        FilePart::Plugin(file) => {
             own(file, change)?;
             change.after = Some((file.render)(program).into_bytes());
             Ok(())
@@ -115,8 +115,8 @@ pub(crate) fn uninstall(
     location: &Location,
 ) -> Result<Vec<Change>, CommandError> {
     changes(locations, host, location, |change, part| match part {
-        Part::Entries(layout) => remove_entries(host.name(), layout, change),
-        Part::Plugin(file) => {
+        FilePart::Entries(layout) => remove_entries(host.name(), layout, change),
+        FilePart::Plugin(file) => {
             if own(file, change).is_ok() {
                 change.after = None;
             }
@@ -126,7 +126,7 @@ pub(crate) fn uninstall(
 }
 
 /// What one file of a registration is.
-enum Part<'a> {
+enum FilePart<'a> {
     Entries(&'a Layout),
     Plugin(&'a PluginFile),
 }
@@ -135,16 +135,16 @@ fn changes(
     locations: &Locations,
     host: Host,
     location: &Location,
-    decide: impl Fn(&mut Change, Part<'_>) -> Result<(), CommandError>,
+    decide: impl Fn(&mut Change, FilePart<'_>) -> Result<(), CommandError>,
 ) -> Result<Vec<Change>, CommandError> {
     let mut changes = Vec::new();
     for (index, path) in location.files.iter().enumerate() {
         let mut change = inspect_file(locations, location, path)?;
         match &host.spec().registration {
-            Registration::Entries(layout) => decide(&mut change, Part::Entries(layout))?,
+            Registration::Entries(layout) => decide(&mut change, FilePart::Entries(layout))?,
             Registration::Plugin { files, .. } => {
                 let Some(file) = files.get(index) else { continue };
-                decide(&mut change, Part::Plugin(file))?;
+                decide(&mut change, FilePart::Plugin(file))?;
             }
         }
         changes.push(change);

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Host;
 use super::edit::{find, read_json};
-use super::hooks_file::Entry;
+use super::hooks_file::CurrentEntry;
 use super::locations::{Locations, Scope};
 
 /// Whether a host runs the hook.
@@ -34,7 +34,7 @@ pub(crate) fn examine(
     host: Host,
     scope: Scope,
     file: &Path,
-    entries: &[Entry],
+    entries: &[CurrentEntry],
 ) -> Trust {
     let off = switched_off(locations, host);
     off.unwrap_or_else(|| (host.spec().trust.examine)(locations, scope, file, entries))

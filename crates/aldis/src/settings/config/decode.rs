@@ -6,7 +6,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, Expected, IntoDeserializer as _, Unexpected, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
-use super::tree::{Kind, Node, Origin, guess};
+use super::tree::{Node, NodeKind, Origin, guess};
 use crate::error::CommandError;
 
 /// How unlike a key may be and still be suggested.
@@ -14,7 +14,7 @@ const SUGGEST_DISTANCE: usize = 3;
 
 /// Decodes a tree.
 pub(crate) fn decode<'n, T: Deserialize<'n>>(node: &'n Node) -> Result<T, Wrong> {
-    T::deserialize(Reader(node))
+    T::deserialize(NodeReader(node))
 }
 
 /// What does not fit.
@@ -117,33 +117,35 @@ impl de::Error for Wrong {
 }
 
 /// Reads one value.
-struct Reader<'n>(&'n Node);
+struct NodeReader<'n>(&'n Node);
 
-impl<'n> de::Deserializer<'n> for Reader<'n> {
+impl<'n> de::Deserializer<'n> for NodeReader<'n> {
     type Error = Wrong;
 
     fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Wrong> {
         let visited = match &self.0.kind {
-            Kind::Unset => visitor.visit_unit(),
-            Kind::Bool(value) => visitor.visit_bool(*value),
-            Kind::Integer(value) => visitor.visit_i64(*value),
-            Kind::Float(value) => visitor.visit_f64(*value),
-            Kind::Text(text) => visitor.visit_str(text),
-            Kind::Word(word) => match guess(word) {
-                Kind::Bool(value) => visitor.visit_bool(value),
-                Kind::Integer(value) => visitor.visit_i64(value),
-                Kind::Float(value) => visitor.visit_f64(value),
+            NodeKind::Unset => visitor.visit_unit(),
+            NodeKind::Bool(value) => visitor.visit_bool(*value),
+            NodeKind::Integer(value) => visitor.visit_i64(*value),
+            NodeKind::Float(value) => visitor.visit_f64(*value),
+            NodeKind::Text(text) => visitor.visit_str(text),
+            NodeKind::Word(word) => match guess(word) {
+                NodeKind::Bool(value) => visitor.visit_bool(value),
+                NodeKind::Integer(value) => visitor.visit_i64(value),
+                NodeKind::Float(value) => visitor.visit_f64(value),
                 _ => visitor.visit_str(word),
             },
-            Kind::List(items) => visitor.visit_seq(Items(items.iter())),
-            Kind::Table(members) => visitor.visit_map(Members { rest: members.iter(), now: None }),
+            NodeKind::List(items) => visitor.visit_seq(Items(items.iter())),
+            NodeKind::Table(members) => {
+                visitor.visit_map(NodeMembers { rest: members.iter(), now: None })
+            }
         };
         visited.map_err(|wrong: Wrong| wrong.at(&self.0.origin))
     }
 
     fn deserialize_option<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Wrong> {
         match self.0.kind {
-            Kind::Unset => visitor.visit_none(),
+            NodeKind::Unset => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
@@ -151,7 +153,7 @@ impl<'n> de::Deserializer<'n> for Reader<'n> {
     fn deserialize_str<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Wrong> {
         match &self.0.kind {
             // Whatever it looks like, text was asked for.
-            Kind::Word(word) => {
+            NodeKind::Word(word) => {
                 visitor.visit_str(word).map_err(|wrong: Wrong| wrong.at(&self.0.origin))
             }
             _ => self.deserialize_any(visitor),
@@ -168,7 +170,7 @@ impl<'n> de::Deserializer<'n> for Reader<'n> {
         known: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Wrong> {
-        let (Kind::Text(text) | Kind::Word(text)) = &self.0.kind else {
+        let (NodeKind::Text(text) | NodeKind::Word(text)) = &self.0.kind else {
             return Err(<Wrong as de::Error>::custom(format!("expected {}", known.join(" or ")))
                 .at(&self.0.origin));
         };
@@ -203,16 +205,16 @@ impl<'n> de::SeqAccess<'n> for Items<'n> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Wrong> {
-        self.0.next().map(|item| seed.deserialize(Reader(item))).transpose()
+        self.0.next().map(|item| seed.deserialize(NodeReader(item))).transpose()
     }
 }
 
-struct Members<'n> {
+struct NodeMembers<'n> {
     rest: std::slice::Iter<'n, (String, Node)>,
     now: Option<&'n (String, Node)>,
 }
 
-impl<'n> de::MapAccess<'n> for Members<'n> {
+impl<'n> de::MapAccess<'n> for NodeMembers<'n> {
     type Error = Wrong;
 
     fn next_key_seed<K: DeserializeSeed<'n>>(
@@ -229,6 +231,6 @@ impl<'n> de::MapAccess<'n> for Members<'n> {
         let Some((key, node)) = self.now else {
             return Err(de::Error::custom("a value without a key"));
         };
-        seed.deserialize(Reader(node)).map_err(|wrong| wrong.under(key, &node.origin))
+        seed.deserialize(NodeReader(node)).map_err(|wrong| wrong.under(key, &node.origin))
     }
 }

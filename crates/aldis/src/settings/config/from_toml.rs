@@ -3,11 +3,11 @@
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::read::{Lines, Malformed};
-use super::tree::{Kind, Node};
+use super::read::{Malformed, NumberedText};
+use super::tree::{Node, NodeKind};
 
 /// Reads a document.
-pub(super) fn parse(lines: &Lines<'_>) -> Result<Node, Malformed> {
+pub(super) fn parse(lines: &NumberedText<'_>) -> Result<Node, Malformed> {
     let malformed = |error: toml::de::Error| Malformed {
         line: error.span().map_or(1, |span| lines.of_byte(span.start)),
         message: error.message().lines().next().unwrap_or_default().to_owned(),
@@ -16,7 +16,7 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Node, Malformed> {
     Ok(Node { origin: lines.origin(1), kind: table(lines, document.get_ref())? })
 }
 
-fn table(lines: &Lines<'_>, table: &DeTable<'_>) -> Result<Kind, Malformed> {
+fn table(lines: &NumberedText<'_>, table: &DeTable<'_>) -> Result<NodeKind, Malformed> {
     let mut members = Vec::with_capacity(table.len());
     for (key, value) in table {
         let line = lines.of_byte(key.span().start);
@@ -26,27 +26,27 @@ fn table(lines: &Lines<'_>, table: &DeTable<'_>) -> Result<Kind, Malformed> {
     }
     // The parser sorts by name; people read in the order of the file.
     members.sort_by_key(|(line, ..)| *line);
-    Ok(Kind::Table(members.into_iter().map(|(_, key, member)| (key, member)).collect()))
+    Ok(NodeKind::Table(members.into_iter().map(|(_, key, member)| (key, member)).collect()))
 }
 
-fn kind(lines: &Lines<'_>, line: usize, value: &DeValue<'_>) -> Result<Kind, Malformed> {
+fn kind(lines: &NumberedText<'_>, line: usize, value: &DeValue<'_>) -> Result<NodeKind, Malformed> {
     let number = |what: &str| Malformed { line, message: format!("`{what}` is no usable number") };
     Ok(match value {
-        DeValue::String(text) => Kind::Text(text.clone().into_owned()),
+        DeValue::String(text) => NodeKind::Text(text.clone().into_owned()),
         DeValue::Integer(text) => {
-            Kind::Integer(integer(text).ok_or_else(|| number(text.as_str()))?)
+            NodeKind::Integer(integer(text).ok_or_else(|| number(text.as_str()))?)
         }
         DeValue::Float(text) => {
-            Kind::Float(text.as_str().parse().map_err(|_| number(text.as_str()))?)
+            NodeKind::Float(text.as_str().parse().map_err(|_| number(text.as_str()))?)
         }
-        DeValue::Boolean(value) => Kind::Bool(*value),
-        DeValue::Datetime(moment) => Kind::Text(moment.to_string()),
+        DeValue::Boolean(value) => NodeKind::Bool(*value),
+        DeValue::Datetime(moment) => NodeKind::Text(moment.to_string()),
         DeValue::Array(items) => {
             let item = |item: &Spanned<DeValue<'_>>| {
                 let line = lines.of_byte(item.span().start);
                 Ok(Node { origin: lines.origin(line), kind: kind(lines, line, item.get_ref())? })
             };
-            Kind::List(items.iter().map(item).collect::<Result<_, _>>()?)
+            NodeKind::List(items.iter().map(item).collect::<Result<_, _>>()?)
         }
         DeValue::Table(inner) => table(lines, inner)?,
     })

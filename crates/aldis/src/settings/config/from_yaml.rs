@@ -8,14 +8,14 @@ use std::borrow::Cow;
 
 use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Tag};
 
-use super::read::{Lines, Malformed};
-use super::tree::{Kind, Node};
+use super::read::{Malformed, NumberedText};
+use super::tree::{Node, NodeKind};
 
 /// How deep values may be nested.
 const DEPTH_MAX: usize = 32;
 
 /// Reads a document.
-pub(super) fn parse(lines: &Lines<'_>) -> Result<Node, Malformed> {
+pub(super) fn parse(lines: &NumberedText<'_>) -> Result<Node, Malformed> {
     let mut builder = Builder { lines, open: Vec::new(), root: None, documents: 0 };
     let mut options = Options::default();
     options.flow_nesting_limit = DEPTH_MAX;
@@ -27,8 +27,8 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Node, Malformed> {
     }
     let root = builder.root.unwrap_or_else(|| Node::empty(lines.origin(1)));
     match root.kind {
-        Kind::Unset => Ok(Node::empty(lines.origin(1))),
-        Kind::Table(_) => Ok(root),
+        NodeKind::Unset => Ok(Node::empty(lines.origin(1))),
+        NodeKind::Table(_) => Ok(root),
         _ => Err(Malformed { line: 1, message: "expected keys and values".to_owned() }),
     }
 }
@@ -49,7 +49,7 @@ enum Items {
 }
 
 struct Builder<'l> {
-    lines: &'l Lines<'l>,
+    lines: &'l NumberedText<'l>,
     open: Vec<Open>,
     root: Option<Node>,
     documents: usize,
@@ -83,8 +83,8 @@ impl Builder<'_> {
             Event::SequenceEnd | Event::MappingEnd => {
                 if let Some(open) = self.open.pop() {
                     let kind = match open.items {
-                        Items::List(items) => Kind::List(items),
-                        Items::Table { members, .. } => Kind::Table(members),
+                        Items::List(items) => NodeKind::List(items),
+                        Items::Table { members, .. } => NodeKind::Table(members),
                     };
                     self.place(kind, open.line)?;
                 }
@@ -110,15 +110,15 @@ impl Builder<'_> {
             return Ok(());
         }
         let kind = match style {
-            ScalarStyle::Plain if matches!(&*text, "" | "~" | "null") => Kind::Unset,
-            ScalarStyle::Plain => Kind::Word(text.into_owned()),
-            _ => Kind::Text(text.into_owned()),
+            ScalarStyle::Plain if matches!(&*text, "" | "~" | "null") => NodeKind::Unset,
+            ScalarStyle::Plain => NodeKind::Word(text.into_owned()),
+            _ => NodeKind::Text(text.into_owned()),
         };
         self.place(kind, line)
     }
 
     /// Puts a complete value where it belongs.
-    fn place(&mut self, kind: Kind, line: usize) -> Result<(), Malformed> {
+    fn place(&mut self, kind: NodeKind, line: usize) -> Result<(), Malformed> {
         match self.open.last_mut().map(|open| &mut open.items) {
             None => self.root = Some(Node { origin: self.lines.origin(line), kind }),
             Some(Items::List(items)) => {

@@ -18,14 +18,14 @@ pub(crate) const NAMES: [&str; 3] = ["aldis.toml", "aldis.yaml", "aldis.yml"];
 const BYTES_MAX: u64 = 1024 * 1024;
 
 /// A text whose places can be named.
-pub(super) struct Lines<'t> {
+pub(super) struct NumberedText<'t> {
     pub(super) text: &'t str,
     file: Arc<SourceFile>,
     /// Where each line starts.
     starts: Vec<usize>,
 }
 
-impl<'t> Lines<'t> {
+impl<'t> NumberedText<'t> {
     fn new(text: &'t str, file: Arc<SourceFile>) -> Self {
         let after = |(at, byte): (usize, u8)| (byte == b'\n').then_some(at + 1);
         let starts = std::iter::once(0).chain(text.bytes().enumerate().filter_map(after));
@@ -33,7 +33,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-impl Lines<'_> {
+impl NumberedText<'_> {
     pub(super) fn origin(&self, line: usize) -> Origin {
         Origin::File { file: Arc::clone(&self.file), line }
     }
@@ -83,7 +83,7 @@ impl Document {
         let text = text(path)?;
         let digest = digest(&trust::place(path), &text);
         let file = Arc::new(SourceFile { path: path.to_owned(), of_project, digest });
-        let lines = Lines::new(&text, Arc::clone(&file));
+        let lines = NumberedText::new(&text, Arc::clone(&file));
         let yaml = path.extension().is_some_and(|name| name == "yaml" || name == "yml");
         let tree = if yaml { from_yaml::parse(&lines) } else { from_toml::parse(&lines) };
         let tree = tree.map_err(|Malformed { line, message }| {

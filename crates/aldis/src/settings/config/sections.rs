@@ -354,9 +354,9 @@ impl Where {
 
 impl<'de> Deserialize<'de> for Where {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
+        struct SectionVisitor;
 
-        impl<'de> Visitor<'de> for Written {
+        impl<'de> Visitor<'de> for SectionVisitor {
             type Value = Where;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -385,7 +385,7 @@ impl<'de> Deserialize<'de> for Where {
             }
         }
 
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(SectionVisitor)
     }
 }
 

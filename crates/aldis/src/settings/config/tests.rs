@@ -266,7 +266,7 @@ fn whoever_is_asked_later_wins_and_says_so() {
     );
     let upper = format!("[run]\ntimeout = 2\n[pipelines.p]\n{}", pipeline("high"));
     let mut flags = Node::empty(Origin::Default);
-    let flag = Node { origin: Origin::Flag("--max-tokens"), kind: Kind::Word("7".to_owned()) };
+    let flag = Node { origin: Origin::Flag("--max-tokens"), kind: NodeKind::Word("7".to_owned()) };
     flags.put("run.max_tokens", flag);
     let layers = vec![document("low.toml", &lower), document("high.toml", &upper), flags];
     let layered = Layered::new(layers).unwrap();

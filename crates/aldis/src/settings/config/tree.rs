@@ -55,12 +55,12 @@ impl fmt::Display for Origin {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
     pub(crate) origin: Origin,
-    pub(crate) kind: Kind,
+    pub(crate) kind: NodeKind,
 }
 
 /// What a value is.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     /// There is none.
     Unset,
     Bool(bool),
@@ -86,12 +86,12 @@ impl Node {
 
     /// Makes a table with nothing in it.
     pub(crate) fn empty(origin: Origin) -> Self {
-        Self { origin, kind: Kind::Table(Vec::new()) }
+        Self { origin, kind: NodeKind::Table(Vec::new()) }
     }
 
     /// Returns the member of a table.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
-        let Kind::Table(members) = &self.kind else { return None };
+        let NodeKind::Table(members) = &self.kind else { return None };
         members.iter().find(|(name, _)| name == key).map(|(_, node)| node)
     }
 
@@ -102,7 +102,7 @@ impl Node {
 
     /// Puts a value at a path, making the tables on the way.
     pub(crate) fn put(&mut self, path: &str, value: Self) {
-        let Kind::Table(members) = &mut self.kind else { return };
+        let NodeKind::Table(members) = &mut self.kind else { return };
         let (key, rest) =
             path.split_once('.').map_or((path, None), |(key, rest)| (key, Some(rest)));
         let place = members.iter().position(|(name, _)| name == key);
@@ -126,7 +126,9 @@ impl Node {
     /// the user chose is replaced whole, or it would be half of one definition and half of another.
     pub(crate) fn overlay(&mut self, over: Self) {
         match (&mut self.kind, over.kind) {
-            (Kind::Table(members), Kind::Table(others)) if self.origin == Origin::Default => {
+            (NodeKind::Table(members), NodeKind::Table(others))
+                if self.origin == Origin::Default =>
+            {
                 for (key, other) in others {
                     match members.iter_mut().find(|(name, _)| *name == key) {
                         Some((_, member)) => member.overlay(other),
@@ -150,7 +152,7 @@ impl Node {
 
     fn collect<'n>(&'n self, path: &str, found: &mut Vec<(String, &'n Self)>) {
         match &self.kind {
-            Kind::Table(members) if self.origin == Origin::Default => {
+            NodeKind::Table(members) if self.origin == Origin::Default => {
                 for (key, member) in members {
                     let dot = if path.is_empty() { "" } else { "." };
                     member.collect(&format!("{path}{dot}{key}"), found);
@@ -163,21 +165,21 @@ impl Node {
     /// Returns the value as JSON has it.
     pub(crate) fn to_json(&self) -> Value {
         match &self.kind {
-            Kind::Unset => Value::Null,
-            Kind::Bool(value) => (*value).into(),
-            Kind::Integer(value) => (*value).into(),
-            Kind::Float(value) => (*value).into(),
-            Kind::Text(text) => text.clone().into(),
-            Kind::Word(word) => guess(word).to_json_scalar(),
-            Kind::List(items) => items.iter().map(Self::to_json).collect(),
-            Kind::Table(members) => {
+            NodeKind::Unset => Value::Null,
+            NodeKind::Bool(value) => (*value).into(),
+            NodeKind::Integer(value) => (*value).into(),
+            NodeKind::Float(value) => (*value).into(),
+            NodeKind::Text(text) => text.clone().into(),
+            NodeKind::Word(word) => guess(word).to_json_scalar(),
+            NodeKind::List(items) => items.iter().map(Self::to_json).collect(),
+            NodeKind::Table(members) => {
                 members.iter().map(|(key, member)| (key.clone(), member.to_json())).collect()
             }
         }
     }
 }
 
-impl Kind {
+impl NodeKind {
     fn to_json_scalar(&self) -> Value {
         match self {
             Self::Bool(value) => (*value).into(),
@@ -191,72 +193,72 @@ impl Kind {
 
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let kind = deserializer.deserialize_any(Plain)?;
+        let kind = deserializer.deserialize_any(PlainValue)?;
         Ok(Self { origin: Origin::Default, kind })
     }
 }
 
 /// Takes whatever a format has.
-struct Plain;
+struct PlainValue;
 
-impl<'de> Visitor<'de> for Plain {
-    type Value = Kind;
+impl<'de> Visitor<'de> for PlainValue {
+    type Value = NodeKind;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_unit<E>(self) -> Result<Kind, E> {
-        Ok(Kind::Unset)
+    fn visit_unit<E>(self) -> Result<NodeKind, E> {
+        Ok(NodeKind::Unset)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Kind, E> {
-        Ok(Kind::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<NodeKind, E> {
+        Ok(NodeKind::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Kind, E> {
-        Ok(Kind::Integer(value))
+    fn visit_i64<E>(self, value: i64) -> Result<NodeKind, E> {
+        Ok(NodeKind::Integer(value))
     }
 
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Kind, E> {
-        i64::try_from(value).map(Kind::Integer).map_err(E::custom)
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<NodeKind, E> {
+        i64::try_from(value).map(NodeKind::Integer).map_err(E::custom)
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Kind, E> {
-        Ok(Kind::Float(value))
+    fn visit_f64<E>(self, value: f64) -> Result<NodeKind, E> {
+        Ok(NodeKind::Float(value))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Kind, E> {
-        Ok(Kind::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<NodeKind, E> {
+        Ok(NodeKind::Text(text.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Kind, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<NodeKind, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = seq.next_element()? {
             items.push(item);
         }
-        Ok(Kind::List(items))
+        Ok(NodeKind::List(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Kind, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NodeKind, A::Error> {
         let mut members = Vec::new();
         while let Some(member) = map.next_entry()? {
             members.push(member);
         }
-        Ok(Kind::Table(members))
+        Ok(NodeKind::Table(members))
     }
 }
 
 /// What a word is where nobody knows what it should be.
-pub(crate) fn guess(word: &str) -> Kind {
+pub(crate) fn guess(word: &str) -> NodeKind {
     match word {
-        "true" => Kind::Bool(true),
-        "false" => Kind::Bool(false),
+        "true" => NodeKind::Bool(true),
+        "false" => NodeKind::Bool(false),
         _ => {
-            let integer = word.parse().map(Kind::Integer).ok();
+            let integer = word.parse().map(NodeKind::Integer).ok();
             let numeric = word.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-            let float = || word.parse().map(Kind::Float).ok().filter(|_| numeric);
-            integer.or_else(float).unwrap_or_else(|| Kind::Text(word.to_owned()))
+            let float = || word.parse().map(NodeKind::Float).ok().filter(|_| numeric);
+            integer.or_else(float).unwrap_or_else(|| NodeKind::Text(word.to_owned()))
         }
     }
 }

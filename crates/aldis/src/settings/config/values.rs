@@ -196,9 +196,9 @@ impl Serialize for Dollars {
 }
 
 /// Takes numbers and text alike, as text.
-struct Written<T>(std::marker::PhantomData<T>);
+struct TextVisitor<T>(std::marker::PhantomData<T>);
 
-impl<T: FromStr<Err = Unfit>> Visitor<'_> for Written<T> {
+impl<T: FromStr<Err = Unfit>> Visitor<'_> for TextVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -229,7 +229,7 @@ macro_rules! as_written {
     ($([$($limits:tt)*] $type:ty;)*) => {$(
         impl<'de, $($limits)*> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(Written(std::marker::PhantomData))
+                deserializer.deserialize_any(TextVisitor(std::marker::PhantomData))
             }
         }
     )*};

@@ -6,7 +6,7 @@ use aldis_machine::HumanCommand;
 use aldis_store::{MemoryStore, RunId, Store};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::super::model::{Input, Order, Over, Pane};
+use super::super::model::{Order, Over, Pane, ViewInput};
 use super::super::perform;
 use super::{View, abandon, asking, at, channel, engine, supervised, working};
 
@@ -24,7 +24,7 @@ fn leaving() {
     assert_eq!(view.type_in("q"), Some(Order::Quit));
     let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
     view.type_in("?");
-    assert_eq!(view.model.update(Input::Key(interrupt)), Some(Order::Quit));
+    assert_eq!(view.model.update(ViewInput::Key(interrupt)), Some(Order::Quit));
     assert_eq!(view.type_in("q"), None, "it closes what is open first");
     assert_eq!(view.type_in("q"), Some(Order::Quit));
 }
@@ -117,7 +117,7 @@ fn nothing_is_done_to_a_run_unless_it_is_meant() {
             assert!(view.model.over.is_none());
         }
         view.press(KeyCode::Char(key));
-        view.model.update(Input::Paste("y".to_owned()));
+        view.model.update(ViewInput::Paste("y".to_owned()));
         assert_eq!(view.type_in("y"), commands("first", command.clone()));
         // Also from within an opened run.
         view.press(KeyCode::Enter);
@@ -140,7 +140,7 @@ fn answers_are_typed_and_sent() {
     assert_eq!(view.press(KeyCode::Enter), None, "nothing is no answer");
     view.type_in("yesq");
     view.press(KeyCode::Backspace);
-    view.model.update(Input::Paste(", and\nsoon ".to_owned()));
+    view.model.update(ViewInput::Paste(", and\nsoon ".to_owned()));
     let command = HumanCommand::Answer { id: "q1".to_owned(), text: "yes, and\nsoon".to_owned() };
     assert_eq!(view.press(KeyCode::Enter), commands("first", command));
     assert!(view.model.over.is_none());
@@ -148,7 +148,7 @@ fn answers_are_typed_and_sent() {
     view.type_in("no");
     view.press(KeyCode::Esc);
     assert!(view.model.over.is_none(), "it was left");
-    view.model.update(Input::Paste("q".repeat(9)));
+    view.model.update(ViewInput::Paste("q".repeat(9)));
     assert!(view.model.over.is_none(), "a paste is no key");
 }
 

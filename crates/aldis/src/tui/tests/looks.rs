@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use ratatui::crossterm::event::KeyCode;
 use serde_json::json;
 
-use super::super::model::{Input, Model};
+use super::super::model::{Model, ViewInput};
 use super::super::palette::Palette;
-use super::super::scene::Reader;
+use super::super::scene::SceneReader;
 use super::{View, abandon, asking, at, channel, supervised, working};
 use crate::view::display::{Showing, showing};
 
@@ -67,8 +67,8 @@ fn one_run_has_the_place_of_all() {
     let mut view = View::of(Arc::clone(&store));
     view.model = Model::new(at(60), true, Palette { color: false });
     let only = aldis_store::RunId::new("7f3kq2bn").unwrap();
-    let scene = Reader::new(&*store, Some(only)).look(at(60)).unwrap().unwrap();
-    view.model.update(Input::Seen(scene));
+    let scene = SceneReader::new(&*store, Some(only)).look(at(60)).unwrap().unwrap();
+    view.model.update(ViewInput::Seen(scene));
     assert_looks("one", &mut view, "\0", (80, 24));
 }
 
@@ -104,8 +104,8 @@ fn colour_is_only_where_it_is_wanted() {
     for color in [false, true] {
         let (view, _) = View::of_everything();
         let mut model = Model::new(at(60), false, Palette { color });
-        model.update(Input::Size(ratatui::layout::Size::new(130, 36)));
-        model.update(Input::Seen(view.model.scene));
+        model.update(ViewInput::Size(ratatui::layout::Size::new(130, 36)));
+        model.update(ViewInput::Seen(view.model.scene));
         let backend = ratatui::backend::TestBackend::new(130, 36);
         let mut terminal = ratatui::Terminal::new(backend).unwrap();
         terminal.draw(|frame| super::draw(&model, frame)).unwrap();

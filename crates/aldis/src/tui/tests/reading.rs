@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aldis_machine::run::Event;
 use aldis_store::{MemoryStore, RunId, Step, Store};
 
-use super::super::scene::Reader;
+use super::super::scene::SceneReader;
 use super::{asking, at, channel, engine, supervised, working};
 use crate::view::run_view::RunView;
 
@@ -13,7 +13,7 @@ use crate::view::run_view::RunView;
 fn only_changes_are_read() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let mut open = supervised(&store, "first", "First", &working());
-    let mut reader = Reader::new(&*store, None);
+    let mut reader = SceneReader::new(&*store, None);
     let scene = reader.look(at(60)).unwrap().unwrap();
     assert_eq!((scene.runs.len(), scene.journal.len()), (1, 3));
     assert!(reader.look(at(60)).unwrap().is_none(), "nothing has happened");
@@ -29,7 +29,7 @@ fn only_changes_are_read() {
 fn a_step_without_a_decision_is_seen_a_little_later() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     supervised(&store, "first", "First", &working());
-    let mut reader = Reader::new(&*store, None);
+    let mut reader = SceneReader::new(&*store, None);
     reader.look(at(60)).unwrap();
     let run = store.run(&RunId::new("first").unwrap()).unwrap().unwrap();
     let mut record = run.record;
@@ -44,7 +44,7 @@ fn a_step_without_a_decision_is_seen_a_little_later() {
 fn whoever_is_far_behind_gets_the_end() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let mut open = supervised(&store, "first", "First", &working());
-    let mut reader = Reader::new(&*store, None);
+    let mut reader = SceneReader::new(&*store, None);
     reader.look(at(60)).unwrap();
     for second in 0..300 {
         open.advance(&engine(&store), at(60 + second), Event::Pause { by: String::new() }).unwrap();
@@ -63,7 +63,7 @@ fn one_run_is_read_alone() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     supervised(&store, "first", "First", &working());
     channel(&store, "c1");
-    let mut reader = Reader::new(&*store, Some(RunId::new("c1").unwrap()));
+    let mut reader = SceneReader::new(&*store, Some(RunId::new("c1").unwrap()));
     let scene = reader.look(at(60)).unwrap().unwrap();
     assert_eq!((scene.runs.len(), scene.journal.len()), (1, 1));
     assert_eq!(scene.journal[0].run, "c1");
@@ -78,7 +78,7 @@ fn what_cannot_be_read_is_named() {
     let mut record = run.record;
     record.state = "{}".to_owned();
     store.commit(&Step::new(id, run.revision, record, at(60))).unwrap();
-    let scene = Reader::new(&*store, None).look(at(60)).unwrap().unwrap();
+    let scene = SceneReader::new(&*store, None).look(at(60)).unwrap().unwrap();
     let view = RunView::new(&scene.runs[0], at(60));
     assert_eq!((view.id.as_str(), &*view.status.1), ("first", "unreadable"));
     assert!(view.detail.len() > 2, "{view:?}");
@@ -88,7 +88,7 @@ fn what_cannot_be_read_is_named() {
 fn questions_of_runs_that_ended_wait_for_nobody() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let mut open = supervised(&store, "first", "First", &asking("keep?"));
-    let mut reader = Reader::new(&*store, None);
+    let mut reader = SceneReader::new(&*store, None);
     assert_eq!(reader.look(at(60)).unwrap().unwrap().questions()[0].text, "keep?");
     open.advance(&engine(&store), at(61), Event::Abort { by: "a human".to_owned() }).unwrap();
     assert!(reader.look(at(61)).unwrap().unwrap().questions().is_empty());
@@ -98,7 +98,7 @@ fn questions_of_runs_that_ended_wait_for_nobody() {
 fn activity_is_seen_before_anything_is_decided() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let mut open = supervised(&store, "first", "First", &working());
-    let mut reader = Reader::new(&*store, None);
+    let mut reader = SceneReader::new(&*store, None);
     reader.look(at(60)).unwrap();
     open.advance(&engine(&store), at(70), Event::Tick).unwrap();
     assert!(!open.flush(&engine(&store), at(70)).unwrap().written, "time alone is no news");

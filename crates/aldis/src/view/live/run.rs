@@ -74,7 +74,7 @@ impl RunReporter {
     }
 
     /// Says what changed in the run.
-    pub(crate) fn changed(&mut self, now: Timestamp, before: &ShownRun, after: &State) {
+    pub(crate) fn changed(&mut self, now: Timestamp, before: &LastShown, after: &State) {
         if before.iteration != after.iteration {
             let text = format!("iteration {}/{}", after.iteration, after.config.max_iterations);
             self.event("iteration", now, &text);
@@ -248,7 +248,7 @@ impl RunReporter {
 }
 
 /// What of a run is shown when it changes. A whole state would be too much to keep for each event.
-pub(crate) struct ShownRun {
+pub(crate) struct LastShown {
     iteration: u32,
     progress: Option<u8>,
     phase: Option<String>,
@@ -258,7 +258,7 @@ pub(crate) struct ShownRun {
     refused: Option<u32>,
 }
 
-impl ShownRun {
+impl LastShown {
     pub(crate) fn of(state: &State) -> Self {
         Self {
             iteration: state.iteration,

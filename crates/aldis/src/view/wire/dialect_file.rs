@@ -20,7 +20,7 @@ pub struct DialectFile {
     /// One line for listings.
     pub about: String,
     /// How it is written.
-    pub syntax: Syntax,
+    pub syntax: SyntaxForm,
     /// What can be said.
     #[schemars(length(min = 1))]
     pub signals: Vec<Signal>,
@@ -37,7 +37,7 @@ pub struct DialectFile {
 /// The grammar: one of six families.
 #[derive(Debug, JsonSchema)]
 #[schemars(tag = "family", rename_all = "lowercase")]
-pub enum Syntax {
+pub enum SyntaxForm {
     /// Keyed lines between delimiter lines.
     Block {
         /// The line that opens and closes a block.
@@ -70,7 +70,7 @@ pub enum Syntax {
         /// The version this dialect describes.
         version: u64,
         /// The members that are known, and what they hold.
-        members: BTreeMap<String, Member>,
+        members: BTreeMap<String, MemberForm>,
         /// Other spellings of an upper-case value, by member.
         #[schemars(default)]
         aliases: BTreeMap<String, BTreeMap<String, String>>,
@@ -131,7 +131,7 @@ pub enum Syntax {
 #[derive(Clone, Copy, Debug, JsonSchema)]
 #[schemars(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names are the file format's own words")]
-pub enum Member {
+pub enum MemberForm {
     Boolean,
     Flags,
     Integer,
@@ -170,7 +170,7 @@ pub struct Signal {
     /// A body field that names the subject where the signal itself does not.
     pub subject_from: Option<String>,
     /// What is said with it. Default: none.
-    pub payload: Option<Payload>,
+    pub payload: Option<PayloadForm>,
     /// Who may say it; empty for everyone.
     #[schemars(default)]
     pub roles: Vec<String>,
@@ -189,7 +189,7 @@ pub struct Signal {
     pub expect: BTreeMap<String, String>,
     /// Meanings that depend on what was said; the first that applies wins.
     #[schemars(default)]
-    pub when: Vec<When>,
+    pub when: Vec<WhenForm>,
 }
 
 /// What a signal says in any dialect.
@@ -233,7 +233,7 @@ pub enum SubjectForm {
 #[derive(Clone, Copy, Debug, JsonSchema)]
 #[schemars(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names are the file format's own words")]
-pub enum Payload {
+pub enum PayloadForm {
     Json,
     None,
     Percent,
@@ -243,7 +243,7 @@ pub enum Payload {
 /// A meaning that depends on what was said.
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct When {
+pub struct WhenForm {
     /// What must all hold: fields, `subject` or `payload`, and their values.
     #[schemars(rename = "if")]
     pub conditions: BTreeMap<String, String>,

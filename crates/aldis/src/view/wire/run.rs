@@ -6,7 +6,7 @@ use aldis_engine::{Snapshot, State as RunState};
 use aldis_machine::delivery;
 use aldis_machine::phases::State;
 use aldis_machine::run as supervised;
-use aldis_machine::{Decision, Evidence, Machine, Outcome};
+use aldis_machine::{Decision, Evidence};
 use aldis_signal::time::Timestamp;
 use aldis_store::{Decision as StoredDecision, Event, Run};
 use schemars::JsonSchema;
@@ -403,116 +403,4 @@ pub struct FailureForm {
     pub part: String,
     /// What happened.
     pub what: String,
-}
-
-/// A line that `step phases` and `step run` print: what one event led to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StepForm<S> {
-    /// Format version.
-    #[schemars(extend("const" = 1))]
-    pub v: u32,
-    /// The time of the event.
-    #[schemars(with = "String")]
-    pub at: Timestamp,
-    /// What must now be done. Phases: `allow`, `block` with a reason, `context` with a text,
-    /// `write_view`. A supervised run: `start` with a prompt, `end`, `suspend`, `continue`, `check`,
-    /// `look`, `ask`, `keep_work`, `notice`, `finish`.
-    pub effects: Vec<Value>,
-    /// Why; `null` when nothing changed that is worth keeping.
-    pub decision: Option<Value>,
-    /// When to send `tick`, if nothing else happens before.
-    #[serde(default)]
-    #[schemars(with = "Option<String>")]
-    pub wake: Option<Timestamp>,
-    /// The run after it.
-    pub state: S,
-}
-
-/// The part of a run through phases that a driver needs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PhasesStepState {
-    /// Whether it goes on.
-    pub active: bool,
-    /// The current phase, `complete` or `failed`.
-    pub phase: String,
-    /// Stops refused in this phase.
-    pub iteration: u32,
-    /// Why it ended.
-    pub exit_reason: Option<String>,
-    /// The session it belongs to.
-    pub session: Option<String>,
-    /// The run token that signals must carry.
-    pub token: Option<String>,
-}
-
-/// The part of a supervised run that a driver needs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RunStepState {
-    /// Whether it goes on.
-    pub active: bool,
-    /// Where it is: `working`, `looking`, `checking`, `asking`, `paused`, `limited`, `backoff`,
-    /// `ended`, ...
-    pub status: String,
-    /// The current iteration, from 1.
-    pub iteration: u32,
-    /// How it ended: a stable code.
-    pub exit_reason: Option<String>,
-    /// The percentage that the agent reported.
-    pub progress: Option<u8>,
-    /// How long nothing has moved: `none`, `warn`, `pause` or `abort`.
-    pub stagnation: String,
-    /// What it has cost in tokens.
-    pub tokens: u64,
-    /// What it has cost, in millionths of a dollar.
-    pub micro_dollars: u64,
-}
-
-impl<S> StepForm<S> {
-    /// Returns what an event led to, and what is shown of the state after it.
-    pub(crate) fn new<M: Machine<Effect: Serialize>>(
-        at: Timestamp,
-        outcome: &Outcome<M::Effect>,
-        machine: &M,
-        state: impl FnOnce(&M) -> S,
-    ) -> Self {
-        let value = |effect: &M::Effect| serde_json::to_value(effect).unwrap_or_default();
-        let decision = outcome.decision();
-        Self {
-            v: VERSION,
-            at,
-            effects: outcome.effects.iter().map(value).collect(),
-            decision: decision.map(|decision| serde_json::to_value(decision).unwrap_or_default()),
-            wake: machine.next_wake(),
-            state: state(machine),
-        }
-    }
-}
-
-impl PhasesStepState {
-    pub(crate) fn new(state: &State) -> Self {
-        Self {
-            active: state.is_live(),
-            phase: state.phase.clone(),
-            iteration: state.iteration,
-            exit_reason: state.exit_reason.map(|reason| reason.as_str().to_owned()),
-            session: state.session.clone(),
-            token: state.token.clone(),
-        }
-    }
-}
-
-impl RunStepState {
-    pub(crate) fn new(state: &supervised::State) -> Self {
-        let cost = state.cost();
-        Self {
-            active: state.ending().is_none(),
-            status: state.status.name().to_owned(),
-            iteration: state.iteration,
-            exit_reason: state.ending().map(|ending| ending.as_str().to_owned()),
-            progress: state.progress,
-            stagnation: state.monitor.level().as_str().to_owned(),
-            tokens: cost.tokens,
-            micro_dollars: cost.micro_dollars,
-        }
-    }
 }

@@ -221,7 +221,7 @@ fn own_pipelines_come_from_the_configuration() {
     assert_eq!(project.stop(&block("qa")), Answer::Allow);
     assert_eq!(project.status()["phase"], "complete");
     let wrong = project.run(&["auto", "start", "x", "--skip", "skip_all"]);
-    assert!(wrong.stderr.contains("its flags are skip_test"), "{}", wrong.text());
+    assert!(wrong.stderr.contains("the flags are skip_test"), "{}", wrong.text());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use aldis_testkit::model_server::{ModelServer, Reply, Script};
-use aldis_testkit::real_host::{HostRun, Installed, Kind, RealHost, Session};
+use aldis_testkit::real_host::{HostKind, HostRun, HostSession, Installed, RealHost};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -21,24 +21,24 @@ pub(super) struct Stage {
 #[derive(Clone)]
 pub(super) struct Conversation {
     id: String,
-    next: Session,
+    next: HostSession,
 }
 
 impl Conversation {
     /// The same, after the host has had it once.
     pub(super) fn resumed(&self) -> Self {
-        Self { id: self.id.clone(), next: Session::Resumed(self.id.clone()) }
+        Self { id: self.id.clone(), next: HostSession::Resumed(self.id.clone()) }
     }
 }
 
 impl Stage {
     /// Sets up a host with the hook installed in its project; nothing where there can be none.
-    pub(super) fn new(kind: Kind) -> Option<Self> {
+    pub(super) fn new(kind: HostKind) -> Option<Self> {
         let installed = Installed::find()?;
         let root = TempDir::new().unwrap();
         let host = match kind {
-            Kind::Claude => RealHost::claude(&installed.claude, root.path()),
-            Kind::Codex => RealHost::codex(&installed.codex, root.path()),
+            HostKind::Claude => RealHost::claude(&installed.claude, root.path()),
+            HostKind::Codex => RealHost::codex(&installed.codex, root.path()),
         };
         let host = host
             .unwrap()
@@ -47,8 +47,8 @@ impl Stage {
             .with_env("ALDIS_HOOK_DEADLINE", "30");
         let stage = Self { host, _root: root };
         let name = match kind {
-            Kind::Claude => "claude-code",
-            Kind::Codex => "codex",
+            HostKind::Claude => "claude-code",
+            HostKind::Codex => "codex",
         };
         stage.aldis(&["install", name, "--project"]);
         Some(stage)
@@ -62,17 +62,17 @@ impl Stage {
     /// when asked something, so there it is asked.
     pub(super) fn open_session(&self) -> Conversation {
         match self.host.kind() {
-            Kind::Claude => {
+            HostKind::Claude => {
                 let id = "0f4a8c52-6f0e-4d4c-9a51-3b1f6a3f2c11".to_owned();
-                Conversation { next: Session::Named(id.clone()), id }
+                Conversation { next: HostSession::Named(id.clone()), id }
             }
-            Kind::Codex => {
+            HostKind::Codex => {
                 let model = ModelServer::start(Script::new([Reply::says("Hello.")])).unwrap();
-                let hello = self.host.run(&model, "Hello.", &Session::New).unwrap();
+                let hello = self.host.run(&model, "Hello.", &HostSession::New).unwrap();
                 let id = hello.session_id.clone();
                 let id = id.unwrap_or_else(|| panic!("no session: {}", hello.text()));
                 assert_eq!(model.main_requests().len(), 1, "a stop was blocked without a run");
-                Conversation { next: Session::Resumed(id.clone()), id }
+                Conversation { next: HostSession::Resumed(id.clone()), id }
             }
         }
     }
@@ -110,7 +110,7 @@ impl Stage {
     /// Checks that the host took a message for the user. Claude Code keeps it in its transcript; Codex
     /// shows it to people only, and keeps nothing of it.
     pub(super) fn assert_user_told(&self, what: &str) {
-        if self.host.kind() == Kind::Claude {
+        if self.host.kind() == HostKind::Claude {
             let files = files_below(&self.host.config());
             let told = |file: &PathBuf| fs::read_to_string(file).is_ok_and(|it| it.contains(what));
             assert!(files.iter().any(told), "`{what}` is in none of {files:?}");

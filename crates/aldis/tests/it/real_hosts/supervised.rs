@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::process::{Command, Output};
 
 use aldis_testkit::model_server::{ModelServer, Reply};
-use aldis_testkit::real_host::{Installed, Kind, RealHost, Session};
+use aldis_testkit::real_host::{HostKind, HostSession, Installed, RealHost};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -15,7 +15,7 @@ use crate::sandbox::ALDIS;
 mod claude {
     //! `claude -p --output-format stream-json --verbose`.
 
-    use aldis_testkit::real_host::Kind::Claude;
+    use aldis_testkit::real_host::HostKind::Claude;
 
     #[test]
     fn is_done_when_the_check_agrees() {
@@ -51,7 +51,7 @@ mod claude {
 mod codex {
     //! `codex exec --json`.
 
-    use aldis_testkit::real_host::Kind::Codex;
+    use aldis_testkit::real_host::HostKind::Codex;
 
     #[test]
     fn is_done_when_the_check_agrees() {
@@ -75,7 +75,7 @@ mod codex {
 }
 
 /// The first claim is wrong; the second iteration is told what the check said, and is right.
-fn is_done_when_the_check_agrees(kind: Kind) {
+fn is_done_when_the_check_agrees(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let model = model(vec![
         Reply::runs("echo '<chorus>COMPLETE</chorus>'; echo half > work.txt"),
@@ -100,7 +100,7 @@ fn is_done_when_the_check_agrees(kind: Kind) {
     assert!(replay.status.success(), "{replay:?}");
 }
 
-fn is_blocked(kind: Kind) {
+fn is_blocked(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let model = model(vec![Reply::says("<chorus>BLOCKED: there is no database</chorus>")]);
     let (code, text) = stage.run(&model, &[]);
@@ -115,7 +115,7 @@ fn is_blocked(kind: Kind) {
 }
 
 /// It talks and does nothing. What it says of a signal does not count either.
-fn stagnates(kind: Kind) {
+fn stagnates(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let model = model(vec![Reply::says("I will say <chorus>COMPLETE</chorus> when I am there.")]);
     let (code, text) = stage.run(&model, &[]);
@@ -127,7 +127,7 @@ fn stagnates(kind: Kind) {
 }
 
 /// One task, from its developer by its critic to its auditor: each of them the host itself.
-fn delivers_a_task(kind: Kind) {
+fn delivers_a_task(kind: HostKind) {
     let Some(stage) = Stage::new(kind) else { return };
     let model = model(vec![
         Reply::runs("echo 'AUDIT_PASSED: csv'; echo rows > export.csv"),
@@ -166,7 +166,7 @@ fn readme_arguments() -> Vec<String> {
 /// What a reader copies first lets the agent edit the project, and the live view shows what it says
 /// and nothing of the host's own records.
 fn the_first_command_of_the_readme_writes_a_file() {
-    let Some(stage) = Stage::new(Kind::Claude) else { return };
+    let Some(stage) = Stage::new(HostKind::Claude) else { return };
     let file = stage.host.project().join("parser.txt");
     let model = model(vec![
         Reply::writes(file.to_str().unwrap(), "parsed\n"),
@@ -185,7 +185,7 @@ fn the_first_command_of_the_readme_writes_a_file() {
 
 /// Without a permission the run says which one is missing and which flag gives it, and ends.
 fn a_denied_permission_is_named() {
-    let Some(stage) = Stage::new(Kind::Claude) else { return };
+    let Some(stage) = Stage::new(HostKind::Claude) else { return };
     let file = stage.host.project().join("parser.txt");
     let denied = || Reply::writes(file.to_str().unwrap(), "parsed\n");
     let gives_up = || Reply::says("I may not write.");
@@ -209,12 +209,12 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(kind: Kind) -> Option<Self> {
+    fn new(kind: HostKind) -> Option<Self> {
         let installed = Installed::find()?;
         let root = TempDir::new().unwrap();
         let host = match kind {
-            Kind::Claude => RealHost::claude(&installed.claude, root.path()),
-            Kind::Codex => RealHost::codex(&installed.codex, root.path()),
+            HostKind::Claude => RealHost::claude(&installed.claude, root.path()),
+            HostKind::Codex => RealHost::codex(&installed.codex, root.path()),
         };
         let host = host.unwrap().with_env("ALDIS_STATE_DIR", root.path().join("state"));
         Some(Self { host, _root: root })
@@ -232,14 +232,14 @@ impl Stage {
         options: &[&str],
         agent: &[String],
     ) -> (Option<i32>, String) {
-        let host = self.host.command(model, &Session::New).unwrap();
+        let host = self.host.command(model, &HostSession::New).unwrap();
         let arguments = [&["run", "--task", "Write the parser"], options].concat();
         self.start(&host, &arguments, agent)
     }
 
     /// Runs a command that starts the host.
     fn command(&self, model: &ModelServer, arguments: &[&str]) -> (Option<i32>, String) {
-        let host = self.host.command(model, &Session::New).unwrap();
+        let host = self.host.command(model, &HostSession::New).unwrap();
         let agent: Vec<&OsStr> = host.get_args().collect();
         self.start(&host, arguments, &agent)
     }

@@ -3,23 +3,23 @@
 use std::fs::File;
 use std::io;
 
-use super::{Position, TailError};
+use super::{TailError, TailPosition};
 
 /// What can be read at any place.
-pub(super) trait Source {
+pub(super) trait TailSource {
     /// Fills a buffer from an offset on; an end before that is an error.
     fn read_exact_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
 #[cfg(unix)]
-impl Source for File {
+impl TailSource for File {
     fn read_exact_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         std::os::unix::fs::FileExt::read_exact_at(self, buffer, offset)
     }
 }
 
 #[cfg(not(unix))]
-impl Source for File {
+impl TailSource for File {
     fn read_exact_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         use std::io::{Read as _, Seek as _};
         self.seek(io::SeekFrom::Start(offset))?;
@@ -28,16 +28,16 @@ impl Source for File {
 }
 
 /// The last bytes of a source, as far as they were wanted.
-pub(super) struct Window<'s> {
-    source: &'s mut dyn Source,
+pub(super) struct TailWindow<'s> {
+    source: &'s mut dyn TailSource,
     /// Where in the source the bytes start.
     pub(super) start: u64,
     pub(super) bytes: Vec<u8>,
 }
 
-impl<'s> Window<'s> {
+impl<'s> TailWindow<'s> {
     /// Starts with nothing, at the end.
-    pub(super) fn at_end(source: &'s mut dyn Source, len: u64) -> Self {
+    pub(super) fn at_end(source: &'s mut dyn TailSource, len: u64) -> Self {
         Self { source, start: len, bytes: Vec::new() }
     }
 
@@ -53,14 +53,14 @@ impl<'s> Window<'s> {
     }
 
     /// Returns the position at an offset.
-    pub(super) fn position(&mut self, offset: u64) -> Result<Position, TailError> {
-        Position::of(self.source, offset)
+    pub(super) fn position(&mut self, offset: u64) -> Result<TailPosition, TailError> {
+        TailPosition::of(self.source, offset)
     }
 }
 
-impl Position {
+impl TailPosition {
     /// Reads what a position keeps of the bytes before it.
-    pub(super) fn of(source: &mut dyn Source, offset: u64) -> Result<Self, TailError> {
+    pub(super) fn of(source: &mut dyn TailSource, offset: u64) -> Result<Self, TailError> {
         let mut before = [0; DIGESTED];
         let len = offset.min(DIGESTED as u64);
         let before = before.get_mut(..usize::try_from(len).unwrap_or_default());
@@ -70,7 +70,7 @@ impl Position {
     }
 
     /// Returns whether the bytes before this position are still what they were.
-    pub(super) fn fits(self, source: &mut dyn Source, len: u64) -> Result<bool, TailError> {
+    pub(super) fn fits(self, source: &mut dyn TailSource, len: u64) -> Result<bool, TailError> {
         Ok(self.offset <= len && Self::of(source, self.offset)? == self)
     }
 }

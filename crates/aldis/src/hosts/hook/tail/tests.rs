@@ -41,13 +41,13 @@ impl<'a> Large<'a> {
         Self { filler, filler_len, end, taken: 0 }
     }
 
-    fn tail(&mut self, host: Host, from: Option<Position>, look: &TailOptions<'_>) -> Tail {
+    fn tail(&mut self, host: Host, from: Option<TailPosition>, look: &TailOptions<'_>) -> Tail {
         let len = self.filler_len + self.end.len() as u64;
         tail_of(self, len, host, from, look).unwrap()
     }
 }
 
-impl Source for Large<'_> {
+impl TailSource for Large<'_> {
     fn read_exact_at(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         self.taken += buffer.len() as u64;
         for (at, byte) in (offset..).zip(buffer) {
@@ -61,7 +61,7 @@ impl Source for Large<'_> {
     }
 }
 
-fn tail(bytes: &[u8], host: Host, from: Option<Position>) -> Tail {
+fn tail(bytes: &[u8], host: Host, from: Option<TailPosition>) -> Tail {
     Large::new(b"", 0, bytes).tail(host, from, &look(None))
 }
 
@@ -158,7 +158,7 @@ fn there_is_an_end_to_reading() {
     assert_eq!(tail.messages.last().unwrap().text, "Done.");
     assert!(file.taken <= (1 << 16) + 1024);
 
-    let from = Position::of(&mut file, 0).unwrap();
+    let from = TailPosition::of(&mut file, 0).unwrap();
     file.taken = 0;
     let tail = file.tail(CLAUDE_CODE, Some(from), &look);
     assert!(tail.truncated && !tail.position_void);
