@@ -5,7 +5,5 @@ pub(crate) mod explain;
 pub mod formats;
 pub mod reference;
 pub(crate) mod scan;
-#[cfg(target_os = "linux")]
-pub(crate) mod scripted;
 pub(crate) mod selection;
 pub(crate) mod source;
