@@ -176,6 +176,9 @@ fn watch(host: Host, state_dir: Option<PathBuf>) {
             // A disk that does not answer may be why there is no decision: it is not waited for.
             let (sender, receiver) = mpsc::channel();
             let recording = thread::Builder::new().spawn(move || {
+                if let Some(log) = CallRecord::begin(now(), host) {
+                    log.write(&directory, deadline, Some(&what));
+                }
                 record(&directory, &part(host), what);
                 let _sent = sender.send(());
             });

@@ -13,6 +13,7 @@ mod help;
 mod histories;
 mod hosts;
 mod install;
+mod logging;
 mod notices;
 mod output;
 mod phases;

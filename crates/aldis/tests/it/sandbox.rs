@@ -70,6 +70,12 @@ impl Done {
 /// The binary under test.
 pub(crate) const ALDIS: &str = env!("CARGO_BIN_EXE_aldis");
 
+/// The agent that follows a script, an example of this crate.
+pub(crate) fn scripted_agent() -> String {
+    let beside = Path::new(ALDIS).parent().unwrap().join("examples/scripted-agent");
+    beside.to_str().unwrap().to_owned()
+}
+
 /// A message with one genuine signal.
 pub(crate) const READY: &str =
     "All tests pass.\n\nREADY_FOR_REVIEW: task-1\nSummary: parser done\n";

@@ -1,6 +1,7 @@
 //! `aldis run` with somebody at a terminal: asked on the spot, and stopped with Ctrl-C.
 
 use std::io::{Read as _, Write as _};
+use std::num::NonZeroU16;
 use std::process::{Child, ChildStdin, Stdio};
 use std::thread::{self, JoinHandle};
 
@@ -113,4 +114,23 @@ fn last_words_are_in_the_log() {
     let kept = std::fs::read_to_string(log).unwrap();
     // The shell may say on its own, before or after, that something was ended.
     assert!(kept.lines().any(|line| line == "last words"), "{kept}");
+}
+
+/// Log lines go above what is drawn at the bottom, each on a line of its own.
+#[test]
+fn log_lines_do_not_garble_the_live_view() {
+    let stage = Stage::new("sleep 1.2; echo '<chorus>COMPLETE</chorus>'");
+    let (code, shown) = Terminal::start(&stage, "-vv").end();
+    assert_eq!(code, Some(0), "{shown}");
+    let size = |cells: u16| NonZeroU16::new(cells).unwrap();
+    let mut screen = vt100::Parser::new(size(500), size(400), 0);
+    screen.process(shown.as_bytes());
+    let lines: Vec<String> = screen.screen().rows(0, 400).collect();
+    let logged: Vec<&String> =
+        lines.iter().filter(|line| line.contains("INFO") || line.contains("DEBUG")).collect();
+    assert!(logged.iter().any(|line| line.contains("agent ended")), "{lines:#?}");
+    for line in logged {
+        assert!(line.starts_with("20"), "{line}\n{lines:#?}");
+        assert!(!line.contains("iteration"), "{line}");
+    }
 }

@@ -57,6 +57,10 @@ impl Server {
             child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
             panic!("{first}{said}")
         });
+        // A server that logs must not wait for somebody to read it.
+        if let Some(mut log) = child.stderr.take() {
+            std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+        }
         let second = line();
         let link = second.split_whitespace().nth(1).unwrap().to_owned();
         let token = fs::read_to_string(state.join("serve.token")).unwrap().trim().to_owned();

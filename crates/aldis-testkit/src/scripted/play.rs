@@ -7,15 +7,15 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use aldis_signal::time::Timestamp;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::emulate_default_handler;
 
 use super::script::{Flood, Script, ScriptStep, Spend};
 use super::voice::{Moment, Voice};
-use crate::settings::clock;
 
 /// The shell that runs a script's commands.
 const SHELL: &str = "/bin/sh";
@@ -74,7 +74,7 @@ impl<'a> Player<'a> {
             }
             ScriptStep::Retry(what) => self.tell(Moment::Retry, &[("what", json!(what))])?,
             ScriptStep::Limit(limit) => {
-                let until = clock::wall().after(Duration::from_secs(limit.seconds.into()));
+                let until = now().after(Duration::from_secs(limit.seconds.into()));
                 // Hosts tell whole seconds; a wait that is too short would be met by the same limit.
                 let until = until.as_millis().div_euclid(1_000).saturating_add(1);
                 let values = [
@@ -144,6 +144,11 @@ impl<'a> Player<'a> {
         }
         self.out.flush()
     }
+}
+
+pub(super) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// A command whose output is nobody's: what the agent says is all it says.

@@ -4,9 +4,9 @@ use aldis_signal::{Message, Role};
 use aldis_transcript::facts::{Fact, Facts, Zone};
 use aldis_transcript::{Format, Reader};
 
+use super::play::now;
 use super::voice::Voice;
 use super::*;
-use crate::settings::clock;
 
 /// What a round writes, and its exit code.
 fn played(voice: &str, steps: &str) -> (String, u8) {
@@ -25,8 +25,8 @@ fn facts(voice: &Voice, text: &str) -> Vec<Fact> {
     let mut found = Vec::new();
     let input = aldis_transcript::Input::Auto;
     let mut facts = Facts::new(input, Zone::utc());
-    facts.push(text.as_bytes(), clock::wall(), &mut |fact| found.push(fact));
-    facts.finish(clock::wall(), &mut |fact| found.push(fact));
+    facts.push(text.as_bytes(), now(), &mut |fact| found.push(fact));
+    facts.finish(now(), &mut |fact| found.push(fact));
     assert!(!found.is_empty() || format(voice) == Format::Text, "{}: {text}", voice.name());
     found
 }
@@ -80,7 +80,7 @@ fn every_voice_says_works_spends_and_ends() {
 #[test]
 fn every_voice_is_refused_and_fails() {
     for voice in Voice::all() {
-        let now = clock::wall();
+        let began = now();
         let (text, code) = played(voice.name(), "{ limit = { seconds = 90 } }, { say = 'no' }");
         assert_eq!(code, 1, "a limit ends the round");
         let limited = facts(&voice, &text).into_iter().find_map(|fact| match fact {
@@ -88,7 +88,7 @@ fn every_voice_is_refused_and_fails() {
             _ => None,
         });
         let until = limited.flatten().unwrap_or_else(|| panic!("{}: {text}", voice.name()));
-        let wait = until.since(now).as_secs();
+        let wait = until.since(began).as_secs();
         assert!((85..=100).contains(&wait), "{}: {wait} s in {text}", voice.name());
 
         let (text, code) = played(voice.name(), "{ fail = 'Unauthorized' }");

@@ -1,5 +1,5 @@
 //! An agent that follows a script: it says what it is told to say, in the form of any host, and
-//! misbehaves on command. Tests and demonstrations run it as `aldis scripted-agent SCRIPT`.
+//! misbehaves on command. Tests run it as `scripted-agent SCRIPT`, an example of the crate `aldis`.
 //!
 //! A script is a TOML file. `voice` names the form in which it writes: `text` (the default) or a
 //! host's live output, by the names of `--input`. Each `[[round]]` is one start of the agent; the
@@ -51,5 +51,20 @@ mod voice;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::play::{Player, round_of};
-pub(crate) use self::script::Script;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use self::play::{Player, round_of};
+use self::script::Script;
+
+/// Plays the next round of a script, for an agent that was given this prompt. Returns the exit code.
+///
+/// # Errors
+///
+/// Fails if the script cannot be used, or if nobody reads what it writes.
+pub fn play(path: &Path, prompt: &str, out: &mut dyn Write) -> io::Result<u8> {
+    let script = Script::parse(&fs::read_to_string(path)?).map_err(io::Error::other)?;
+    let round = round_of(&path.with_added_extension("count"))?;
+    Player::new(&script, prompt, out).play(script.steps(round))
+}
