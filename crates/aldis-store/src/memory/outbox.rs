@@ -63,7 +63,7 @@ impl Outbox {
     pub(super) fn pending_count(&self) -> Vec<PendingCount> {
         let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
         let mut errors: BTreeMap<&str, Option<&String>> = BTreeMap::new();
-        for Entry { effect, .. } in self.entries.iter().filter(|entry| entry.is_pending()) {
+        for OutboxEntry { effect, .. } in self.entries.iter().filter(|entry| entry.is_pending()) {
             *counts.entry((&effect.kind, &effect.lane)).or_default() += 1;
             errors.entry(&effect.lane).or_insert(effect.error.as_ref());
         }
@@ -133,12 +133,12 @@ impl Outbox {
     }
 
     pub(super) fn trim(&mut self, lane: &str, keep: usize, now: Timestamp, error: &str) -> usize {
-        let mine = |entry: &Entry| {
+        let mine = |entry: &OutboxEntry| {
             entry.is_pending() && entry.effect.lane == lane && !entry.effect.lane.is_empty()
         };
         let excess = self.entries.iter().filter(|entry| mine(entry)).count().saturating_sub(keep);
         let oldest = self.entries.iter_mut().filter(|entry| mine(entry)).take(excess);
-        let free = |entry: &&mut Entry| entry.claimed.is_none_or(|until| until <= now);
+        let free = |entry: &&mut OutboxEntry| entry.claimed.is_none_or(|until| until <= now);
         let given_up = oldest.filter(free).map(|entry| {
             entry.effect.error = Some(error.to_owned());
             entry.finish(EffectState::GivenUp);

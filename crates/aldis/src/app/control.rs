@@ -13,7 +13,7 @@ use aldis_machine::turns::TurnHolder;
 use aldis_machine::{HumanCommand, run};
 use aldis_process::{Found, find_marked};
 use aldis_signal::time::Timestamp;
-use aldis_store::{Driver, EffectFilter, Lease, RunId, Source, StoreError};
+use aldis_store::{Driver, EffectFilter, Lease, Run, RunId, Source, StoreError};
 
 use crate::agents::command::owner_mark;
 use crate::coordinate::{lease, repository};

@@ -111,7 +111,7 @@ fn last_failure(io: &Io) -> Option<Check> {
 fn hook_log(io: &Io) -> Option<Check> {
     let directory = home::state_directory(io.state_dir.as_deref()).ok()?;
     let message = format!("hook calls are logged in `{}`", call_log::place(&directory)?.display());
-    Some(Check { host: None, name: "hook log", status: Status::Note, message, fix: None })
+    Some(Check { host: None, name: "hook log", status: CheckStatus::Note, message, fix: None })
 }
 
 fn tell(io: &mut Io, checks: &[Check], nobody: bool) -> Result<(), CommandError> {

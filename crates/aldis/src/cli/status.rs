@@ -13,6 +13,7 @@ use crate::hosts::hook::adoption;
 use crate::io::Io;
 use crate::notify;
 use crate::settings::clock;
+use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::display;
 use crate::view::json;
@@ -63,7 +64,7 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
         writeln!(io.stderr, "note: {}", display::line(&note))?;
     }
     let directory = home::state_directory(io.state_dir.as_deref())?;
-    for trouble in notify::troubles(&store, &directory, now)? {
+    for trouble in notify::troubles(engine.store(), &directory, now)? {
         writeln!(io.stderr, "note: {}; `aldis doctor` says more", display::line(&trouble))?;
     }
     if runs.is_empty() {

@@ -217,7 +217,7 @@ impl Layered {
 
 /// Refuses a repository that wants to change how long the runs of all projects are kept.
 fn check_store(project: &Node, user: Option<&Node>) -> Result<(), CommandError> {
-    let mut own = defaults();
+    let mut own = defaults()?;
     user.into_iter().for_each(|user| own.overlay(user.clone()));
     let keys = ["store.keep_ended", "store.keep_output"];
     for (path, node) in keys.iter().filter_map(|path| Some((path, project.at(path)?))) {

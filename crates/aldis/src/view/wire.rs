@@ -210,7 +210,7 @@ pub(crate) const SCHEMAS: &[Described] = formats! {
     "step": step::StepForm<step::PhasesStepState>, "a line that `aldis step phases` prints";
     "config": config::SettingLine, "a line of `aldis config show --json`";
     "trust": config::TrustLine, "a line of `aldis trust --list --json`";
-    "notice": notice::NoticeBody, "what a webhook is sent";
+    "notice": notice::Notice, "what a webhook is sent";
     "step-delivery": delivery::DeliveryStepForm, "a line that `aldis step delivery` prints";
     "step-run": step::StepForm<step::RunStepState>, "a line that `aldis step run` prints";
     "plan-check": delivery::PlanForm, "a line of `aldis plan check --json`";

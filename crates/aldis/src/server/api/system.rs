@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aldis_engine::{Engine, Members, Snapshot, State as RunState};
+use aldis_engine::{Engine, Members, SINK, Snapshot, State as RunState};
 use aldis_machine::{Machine as _, turns};
 use aldis_signal::time::Timestamp;
 use aldis_store::{PendingCount, RunFilter, StoreError};
@@ -16,7 +16,6 @@ use super::routes;
 use crate::server::app::App;
 use crate::server::error::ApiError;
 use crate::server::metrics::{FORMAT, Readings};
-use crate::server::sinks::SINK;
 
 pub(super) fn add(routes: &mut Routes) {
     let summary = "Say whether the process answers; needs no token";
@@ -51,7 +50,10 @@ async fn ready(State(app): State<Arc<App>>) -> Result<Text<&'static str>, ApiErr
     if failures.is_empty() {
         // Others can be served all the same.
         let sinks_work = app.sinks_fail().await.is_empty();
-        return Ok(Text("text/plain", if sinks_work { "ok\n" } else { "ok; a sink takes nothing\n" }));
+        return Ok(Text(
+            "text/plain",
+            if sinks_work { "ok\n" } else { "ok; a sink takes nothing\n" },
+        ));
     }
     Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", failures.join("; ")))
 }
