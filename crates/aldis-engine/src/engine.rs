@@ -221,23 +221,14 @@ impl Engine {
         start: Members,
         dialects: &dyn Dialects,
     ) -> Result<Answer, EngineError> {
-        let mut new = new.clone();
-        if let Some(source) = &new.source {
-            for number in 0..TRIES_MAX {
-                let id = new.id.clone().map_or_else(|| ids::run_id_of(&source.key, number), Ok)?;
-                if let Some(known) = self.answered(&id, source)? {
-                    return Ok(known);
-                }
-                // The name that a key leads to may be taken.
-                if new.id.is_some() || self.store.run(&id)?.is_none() {
-                    new.id = Some(id);
-                    break;
-                }
-            }
+        if let (Some(id), Some(source)) = (&new.id, &new.source)
+            && let Some(known) = self.answered(id, source)?
+        {
+            return Ok(known);
         }
         let begun = with_machine!(machine, M => {
             let start = M::start_from_json(start, dialects).map_err(EngineError::Invalid)?;
-            let begun = self.begin::<M>(now, &new, start);
+            let begun = self.begin::<M>(now, new, start);
             begun.and_then(|(handle, outcome)| Answer::new(handle, outcome))
         });
         match (begun, &new.source) {

@@ -20,28 +20,9 @@ pub struct RandomError(#[from] getrandom::Error);
 ///
 /// [`RandomError`] if the operating system returns no random bytes.
 pub fn run_id() -> Result<RunId, RandomError> {
-    to_id(word(ID_LENGTH)?)
-}
-
-fn to_id(word: String) -> Result<RunId, RandomError> {
     // The letters are a subset of those that names may have.
     let unexpected = |_| RandomError(getrandom::Error::UNEXPECTED);
-    RunId::new(word.to_ascii_lowercase()).map_err(unexpected)
-}
-
-/// Returns the name of the run that a request with this key begins; the next one that is free where
-/// others have the name. The same request leads to the same run, whenever it comes again.
-///
-/// # Errors
-///
-/// None that can happen: see [`run_id`].
-pub(crate) fn run_id_of(key: &str, number: usize) -> Result<RunId, RandomError> {
-    // FNV-1a: the same in every build.
-    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let bytes = key.bytes().chain(number.to_le_bytes());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, hash);
-    let letter = |at: usize| char::from(LETTERS[(hash >> (5 * at)) as usize % LETTERS.len()]);
-    to_id((0..ID_LENGTH).map(letter).collect())
+    RunId::new(word(ID_LENGTH)?.to_ascii_lowercase()).map_err(unexpected)
 }
 
 /// Makes a run token.

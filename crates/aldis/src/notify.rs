@@ -114,7 +114,7 @@ pub(crate) fn failing(store: &dyn Store) -> Result<Vec<String>, StoreError> {
     Ok(waiting.iter().filter(|it| it.error.is_some()).filter_map(waits_in_words).collect())
 }
 
-/// Says which sinks take nothing at the moment, and what was last given up in the last day.
+/// Says what waits for sinks, and what was last given up in the last day.
 ///
 /// # Errors
 ///
@@ -124,7 +124,8 @@ pub(crate) fn troubles(
     state: &Path,
     now: Timestamp,
 ) -> Result<Vec<String>, StoreError> {
-    let mut troubles = failing(store)?;
+    let waiting = store.pending_count()?;
+    let mut troubles: Vec<String> = waiting.iter().filter_map(waits_in_words).collect();
     let recorded = failures::latest(state, FAILURES_MAX).into_iter();
     let lately = recorded.filter(|it| it.part == PART && now.since(it.at) < retry::AGE_MAX);
     troubles.extend(lately.last().map(|last| last.what));

@@ -252,3 +252,25 @@ fn notes_are_kept_and_forgotten() {
         assert_eq!(again.note::<u32>("agent/4").unwrap(), Some(5));
     });
 }
+
+#[test]
+fn events_that_belong_together_are_one_step_with_their_notes() {
+    each_store(|world| {
+        let mut handle = working(world, "r", Driver::Process);
+        let note = |value: u32| [aldis_engine::note("beside", &value).unwrap()];
+        let before = handle.revision();
+        let events = vec![spent(5), Event::Pause { by: "them".to_owned() }];
+        let stepped = handle.advance_together(&world.engine, at(3), events, &note(1)).unwrap();
+        assert!(stepped.written && !stepped.outcome.decisions.is_empty());
+        assert_eq!(handle.revision().0, before.0 + 1);
+        // A step that was written although the store failed is not taken twice.
+        world.store.plan(Fate::FailsAfter);
+        let more = handle.advance_together(&world.engine, at(4), vec![spent(7)], &note(2));
+        assert!(more.is_err());
+        handle.recover(&world.engine, at(5)).unwrap();
+        let again = world.engine.open::<State>(handle.id()).unwrap();
+        assert_eq!(again.state().spent_now.tokens, handle.state().spent_now.tokens);
+        assert_eq!(again.note::<u32>("beside").unwrap(), Some(2));
+        world.assert_replays(handle.id());
+    });
+}

@@ -12,7 +12,9 @@ use crate::app::control::{self, Commanded, ControlError, RunStatus};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::notify;
+use crate::notify::courier::Courier;
 use crate::settings::clock;
+use crate::settings::home;
 use crate::settings::project::{self, Place};
 use crate::view::display;
 use crate::view::run_view::continue_command;
@@ -108,7 +110,7 @@ fn perform(
     };
     let by = format!("`aldis {}`", command.as_str());
     let done = control::command(&engine, clock::wall(), &run.id, command, &by, None);
-    let Commanded { status, warnings, .. } = match done {
+    let Commanded { status, mut warnings, .. } = match done {
         Ok(done) => done,
         Err(ControlError::Engine(EngineError::NotPossible(why))) => {
             writeln!(io.stderr, "run {}: {why}; `aldis status` lists the runs", run.id)?;
@@ -120,6 +122,12 @@ fn perform(
         }
         Err(ControlError::Engine(error)) => return Err(error.into()),
     };
+    if *command == HumanCommand::Abort && status == RunStatus::Ended {
+        // Its supervisor may be gone, and nobody else there to send the last notice.
+        let state = home::state_directory(io.state_dir.as_deref())?;
+        let courier = Courier::of_run(engine.shared_store(), &state, &run.id, Box::new(|_| {}));
+        warnings.extend(courier.finish(&run.id));
+    }
     for warning in warnings {
         writeln!(io.stderr, "warning: {}", display::line(&warning))?;
     }

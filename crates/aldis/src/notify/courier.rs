@@ -42,12 +42,12 @@ const BATCH: usize = 32;
 const PENDING_MAX: usize = 1_000;
 /// How long others leave a claim alone: longer than an attempt takes.
 const CLAIM: Duration = Duration::from_secs(20);
-/// How long the process that supervises a run has to deliver its notices itself: it may have a desktop
-/// that others do not have.
-const GRACE: Duration = Duration::from_secs(60);
+/// How long the process that supervises a run has to deliver its notices itself, also after the end of
+/// the run: it may have a desktop that others do not have.
+const GRACE: Duration = Duration::from_secs(20);
 /// How long a lane rests that another courier works, or whose time has not come.
 const REST: Duration = Duration::from_secs(1);
-const REST_OF_OTHERS: Duration = Duration::from_secs(10);
+const REST_OF_OTHERS: Duration = Duration::from_secs(5);
 /// How long the last notices of a run may take, and how often they are tried meanwhile.
 const FINAL_WAIT: Duration = Duration::from_secs(15);
 const FINAL_TRIES: u32 = 3;
@@ -154,13 +154,18 @@ impl Courier {
                 let first = waits.iter().find(|first| first.lane == it.lane);
                 first.is_some_and(|first| first.attempts >= FINAL_TRIES)
             });
-            if tried || watch.elapsed() >= FINAL_WAIT {
+            // What was given up just now is reported a moment later.
+            let own = format!("{run}/");
+            let works =
+                |(lane, how): (&String, &Lane)| *how == Lane::Busy && lane.starts_with(&own);
+            let busy = self.shared.lanes().iter().any(works);
+            if tried && !busy || watch.elapsed() >= FINAL_WAIT {
                 let waiting = self.shared.store.pending_count().unwrap_or_default();
-                let own = format!("{run}/");
                 let mine = waiting.iter().filter(|it| it.lane.starts_with(&own));
                 return mine.filter_map(waits_in_words).collect();
             }
             match stamp {
+                Ok(_) if tried => thread::sleep(GATHER),
                 Ok(stamp) => drop(store.wait_for_change(&stamp, LOOK_EVERY)),
                 Err(_) => thread::sleep(LOOK_EVERY),
             }
@@ -183,8 +188,10 @@ pub(super) fn waits_in_words(waiting: &PendingCount) -> Option<String> {
         _ => return None,
     };
     let notices = if *count == 1 { "1 notice waits" } else { &format!("{count} notices wait") };
-    let why = error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
-    Some(format!("{sink}: {notices} for another attempt{why}"))
+    Some(match error {
+        Some(error) => format!("{sink}: {notices} for another attempt: {error}"),
+        None => format!("{sink}: {notices}"),
+    })
 }
 
 impl Shared {

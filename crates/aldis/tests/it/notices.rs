@@ -14,6 +14,8 @@ use serde_json::Value;
 
 use crate::phases::project::{Project, feed, testdata};
 use crate::sandbox::{ALDIS, Done};
+use crate::serve::client::Server;
+use crate::serve::receiver::Inbox;
 
 /// Answers every request on this machine with 200 and passes its text on.
 fn receiver() -> (String, Receiver<String>) {
@@ -211,4 +213,105 @@ fn secrets_are_neither_shown_nor_stored_nor_sent() {
             assert!(!found, "{file}: {}", path.display());
         }
     }
+}
+
+/// An address at which nobody listens yet.
+fn nobody() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+/// A project whose user is told by a webhook.
+fn hooked(address: &str) -> Project {
+    project(&format!(
+        "[notify]\nwebhook = \"http://{address}/hook\"\nwebhook_private = true\nwebhook_secret_file = \"secret\"\n"
+    ))
+}
+
+#[test]
+fn what_could_not_be_sent_is_shown_and_sent_when_the_run_goes_on() {
+    let address = nobody();
+    let project = hooked(&address);
+    let args =
+        ["run", "--task", "x", "--max-iterations", "1", "--", "/bin/sh", "-c", "echo so far"];
+    let done = project.run(&args);
+    assert_eq!(done.code, 5, "{}", done.text());
+    let waits = "webhook: 1 notice waits for another attempt: cannot be reached";
+    assert!(done.stdout.contains(waits), "{}", done.text());
+    let status = project.run(&["status"]);
+    assert!(status.stderr.contains(waits), "{}", status.text());
+
+    let inbox = Inbox::at(&address, &[]);
+    let done = project.run(&["run", "--continue", "--max-iterations", "2"]);
+    assert_eq!(done.code, 5, "{}", done.text());
+    let [first, second] = [inbox.next(), inbox.next()];
+    assert_eq!(
+        (&first.json()["type"], &second.json()["type"]),
+        (&"run_ended".into(), &"run_ended".into())
+    );
+    assert!(first.json()["data"]["text"].as_str().unwrap().contains("1 of 1"), "{first:?}");
+    assert!(second.json()["data"]["text"].as_str().unwrap().contains("2 of 2"), "{second:?}");
+    assert!(!project.run(&["status"]).stderr.contains("webhook"));
+}
+
+#[test]
+fn a_server_sends_what_a_run_left() {
+    let address = nobody();
+    let project = hooked(&address);
+    let done = run(&project, "echo '<chorus>COMPLETE</chorus>'");
+    assert_eq!(done.code, 0, "{}", done.text());
+    assert!(done.stdout.contains("webhook: 1 notice waits"), "{}", done.text());
+    let inbox = Inbox::at(&address, &[]);
+    let _server = Server::start(&project.state_dir());
+    let arrived = inbox.next();
+    let data = &arrived.json()["data"];
+    assert_eq!(
+        (&data["machine"], &data["title"], &data["active"]),
+        (&"run".into(), &"x".into(), &false.into())
+    );
+}
+
+#[test]
+fn the_end_of_a_run_under_a_hook_is_told() {
+    let project = hooked(&nobody());
+    project.start(&["--phase", "qa"]);
+    assert!(!project.run(&["status"]).stderr.contains("webhook"));
+    project.run(&["hook", "claude-code"]);
+    project.stop("---\nSIGNAL: AUTO_COMPLETE\nPHASE: qa\nSTATUS: complete\n---\n");
+    let status = project.run(&["status", "--all"]);
+    assert!(status.stderr.contains("webhook: 1 notice waits"), "{}", status.text());
+}
+
+#[test]
+fn an_abandoned_run_that_is_aborted_keeps_its_work_and_tells() {
+    let (address, requests) = receiver();
+    let project = hooked(&address);
+    let path = std::env::var_os("PATH").unwrap();
+    let git = |args: &[&str]| {
+        let mut command = project.command("git");
+        command.env("PATH", &path).args(["-c", "user.name=t", "-c", "user.email=t@t"]);
+        let output = command.args(args).output().unwrap();
+        (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    };
+    fs::write(project.path().join("file"), "first\n").unwrap();
+    for args in [&["init", "-q", "."][..], &["add", "."], &["commit", "-qm", "first"]] {
+        assert!(git(args).0);
+    }
+    let mut command = project.command(ALDIS);
+    command.env("PATH", &path).args(["run", "--task", "x", "--", "/bin/sh", "-c"]);
+    command.arg("echo work > new.txt; sleep 1000");
+    let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    while !project.path().join("new.txt").exists() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut abort = project.command(ALDIS);
+    abort.env("PATH", &path).arg("abort");
+    let done = feed(abort, b"");
+    assert_eq!(done.code, 0, "{}", done.text());
+    let request = requests.recv_timeout(Duration::from_secs(30)).unwrap();
+    assert!(request.contains("\"type\":\"run_ended\""), "{request}");
+    let branches = git(&["branch", "--list", "aldis/partial-*"]).1;
+    let kept = git(&["show", &format!("{}:new.txt", branches.trim())]);
+    assert_eq!(kept.1, "work\n", "{branches} {}", done.text());
 }

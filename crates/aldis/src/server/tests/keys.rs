@@ -97,6 +97,24 @@ async fn every_change_is_made_once_for_its_key() {
     assert!(checked >= 13, "{checked}");
 }
 
+/// Without a name the key says which run is meant.
+#[tokio::test]
+async fn a_run_without_a_name_is_begun_once_for_a_key() {
+    let bench = Bench::new();
+    let begin = async |key: &str, task: &str| {
+        let config = serde_json::to_value(aldis_machine::run::Config::default()).unwrap();
+        let start =
+            json!({ "task": task, "dialect": "chorus", "instructions": "", "config": config });
+        bench.post_once(key, "/v1/runs", json!({ "machine": "run", "start": start })).await
+    };
+    let [first, again] = [begin("k1", "one").await, begin("k1", "one").await];
+    assert_eq!((first.status, again.status), (StatusCode::CREATED, StatusCode::OK));
+    assert_eq!(first.json()["run"], again.json()["run"], "{}", again.text);
+    assert_eq!(begin("k1", "two").await.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(begin("k2", "one").await.status, StatusCode::CREATED);
+    assert_eq!(bench.get("/v1/runs").await.json()["runs"].as_array().unwrap().len(), 2);
+}
+
 /// A run whose agent a process supervises takes commands; the process finds what it has to do.
 #[tokio::test]
 async fn a_run_with_a_process_of_its_own_is_commanded_once_for_a_key() {

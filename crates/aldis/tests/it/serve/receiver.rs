@@ -15,8 +15,12 @@ pub(crate) enum Act {
     Answer(u16, &'static str),
     /// Hang up without a word.
     HangUp,
+    /// Say nothing, and do not hang up.
+    Hang,
     /// Send somebody elsewhere.
     Redirect,
+    /// Ask to be left alone for so many seconds.
+    RetryAfter(u32),
 }
 
 /// A request that arrived.
@@ -47,19 +51,28 @@ pub(crate) struct Inbox {
 impl Inbox {
     /// Does these in turn, then answers everything with 204.
     pub(crate) fn open(acts: &'static [Act]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::at("127.0.0.1:0", acts)
+    }
+
+    /// The same at an address that somebody knows already.
+    pub(crate) fn at(address: &str, acts: &'static [Act]) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let (sender, arrived) = mpsc::channel();
         // Ends with the process of the test.
         thread::spawn(move || {
             let mut acts = acts.iter();
+            let mut held = Vec::new();
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
                 stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
                 let Some(request) = read(&mut stream) else { continue };
                 let act = acts.next().copied().unwrap_or(Act::Answer(204, ""));
                 sender.send(request).ok();
-                answer(&mut stream, act);
+                match act {
+                    Act::Hang => held.push(stream),
+                    act => answer(&mut stream, act),
+                }
             }
         });
         Self { url, arrived }
@@ -98,7 +111,10 @@ fn answer(stream: &mut TcpStream, act: Act) {
                 "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
             )
         }
-        Act::HangUp => return,
+        Act::HangUp | Act::Hang => return,
+        Act::RetryAfter(seconds) => format!(
+            "HTTP/1.1 429 X\r\nretry-after: {seconds}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+        ),
         Act::Redirect => "HTTP/1.1 302 X\r\nlocation: http://127.0.0.1:1/\r\nconnection: close\r\n\
                           content-length: 0\r\n\r\n"
             .to_owned(),

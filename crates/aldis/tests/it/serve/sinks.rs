@@ -105,6 +105,102 @@ fn what_was_not_delivered_is_delivered_after_a_crash() {
 }
 
 #[test]
+fn what_a_killed_server_was_sending_is_sent_again_under_the_same_name() {
+    let (_directory, state) = place();
+    let inbox = Inbox::open(&[Act::Hang]);
+    configure(&state, &[webhook(&inbox.url, "effects = [\"post\"]")]);
+    let server = Server::start(&state);
+    talk(&server, &["one", "two"]);
+    // It is claimed and on its way, and nobody knows whether it arrived.
+    let first = inbox.next();
+    server.crash();
+    let server = Server::start(&state);
+    let [again, then] = [inbox.next(), inbox.next()];
+    assert_eq!(again.header("webhook-id"), first.header("webhook-id"));
+    assert_eq!(again.json()["id"], first.json()["id"]);
+    assert_eq!(again.json()["id"], first.header("webhook-id"));
+    assert_eq!(then.json()["data"]["text"], "two");
+    wait_until_empty(&server);
+}
+
+#[test]
+fn a_receiver_that_asks_for_time_gets_it() {
+    let (_directory, state) = place();
+    let inbox = Inbox::open(&[Act::RetryAfter(3)]);
+    configure(&state, &[webhook(&inbox.url, "effects = [\"post\"]")]);
+    let server = Server::start(&state);
+    talk(&server, &["one"]);
+    let sent = |arrived: Arrived| arrived.header("webhook-timestamp").parse::<i64>().unwrap();
+    let [first, second] = [sent(inbox.next()), sent(inbox.next())];
+    // Seconds are cut off, not rounded.
+    assert!(second - first >= 2, "{first} {second}");
+    wait_until_empty(&server);
+}
+
+#[test]
+fn what_other_processes_decide_reaches_the_sinks() {
+    let (_directory, state) = place();
+    let inbox = Inbox::open(&[]);
+    configure(&state, &[webhook(&inbox.url, "")]);
+    let server = Server::start(&state);
+    talk(&server, &[]);
+    let tell = |text: &str| {
+        let mut command = std::process::Command::new(crate::sandbox::ALDIS);
+        command.env_clear().current_dir(state.parent().unwrap());
+        command.args(["--state-dir", state.to_str().unwrap(), "tell", "c1", text]);
+        assert!(command.status().unwrap().success());
+    };
+    let arrives = |text: &str| {
+        while !inbox.next().body.contains(text) {}
+    };
+    tell("while it runs");
+    arrives("while it runs");
+    server.crash();
+    tell("while it does not");
+    let server = Server::start(&state);
+    arrives("while it does not");
+    wait_until_empty(&server);
+}
+
+#[test]
+fn a_dead_sink_is_seen_and_its_queue_stays_short() {
+    let (_directory, state) = place();
+    // The listener is closed again: connections are refused.
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    configure(&state, &[webhook(&format!("http://{closed}/"), "effects = [\"post\"]")]);
+    let server = Server::start(&state);
+    talk(&server, &[]);
+    let texts: Vec<String> = (0..1_200).map(|number| format!("number {number}")).collect();
+    let posts = json!({ "agent": "pm", "texts": texts });
+    assert_eq!(server.post("/v1/channels/c1/messages", &posts).status, 200);
+    while !server.get("/metrics").text.contains("aldis_deliveries_dropped_total 200") {
+        thread::sleep(Duration::from_millis(50));
+    }
+    while !server.get("/readyz").text.contains("a sink takes nothing") {
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(server.get("/readyz").status, 200, "everything else works");
+    assert_eq!(pending(&server), "aldis_effects_pending 1000");
+    let health = server.get("/v1/health").text;
+    for want in ["audit: 1000 notices wait for another attempt", "200 effects were given up"] {
+        assert!(health.contains(want), "{health}");
+    }
+    for (command, want) in [
+        ("status", "audit: 1000 notices wait"),
+        ("doctor", "audit: 1000 notices wait"),
+        ("log", "audit: 200 notices were dropped: more than 1000 waited"),
+    ] {
+        let mut aldis = std::process::Command::new(crate::sandbox::ALDIS);
+        aldis.env_clear().env("HOME", state.parent().unwrap()).current_dir(state.parent().unwrap());
+        let output =
+            aldis.args(["--state-dir", state.to_str().unwrap(), command]).output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.contains(want), "{command}: {said}");
+    }
+}
+
+#[test]
 fn what_is_refused_for_good_is_given_up_and_holds_nobody_up() {
     let (_directory, state) = place();
     let inbox = Inbox::open(&[Act::Answer(410, ""), Act::Redirect]);
