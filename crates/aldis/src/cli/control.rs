@@ -14,7 +14,7 @@ use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::clock;
 use crate::settings::home;
-use crate::settings::project::{self, Place};
+use crate::settings::project;
 use crate::view::display;
 
 /// How many runs of a project are looked at for the one that is meant.
@@ -148,7 +148,7 @@ fn meant(
     if let Some(name) = name {
         return Ok(engine.snapshot(&why::find(engine.store(), name)?)?);
     }
-    let place = Place::of(&project::current()?, None);
+    let place = project::here()?;
     let projects = place.around().map(project::name).collect();
     let filter = RunFilter { projects, limit: RUNS_MAX, ..RunFilter::default() };
     let mut runs = engine.snapshots(&filter)?;
