@@ -27,7 +27,6 @@
 
 mod bounded;
 mod identity;
-mod interrupts;
 mod launch;
 mod lease;
 mod mark;
@@ -44,10 +43,10 @@ pub use self::bounded::{
     BoundedError, BoundedOutput, Cancellation, run_bounded, run_bounded_with_input, run_cancellable,
 };
 pub use self::identity::{Found, Identity, Orphan, find, find_marked};
-pub use self::interrupts::{Interrupts, SignalCounts};
 pub use self::launch::{Environment, Input, Launch, StartError, Supervision};
 pub use self::lease::{LeaseHolder, Liveness, NotALeaseHolder};
 pub use self::mark::{InvalidMark, Mark};
+pub use self::os::Interrupts;
 pub use self::reaper::{REAPER_COMMAND, ReaperArgs, run_reaper};
 
 /// What an agent does.
@@ -73,6 +72,15 @@ pub struct Exit {
     pub code: Option<i32>,
     /// The signal that killed it, if one did.
     pub signal: Option<i32>,
+}
+
+/// The signals received since [`Interrupts::take`] was last called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignalCounts {
+    /// Ctrl-C (`SIGINT`): once means stop, twice means stop at once.
+    pub interrupt: usize,
+    /// From the system (`SIGTERM`, `SIGHUP`): there may not be much time.
+    pub terminate: usize,
 }
 
 /// A process that could not be ended.
@@ -123,11 +131,6 @@ impl Agent {
     /// After both [`Output::Closed`] and [`Output::Exited`] there is nothing to wait for.
     pub fn next(&self, timeout: Duration) -> Option<Output> {
         self.process.next(timeout)
-    }
-
-    /// Takes the buffer of a piece of output back, so that the next read need not allocate one.
-    pub fn recycle(&self, piece: Vec<u8>) {
-        self.process.recycle(piece);
     }
 
     /// Asks the agent to stop, as Ctrl-C in a terminal does. A suspended agent is resumed first.

@@ -24,16 +24,18 @@ pub(crate) use self::portable::{
     find, find_marked, host_name, liveness, pid_space, run_reaper, since_boot, start, start_time,
 };
 #[cfg(unix)]
-pub(crate) use self::unix::signals::Interrupts;
+pub use self::unix::signals::Interrupts;
 #[cfg(unix)]
 pub(crate) use self::unix::{
     check_program, contain, ignore_file_size_signal, is_not_a_program, is_path, same_variable,
     spellings,
 };
 #[cfg(windows)]
+pub use self::windows::Interrupts;
+#[cfg(windows)]
 pub(crate) use self::windows::{
-    Interrupts, check_program, contain, ignore_file_size_signal, is_not_a_program, is_path,
-    same_variable, spellings,
+    check_program, contain, ignore_file_size_signal, is_not_a_program, is_path, same_variable,
+    spellings,
 };
 #[cfg(target_os = "linux")]
 use crate::{Ended, Found, Identity, Launch, Output, StartError, Supervision, Survivor};
@@ -53,8 +55,6 @@ pub(crate) trait Supervised: Debug + Send {
     fn identity(&self) -> &Identity;
     /// See [`Agent::next`](crate::Agent::next).
     fn next(&self, timeout: Duration) -> Option<Output>;
-    /// See [`Agent::recycle`](crate::Agent::recycle).
-    fn recycle(&self, piece: Vec<u8>);
     /// See [`Agent::interrupt`](crate::Agent::interrupt).
     fn interrupt(&self);
     /// See [`Agent::suspend`](crate::Agent::suspend).

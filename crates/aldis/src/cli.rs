@@ -33,7 +33,7 @@ mod why;
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand, ValueHint};
 
@@ -242,6 +242,30 @@ fn means_hook(args: &[OsString]) -> bool {
         }
     }
     false
+}
+
+/// Checks files one after the other. Says what is wrong with each, or what was found in it.
+fn check_files(
+    io: &mut Io,
+    files: &[PathBuf],
+    check: impl Fn(&Path) -> Result<String, CommandError>,
+) -> Result<Outcome, CommandError> {
+    let mut outcome = Outcome::Yes;
+    for file in files {
+        let there = file.metadata().map_err(|error| CommandError::file(file, &error));
+        let wrong = if there.is_err() { Outcome::Error } else { Outcome::No };
+        match there.and_then(|_| check(file)) {
+            Ok(found) => {
+                let file = display::line(&file.display().to_string());
+                writeln!(io.stdout, "{file}: ok, {found}")?;
+            }
+            Err(error) => {
+                report(io, &error);
+                outcome = if outcome == Outcome::Error { outcome } else { wrong };
+            }
+        }
+    }
+    Ok(outcome)
 }
 
 /// Shows an error on standard error.

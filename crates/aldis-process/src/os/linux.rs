@@ -153,12 +153,6 @@ impl Supervised for Agent {
         }
     }
 
-    fn recycle(&self, piece: Vec<u8>) {
-        if let Some(pump) = self.pump.borrow_mut().as_mut() {
-            pump.recycle(piece);
-        }
-    }
-
     fn interrupt(&self) {
         self.reaper.request(ReaperRequest::Interrupt);
     }

@@ -239,9 +239,6 @@ impl Supervised for Agent {
         self.state.borrow_mut().next(timeout)
     }
 
-    /// The buffers belong to the reading threads.
-    fn recycle(&self, _piece: Vec<u8>) {}
-
     fn interrupt(&self) {
         let mut state = self.state.borrow_mut();
         state.resume(&self.traces());

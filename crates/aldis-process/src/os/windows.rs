@@ -73,16 +73,23 @@ pub(crate) fn contain(command: Command) -> CommandWrap {
 /// There is no such signal.
 pub(crate) fn ignore_file_size_signal() {}
 
-/// The events that ask this process to stop. They are not counted: several of a kind are one.
+/// Counts the signals that ask this process to stop, which then no longer end it.
+///
+/// When it is dropped they are no longer counted, and still do not end the process.
 #[derive(Debug)]
-pub(crate) struct Interrupts {
+pub struct Interrupts {
     interrupt: Arc<AtomicBool>,
     terminate: Arc<AtomicBool>,
     ids: [SigId; 2],
 }
 
 impl Interrupts {
-    pub(crate) fn listen() -> io::Result<Self> {
+    /// Starts counting.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system has no descriptors left.
+    pub fn listen() -> io::Result<Self> {
         let interrupt = Arc::new(AtomicBool::new(false));
         let terminate = Arc::new(AtomicBool::new(false));
         let ids = [
@@ -92,7 +99,9 @@ impl Interrupts {
         Ok(Self { interrupt, terminate, ids })
     }
 
-    pub(crate) fn take(&self) -> SignalCounts {
+    /// Returns the signals received since the last call. Where the system does not count (Windows),
+    /// several of a kind between two calls are one.
+    pub fn take(&self) -> SignalCounts {
         let take = |flag: &AtomicBool| usize::from(flag.swap(false, Ordering::Relaxed));
         SignalCounts { interrupt: take(&self.interrupt), terminate: take(&self.terminate) }
     }

@@ -171,7 +171,7 @@ impl Scene {
     fn open(io: &Io) -> Result<Self, CommandError> {
         Ok(Self {
             engine: notify::open_engine(io.state_dir.as_deref())?,
-            place: Place::of(&project::current()?, None),
+            place: project::here()?,
             now: clock::now()?,
         })
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueHint};
 
 use super::run::Flags;
-use super::{Outcome, report};
+use super::{Outcome, check_files, report};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::settings::catalog::Catalog;
@@ -77,41 +77,22 @@ fn check(io: &mut Io, args: &ConfigCheckArgs) -> Result<Outcome, CommandError> {
         let directory = project::current()?;
         let checked = Layered::load(&Place::of(&directory, None), None)
             .and_then(|layered| check_names(&layered, &Catalog::load(&directory)?));
-        return report_check(io, "settings", checked);
+        return Ok(match checked {
+            Ok(found) => {
+                writeln!(io.stdout, "settings: ok, {found}")?;
+                Outcome::Yes
+            }
+            Err(error) => {
+                report(io, &error);
+                Outcome::No
+            }
+        });
     }
-    let mut outcome = Outcome::Yes;
-    for file in &args.files {
-        if let Err(error) = file.metadata() {
-            report(io, &CommandError::file(file, &error));
-            outcome = Outcome::Error;
-            continue;
-        }
-        let checked = report_check(io, &file.display().to_string(), check_file(file))?;
-        outcome = if outcome == Outcome::Yes { checked } else { outcome };
-    }
-    Ok(outcome)
-}
-
-fn report_check(
-    io: &mut Io,
-    what: &str,
-    checked: Result<usize, CommandError>,
-) -> Result<Outcome, CommandError> {
-    match checked {
-        Ok(count) => {
-            let values = if count == 1 { "value is" } else { "values are" };
-            writeln!(io.stdout, "{}: ok, {count} {values} set", display::line(what))?;
-            Ok(Outcome::Yes)
-        }
-        Err(error) => {
-            report(io, &error);
-            Ok(Outcome::No)
-        }
-    }
+    check_files(io, &args.files, check_file)
 }
 
 /// Checks a file alone. Returns how many values it sets.
-fn check_file(path: &Path) -> Result<usize, CommandError> {
+fn check_file(path: &Path) -> Result<String, CommandError> {
     let document = Document::read(path, true)?;
     let mut catalog = Catalog::builtin();
     catalog.add_all(&document)?;
@@ -119,10 +100,11 @@ fn check_file(path: &Path) -> Result<usize, CommandError> {
 }
 
 /// Checks what settings name. Returns how many values are set.
-fn check_names(layered: &Layered, catalog: &Catalog) -> Result<usize, CommandError> {
+fn check_names(layered: &Layered, catalog: &Catalog) -> Result<String, CommandError> {
     layered.settings.check_pipelines(|dialect| Ok(catalog.get(dialect)?.dialect.clone()))?;
     let set = |(_, node): &(String, &Node)| node.origin != Origin::Default;
-    Ok(layered.values().into_iter().filter(set).count())
+    let count = layered.values().into_iter().filter(set).count();
+    Ok(format!("{count} {} set", if count == 1 { "value is" } else { "values are" }))
 }
 
 fn show(io: &mut Io, args: &ShowArgs) -> Result<Outcome, CommandError> {

@@ -15,7 +15,7 @@ use crate::notify;
 use crate::notify::courier::Courier;
 use crate::settings::clock;
 use crate::settings::home;
-use crate::settings::project::{self, Place};
+use crate::settings::project;
 use crate::view::display;
 use crate::view::run_view::continue_command;
 
@@ -158,7 +158,7 @@ fn meant(
     if let Some(name) = name {
         return Ok(engine.snapshot(&why::find(engine.store(), name)?)?);
     }
-    let place = Place::of(&project::current()?, None);
+    let place = project::here()?;
     let projects = place.around().map(project::name).collect();
     let filter = RunFilter { projects, limit: RUNS_MAX, ..RunFilter::default() };
     let mut runs = engine.snapshots(&filter)?;

@@ -1,28 +1,25 @@
 //! `aldis deliver`: a plan, delivered by a developer, a critic and an auditor.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::ffi::OsString;
-use std::fs;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aldis_engine::{Engine, Handle, NewRun};
 use aldis_machine::Machine as _;
 use aldis_machine::delivery::{
-    BudgetLimit as Limit, Config, DIALECT, Ending, Event, Plan as Tasks, PlanFormat as Format,
-    Role, Start, State,
+    BudgetLimit as Limit, Config, DIALECT, Ending, Event, Plan as Tasks, Role, Start, State,
 };
 use aldis_signal::{Dialect, Rules};
 use aldis_store::Driver;
-use aldis_transcript::Input;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Outcome, tasks, why};
+use super::run::{input_format, output_options};
+use super::{Outcome, plan, tasks, why};
 use crate::agents::command::{AgentCommand, SESSION};
 use crate::app::retention::Retention;
 use crate::coordinate::delivery::{self, Delivered, DeliveryPlan};
@@ -148,20 +145,14 @@ pub(super) struct DeliveryLaunch {
 }
 
 pub(super) fn run(io: &mut Io, args: &DeliverArgs) -> Result<Outcome, CommandError> {
-    let directory = env::current_dir()
-        .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
+    let directory = project::current()?;
     let place = Place::of(&directory, None);
     let engine = notify::open_engine(io.state_dir.as_deref())?;
     let (run, first) = match &args.plan {
         Some(path) => (begin(io, &engine, &place, args, path)?, Event::Begin),
         None => go_on(&engine, &place, args)?,
     };
-    let options = OutputOptions {
-        color: io.color_stdout,
-        quiet: args.quiet,
-        json: args.json,
-        terminal: std::io::stdout().is_terminal(),
-    };
+    let options = output_options(io, args.quiet, args.json);
     let launch = launch(&run)?;
     let mut plan = plan(io, &launch, directory)?;
     let _beside = Retention::new(engine.shared_store(), plan.state.clone())?.spawn();
@@ -281,12 +272,7 @@ pub(super) fn launch(run: &Handle<State>) -> Result<DeliveryLaunch, CommandError
 /// Reads a plan, and says what its author should know.
 fn read(io: &mut Io, path: &Path) -> Result<Tasks, CommandError> {
     let name = path.to_string_lossy();
-    let format = Format::of_name(&name).ok_or_else(|| {
-        CommandError::new(format!("`{name}`: unknown plan format"))
-            .with_help("use a file that ends in .toml, .yaml, .json or .md")
-    })?;
-    let text = fs::read_to_string(path).map_err(|error| CommandError::file(path, &error))?;
-    let read = Tasks::read(format, &text);
+    let read = plan::read(path)?;
     for problem in read.problems.iter().filter(|problem| !problem.fatal) {
         writeln!(io.stderr, "{}", display::lines(&format!("warning: `{name}` {problem}")))?;
     }
@@ -387,10 +373,7 @@ pub(super) fn plan(
     launch: &DeliveryLaunch,
     project: PathBuf,
 ) -> Result<DeliveryPlan, CommandError> {
-    let input = Input::from_name(&launch.input).ok_or_else(|| {
-        CommandError::new(format!("unknown input format `{}`", launch.input))
-            .with_help("use auto, text or the name of a host")
-    })?;
+    let input = input_format(&launch.input)?;
     let words = |words: &[String]| words.iter().map(OsString::from).collect::<Vec<_>>();
     let agent = |command: &[String], resume: Option<&Vec<String>>, prompt: PromptBy| AgentCommand {
         command: words(command),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use std::time::Duration;
 use aldis_machine::delivery::{Config, Event, Plan as Tasks, PlanFormat as Format};
 use clap::Args;
 
+use super::run::output_options;
 use super::{Outcome, deliver};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::notify;
 use crate::settings::config::Notify;
-use crate::settings::project::Place;
+use crate::settings::project::{self, Place};
 use crate::settings::prompt_by::PromptBy;
-use crate::view::live::OutputOptions;
 
 /// What is delivered.
 const PLAN: &str = include_str!("demo.md");
@@ -64,7 +64,7 @@ pub(super) struct DemoAgentArgs {
 
 pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError> {
     let failed = |what: &str, error: std::io::Error| CommandError::new(format!("{what}: {error}"));
-    let directory = env::current_dir().map_err(|error| failed("the current directory", error))?;
+    let directory = project::current()?;
     let notes = tempfile::tempdir().map_err(|error| failed("a temporary directory", error))?;
     let program = env::current_exe().map_err(|error| failed("this program's path", error))?;
     let pause = if args.fast { 0 } else { WORK.as_millis() };
@@ -91,12 +91,7 @@ pub(super) fn run(io: &mut Io, args: &DemoArgs) -> Result<Outcome, CommandError>
     let mut plan = deliver::plan(io, &launch, directory)?;
     let wait = if args.fast { Duration::ZERO } else { ANSWER.0 };
     plan.answer = Some((wait, ANSWER.1.to_owned()));
-    let options = OutputOptions {
-        color: io.color_stdout,
-        quiet: false,
-        json: args.json,
-        terminal: std::io::stdout().is_terminal(),
-    };
+    let options = output_options(io, false, args.json);
     if !args.json {
         writeln!(io.stderr, "{INTRODUCTION}")?;
         io.stderr.flush()?;

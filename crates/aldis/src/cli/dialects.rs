@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use aldis_signal::dialect::builtin_source;
 use clap::{Args, Subcommand, ValueHint};
 
-use super::{Outcome, report};
+use super::{Outcome, check_files};
 use crate::app::selection::catalog;
 use crate::error::CommandError;
 use crate::io::Io;
@@ -65,27 +65,12 @@ pub(super) fn run(io: &mut Io, command: DialectsCommand) -> Result<Outcome, Comm
 }
 
 fn check(io: &mut Io, args: &DialectCheckArgs) -> Result<Outcome, CommandError> {
-    let mut outcome = Outcome::Yes;
-    for file in &args.files {
-        if let Err(error) = file.metadata() {
-            report(io, &CommandError::file(file, &error));
-            outcome = Outcome::Error;
-            continue;
-        }
-        match check_file(file) {
-            Ok(entry) => {
-                let (name, count) = (&entry.dialect.name, entry.dialect.signals.len());
-                let signals = if count == 1 { "signal" } else { "signals" };
-                let file = display::line(&file.display().to_string());
-                writeln!(io.stdout, "{file}: ok, `{name}`, {count} {signals}")?;
-            }
-            Err(error) => {
-                report(io, &error);
-                outcome = if outcome == Outcome::Yes { Outcome::No } else { outcome };
-            }
-        }
-    }
-    Ok(outcome)
+    check_files(io, &args.files, |file| {
+        let dialect = check_file(file)?.dialect;
+        let count = dialect.signals.len();
+        let signals = if count == 1 { "signal" } else { "signals" };
+        Ok(format!("`{}`, {count} {signals}", dialect.name))
+    })
 }
 
 fn list(io: &mut Io, args: &ListArgs) -> Result<Outcome, CommandError> {

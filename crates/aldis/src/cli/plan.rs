@@ -129,7 +129,7 @@ fn warn(io: &mut Io, message: &str, problem: &Problem) -> Result<(), CommandErro
     Ok(())
 }
 
-fn read(file: &Path) -> Result<Read, CommandError> {
+pub(super) fn read(file: &Path) -> Result<Read, CommandError> {
     let format = format_of(file)?;
     let size = fs::metadata(file).map_err(|error| CommandError::file(file, &error))?.len();
     if size > FILE_MAX {

@@ -2,7 +2,6 @@
 
 mod flags;
 
-use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::IsTerminal as _;
@@ -84,8 +83,7 @@ struct RunLaunch {
 }
 
 pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> {
-    let directory = env::current_dir()
-        .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
+    let directory = project::current()?;
     let place = Place::of(&directory, None);
     let engine = notify::open_engine(io.state_dir.as_deref())?;
     let (run, first) = if args.go_on.is_some() {
@@ -95,13 +93,7 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
     };
     let dialect = selection::find(&run.state().dialect)?;
     let out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
-    let options = OutputOptions {
-        color: io.color_stdout,
-        quiet: args.quiet,
-        json: args.json,
-        terminal: std::io::stdout().is_terminal(),
-    };
-    let live = RunReporter::new(out, options, &dialect);
+    let live = RunReporter::new(out, output_options(io, args.quiet, args.json), &dialect);
     let launch = launch(args, run.state())?;
     let notify = launch.settings.notify.clone();
     let state = home::state_directory(io.state_dir.as_deref())?;
@@ -110,6 +102,19 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
     let plan = RunPlan { ask_here, ..plan(launch, (directory, state), Rules::new([dialect]))? };
     let ending = supervise(engine, run, &plan, (&notify, live), first)?;
     Ok(Outcome::Code(ending.exit_code()))
+}
+
+/// Returns how a run is shown.
+pub(super) fn manner(io: &Io, quiet: bool, json: bool) -> Manner {
+    Manner { color: io.color_stdout, quiet, json, terminal: std::io::stdout().is_terminal() }
+}
+
+/// Returns the format of this name.
+pub(super) fn input_format(name: &str) -> Result<Input, CommandError> {
+    Input::from_name(name).ok_or_else(|| {
+        CommandError::new(format!("there is no input format `{name}`"))
+            .with_help("auto, text, or the name of a host")
+    })
 }
 
 /// Starts a new run.
@@ -234,10 +239,7 @@ fn plan(
     rules: Rules,
 ) -> Result<RunPlan, CommandError> {
     let RunLaunch { command, settings: Supervision { run, .. } } = launch;
-    let input = Input::from_name(&run.input).ok_or_else(|| {
-        CommandError::new(format!("unknown input format `{}`", run.input))
-            .with_help("use auto, text or the name of a host")
-    })?;
+    let input = input_format(&run.input)?;
     Ok(RunPlan {
         command: AgentCommand {
             command: command.into_iter().map(OsString::from).collect(),

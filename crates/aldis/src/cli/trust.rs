@@ -10,7 +10,7 @@ use crate::io::Io;
 use crate::settings::clock;
 use crate::settings::config;
 use crate::settings::config::{Document, Layered, NodeKind};
-use crate::settings::project::{self, Place};
+use crate::settings::project;
 use crate::settings::trust::{TrustRecord, Trusted};
 use crate::view::display;
 use crate::view::json;
@@ -51,7 +51,7 @@ pub(super) fn run(io: &mut Io, args: &TrustArgs) -> Result<Outcome, CommandError
     }
     let file = match &args.file {
         Some(file) => file.clone(),
-        None => config::project_file(&Place::of(&project::current()?, None))?.ok_or_else(|| {
+        None => config::project_file(&project::here()?)?.ok_or_else(|| {
             CommandError::new("this project has no file with settings")
                 .with_help("name one: aldis trust FILE")
         })?,

@@ -61,6 +61,15 @@ pub(crate) fn current() -> Result<PathBuf, CommandError> {
     env::current_dir().map_err(|error| CommandError::new(format!("the current directory: {error}")))
 }
 
+/// Returns the place around the current directory.
+///
+/// # Errors
+///
+/// As [`current`].
+pub(crate) fn here() -> Result<Place, CommandError> {
+    Ok(Place::of(&current()?, None))
+}
+
 /// How the store names a project.
 pub(crate) fn name(path: &Path) -> String {
     path.to_string_lossy().into_owned()

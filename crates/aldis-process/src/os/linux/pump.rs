@@ -145,13 +145,6 @@ impl Pump {
         pump
     }
 
-    /// Takes a buffer back for the next read.
-    pub(super) fn recycle(&mut self, piece: Vec<u8>) {
-        if piece.capacity() > self.buffer.capacity() {
-            self.buffer = piece;
-        }
-    }
-
     /// Waits for what comes next, at most so long.
     pub(super) fn next(&mut self, timeout: Duration) -> Next {
         let until = clock::since_boot().saturating_add(timeout);

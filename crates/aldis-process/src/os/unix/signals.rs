@@ -10,22 +10,31 @@ use signal_hook::low_level::{pipe, unregister};
 use super::is_transient;
 use crate::SignalCounts;
 
-/// The signals that ask this process to stop.
+/// Counts the signals that ask this process to stop, which then no longer end it.
+///
+/// When it is dropped they are no longer counted, and still do not end the process.
 #[derive(Debug)]
-pub(crate) struct Interrupts {
+pub struct Interrupts {
     interrupt: SignalCounter,
     terminate: SignalCounter,
 }
 
 impl Interrupts {
-    pub(crate) fn listen() -> io::Result<Self> {
+    /// Starts counting.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system has no descriptors left.
+    pub fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: SignalCounter::new(&[SIGINT])?,
             terminate: SignalCounter::new(&[SIGTERM, SIGHUP])?,
         })
     }
 
-    pub(crate) fn take(&self) -> SignalCounts {
+    /// Returns the signals received since the last call. Where the system does not count (Windows),
+    /// several of a kind between two calls are one.
+    pub fn take(&self) -> SignalCounts {
         SignalCounts { interrupt: self.interrupt.take(), terminate: self.terminate.take() }
     }
 }

@@ -159,6 +159,7 @@ fn d13_a_blocked_alarm_does_not_block_the_hook() {
         project.start(&[]);
         if is_stuck {
             let pipe = project.state_dir().join("failures.jsonl");
+            fs::remove_file(&pipe).unwrap_or_default();
             nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         }
         project
