@@ -7,7 +7,5 @@ pub(crate) mod hearing;
 pub(crate) mod output;
 pub mod reference;
 pub(crate) mod retention;
-#[cfg(target_os = "linux")]
-pub(crate) mod scripted;
 pub(crate) mod selection;
 pub(crate) mod source;

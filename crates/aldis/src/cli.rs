@@ -20,8 +20,6 @@ mod replay;
 mod run;
 mod scan;
 mod schema;
-#[cfg(target_os = "linux")]
-mod scripted_agent;
 mod serve;
 mod status;
 mod step;
@@ -104,8 +102,6 @@ enum Command {
     Run(Box<run::RunArgs>),
     Scan(scan::ScanArgs),
     Schema(schema::SchemaArgs),
-    #[cfg(target_os = "linux")]
-    ScriptedAgent(scripted_agent::ScriptedAgentArgs),
     Serve(serve::ServeArgs),
     Status(status::StatusArgs),
     Step(step::StepArgs),
@@ -190,8 +186,6 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io) -> u8 {
         Command::Run(args) => run::run(io, &args),
         Command::Scan(args) => scan::run(io, args),
         Command::Schema(args) => schema::run(io, &args),
-        #[cfg(target_os = "linux")]
-        Command::ScriptedAgent(args) => scripted_agent::run(io, &args),
         Command::Serve(args) => serve::run(io, &args),
         Command::Status(args) => status::run(io, &args),
         Command::Step(args) => step::run(io, &args),

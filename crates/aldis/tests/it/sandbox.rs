@@ -70,6 +70,12 @@ impl Done {
 /// The binary under test.
 pub(crate) const ALDIS: &str = env!("CARGO_BIN_EXE_aldis");
 
+/// An agent that follows a script, which cargo builds with the tests.
+pub(crate) fn scripted_agent() -> String {
+    let examples = Path::new(ALDIS).with_file_name("examples");
+    examples.join("scripted-agent").display().to_string()
+}
+
 /// A message with one genuine signal.
 pub(crate) const READY: &str =
     "All tests pass.\n\nREADY_FOR_REVIEW: task-1\nSummary: parser done\n";

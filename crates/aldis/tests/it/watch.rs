@@ -16,7 +16,7 @@ use nix::sys::termios::{LocalFlags, Termios, tcgetattr};
 use nix::unistd::Pid;
 
 use crate::phases::project::Project;
-use crate::sandbox::ALDIS;
+use crate::sandbox::{ALDIS, scripted_agent};
 
 /// How often a screen is looked at before it counts as broken.
 const LOOKS_MAX: usize = 1_200;
@@ -128,7 +128,7 @@ fn stage(rounds: &[&str]) -> Project {
 
 fn start_run(project: &Project) -> Child {
     let mut command = project.command(ALDIS);
-    command.args(["run", "--task", "Add CSV export", "--", ALDIS, "scripted-agent", "script.toml"]);
+    command.args(["run", "--task", "Add CSV export", "--", &scripted_agent(), "script.toml"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 

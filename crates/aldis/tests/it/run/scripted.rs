@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::assert_nothing_runs_in;
 use crate::phases::project::Project;
-use crate::sandbox::{ALDIS, Done};
+use crate::sandbox::{ALDIS, Done, scripted_agent};
 
 /// The hosts whose live output can be supervised.
 const VOICES: [&str; 11] = [
@@ -46,7 +46,7 @@ impl Stage {
         let mut command = self.0.command(ALDIS);
         // The directory of the prompt's file must be the test's own.
         command.env("TMPDIR", self.0.root()).args(["run", "--task", "Add CSV export"]);
-        command.args(options).args(["--", ALDIS, "scripted-agent", SCRIPT]);
+        command.args(options).args(["--", &scripted_agent(), SCRIPT]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

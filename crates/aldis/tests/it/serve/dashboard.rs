@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::browser::Browser;
 use super::client::{Server, place};
 use crate::phases::project::testdata;
-use crate::sandbox::ALDIS;
+use crate::sandbox::{ALDIS, scripted_agent};
 
 /// What an agent may write, and a careless page would run.
 const HOSTILE: &str = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>\
@@ -89,7 +89,7 @@ impl Stage {
         let rounds: Vec<_> =
             rounds.iter().map(|steps| format!("[[round]]\ndo = [{steps}]\n")).collect();
         self.write("script.toml", &format!("voice = \"claude-stream\"\n{}", rounds.concat()));
-        self.start(&["run", "--task", task, "--", ALDIS, "scripted-agent", "script.toml"]);
+        self.start(&["run", "--task", task, "--", &scripted_agent(), "script.toml"]);
     }
 
     fn deliver(&mut self) {

@@ -13,7 +13,7 @@ static VOICES: LazyLock<BTreeMap<String, Lines>> =
 /// The form in which an agent writes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(super) struct Voice(String);
+pub(crate) struct Voice(String);
 
 impl Default for Voice {
     fn default() -> Self {
@@ -48,7 +48,7 @@ struct Lines {
 
 /// What happens. Exhaustive: every voice has words for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Moment {
+pub(crate) enum Moment {
     Open,
     Say,
     Tool,
@@ -61,17 +61,17 @@ pub(super) enum Moment {
 impl Voice {
     /// All voices.
     #[cfg(test)]
-    pub(super) fn all() -> impl Iterator<Item = Self> {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
         VOICES.keys().cloned().map(Self)
     }
 
     #[cfg(test)]
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.0
     }
 
     /// Writes a moment, each line with its end. A `$name` stands for the value of that name.
-    pub(super) fn render(&self, moment: Moment, values: &[(&str, Value)]) -> String {
+    pub(crate) fn render(&self, moment: Moment, values: &[(&str, Value)]) -> String {
         let Some(lines) = VOICES.get(&self.0) else { return String::new() };
         let templates = match moment {
             Moment::Open => &lines.open,

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -15,7 +15,6 @@ use signal_hook::low_level::emulate_default_handler;
 
 use super::script::{Flood, Script, Spend, Step};
 use super::voice::{Moment, Voice};
-use crate::settings::clock;
 
 /// The shell that runs a script's commands.
 const SHELL: &str = "/bin/sh";
@@ -74,9 +73,9 @@ impl<'a> Player<'a> {
             }
             Step::Retry(what) => self.tell(Moment::Retry, &[("what", json!(what))])?,
             Step::Limit(limit) => {
-                let until = clock::wall().after(Duration::from_secs(limit.seconds.into()));
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 // Hosts tell whole seconds; a wait that is too short would be met by the same limit.
-                let until = until.as_millis().div_euclid(1_000).saturating_add(1);
+                let until = now.as_secs() + u64::from(limit.seconds) + 1;
                 let values = [
                     ("what", json!(limit.what)),
                     ("seconds", json!(limit.seconds)),

@@ -9,7 +9,7 @@ use super::voice::Voice;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Script {
     #[serde(default)]
-    pub(super) voice: Voice,
+    pub(crate) voice: Voice,
     round: Vec<Round>,
 }
 
@@ -66,17 +66,17 @@ pub(crate) enum Step {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tool {
-    pub(super) name: String,
+    pub(crate) name: String,
     #[serde(default)]
-    pub(super) output: String,
+    pub(crate) output: String,
 }
 
 /// What something costs.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Spend {
-    pub(super) tokens: u64,
-    pub(super) dollars: f64,
+    pub(crate) tokens: u64,
+    pub(crate) dollars: f64,
 }
 
 /// A refusal for some time.
@@ -84,8 +84,8 @@ pub(crate) struct Spend {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Limit {
     #[serde(default = "limit_words")]
-    pub(super) what: String,
-    pub(super) seconds: u32,
+    pub(crate) what: String,
+    pub(crate) seconds: u32,
 }
 
 fn limit_words() -> String {
@@ -96,9 +96,9 @@ fn limit_words() -> String {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Flood {
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     #[serde(default = "line_length")]
-    pub(super) line: usize,
+    pub(crate) line: usize,
 }
 
 fn line_length() -> usize {

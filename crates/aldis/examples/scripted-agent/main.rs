@@ -1,5 +1,5 @@
 //! An agent that follows a script: it says what it is told to say, in the form of any host, and
-//! misbehaves on command. Tests and demonstrations run it as `aldis scripted-agent SCRIPT`.
+//! misbehaves on command. Tests run it as `scripted-agent SCRIPT`; nothing of it is in the product.
 //!
 //! A script is a TOML file. `voice` names the form in which it writes: `text` (the default) or a
 //! host's live output, by the names of `--input`. Each `[[round]]` is one start of the agent; the
@@ -44,6 +44,8 @@
 //! Where a script does not end a round itself, the host says its last word, with what was spent, and
 //! ends with 0. Starts are counted in a file beside the script, so that rounds follow one another.
 
+#![cfg(target_os = "linux")]
+
 mod play;
 mod script;
 mod voice;
@@ -51,5 +53,29 @@ mod voice;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::play::{Player, round_of};
-pub(crate) use self::script::Script;
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use self::play::{Player, round_of};
+use self::script::Script;
+
+/// Plays one round of the script that the first argument names. The prompt is the last argument, else
+/// what is on standard input.
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let mut args = env::args_os().skip(1);
+    let path = PathBuf::from(args.next().ok_or("which script?")?);
+    let script = Script::parse(&fs::read_to_string(&path)?)?;
+    let round = round_of(&path.with_added_extension("count"))?;
+    let prompt = match args.last() {
+        Some(prompt) => prompt.to_string_lossy().into_owned(),
+        // A prompt that cannot be read is none.
+        None => io::read_to_string(io::stdin()).unwrap_or_default(),
+    };
+    let mut out = io::stdout().lock();
+    let code = Player::new(&script, &prompt, &mut out).play(script.steps(round))?;
+    Ok(ExitCode::from(code))
+}
