@@ -1,12 +1,11 @@
 //! Runs a registered command the way a host would, in a place where it can do no harm.
 
 use std::ffi::OsStr;
-use std::io::{Read, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
+use std::process::Command;
 use std::time::Duration;
+
+use aldis_process::{BoundedError, run_bounded_with_input};
 
 /// What a program did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +32,6 @@ pub(crate) fn run(
     stdin: &str,
     folder: &Path,
     path: &OsStr,
-    deadline: Duration,
 ) -> ProbeOutcome {
     let mut command = Command::new(program);
     command
@@ -42,52 +40,20 @@ pub(crate) fn run(
         .env("PATH", path)
         .env("HOME", folder)
         .env("ALDIS_STATE_DIR", folder.join("state"))
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    match command.spawn() {
-        Ok(child) => watch(child, stdin, deadline),
+        .current_dir(folder);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match run_bounded_with_input(command, stdin.into(), DEADLINE, OUTPUT_MAX) {
+        Ok(ended) => ProbeOutcome::Ended {
+            code: ended.status.code(),
+            stdout: text(&ended.stdout),
+            stderr: text(&ended.stderr),
+        },
+        Err(BoundedError::TimedOut { .. }) => ProbeOutcome::TimedOut,
+        Err(BoundedError::Start { error, .. }) => ProbeOutcome::NotStarted(error.to_string()),
         Err(error) => ProbeOutcome::NotStarted(error.to_string()),
     }
 }
 
-fn watch(mut child: Child, stdin: &str, deadline: Duration) -> ProbeOutcome {
-    let input = child.stdin.take();
-    let text = stdin.to_owned();
-    // A program need not read what it is told; it shows in its answer.
-    thread::spawn(move || input.map(|mut input| input.write_all(text.as_bytes())));
-    let (sender, receiver) = mpsc::channel();
-    let out = child.stdout.take().map(|pipe| collect(pipe, sender.clone()));
-    let err = child.stderr.take().map(|pipe| collect(pipe, sender));
-    // Both pipes close when the program ends.
-    let timer = crate::settings::clock::Stopwatch::start();
-    for _ in 0..2 {
-        if receiver.recv_timeout(deadline.saturating_sub(timer.elapsed())).is_err() {
-            // It may have ended in this moment, which is as good.
-            let _killed = child.kill();
-            let _status = child.wait();
-            return ProbeOutcome::TimedOut;
-        }
-    }
-    let text = |reader: Option<thread::JoinHandle<String>>| {
-        reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
-    };
-    let code = child.wait().ok().and_then(|status| status.code());
-    ProbeOutcome::Ended { code, stdout: text(out), stderr: text(err) }
-}
-
-fn collect(pipe: impl Read + Send + 'static, done: mpsc::Sender<()>) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        // What was read until the error counts.
-        let _read = pipe.take(OUTPUT_MAX).read_to_end(&mut bytes);
-        // Nobody waits any more once the deadline has passed.
-        let _sent = done.send(());
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
-}
-
 /// How long a registered command may take.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
-const OUTPUT_MAX: u64 = 64 * 1024;
+const OUTPUT_MAX: usize = 64 * 1024;
