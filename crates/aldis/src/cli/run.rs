@@ -105,15 +105,15 @@ pub(super) fn run(io: &mut Io, args: &RunArgs) -> Result<Outcome, CommandError> 
 }
 
 /// Returns how a run is shown.
-pub(super) fn manner(io: &Io, quiet: bool, json: bool) -> Manner {
-    Manner { color: io.color_stdout, quiet, json, terminal: std::io::stdout().is_terminal() }
+pub(super) fn output_options(io: &Io, quiet: bool, json: bool) -> OutputOptions {
+    OutputOptions { color: io.color_stdout, quiet, json, terminal: std::io::stdout().is_terminal() }
 }
 
 /// Returns the format of this name.
 pub(super) fn input_format(name: &str) -> Result<Input, CommandError> {
     Input::from_name(name).ok_or_else(|| {
-        CommandError::new(format!("there is no input format `{name}`"))
-            .with_help("auto, text, or the name of a host")
+        CommandError::new(format!("unknown input format `{name}`"))
+            .with_help("use auto, text or the name of a host")
     })
 }
 

@@ -129,7 +129,7 @@ impl Dialects for Catalog {
 ///
 /// Fails with the file and line of what is wrong.
 pub(crate) fn load_file(path: &Path) -> Result<Entry, CommandError> {
-    let source = read(path)?;
+    let source = config::text(path)?;
     match Dialect::from_toml(&source) {
         Ok(dialect) => {
             Ok(Entry { dialect: Arc::new(dialect), file: Some(path.to_owned()), source })
@@ -240,23 +240,6 @@ fn underlined(source: &str, line: usize, span: &Range<usize>) -> Option<String> 
     ))
 }
 
-fn read(path: &Path) -> Result<String, CommandError> {
-    let metadata = fs::metadata(path).map_err(|error| CommandError::file(path, &error))?;
-    // Opening a pipe would wait for a writer that never comes.
-    if !metadata.is_file() {
-        return Err(CommandError::new(format!("`{}` is not a file", path.display())));
-    }
-    let length = metadata.len();
-    if length > FILE_BYTES_MAX {
-        return Err(CommandError::new(format!(
-            "`{}`: {length} bytes are too many for a dialect file",
-            path.display()
-        ))
-        .with_help(format!("at most {FILE_BYTES_MAX} bytes are read")));
-    }
-    fs::read_to_string(path).map_err(|error| CommandError::file(path, &error))
-}
-
 fn is_project(directory: &Path) -> bool {
     directory.join(DIALECTS_DIR).is_dir()
         || config::NAMES.iter().any(|name| directory.join(name).is_file())
@@ -347,5 +330,3 @@ fn node_at<'n>(node: &'n Node, value: &DeValue<'_>, at: usize) -> Option<&'n Nod
 }
 
 const DIALECTS_DIR: &str = ".aldis/dialects";
-/// The longest built-in dialect has 5 KB.
-const FILE_BYTES_MAX: u64 = 1024 * 1024;

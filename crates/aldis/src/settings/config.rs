@@ -10,6 +10,7 @@ mod from_toml;
 mod from_yaml;
 mod read;
 mod sections;
+mod table;
 mod tree;
 mod values;
 
@@ -22,7 +23,7 @@ use aldis_signal::Dialect;
 
 pub(crate) use self::decode::{decode, nearest};
 pub(crate) use self::deliver::{Delivering, RoleTable};
-pub(crate) use self::read::{Document, NAMES, file_in};
+pub(crate) use self::read::{Document, NAMES, file_in, text};
 use self::sections::PipelineTable;
 pub(crate) use self::sections::{Keep, Notify, Settings, Sink, Supervision, Tokens};
 pub(crate) use self::tree::{Node, NodeKind, Origin, SourceFile};

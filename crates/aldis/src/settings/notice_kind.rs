@@ -1,9 +1,11 @@
 //! The kinds of notices that settings switch on and off.
 
 use aldis_machine::{delivery, run};
+use serde::{Deserialize, Serialize};
 
 /// What a notice is about. The names are stable: settings and receivers use them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
     BudgetSoon,
     Question,
@@ -18,6 +20,19 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    pub(super) const ALL: [Self; 10] = [
+        Self::BudgetSoon,
+        Self::Question,
+        Self::RateLimit,
+        Self::RunEnded,
+        Self::StagnationAbort,
+        Self::StagnationPause,
+        Self::StagnationWarn,
+        Self::TaskBlocked,
+        Self::TaskComplete,
+        Self::TaskFailed,
+    ];
+
     /// Returns the stable name.
     pub(crate) fn as_str(self) -> &'static str {
         match self {

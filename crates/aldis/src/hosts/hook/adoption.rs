@@ -6,10 +6,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread;
+use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
+use aldis_process::run_bounded;
 use aldis_signal::time::Timestamp;
 use aldis_store::Store;
 use serde_json::Value;
@@ -17,7 +17,6 @@ use serde_json::Value;
 use super::live;
 use super::state_file::{self, ReadOutcome, SHOWN_NAME};
 use crate::hosts::hook::auto_state::AutoStateFile;
-use crate::settings::clock::Stopwatch;
 use crate::settings::project::Place;
 
 /// Why a state file is not adopted.
@@ -107,35 +106,18 @@ fn is_tracked(directory: &Path) -> Option<bool> {
         .args(["-c", "core.fsmonitor=false", "--no-optional-locks", "ls-files"])
         .args(["--error-unmatch", "--", SHOWN_NAME])
         .current_dir(directory)
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+        .env("GIT_TERMINAL_PROMPT", "0");
     for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
         command.env_remove(variable);
     }
-    let mut child = command.spawn().ok()?;
-    let timer = Stopwatch::start();
-    while timer.elapsed() < GIT_DEADLINE {
-        match child.try_wait().ok()? {
-            Some(status) => {
-                return match status.code() {
-                    Some(0) => Some(true),
-                    Some(1) => Some(false),
-                    _ => None,
-                };
-            }
-            None => thread::sleep(GIT_PAUSE),
-        }
+    match run_bounded(command, GIT_DEADLINE, 0).ok()?.status.code() {
+        Some(0) => Some(true),
+        Some(1) => Some(false),
+        _ => None,
     }
-    // It may have ended in this moment, which is as good.
-    let _killed = child.kill();
-    let _status = child.wait();
-    None
 }
 
 /// How far up a repository is looked for.
 const ANCESTORS_MAX: usize = 64;
 /// How long git may take.
 const GIT_DEADLINE: Duration = Duration::from_millis(500);
-const GIT_PAUSE: Duration = Duration::from_millis(2);

@@ -1,6 +1,5 @@
 //! Does the hook really work? One check after the other, each with what to do when not.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -345,9 +344,7 @@ fn command(
         return None;
     }
     let expected = format!("aldis {}", env!("CARGO_PKG_VERSION"));
-    match in_scratch(|folder| {
-        probe::run(&path, &["--version"], "", folder, &locations.path, DEADLINE)
-    }) {
+    match in_scratch(|folder| probe::run(&path, &["--version"], "", folder, &locations.path)) {
         ProbeOutcome::Ended { code: Some(0), stdout, .. } if stdout.trim() == expected => {
             checks.ok("command", format!("`{}`, {expected}", path.display()));
             Some(path)
@@ -383,14 +380,7 @@ fn answers(locations: &Locations, host: Host, path: Option<&Path>, checks: &mut 
     };
     let answer = in_scratch(|folder| {
         let stop = (host.spec().payload.test_stop)(&folder.display().to_string()).to_string();
-        probe::run(
-            path,
-            &["hook", host.name()],
-            &stop,
-            folder,
-            OsStr::new(&locations.path),
-            DEADLINE,
-        )
+        probe::run(path, &["hook", host.name()], &stop, folder, &locations.path)
     });
     let fix =
         "update aldis and run `aldis doctor` again; if it still fails, report it with this output";

@@ -32,7 +32,6 @@ pub(crate) fn run(
     stdin: &str,
     folder: &Path,
     path: &OsStr,
-    deadline: Duration,
 ) -> ProbeOutcome {
     let mut command = Command::new(program);
     command
@@ -42,12 +41,12 @@ pub(crate) fn run(
         .env("HOME", folder)
         .env("ALDIS_STATE_DIR", folder.join("state"))
         .current_dir(folder);
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    match run_bounded_with_input(command, stdin.into(), deadline, OUTPUT_MAX) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match run_bounded_with_input(command, stdin.into(), DEADLINE, OUTPUT_MAX) {
         Ok(ended) => ProbeOutcome::Ended {
             code: ended.status.code(),
-            stdout: text(ended.stdout),
-            stderr: text(ended.stderr),
+            stdout: text(&ended.stdout),
+            stderr: text(&ended.stderr),
         },
         Err(BoundedError::TimedOut { .. }) => ProbeOutcome::TimedOut,
         Err(BoundedError::Start { error, .. }) => ProbeOutcome::NotStarted(error.to_string()),

@@ -7,50 +7,54 @@ use aldis_machine::stagnation;
 use serde::{Deserialize, Serialize};
 
 use super::sections::{Notify, Tokens};
+use super::table::{Setting, table};
 use super::values::{Count, Dollars, Seconds};
 use crate::settings::prompt_by::PromptBy;
 
-/// `[deliver]`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Deliver {
-    slots: Count<1, 100>,
-    worktrees: bool,
-    business_analyst: bool,
-    planner: bool,
-    failure_limit: Limit,
-    incomplete_limit: Limit,
-    timeout_limit: Limit,
-    refusal_limit: Limit,
-    plateau_rounds: Limit,
-    remediation_attempts: Limit,
-    expert_tries: Limit,
-    conflict_retries: Limit,
-    conflict_wait: Seconds<1>,
-    checkpoint_every: Seconds<1>,
-    checkpoint_misses: Limit,
-    require_environment_matrix: bool,
-    environments: Vec<String>,
-    total_timeout: Option<Seconds<1>>,
-    max_tokens: Option<Tokens>,
-    max_cost: Option<Dollars>,
-    timeouts: Timeouts,
+table! {
+    /// `[deliver]`
+    struct Deliver sets delivery::Config, usually delivery::Config::default();
+    own { timeouts: Timeouts = Timeouts::default(), }
+    sets {
+        slots: Count<1, 100> = slots,
+        worktrees: bool = worktrees,
+        business_analyst: bool = business_analyst,
+        planner: bool = planner,
+        failure_limit: Limit = failure_limit,
+        incomplete_limit: Limit = incomplete_limit,
+        timeout_limit: Limit = timeout_limit,
+        refusal_limit: Limit = refusal_limit,
+        plateau_rounds: Limit = plateau_rounds,
+        remediation_attempts: Limit = remediation_attempts,
+        expert_tries: Limit = expert_tries,
+        conflict_retries: Limit = conflict_retries,
+        conflict_wait: Seconds<1> = conflict_wait,
+        checkpoint_every: Seconds<1> = checkpoint_every,
+        checkpoint_misses: Limit = checkpoint_misses,
+        require_environment_matrix: bool = require_environment_matrix,
+        environments: Vec<String> = environments,
+        total_timeout: Option<Seconds<1>> = max_time,
+        max_tokens: Option<Tokens> = max_tokens,
+        max_cost: Option<Dollars> = max_micro_dollars,
+    }
 }
 
 type Limit = Count<1, 1000>;
 
-/// `[deliver.timeouts]`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Timeouts {
-    developer: Seconds<1>,
-    critic: Seconds<1>,
-    auditor: Seconds<1>,
-    business_analyst: Seconds<1>,
-    remediation: Seconds<1>,
-    health_auditor: Seconds<1>,
-    expert: Seconds<1>,
-    planner: Seconds<1>,
+table! {
+    /// `[deliver.timeouts]`
+    struct Timeouts sets delivery::Timeouts, usually delivery::Timeouts::default();
+    own {}
+    sets {
+        developer: Seconds<1> = developer,
+        critic: Seconds<1> = critic,
+        auditor: Seconds<1> = auditor,
+        business_analyst: Seconds<1> = business_analyst,
+        remediation: Seconds<1> = remediation,
+        health_auditor: Seconds<1> = health_auditor,
+        expert: Seconds<1> = expert,
+        planner: Seconds<1> = planner,
+    }
 }
 
 /// `[roles.NAME]`: how the agents of a role are started, if not like all others.
@@ -92,88 +96,32 @@ pub(crate) struct Delivering {
     pub(crate) notify: Notify,
 }
 
-impl Default for Deliver {
-    fn default() -> Self {
-        let usual = delivery::Config::default();
-        let times = usual.timeouts;
-        Self {
-            slots: Count(usual.slots.into()),
-            worktrees: usual.worktrees,
-            business_analyst: usual.business_analyst,
-            planner: usual.planner,
-            failure_limit: Count(usual.failure_limit.into()),
-            incomplete_limit: Count(usual.incomplete_limit.into()),
-            timeout_limit: Count(usual.timeout_limit.into()),
-            refusal_limit: Count(usual.refusal_limit.into()),
-            plateau_rounds: Count(usual.plateau_rounds.into()),
-            remediation_attempts: Count(usual.remediation_attempts.into()),
-            expert_tries: Count(usual.expert_tries.into()),
-            conflict_retries: Count(usual.conflict_retries.into()),
-            conflict_wait: Seconds(usual.conflict_wait),
-            checkpoint_every: Seconds(usual.checkpoint_every),
-            checkpoint_misses: Count(usual.checkpoint_misses.into()),
-            require_environment_matrix: usual.require_environment_matrix,
-            environments: usual.environments,
-            total_timeout: usual.max_time.map(Seconds),
-            max_tokens: usual.max_tokens.map(Count),
-            max_cost: usual.max_micro_dollars.map(Dollars),
-            timeouts: Timeouts {
-                developer: Seconds(times.developer),
-                critic: Seconds(times.critic),
-                auditor: Seconds(times.auditor),
-                business_analyst: Seconds(times.business_analyst),
-                remediation: Seconds(times.remediation),
-                health_auditor: Seconds(times.health_auditor),
-                expert: Seconds(times.expert),
-                planner: Seconds(times.planner),
-            },
-        }
-    }
-}
-
 impl Delivering {
     /// Returns the limits of the delivery.
     pub(crate) fn limits(&self) -> delivery::Config {
-        let Deliver { timeouts, .. } = &self.deliver;
-        let deliver = &self.deliver;
         let experts = self.experts.iter();
-        let time = |role: Role, usual: Seconds<1>| {
-            self.roles.get(&role).and_then(|table| table.timeout).unwrap_or(usual).0
-        };
-        delivery::Config {
-            slots: deliver.slots.small(),
-            worktrees: deliver.worktrees,
-            business_analyst: deliver.business_analyst,
-            planner: deliver.planner,
-            failure_limit: deliver.failure_limit.small(),
-            incomplete_limit: deliver.incomplete_limit.small(),
-            timeout_limit: deliver.timeout_limit.small(),
-            refusal_limit: deliver.refusal_limit.small(),
-            plateau_rounds: deliver.plateau_rounds.small(),
-            remediation_attempts: deliver.remediation_attempts.small(),
-            expert_tries: deliver.expert_tries.small(),
-            conflict_retries: deliver.conflict_retries.small(),
-            conflict_wait: deliver.conflict_wait.0,
-            checkpoint_every: deliver.checkpoint_every.0,
-            checkpoint_misses: deliver.checkpoint_misses.small(),
-            require_environment_matrix: deliver.require_environment_matrix,
-            environments: deliver.environments.clone(),
-            max_time: deliver.total_timeout.map(|time| time.0),
-            max_tokens: deliver.max_tokens.map(|tokens| tokens.0),
-            max_micro_dollars: deliver.max_cost.map(|cost| cost.0),
+        let mut config = delivery::Config {
             stagnation: self.stagnation.clone(),
-            timeouts: delivery::Timeouts {
-                developer: time(Role::Developer, timeouts.developer),
-                critic: time(Role::Critic, timeouts.critic),
-                auditor: time(Role::Auditor, timeouts.auditor),
-                business_analyst: time(Role::BusinessAnalyst, timeouts.business_analyst),
-                remediation: time(Role::Remediation, timeouts.remediation),
-                health_auditor: time(Role::HealthAuditor, timeouts.health_auditor),
-                expert: time(Role::Expert, timeouts.expert),
-                planner: time(Role::Planner, timeouts.planner),
-            },
             experts: experts.map(|(name, expert)| (name.clone(), expert.about.clone())).collect(),
             ..delivery::Config::default()
+        };
+        self.deliver.set(&mut config);
+        self.deliver.timeouts.set(&mut config.timeouts);
+        for (role, table) in &self.roles {
+            if let Some(Seconds(own)) = table.timeout {
+                let times = &mut config.timeouts;
+                *match role {
+                    Role::BusinessAnalyst => &mut times.business_analyst,
+                    Role::Developer => &mut times.developer,
+                    Role::Critic => &mut times.critic,
+                    Role::Auditor => &mut times.auditor,
+                    Role::Remediation => &mut times.remediation,
+                    Role::HealthAuditor => &mut times.health_auditor,
+                    Role::Expert => &mut times.expert,
+                    Role::Planner => &mut times.planner,
+                } = own;
+            }
         }
+        config
     }
 }

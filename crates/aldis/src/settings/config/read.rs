@@ -93,7 +93,12 @@ impl Document {
     }
 }
 
-fn text(path: &Path) -> Result<String, CommandError> {
+/// Reads a regular file of a sensible size.
+///
+/// # Errors
+///
+/// Fails if it is something else.
+pub(crate) fn text(path: &Path) -> Result<String, CommandError> {
     let failed = |error: std::io::Error| CommandError::file(path, &error);
     // Opening a pipe would wait for a writer that never comes.
     if !fs::metadata(path).map_err(failed)?.is_file() {

@@ -13,6 +13,7 @@ use serde::de::{self, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::deliver::{Deliver, ExpertTable, RoleTable};
+use super::table::{Setting, table};
 use super::values::{Count, Dollars, Seconds, SecondsOrNever};
 use crate::settings::notice_kind::Kind;
 use crate::settings::prompt_by::PromptBy;
@@ -62,70 +63,36 @@ pub(crate) struct Supervision {
     pub(crate) notify: Notify,
 }
 
-/// `[run]`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Run {
-    pub(crate) dialect: String,
-    pub(crate) prompt_by: PromptBy,
-    #[serde(deserialize_with = "input")]
-    pub(crate) input: String,
-    pub(crate) verify: Option<String>,
-    pub(crate) max_iterations: Count<1, 1000>,
-    pub(crate) timeout: Seconds<1>,
-    pub(crate) total_timeout: Seconds<1>,
-    pub(crate) max_tokens: Option<Tokens>,
-    pub(crate) max_cost: Option<Dollars>,
-    pub(crate) require_commit: bool,
-    pub(crate) require_clean: bool,
-    pub(crate) no_wait: bool,
-    pub(crate) pty: bool,
-    pub(crate) limit_wait: Seconds<1>,
-    pub(crate) max_limit_waits: Count<1, 1000>,
-    // Runs that 0.1.0 stored have neither.
-    #[serde(default = "max_crashes")]
-    pub(crate) max_crashes: Count<0, 1000>,
-    #[serde(default = "crash_wait")]
-    pub(crate) crash_wait: Seconds<1>,
-    pub(crate) max_attempts: Count<1, 1000>,
-}
-
-fn max_crashes() -> Count<0, 1000> {
-    Count(Config::default().max_crashes.into())
-}
-
-fn crash_wait() -> Seconds<1> {
-    Seconds(Config::default().crash_wait)
+table! {
+    /// `[run]`
+    struct Run sets Config, usually Config::default();
+    own {
+        dialect: String = "chorus".to_owned(),
+        prompt_by: PromptBy = PromptBy::Stdin,
+        #[serde(deserialize_with = "input")]
+        input: String = "auto".to_owned(),
+        verify: Option<String> = None,
+        pty: bool = false,
+    }
+    sets {
+        max_iterations: Count<1, 1000> = max_iterations,
+        timeout: Seconds<1> = iteration_timeout,
+        total_timeout: Seconds<1> = timeout,
+        max_tokens: Option<Tokens> = max_tokens,
+        max_cost: Option<Dollars> = max_micro_dollars,
+        require_commit: bool = require_commit,
+        require_clean: bool = require_clean,
+        no_wait: bool = no_wait,
+        limit_wait: Seconds<1> = limit_wait,
+        max_limit_waits: Count<1, 1000> = max_limit_waits,
+        max_crashes: Count<0, 1000> = max_crashes,
+        crash_wait: Seconds<1> = crash_wait,
+        max_attempts: Count<1, 1000> = max_attempts,
+    }
 }
 
 /// As many tokens as the formats can write.
 pub(crate) type Tokens = Count<1, { i64::MAX.cast_unsigned() }>;
-
-impl Default for Run {
-    fn default() -> Self {
-        let usual = Config::default();
-        Self {
-            dialect: "chorus".to_owned(),
-            prompt_by: PromptBy::Stdin,
-            input: "auto".to_owned(),
-            verify: None,
-            max_iterations: Count(usual.max_iterations.into()),
-            timeout: Seconds(usual.iteration_timeout),
-            total_timeout: Seconds(usual.timeout),
-            max_tokens: usual.max_tokens.map(Count),
-            max_cost: usual.max_micro_dollars.map(Dollars),
-            require_commit: usual.require_commit,
-            require_clean: usual.require_clean,
-            no_wait: usual.no_wait,
-            pty: false,
-            limit_wait: Seconds(usual.limit_wait),
-            max_limit_waits: Count(usual.max_limit_waits.into()),
-            max_crashes: max_crashes(),
-            crash_wait: crash_wait(),
-            max_attempts: Count(usual.max_attempts.into()),
-        }
-    }
-}
 
 fn input<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let name = String::deserialize(deserializer)?;
@@ -137,99 +104,49 @@ fn input<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error>
     }
 }
 
-/// `[stagnation]`; 0 switches a threshold off.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Stagnation {
-    enabled: bool,
-    warn_repeats: Threshold,
-    pause_repeats: Threshold,
-    abort_repeats: Threshold,
-    warn_timeout: Seconds<0>,
-    pause_timeout: Seconds<0>,
-    abort_timeout: Seconds<0>,
-    warn_at_iteration: Threshold,
-    pause_at_iteration: Threshold,
-    abort_at_iteration: Threshold,
-    grace_period: Seconds<0>,
-    // Runs that 0.1.0 stored have none.
-    #[serde(default = "pause_limit")]
-    pause_limit: SecondsOrNever,
-    commit_partial_work: bool,
-    state_history_size: Threshold,
+table! {
+    /// `[stagnation]`; 0 switches a threshold off.
+    struct Stagnation sets stagnation::Config, usually stagnation::Config::supervised();
+    own {}
+    sets {
+        enabled: bool = enabled,
+        warn_repeats: Threshold = warn_repeats,
+        pause_repeats: Threshold = pause_repeats,
+        abort_repeats: Threshold = abort_repeats,
+        warn_timeout: Seconds<0> = warn_timeout,
+        pause_timeout: Seconds<0> = pause_timeout,
+        abort_timeout: Seconds<0> = abort_timeout,
+        warn_at_iteration: Threshold = warn_at_iteration,
+        pause_at_iteration: Threshold = pause_at_iteration,
+        abort_at_iteration: Threshold = abort_at_iteration,
+        grace_period: Seconds<0> = grace_period,
+        pause_limit: SecondsOrNever = pause_limit,
+        commit_partial_work: bool = commit_partial_work,
+        state_history_size: Threshold = state_history_size,
+    }
 }
 
 type Threshold = Count<0, 1000>;
 
-fn pause_limit() -> SecondsOrNever {
-    SecondsOrNever(stagnation::Config::supervised().pause_limit)
-}
-
-impl Default for Stagnation {
-    fn default() -> Self {
-        let usual = stagnation::Config::supervised();
-        Self {
-            enabled: usual.enabled,
-            warn_repeats: Count(usual.warn_repeats.into()),
-            pause_repeats: Count(usual.pause_repeats.into()),
-            abort_repeats: Count(usual.abort_repeats.into()),
-            warn_timeout: Seconds(usual.warn_timeout),
-            pause_timeout: Seconds(usual.pause_timeout),
-            abort_timeout: Seconds(usual.abort_timeout),
-            warn_at_iteration: Count(usual.warn_at_iteration.into()),
-            pause_at_iteration: Count(usual.pause_at_iteration.into()),
-            abort_at_iteration: Count(usual.abort_at_iteration.into()),
-            grace_period: Seconds(usual.grace_period),
-            pause_limit: pause_limit(),
-            commit_partial_work: usual.commit_partial_work,
-            state_history_size: Count(usual.state_history_size.into()),
-        }
-    }
-}
-
 impl Stagnation {
     /// Returns what the monitor of an agent goes by.
     pub(super) fn config(&self) -> stagnation::Config {
-        stagnation::Config {
-            enabled: self.enabled,
-            warn_repeats: self.warn_repeats.small(),
-            pause_repeats: self.pause_repeats.small(),
-            abort_repeats: self.abort_repeats.small(),
-            warn_timeout: self.warn_timeout.0,
-            pause_timeout: self.pause_timeout.0,
-            abort_timeout: self.abort_timeout.0,
-            warn_at_iteration: self.warn_at_iteration.small(),
-            pause_at_iteration: self.pause_at_iteration.small(),
-            abort_at_iteration: self.abort_at_iteration.small(),
-            grace_period: self.grace_period.0,
-            pause_limit: self.pause_limit.0,
-            commit_partial_work: self.commit_partial_work,
-            state_history_size: self.state_history_size.small(),
-        }
+        let mut config = stagnation::Config::supervised();
+        self.set(&mut config);
+        config
     }
 }
 
 impl Supervision {
     /// Returns the limits of the run.
     pub(crate) fn limits(&self) -> Config {
-        let Self { run, stagnation: watched, .. } = self;
-        Config {
-            max_iterations: run.max_iterations.small(),
-            iteration_timeout: run.timeout.0,
-            timeout: run.total_timeout.0,
-            max_tokens: run.max_tokens.map(|tokens| tokens.0),
-            max_micro_dollars: run.max_cost.map(|cost| cost.0),
-            verify: run.verify.is_some(),
-            require_commit: run.require_commit,
-            require_clean: run.require_clean,
-            no_wait: run.no_wait,
-            limit_wait: run.limit_wait.0,
-            max_limit_waits: run.max_limit_waits.small(),
-            max_crashes: run.max_crashes.small(),
-            crash_wait: run.crash_wait.0,
-            max_attempts: run.max_attempts.small(),
-            stagnation: watched.config(),
-        }
+        let mut config = Config {
+            verify: self.run.verify.is_some(),
+            stagnation: self.stagnation.config(),
+            ..Config::default()
+        };
+        self.run.set(&mut config);
+        config
     }
 }
 
@@ -262,54 +179,19 @@ impl Default for Notify {
 
 /// `[notify.events]`: where each kind of notice goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Events {
-    question: Where,
-    rate_limit: Where,
-    run_ended: Where,
-    stagnation_warn: Where,
-    stagnation_pause: Where,
-    stagnation_abort: Where,
-    budget_soon: Where,
-    task_blocked: Where,
-    task_complete: Where,
-    task_failed: Where,
-}
+#[serde(transparent)]
+pub(crate) struct Events(BTreeMap<Kind, Where>);
 
 impl Default for Events {
     fn default() -> Self {
-        let all = Where::All(true);
-        Self {
-            question: all.clone(),
-            rate_limit: all.clone(),
-            run_ended: all.clone(),
-            stagnation_warn: all.clone(),
-            stagnation_pause: all.clone(),
-            stagnation_abort: all.clone(),
-            budget_soon: all.clone(),
-            task_blocked: all.clone(),
-            // A plan has many tasks, and that they become complete is what is expected.
-            task_complete: Where::All(false),
-            task_failed: all,
-        }
+        Self(Kind::ALL.into_iter().map(|kind| (kind, Where::usual(kind))).collect())
     }
 }
 
 impl Events {
-    /// Returns where notices of a kind go.
-    pub(crate) fn of(&self, kind: Kind) -> &Where {
-        match kind {
-            Kind::Question => &self.question,
-            Kind::RateLimit => &self.rate_limit,
-            Kind::RunEnded => &self.run_ended,
-            Kind::StagnationWarn => &self.stagnation_warn,
-            Kind::StagnationPause => &self.stagnation_pause,
-            Kind::StagnationAbort => &self.stagnation_abort,
-            Kind::BudgetSoon => &self.budget_soon,
-            Kind::TaskBlocked => &self.task_blocked,
-            Kind::TaskComplete => &self.task_complete,
-            Kind::TaskFailed => &self.task_failed,
-        }
+    /// Returns where notices of a kind go. What 0.1.0 stored knows not all of them.
+    pub(crate) fn of(&self, kind: Kind) -> Where {
+        self.0.get(&kind).cloned().unwrap_or_else(|| Where::usual(kind))
     }
 }
 
@@ -343,6 +225,11 @@ impl fmt::Display for Sink {
 }
 
 impl Where {
+    fn usual(kind: Kind) -> Self {
+        // A plan has many tasks, and that they become complete is what is expected.
+        Self::All(kind != Kind::TaskComplete)
+    }
+
     /// Returns whether a sink is told.
     pub(crate) fn includes(&self, sink: Sink) -> bool {
         match self {

@@ -164,29 +164,23 @@ impl Node {
 
     /// Returns the value as JSON has it.
     pub(crate) fn to_json(&self) -> Value {
-        match &self.kind {
-            NodeKind::Unset => Value::Null,
-            NodeKind::Bool(value) => (*value).into(),
-            NodeKind::Integer(value) => (*value).into(),
-            NodeKind::Float(value) => (*value).into(),
-            NodeKind::Text(text) => text.clone().into(),
-            NodeKind::Word(word) => guess(word).to_json_scalar(),
-            NodeKind::List(items) => items.iter().map(Self::to_json).collect(),
-            NodeKind::Table(members) => {
-                members.iter().map(|(key, member)| (key.clone(), member.to_json())).collect()
-            }
-        }
+        self.kind.to_json()
     }
 }
 
 impl NodeKind {
-    fn to_json_scalar(&self) -> Value {
+    fn to_json(&self) -> Value {
         match self {
+            Self::Unset => Value::Null,
             Self::Bool(value) => (*value).into(),
             Self::Integer(value) => (*value).into(),
             Self::Float(value) => (*value).into(),
             Self::Text(text) => text.clone().into(),
-            _ => Value::Null,
+            Self::Word(word) => guess(word).to_json(),
+            Self::List(items) => items.iter().map(Node::to_json).collect(),
+            Self::Table(members) => {
+                members.iter().map(|(key, member)| (key.clone(), member.to_json())).collect()
+            }
         }
     }
 }

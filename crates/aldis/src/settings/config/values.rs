@@ -171,28 +171,26 @@ impl fmt::Display for Dollars {
     }
 }
 
-impl<const LEAST: u64> Serialize for Seconds<LEAST> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl Serialize for SecondsOrNever {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 impl<const LEAST: u64, const MOST: u64> Serialize for Count<LEAST, MOST> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.0)
     }
 }
 
-impl Serialize for Dollars {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
+macro_rules! as_shown {
+    ($([$($limits:tt)*] $type:ty;)*) => {$(
+        impl<$($limits)*> Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    )*};
+}
+
+as_shown! {
+    [const LEAST: u64] Seconds<LEAST>;
+    [] SecondsOrNever;
+    [] Dollars;
 }
 
 /// Takes numbers and text alike, as text.
