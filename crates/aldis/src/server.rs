@@ -16,6 +16,7 @@ mod error;
 mod events;
 mod metrics;
 mod outbox;
+mod output;
 mod place;
 mod runs;
 pub(crate) mod sinks;
@@ -93,7 +94,7 @@ pub(crate) fn serve(
             listener.local_addr().map_err(|error| CommandError::new(error.to_string()))?;
         place.announce(address)?;
         let access = Access::new(place.token()?, address);
-        let app = App::new(store, access, options.sinks, options.personas);
+        let app = App::new(store, access, options.sinks, options.personas, options.state_dir);
         app.recover().await?;
         app.adopt(options.board).await?;
         let link = app.access.login_link(address)?;

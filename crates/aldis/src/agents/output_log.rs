@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use aldis_signal::redact::Redactor;
 use aldis_store::RunId;
+use serde::{Deserialize, Serialize};
 
 /// How large a file becomes.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -18,8 +19,60 @@ const BLOCK: u64 = 4 * 1024;
 const LINE_MAX: usize = 64 * 1024;
 /// How many files are kept, the one being written included.
 const FILES_MAX: usize = 4;
-/// The file being written, for a run with one agent. Older ones end in `.1`, `.2` and so on.
-const FILE: &str = "agent.log";
+/// Says which agent worked on what, a line for each, where a run has several.
+const AGENTS: &str = "agents.jsonl";
+
+/// Returns where the logs of all runs are.
+pub(crate) fn all(state: &Path) -> PathBuf {
+    state.join("logs")
+}
+
+/// An agent of a run, as its log is found and labelled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct LoggedAgent {
+    /// Its number; a run with one agent has none.
+    pub(crate) agent: Option<u64>,
+    pub(crate) role: String,
+    pub(crate) task: Option<String>,
+}
+
+impl LoggedAgent {
+    /// Returns the agents of a run, in the order of their starts.
+    pub(crate) fn all_of(state: &Path, run: &RunId) -> Vec<Self> {
+        let directory = all(state).join(run.as_str());
+        let alone = Self::default();
+        let one = alone.files(state, run).next().is_some_and(|file| file.exists());
+        let text = fs::read_to_string(directory.join(AGENTS)).unwrap_or_default();
+        let several = text.lines().filter_map(|line| serde_json::from_str(line).ok());
+        one.then_some(alone).into_iter().chain(several).collect()
+    }
+
+    /// Returns the places of its log, from the file being written to the oldest.
+    pub(crate) fn files(&self, state: &Path, run: &RunId) -> impl Iterator<Item = PathBuf> {
+        let (directory, name) = (all(state).join(run.as_str()), self.file_name());
+        (0..FILES_MAX).map(move |number| directory.join(numbered(&name, number)))
+    }
+
+    fn file_name(&self) -> String {
+        self.agent.map_or_else(|| "agent.log".to_owned(), |agent| format!("agent-{agent}.log"))
+    }
+
+    /// Notes who it is. Its output is kept also where that fails.
+    fn note(&self, directory: &Path) {
+        let Ok(line) = serde_json::to_string(self) else { return };
+        let noted = append(&directory.join(AGENTS))
+            .and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+        drop(noted);
+    }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}
+
+fn numbered(name: &str, number: usize) -> String {
+    if number == 0 { name.to_owned() } else { format!("{name}.{number}") }
+}
 
 /// The log of one run. A log that cannot be written is no reason to end a run.
 #[derive(Debug)]
@@ -39,16 +92,13 @@ pub(crate) struct OutputLog {
 impl OutputLog {
     /// Opens the log of a run within the state directory, readable by its owner alone.
     pub(crate) fn open(state: &Path, run: &RunId) -> Self {
-        Self::named(state, run, FILE.to_owned())
+        Self::of_agent(state, run, &LoggedAgent::default())
     }
 
     /// Opens the log of one of several agents of a run.
-    pub(crate) fn of_agent(state: &Path, run: &RunId, agent: u64) -> Self {
-        Self::named(state, run, format!("agent-{agent}.log"))
-    }
-
-    fn named(state: &Path, run: &RunId, name: String) -> Self {
-        let directory = state.join("logs").join(run.as_str());
+    pub(crate) fn of_agent(state: &Path, run: &RunId, agent: &LoggedAgent) -> Self {
+        let directory = all(state).join(run.as_str());
+        let name = agent.file_name();
         let _there = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
         let mut log = Self {
             directory,
@@ -61,6 +111,9 @@ impl OutputLog {
             redactor: Redactor::default(),
         };
         log.reopen();
+        if agent.agent.is_some() {
+            agent.note(&log.directory);
+        }
         log
     }
 
@@ -141,10 +194,7 @@ impl OutputLog {
 
     fn rotate(&mut self) {
         self.file = None;
-        let name = |number: usize| match number {
-            0 => self.directory.join(&self.name),
-            _ => self.directory.join(format!("{}.{number}", self.name)),
-        };
+        let name = |number: usize| self.directory.join(numbered(&self.name, number));
         // A file that another takes the place of is first written to the disk by some systems.
         let _gone = fs::remove_file(name(FILES_MAX - 1));
         for number in (0..FILES_MAX - 1).rev() {
@@ -155,8 +205,7 @@ impl OutputLog {
 
     fn reopen(&mut self) {
         let opened = || -> io::Result<(File, u64)> {
-            let path = self.directory.join(&self.name);
-            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+            let file = append(&self.directory.join(&self.name))?;
             let written = file.metadata()?.len();
             Ok((file, written))
         };

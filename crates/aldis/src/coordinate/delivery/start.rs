@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::agent::AgentAtWork;
 use super::{Asked, DeliveryConduct, number};
 use crate::agents::command::{JobLaunch, Program, StartFailure};
-use crate::agents::output_log::OutputLog;
+use crate::agents::output_log::{LoggedAgent, OutputLog};
 use crate::agents::session::Session;
 use crate::coordinate::conduct::{Awaited, Performed};
 use crate::coordinate::coordinator::{Core, heed_others};
@@ -91,7 +91,9 @@ impl DeliveryConduct<'_> {
         match core.world().start(job, &launch) {
             Err(StartFailure { what }) => self.not_started(core, agent, &what),
             Ok(identity) => {
-                let log = OutputLog::of_agent(&plan.state, core.id(), agent);
+                let (role, task) = (dispatch.role.as_str().to_owned(), dispatch.task.clone());
+                let logged = LoggedAgent { agent: Some(agent), role, task };
+                let log = OutputLog::of_agent(&plan.state, core.id(), &logged);
                 let session = Session::new(&plan.rules, input, &plan.zone, true, log);
                 let before = before.unwrap_or_default();
                 let at_work = AgentAtWork::new(dispatch, directory, session, before);

@@ -1,0 +1,213 @@
+//! What the agents of a run wrote, from the logs that are kept of it, while it grows.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use aldis_signal::redact::Redactor;
+use aldis_signal::time::Timestamp;
+use aldis_signal::{Role, Rules};
+use aldis_store::RunId;
+use aldis_transcript::Input;
+use aldis_transcript::facts::Zone;
+
+use crate::agents::listener::{Listener, Report};
+use crate::agents::output_log::LoggedAgent;
+
+/// How much is read at once.
+const PIECE: usize = 64 * 1024;
+
+/// Something that an agent wrote. Exhaustive: whoever shows it shows either.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// Whole lines of text, without secrets. Not fit for a terminal yet.
+    Text {
+        /// What.
+        text: String,
+        /// Whether the agent said it itself, and not one of its sub-agents.
+        own: bool,
+    },
+    /// Its host's own lines, as they are kept.
+    Raw(Vec<u8>),
+}
+
+/// Reads the logs of a run, all that is there and then what is added.
+pub(crate) struct OutputReader<'r> {
+    state: PathBuf,
+    run: RunId,
+    /// The task whose agents are wanted.
+    task: Option<String>,
+    /// Without rules, what is written is left as it is.
+    text_by: Option<&'r Rules>,
+    logs: BTreeMap<LoggedAgent, LogReader<'r>>,
+}
+
+impl<'r> OutputReader<'r> {
+    /// Text is taken out of the hosts' lines with `rules`; without, the lines are given as they are.
+    pub(crate) fn new(
+        state: &Path,
+        run: &RunId,
+        task: Option<&str>,
+        rules: Option<&'r Rules>,
+    ) -> Self {
+        let (state, task) = (state.to_owned(), task.map(str::to_owned));
+        Self { state, run: run.clone(), task, text_by: rules, logs: BTreeMap::new() }
+    }
+
+    /// Reads what was written since the last call. Returns whether there was anything: there may be
+    /// more then.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a log cannot be read.
+    pub(crate) fn read(&mut self, sink: &mut dyn FnMut(&LoggedAgent, Written)) -> io::Result<bool> {
+        for agent in LoggedAgent::all_of(&self.state, &self.run) {
+            if self.task.is_none() || self.task == agent.task {
+                let text_by = self.text_by;
+                self.logs.entry(agent).or_insert_with(|| LogReader::new(text_by));
+            }
+        }
+        let mut any = false;
+        for (agent, log) in &mut self.logs {
+            let files: Vec<PathBuf> = agent.files(&self.state, &self.run).collect();
+            any |= log.read(&files, &mut |written| sink(agent, written))?;
+        }
+        Ok(any)
+    }
+
+    /// Gives out what was held back: nothing more is written.
+    pub(crate) fn finish(self, sink: &mut dyn FnMut(&LoggedAgent, Written)) {
+        for (agent, LogReader { words, .. }) in self.logs {
+            if let Some(words) = words {
+                words.finish(&mut |written| sink(&agent, written));
+            }
+        }
+    }
+}
+
+/// Reads the log of one agent: files that give way to newer ones.
+struct LogReader<'r> {
+    file: Option<File>,
+    words: Option<Words<'r>>,
+}
+
+impl<'r> LogReader<'r> {
+    fn new(text_by: Option<&'r Rules>) -> Self {
+        let words = text_by.map(|rules| Words {
+            listener: Listener::new(rules, Input::Auto, Zone::utc(), true),
+            redactor: Redactor::default(),
+        });
+        Self { file: None, words }
+    }
+
+    /// Reads a piece, of the next file where one is at its end. `files` are newest first.
+    fn read(&mut self, files: &[PathBuf], sink: &mut dyn FnMut(Written)) -> io::Result<bool> {
+        // Looked for first: what is written until then is still read from the file at hand.
+        let next = self.next(files)?;
+        let mut piece = vec![0; PIECE];
+        let length = self.file.as_mut().map_or(Ok(0), |file| file.read(&mut piece))?;
+        if length == 0
+            && let Some(next) = next
+        {
+            self.file = match File::open(next) {
+                // Rotated just now: the next call finds it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                opened => Some(opened?),
+            };
+            return Ok(true);
+        }
+        piece.truncate(length);
+        match &mut self.words {
+            _ if length == 0 => {}
+            Some(words) => words.push(&piece, sink),
+            None => sink(Written::Raw(piece)),
+        }
+        Ok(length > 0)
+    }
+
+    /// Returns the file that comes after the one at hand, or the oldest.
+    fn next<'f>(&self, files: &'f [PathBuf]) -> io::Result<Option<&'f PathBuf>> {
+        let oldest = || files.iter().rfind(|file| file.exists());
+        let Some(file) = &self.file else { return Ok(oldest()) };
+        let (own, inode) = (file.metadata()?, |data: &fs::Metadata| (data.dev(), data.ino()));
+        let is_own = |path: &PathBuf| fs::metadata(path).is_ok_and(|it| inode(&it) == inode(&own));
+        Ok(match files.iter().position(is_own) {
+            Some(at) => at.checked_sub(1).and_then(|at| files.get(at)),
+            None => oldest(),
+        })
+    }
+}
+
+/// Takes the words of agents out of what their hosts write.
+struct Words<'r> {
+    listener: Listener<'r>,
+    redactor: Redactor,
+}
+
+impl Words<'_> {
+    fn push(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Written)) {
+        let Self { listener, redactor } = self;
+        listener.push(bytes, NEVER, &mut |report| said(redactor, report, sink));
+    }
+
+    fn finish(self, sink: &mut dyn FnMut(Written)) {
+        let Self { listener, mut redactor } = self;
+        listener.finish(NEVER, &mut |report| said(&mut redactor, report, sink));
+    }
+}
+
+/// The time matters only to what hosts report about themselves.
+const NEVER: Timestamp = Timestamp::from_millis(0);
+
+/// Gives out what an agent said. Prompts, tools and what a host says about itself are only in its own
+/// lines.
+fn said(redactor: &mut Redactor, report: Report, sink: &mut dyn FnMut(Written)) {
+    let Report::Text { origin, text, .. } = report else { return };
+    if text.is_empty() || !matches!(origin.role, Role::Assistant | Role::Subagent) {
+        return;
+    }
+    let own = origin.role == Role::Assistant && !origin.sidechain;
+    let text = text.lines().map(|line| format!("{}\n", redactor.line(line))).collect();
+    sink(Written::Text { text, own });
+}
+
+#[cfg(test)]
+mod tests {
+    //! Logs that give way to newer ones while they are read.
+
+    use super::*;
+
+    #[test]
+    fn files_are_read_in_order_also_while_they_give_way() {
+        let state = tempfile::tempdir().unwrap();
+        let run = RunId::new("r1").unwrap();
+        let files: Vec<PathBuf> = LoggedAgent::default().files(state.path(), &run).collect();
+        fs::create_dir_all(files[0].parent().unwrap()).unwrap();
+        fs::write(&files[1], "one\n").unwrap();
+        fs::write(&files[0], "two\n").unwrap();
+        let mut reader = OutputReader::new(state.path(), &run, None, None);
+        let mut more = || {
+            let mut all = Vec::new();
+            let mut sink = |_: &LoggedAgent, written| match written {
+                Written::Raw(bytes) => all.extend(bytes),
+                Written::Text { text, .. } => panic!("{text}"),
+            };
+            while reader.read(&mut sink).unwrap() {}
+            String::from_utf8(all).unwrap()
+        };
+        assert_eq!(more(), "one\ntwo\n");
+        assert_eq!(more(), "");
+        // Two files further before it looks again.
+        fs::rename(&files[0], &files[2]).unwrap();
+        fs::write(&files[1], "three\n").unwrap();
+        fs::write(&files[0], "four\n").unwrap();
+        assert_eq!(more(), "three\nfour\n");
+        // What is gone is left out.
+        files.iter().for_each(|file| drop(fs::remove_file(file)));
+        fs::write(&files[1], "six\n").unwrap();
+        fs::write(&files[0], "seven\n").unwrap();
+        assert_eq!(more(), "six\nseven\n");
+    }
+}
