@@ -16,6 +16,7 @@ pub(crate) mod connections;
 mod error;
 mod events;
 mod metrics;
+mod output;
 mod place;
 mod request_log;
 mod runs;
@@ -98,13 +99,15 @@ pub(crate) fn serve(
         place.announce(address)?;
         let access = Access::new(place.token()?, address);
         let (routes, sinks) = options.sinks.into_parts();
+        let state = options.state_dir;
         routes
-            .publish(&options.state_dir)
+            .publish(&state)
             .map_err(|error| CommandError::new(format!("writing down the sinks: {error}")))?;
-        let app = App::new(Arc::clone(&store) as Arc<dyn Store>, access, routes, options.personas);
+        let for_app = Arc::clone(&store) as Arc<dyn Store>;
+        let app = App::new(for_app, access, routes, options.personas, state.clone());
         let counts = Arc::clone(&app);
         let count = move |report: Report<'_>| counts.metrics.reported(report);
-        let _courier = Courier::of_server(store, &options.state_dir, sinks, Box::new(count));
+        let _courier = Courier::of_server(store, &state, sinks, Box::new(count));
         app.recover().await?;
         app.adopt(options.board).await?;
         let link = app.access.login_link(address)?;

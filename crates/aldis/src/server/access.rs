@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use aldis_signal::time::Timestamp;
 use axum::extract::{MatchedPath, Request, State};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use super::app::App;
 use super::error::ApiError;
 use crate::error::CommandError;
-use crate::settings::clock::SteadyClock;
+use crate::settings::clock::{SteadyClock, Stopwatch};
 use crate::settings::secret;
 use crate::view::display;
 
@@ -206,7 +206,7 @@ pub(super) async fn frame(
 ) -> Response {
     let id = request_id(request.headers());
     request.extensions_mut().insert(RequestId(id.clone()));
-    let (started, method) = (Instant::now(), request.method().clone());
+    let (watch, method) = (Stopwatch::start(), request.method().clone());
     // Whatever is asked where nothing is makes one series.
     let route = request.extensions().get::<MatchedPath>().cloned();
     let mut response = next.run(request).await;
@@ -218,7 +218,7 @@ pub(super) async fn frame(
         response.headers_mut().extend(kept);
     }
     let route = route.as_ref().map_or("", MatchedPath::as_str);
-    app.metrics.answered(known(&method), route, response.status().as_u16(), started.elapsed());
+    app.metrics.answered(known(&method), route, response.status().as_u16(), watch.elapsed());
     for (name, value) in SECURITY {
         let (name, value) = (HeaderName::from_static(name), HeaderValue::from_static(value));
         response.headers_mut().entry(name).or_insert(value);

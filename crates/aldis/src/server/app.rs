@@ -1,6 +1,7 @@
 //! What all requests share.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub(crate) struct App {
     pub(super) personas: BTreeMap<String, Persona>,
     /// Takes steps.
     pub(super) runs: Runs,
+    /// Where the logs of agents are.
+    pub(super) state_dir: PathBuf,
     /// Wakes whoever waits for something to be committed.
     pub(super) commits: Arc<Commits>,
     /// Whether the store could be written, and when that was tried.
@@ -108,6 +111,7 @@ impl App {
         access: Access,
         routes: Routes,
         personas: BTreeMap<String, Persona>,
+        state_dir: PathBuf,
     ) -> Arc<Self> {
         let metrics = Metrics::new();
         let decisions = metrics.decisions.clone();
@@ -120,6 +124,7 @@ impl App {
             metrics,
             personas,
             runs: Runs::new(engine, Arc::clone(&commits)),
+            state_dir,
             commits,
             writable: Mutex::default(),
             failing: Mutex::default(),

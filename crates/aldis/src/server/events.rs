@@ -43,9 +43,9 @@ const PAGE_BYTES: usize = BACKLOG * SLICE;
 /// After so long that none of the slices was taken a client counts as one that does not read.
 const STALLED_AFTER: Duration = Duration::from_millis(100);
 /// How long a client may leave one waiting.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// A quiet stream says so often that it is alive.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Watches for new decisions, while there is anybody to tell.
 pub(super) async fn publish(app: Arc<App>) {
@@ -308,7 +308,7 @@ fn number(cursor: Cursor) -> Value {
 }
 
 /// The body of a stream.
-struct Feed(mpsc::Receiver<Bytes>);
+pub(super) struct Feed(pub(super) mpsc::Receiver<Bytes>);
 
 impl hyper::body::Body for Feed {
     type Data = Bytes;

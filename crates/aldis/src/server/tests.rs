@@ -8,6 +8,7 @@ mod machines;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use aldis_store::{MemoryStore, Store};
@@ -54,7 +55,8 @@ impl Bench {
     fn on(store: Arc<dyn Store>) -> Self {
         let address: SocketAddr = HOST.parse().unwrap();
         let access = Access::new(TOKEN.to_owned(), address);
-        let app = App::new(store.clone(), access, Routes::default(), BTreeMap::new());
+        let nowhere = PathBuf::from("/nonexistent");
+        let app = App::new(store.clone(), access, Routes::default(), BTreeMap::new(), nowhere);
         let router = api::router(app.clone());
         Self { app, router, store }
     }

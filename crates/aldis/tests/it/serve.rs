@@ -7,6 +7,7 @@ mod generated;
 mod hostile;
 mod life;
 mod load;
+mod output;
 mod races;
 pub(crate) mod receiver;
 pub(crate) mod sinks;

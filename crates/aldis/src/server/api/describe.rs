@@ -1,6 +1,7 @@
 //! The router and the OpenAPI document, made of the same calls: a route is described by the types that
 //! its handler takes and returns, so that none is without a schema.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -14,7 +15,6 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use super::forms::StreamedDecision;
 use super::request::{Asked, KEY_MAX, Named, Sent, SentNothing};
 use crate::server::app::App;
 use crate::server::error::{ApiError, ErrorForm};
@@ -249,19 +249,25 @@ impl<B> Output for Text<B> {
     }
 }
 
-/// Server-sent events.
-pub(super) struct EventStream(pub(super) Body);
+/// Server-sent events with such data.
+pub(super) struct EventStream<T>(Body, PhantomData<T>);
 
-impl IntoResponse for EventStream {
+impl<T> EventStream<T> {
+    pub(super) fn new(body: Body) -> Self {
+        Self(body, PhantomData)
+    }
+}
+
+impl<T> IntoResponse for EventStream<T> {
     fn into_response(self) -> Response {
         Text("text/event-stream", self.0).into_response()
     }
 }
 
-impl Output for EventStream {
+impl<T: JsonSchema> Output for EventStream<T> {
     fn describe(operation: &mut Operation<'_>) {
-        let about = "server-sent events; the schema is that of the `data` of a `decision`";
-        operation.answer::<StreamedDecision>("200", "text/event-stream", about);
+        let about = "server-sent events; the schema is that of their `data`";
+        operation.answer::<T>("200", "text/event-stream", about);
     }
 }
 

@@ -15,12 +15,14 @@ use sha2::{Digest as _, Sha256};
 
 use super::describe::{EventStream, Routes};
 use super::forms::{
-    AskedQuestion, Change, DecisionPage, EventPage, QuestionPage, RunPage, ShownRun, TaskPage,
+    AskedQuestion, Change, DecisionPage, EventPage, QuestionPage, RunPage, ShownRun,
+    StreamedDecision, TaskPage,
 };
 use super::request::{Asked, Named, Page, Sent, cursor};
 use crate::server::app::App;
 use crate::server::error::ApiError;
 use crate::server::events;
+use crate::server::output::{self, OutputPiece, OutputQuery};
 use crate::server::runs::Input;
 use crate::view::wire::run::{DecisionForm, EventForm};
 use crate::view::wire::task::TaskLine;
@@ -44,6 +46,8 @@ pub(super) fn add(routes: &mut Routes) {
     routes.add("post", "/v1/runs/{run}/abort", "End a run", abort);
     routes.add("post", "/v1/runs/{run}/answer", "Answer a question of a run", answer);
     routes.add("post", "/v1/runs/{run}/tell", "Tell the agents of a run something", tell);
+    let summary = "Read what the agents of a run write, as server-sent events";
+    routes.add("get", "/v1/runs/{run}/output", summary, read_output);
     routes.add("get", "/v1/questions", "List the questions that wait for a human", questions);
     let summary = "List the decisions about all runs, the newest first";
     routes.add("get", "/v1/decisions", summary, decisions);
@@ -316,6 +320,14 @@ async fn questions(
     Ok(QuestionPage::new(asked.collect(), next))
 }
 
+async fn read_output(
+    State(app): Shared,
+    Named(run): Named,
+    Asked(query): Asked<OutputQuery>,
+) -> Result<EventStream<OutputPiece<'static>>, ApiError> {
+    Ok(EventStream::new(output::open(&app, run, query).await?))
+}
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Follow {
@@ -331,11 +343,11 @@ async fn follow(
     State(app): Shared,
     Asked(query): Asked<Follow>,
     headers: HeaderMap,
-) -> Result<EventStream, ApiError> {
+) -> Result<EventStream<StreamedDecision>, ApiError> {
     let run = query.run.or(query.channel).map(RunId::new).transpose();
     let run = run.map_err(|error| ApiError::not_found(error.to_string()))?;
     let last = headers.get("last-event-id").map(HeaderValue::to_str).transpose();
     let last = last.map_err(|_| ApiError::bad("`Last-Event-ID` is not the id of an event"))?;
     let after: Option<Cursor> = last.or(query.after.as_deref()).map(cursor).transpose()?;
-    Ok(EventStream(events::open(&app, run, after).await?))
+    Ok(EventStream::new(events::open(&app, run, after).await?))
 }

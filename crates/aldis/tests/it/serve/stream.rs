@@ -22,11 +22,15 @@ pub(super) struct Stream(BufReader<TcpStream>);
 
 impl Stream {
     pub(super) fn open(server: &Server, query: &str, last: Option<&str>) -> Self {
+        Self::at(server, &format!("/v1/events{query}"), last)
+    }
+
+    pub(super) fn at(server: &Server, path: &str, last: Option<&str>) -> Self {
         let mut stream = TcpStream::connect(&server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let last = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
         let head = format!(
-            "GET /v1/events{query} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n{last}\r\n",
+            "GET {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n{last}\r\n",
             server.address, server.token
         );
         stream.write_all(head.as_bytes()).unwrap();

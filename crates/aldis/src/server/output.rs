@@ -1,0 +1,146 @@
+//! What the agents of a run write, as server-sent events, while they write it.
+//!
+//! A thread for each client reads the logs, because files cannot be waited for otherwise. It holds one
+//! piece and waits until the client has taken the one before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aldis_engine::EngineError;
+use aldis_signal::Rules;
+use aldis_store::RunId;
+use axum::body::{Body, Bytes};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::time;
+
+use super::app::App;
+use super::error::ApiError;
+use super::events::{Feed, HEARTBEAT, PATIENCE};
+use crate::agents::output_log::LoggedAgent;
+use crate::app::output::{OutputReader, Written};
+
+/// How often output that is followed is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Which output.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OutputQuery {
+    /// Only of the agents that worked on this task of a delivery.
+    task: Option<String>,
+    /// Only of the agent with this number, of a delivery.
+    agent: Option<u64>,
+    /// Go on with what is written from now on, until the run ends (default: false).
+    #[serde(default)]
+    follow: bool,
+}
+
+/// An event `output`: whole lines that an agent wrote, without secrets. Their end is an event `end`.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct OutputPiece<'p> {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    v: u32,
+    /// The agent's number; `null` in a run that has one agent.
+    agent: Option<u64>,
+    /// Its role in a delivery.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    role: &'p str,
+    /// The task of a delivery that it worked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<&'p str>,
+    /// What it wrote. Not fit for a terminal yet.
+    text: &'p str,
+    /// Whether it wrote that itself, and not one of its sub-agents.
+    own: bool,
+}
+
+/// Opens a stream of what the agents of a run have written, and write.
+pub(super) async fn open(app: &Arc<App>, run: RunId, query: OutputQuery) -> Result<Body, ApiError> {
+    let id = run.clone();
+    let is_there = app.with_engine(move |engine| engine.store().run(&id)).await?.is_some();
+    if !is_there {
+        return Err(EngineError::NoSuchRun(run).into());
+    }
+    let (pieces, feed) = mpsc::channel(1);
+    let client =
+        Client { app: Arc::clone(app), runtime: Handle::current(), pieces, is_gone: false };
+    tokio::task::spawn_blocking(move || client.serve(&run, &query));
+    Ok(Body::new(Feed(feed)))
+}
+
+/// Somebody who reads output.
+struct Client {
+    app: Arc<App>,
+    runtime: Handle,
+    pieces: mpsc::Sender<Bytes>,
+    is_gone: bool,
+}
+
+impl Client {
+    fn serve(mut self, run: &RunId, query: &OutputQuery) {
+        let rules = Rules::new([]);
+        let state = self.app.state_dir.clone();
+        let mut reader = OutputReader::new(&state, run, query.task.as_deref(), Some(&rules));
+        let wanted = |agent: &LoggedAgent| query.agent.is_none() || query.agent == agent.agent;
+        let mut quiet = Duration::ZERO;
+        while !self.is_gone {
+            // Asked first: what an agent writes until its run ends is read after that.
+            let is_over = !query.follow || !self.goes_on(run);
+            let more = reader.read(&mut |agent, written| {
+                if wanted(agent) {
+                    quiet = Duration::ZERO;
+                    self.tell(agent, &written);
+                }
+            });
+            match more {
+                Ok(true) => continue,
+                Ok(false) if !is_over => {}
+                Ok(false) => break,
+                Err(error) => return self.send(format!("event: problem\ndata: {error}\n\n")),
+            }
+            std::thread::sleep(LOOK_EVERY);
+            quiet += LOOK_EVERY;
+            if quiet >= HEARTBEAT {
+                quiet = Duration::ZERO;
+                self.send(":\n\n".to_owned());
+            }
+        }
+        reader.finish(&mut |agent, written| {
+            if wanted(agent) {
+                self.tell(agent, &written);
+            }
+        });
+        self.send("event: end\ndata: {}\n\n".to_owned());
+    }
+
+    /// Whether more may be written while somebody is here to be told.
+    fn goes_on(&self, run: &RunId) -> bool {
+        let run = run.clone();
+        let read = self.app.with_engine(move |engine| engine.store().run(&run));
+        let is_active =
+            self.runtime.block_on(read).ok().flatten().is_some_and(|it| it.record.active);
+        is_active && !*self.app.stopping.borrow() && !self.pieces.is_closed()
+    }
+
+    fn tell(&mut self, agent: &LoggedAgent, written: &Written) {
+        let Written::Text { text, own } = written else { return };
+        let LoggedAgent { agent, role, task } = agent;
+        let piece =
+            OutputPiece { v: 1, agent: *agent, role, task: task.as_deref(), text, own: *own };
+        if let Ok(data) = serde_json::to_string(&piece) {
+            self.send(format!("event: output\ndata: {data}\n\n"));
+        }
+    }
+
+    /// Hands an event over, unless the client does not read.
+    fn send(&mut self, event: String) {
+        if !self.is_gone {
+            let sent = time::timeout(PATIENCE, self.pieces.send(event.into()));
+            self.is_gone = !matches!(self.runtime.block_on(sent), Ok(Ok(())));
+        }
+    }
+}
