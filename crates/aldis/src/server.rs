@@ -43,7 +43,7 @@ use self::place::Place;
 use crate::app::formats::turn_state::ChannelSet;
 use crate::error::CommandError;
 use crate::notify::configured::Sinks;
-use crate::notify::courier::{Courier, Report};
+use crate::notify::courier::{Courier, Report, Role};
 
 /// Threads for requests, at most: they also decide what takes no time.
 const WORKERS_MAX: usize = 8;
@@ -98,7 +98,7 @@ pub(crate) fn serve(
         let app = App::new(Arc::clone(&store) as Arc<dyn Store>, access, routes, options.personas);
         let counts = Arc::clone(&app);
         let count = move |report: Report<'_>| counts.metrics.reported(report);
-        let _courier = Courier::of_server(store, &options.state_dir, sinks, Box::new(count));
+        let _courier = Courier::start(store, &options.state_dir, Role::Server(sinks), count);
         app.recover().await?;
         app.adopt(options.board).await?;
         let link = app.access.login_link(address)?;

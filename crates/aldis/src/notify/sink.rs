@@ -97,8 +97,8 @@ impl Sink {
     /// Tries once, within a bounded time.
     pub(super) fn send(&self, notice: &Notice) -> Delivery {
         match self {
-            Self::Command(command) => processes::told(command.run(notice)),
-            Self::Desktop => processes::told(processes::desktop(notice)),
+            Self::Command(command) => command.run(notice),
+            Self::Desktop => processes::desktop(notice),
             Self::Discord(address) => discord::send(address, notice),
             Self::Webhook(address, secret) => webhook(address, secret, notice),
         }
