@@ -103,8 +103,8 @@ pub(crate) fn troubles(
     let waiting = store.pending_count()?;
     let mut troubles: Vec<String> = waiting.iter().filter_map(waits_in_words).collect();
     let recorded = failures::latest(state, FAILURES_MAX).into_iter();
-    let lately = recorded.filter(|it| it.part == PART && now.since(it.at) < retry::AGE_MAX);
-    troubles.extend(lately.last().map(|last| last.what));
+    let mut lately = recorded.filter(|it| it.part == PART && now.since(it.at) < retry::AGE_MAX);
+    troubles.extend(lately.next_back().map(|last| last.what));
     Ok(troubles)
 }
 

@@ -110,10 +110,6 @@ impl<'w, M: Machine> Core<'w, M> {
     }
 
     /// Keeps or forgets notes of ours.
-    ///
-    /// # Errors
-    ///
-    /// As [`advance`].
     pub(crate) fn set_notes(&mut self, notes: &[PartChange]) -> Result<(), CommandError> {
         self.patiently(|run, engine, now| run.set_notes(engine, now, notes.to_vec()))
     }
@@ -237,10 +233,6 @@ pub(crate) fn advance<C: Conduct>(
 }
 
 /// As [`advance`], for events that belong together, with notes of ours: all in one step.
-///
-/// # Errors
-///
-/// As [`advance`].
 pub(crate) fn advance_together<C: Conduct>(
     core: &mut CoreOf<'_, C>,
     conduct: &mut C,
@@ -253,10 +245,6 @@ pub(crate) fn advance_together<C: Conduct>(
 }
 
 /// Does what a human at this terminal wants. Returns why it means nothing, if it does.
-///
-/// # Errors
-///
-/// As [`advance`].
 pub(crate) fn command<C: Conduct>(
     core: &mut CoreOf<'_, C>,
     conduct: &mut C,
@@ -270,10 +258,6 @@ pub(crate) fn command<C: Conduct>(
 }
 
 /// Takes over what others decided meanwhile.
-///
-/// # Errors
-///
-/// As [`advance`].
 pub(crate) fn heed_others<C: Conduct>(
     core: &mut CoreOf<'_, C>,
     conduct: &mut C,

@@ -161,9 +161,10 @@ impl Drop for Courier {
 /// Says what waits in a lane for a sink.
 pub(super) fn waits_in_words(waiting: &PendingCount) -> Option<String> {
     let PendingCount { kind, lane, count, error } = waiting;
+    let (run, sink) = lane.rsplit_once('/')?;
     let sink = match &**kind {
-        SINK => lane.strip_prefix("sink/").unwrap_or(lane),
-        NOTICE => lane.split_once('/')?.1,
+        SINK => sink.to_owned(),
+        NOTICE => format!("{sink} of run {run}"),
         _ => return None,
     };
     let notices = if *count == 1 { "1 notice waits" } else { &format!("{count} notices wait") };

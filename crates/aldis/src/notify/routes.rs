@@ -41,9 +41,10 @@ impl Parcel {
     pub(super) fn read(stored: &Effect) -> Option<Self> {
         let mut body: Value = serde_json::from_str(&stored.body).ok()?;
         if let Some(effect) = body.get("effect").cloned() {
+            let text = effect.get("text").and_then(Value::as_str).unwrap_or_default();
             let data = json!({
                 "run": stored.run.as_str(), "machine": turns::State::NAME, "project": "",
-                "title": "", "active": true, "text": effect.get("text").unwrap_or(&json!("")),
+                "title": "", "active": true, "text": text,
                 "effect": effect,
             });
             let (kind, at) = (kind_of(&effect), stored.due);

@@ -242,7 +242,7 @@ fn a_receiver_that_wants_to_be_left_alone_is() {
     assert!(waits >= Duration::from_secs(590), "{waits:?}");
     assert_eq!(due(&second[0]).attempts, 0, "what follows does not overtake it");
     let seen = failing(&*stage.store).unwrap();
-    assert_eq!(seen, ["webhook: 2 notices wait for another attempt: answered 429"]);
+    assert_eq!(seen, ["webhook of run run1: 2 notices wait for another attempt: answered 429"]);
     // Nobody holds on to what was not sent.
     let request = ClaimRequest::new(&[NOTICE], "other", now.after(Duration::from_secs(700)), GRACE);
     let claimed = || stage.store.claim(&request).unwrap().len();

@@ -235,7 +235,7 @@ fn what_could_not_be_sent_is_shown_and_sent_when_the_run_goes_on() {
         ["run", "--task", "x", "--max-iterations", "1", "--", "/bin/sh", "-c", "echo so far"];
     let done = project.run(&args);
     assert_eq!(done.code, 5, "{}", done.text());
-    let waits = "webhook: 1 notice waits for another attempt: cannot be reached";
+    let waits = ": 1 notice waits for another attempt: cannot be reached";
     assert!(done.stdout.contains(waits), "{}", done.text());
     let status = project.run(&["status"]);
     assert!(status.stderr.contains(waits), "{}", status.text());
@@ -263,7 +263,7 @@ fn a_server_sends_what_a_run_left() {
     let project = hooked(&address);
     let done = run(&project, "echo '<chorus>COMPLETE</chorus>'");
     assert_eq!(done.code, 0, "{}", done.text());
-    assert!(done.stdout.contains("webhook: 1 notice waits"), "{}", done.text());
+    assert!(done.stdout.contains(": 1 notice waits"), "{}", done.text());
     let inbox = Inbox::at(&address, &[]);
     let _server = Server::start(&project.state_dir());
     let arrived = inbox.next();
@@ -284,7 +284,7 @@ fn the_end_of_a_run_under_a_hook_is_told() {
     assert!(!project.run(&["status"]).stderr.contains("webhook"));
     project.stop(&block("execution"));
     let status = project.run(&["status", "--all"]);
-    assert!(status.stderr.contains("webhook: 1 notice waits"), "{}", status.text());
+    assert!(status.stderr.contains(": 1 notice waits"), "{}", status.text());
 }
 
 #[test]

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::deliver::{Deliver, ExpertTable, RoleTable};
 use super::values::{Count, Dollars, Seconds, SecondsOrNever};
-use crate::settings::notice_kind::Kind;
+use crate::settings::notice_kind::Events;
 use crate::settings::prompt_by::PromptBy;
 
 /// Everything that can be set. Every key has its default here and nowhere else.
@@ -254,59 +254,6 @@ impl Default for Notify {
             webhook_secret_file: None,
             webhook_private: false,
             events: Events::default(),
-        }
-    }
-}
-
-/// `[notify.events]`: where each kind of notice goes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Events {
-    question: Where,
-    rate_limit: Where,
-    run_ended: Where,
-    stagnation_warn: Where,
-    stagnation_pause: Where,
-    stagnation_abort: Where,
-    budget_soon: Where,
-    task_blocked: Where,
-    task_complete: Where,
-    task_failed: Where,
-}
-
-impl Default for Events {
-    fn default() -> Self {
-        let all = Where::All(true);
-        Self {
-            question: all.clone(),
-            rate_limit: all.clone(),
-            run_ended: all.clone(),
-            stagnation_warn: all.clone(),
-            stagnation_pause: all.clone(),
-            stagnation_abort: all.clone(),
-            budget_soon: all.clone(),
-            task_blocked: all.clone(),
-            // A plan has many tasks, and that they become complete is what is expected.
-            task_complete: Where::All(false),
-            task_failed: all,
-        }
-    }
-}
-
-impl Events {
-    /// Returns where notices of a kind go.
-    pub(crate) fn of(&self, kind: Kind) -> &Where {
-        match kind {
-            Kind::Question => &self.question,
-            Kind::RateLimit => &self.rate_limit,
-            Kind::RunEnded => &self.run_ended,
-            Kind::StagnationWarn => &self.stagnation_warn,
-            Kind::StagnationPause => &self.stagnation_pause,
-            Kind::StagnationAbort => &self.stagnation_abort,
-            Kind::BudgetSoon => &self.budget_soon,
-            Kind::TaskBlocked => &self.task_blocked,
-            Kind::TaskComplete => &self.task_complete,
-            Kind::TaskFailed => &self.task_failed,
         }
     }
 }
