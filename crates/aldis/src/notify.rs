@@ -48,39 +48,23 @@ pub struct TerminalNotice {
 }
 
 /// Opens the user's database for taking steps of any run: what they lead to reaches the sinks.
-///
-/// # Errors
-///
-/// Fails with what is wrong with it.
 pub(crate) fn open_engine(asked: Option<&Path>) -> Result<Engine, CommandError> {
     let routes = Routes::of(&home::state_directory(asked)?);
     Ok(Engine::new(Arc::new(home::open_store(asked)?)).with_route(Arc::new(routes)))
 }
 
 /// Checks that every sink that is set can work. Commands run in `directory`.
-///
-/// # Errors
-///
-/// Fails with what is wrong.
 pub(crate) fn check(settings: &Notify, directory: &Path) -> Result<(), CommandError> {
     let all = [SinkName::Desktop, SinkName::Command, SinkName::Webhook];
     all.into_iter().try_for_each(|name| Sink::of_run(settings, name, directory).map(drop))
 }
 
 /// Returns the note by which whoever takes a step of a run knows who is told of it.
-///
-/// # Errors
-///
-/// Fails if the settings cannot be written as JSON.
 pub(crate) fn note(settings: &Notify) -> Result<PartChange, CommandError> {
     Ok(aldis_engine::note(NOTIFY, settings)?)
 }
 
 /// Keeps that note for a run that does not have it.
-///
-/// # Errors
-///
-/// Fails if the store does.
 pub(crate) fn remember<M: Machine>(
     engine: &Engine,
     now: Timestamp,
@@ -105,20 +89,12 @@ pub(crate) fn ring(settings: &Notify, kind: Kind) -> bool {
 }
 
 /// Says which sinks take nothing at the moment.
-///
-/// # Errors
-///
-/// Fails if the store does.
 pub(crate) fn failing(store: &dyn Store) -> Result<Vec<String>, StoreError> {
     let waiting = store.pending_count()?;
     Ok(waiting.iter().filter(|it| it.error.is_some()).filter_map(waits_in_words).collect())
 }
 
 /// Says what waits for sinks, and what was last given up in the last day.
-///
-/// # Errors
-///
-/// Fails if the store does.
 pub(crate) fn troubles(
     store: &dyn Store,
     state: &Path,
@@ -127,8 +103,8 @@ pub(crate) fn troubles(
     let waiting = store.pending_count()?;
     let mut troubles: Vec<String> = waiting.iter().filter_map(waits_in_words).collect();
     let recorded = failures::latest(state, FAILURES_MAX).into_iter();
-    let lately = recorded.filter(|it| it.part == PART && now.since(it.at) < retry::AGE_MAX);
-    troubles.extend(lately.last().map(|last| last.what));
+    let mut lately = recorded.filter(|it| it.part == PART && now.since(it.at) < retry::AGE_MAX);
+    troubles.extend(lately.next_back().map(|last| last.what));
     Ok(troubles)
 }
 

@@ -48,7 +48,7 @@ use crate::app::formats::turn_state::ChannelSet;
 use crate::app::retention::Retention;
 use crate::error::CommandError;
 use crate::notify::configured::Sinks;
-use crate::notify::courier::{Courier, Report};
+use crate::notify::courier::{Courier, Report, Role};
 
 /// Threads for requests, at most: they also decide what takes no time.
 const WORKERS_MAX: usize = 8;
@@ -107,7 +107,7 @@ pub(crate) fn serve(
         let app = App::new(for_app, access, routes, options.personas, state.clone());
         let counts = Arc::clone(&app);
         let count = move |report: Report<'_>| counts.metrics.reported(report);
-        let _courier = Courier::of_server(store, &state, sinks, Box::new(count));
+        let _courier = Courier::start(store, &state, Role::Server(sinks), count);
         app.recover().await?;
         app.adopt(options.board).await?;
         let link = app.access.login_link(address)?;

@@ -12,7 +12,7 @@ use crate::app::control::{self, Commanded, ControlError, RunStatus};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::notify;
-use crate::notify::courier::Courier;
+use crate::notify::courier::{Courier, Role};
 use crate::settings::clock;
 use crate::settings::home;
 use crate::settings::project;
@@ -125,7 +125,8 @@ fn perform(
     if *command == HumanCommand::Abort && status == RunStatus::Ended {
         // Its supervisor may be gone, and nobody else there to send the last notice.
         let state = home::state_directory(io.state_dir.as_deref())?;
-        let courier = Courier::of_run(engine.shared_store(), &state, &run.id, Box::new(|_| {}));
+        let role = Role::Supervisor(run.id.clone());
+        let courier = Courier::start(engine.shared_store(), &state, role, |_| {});
         warnings.extend(courier.finish(&run.id));
     }
     for warning in warnings {

@@ -57,8 +57,20 @@ pub(super) fn run(io: &mut Io, args: &DoctorArgs) -> Result<Outcome, CommandErro
         .flat_map(|host| examine(&locations, *host, args.host.is_some() || !some))
         .collect();
     checks.push(state_directory(&locations));
-    checks.extend(state_file(io, &locations)?);
-    checks.extend(notices(io)?);
+    let directory = home::state_directory(io.state_dir.as_deref())?;
+    // What is wrong with the store is said elsewhere.
+    let exists = SqliteStore::exists(&directory);
+    let store = exists.then(|| SqliteStore::open(&directory).ok()).flatten();
+    let store = store.as_ref().map(|store| store as &dyn Store);
+    let (place, now) = (Place::of(&locations.cwd, None), clock::now()?);
+    // A state file may want a run and get none.
+    let fix = "delete the file, or start a run of your own: aldis auto start";
+    let unheeded = adoption::explain(store, &place, now);
+    checks.extend(unheeded.map(|message| Check::note("state file", message, fix)));
+    let troubles = store.and_then(|store| notify::troubles(store, &directory, now).ok());
+    let fix = "check the sink; what waits is sent by the next aldis serve, run or deliver";
+    let note = |what| Check::note("notices", what, fix);
+    checks.extend(troubles.into_iter().flatten().map(note));
     checks.extend(last_failure(io));
     checks.extend(hook_log(io));
     if args.json {
@@ -70,32 +82,6 @@ pub(super) fn run(io: &mut Io, args: &DoctorArgs) -> Result<Outcome, CommandErro
     }
     let good = !hosts.is_empty() && checks.iter().all(|check| check.status != CheckStatus::Failed);
     Ok(if good { Outcome::Yes } else { Outcome::No })
-}
-
-/// Mentions a state file that wants a run and gets none.
-fn state_file(io: &Io, locations: &Locations) -> Result<Option<Check>, CommandError> {
-    let directory = home::state_directory(io.state_dir.as_deref())?;
-    let place = Place::of(&locations.cwd, None);
-    let now = clock::now()?;
-    // What is wrong with the store is said elsewhere.
-    let exists = SqliteStore::exists(&directory);
-    let store = exists.then(|| SqliteStore::open(&directory).ok()).flatten();
-    let message = adoption::explain(store.as_ref().map(|it| it as &dyn Store), &place, now);
-    let fix = "delete the file, or start a run of your own: aldis auto start";
-    Ok(message.map(|message| Check::note("state file", message, fix)))
-}
-
-/// Mentions notices that do not arrive.
-fn notices(io: &Io) -> Result<Vec<Check>, CommandError> {
-    let directory = home::state_directory(io.state_dir.as_deref())?;
-    // What is wrong with the store is said elsewhere.
-    let exists = SqliteStore::exists(&directory);
-    let store = exists.then(|| SqliteStore::open(&directory).ok()).flatten();
-    let now = clock::now()?;
-    let troubles = store.and_then(|store| notify::troubles(&store, &directory, now).ok());
-    let fix = "check the sink; what waits is sent by the next aldis serve, run or deliver";
-    let check = |what| Check::note("notices", what, fix);
-    Ok(troubles.unwrap_or_default().into_iter().map(check).collect())
 }
 
 /// Mentions the last time a hook failed.

@@ -63,9 +63,11 @@ pub(super) fn run(io: &mut Io, args: &StatusArgs) -> Result<Outcome, CommandErro
     {
         writeln!(io.stderr, "note: {}", display::line(&note))?;
     }
-    let directory = home::state_directory(io.state_dir.as_deref())?;
-    for trouble in notify::troubles(engine.store(), &directory, now)? {
-        writeln!(io.stderr, "note: {}; `aldis doctor` says more", display::line(&trouble))?;
+    if !args.json {
+        let directory = home::state_directory(io.state_dir.as_deref())?;
+        for trouble in notify::troubles(engine.store(), &directory, now)? {
+            writeln!(io.stderr, "note: {}; `aldis doctor` says more", display::line(&trouble))?;
+        }
     }
     if runs.is_empty() {
         writeln!(io.stderr, "no runs; start one with `aldis auto start` or `aldis run`")?;

@@ -8,7 +8,8 @@ use super::coordinator::Core;
 use super::world::{JobId, RepositoryAnswer, Stream, Ticket};
 use crate::error::CommandError;
 
-/// What effects and happenings mean for the runs of one machine.
+/// What effects and happenings mean for the runs of one machine. Whatever can fail fails if the store
+/// does.
 pub(crate) trait Conduct: Sized {
     /// Whose runs.
     type Machine: Machine;
@@ -16,10 +17,6 @@ pub(crate) trait Conduct: Sized {
     type End;
 
     /// Performs an effect.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does.
     fn perform(
         &mut self,
         core: &mut CoreOf<'_, Self>,
@@ -28,10 +25,6 @@ pub(crate) trait Conduct: Sized {
     ) -> Result<Performed, CommandError>;
 
     /// A process wrote something.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does.
     fn on_output(
         &mut self,
         core: &mut CoreOf<'_, Self>,
@@ -41,10 +34,6 @@ pub(crate) trait Conduct: Sized {
     ) -> Result<(), CommandError>;
 
     /// A process has ended with everything it started.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does.
     fn on_over(
         &mut self,
         core: &mut CoreOf<'_, Self>,
@@ -56,10 +45,6 @@ pub(crate) trait Conduct: Sized {
     fn on_stopped(&mut self, core: &mut CoreOf<'_, Self>, job: JobId);
 
     /// The repository answered.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does.
     fn on_answer(
         &mut self,
         core: &mut CoreOf<'_, Self>,
@@ -71,17 +56,9 @@ pub(crate) trait Conduct: Sized {
     fn command_of(&self, core: &CoreOf<'_, Self>, line: &str) -> Option<HumanCommand>;
 
     /// The user or the system wants this process to end.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does.
     fn on_interrupt(&mut self, core: &mut CoreOf<'_, Self>, by: &str) -> Result<(), CommandError>;
 
     /// Time passed.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does.
     fn on_time(&mut self, core: &mut CoreOf<'_, Self>) -> Result<(), CommandError>;
 
     /// Returns when time matters next, beside the machine's own time.

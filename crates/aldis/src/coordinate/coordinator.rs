@@ -61,7 +61,11 @@ impl<'w, M: Machine> Core<'w, M> {
         agents: impl IntoIterator<Item = String>,
     ) -> Result<Self, CommandError> {
         let id = run.id().clone();
-        let lease = patiently(world, &id, |now| lease::acquire(engine.store(), &id, now))?;
+        let acquire = |now| match lease::acquire(engine.store(), &id, now) {
+            Err(LeaseError::Store(error)) => Err(error.into()),
+            acquired => Ok(acquired),
+        };
+        let lease = patiently(world, &id, acquire)??;
         run.set_fence(lease.fence);
         for identity in agents {
             world.end_leftover(&Leftover::Identity(identity));
@@ -106,10 +110,6 @@ impl<'w, M: Machine> Core<'w, M> {
     }
 
     /// Keeps or forgets notes of ours.
-    ///
-    /// # Errors
-    ///
-    /// As [`advance`].
     pub(crate) fn set_notes(&mut self, notes: &[PartChange]) -> Result<(), CommandError> {
         self.patiently(|run, engine, now| run.set_notes(engine, now, notes.to_vec()))
     }
@@ -191,41 +191,22 @@ impl<'w, M: Machine> Core<'w, M> {
     }
 }
 
-/// An error of the store, or something else.
-trait StoreFailure: Into<CommandError> {
-    /// The failure of the store, if it is one that may pass.
-    fn passing(&self) -> Option<&StoreError>;
-}
-
-impl StoreFailure for EngineError {
-    fn passing(&self) -> Option<&StoreError> {
-        if let Self::Store(error) = self { Some(error).filter(|it| it.may_pass()) } else { None }
-    }
-}
-
-impl StoreFailure for LeaseError {
-    fn passing(&self) -> Option<&StoreError> {
-        if let Self::Store(error) = self { Some(error).filter(|it| it.may_pass()) } else { None }
-    }
-}
-
 /// Does something with the store until it works. A full disk, a store that is locked or gone for a
 /// moment: the run waits, its agents wait when their pipes are full, and nothing is lost.
-fn patiently<T, E: StoreFailure>(
+fn patiently<T>(
     world: &mut dyn World,
     run: &RunId,
-    mut act: impl FnMut(Timestamp) -> Result<T, E>,
+    mut act: impl FnMut(Timestamp) -> Result<T, EngineError>,
 ) -> Result<T, CommandError> {
     let mut asked_before = None;
     loop {
         let error = match act(world.now()) {
-            Ok(done) => return Ok(done),
-            Err(error) => error,
+            Err(EngineError::Store(error)) if error.may_pass() => error,
+            done => return Ok(done?),
         };
-        let Some(passing) = error.passing() else { return Err(error.into()) };
         let now = world.now();
         let before = *asked_before.get_or_insert_with(|| {
-            world.warn(&format!("run {run} waits: {passing}"));
+            world.warn(&format!("run {run} waits: {error}"));
             world.pause(now)
         });
         // Output is left in its pipe: the agent waits.
@@ -255,10 +236,6 @@ pub(crate) fn advance<C: Conduct>(
 }
 
 /// As [`advance`], for events that belong together, with notes of ours: all in one step.
-///
-/// # Errors
-///
-/// As [`advance`].
 pub(crate) fn advance_together<C: Conduct>(
     core: &mut CoreOf<'_, C>,
     conduct: &mut C,
@@ -271,10 +248,6 @@ pub(crate) fn advance_together<C: Conduct>(
 }
 
 /// Does what a human at this terminal wants. Returns why it means nothing, if it does.
-///
-/// # Errors
-///
-/// As [`advance`].
 pub(crate) fn command<C: Conduct>(
     core: &mut CoreOf<'_, C>,
     conduct: &mut C,
@@ -288,10 +261,6 @@ pub(crate) fn command<C: Conduct>(
 }
 
 /// Takes over what others decided meanwhile.
-///
-/// # Errors
-///
-/// As [`advance`].
 pub(crate) fn heed_others<C: Conduct>(
     core: &mut CoreOf<'_, C>,
     conduct: &mut C,

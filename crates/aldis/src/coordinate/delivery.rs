@@ -144,10 +144,6 @@ pub(super) struct Coordinated {
 }
 
 /// Coordinates a delivery in whatever world.
-///
-/// # Errors
-///
-/// As [`deliver`].
 pub(super) fn deliver_in(
     world: &mut dyn World,
     engine: Engine,

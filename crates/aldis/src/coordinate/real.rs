@@ -22,7 +22,7 @@ use super::terminal_prompt::TerminalPrompt;
 use super::world::{Control, Happening, JobId, Leftover, RepositoryRequest, Stream, Ticket, World};
 use crate::agents::command::{JobLaunch, StartFailure, Started, owner_mark};
 use crate::error::CommandError;
-use crate::notify::courier::{Courier, Report};
+use crate::notify::courier::{Courier, Report, Role};
 use crate::notify::{self, TerminalNotice};
 use crate::settings::clock::SteadyClock;
 use crate::settings::config::Notify;
@@ -89,22 +89,17 @@ impl Real {
             true => TerminalPrompt::detect(report.clone()),
             false => TerminalPrompt::absent(),
         };
-        let problems = report.clone();
-        let own = run.clone();
-        let courier = Courier::of_run(
-            Arc::clone(&store),
-            state,
-            run,
-            Box::new(move |it| {
-                let problem = match it {
-                    Report::GivenUp(run, sink, why) if *run == own => format!("{sink}: {why}"),
-                    Report::Dropped(sink, count) => format!("{sink}: {count} notices were dropped"),
-                    Report::Delivered | Report::Failed | Report::GivenUp(..) => return,
-                };
-                // It is recorded, too: nobody waits until it can be shown.
-                let _shown = problems.try_send(Happening::Problem(problem));
-            }),
-        );
+        let (problems, own) = (report.clone(), run.clone());
+        let role = Role::Supervisor(run.clone());
+        let courier = Courier::start(Arc::clone(&store), state, role, move |it| {
+            let problem = match it {
+                Report::GivenUp(run, sink, why) if *run == own => format!("{sink}: {why}"),
+                Report::Dropped(sink, count) => format!("{sink}: {count} notices were dropped"),
+                Report::Delivered | Report::Failed | Report::GivenUp(..) => return,
+            };
+            // It is recorded, too: nobody waits until it can be shown.
+            let _shown = problems.try_send(Happening::Problem(problem));
+        });
         spawn_feed(store, report.clone());
         let interrupted = Arc::new(AtomicU32::new(0));
         spawn_signals(interrupts, Arc::clone(&interrupted), report.clone());

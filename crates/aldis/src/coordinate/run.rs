@@ -132,10 +132,6 @@ pub(super) struct Supervised {
 }
 
 /// Supervises a run in whatever world until it ends.
-///
-/// # Errors
-///
-/// As [`supervise`].
 pub(super) fn supervise_in(
     world: &mut dyn World,
     engine: Engine,

@@ -27,7 +27,7 @@ use super::retry;
 use super::routes::Parcel;
 use super::sink::{Delivery, Sink};
 use crate::failures::{self, Failure};
-use crate::settings::clock::{SteadyClock, Stopwatch};
+use crate::settings::clock::SteadyClock;
 use crate::settings::config::{Notify, Sink as SinkName};
 
 /// Even without a change the outbox is looked at so often: what failed comes due by itself.
@@ -48,9 +48,9 @@ const GRACE: Duration = Duration::from_secs(20);
 /// How long a lane rests that another courier works, or whose time has not come.
 const REST: Duration = Duration::from_secs(1);
 const REST_OF_OTHERS: Duration = Duration::from_secs(5);
-/// How long the last notices of a run may take, and how often they are tried meanwhile.
+/// How long the last notices of a run may take, and how often it is looked whether they are gone.
 const FINAL_WAIT: Duration = Duration::from_secs(15);
-const FINAL_TRIES: u32 = 3;
+const POLL: Duration = Duration::from_millis(20);
 
 /// What became of something for a sink.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,13 @@ pub(crate) enum Report<'r> {
     Dropped(&'r str, usize),
 }
 
-type OnReport = Box<dyn Fn(Report<'_>) + Send + Sync>;
+/// What the process of a courier is.
+pub(crate) enum Role {
+    /// It supervises a run, whose notices it delivers before others do.
+    Supervisor(RunId),
+    /// A server with sinks of these names.
+    Server(BTreeMap<String, Sink>),
+}
 
 /// Delivers in the background until it is dropped.
 pub(crate) struct Courier {
@@ -76,13 +82,10 @@ struct Shared {
     store: Arc<dyn Store>,
     /// Where failures are recorded.
     state: PathBuf,
-    /// The run whose notices are delivered without waiting for its supervisor: that is this process.
-    own: Option<RunId>,
-    /// The sinks of the server that this process is, by name.
-    sinks: Option<BTreeMap<String, Sink>>,
+    role: Role,
     clock: SteadyClock,
     worker: String,
-    on_report: OnReport,
+    on_report: Box<dyn Fn(Report<'_>) + Send + Sync>,
     stopping: AtomicBool,
     lanes: Mutex<BTreeMap<String, Lane>>,
 }
@@ -96,40 +99,20 @@ enum Lane {
 }
 
 impl Courier {
-    /// Delivers the notices of a run that this process supervises, and what others left behind.
-    pub(crate) fn of_run(
+    /// Delivers what its role says, and what others left behind. Failures are recorded in `state`.
+    pub(crate) fn start(
         store: Arc<dyn Store>,
         state: &Path,
-        run: &RunId,
-        on_report: OnReport,
-    ) -> Self {
-        Self::start(store, state, (Some(run.clone()), None), on_report)
-    }
-
-    /// Delivers to the sinks of a server, and what others left behind.
-    pub(crate) fn of_server(
-        store: Arc<dyn Store>,
-        state: &Path,
-        sinks: BTreeMap<String, Sink>,
-        on_report: OnReport,
-    ) -> Self {
-        Self::start(store, state, (None, Some(sinks)), on_report)
-    }
-
-    fn start(
-        store: Arc<dyn Store>,
-        state: &Path,
-        (own, sinks): (Option<RunId>, Option<BTreeMap<String, Sink>>),
-        on_report: OnReport,
+        role: Role,
+        on_report: impl Fn(Report<'_>) + Send + Sync + 'static,
     ) -> Self {
         let shared = Arc::new(Shared {
             store,
             state: state.to_owned(),
-            own,
-            sinks,
+            role,
             clock: SteadyClock::start(),
             worker: LeaseHolder::me().to_string(),
-            on_report,
+            on_report: Box::new(on_report),
             stopping: AtomicBool::new(false),
             lanes: Mutex::default(),
         });
@@ -141,34 +124,30 @@ impl Courier {
     /// Gives the last notices of a run a little time. Returns what still waits, in words: whoever comes
     /// next delivers it.
     pub(crate) fn finish(self, run: &RunId) -> Vec<String> {
-        let (store, watch) = (&self.shared.store, Stopwatch::start());
+        let shared = &self.shared;
+        let (own, deadline) = (format!("{run}/"), shared.now().after(FINAL_WAIT));
         let filter = EffectFilter {
             run: Some(run.clone()),
             kinds: vec![NOTICE.to_owned()],
             ..EffectFilter::due_by(Timestamp::from_millis(i64::MAX))
         };
         loop {
-            let stamp = store.change();
-            let waits = store.pending_effects(&filter).unwrap_or_default();
-            let tried = waits.iter().all(|it| {
-                let first = waits.iter().find(|first| first.lane == it.lane);
-                first.is_some_and(|first| first.attempts >= FINAL_TRIES)
-            });
+            // The first of a lane says when the others come.
+            let mut due = BTreeMap::new();
+            for waits in shared.store.pending_effects(&filter).unwrap_or_default() {
+                due.entry(waits.lane).or_insert(waits.due);
+            }
+            let later = due.values().all(|due| *due > deadline);
             // What was given up just now is reported a moment later.
-            let own = format!("{run}/");
             let works =
                 |(lane, how): (&String, &Lane)| *how == Lane::Busy && lane.starts_with(&own);
-            let busy = self.shared.lanes().iter().any(works);
-            if tried && !busy || watch.elapsed() >= FINAL_WAIT {
-                let waiting = self.shared.store.pending_count().unwrap_or_default();
+            let busy = shared.lanes().iter().any(works);
+            if later && !busy || shared.now() >= deadline {
+                let waiting = shared.store.pending_count().unwrap_or_default();
                 let mine = waiting.iter().filter(|it| it.lane.starts_with(&own));
                 return mine.filter_map(waits_in_words).collect();
             }
-            match stamp {
-                Ok(_) if tried => thread::sleep(GATHER),
-                Ok(stamp) => drop(store.wait_for_change(&stamp, LOOK_EVERY)),
-                Err(_) => thread::sleep(LOOK_EVERY),
-            }
+            thread::sleep(POLL);
         }
     }
 }
@@ -182,9 +161,10 @@ impl Drop for Courier {
 /// Says what waits in a lane for a sink.
 pub(super) fn waits_in_words(waiting: &PendingCount) -> Option<String> {
     let PendingCount { kind, lane, count, error } = waiting;
+    let (run, sink) = lane.rsplit_once('/')?;
     let sink = match &**kind {
-        SINK => lane.strip_prefix("sink/").unwrap_or(lane),
-        NOTICE => lane.split_once('/')?.1,
+        SINK => sink.to_owned(),
+        NOTICE => format!("{sink} of run {run}"),
         _ => return None,
     };
     let notices = if *count == 1 { "1 notice waits" } else { &format!("{count} notices wait") };
@@ -220,7 +200,8 @@ impl Shared {
     /// Starts a thread for each lane that nobody works. Returns when to look again.
     fn round(self: &Arc<Self>) -> Result<Duration, StoreError> {
         let mut waiting = self.store.pending_count()?;
-        waiting.retain(|it| it.kind == NOTICE || it.kind == SINK && self.sinks.is_some());
+        let serves = matches!(self.role, Role::Server(_));
+        waiting.retain(|it| it.kind == NOTICE || it.kind == SINK && serves);
         let mut pause = LOOK_EVERY;
         for PendingCount { kind, lane, count, .. } in &waiting {
             if *count > PENDING_MAX as u64 {
@@ -271,10 +252,10 @@ impl Shared {
 
     /// Delivers what is due in a lane, in order. Returns how long it rests then.
     fn deliver(&self, kind: &str, lane: &str) -> Result<Option<Timestamp>, StoreError> {
-        let own = self.own.as_ref().is_some_and(|own| lane.starts_with(&format!("{own}/")));
-        let (grace, rest) = match kind {
-            NOTICE if !own => (GRACE, REST_OF_OTHERS),
-            _ => (Duration::ZERO, REST),
+        let (grace, rest) = match &self.role {
+            Role::Supervisor(run) if lane.starts_with(&format!("{run}/")) => (Duration::ZERO, REST),
+            Role::Server(_) if kind == SINK => (Duration::ZERO, REST),
+            Role::Supervisor(_) | Role::Server(_) => (GRACE, REST_OF_OTHERS),
         };
         let is_program = kind == NOTICE && !lane.ends_with("/webhook");
         let ttl = if is_program { CLAIM + PROGRAM_WAIT } else { CLAIM };
@@ -324,17 +305,15 @@ impl Shared {
         };
         // The same for every attempt: receivers drop what they have seen.
         parcel.notice.id = effect.key.replace('/', "-");
-        let delivery = match &self.sinks {
-            Some(sinks) if effect.kind == SINK => match sinks.get(&parcel.sink) {
+        let delivery = match (&self.role, sink) {
+            (Role::Server(sinks), _) if effect.kind == SINK => match sinks.get(&parcel.sink) {
                 Some(sink) => sink.send(&parcel.notice),
                 None => Delivery::Impossible("there is no such sink any more".to_owned()),
             },
-            _ => match sink {
-                Some(sink) => sink.send(&parcel.notice),
-                None => match self.sink_of(&effect.run, &parcel.sink)? {
-                    Ok(found) => sink.insert(found).send(&parcel.notice),
-                    Err(why) => Delivery::later(why),
-                },
+            (_, Some(sink)) => sink.send(&parcel.notice),
+            (_, sink) => match self.sink_of(&effect.run, &parcel.sink)? {
+                Ok(found) => sink.insert(found).send(&parcel.notice),
+                Err(why) => Delivery::later(why),
             },
         };
         let now = self.now();

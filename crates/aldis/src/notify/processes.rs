@@ -1,18 +1,16 @@
 //! Notices by programs: the user's own command, and the desktop's.
 
 use std::path::PathBuf;
-use std::process::{Child, Command as Process, Stdio};
-use std::thread;
+use std::process::Command as Process;
 use std::time::Duration;
 
+use aldis_process::run_bounded;
+
 use super::sink::Delivery;
-use crate::settings::clock::Stopwatch;
 use crate::view::wire::notice::Notice;
 
 /// How long a program may take.
 pub(super) const PROGRAM_WAIT: Duration = Duration::from_secs(30);
-/// How often to look whether it has ended.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// The user's own command.
 pub(crate) struct Command {
@@ -23,7 +21,7 @@ pub(crate) struct Command {
 }
 
 impl Command {
-    pub(super) fn run(&self, notice: &Notice) -> Result<(), String> {
+    pub(super) fn run(&self, notice: &Notice) -> Delivery {
         let mut process = Process::new("/bin/sh");
         process
             .args(["-c", &self.command])
@@ -36,18 +34,13 @@ impl Command {
 }
 
 /// Shows a notice on the desktop.
-pub(super) fn desktop(notice: &Notice) -> Result<(), String> {
+pub(super) fn desktop(notice: &Notice) -> Delivery {
     let title = format!("Aldis, {}: {}", notice.data.project, notice.kind);
     if cfg!(target_os = "macos") {
         perform(osascript(&title, &notice.data.text), "osascript")
     } else {
         perform(notify_send(&title, &notice.data.text), "notify-send")
     }
-}
-
-/// A program that failed may have done half of it: it is not started again.
-pub(super) fn told(result: Result<(), String>) -> Delivery {
-    result.map_or_else(Delivery::Impossible, |()| Delivery::Done)
 }
 
 fn notify_send(title: &str, text: &str) -> Process {
@@ -72,37 +65,14 @@ fn osascript(title: &str, text: &str) -> Process {
     process
 }
 
-/// Runs a program to its end, or to the end of our patience.
-fn perform(mut process: Process, name: &str) -> Result<(), String> {
-    process.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut process, 0);
-    let mut child = process.spawn().map_err(|error| format!("{name} did not start: {error}"))?;
-    let watch = Stopwatch::start();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(format!("{name} failed: {status}")),
-            Ok(None) if watch.elapsed() < PROGRAM_WAIT => thread::sleep(LOOK),
-            Ok(None) => {
-                end(&mut child);
-                return Err(format!("{name} took too long and was ended"));
-            }
-            Err(error) => return Err(format!("{name}: {error}")),
-        }
+/// Runs a program to its end, or to the end of our patience. One that failed may have done half of it,
+/// so it is not started again.
+fn perform(process: Process, name: &str) -> Delivery {
+    match run_bounded(process, PROGRAM_WAIT, 0) {
+        Ok(done) if done.status.success() => Delivery::Done,
+        Ok(done) => Delivery::Impossible(format!("{name} failed: {}", done.status)),
+        Err(error) => Delivery::Impossible(format!("{name}: {error}")),
     }
-}
-
-/// Ends a program and what it started.
-fn end(child: &mut Child) {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::process::{Pid, Signal, kill_process_group};
-        // It may have ended just now.
-        let _killed = kill_process_group(Pid::from_child(child), Signal::KILL);
-    }
-    let _killed = child.kill();
-    let _waited = child.wait();
 }
 
 #[cfg(test)]
@@ -131,12 +101,13 @@ mod tests {
 
     #[test]
     fn failures_are_told() {
-        assert_eq!(perform(Process::new("true"), "it"), Ok(()));
-        assert_eq!(
-            perform(Process::new("false"), "it"),
-            Err("it failed: exit status: 1".to_owned())
-        );
-        let missing = perform(Process::new("/no/such/program"), "it").unwrap_err();
-        assert!(missing.starts_with("it did not start: "), "{missing}");
+        let failed = |program: &str| match perform(Process::new(program), "it") {
+            Delivery::Impossible(why) => why,
+            other => format!("{other:?}"),
+        };
+        assert_eq!(failed("true"), "Done");
+        assert_eq!(failed("false"), "it failed: exit status: 1");
+        let missing = failed("/no/such/program");
+        assert!(missing.starts_with("it: failed to start `/no/such/program`"), "{missing}");
     }
 }

@@ -37,32 +37,21 @@ pub(super) struct Parcel {
 }
 
 impl Parcel {
-    /// Reads what the outbox keeps. 0.1.0 kept the effect of a server's run alone.
+    /// Reads what the outbox keeps. 0.1.0 kept the effect of a channel alone.
     pub(super) fn read(stored: &Effect) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Old {
-            sink: String,
-            effect: Value,
+        let mut body: Value = serde_json::from_str(&stored.body).ok()?;
+        if let Some(effect) = body.get("effect").cloned() {
+            let text = effect.get("text").and_then(Value::as_str).unwrap_or_default();
+            let data = json!({
+                "run": stored.run.as_str(), "machine": turns::State::NAME, "project": "",
+                "title": "", "active": true, "text": text,
+                "effect": effect,
+            });
+            let (kind, at) = (kind_of(&effect), stored.due);
+            body["notice"] =
+                json!({ "v": 1, "id": "", "type": kind, "timestamp": at, "data": data });
         }
-        if let Ok(parcel) = serde_json::from_str(&stored.body) {
-            return Some(parcel);
-        }
-        let Old { sink, effect } = serde_json::from_str(&stored.body).ok()?;
-        let run = RoutedRun {
-            id: &stored.run,
-            driver: Driver::Server,
-            machine: turns::State::NAME,
-            project: "",
-            title: "",
-            active: true,
-            decision: None,
-            at: stored.due,
-            notify: None,
-        };
-        let kind = kind_of(&effect).to_owned();
-        let text = effect.get("text").and_then(Value::as_str).map(display::lines);
-        let notice = notice(&run, kind, text.unwrap_or_default(), Some(effect));
-        Some(Self { sink, notice })
+        serde_json::from_value(body).ok()
     }
 }
 

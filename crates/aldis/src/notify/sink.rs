@@ -97,8 +97,8 @@ impl Sink {
     /// Tries once, within a bounded time.
     pub(super) fn send(&self, notice: &Notice) -> Delivery {
         match self {
-            Self::Command(command) => processes::told(command.run(notice)),
-            Self::Desktop => processes::told(processes::desktop(notice)),
+            Self::Command(command) => command.run(notice),
+            Self::Desktop => processes::desktop(notice),
             Self::Discord(address) => discord::send(address, notice),
             Self::Webhook(address, secret) => webhook(address, secret, notice),
         }
@@ -160,22 +160,17 @@ fn retry_after(response: &mut Response<Body>) -> Option<Duration> {
 
 /// Says why there is no answer. Not in the words of the error: they may repeat the address.
 fn failed(error: &Error) -> Delivery {
-    match error {
+    let kind = if let Error::Io(error) = error { Some(error.kind()) } else { None };
+    match (error, kind) {
         // The one of ours, which names nothing but the address that a name leads to.
-        Error::Other(refused) => Delivery::Impossible(refused.to_string()),
+        (Error::Other(refused), _) => Delivery::Impossible(refused.to_string()),
         // A certificate that is not believed will not be a moment later.
-        Error::Rustls(_) | Error::Tls(_) => {
+        (Error::Rustls(_) | Error::Tls(_), _) | (_, Some(io::ErrorKind::InvalidData)) => {
             Delivery::Impossible("its certificate is not trusted".to_owned())
         }
-        Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Delivery::Impossible("its certificate is not trusted".to_owned())
-        }
-        Error::Timeout(_) => Delivery::later("did not answer in time"),
-        Error::HostNotFound => Delivery::later("its name is not known"),
-        Error::ConnectionFailed => Delivery::later("cannot be reached"),
-        Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            Delivery::later("cannot be reached")
-        }
+        (Error::Timeout(_), _) => Delivery::later("did not answer in time"),
+        (Error::HostNotFound | Error::ConnectionFailed, _)
+        | (_, Some(io::ErrorKind::ConnectionRefused)) => Delivery::later("cannot be reached"),
         _ => Delivery::later("the connection broke off"),
     }
 }

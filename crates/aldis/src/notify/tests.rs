@@ -17,7 +17,7 @@ use aldis_store::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::courier::{Courier, Report};
+use super::courier::{Courier, Report, Role};
 use super::*;
 use crate::settings::clock;
 use crate::settings::config::Layered;
@@ -105,13 +105,14 @@ impl Stage {
     /// Delivers what there is. Returns what was reported as given up, and what still waits.
     fn deliver(&self) -> Vec<String> {
         let (report, problems) = mpsc::channel();
-        let on_report = Box::new(move |it: Report<'_>| {
+        let on_report = move |it: Report<'_>| {
             if let Report::GivenUp(_, sink, why) = it {
                 report.send(format!("{sink}: {why}")).unwrap();
             }
-        });
+        };
         let place = self.directory.path();
-        let courier = Courier::of_run(Arc::clone(&self.store), place, &self.run, on_report);
+        let role = Role::Supervisor(self.run.clone());
+        let courier = Courier::start(Arc::clone(&self.store), place, role, on_report);
         let waits = courier.finish(&self.run);
         problems.try_iter().chain(waits).collect()
     }
@@ -229,12 +230,8 @@ fn a_receiver_that_wants_to_be_left_alone_is() {
     let now = clock::wall();
     let first = stage.tell("question", "one", now);
     let second = stage.tell("question", "two", now);
-    let courier = Courier::of_run(
-        Arc::clone(&stage.store),
-        stage.directory.path(),
-        &stage.run,
-        Box::new(|_| {}),
-    );
+    let role = Role::Supervisor(stage.run.clone());
+    let courier = Courier::start(Arc::clone(&stage.store), stage.directory.path(), role, |_| {});
     requests.recv().unwrap();
     let due = |key: &str| stage.store.effect(key).unwrap().unwrap();
     while due(&first[0]).attempts == 0 {
@@ -245,7 +242,7 @@ fn a_receiver_that_wants_to_be_left_alone_is() {
     assert!(waits >= Duration::from_secs(590), "{waits:?}");
     assert_eq!(due(&second[0]).attempts, 0, "what follows does not overtake it");
     let seen = failing(&*stage.store).unwrap();
-    assert_eq!(seen, ["webhook: 2 notices wait for another attempt: answered 429"]);
+    assert_eq!(seen, ["webhook of run run1: 2 notices wait for another attempt: answered 429"]);
     // Nobody holds on to what was not sent.
     let request = ClaimRequest::new(&[NOTICE], "other", now.after(Duration::from_secs(700)), GRACE);
     let claimed = || stage.store.claim(&request).unwrap().len();
@@ -331,13 +328,14 @@ fn a_queue_that_is_too_long_loses_its_oldest_and_says_so() {
     let keys: Vec<String> =
         (0..1_010).flat_map(|number| stage.tell("question", &number.to_string(), now)).collect();
     let (report, dropped) = mpsc::channel();
-    let on_report = Box::new(move |it: Report<'_>| {
+    let on_report = move |it: Report<'_>| {
         if let Report::Dropped(sink, count) = it {
             report.send((sink.to_owned(), count)).ok();
         }
-    });
+    };
     let place = stage.directory.path();
-    let courier = Courier::of_run(Arc::clone(&stage.store), place, &stage.run, on_report);
+    let role = Role::Supervisor(stage.run.clone());
+    let courier = Courier::start(Arc::clone(&stage.store), place, role, on_report);
     let mut lost = 0;
     while lost < 10 {
         let (sink, count) = dropped.recv_timeout(Duration::from_secs(30)).unwrap();
@@ -368,7 +366,7 @@ fn what_another_process_left_is_delivered_once() {
     let other = RunId::new("other").unwrap();
     let start = || {
         let (store, place) = (Arc::clone(&stage.store), stage.directory.path());
-        Courier::of_run(store, place, &other, Box::new(|_| {}))
+        Courier::start(store, place, Role::Supervisor(other.clone()), |_| {})
     };
     let couriers = [start(), start()];
     let first = requests.recv_timeout(Duration::from_secs(30)).unwrap();

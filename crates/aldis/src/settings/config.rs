@@ -25,7 +25,7 @@ pub(crate) use self::decode::{decode, nearest};
 pub(crate) use self::deliver::{Delivering, RoleTable};
 pub(crate) use self::read::{Document, NAMES, file_in, text};
 use self::sections::PipelineTable;
-pub(crate) use self::sections::{Keep, Notify, Settings, Sink, Supervision, Tokens};
+pub(crate) use self::sections::{Keep, Notify, Settings, Sink, Supervision, Tokens, Where};
 pub(crate) use self::tree::{Node, NodeKind, Origin, SourceFile};
 pub(crate) use self::values::{Count, Dollars, Seconds};
 use crate::error::CommandError;

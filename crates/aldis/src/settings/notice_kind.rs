@@ -1,54 +1,68 @@
-//! The kinds of notices that settings switch on and off.
+//! The kinds of notices, and the settings that switch them on and off.
 
 use aldis_machine::{delivery, run};
 use serde::{Deserialize, Serialize};
 
-/// What a notice is about. The names are stable: settings and receivers use them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
-    BudgetSoon,
-    Question,
-    RateLimit,
-    RunEnded,
-    StagnationAbort,
-    StagnationPause,
-    StagnationWarn,
-    TaskBlocked,
-    TaskComplete,
-    TaskFailed,
+use super::config::Where;
+
+/// Each kind with its name and whether it is told unless somebody says otherwise. The names are stable:
+/// settings and receivers use them.
+macro_rules! kinds {
+    ($($kind:ident = $name:ident: $usual:literal,)+) => {
+        /// What a notice is about.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Kind {
+            $($kind,)+
+        }
+
+        /// `[notify.events]`: where each kind of notice goes.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub(crate) struct Events {
+            $($name: Where,)+
+        }
+
+        impl Default for Events {
+            fn default() -> Self {
+                Self { $($name: Where::All($usual),)+ }
+            }
+        }
+
+        impl Events {
+            /// Returns where notices of a kind go.
+            pub(crate) fn of(&self, kind: Kind) -> &Where {
+                match kind {
+                    $(Kind::$kind => &self.$name,)+
+                }
+            }
+        }
+
+        impl Kind {
+            /// Returns the stable name.
+            pub(crate) fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$kind => stringify!($name),)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Question = question: true,
+    RateLimit = rate_limit: true,
+    RunEnded = run_ended: true,
+    StagnationWarn = stagnation_warn: true,
+    StagnationPause = stagnation_pause: true,
+    StagnationAbort = stagnation_abort: true,
+    BudgetSoon = budget_soon: true,
+    TaskBlocked = task_blocked: true,
+    // A plan has many tasks, and that they become complete is what is expected.
+    TaskComplete = task_complete: false,
+    TaskFailed = task_failed: true,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 10] = [
-        Self::BudgetSoon,
-        Self::Question,
-        Self::RateLimit,
-        Self::RunEnded,
-        Self::StagnationAbort,
-        Self::StagnationPause,
-        Self::StagnationWarn,
-        Self::TaskBlocked,
-        Self::TaskComplete,
-        Self::TaskFailed,
-    ];
-
-    /// Returns the stable name.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::BudgetSoon => "budget_soon",
-            Self::Question => "question",
-            Self::RateLimit => "rate_limit",
-            Self::RunEnded => "run_ended",
-            Self::StagnationAbort => "stagnation_abort",
-            Self::StagnationPause => "stagnation_pause",
-            Self::StagnationWarn => "stagnation_warn",
-            Self::TaskBlocked => "task_blocked",
-            Self::TaskComplete => "task_complete",
-            Self::TaskFailed => "task_failed",
-        }
-    }
-
     /// Returns what a notice of a delivery is for people who are elsewhere. What the machine settles
     /// by itself is nothing to them; the journal has it.
     pub(crate) fn of_delivery(notice: delivery::Notice) -> Option<Self> {

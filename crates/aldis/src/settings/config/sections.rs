@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::deliver::{Deliver, ExpertTable, RoleTable};
 use super::table::{Setting, table};
 use super::values::{Count, Dollars, Seconds, SecondsOrNever};
-use crate::settings::notice_kind::Kind;
+use crate::settings::notice_kind::Events;
 use crate::settings::prompt_by::PromptBy;
 
 /// Everything that can be set. Every key has its default here and nowhere else.
@@ -177,24 +177,6 @@ impl Default for Notify {
     }
 }
 
-/// `[notify.events]`: where each kind of notice goes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Events(BTreeMap<Kind, Where>);
-
-impl Default for Events {
-    fn default() -> Self {
-        Self(Kind::ALL.into_iter().map(|kind| (kind, Where::usual(kind))).collect())
-    }
-}
-
-impl Events {
-    /// Returns where notices of a kind go. What 0.1.0 stored knows not all of them.
-    pub(crate) fn of(&self, kind: Kind) -> Where {
-        self.0.get(&kind).cloned().unwrap_or_else(|| Where::usual(kind))
-    }
-}
-
 /// Where a notice goes: to every sink that is switched on, to none, or to some.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
@@ -225,10 +207,6 @@ impl fmt::Display for Sink {
 }
 
 impl Where {
-    fn usual(kind: Kind) -> Self {
-        // A plan has many tasks, and that they become complete is what is expected.
-        Self::All(kind != Kind::TaskComplete)
-    }
 
     /// Returns whether a sink is told.
     pub(crate) fn includes(&self, sink: Sink) -> bool {
