@@ -50,9 +50,6 @@ mod play;
 mod script;
 mod voice;
 
-#[cfg(test)]
-mod tests;
-
 use std::env;
 use std::error::Error;
 use std::fs;

@@ -59,17 +59,6 @@ pub(crate) enum Moment {
 }
 
 impl Voice {
-    /// All voices.
-    #[cfg(test)]
-    pub(crate) fn all() -> impl Iterator<Item = Self> {
-        VOICES.keys().cloned().map(Self)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn name(&self) -> &str {
-        &self.0
-    }
-
     /// Writes a moment, each line with its end. A `$name` stands for the value of that name.
     pub(crate) fn render(&self, moment: Moment, values: &[(&str, Value)]) -> String {
         let Some(lines) = VOICES.get(&self.0) else { return String::new() };

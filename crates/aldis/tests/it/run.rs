@@ -6,6 +6,7 @@ mod otherwise;
 mod scripted;
 mod stepping;
 mod terminal;
+mod voices;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
