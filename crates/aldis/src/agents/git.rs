@@ -167,7 +167,7 @@ impl Git {
         let since = since.0.as_deref().unwrap_or(EMPTY_TREE);
         let check = ["diff", "--no-ext-diff", "--no-textconv", "--check"];
         for staged in [&["--cached"][..], &[]] {
-            let checked = self.run_any(&[&check[..], staged, &[since, "--"]].concat(), &[])?;
+            let checked = self.call(&[&check[..], staged, &[since, "--"]].concat(), &[])?;
             if String::from_utf8_lossy(&checked.stdout).contains("leftover conflict marker") {
                 return Ok(true);
             }
@@ -250,15 +250,11 @@ impl Git {
         self.run(&["worktree", "prune"], &[])?;
         let reference = format!("refs/heads/{branch}");
         let known = self.text(&["rev-parse", "--verify", "--quiet", &reference]).is_ok();
-        let args: &[&str] = if known {
-            &["worktree", "add", "--quiet", "--"]
-        } else {
-            &["worktree", "add", "--quiet", "-b", branch, "--"]
-        };
-        let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-        let last: &[&OsStr] = if known { &[path, OsStr::new(branch)] } else { &[path] };
-        self.run_words(&[&args, last].concat())?;
-        Ok(())
+        let add = ["worktree", "add", "--quiet"].map(OsStr::new);
+        let [dashes, new, branch] = ["--", "-b", branch].map(OsStr::new);
+        let rest: &[&OsStr] =
+            if known { &[dashes, path, branch] } else { &[new, branch, dashes, path] };
+        self.run(&[&add, rest].concat(), &[]).map(drop)
     }
 
     /// Removes a work tree and its branch, which is merged.
@@ -268,7 +264,7 @@ impl Git {
     /// Fails if git refuses.
     pub(crate) fn remove_worktree(&self, tree: &Path, branch: &str) -> Result<(), GitError> {
         let args = ["worktree", "remove", "--force", "--"].map(OsStr::new);
-        self.run_words(&[&args[..], &[tree.as_os_str()]].concat())?;
+        self.run(&[&args[..], &[tree.as_os_str()]].concat(), &[])?;
         self.run(&["branch", "--quiet", "-d", "--", branch], &[])?;
         Ok(())
     }
@@ -281,7 +277,7 @@ impl Git {
     pub(crate) fn retire(&self, message: &str) -> Result<(), GitError> {
         self.commit_all(message)?;
         let args = ["worktree", "remove", "--"].map(OsStr::new);
-        self.run_words(&[&args[..], &[self.directory.as_os_str()]].concat()).map(drop)
+        self.run(&[&args[..], &[self.directory.as_os_str()]].concat(), &[]).map(drop)
     }
 
     /// Commits whatever is not committed, if anything is.
@@ -291,7 +287,7 @@ impl Git {
     /// Fails if git refuses.
     pub(crate) fn commit_all(&self, message: &str) -> Result<(), GitError> {
         self.run(&["add", "--all", "--", "."], &[])?;
-        if self.run_any(&["diff", "--cached", "--quiet"], &[])?.status.success() {
+        if self.call(&["diff", "--cached", "--quiet"], &[])?.status.success() {
             return Ok(());
         }
         self.run(&["commit", "--quiet", "--no-verify", "-m", message], &IDENTITY.map(as_words))?;
@@ -325,23 +321,26 @@ impl Git {
         Ok(trimmed(&self.run(args, &[])?))
     }
 
-    fn run(&self, args: &[&str], env: &[(&str, &OsStr)]) -> Result<BoundedOutput, GitError> {
-        let output = self.run_any(args, env)?;
-        good(args.first().copied().unwrap_or_default(), output)
+    /// Runs git. A refusal is an error.
+    fn run<W: AsRef<OsStr>>(
+        &self,
+        args: &[W],
+        env: &[(&str, &OsStr)],
+    ) -> Result<BoundedOutput, GitError> {
+        let output = self.call(args, env)?;
+        if output.status.success() {
+            return Ok(output);
+        }
+        let what = args.first().map(|word| word.as_ref().to_string_lossy().into_owned());
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Err(GitError::Refused { what: what.unwrap_or_default(), said })
     }
 
-    /// For words that need not be text, such as paths.
-    fn run_words(&self, args: &[&OsStr]) -> Result<BoundedOutput, GitError> {
-        let what = args.first().map(|word| word.to_string_lossy().into_owned());
-        good(&what.unwrap_or_default(), self.call(args, &[])?)
-    }
-
-    fn run_any(&self, args: &[&str], env: &[(&str, &OsStr)]) -> Result<BoundedOutput, GitError> {
-        let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-        self.call(&args, env)
-    }
-
-    fn call(&self, args: &[&OsStr], env: &[(&str, &OsStr)]) -> Result<BoundedOutput, GitError> {
+    fn call<W: AsRef<OsStr>>(
+        &self,
+        args: &[W],
+        env: &[(&str, &OsStr)],
+    ) -> Result<BoundedOutput, GitError> {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os() {
             if name.as_bytes().starts_with(b"GIT_") {
@@ -354,15 +353,6 @@ impl Git {
         command.envs(env.iter().copied());
         Ok(run_cancellable(command, DEADLINE, OUTPUT_MAX, &self.cancellation)?)
     }
-}
-
-/// Turns a refusal into an error.
-fn good(what: &str, output: BoundedOutput) -> Result<BoundedOutput, GitError> {
-    if output.status.success() {
-        return Ok(output);
-    }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(GitError::Refused { what: what.to_owned(), said })
 }
 
 fn as_words<'a>((name, value): (&'a str, &'a str)) -> (&'a str, &'a OsStr) {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use aldis_signal::redact::Redactor;
@@ -14,6 +13,7 @@ use aldis_transcript::Input;
 
 use crate::agents::listener::{Listener, Listening, Report};
 use crate::agents::output_log::LoggedAgent;
+use crate::app::source::is_same_file;
 
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;
@@ -130,8 +130,8 @@ impl<'r> LogReader<'r> {
     fn next<'f>(&self, files: &'f [PathBuf]) -> io::Result<Option<&'f PathBuf>> {
         let oldest = || files.iter().rfind(|file| file.exists());
         let Some(file) = &self.file else { return Ok(oldest()) };
-        let (own, inode) = (file.metadata()?, |data: &fs::Metadata| (data.dev(), data.ino()));
-        let is_own = |path: &PathBuf| fs::metadata(path).is_ok_and(|it| inode(&it) == inode(&own));
+        let own = file.metadata()?;
+        let is_own = |path: &PathBuf| fs::metadata(path).is_ok_and(|it| is_same_file(&it, &own));
         Ok(match files.iter().position(is_own) {
             Some(at) => at.checked_sub(1).and_then(|at| files.get(at)),
             None => oldest(),

@@ -1,6 +1,5 @@
 //! What to scan, for which dialects, and how: the options that `scan` and `explain` share.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use crate::error::CommandError;
 use crate::settings::catalog::{Catalog, load_file, refused};
+use crate::settings::project;
 use crate::view::display;
 
 /// The shared options as people write them.
@@ -125,8 +125,7 @@ impl Selection {
 ///
 /// Fails if a user's dialect cannot be used.
 pub(crate) fn catalog() -> Result<Catalog, CommandError> {
-    let here = env::current_dir().map_err(|error| CommandError::file(Path::new("."), &error))?;
-    Catalog::load(&here)
+    Catalog::load(&project::current()?)
 }
 
 /// Finds one dialect by name or path, with its word changed if it says so.

@@ -171,13 +171,13 @@ impl Following {
 }
 
 #[cfg(unix)]
-fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
+pub(crate) fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 #[cfg(not(unix))]
-fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
+pub(crate) fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
     one.created().ok() == other.created().ok()
 }
 

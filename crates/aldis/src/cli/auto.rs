@@ -12,8 +12,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::Outcome;
 use crate::app::retention::Retention;
 use crate::error::CommandError;
-use crate::hosts::hook::adoption;
 use crate::hosts::hook::live::{self, PhasesRun};
+use crate::hosts::hook::{adoption, fresh_token};
 use crate::hosts::install::doctor::is_registered;
 use crate::hosts::install::locations::Locations;
 use crate::hosts::{Env, Host, state_file};
@@ -200,6 +200,12 @@ impl Scene {
         }
     }
 
+    /// Says that there is nothing to act on.
+    fn none(&self, io: &mut Io, what: &str) -> Result<Outcome, CommandError> {
+        writeln!(io.stderr, "{what} in `{}`", display::line(&self.project()))?;
+        Ok(Outcome::No)
+    }
+
     /// Lets a run take an event.
     fn step(&self, run: &mut PhasesRun, event: Event) -> Result<(), CommandError> {
         self.engine.step(self.now, run, event, None)?;
@@ -326,10 +332,7 @@ fn begin(io: &mut Io, scene: &Scene, args: StartArgs) -> Result<Start, CommandEr
         phase = pipeline.next(phase, &config.skip).unwrap_or(phase);
     }
     let phase = phase.to_owned();
-    let token = match config.token {
-        TokenPolicy::Off => None,
-        TokenPolicy::Accept | TokenPolicy::Require => Some(fresh_token()?),
-    };
+    let token = fresh_token(config.token)?;
     Ok(Start {
         task: task(io, args.task)?,
         phase,
@@ -393,12 +396,6 @@ fn task(io: &mut Io, task: String) -> Result<String, CommandError> {
     Ok(text)
 }
 
-pub(super) fn fresh_token() -> Result<String, CommandError> {
-    aldis_engine::token().map_err(|error| {
-        CommandError::new(format!("the operating system returned no random bytes: {error}"))
-    })
-}
-
 fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
     let store = scene.engine.store();
@@ -406,12 +403,7 @@ fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
         writeln!(io.stderr, "note: {}", display::line(&note))?;
     }
     let Some(run) = scene.run()? else {
-        writeln!(
-            io.stderr,
-            "no run in `{}`",
-            display::line(&scene.place.root().to_string_lossy())
-        )?;
-        return Ok(Outcome::No);
+        return scene.none(io, "no run");
     };
     if args.json {
         show_form(io, &scene, &run, false)?;
@@ -425,21 +417,13 @@ fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
     let turn = scene.turn()?;
     let Some(mut run) = scene.run()? else {
-        writeln!(
-            io.stderr,
-            "no run to resume in `{}`",
-            display::line(&scene.place.root().to_string_lossy())
-        )?;
-        return Ok(Outcome::No);
+        return scene.none(io, "no run to resume");
     };
     if let Err(refused) = run.state().can_resume() {
         writeln!(io.stderr, "run {}: {refused}; start another: aldis auto start", run.id())?;
         return Ok(Outcome::No);
     }
-    let fresh_token = match run.state().config.token {
-        TokenPolicy::Off => None,
-        TokenPolicy::Accept | TokenPolicy::Require => Some(fresh_token()?),
-    };
+    let fresh_token = fresh_token(run.state().config.token)?;
     scene.step(&mut run, Event::Resume { fresh_token, by: "`aldis auto resume`".to_owned() })?;
     drop(turn);
     scene.write_view(io, &mut run)?;
@@ -456,12 +440,7 @@ fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
     let turn = scene.turn()?;
     let Some(mut run) = scene.live()? else {
-        writeln!(
-            io.stderr,
-            "no active run in `{}`",
-            display::line(&scene.place.root().to_string_lossy())
-        )?;
-        return Ok(Outcome::No);
+        return scene.none(io, "no active run");
     };
     scene.step(&mut run, Event::Cancel { by: "`aldis auto stop`".to_owned() })?;
     drop(turn);

@@ -321,7 +321,7 @@ impl Loop {
 
     /// Returns whether nothing is left to do in a run that is over, or takes too long. Whoever
     /// continues the run does what is left.
-    fn may_leave<C: Conduct>(&mut self, core: &mut CoreOf<'_, C>, conduct: &mut C) -> bool {
+    fn may_leave<C: Conduct>(&mut self, core: &CoreOf<'_, C>, conduct: &mut C) -> bool {
         let now = core.now();
         let last_call = *self.last_call.get_or_insert_with(|| now.after(LAST_CALL));
         if now >= last_call && !self.waiting.is_empty() {

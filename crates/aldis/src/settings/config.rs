@@ -222,7 +222,7 @@ fn check_store(project: &Node, user: Option<&Node>) -> Result<(), CommandError> 
     user.into_iter().for_each(|user| own.overlay(user.clone()));
     let keys = ["store.keep_ended", "store.keep_output"];
     for (path, node) in keys.iter().filter_map(|path| Some((path, project.at(path)?))) {
-        if own.at(path).is_none_or(|own| own.kind != node.kind) {
+        if own.at(path).is_none_or(|own| own.to_json() != node.to_json()) {
             let place = decode::in_words(&node.origin);
             let what = format!("{place}`{path}` is about the runs of all projects");
             return Err(CommandError::new(what)

@@ -105,36 +105,40 @@ pub(crate) fn is_registered(locations: &Locations, host: Host) -> bool {
 
 /// Examines the directory that holds the state of all runs.
 pub(crate) fn state_directory(locations: &Locations) -> Check {
-    let mut checks = Checks { host: None, list: Vec::new() };
+    let check = |status, message: String, fix: Option<String>| Check {
+        host: None,
+        name: "state",
+        status,
+        message,
+        fix,
+    };
+    let failed = |message: String, fix: String| check(Status::Failed, message, Some(fix));
     let Ok(place) = home::state_directory(None) else {
-        let message = "no place to store runs: the home directory is not known";
-        checks.failed("state", message, "set HOME or ALDIS_STATE_DIR");
-        return checks.into_first();
+        let message = "no place to store runs: the home directory is not known".to_owned();
+        return failed(message, "set HOME or ALDIS_STATE_DIR".to_owned());
     };
     let shown = locations.shown(&place);
     let Some(existing) = place.ancestors().find(|folder| folder.exists()) else {
-        checks.failed("state", format!("`{shown}` cannot be created"), "set ALDIS_STATE_DIR");
-        return checks.into_first();
+        return failed(format!("`{shown}` cannot be created"), "set ALDIS_STATE_DIR".to_owned());
     };
+    let folder = existing.display();
     let written = tempfile::tempfile_in(existing).map(|mut file| file.write_all(&[0; BLOCK]));
     if !existing.is_dir() || written.is_err() {
-        let message = format!("`{}` is not a writable directory", existing.display());
-        checks.failed("state", message, format!("chmod u+rwx '{}'", existing.display()));
+        let message = format!("`{folder}` is not a writable directory");
+        failed(message, format!("chmod u+rwx '{folder}'"))
     } else if let Ok(Err(error)) = written {
-        let message = format!("nothing can be written to `{}`: {error}", existing.display());
-        checks.failed("state", message, "free some space on its disk");
-    } else if let Some(error) = store_problem(&place) {
-        let fix = "until then agents are let go, and nothing is decided";
-        checks.failed("state", error.to_string(), fix);
-    } else if existing == place && !is_private(&place) {
+        let message = format!("nothing can be written to `{folder}`: {error}");
+        failed(message, "free some space on its disk".to_owned())
+    } else if existing != place {
+        check(Status::Ok, format!("`{shown}` will be created when it is needed"), None)
+    } else if !is_private(&place) {
         let message = format!("other users can read `{shown}`");
-        checks.failed("state", message, format!("chmod 700 '{}'", place.display()));
-    } else if existing == place {
-        checks.ok("state", format!("`{shown}` is private and writable"));
+        failed(message, format!("chmod 700 '{}'", place.display()))
+    } else if let Some(error) = store_problem(&place) {
+        failed(error.to_string(), "until then agents are let go and nothing is decided".to_owned())
     } else {
-        checks.ok("state", format!("`{shown}` will be created when it is needed"));
+        check(Status::Ok, format!("`{shown}` is private and writable"), None)
     }
-    checks.into_first()
 }
 
 /// Returns why nothing can be stored.
@@ -468,16 +472,5 @@ impl Checks {
         fix: Option<String>,
     ) {
         self.list.push(Check { host: self.host, name, status, message, fix });
-    }
-
-    /// The only check there is.
-    fn into_first(mut self) -> Check {
-        self.list.pop().unwrap_or(Check {
-            host: None,
-            name: "state",
-            status: CheckStatus::Skipped,
-            message: String::new(),
-            fix: None,
-        })
     }
 }
