@@ -40,7 +40,7 @@ pub enum EngineError {
     Fenced(RunId),
     /// This delivery has been taken before; [`Engine::answered`](crate::Engine::answered) says what
     /// came of it.
-    #[error("run `{0}` has taken this request before")]
+    #[error("run `{0}` has already handled this request")]
     Repeated(RunId),
     /// Others were always first.
     #[error("run `{0}` is being changed by too many processes; try again")]

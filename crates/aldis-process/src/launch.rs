@@ -156,7 +156,7 @@ pub enum StartError {
         program: String,
     },
     /// The program that the first line of a script names is missing.
-    #[error("`{program}` needs an interpreter that is not there")]
+    #[error("the interpreter that `{program}` names is missing")]
     NoInterpreter {
         /// As it was given.
         program: String,

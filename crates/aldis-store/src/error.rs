@@ -39,7 +39,7 @@ pub enum StoreError {
     },
     /// What is stored is not what was written, or is not ours.
     #[error(
-        "{location} is damaged or no Aldis database ({detail}); move it away, or restore a backup"
+        "{location} is damaged or not an Aldis database ({detail}); move it away, or restore a backup"
     )]
     Corrupt {
         /// Which store.

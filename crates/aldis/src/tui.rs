@@ -16,7 +16,7 @@ mod words;
 use std::io::Write;
 use std::time::Duration;
 
-use aldis_engine::Engine;
+use aldis_engine::{Engine, Snapshot};
 use aldis_machine::HumanCommand;
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
@@ -28,6 +28,7 @@ use self::screen::Screen;
 use crate::app::control::{self, Commanded};
 use crate::error::CommandError;
 use crate::settings::clock::SteadyClock;
+use crate::view::run_view::RunView;
 use aldis_process::Interrupts;
 
 /// How often the store is looked at, and the seconds counted.
@@ -86,11 +87,12 @@ pub(crate) fn watch(
 /// Does what a human wants of a run. Returns what came of it, in words.
 fn perform(engine: &Engine, now: Timestamp, id: &RunId, command: &HumanCommand) -> String {
     match control::command(engine, now, id, command, "`aldis watch`", None) {
-        Ok(Commanded { status, warnings, .. }) if warnings.is_empty() => match command {
+        Ok(Commanded { answer, warnings }) if warnings.is_empty() => match command {
             HumanCommand::Answer { .. } => format!("Answer sent to {id}"),
             HumanCommand::Tell { .. } => format!("Message sent to {id}"),
             HumanCommand::Abort | HumanCommand::Pause | HumanCommand::Resume => {
-                format!("Run {id} is now {status}")
+                let view = RunView::new(&Snapshot::from(&answer.run), now);
+                format!("Run {}: {}", view.name(), view.summary())
             }
         },
         Ok(Commanded { warnings, .. }) => warnings.join("; "),

@@ -121,7 +121,13 @@ pub(super) fn allow(state: &State) -> String {
 fn missing(state: &State) -> String {
     if let Some(refusal) = &state.last_refusal {
         let (iteration, because) = (refusal.iteration, &refusal.because);
-        return format!("the last done claim (iteration {iteration}) was refused: {because}");
+        let claim = refusal.evidence.iter().find(|seen| seen.what == "signal");
+        let claim = claim.filter(|claim| !claim.quote.is_empty());
+        let claim = claim.map(|claim| format!(", {}", inline(&claim.quote, CLAUSE_MAX)));
+        let claim = claim.unwrap_or_default();
+        return format!(
+            "the last done claim (iteration {iteration}{claim}) was refused: {because}"
+        );
     }
     match &state.last_near_miss {
         Some(hint) => format!(

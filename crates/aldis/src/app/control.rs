@@ -4,12 +4,10 @@
 //! is what only this machine can see: the state file of a run under a hook, and a supervisor that has
 //! gone without ending its run.
 
-use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
 use aldis_engine::{Answer, AnyHandle, Engine, EngineError, NOTICE, SINK};
-use aldis_machine::turns::TurnHolder;
 use aldis_machine::{HumanCommand, run};
 use aldis_process::{Found, find_marked};
 use aldis_signal::time::Timestamp;
@@ -28,23 +26,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) struct Commanded {
     /// The run after it, what was decided, and what must be done.
     pub(crate) answer: Answer,
-    /// How the run stands now.
-    pub(crate) status: RunStatus,
     /// What could not be done beside the command.
     pub(crate) warnings: Vec<String>,
-}
-
-/// How a run stands, whatever its machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunStatus {
-    /// It has ended.
-    Ended,
-    /// It ends as soon as its agent has stopped.
-    Ending,
-    /// It rests until somebody resumes it.
-    Paused,
-    /// It goes on.
-    Running,
 }
 
 /// Why a command was not done.
@@ -71,39 +54,6 @@ pub(crate) enum ControlError {
 impl From<StoreError> for ControlError {
     fn from(error: StoreError) -> Self {
         Self::Engine(error.into())
-    }
-}
-
-impl RunStatus {
-    fn of(run: &AnyHandle) -> Self {
-        let (ended, paused) = match run {
-            AnyHandle::Delivery(it) => (it.state().ending().is_some(), it.state().run().paused),
-            AnyHandle::Phases(it) => (!it.state().is_live(), it.state().paused),
-            AnyHandle::Run(it) => match it.state().status {
-                run::Status::Ending { .. } => return Self::Ending,
-                run::Status::Paused { .. } => (false, true),
-                _ => (it.state().ending().is_some(), false),
-            },
-            AnyHandle::Turns(it) => {
-                (it.state().closed, matches!(it.state().holder, TurnHolder::Paused { .. }))
-            }
-        };
-        match (ended, paused) {
-            (true, _) => Self::Ended,
-            (false, true) => Self::Paused,
-            (false, false) => Self::Running,
-        }
-    }
-}
-
-impl fmt::Display for RunStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ended => "ended",
-            Self::Ending => "ending",
-            Self::Paused => "paused",
-            Self::Running => "running",
-        })
     }
 }
 
@@ -158,7 +108,7 @@ pub(crate) fn command(
         },
         Driver::Process | Driver::Server | Driver::Worker => take()?,
     };
-    Ok(Commanded { status: RunStatus::of(&answer.run), answer, warnings })
+    Ok(Commanded { answer, warnings })
 }
 
 /// Ends a run whose supervisor has gone: nobody else ends its agents or hears of their end.

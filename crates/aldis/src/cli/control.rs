@@ -8,7 +8,7 @@ use aldis_store::RunFilter;
 use clap::Args;
 
 use super::{Outcome, why};
-use crate::app::control::{self, Commanded, ControlError, RunStatus};
+use crate::app::control::{self, Commanded, ControlError};
 use crate::error::CommandError;
 use crate::io::Io;
 use crate::notify;
@@ -17,12 +17,10 @@ use crate::settings::clock;
 use crate::settings::home;
 use crate::settings::project;
 use crate::view::display;
-use crate::view::run_view::continue_command;
+use crate::view::run_view::{RunView, continue_command, is_supervised};
 
 /// How many runs of a project are looked at for the one that is meant.
 const RUNS_MAX: usize = 20;
-/// How much of a title is shown.
-const TITLE_MAX: usize = 60;
 
 /// Names the run.
 #[derive(Debug, Args)]
@@ -110,7 +108,7 @@ fn perform(
     };
     let by = format!("`aldis {}`", command.as_str());
     let done = control::command(&engine, clock::wall(), &run.id, command, &by, None);
-    let Commanded { status, mut warnings, .. } = match done {
+    let Commanded { answer, mut warnings } = match done {
         Ok(done) => done,
         Err(ControlError::Engine(EngineError::NotPossible(why))) => {
             writeln!(io.stderr, "run {}: {why}; `aldis status` lists the runs", run.id)?;
@@ -122,7 +120,9 @@ fn perform(
         }
         Err(ControlError::Engine(error)) => return Err(error.into()),
     };
-    if *command == HumanCommand::Abort && status == RunStatus::Ended {
+    let now = clock::wall();
+    let view = RunView::new(&Snapshot::from(&answer.run), now);
+    if *command == HumanCommand::Abort && !view.live {
         // Its supervisor may be gone, and nobody else there to send the last notice.
         let state = home::state_directory(io.state_dir.as_deref())?;
         let role = Role::Supervisor(run.id.clone());
@@ -132,19 +132,17 @@ fn perform(
     for warning in warnings {
         writeln!(io.stderr, "warning: {}", display::line(&warning))?;
     }
-    let title = display::excerpt(&run.record.title, TITLE_MAX);
+    let (out, name) = (&mut io.stdout, view.name());
     match command {
-        HumanCommand::Answer { .. } if status == RunStatus::Ended => {
-            writeln!(io.stdout, "Answer saved for run {}: {title}", run.id)?;
-            writeln!(io.stdout, "  continue it: {}", continue_command(&run))?;
+        HumanCommand::Answer { .. } if !view.live || !is_supervised(&run, now) => {
+            writeln!(out, "Answer saved for run {name}")?;
+            writeln!(out, "  continue it: {}", continue_command(&run))?;
         }
-        HumanCommand::Answer { .. } => {
-            writeln!(io.stdout, "Answer sent; run {} continues: {title}", run.id)?;
+        HumanCommand::Answer { .. } => writeln!(out, "Answer sent; run {name} continues")?,
+        HumanCommand::Tell { .. } => writeln!(out, "Message sent to run {name}")?,
+        HumanCommand::Abort | HumanCommand::Pause | HumanCommand::Resume => {
+            writeln!(out, "Run {name}: {}", display::line(&view.summary()))?;
         }
-        HumanCommand::Tell { .. } => {
-            writeln!(io.stdout, "Message sent to run {}: {title}", run.id)?;
-        }
-        _ => writeln!(io.stdout, "Run {} is now {status}: {title}", run.id)?,
     }
     Ok(Outcome::Yes)
 }

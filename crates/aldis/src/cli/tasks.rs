@@ -1,6 +1,5 @@
 //! `aldis tasks`: the tasks of a delivery.
 
-use std::env;
 use std::io::Write as _;
 
 use aldis_engine::EngineError;
@@ -79,9 +78,7 @@ pub(super) fn run(io: &mut Io, args: &TasksArgs) -> Result<Outcome, CommandError
 
 /// The place around the current directory.
 pub(super) fn here() -> Result<Place, CommandError> {
-    let directory = env::current_dir()
-        .map_err(|error| CommandError::new(format!("the current directory: {error}")))?;
-    Ok(Place::of(&directory, None))
+    Ok(Place::of(&project::current()?, None))
 }
 
 /// The latest run of a machine around a place.

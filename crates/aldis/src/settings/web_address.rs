@@ -67,9 +67,9 @@ pub(crate) enum Reach {
 pub(crate) enum Refused {
     #[error("{0} is an address of this machine or network; allow it with `webhook_private = true`")]
     Private(IpAddr),
-    #[error("{0} is no address to send notices to")]
+    #[error("notices cannot be sent to {0}")]
     Special(IpAddr),
-    #[error("{0} is not this machine, and http is not for others")]
+    #[error("{0} is not this machine; use https")]
     Plain(IpAddr),
 }
 

@@ -55,9 +55,10 @@ fn foot(model: &Model) -> Line<'static> {
     let palette = model.palette;
     match &model.note {
         Some(note) => Line::from(palette.warn(note)),
-        None => Line::from(palette.dim(
-            "? help  q quit  Tab panes  ↑↓ choose  Enter open  a answer  p pause  r resume  x abort",
-        )),
+        None => Line::from(
+            palette
+                .dim("? help  q quit  Tab pane  Enter open  a answer  p pause  r resume  x abort"),
+        ),
     }
 }
 
@@ -74,12 +75,10 @@ fn draw_runs(model: &Model, frame: &mut Frame<'_>, area: Rect, runs: &[RunView])
         let view = runs.first();
         let lines = view.map(|view| words::about(model.palette, model.now, view, width));
         let lines = lines.unwrap_or_default();
-        let paragraph = Paragraph::new(lines).block(block).scroll((row(model.scroll), 0));
-        frame.render_widget(paragraph, area);
-        return;
+        return paragraph(frame, area, block, lines, model.scroll);
     }
     let width = layout::inside(area).width;
-    let rows = runs.iter().map(|view| words::run(model.palette, model.now, view, width).into());
+    let rows = runs.iter().map(|view| words::run(model.palette, model.now, view, width));
     list(model, frame, area, block, rows.collect(), (Pane::Runs, model.run_at()));
 }
 
@@ -90,7 +89,7 @@ fn draw_detail(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         .map(|run| words::about(model.palette, model.now, &RunView::new(&run, model.now), width))
         .unwrap_or_default();
     let block = Block::bordered().border_style(model.palette.frame(false));
-    frame.render_widget(Paragraph::new(lines).block(block), area);
+    paragraph(frame, area, block, lines, 0);
 }
 
 fn draw_waiting(model: &Model, frame: &mut Frame<'_>, area: Rect) {
@@ -101,13 +100,13 @@ fn draw_waiting(model: &Model, frame: &mut Frame<'_>, area: Rect) {
         frame.render_widget(Paragraph::new(Line::from(empty)).block(block), area);
         return;
     }
-    let rows = questions.iter().map(|asks| words::question(model.palette, model.now, asks).into());
+    let rows = questions.iter().map(|asks| vec![words::question(model.palette, model.now, asks)]);
     list(model, frame, area, block, rows.collect(), (Pane::Waiting, model.question_at()));
 }
 
 fn draw_journal(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let block = block(model, "Journal", Pane::Journal);
-    let rows = model.scene.journal.iter().map(|form| words::decision(model.palette, form).into());
+    let rows = model.scene.journal.iter().map(|form| vec![words::decision(model.palette, form)]);
     list(model, frame, area, block, rows.collect(), (Pane::Journal, model.decision_at()));
 }
 
@@ -129,7 +128,7 @@ fn draw_over(model: &Model, frame: &mut Frame<'_>, area: Rect, over: &Over) {
         Over::Answer { .. } => lines.len().saturating_sub(layout::inside(area).height.into()),
         _ => scroll,
     };
-    frame.render_widget(Paragraph::new(lines).block(block).scroll((row(scroll), 0)), area);
+    paragraph(frame, area, block, lines, scroll);
 }
 
 fn block(model: &Model, title: &'static str, pane: Pane) -> Block<'static> {
@@ -142,9 +141,10 @@ fn list(
     frame: &mut Frame<'_>,
     area: Rect,
     block: Block<'static>,
-    rows: Vec<ListItem<'static>>,
+    rows: Vec<Vec<Line<'static>>>,
     (pane, at): (Pane, usize),
 ) {
+    let rows = rows.into_iter().map(|lines| ListItem::new(all_fitted(lines, area)));
     let mut list = List::new(rows).block(block);
     if model.focus == pane {
         list = list.highlight_style(model.palette.chosen());
@@ -153,6 +153,20 @@ fn list(
     frame.render_stateful_widget(list, area, &mut state);
 }
 
-fn row(scroll: usize) -> u16 {
-    u16::try_from(scroll).unwrap_or(u16::MAX)
+/// Lines to read, from one of them on.
+fn paragraph(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    block: Block<'static>,
+    lines: Vec<Line<'static>>,
+    scroll: usize,
+) {
+    let row = u16::try_from(scroll).unwrap_or(u16::MAX);
+    let paragraph = Paragraph::new(all_fitted(lines, area)).block(block).scroll((row, 0));
+    frame.render_widget(paragraph, area);
+}
+
+fn all_fitted(lines: Vec<Line<'static>>, area: Rect) -> Vec<Line<'static>> {
+    let width = layout::inside(area).width.into();
+    lines.into_iter().map(|line| words::fitted(line, width)).collect()
 }

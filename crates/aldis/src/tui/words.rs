@@ -259,6 +259,29 @@ pub(super) fn wrapped(
     wrap(text, width).into_iter().map(|line| Line::from(style(line))).collect()
 }
 
+/// Cuts a line that is too long, and shows that it was cut.
+pub(super) fn fitted(line: Line<'static>, width: usize) -> Line<'static> {
+    if line.width() <= width {
+        return line;
+    }
+    let mut left = width.saturating_sub(1);
+    let mut spans = Vec::new();
+    for span in line.spans {
+        let mut text = String::new();
+        for c in span.content.chars() {
+            let wide = c.width().unwrap_or(0);
+            if wide > left {
+                spans.extend([Span::styled(text, span.style), Span::raw("…")]);
+                return Line::from(spans);
+            }
+            left -= wide;
+            text.push(c);
+        }
+        spans.push(Span::styled(text, span.style));
+    }
+    Line::from(spans)
+}
+
 /// Cuts text into harmless lines that fit, at spaces where there are some.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);

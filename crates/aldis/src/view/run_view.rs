@@ -17,6 +17,8 @@ use super::time::{ago, clock_time, counted, elapsed, relative};
 use super::wire::task::TaskLine;
 use super::{display, show};
 
+/// How much of a title stands in a sentence.
+const TITLE_MAX: usize = 60;
 /// How much of a claim is quoted.
 const QUOTE_MAX: usize = 80;
 
@@ -97,6 +99,14 @@ impl RunView {
             });
         }
         view
+    }
+
+    /// Returns its id and what people call it, for a sentence.
+    pub(crate) fn name(&self) -> String {
+        if self.title.is_empty() || self.title == self.id.as_str() {
+            return self.id.to_string();
+        }
+        format!("{} ({})", self.id, display::excerpt(&self.title, TITLE_MAX))
     }
 
     /// Says in one line how it is.

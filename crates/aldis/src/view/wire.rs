@@ -42,7 +42,8 @@ pub struct SignalLine {
     #[schemars(extend("const" = 1))]
     pub v: u32,
     /// Always `signal`.
-    pub kind: SignalKind,
+    #[schemars(extend("const" = "signal"))]
+    pub kind: String,
     /// The dialect it is written in.
     pub dialect: String,
     /// Canonical name.
@@ -78,7 +79,8 @@ pub struct NearMissLine {
     #[schemars(extend("const" = 1))]
     pub v: u32,
     /// Always `near_miss`.
-    pub kind: NearMissKind,
+    #[schemars(extend("const" = "near_miss"))]
+    pub kind: String,
     /// The dialect it resembles.
     pub dialect: String,
     /// The signal it resembles.
@@ -101,22 +103,6 @@ pub struct NearMissLine {
 
 fn is_zero(more: &u64) -> bool {
     *more == 0
-}
-
-/// The kind of a [`SignalLine`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum SignalKind {
-    /// `signal`
-    #[serde(rename = "signal")]
-    Signal,
-}
-
-/// The kind of a [`NearMissLine`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum NearMissKind {
-    /// `near_miss`
-    #[serde(rename = "near_miss")]
-    NearMiss,
 }
 
 /// Who said it.
@@ -263,7 +249,7 @@ impl SignalLine {
     fn new(signal: &Signal, source: SourceForm) -> Self {
         Self {
             v: VERSION,
-            kind: SignalKind::Signal,
+            kind: "signal".to_owned(),
             dialect: signal.dialect.to_string(),
             name: signal.name.to_string(),
             meaning: signal.meaning.to_string(),
@@ -285,7 +271,7 @@ impl NearMissLine {
     fn new(miss: &NearMiss, source: SourceForm) -> Self {
         Self {
             v: VERSION,
-            kind: NearMissKind::NearMiss,
+            kind: "near_miss".to_owned(),
             dialect: miss.dialect.to_string(),
             name: miss.name.to_string(),
             reason: miss.reason.to_string(),

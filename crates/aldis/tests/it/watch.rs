@@ -171,7 +171,7 @@ fn a_run_is_paused_and_aborted_from_a_small_terminal() {
     watched.press("p");
     watched.wait_for(&["Sure?", "Pause"]);
     watched.press("y");
-    watched.wait_for(&["is now paused"]);
+    watched.wait_for(&[": paused"]);
     watched.wait_for(&["paused, iteration"]);
     watched.press("xn");
     watched.press("r");

@@ -166,17 +166,17 @@ fn runs_are_commanded_as_by_the_commands() {
         ("first", answer("q9"), "no open question `q9`"),
         ("first", answer("q1"), "Answer sent to first"),
         ("first", HumanCommand::Resume, "the run is not paused"),
-        ("first", HumanCommand::Abort, "Run first is now ending"),
+        ("first", HumanCommand::Abort, "Run first (First): stopping the agent"),
         ("left", HumanCommand::Pause, left),
-        ("left", HumanCommand::Abort, "Run left is now ended"),
+        ("left", HumanCommand::Abort, "Run left (Left): aborted"),
         ("left", HumanCommand::Abort, "the run has ended"),
-        ("c1", HumanCommand::Pause, "Run c1 is now paused"),
-        ("c1", HumanCommand::Resume, "Run c1 is now running"),
-        ("c1", HumanCommand::Abort, "Run c1 is now ended"),
+        ("c1", HumanCommand::Pause, "Run c1: paused"),
+        ("c1", HumanCommand::Resume, "Run c1: pm's turn"),
+        ("c1", HumanCommand::Abort, "Run c1: closed"),
         ("none", HumanCommand::Pause, "there is no run `none`"),
     ] {
         let said = perform(&engine(&store), at(90), &run(name), &command);
-        assert_eq!(said, words, "{name} {command:?}");
+        assert!(said.starts_with(words), "{name} {command:?}: {said}");
     }
 }
 

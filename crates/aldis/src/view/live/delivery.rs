@@ -1,4 +1,4 @@
-//! What a delivery shows while it goes on: each decision as a line, and on a terminal the tasks that
+//! What a delivery shows while it is active: each decision as a line, and on a terminal the tasks that
 //! matter now at the bottom.
 
 use std::io::Write;
@@ -8,7 +8,7 @@ use aldis_machine::delivery::{Ending, Rule, State};
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
 
-use super::{Output, OutputOptions};
+use super::{End, Output, OutputOptions};
 use crate::view::display;
 use crate::view::paint::Paint;
 use crate::view::run_view::delivery_refusal;
@@ -20,8 +20,6 @@ use crate::view::wire::task::TaskLine;
 const TASKS_MAX: usize = 12;
 /// How much of a reason is shown.
 const REASON_MAX: usize = 60;
-/// How much of a refused claim is shown at the end.
-const REFUSED_MAX: usize = 200;
 /// Decisions of these rules are shown only to programs.
 const QUIET: [Rule; 2] = [Rule::Started, Rule::AgentStarted];
 
@@ -37,21 +35,9 @@ impl DeliveryReporter {
 
     /// Says what begins.
     pub(crate) fn begin(&mut self, run: &RunId, state: &State) {
-        self.output.begin(run, state.run().started_at);
-        let title = display::line(&state.run().title);
         let count = u64::try_from(state.tasks().len()).unwrap_or(u64::MAX);
-        if self.output.options.json {
-            self.output.event("begin", self.output.began, &title);
-        } else {
-            let head = format!(
-                "{} {}  {}   {}",
-                self.output.paint.good("●"),
-                self.output.paint.strong(run),
-                self.output.paint.strong(title),
-                self.output.paint.dim(counted(count, "task"))
-            );
-            self.output.print(&head);
-        }
+        let title = display::line(&state.run().title);
+        self.output.begin(run, state.run().started_at, &title, &counted(count, "task"));
     }
 
     /// Shows what was decided.
@@ -59,8 +45,7 @@ impl DeliveryReporter {
         let task = decision.task.as_deref().unwrap_or_default();
         if self.output.options.json {
             let text = format!("{task} {}: {}", decision.summary, decision.because);
-            self.output.event("decision", now, text.trim());
-            return;
+            return self.output.event("decision", now, text.trim());
         }
         if self.output.options.quiet || QUIET.iter().any(|rule| rule.as_str() == decision.rule) {
             return;
@@ -76,24 +61,11 @@ impl DeliveryReporter {
     }
 
     pub(crate) fn question(&mut self, now: Timestamp, id: &str, task: Option<&str>, text: &str) {
-        if self.output.options.json {
-            return self.output.event("question", now, text);
-        }
-        let text = display::lines(text).replace('\n', "\n         ");
-        let line = format!(
-            "{:<10} {}\n         aldis answer {id} TEXT",
-            task.unwrap_or_default(),
-            self.output.paint.warn(text)
-        );
-        self.output.print_at(now, &line);
+        self.output.question(now, id, format!("{} {text}", task.unwrap_or_default()).trim());
     }
 
     pub(crate) fn problem(&mut self, now: Timestamp, text: &str) {
-        if self.output.options.json {
-            return self.output.event("problem", now, text);
-        }
-        let line = self.output.paint.bad(display::lines(text)).to_string();
-        self.output.print_at(now, &line);
+        self.output.event("problem", now, text);
     }
 
     /// Says to programs what others are told; people see the decision it comes from.
@@ -113,47 +85,38 @@ impl DeliveryReporter {
 
     /// Says how it ended, and where to read more.
     pub(crate) fn ended(&mut self, now: Timestamp, state: &State, ending: Ending) {
-        self.output.clear();
-        if self.output.options.json {
-            return self.output.event("ended", now, ending.as_str());
-        }
-        let mark = match ending {
-            Ending::Complete => self.output.paint.good("✔"),
-            _ => self.output.paint.bad("✘"),
+        let run = &self.output.run;
+        let spent = spent(state.run().spent).map(|spent| format!(", {spent}"));
+        let end = End {
+            code: ending.as_str(),
+            good: ending == Ending::Complete,
+            title: ending.as_str(),
+            detail: format!(
+                ": {} after {}{}",
+                tally(state),
+                elapsed(now.since(self.output.began)),
+                spent.unwrap_or_default()
+            ),
+            refused: delivery_refusal(state),
+            next: ending
+                .can_be_continued()
+                .then(|| format!("aldis deliver --continue {run} continues it")),
+            why: format!("aldis tasks {run} · aldis why TASK"),
+            output: String::new(),
         };
-        let what = self.output.paint.strong(ending.as_str().replace('_', " "));
-        let line = format!(
-            "{mark} {what}: {} after {}{}\n  aldis tasks {run} · aldis why TASK · aldis log {run}",
-            tally(state),
-            elapsed(now.since(self.output.began)),
-            spent(state.run().spent).map(|spent| format!(", {spent}")).unwrap_or_default(),
-            run = self.output.run
-        );
-        self.output.print(&line);
-        if let Some(refused) = delivery_refusal(state) {
-            let refused = display::excerpt(&refused, REFUSED_MAX);
-            self.output.print(&format!("  last claim refused: {refused}"));
-        }
-        if ending.can_be_continued() {
-            let line = format!("  aldis deliver --continue {} continues it", self.output.run);
-            self.output.print(&line);
-        }
+        self.output.ended(now, &end);
     }
 
     /// Says that it waits for a human, and ends here.
     pub(crate) fn waits(&mut self, now: Timestamp, state: &State) {
-        self.output.clear();
+        self.output.bottom.finish_and_clear();
         let ids: Vec<&str> = state.run().questions.keys().map(String::as_str).collect();
         let text = format!(
             "waiting for your answer to {}; aldis answer ID TEXT, then aldis deliver --continue {}",
             ids.join(", "),
             self.output.run
         );
-        if self.output.options.json {
-            return self.output.event("waits", now, &text);
-        }
-        let line = self.output.paint.warn(text).to_string();
-        self.output.print(&line);
+        self.output.event("waits", now, &text);
     }
 }
 

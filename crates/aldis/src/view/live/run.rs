@@ -1,5 +1,5 @@
-//! What a supervised run shows while it goes on: what happened, the agent's words, and on a
-//! terminal one line at the bottom that says how it stands.
+//! What a supervised run shows while it is active: what happened, the agent's words, and on a
+//! terminal one line at the bottom that says how it is.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use aldis_signal::time::Timestamp;
 use aldis_signal::{Dialect, Meaning, Origin, Parser, Role};
 use aldis_store::RunId;
 
-use super::{Output, OutputOptions};
+use super::{End, Output, OutputOptions};
 use crate::view::display;
 use crate::view::paint::Paint;
 use crate::view::run_view::{run_refusal, run_status};
@@ -50,27 +50,11 @@ impl RunReporter {
         program: &str,
         verify: Option<&str>,
     ) {
-        self.output.begin(run, state.started_at);
         let title = display::excerpt(state.task.trim(), TITLE_MAX);
         let check = verify.map(|verify| format!(", verify: {}", display::line(verify)));
-        let how = format!(
-            "{}, {}{}",
-            display::line(program),
-            display::line(&state.dialect),
-            check.unwrap_or_default()
-        );
-        if self.output.options.json {
-            self.event("begin", state.started_at, &title);
-        } else {
-            let head = format!(
-                "{} {}  {}   {}",
-                self.output.paint.good("●"),
-                self.output.paint.strong(run),
-                self.output.paint.strong(title),
-                self.output.paint.dim(how)
-            );
-            self.output.print(&head);
-        }
+        let (program, dialect) = (display::line(program), display::line(&state.dialect));
+        let how = format!("{program}, {dialect}{}", check.unwrap_or_default());
+        self.output.begin(run, state.started_at, &title, &how);
     }
 
     /// Says what changed in the run.
@@ -84,7 +68,16 @@ impl RunReporter {
             let percent = after.progress.map(|percent| format!("{percent} %")).unwrap_or_default();
             self.event("progress", now, format!("progress {percent} {phase}").trim());
         }
-        if before.status != after.status && is_worth_a_line(&after.status) {
+        // The others are over in a moment, or have a line of their own.
+        let lasts = matches!(
+            after.status,
+            Status::Paused { .. }
+                | Status::Limited { .. }
+                | Status::Backoff { .. }
+                | Status::Asking
+                | Status::Ending { .. }
+        );
+        if before.status != after.status && lasts {
             let (_, mut text) = run_status(now, after);
             if let (Status::Asking, Some(question)) = (&after.status, &after.question) {
                 let here = if self.output.options.terminal { "type it here, or " } else { "" };
@@ -154,16 +147,12 @@ impl RunReporter {
     }
 
     pub(crate) fn checked(&mut self, now: Timestamp, passed: bool) {
-        let text = if passed {
-            "verification passed"
-        } else {
-            "verification failed; continuing with its output"
-        };
-        self.event("check", now, text);
+        let failed = "verification failed; continuing with its output";
+        self.event("check", now, if passed { "verification passed" } else { failed });
     }
 
     pub(crate) fn question(&mut self, now: Timestamp, id: &str, text: &str) {
-        self.event("question", now, &format!("{text}\n         aldis answer {id} TEXT"));
+        self.output.question(now, id, text);
     }
 
     pub(crate) fn notice(&mut self, now: Timestamp, notice: Notice, text: &str) {
@@ -195,55 +184,37 @@ impl RunReporter {
         ending: Ending,
         log: Option<&Path>,
     ) {
-        self.output.clear();
-        if self.output.options.json {
-            self.event("ended", now, ending.as_str());
-            return;
-        }
-        let checked = if state.config.verify { "done and verified" } else { "done" };
-        let (mark, what) = match ending {
-            Ending::Done => (self.output.paint.good("✔"), checked.to_owned()),
-            _ => (self.output.paint.bad("✘"), ending.as_str().replace('_', " ")),
-        };
-        let count = counted(state.iteration.into(), "iteration");
-        let took = elapsed(Duration::from_millis(state.worked(now)));
-        let cost = spent(state.cost()).map(|cost| format!(", {cost}")).unwrap_or_default();
-        let what = self.output.paint.strong(what);
-        let log = log.map(|log| format!(" · output in {}", display::line(&log.to_string_lossy())));
-        let log = log.unwrap_or_default();
-        let why = reason(state, ending).map(|why| format!(": {why}")).unwrap_or_default();
         let run = &self.output.run;
-        let refused = run_refusal(state);
-        let refused = refused.map(|text| {
-            format!("\n  last claim refused: {}", display::excerpt(&redact(&text), REASON_MAX))
-        });
+        let why = reason(state, ending).map(|why| format!(": {why}")).unwrap_or_default();
+        let cost = spent(state.cost()).map(|cost| format!(", {cost}")).unwrap_or_default();
         let next = match (ending, &state.question) {
-            (Ending::Done, _) => String::new(),
+            (Ending::Done, _) => None,
             (_, Some(question)) => {
-                format!("\n  aldis answer {} TEXT, then aldis run --continue {run}", question.id)
+                Some(format!("aldis answer {} TEXT, then aldis run --continue {run}", question.id))
             }
-            (_, None) => format!("\n  aldis run --continue {run} continues it"),
+            (_, None) => Some(format!("aldis run --continue {run} continues it")),
         };
-        let line = format!(
-            "{mark} {what} after {count}, {took}{cost}{why}{}{next}\n  aldis why {run} · aldis log {run}{log}",
-            refused.unwrap_or_default(),
-        );
-        self.output.print(&line);
+        let log = log.map(|log| format!(" · output in {}", display::line(&log.to_string_lossy())));
+        let verified = ending == Ending::Done && state.config.verify;
+        let end = End {
+            code: ending.as_str(),
+            good: ending == Ending::Done,
+            title: if verified { "done and verified" } else { ending.as_str() },
+            detail: format!(
+                " after {}, {}{cost}{why}",
+                counted(state.iteration.into(), "iteration"),
+                elapsed(Duration::from_millis(state.worked(now)))
+            ),
+            refused: run_refusal(state),
+            next,
+            why: format!("aldis why {run}"),
+            output: log.unwrap_or_default(),
+        };
+        self.output.ended(now, &end);
     }
 
     fn event(&mut self, kind: &str, now: Timestamp, text: &str) {
-        if self.output.options.json {
-            return self.output.event(kind, now, text);
-        }
-        let (paint, text) = (self.output.paint, display::lines(&redact(text)));
-        let text = match kind {
-            "problem" => paint.bad(text).to_string(),
-            "host" => paint.dim(text).to_string(),
-            "stagnation_warn" | "stagnation_pause" | "stagnation_abort" | "question"
-            | "refused" => paint.warn(text).to_string(),
-            _ => text,
-        };
-        self.output.print_at(now, &text);
+        self.output.event(kind, now, text);
     }
 }
 
@@ -268,22 +239,6 @@ impl LastShown {
             level: state.monitor.level(),
             refused: state.last_refusal.as_ref().map(|refused| refused.iteration),
         }
-    }
-}
-
-/// Whether a state lasts long enough to have a line.
-fn is_worth_a_line(status: &Status) -> bool {
-    match status {
-        Status::Paused { .. }
-        | Status::Limited { .. }
-        | Status::Backoff { .. }
-        | Status::Asking
-        | Status::Ending { .. } => true,
-        Status::Ready
-        | Status::Working
-        | Status::Looking
-        | Status::Checking
-        | Status::Ended { .. } => false,
     }
 }
 

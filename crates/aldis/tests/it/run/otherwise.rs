@@ -122,3 +122,57 @@ fn a_denied_permission_is_named_and_ends_the_run_the_second_time() {
     let done = stage.0.run(&["run", "--continue", "--", "./allowed.sh"]);
     assert_eq!(done.code, 0, "{}", done.text());
 }
+
+/// An ending that was no success names the last claim that did not count, and why, wherever it is
+/// shown.
+#[test]
+fn every_surface_names_the_last_refused_claim() {
+    let stage = Stage::new("echo '<chorus>COMPLETE</chorus>'");
+    let done = stage.run(&["--verify", "false", "--max-iterations", "2"]);
+    assert_eq!(done.code, 5, "{}", done.text());
+    let form = stage.status();
+    let id = form["run"].as_str().unwrap();
+    let shown = |args: &[&str]| stage.0.run(args).stdout;
+    for (surface, text) in [
+        ("live view", done.stdout.clone()),
+        ("status", shown(&["status"])),
+        ("status RUN", shown(&["status", id])),
+        ("why", shown(&["why"])),
+        ("JSON", form["refused"].as_str().unwrap().to_owned()),
+    ] {
+        let named = text.contains("<chorus>COMPLETE</chorus>") && text.contains("the check failed");
+        assert!(named, "{surface}: {text}");
+    }
+    assert_eq!((&form["tone"], &form["active"]), (&"bad".into(), &false.into()));
+    assert!(form["remedy"].as_str().unwrap().contains(&format!("aldis run --continue {id}")));
+}
+
+/// A run whose supervisor was killed is shown as gone, with what to do; the run that is named is
+/// continued, also when a later one was started.
+#[test]
+fn a_supervisor_that_is_gone_is_shown_as_gone_and_its_run_continued() {
+    let stage = Stage::new("if [ $n = 1 ]; then sleep 60; fi; echo '<chorus>COMPLETE</chorus>'");
+    let mut child = stage.start(&[]);
+    stage.wait_for("working");
+    wait_until("the agent works", || stage.0.path().join("prompt.1").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let form = stage.status();
+    let id = form["run"].as_str().unwrap();
+    assert_eq!((&form["status"], &form["active"]), (&"unsupervised".into(), &true.into()));
+    let command = format!("aldis run --continue {id}");
+    let shown = |args: &[&str]| stage.0.run(args).stdout;
+    for (surface, text) in [
+        ("status", shown(&["status"])),
+        ("status RUN", shown(&["status", id])),
+        ("why", shown(&["why", id])),
+        ("JSON", format!("{} {}", form["summary"], form["remedy"])),
+    ] {
+        let named = text.contains("its process is gone") && text.contains(&command);
+        assert!(named && !text.contains("working"), "{surface}: {text}");
+    }
+    assert_eq!(stage.run(&[]).code, 0, "another run");
+    let done = stage.0.run(&["run", "--continue", id]);
+    assert_eq!(done.code, 0, "{}", done.text());
+    assert!(done.stdout.contains(id), "{}", done.text());
+}
