@@ -96,6 +96,7 @@ pub(crate) fn serve(
         app.recover().await?;
         app.adopt(options.board).await?;
         let link = app.access.login_link(address)?;
+        let stop = stopped();
         ready(address, &link)?;
         tracing::info!(%address, "listening");
         let tasks = [
@@ -104,7 +105,7 @@ pub(crate) fn serve(
             tokio::spawn(outbox::deliver(app.clone())),
         ];
         let router = api::router(app.clone());
-        connections::accept(listener, router, &app, options.limits, stopped()).await;
+        connections::accept(listener, router, &app, options.limits, stop).await;
         for task in tasks {
             // A task that panicked has said so already.
             task.await.ok();
@@ -114,19 +115,28 @@ pub(crate) fn serve(
     })
 }
 
-/// Waits until the process is asked to stop.
-async fn stopped() {
-    let interrupted = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = interrupted => {}
-                _ = terminated.recv() => {}
+/// Waits until the process is asked to stop. From the call on, not only from the first poll.
+#[cfg(unix)]
+fn stopped() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).ok());
+    async move {
+        let [interrupted, terminated] = signals.map(|signal| async {
+            match signal {
+                Some(mut signal) => drop(signal.recv().await),
+                // It ends the process by itself then.
+                None => std::future::pending().await,
             }
-            return;
+        });
+        tokio::select! {
+            () = interrupted => {}
+            () = terminated => {}
         }
     }
-    interrupted.await.ok();
+}
+
+/// Waits until the process is asked to stop.
+#[cfg(not(unix))]
+async fn stopped() {
+    tokio::signal::ctrl_c().await.ok();
 }

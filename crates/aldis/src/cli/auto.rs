@@ -12,8 +12,8 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::Outcome;
 use crate::error::CommandError;
-use crate::hosts::hook::adoption;
 use crate::hosts::hook::live::{self, PhasesRun};
+use crate::hosts::hook::{adoption, fresh_token};
 use crate::hosts::install::doctor::is_registered;
 use crate::hosts::install::locations::Locations;
 use crate::hosts::{Env, Host, state_file};
@@ -206,6 +206,13 @@ impl Scene {
         Ok(())
     }
 
+    /// Says that there is no run of a kind here.
+    fn none(&self, io: &mut Io, what: &str) -> Result<Outcome, CommandError> {
+        let place = display::line(&self.place.root().to_string_lossy());
+        writeln!(io.stderr, "{what} in `{place}`")?;
+        Ok(Outcome::No)
+    }
+
     /// Writes the state file, outside the turn. The run goes on without it.
     fn write_view(&self, io: &mut Io, run: &mut PhasesRun) -> Result<(), CommandError> {
         if let Err(why) = state_file::refresh(&self.engine, self.now, run) {
@@ -316,10 +323,7 @@ fn begin(io: &mut Io, scene: &Scene, args: StartArgs) -> Result<Start, CommandEr
         phase = pipeline.next(phase, &config.skip).unwrap_or(phase);
     }
     let phase = phase.to_owned();
-    let token = match config.token {
-        TokenPolicy::Off => None,
-        TokenPolicy::Accept | TokenPolicy::Require => Some(fresh_token()?),
-    };
+    let token = fresh_token(config.token)?;
     Ok(Start {
         task: task(io, args.task)?,
         phase,
@@ -383,10 +387,6 @@ fn task(io: &mut Io, task: String) -> Result<String, CommandError> {
     Ok(text)
 }
 
-pub(super) fn fresh_token() -> Result<String, CommandError> {
-    aldis_engine::token().map_err(|error| CommandError::new(format!("no random numbers: {error}")))
-}
-
 fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
     let store = scene.engine.store();
@@ -394,12 +394,7 @@ fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
         writeln!(io.stderr, "note: {}", display::line(&note))?;
     }
     let Some(run) = scene.run()? else {
-        writeln!(
-            io.stderr,
-            "no run in `{}`",
-            display::line(&scene.place.root().to_string_lossy())
-        )?;
-        return Ok(Outcome::No);
+        return scene.none(io, "no run");
     };
     if args.json {
         show_form(io, &run, false)?;
@@ -413,21 +408,13 @@ fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
     let turn = scene.turn()?;
     let Some(mut run) = scene.run()? else {
-        writeln!(
-            io.stderr,
-            "no run to resume in `{}`",
-            display::line(&scene.place.root().to_string_lossy())
-        )?;
-        return Ok(Outcome::No);
+        return scene.none(io, "no run to resume");
     };
     if let Err(refused) = run.state().can_resume() {
         writeln!(io.stderr, "run {}: {refused}; start another: aldis auto start", run.id())?;
         return Ok(Outcome::No);
     }
-    let fresh_token = match run.state().config.token {
-        TokenPolicy::Off => None,
-        TokenPolicy::Accept | TokenPolicy::Require => Some(fresh_token()?),
-    };
+    let fresh_token = fresh_token(run.state().config.token)?;
     scene.step(&mut run, Event::Resume { fresh_token, by: "`aldis auto resume`".to_owned() })?;
     drop(turn);
     scene.write_view(io, &mut run)?;
@@ -444,12 +431,7 @@ fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
     let turn = scene.turn()?;
     let Some(mut run) = scene.live()? else {
-        writeln!(
-            io.stderr,
-            "no active run in `{}`",
-            display::line(&scene.place.root().to_string_lossy())
-        )?;
-        return Ok(Outcome::No);
+        return scene.none(io, "no active run");
     };
     scene.step(&mut run, Event::Cancel { by: "`aldis auto stop`".to_owned() })?;
     drop(turn);

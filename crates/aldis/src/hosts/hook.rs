@@ -261,7 +261,7 @@ impl Hook<'_> {
                 session,
                 agent: self.call.agent_id.clone(),
                 findings: context.findings(state, &self.rules(state)?),
-                fresh_token: fresh_token(state)?,
+                fresh_token: fresh_token(state.config.token)?,
             },
             HostEvent::AgentResponse { .. } => Event::Responded {
                 session,
@@ -324,8 +324,8 @@ fn is_foreign(state: &State, session: Option<&str>) -> bool {
 }
 
 /// A new run token, where the run uses them.
-fn fresh_token(state: &State) -> Result<Option<String>, CommandError> {
-    if state.config.token == TokenPolicy::Off {
+pub(crate) fn fresh_token(policy: TokenPolicy) -> Result<Option<String>, CommandError> {
+    if policy == TokenPolicy::Off {
         return Ok(None);
     }
     let token = aldis_engine::token();

@@ -68,7 +68,10 @@ pub(super) async fn accept(
                     }
                     None => add(&app.metrics.connections_refused),
                 },
-                Err(_) => time::sleep(AFTER_FAILURE).await,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    time::sleep(AFTER_FAILURE).await;
+                }
             },
             Some(_) = open.join_next(), if !open.is_empty() => {}
         }

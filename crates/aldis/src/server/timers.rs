@@ -23,7 +23,10 @@ pub(super) async fn watch(app: Arc<App>) {
                 app.metrics.timers.fetch_add(fired as u64, Ordering::Relaxed);
                 Duration::ZERO
             }
-            Err(_) => AFTER_FAILURE,
+            Err(error) => {
+                tracing::warn!(%error, "cannot fire timers");
+                AFTER_FAILURE
+            }
         };
         tokio::select! {
             () = app.stopped() => return,
