@@ -36,7 +36,7 @@ pub(crate) enum Known {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum KnownForm {
-    Channel(ChannelForm),
+    Channel(Box<ChannelForm>),
     Run(Box<RunForm>),
 }
 
@@ -107,7 +107,9 @@ impl Known {
     pub(crate) fn form(&self) -> KnownForm {
         let Run { id, record, .. } = self.run();
         let mut form = match self {
-            Self::Channel(_, state) => return KnownForm::Channel(ChannelForm::new(state)),
+            Self::Channel(_, state) => {
+                return KnownForm::Channel(Box::new(ChannelForm::new(state)));
+            }
             Self::Phases(_, state) => RunForm::new(id, &record.project, state),
             Self::Supervised(_, state) => RunForm::supervised(id, &record.project, state),
             Self::Delivery(_, state) => RunForm::delivery(id, &record.project, state),
