@@ -111,6 +111,7 @@ pub(crate) fn serve(
         app.recover().await?;
         app.adopt(options.board).await?;
         let link = app.access.login_link(address)?;
+        let stop = stopped();
         ready(address, &link)?;
         tracing::info!(%address, "listening");
         let tasks = [
@@ -118,7 +119,7 @@ pub(crate) fn serve(
             background("timers", &app, timers::watch(app.clone())),
         ];
         let router = api::router(app.clone());
-        connections::accept(listener, router, &app, options.limits, stopped()).await;
+        connections::accept(listener, router, &app, options.limits, stop).await;
         for task in tasks {
             // It only waits for another one.
             task.await.ok();
@@ -142,19 +143,28 @@ fn background(
     })
 }
 
-/// Waits until the process is asked to stop.
-async fn stopped() {
-    let interrupted = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = interrupted => {}
-                _ = terminated.recv() => {}
+/// Waits until the process is asked to stop. From the call on, not only from the first poll.
+#[cfg(unix)]
+fn stopped() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).ok());
+    async move {
+        let [interrupted, terminated] = signals.map(|signal| async {
+            match signal {
+                Some(mut signal) => drop(signal.recv().await),
+                // It ends the process by itself then.
+                None => std::future::pending().await,
             }
-            return;
+        });
+        tokio::select! {
+            () = interrupted => {}
+            () = terminated => {}
         }
     }
-    interrupted.await.ok();
+}
+
+/// Waits until the process is asked to stop.
+#[cfg(not(unix))]
+async fn stopped() {
+    tokio::signal::ctrl_c().await.ok();
 }

@@ -119,7 +119,7 @@ fn handle(
     }
     if let Some(log) = log {
         log.event = Some(call.event.name());
-        log.answer = said.or(Some(Answer::Allow.name()));
+        log.answer = Some(said.unwrap_or_else(|| Answer::Allow.name()));
         log.run = result.as_ref().ok().and_then(|run| Some(run.as_ref()?.as_str().to_owned()));
     }
     result.map(drop)

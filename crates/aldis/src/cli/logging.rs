@@ -5,6 +5,7 @@
 
 use std::env;
 use std::io::{self, IsTerminal as _, Write};
+use std::panic;
 
 use aldis_signal::redact::redact;
 use clap::{ArgAction, Args};
@@ -53,6 +54,9 @@ impl Logging {
         }
         let subscriber =
             tracing_subscriber::fmt().with_env_filter(self.filter(manner)?).with_writer(Stderr);
+        if manner == Manner::Service {
+            panic::set_hook(Box::new(|panic| tracing::error!(%panic, "internal error")));
+        }
         // A second command in the same process, as in tests, logs like the first.
         let _started = if manner == Manner::Service && !is_terminal {
             subscriber.json().flatten_event(true).try_init()

@@ -156,7 +156,10 @@ impl App {
         let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
         match &result {
             Ok(_) => failing.remove(part),
-            Err(error) => failing.insert(part, error.to_string()),
+            Err(error) => {
+                tracing::warn!(part, %error, "background work failed");
+                failing.insert(part, error.to_string())
+            }
         };
         result.ok()
     }

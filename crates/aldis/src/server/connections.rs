@@ -78,7 +78,10 @@ pub(super) async fn accept(
                         }
                     }
                 },
-                Err(_) => time::sleep(AFTER_FAILURE).await,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    time::sleep(AFTER_FAILURE).await;
+                }
             },
             Some(_) = open.join_next(), if !open.is_empty() => {}
             Some(_) = refused.join_next(), if !refused.is_empty() => {}

@@ -265,7 +265,8 @@ impl Runs {
 async fn blocking<T: Send + 'static, E: Into<ApiError> + Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, ApiError> {
-    match task::spawn_blocking(work).await {
+    let span = tracing::Span::current();
+    match task::spawn_blocking(move || span.in_scope(work)).await {
         Ok(result) => result.map_err(Into::into),
         Err(_) => Err(ApiError::internal("internal error while handling the request")),
     }

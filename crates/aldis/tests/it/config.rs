@@ -72,6 +72,7 @@ fn people_see_a_file_that_could_be_theirs() {
     prompt_by = "stdin"                  # default
     input = "auto"                       # default
     verify = "make test"                 # aldis.yaml:3, not trusted yet: aldis trust
+    pty = true                           # command line --pty
     max_iterations = 7                   # aldis.yaml:2
     timeout = "30m"                      # default
     total_timeout = "1d"                 # default
@@ -80,7 +81,6 @@ fn people_see_a_file_that_could_be_theirs() {
     require_commit = false               # default
     require_clean = false                # default
     no_wait = false                      # default
-    pty = true                           # command line --pty
     limit_wait = "15m"                   # default
     max_limit_waits = 40                 # default
     max_crashes = 2                      # default
