@@ -321,29 +321,6 @@ impl From<Decision> for Decided {
     }
 }
 
-/// An event of the stream: a CloudEvents envelope.
-#[derive(JsonSchema)]
-#[expect(dead_code, reason = "only its schema is used: `events/words.rs` writes it")]
-pub(super) struct StreamedDecision {
-    /// Of CloudEvents.
-    #[schemars(extend("const" = "1.0"))]
-    specversion: String,
-    /// Its position: keep it as text, and pass it as `after` or `Last-Event-ID`.
-    id: String,
-    /// Where runs are.
-    source: String,
-    /// The run or channel.
-    subject: String,
-    /// `dev.aldis.` and the rule.
-    r#type: String,
-    /// When it was decided.
-    time: String,
-    /// Of `data`.
-    datacontenttype: String,
-    /// The decision, as it is stored.
-    data: Option<Members>,
-}
-
 /// Effects apart from the answers to whoever asked.
 #[derive(Debug, Default)]
 pub(in crate::server) struct EffectParts {

@@ -16,12 +16,12 @@ use sha2::{Digest as _, Sha256};
 use super::describe::{EventStream, Routes};
 use super::forms::{
     Answer, AskedQuestion, Change, DecisionPage, EventPage, QuestionPage, RunPage, ShownRun,
-    StreamedDecision, TaskPage,
+    TaskPage,
 };
 use super::request::{Asked, Named, Page, Sent, cursor};
 use crate::server::app::App;
 use crate::server::error::ApiError;
-use crate::server::events;
+use crate::server::events::{self, CloudEvent};
 use crate::server::output::{self, OutputPiece, OutputQuery};
 use crate::server::runs::Input;
 use crate::view::wire::run::{DecisionForm, EventForm};
@@ -344,7 +344,7 @@ async fn follow(
     State(app): Shared,
     Asked(query): Asked<Follow>,
     headers: HeaderMap,
-) -> Result<EventStream<StreamedDecision>, ApiError> {
+) -> Result<EventStream<CloudEvent<'static>>, ApiError> {
     let run = query.run.or(query.channel).map(RunId::new).transpose();
     let run = run.map_err(|error| ApiError::not_found(error.to_string()))?;
     let last = headers.get("last-event-id").map(HeaderValue::to_str).transpose();
