@@ -33,8 +33,6 @@ use crate::view::display;
 const LINK_LIFETIME: Duration = Duration::from_secs(15 * 60);
 /// How many browsers are logged in at once; the oldest is forgotten first.
 const SESSIONS_MAX: usize = 16;
-/// How many links are open at once.
-const LINKS_MAX: usize = 4;
 const COOKIE_NAME: &str = "aldis_session";
 /// What anybody may ask: whether we are there.
 const OPEN: &[&str] = &["/healthz", "/readyz", "/login"];
@@ -66,7 +64,8 @@ pub(crate) struct Access {
 
 #[derive(Debug, Default)]
 struct Keys {
-    links: VecDeque<(Digest, Timestamp)>,
+    /// The link that logs a browser in, and until when.
+    link: Option<(Digest, Timestamp)>,
     sessions: VecDeque<Session>,
 }
 
@@ -104,22 +103,15 @@ impl Access {
         let random =
             |error| CommandError::new(format!("the system gives no random numbers: {error}"));
         let code = secret::key().map_err(random)?;
-        let mut keys = self.keys();
-        keys.links.push_back((digest(&code), self.clock.now().after(LINK_LIFETIME)));
-        if keys.links.len() > LINKS_MAX {
-            keys.links.pop_front();
-        }
+        self.keys().link = Some((digest(&code), self.clock.now().after(LINK_LIFETIME)));
         Ok(format!("http://{address}/login?code={code}"))
     }
 
     /// Takes the code of a link and logs the browser that used it in.
     pub(super) fn log_in(&self, code: &str) -> Option<LogIn> {
-        let now = self.clock.now();
-        let code = digest(code);
+        let (now, code) = (self.clock.now(), digest(code));
         let mut keys = self.keys();
-        keys.links.retain(|(_, until)| *until > now);
-        let place = keys.links.iter().position(|(known, _)| *known == code)?;
-        keys.links.remove(place);
+        keys.link.take_if(|(known, until)| *known == code && *until > now)?;
         let [cookie, key] = [secret::key().ok()?, secret::key().ok()?];
         keys.sessions.push_back(Session { cookie: digest(&cookie), key: digest(&key) });
         if keys.sessions.len() > SESSIONS_MAX {

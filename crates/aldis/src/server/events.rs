@@ -26,6 +26,7 @@ use tokio::time;
 pub(super) use self::bus::Bus;
 use self::bus::Seat;
 use self::recent::Piece;
+pub(super) use self::words::CloudEvent;
 use super::app::App;
 use super::error::ApiError;
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::describe::{Routes, schema_of};
-use super::forms::{Change, ChannelPage, ImportedChannels, Replies, ShownRun};
+use super::forms::{Answer, Change, ChannelPage, ImportedChannels, Replies, ShownRun};
 use super::request::{Asked, Named, Page, Sent, SentNothing, members};
 use super::runs::{begin, page_of_runs, snapshot};
 use crate::app::formats::turn_state::ChannelSet;
@@ -168,15 +168,18 @@ fn open_channels() -> RunFilter {
     RunFilter { machine: Some(TURNS.to_owned()), active: Some(true), ..RunFilter::default() }
 }
 
-async fn list(State(app): Shared, Asked(page): Asked<Page>) -> Result<Json<ChannelPage>, ApiError> {
+async fn list(
+    State(app): Shared,
+    Asked(page): Asked<Page>,
+) -> Result<Answer<ChannelPage>, ApiError> {
     let (channels, next) = page_of_runs(&app, open_channels(), &page).await?;
-    Ok(ChannelPage::new(channels, next))
+    Ok(ChannelPage { channels, next }.into())
 }
 
 async fn create(
     State(app): Shared,
     Sent { mut body, source }: Sent<NewChannel>,
-) -> Result<(StatusCode, Json<Change>), ApiError> {
+) -> Result<(StatusCode, Answer<Change>), ApiError> {
     body.personas.get_or_insert_with(|| app.personas.clone());
     let name = &*body.channel;
     let id =
@@ -198,13 +201,13 @@ async fn say(
     State(app): Shared,
     Named(id): Named,
     Sent { body, source }: Sent<AgentMessages>,
-) -> Result<Json<Replies>, ApiError> {
+) -> Result<Answer<Replies>, ApiError> {
     match step(&app, id, "message", &body, source).await {
         Err(error) if error.is_not_found() => {
             let code = ReplyReason::UnknownChannel.as_str();
             Err(ApiError::new(StatusCode::NOT_FOUND, code, error.to_string()))
         }
-        taken => Ok(Json(Replies::new(taken?, body.texts.is_some()))),
+        taken => Ok(Replies::new(taken?, body.texts.is_some()).into()),
     }
 }
 
@@ -213,8 +216,8 @@ async fn happen<T: Happening>(
     State(app): Shared,
     Named(id): Named,
     Sent { body, source }: Sent<T>,
-) -> Result<Json<Change>, ApiError> {
-    Ok(Json(step(&app, id, T::EVENT, &body, source).await?.into()))
+) -> Result<Answer<Change>, ApiError> {
+    Ok(Change::from(step(&app, id, T::EVENT, &body, source).await?).into())
 }
 
 async fn remove(
@@ -222,8 +225,8 @@ async fn remove(
     Path((_, agent)): Path<(String, String)>,
     Named(id): Named,
     SentNothing(source): SentNothing,
-) -> Result<Json<Change>, ApiError> {
-    Ok(Json(step(&app, id, "remove", &Crash { agent }, source).await?.into()))
+) -> Result<Answer<Change>, ApiError> {
+    Ok(Change::from(step(&app, id, "remove", &Crash { agent }, source).await?).into())
 }
 
 async fn step(
@@ -270,12 +273,12 @@ struct Import {
 async fn import(
     State(app): Shared,
     Sent { body, .. }: Sent<Import>,
-) -> Result<Json<ImportedChannels>, ApiError> {
+) -> Result<Answer<ImportedChannels>, ApiError> {
     let now = app.now();
     let Import { state, config, personas } = body;
     config.check().map_err(|error| ApiError::bad(error.to_string()))?;
     let board = ChannelSet::import(&state.to_string(), &config, &personas, now)
         .map_err(|error| ApiError::bad(error.to_string()))?;
     let (imported, skipped) = app.adopt(board).await?;
-    Ok(Json(ImportedChannels { v: 1, imported, skipped }))
+    Ok(ImportedChannels { imported, skipped }.into())
 }

@@ -13,8 +13,10 @@ use axum::routing::{MethodFilter, on};
 use axum::{Json, Router};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::forms::Answer;
 use super::request::{Asked, KEY_MAX, Named, Sent, SentNothing};
 use crate::server::app::App;
 use crate::server::error::{ApiError, ErrorForm};
@@ -84,27 +86,22 @@ impl Routes {
     }
 
     /// The OpenAPI document.
-    pub(super) fn document(mut self) -> Map<String, Value> {
+    pub(super) fn document(mut self) -> Value {
         let mut schemas = self.schemas.returned.take_definitions(true);
         schemas.extend(self.schemas.taken.take_definitions(true));
         let about = "Signals, channels and runs. Every change takes an `Idempotency-Key`; the same \
                      key gets the first answer again. Lists come in pages: pass `next` as `after`.";
-        Map::from_iter([
-            ("openapi".to_owned(), json!("3.1.0")),
-            (
-                "info".to_owned(),
-                json!({ "title": "Aldis", "version": env!("CARGO_PKG_VERSION"), "description": about }),
-            ),
-            ("security".to_owned(), json!([{ "token": [] }])),
-            ("paths".to_owned(), Value::Object(self.paths)),
-            (
-                "components".to_owned(),
-                json!({
-                    "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
-                    "schemas": schemas,
-                }),
-            ),
-        ])
+        let version = env!("CARGO_PKG_VERSION");
+        json!({
+            "openapi": "3.1.0",
+            "info": { "title": "Aldis", "version": version, "description": about },
+            "security": [{ "token": [] }],
+            "paths": self.paths,
+            "components": {
+                "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+                "schemas": schemas,
+            },
+        })
     }
 }
 
@@ -217,11 +214,23 @@ impl<T: JsonSchema> Output for Json<T> {
     }
 }
 
-/// Something that was begun now, or by an earlier delivery of the same request.
-impl<T: JsonSchema> Output for (StatusCode, Json<T>) {
+impl<T: Serialize> IntoResponse for Answer<T> {
+    fn into_response(self) -> Response {
+        Json(self).into_response()
+    }
+}
+
+impl<T: JsonSchema> Output for Answer<T> {
     fn describe(operation: &mut Operation<'_>) {
-        operation.answer::<T>("201", "application/json", "begun");
-        operation.answer::<T>("200", "application/json", "begun before by the same request");
+        Json::<Self>::describe(operation);
+    }
+}
+
+/// Something that was begun now, or by an earlier delivery of the same request.
+impl<T: JsonSchema> Output for (StatusCode, Answer<T>) {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.answer::<Answer<T>>("201", "application/json", "begun");
+        operation.answer::<Answer<T>>("200", "application/json", "begun before, by this request");
     }
 }
 
@@ -272,7 +281,7 @@ impl<T: JsonSchema> Output for EventStream<T> {
 }
 
 /// A schema inferred from an example, for types that have none of their own.
-pub(super) fn schema_of(example: &impl serde::Serialize) -> Schema {
+pub(super) fn schema_of(example: &impl Serialize) -> Schema {
     let mut schema = SchemaSettings::default().into_generator().root_schema_for_value(example);
     if let Ok(schema) = &mut schema {
         for unwanted in ["$schema", "title", "examples"] {

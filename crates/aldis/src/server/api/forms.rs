@@ -8,7 +8,6 @@ use aldis_engine::{Members, Question, Snapshot};
 use aldis_machine::Decision;
 use aldis_signal::time::Timestamp;
 use aldis_store::RunId;
-use axum::Json;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,8 +19,22 @@ use crate::view::wire::task::TaskLine;
 use crate::view::wire::turns::ChannelForm;
 use crate::view::wire::{ScanLine, run_form};
 
-/// The version of every form.
-const VERSION: u32 = 1;
+/// An answer with the version of its form.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "{T}")]
+pub(super) struct Answer<T> {
+    /// Format version.
+    #[schemars(extend("const" = 1))]
+    v: u32,
+    #[serde(flatten)]
+    body: T,
+}
+
+impl<T> From<T> for Answer<T> {
+    fn from(body: T) -> Self {
+        Self { v: 1, body }
+    }
+}
 
 /// Declares a page of a list.
 macro_rules! page {
@@ -29,19 +42,10 @@ macro_rules! page {
         #[doc = $about]
         #[derive(Debug, Serialize, JsonSchema)]
         pub(super) struct $name {
-            /// Format version.
-            #[schemars(extend("const" = 1))]
-            v: u32,
             #[doc = $about]
-            $items: Vec<$item>,
+            pub(super) $items: Vec<$item>,
             /// Where the next page begins: pass it as `after`. `null` on the last page.
-            next: Option<String>,
-        }
-
-        impl $name {
-            pub(super) fn new($items: Vec<$item>, next: Option<String>) -> Json<Self> {
-                Json(Self { v: VERSION, $items, next })
-            }
+            pub(super) next: Option<String>,
         }
     };
 }
@@ -75,9 +79,6 @@ impl AskedQuestion {
 /// What a change led to.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Change {
-    /// Format version.
-    #[schemars(extend("const" = 1))]
-    v: u32,
     /// The run after it.
     run: ShownRun,
     /// What must now be done.
@@ -101,7 +102,6 @@ impl From<Taken> for Change {
         let EffectParts { effects, replies, warnings } = EffectParts::of(taken.effects);
         let decisions: Vec<Decided> = taken.decisions.into_iter().map(Decided::from).collect();
         Self {
-            v: VERSION,
             run: ShownRun::new(Snapshot::from(&*taken.run)),
             effects,
             replies,
@@ -116,9 +116,6 @@ impl From<Taken> for Change {
 /// What became of messages.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Replies {
-    /// Format version.
-    #[schemars(extend("const" = 1))]
-    v: u32,
     /// Whether this is the answer to an earlier delivery of the same request.
     repeated: bool,
     /// What must now be done.
@@ -139,16 +136,13 @@ impl Replies {
         let repeated = taken.repeated;
         let EffectParts { effects, mut replies, .. } = EffectParts::of(taken.effects);
         let result = (!several && !replies.is_empty()).then(|| replies.swap_remove(0));
-        Self { v: VERSION, repeated, effects, result, results: several.then_some(replies) }
+        Self { repeated, effects, result, results: several.then_some(replies) }
     }
 }
 
 /// Channels that were imported.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ImportedChannels {
-    /// Format version.
-    #[schemars(extend("const" = 1))]
-    pub(super) v: u32,
     /// Those that were not there.
     pub(super) imported: Vec<String>,
     /// Those that were, and are left alone.
@@ -158,9 +152,6 @@ pub(super) struct ImportedChannels {
 /// What is in a text.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Findings {
-    /// Format version.
-    #[schemars(extend("const" = 1))]
-    pub(super) v: u32,
     /// Signals, and near misses where they were asked for.
     pub(super) findings: Vec<ScanLine>,
 }
@@ -168,9 +159,6 @@ pub(super) struct Findings {
 /// An explanation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Explanation {
-    /// Format version.
-    #[schemars(extend("const" = 1))]
-    pub(super) v: u32,
     /// What `aldis explain` prints.
     pub(super) text: String,
 }
@@ -178,9 +166,6 @@ pub(super) struct Explanation {
 /// How the server and its runs are.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Health {
-    /// Format version.
-    #[schemars(extend("const" = 1))]
-    pub(super) v: u32,
     /// Whether nothing is wrong.
     pub(super) ok: bool,
     /// What is.
@@ -209,7 +194,7 @@ impl ShownRun {
         };
         let run = snapshot.run;
         let all = AnyRun {
-            v: VERSION,
+            v: 1,
             kind: None,
             run: run.id.to_string(),
             machine: run.record.machine,
@@ -333,29 +318,6 @@ impl From<Decision> for Decided {
         let evidence = evidence.into_iter().map(EvidenceForm::new).collect();
         Self { rule, task, summary, because, evidence, counters, remedy }
     }
-}
-
-/// An event of the stream: a CloudEvents envelope.
-#[derive(JsonSchema)]
-#[expect(dead_code, reason = "only its schema is used: `events/words.rs` writes it")]
-pub(super) struct StreamedDecision {
-    /// Of CloudEvents.
-    #[schemars(extend("const" = "1.0"))]
-    specversion: String,
-    /// Its position: keep it as text, and pass it as `after` or `Last-Event-ID`.
-    id: String,
-    /// Where runs are.
-    source: String,
-    /// The run or channel.
-    subject: String,
-    /// `dev.aldis.` and the rule.
-    r#type: String,
-    /// When it was decided.
-    time: String,
-    /// Of `data`.
-    datacontenttype: String,
-    /// The decision, as it is stored.
-    data: Option<Members>,
 }
 
 /// Effects apart from the answers to whoever asked.

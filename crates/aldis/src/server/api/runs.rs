@@ -15,13 +15,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::describe::{EventStream, Routes};
 use super::forms::{
-    AskedQuestion, Change, DecisionPage, EventPage, QuestionPage, RunPage, ShownRun,
-    StreamedDecision, TaskPage,
+    Answer, AskedQuestion, Change, DecisionPage, EventPage, QuestionPage, RunPage, ShownRun,
+    TaskPage,
 };
 use super::request::{Asked, Named, Page, Sent, cursor};
 use crate::server::app::App;
 use crate::server::error::ApiError;
-use crate::server::events;
+use crate::server::events::{self, CloudEvent};
 use crate::server::output::{self, OutputPiece, OutputQuery};
 use crate::server::runs::Input;
 use crate::view::wire::run::{DecisionForm, EventForm};
@@ -73,11 +73,11 @@ struct RunQuery {
 async fn list(
     State(app): Shared,
     Asked(query): Asked<RunQuery>,
-) -> Result<Json<RunPage>, ApiError> {
+) -> Result<Answer<RunPage>, ApiError> {
     let RunQuery { active, machine, after, limit } = query;
     let filter = RunFilter { active, machine, ..RunFilter::default() };
     let (runs, next) = page_of_runs(&app, filter, &Page { after, limit }).await?;
-    Ok(RunPage::new(runs, next))
+    Ok(RunPage { runs, next }.into())
 }
 
 /// Reads a page of runs, and where the next one begins.
@@ -122,7 +122,7 @@ struct NewRunBody {
 async fn create(
     State(app): Shared,
     Sent { body, source }: Sent<NewRunBody>,
-) -> Result<(StatusCode, Json<Change>), ApiError> {
+) -> Result<(StatusCode, Answer<Change>), ApiError> {
     let id =
         body.id.map(RunId::new).transpose().map_err(|error| ApiError::bad(error.to_string()))?;
     // Without a name of its own, a repeated request would begin a second run.
@@ -137,11 +137,11 @@ pub(super) async fn begin(
     id: Option<RunId>,
     start: Members,
     source: Option<Source>,
-) -> Result<(StatusCode, Json<Change>), ApiError> {
+) -> Result<(StatusCode, Answer<Change>), ApiError> {
     let new = NewRun { id, source, ..NewRun::of("", Driver::Server) };
     let taken = app.runs.begin(app.now(), machine, new, start).await?;
     let status = if taken.repeated { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, Json(taken.into())))
+    Ok((status, Change::from(taken).into()))
 }
 
 /// A name that the same request gets again.
@@ -170,13 +170,13 @@ async fn tasks(
     State(app): Shared,
     Named(id): Named,
     Asked(page): Asked<Page>,
-) -> Result<Json<TaskPage>, ApiError> {
+) -> Result<Answer<TaskPage>, ApiError> {
     let snapshot = app.with_engine(move |engine| snapshot(engine, &id)).await?;
     let state = match &snapshot.state {
         RunState::Delivery(state) => state,
         RunState::Unreadable(detail) => return Err(ApiError::internal(detail)),
         RunState::Phases(_) | RunState::Run(_) | RunState::Turns(_) => {
-            return Ok(TaskPage::new(Vec::new(), None));
+            return Ok(TaskPage { tasks: Vec::new(), next: None }.into());
         }
     };
     let (after, limit) =
@@ -184,14 +184,14 @@ async fn tasks(
     let tasks = state.tasks().iter().enumerate().skip(after).take(limit + 1).collect();
     let (tasks, next) = Page::cut(tasks, limit, |(place, _)| place.to_string());
     let line = |(_, task)| TaskLine::new(&snapshot.run.id, state, task);
-    Ok(TaskPage::new(tasks.into_iter().map(line).collect(), next))
+    Ok(TaskPage { tasks: tasks.into_iter().map(line).collect(), next }.into())
 }
 
 async fn why(
     State(app): Shared,
     Named(id): Named,
     Asked(page): Asked<Page>,
-) -> Result<Json<DecisionPage>, ApiError> {
+) -> Result<Answer<DecisionPage>, ApiError> {
     // The last one is what people want to know.
     let page = Page { limit: page.limit.or(Some(1)), ..page };
     page_of_decisions(&app, Some(id), &page).await
@@ -200,7 +200,7 @@ async fn why(
 async fn decisions(
     State(app): Shared,
     Asked(page): Asked<Page>,
-) -> Result<Json<DecisionPage>, ApiError> {
+) -> Result<Answer<DecisionPage>, ApiError> {
     page_of_decisions(&app, None, &page).await
 }
 
@@ -208,7 +208,7 @@ async fn page_of_decisions(
     app: &Arc<App>,
     run: Option<RunId>,
     page: &Page,
-) -> Result<Json<DecisionPage>, ApiError> {
+) -> Result<Answer<DecisionPage>, ApiError> {
     let limit = page.limit()?;
     let filter = DecisionFilter { run, before: page.after()?, limit: limit + 1 };
     let read = app.with_engine(move |engine| {
@@ -216,21 +216,22 @@ async fn page_of_decisions(
         Ok::<_, EngineError>(engine.store().decisions(&filter)?)
     });
     let (found, next) = Page::cut(read.await?, limit, |decision| decision.cursor.to_string());
-    Ok(DecisionPage::new(found.iter().filter_map(DecisionForm::new).collect(), next))
+    Ok(DecisionPage { decisions: found.iter().filter_map(DecisionForm::new).collect(), next }
+        .into())
 }
 
 async fn journal(
     State(app): Shared,
     Named(id): Named,
     Asked(page): Asked<Page>,
-) -> Result<Json<EventPage>, ApiError> {
+) -> Result<Answer<EventPage>, ApiError> {
     let (after, limit) = (page.after()?.unwrap_or(0), page.limit()?);
     let read = app.with_engine(move |engine| {
         check_exists(engine, &id)?;
         Ok::<_, EngineError>(engine.store().events(&id, after, limit + 1)?)
     });
     let (events, next) = Page::cut(read.await?, limit, |event| event.seq.to_string());
-    Ok(EventPage::new(events.iter().map(EventForm::new).collect(), next))
+    Ok(EventPage { events: events.iter().map(EventForm::new).collect(), next }.into())
 }
 
 /// Something that happened, as `aldis step` takes it.
@@ -247,10 +248,10 @@ async fn step(
     State(app): Shared,
     Named(run): Named,
     Sent { body: NewEvent { event, mut members }, source }: Sent<NewEvent>,
-) -> Result<Json<Change>, ApiError> {
+) -> Result<Answer<Change>, ApiError> {
     members.insert("event".to_owned(), event.into());
     let input = Input { now: app.now(), run, machine: None, event: members, source };
-    Ok(Json(app.runs.step(input).await?.into()))
+    Ok(Change::from(app.runs.step(input).await?).into())
 }
 
 /// Nothing but an empty object.
@@ -264,8 +265,8 @@ async fn command(
     State(app): Shared,
     Named(run): Named,
     Sent { body: Nothing {}, source }: Sent<Nothing>,
-) -> Result<Json<Change>, ApiError> {
-    Ok(Json(app.runs.command(app.now(), run, command, source).await?.into()))
+) -> Result<Answer<Change>, ApiError> {
+    Ok(Change::from(app.runs.command(app.now(), run, command, source).await?).into())
 }
 
 /// The answer to a question.
@@ -282,9 +283,9 @@ async fn answer(
     State(app): Shared,
     Named(run): Named,
     Sent { body: QuestionAnswer { id, text }, source }: Sent<QuestionAnswer>,
-) -> Result<Json<Change>, ApiError> {
+) -> Result<Answer<Change>, ApiError> {
     let command = HumanCommand::Answer { id, text };
-    Ok(Json(app.runs.command(app.now(), run, command, source).await?.into()))
+    Ok(Change::from(app.runs.command(app.now(), run, command, source).await?).into())
 }
 
 /// A message to the agents of a run.
@@ -301,23 +302,23 @@ async fn tell(
     State(app): Shared,
     Named(run): Named,
     Sent { body: RunMessage { text, to }, source }: Sent<RunMessage>,
-) -> Result<Json<Change>, ApiError> {
+) -> Result<Answer<Change>, ApiError> {
     let command = HumanCommand::Tell { text, to };
-    Ok(Json(app.runs.command(app.now(), run, command, source).await?.into()))
+    Ok(Change::from(app.runs.command(app.now(), run, command, source).await?).into())
 }
 
 /// The questions of a page of active runs: a page may be empty and yet have a next one.
 async fn questions(
     State(app): Shared,
     Asked(page): Asked<Page>,
-) -> Result<Json<QuestionPage>, ApiError> {
+) -> Result<Answer<QuestionPage>, ApiError> {
     let filter = RunFilter { active: Some(true), ..RunFilter::default() };
     let page = Page { limit: page.limit.or(Some(Page::LIMIT_MAX)), ..page };
     let (runs, next) = page_of_snapshots(&app, filter, &page).await?;
     let asked = runs.iter().flat_map(|run| {
         run.questions().into_iter().map(|question| AskedQuestion::new(run.id(), question))
     });
-    Ok(QuestionPage::new(asked.collect(), next))
+    Ok(QuestionPage { questions: asked.collect(), next }.into())
 }
 
 async fn read_output(
@@ -343,7 +344,7 @@ async fn follow(
     State(app): Shared,
     Asked(query): Asked<Follow>,
     headers: HeaderMap,
-) -> Result<EventStream<StreamedDecision>, ApiError> {
+) -> Result<EventStream<CloudEvent<'static>>, ApiError> {
     let run = query.run.or(query.channel).map(RunId::new).transpose();
     let run = run.map_err(|error| ApiError::not_found(error.to_string()))?;
     let last = headers.get("last-event-id").map(HeaderValue::to_str).transpose();

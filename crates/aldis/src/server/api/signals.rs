@@ -4,12 +4,11 @@ use std::io::{self, Cursor, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::Json;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::describe::Routes;
-use super::forms::{Explanation, Findings};
+use super::forms::{Answer, Explanation, Findings};
 use super::request::Sent;
 use crate::app::explain;
 use crate::app::scan::{ScanOptions, Stopped};
@@ -43,7 +42,7 @@ struct Text {
     near_misses: bool,
 }
 
-async fn scan(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Findings>, ApiError> {
+async fn scan(Sent { body: text, .. }: Sent<Text>) -> Result<Answer<Findings>, ApiError> {
     let findings = read(text, |io, selection, near_misses| {
         let options = ScanOptions { selection, near_misses, follow: false, keep_text: false };
         let mut findings = Vec::new();
@@ -58,17 +57,17 @@ async fn scan(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Findings>, Api
             Err(Stopped::Reading(error) | Stopped::Showing(error)) => Err(error),
         }
     });
-    Ok(Json(Findings { v: 1, findings: findings.await? }))
+    Ok(Findings { findings: findings.await? }.into())
 }
 
-async fn explain(Sent { body: text, .. }: Sent<Text>) -> Result<Json<Explanation>, ApiError> {
+async fn explain(Sent { body: text, .. }: Sent<Text>) -> Result<Answer<Explanation>, ApiError> {
     let text = read(text, |io, selection, _| {
         let output = Buffer::default();
         io.stdout = Box::new(output.clone());
         explain::explain(io, selection, false, |_, _| {})?;
         Ok(output.text())
     });
-    Ok(Json(Explanation { v: 1, text: text.await? }))
+    Ok(Explanation { text: text.await? }.into())
 }
 
 /// Reads a text where that may take its time.

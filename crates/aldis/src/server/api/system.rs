@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use aldis_engine::{Engine, Members, SINK, Snapshot, State as RunState};
+use aldis_engine::{Engine, SINK, Snapshot, State as RunState};
 use aldis_machine::{Machine as _, turns};
 use aldis_signal::time::Timestamp;
 use aldis_store::{PendingCount, RunFilter, StoreError};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use serde_json::Value;
 
 use super::describe::{Routes, Text};
-use super::forms::{Health, Trouble};
+use super::forms::{Answer, Health, Trouble};
 use super::routes;
 use crate::server::app::App;
 use crate::server::error::ApiError;
@@ -27,7 +28,7 @@ pub(super) fn add(routes: &mut Routes) {
     routes.add("get", "/openapi.json", "This description", openapi);
 }
 
-async fn openapi() -> Json<Members> {
+async fn openapi() -> Json<Value> {
     Json(routes().document())
 }
 
@@ -58,12 +59,12 @@ async fn ready(State(app): State<Arc<App>>) -> Result<Text<&'static str>, ApiErr
     Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", failures.join("; ")))
 }
 
-async fn health(State(app): State<Arc<App>>) -> Result<Json<Health>, ApiError> {
+async fn health(State(app): State<Arc<App>>) -> Result<Answer<Health>, ApiError> {
     let now = app.now();
     let mut troubles = app.with_engine(move |engine| troubles(engine, now)).await?;
     let failures = app.failures().await.into_iter().chain(app.sinks_fail().await);
     troubles.extend(failures.map(|what| Trouble { run: None, what }));
-    Ok(Json(Health { v: 1, ok: troubles.is_empty(), troubles }))
+    Ok(Health { ok: troubles.is_empty(), troubles }.into())
 }
 
 async fn metrics(State(app): State<Arc<App>>) -> Result<Text<String>, ApiError> {

@@ -1,21 +1,17 @@
 //! A decision in the words of the stream: a server-sent event with a CloudEvents envelope.
 
+use aldis_engine::Members;
 use aldis_signal::time::Timestamp;
 use aldis_store::Decision;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// Appends one decision. JSON escapes line ends, so the data are one line.
 pub(super) fn append(text: &mut Vec<u8>, decision: &Decision) {
-    // Thousands a second are put into words: each is parsed once, and its body copied as it is stored.
-    let parsed = serde_json::from_str::<Ruled>(&decision.body);
-    let data = match &parsed {
-        Ok(_) => decision.body.trim(),
-        Err(_) => serde_json::from_str(&decision.body).map_or("null", RawValue::get),
-    };
-    let rule = parsed.ok().and_then(|ruled| ruled.rule);
+    let rule = serde_json::from_str(&decision.body).ok().and_then(|Ruled { rule }| rule);
     let id = decision.cursor.to_string();
-    let envelope = Envelope {
+    let event = CloudEvent {
         specversion: "1.0",
         id: &id,
         source: "/v1/runs",
@@ -23,27 +19,37 @@ pub(super) fn append(text: &mut Vec<u8>, decision: &Decision) {
         kind: format!("dev.aldis.{}", rule.as_deref().unwrap_or("decision").replace('/', ".")),
         time: decision.at,
         datacontenttype: "application/json",
+        // Thousands a second are put into words: a body is copied as it is stored.
+        data: serde_json::from_str(&decision.body).unwrap_or(RawValue::NULL),
     };
     text.extend_from_slice(format!("id: {id}\nevent: decision\ndata: ").as_bytes());
     // Nothing in it can fail to be written.
-    serde_json::to_writer(&mut *text, &envelope).ok();
-    text.pop();
-    text.extend_from_slice(b",\"data\":");
-    text.extend_from_slice(data.as_bytes());
-    text.extend_from_slice(b"}\n\n");
+    serde_json::to_writer(&mut *text, &event).ok();
+    text.extend_from_slice(b"\n\n");
 }
 
-/// A CloudEvents envelope, but for its data.
-#[derive(Debug, Serialize)]
-struct Envelope<'d> {
+/// An event `decision`: a CloudEvents envelope.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::server) struct CloudEvent<'d> {
+    /// Of CloudEvents.
     specversion: &'static str,
+    /// Its position: keep it as text, and pass it as `after` or `Last-Event-ID`.
     id: &'d str,
+    /// Where runs are.
     source: &'static str,
+    /// The run or channel.
     subject: &'d str,
+    /// `dev.aldis.` and the rule.
     #[serde(rename = "type")]
     kind: String,
+    /// When it was decided.
+    #[schemars(with = "String")]
     time: Timestamp,
+    /// Of `data`.
     datacontenttype: &'static str,
+    /// The decision, as it is stored.
+    #[schemars(with = "Option<Members>")]
+    data: &'d RawValue,
 }
 
 /// What the envelope says of a decision beside what stands in its row.

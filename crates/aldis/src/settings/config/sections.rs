@@ -207,7 +207,6 @@ impl fmt::Display for Sink {
 }
 
 impl Where {
-
     /// Returns whether a sink is told.
     pub(crate) fn includes(&self, sink: Sink) -> bool {
         match self {

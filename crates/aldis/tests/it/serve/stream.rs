@@ -1,6 +1,6 @@
 //! The event stream: in order, resumable, honest about gaps, never waiting for the slow.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
@@ -18,7 +18,34 @@ pub(super) struct Event {
 }
 
 /// A client of the stream.
-pub(super) struct Stream(BufReader<TcpStream>);
+pub(super) struct Stream(BufReader<Body>);
+
+/// The body of an answer that comes in chunks, behind its head.
+struct Body {
+    connection: BufReader<TcpStream>,
+    /// What is left of the chunk at hand.
+    left: usize,
+}
+
+impl Read for Body {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.left == 0 {
+            let mut line = String::new();
+            // Behind a chunk there is a line end, before it a line with its length.
+            while line.trim().is_empty() {
+                line.clear();
+                if self.connection.read_line(&mut line)? == 0 {
+                    return Ok(0);
+                }
+            }
+            self.left = usize::from_str_radix(line.trim(), 16).unwrap();
+        }
+        let most = self.left.min(buffer.len());
+        let length = self.connection.read(&mut buffer[..most])?;
+        self.left -= length;
+        Ok(length)
+    }
+}
 
 impl Stream {
     pub(super) fn open(server: &Server, query: &str, last: Option<&str>) -> Self {
@@ -34,7 +61,13 @@ impl Stream {
             server.address, server.token
         );
         stream.write_all(head.as_bytes()).unwrap();
-        Self(BufReader::new(stream))
+        let mut connection = BufReader::new(stream);
+        let mut line = String::new();
+        while line.trim().len() > 0 || line.is_empty() {
+            line.clear();
+            assert!(connection.read_line(&mut line).unwrap() > 0, "no head");
+        }
+        Self(BufReader::new(Body { connection, left: 0 }))
     }
 
     /// Reads the greeting: from here on nothing is missed.
@@ -46,7 +79,7 @@ impl Stream {
         }
     }
 
-    /// Reads until an event is complete. The lengths of the chunks between are skipped.
+    /// Reads until an event is complete.
     pub(super) fn next(&mut self) -> Event {
         let mut event = Event { id: String::new(), kind: String::new(), data: Value::Null };
         loop {
@@ -136,6 +169,30 @@ fn an_id_from_elsewhere_is_a_gap() {
         server.request("GET", "/v1/events", &[("last-event-id", "x")], None).unwrap().status,
         400
     );
+}
+
+/// What a client has not taken is neither kept for it nor lost, even in the middle of a decision.
+#[test]
+fn a_client_that_rests_gets_everything_whole() {
+    let (_directory, state) = place();
+    let server = Server::start(&state);
+    open_channel(&server, "c1");
+    // Several times what waits for a client, and more than the kernel buffers, some while it rests.
+    let texts: Vec<String> =
+        (0..24).map(|number| format!("{number} {}", "x".repeat(30_000 * (number + 1)))).collect();
+    texts[..20].iter().for_each(|text| say(&server, "c1", "pm", text));
+    let mut all = Stream::open(&server, "?after=0", None);
+    let mut one = Stream::open(&server, "?after=0&channel=c1", None);
+    thread::sleep(Duration::from_secs(1));
+    texts[20..].iter().for_each(|text| say(&server, "c1", "pm", text));
+    for stream in [&mut all, &mut one] {
+        assert_eq!(stream.next().data["type"], "dev.aldis.turns.started");
+        for text in &texts {
+            let event = stream.next();
+            let got = event.data["data"]["effects"][0]["text"].as_str().unwrap();
+            assert!(got == text, "{} bytes instead of {}", got.len(), text.len());
+        }
+    }
 }
 
 #[test]
