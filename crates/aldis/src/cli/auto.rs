@@ -212,13 +212,6 @@ impl Scene {
         Ok(())
     }
 
-    /// Says that there is no run of a kind here.
-    fn none(&self, io: &mut Io, what: &str) -> Result<Outcome, CommandError> {
-        let place = display::line(&self.place.root().to_string_lossy());
-        writeln!(io.stderr, "{what} in `{place}`")?;
-        Ok(Outcome::No)
-    }
-
     /// Writes the state file, outside the turn. The run goes on without it.
     fn write_view(&self, io: &mut Io, run: &mut PhasesRun) -> Result<(), CommandError> {
         if let Err(why) = state_file::refresh(&self.engine, self.now, run) {

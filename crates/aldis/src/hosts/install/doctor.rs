@@ -112,7 +112,7 @@ pub(crate) fn state_directory(locations: &Locations) -> Check {
         message,
         fix,
     };
-    let failed = |message: String, fix: String| check(Status::Failed, message, Some(fix));
+    let failed = |message: String, fix: String| check(CheckStatus::Failed, message, Some(fix));
     let Ok(place) = home::state_directory(None) else {
         let message = "no place to store runs: the home directory is not known".to_owned();
         return failed(message, "set HOME or ALDIS_STATE_DIR".to_owned());
@@ -130,14 +130,14 @@ pub(crate) fn state_directory(locations: &Locations) -> Check {
         let message = format!("nothing can be written to `{folder}`: {error}");
         failed(message, "free some space on its disk".to_owned())
     } else if existing != place {
-        check(Status::Ok, format!("`{shown}` will be created when it is needed"), None)
+        check(CheckStatus::Ok, format!("`{shown}` will be created when it is needed"), None)
     } else if !is_private(&place) {
         let message = format!("other users can read `{shown}`");
         failed(message, format!("chmod 700 '{}'", place.display()))
     } else if let Some(error) = store_problem(&place) {
         failed(error.to_string(), "until then agents are let go and nothing is decided".to_owned())
     } else {
-        check(Status::Ok, format!("`{shown}` is private and writable"), None)
+        check(CheckStatus::Ok, format!("`{shown}` is private and writable"), None)
     }
 }
 
