@@ -284,6 +284,7 @@ pub(crate) fn coordinate<C: Conduct>(
     let mut looped = Loop::new(core.now());
     advance(core, conduct, first)?;
     loop {
+        looped.renew_lease(core)?;
         looped.perform(core, conduct)?;
         if let Some(end) = conduct.end(core)
             && looped.may_leave(core, conduct)
@@ -328,6 +329,24 @@ impl Loop {
             conduct.problem(now, "git does not answer; uncommitted work may not have been saved");
         }
         self.waiting.is_empty() || now >= last_call
+    }
+
+    /// Renews the lease in time. Whoever was suspended for longer than it lasts may have been replaced:
+    /// that is found out here, before anything is performed.
+    fn renew_lease<M: Machine>(&mut self, core: &mut Core<'_, M>) -> Result<(), CommandError> {
+        let now = core.now();
+        if now.since(self.renewed) >= RENEW {
+            self.renewed = now;
+            match core.engine.store().renew_lease(&core.lease, now, lease::TTL) {
+                Ok(lease) => core.lease = lease,
+                // Until it has run out there is time to try again.
+                Err(LeaseError::Store(error)) if error.may_pass() => {
+                    tracing::warn!(run = %core.id(), %error, "cannot renew the lease yet");
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Performs what was decided, by us or by others, in order.
@@ -436,17 +455,6 @@ impl Loop {
         conduct.on_time(core)?;
         if core.flush_at.take_if(|due| now >= *due).is_some() {
             core.flush()?;
-        }
-        if now.since(self.renewed) >= RENEW {
-            self.renewed = now;
-            match core.engine.store().renew_lease(&core.lease, now, lease::TTL) {
-                Ok(lease) => core.lease = lease,
-                // Until it has run out there is time to try again.
-                Err(LeaseError::Store(error)) if error.may_pass() => {
-                    tracing::warn!(run = %core.id(), %error, "cannot renew the lease yet");
-                }
-                Err(error) => return Err(error.into()),
-            }
         }
         if now.since(self.drawn) >= DRAW {
             self.drawn = now;
