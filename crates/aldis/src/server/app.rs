@@ -10,13 +10,14 @@ use aldis_engine::{Answer, Engine, EngineError, NewRun};
 use aldis_machine::turns::Persona;
 use aldis_signal::time::Timestamp;
 use aldis_store::{Driver, RunId, Step, Store, TimerChange};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::access::Access;
 use super::error::ApiError;
 use super::events::Bus;
 use super::metrics::{Decisions, Metrics};
+use super::output;
 use super::runs::Runs;
 use crate::app::formats::turn_state::ChannelSet;
 use crate::error::CommandError;
@@ -41,6 +42,8 @@ pub(crate) struct App {
     pub(super) runs: Runs,
     /// Where the logs of agents are.
     pub(super) state_dir: PathBuf,
+    /// For those who read output.
+    pub(super) output_seats: Arc<Semaphore>,
     /// Wakes whoever waits for something to be committed.
     pub(super) commits: Arc<Commits>,
     /// Whether the store could be written, and when that was tried.
@@ -125,6 +128,7 @@ impl App {
             personas,
             runs: Runs::new(engine, Arc::clone(&commits)),
             state_dir,
+            output_seats: Arc::new(Semaphore::new(output::CLIENTS_MAX)),
             commits,
             writable: Mutex::default(),
             failing: Mutex::default(),

@@ -52,15 +52,10 @@ pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 pub(super) async fn publish(app: Arc<App>) {
     let mut watched = false;
     loop {
-        let was_watched = watched;
-        watched = app.bus.is_wanted();
-        // A store that fails now is asked again soon.
-        if watched && !was_watched {
-            watched = app.noted("events", skip_to_now(&app).await).is_some();
-        }
-        if watched {
-            app.noted("events", read_new(&app).await);
-        }
+        let is_wanted = app.bus.is_wanted();
+        let looked = if is_wanted { look(&app, watched).await } else { Ok(()) };
+        // A store that fails now is asked again soon; those who follow read there what is left out.
+        watched = app.noted("events", looked).is_some() && is_wanted;
         tokio::select! {
             () = app.stopped() => return,
             () = app.commits.bus.notified() => {}
@@ -70,10 +65,12 @@ pub(super) async fn publish(app: Arc<App>) {
     }
 }
 
-/// Goes on with what comes now: whoever wants more reads the store.
-async fn skip_to_now(app: &Arc<App>) -> Result<(), ApiError> {
-    app.bus.skip_to(newest(app).await?);
-    Ok(())
+/// Reads what is new. Whoever begins to watch goes on with what comes now.
+async fn look(app: &Arc<App>, watched: bool) -> Result<(), ApiError> {
+    if !watched {
+        app.bus.skip_to(newest(app).await?);
+    }
+    read_new(app).await
 }
 
 /// Puts what is new into words.

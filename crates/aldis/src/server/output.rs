@@ -10,6 +10,7 @@ use aldis_engine::EngineError;
 use aldis_signal::Rules;
 use aldis_store::RunId;
 use axum::body::{Body, Bytes};
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
@@ -22,6 +23,8 @@ use super::events::{Feed, HEARTBEAT, PATIENCE};
 use crate::agents::output_log::LoggedAgent;
 use crate::app::output::{OutputReader, Written};
 
+/// How many clients read output at once: each has a thread of those that wait for the disk.
+pub(super) const CLIENTS_MAX: usize = 64;
 /// How often output that is followed is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
@@ -38,7 +41,8 @@ pub(super) struct OutputQuery {
     follow: bool,
 }
 
-/// An event `output`: whole lines that an agent wrote, without secrets. Their end is an event `end`.
+/// An event `output`: whole lines that an agent wrote, without secrets. An event `end` says that this was
+/// all of it.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct OutputPiece<'p> {
     /// Format version.
@@ -65,10 +69,17 @@ pub(super) async fn open(app: &Arc<App>, run: RunId, query: OutputQuery) -> Resu
     if !is_there {
         return Err(EngineError::NoSuchRun(run).into());
     }
+    let seat = Arc::clone(&app.output_seats).try_acquire_owned().map_err(|_| {
+        let message = "too many clients read output; try again later";
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_streams", message)
+    })?;
     let (pieces, feed) = mpsc::channel(1);
     let client =
         Client { app: Arc::clone(app), runtime: Handle::current(), pieces, is_gone: false };
-    tokio::task::spawn_blocking(move || client.serve(&run, &query));
+    tokio::task::spawn_blocking(move || {
+        client.serve(&run, &query);
+        drop(seat);
+    });
     Ok(Body::new(Feed(feed)))
 }
 
@@ -89,7 +100,12 @@ impl Client {
         let mut quiet = Duration::ZERO;
         while !self.is_gone {
             // Asked first: what an agent writes until its run ends is read after that.
-            let is_over = !query.follow || !self.goes_on(run);
+            let is_over = match query.follow.then(|| self.goes_on(run)) {
+                // Whether the run goes on is unknown: only the stream ends.
+                Some(None) => return,
+                Some(Some(goes_on)) => !goes_on,
+                None => true,
+            };
             let more = reader.read(&mut |agent, written| {
                 if wanted(agent) {
                     quiet = Duration::ZERO;
@@ -117,13 +133,15 @@ impl Client {
         self.send("event: end\ndata: {}\n\n".to_owned());
     }
 
-    /// Whether more may be written while somebody is here to be told.
-    fn goes_on(&self, run: &RunId) -> bool {
+    /// Whether more may be written; nothing if the server stops, or the client or the store is gone.
+    fn goes_on(&self, run: &RunId) -> Option<bool> {
+        if *self.app.stopping.borrow() || self.pieces.is_closed() {
+            return None;
+        }
         let run = run.clone();
         let read = self.app.with_engine(move |engine| engine.store().run(&run));
-        let is_active =
-            self.runtime.block_on(read).ok().flatten().is_some_and(|it| it.record.active);
-        is_active && !*self.app.stopping.borrow() && !self.pieces.is_closed()
+        let run = self.runtime.block_on(read).ok()?;
+        Some(run.is_some_and(|run| run.record.active))
     }
 
     fn tell(&mut self, agent: &LoggedAgent, written: &Written) {

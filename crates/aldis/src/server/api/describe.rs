@@ -14,7 +14,7 @@ use axum::{Json, Router};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::forms::Answer;
 use super::request::{Asked, KEY_MAX, Named, Sent, SentNothing};
@@ -24,7 +24,7 @@ use crate::server::error::{ApiError, ErrorForm};
 /// The routes, and what they say about themselves.
 pub(super) struct Routes {
     pub(super) router: Router<Arc<App>>,
-    paths: Map<String, Value>,
+    paths: Value,
     schemas: Schemas,
 }
 
@@ -42,7 +42,7 @@ impl Routes {
         let taken = settings.clone().for_deserialize().into_generator();
         let returned = settings.for_serialize().into_generator();
         let schemas = Schemas { taken, returned };
-        Self { router: Router::new(), paths: Map::new(), schemas }
+        Self { router: Router::new(), paths: json!({}), schemas }
     }
 
     /// Adds a route: `method` is `get`, `post`, `put` or `delete`.
@@ -63,26 +63,18 @@ impl Routes {
         let names = path.split('/').filter(|part| !part.is_empty() && *part != "v1");
         let names = names.map(|part| part.trim_matches(['{', '}']).replace('.', "_"));
         let id = [method.to_owned()].into_iter().chain(names).collect::<Vec<String>>().join("_");
-        let mut operation = Operation {
-            parameters: path_parameters(path),
-            body: None,
-            answers: Map::new(),
-            schemas: &mut self.schemas,
-        };
-        H::describe(&mut operation);
-        let mut described = json!({
+        let parts = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let parameters = parts.map(|name| {
+            json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
+        });
+        let members = json!({
             "operationId": id,
             "summary": summary,
-            "parameters": operation.parameters,
-            "responses": operation.answers,
+            "parameters": parameters.collect::<Vec<Value>>(),
         });
-        if let (Some(body), Value::Object(members)) = (operation.body, &mut described) {
-            members.insert("requestBody".to_owned(), body);
-        }
-        let methods = self.paths.entry(path).or_insert_with(|| json!({}));
-        if let Value::Object(methods) = methods {
-            methods.insert(method.to_owned(), described);
-        }
+        let mut operation = Operation { members, schemas: &mut self.schemas };
+        H::describe(&mut operation);
+        self.paths[path][method] = operation.members;
     }
 
     /// The OpenAPI document.
@@ -107,15 +99,19 @@ impl Routes {
 
 /// What is known about one route.
 pub(super) struct Operation<'r> {
-    parameters: Vec<Value>,
-    body: Option<Value>,
-    answers: Map<String, Value>,
+    members: Value,
     schemas: &'r mut Schemas,
 }
 
 impl Operation<'_> {
+    fn parameter(&mut self, parameter: Value) {
+        if let Value::Array(parameters) = &mut self.members["parameters"] {
+            parameters.push(parameter);
+        }
+    }
+
     fn header(&mut self, name: &str, about: &str) {
-        self.parameters.push(json!({
+        self.parameter(json!({
             "name": name, "in": "header", "required": false, "description": about,
             "schema": { "type": "string", "maxLength": KEY_MAX },
         }));
@@ -123,15 +119,14 @@ impl Operation<'_> {
 
     /// What is said with this status alone.
     pub(super) fn answer_nothing(&mut self, status: &str, about: &str) {
-        self.answers.insert(status.to_owned(), json!({ "description": about }));
+        self.members["responses"][status] = json!({ "description": about });
     }
 
     /// What is returned with this status.
     fn answer<T: JsonSchema>(&mut self, status: &str, kind: &str, about: &str) {
+        self.answer_nothing(status, about);
         let schema = self.schemas.returned.subschema_for::<T>();
-        let content = json!({ kind: { "schema": schema } });
-        let answer = json!({ "description": about, "content": content });
-        self.answers.insert(status.to_owned(), answer);
+        self.members["responses"][status]["content"] = json!({ kind: { "schema": schema } });
     }
 }
 
@@ -189,7 +184,7 @@ impl<T: JsonSchema> Input for Sent<T> {
         SentNothing::describe(operation);
         let schema = operation.schemas.taken.subschema_for::<T>();
         let content = json!({ "application/json": { "schema": schema } });
-        operation.body = Some(json!({ "required": true, "content": content }));
+        operation.members["requestBody"] = json!({ "required": true, "content": content });
     }
 }
 
@@ -200,7 +195,7 @@ impl<T: JsonSchema> Input for Asked<T> {
         let Value::Object(properties) = schema["properties"].take() else { return };
         for (name, schema) in properties {
             let required = required.as_array().is_some_and(|all| all.contains(&json!(name)));
-            operation.parameters.push(json!({
+            operation.parameter(json!({
                 "name": name, "in": "query", "required": required,
                 "description": schema["description"], "schema": schema,
             }));
@@ -289,10 +284,4 @@ pub(super) fn schema_of(example: &impl Serialize) -> Schema {
         }
     }
     schema.unwrap_or_default()
-}
-
-fn path_parameters(path: &str) -> Vec<Value> {
-    let parts = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let parameter = |name: &str| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } });
-    parts.map(parameter).collect()
 }

@@ -4,6 +4,7 @@ use aldis_store::{Fault, FaultKind, When};
 use serde_json::json;
 
 use super::*;
+use crate::server::error::ApiError;
 
 #[tokio::test]
 async fn signals_are_found_and_explained() {
@@ -198,6 +199,26 @@ async fn a_store_that_fails_is_said_to_fail() {
     let got = bench.post_once("k", "/v1/channels/c1/messages", say).await.json();
     assert_eq!((&got["repeated"], &got["result"]["turnAdvanced"]), (&json!(true), &json!(true)));
     assert_eq!(bench.get("/v1/channels/c1").await.json()["turn"], 2);
+}
+
+/// What goes wrong beside the requests is seen, until it goes right again.
+#[tokio::test]
+async fn failures_in_the_background_are_seen() {
+    let bench = Bench::new();
+    let ready = async || bench.get("/readyz").await;
+    assert_eq!(ready().await.status.as_u16(), 200);
+    bench.app.noted::<()>("timers", Err(ApiError::internal("no room")));
+    let got = ready().await;
+    assert_eq!(got.status.as_u16(), 503);
+    let error = &got.json()["error"];
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!("not_ready"), &json!("timers: no room"))
+    );
+    let health = bench.get("/v1/health").await.json();
+    assert_eq!((&health["ok"], &health["troubles"][0]["run"]), (&json!(false), &Value::Null));
+    bench.app.noted("timers", Ok(()));
+    assert_eq!(ready().await.status.as_u16(), 200);
 }
 
 #[tokio::test]

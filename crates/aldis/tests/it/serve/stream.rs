@@ -62,10 +62,9 @@ impl Stream {
         );
         stream.write_all(head.as_bytes()).unwrap();
         let mut connection = BufReader::new(stream);
-        let mut line = String::new();
-        while line.trim().len() > 0 || line.is_empty() {
-            line.clear();
-            assert!(connection.read_line(&mut line).unwrap() > 0, "no head");
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(connection.read_line(&mut head).unwrap() > 0, "no head: {head}");
         }
         Self(BufReader::new(Body { connection, left: 0 }))
     }
