@@ -49,7 +49,7 @@ fn facts(voice: &str, text: &str) -> Vec<Fact> {
     let mut facts = Facts::new(input, Zone::utc());
     facts.push(text.as_bytes(), now(), &mut |fact| found.push(fact));
     facts.finish(now(), &mut |fact| found.push(fact));
-    assert!(!found.is_empty() || format(voice) == Format::Text, "{}: {text}", voice);
+    assert!(!found.is_empty() || format(voice) == Format::Text, "{voice}: {text}");
     found
 }
 
@@ -80,7 +80,7 @@ fn every_voice_says_works_spends_and_ends() {
             continue;
         }
         // What a tool printed is not the agent's word.
-        assert!(!said.contains("quoted"), "{}: {said}", voice);
+        assert!(!said.contains("quoted"), "{voice}: {said}");
         let facts = facts(voice, &text);
         assert!(facts.contains(&Fact::Tool { name: "execute".into() }), "{facts:?}");
         assert!(facts.contains(&Fact::Ended { ok: true, what: None }), "{facts:?}");
@@ -90,11 +90,11 @@ fn every_voice_says_works_spends_and_ends() {
         });
         // Copilot counts requests, not tokens.
         let tokens = (format(voice) != Format::Copilot).then_some(42);
-        assert_eq!(spent, tokens, "{}", voice);
+        assert_eq!(spent, tokens, "{voice}");
         let priced = [Format::Acp, Format::ClaudeStream, Format::Cline, Format::OpenCode];
         if priced.contains(&format(voice)) {
             let price = |fact: &Fact| matches!(fact, Fact::Spent { micro_dollars: 500_000, .. });
-            assert!(facts.iter().any(price), "{}: {facts:?}", voice);
+            assert!(facts.iter().any(price), "{voice}: {facts:?}");
         }
     }
 }
@@ -109,15 +109,15 @@ fn every_voice_is_refused_and_fails() {
             Fact::Limited { until, .. } => Some(until),
             _ => None,
         });
-        let until = limited.flatten().unwrap_or_else(|| panic!("{}: {text}", voice));
+        let until = limited.flatten().unwrap_or_else(|| panic!("{voice}: {text}"));
         let wait = until.since(now).as_secs();
-        assert!((85..=100).contains(&wait), "{}: {wait} s in {text}", voice);
+        assert!((85..=100).contains(&wait), "{voice}: {wait} s in {text}");
 
         let (text, code) = played(voice, "{ fail = 'Unauthorized' }");
         assert_eq!(code, 1);
         let failed =
             |fact: &Fact| matches!(fact, Fact::Failed { what } if what.contains("Unauthorized"));
-        assert!(facts(voice, &text).iter().any(failed), "{}: {text}", voice);
+        assert!(facts(voice, &text).iter().any(failed), "{voice}: {text}");
     }
 }
 
