@@ -94,9 +94,9 @@ impl Cancellation {
 /// Runs a program to its end, at most this long, and keeps at most so many bytes of each stream.
 ///
 /// It gets no input and none of our terminal: it leads a session and process group of its own (on
-/// Windows a job object). At the deadline the group is asked to stop, and killed soon after. A descendant that holds the output
-/// open after the program has exited is not waited for. Time in which the machine sleeps does not
-/// count, as the program sleeps as well.
+/// Windows a job object). At the deadline the group is asked to stop, and killed soon after. A
+/// descendant that holds the output open after the program has exited is not waited for. Time in
+/// which the machine sleeps does not count, as the program sleeps as well.
 ///
 /// # Errors
 ///
