@@ -20,6 +20,9 @@ use crate::reader::{self, Drain, OutputPiece, OutputStream};
 /// How often the exit is polled, at first and at most.
 const POLL: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
 
+/// How long a program has to stop by itself before it is killed.
+const GRACE: Duration = Duration::from_millis(500);
+
 /// What a program left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoundedOutput {
@@ -91,9 +94,9 @@ impl Cancellation {
 /// Runs a program to its end, at most this long, and keeps at most so many bytes of each stream.
 ///
 /// It gets no input and none of our terminal: it leads a session and process group of its own (on
-/// Windows a job object). At the deadline the group is killed. A descendant that holds the output
-/// open after the program has exited is not waited for. Time in which the machine sleeps does not
-/// count, as the program sleeps as well.
+/// Windows a job object). At the deadline the group is asked to stop, and killed soon after. A
+/// descendant that holds the output open after the program has exited is not waited for. Time in
+/// which the machine sleeps does not count, as the program sleeps as well.
 ///
 /// # Errors
 ///
@@ -262,7 +265,13 @@ impl Drop for Running {
         if self.exited {
             return;
         }
-        // Fails if it has just exited.
+        // Asked first: git, for one, then takes its lock files with it.
+        os::terminate(&*self.child);
+        let asked = Instant::now() + GRACE;
+        while Instant::now() < asked && matches!(self.child.try_wait(), Ok(None)) {
+            thread::sleep(POLL.0);
+        }
+        // Fails if nobody is left.
         let _killed = self.child.start_kill();
         let until = Instant::now() + KILL_LIMIT;
         while Instant::now() < until && matches!(self.child.try_wait(), Ok(None)) {

@@ -28,14 +28,14 @@ pub use self::unix::signals::Interrupts;
 #[cfg(unix)]
 pub(crate) use self::unix::{
     check_program, contain, ignore_file_size_signal, is_not_a_program, is_path, same_variable,
-    spellings,
+    spellings, terminate,
 };
 #[cfg(windows)]
 pub use self::windows::Interrupts;
 #[cfg(windows)]
 pub(crate) use self::windows::{
     check_program, contain, ignore_file_size_signal, is_not_a_program, is_path, same_variable,
-    spellings,
+    spellings, terminate,
 };
 #[cfg(target_os = "linux")]
 use crate::{Ended, Found, Identity, Launch, Output, StartError, Supervision, Survivor};

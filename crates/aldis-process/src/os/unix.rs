@@ -12,9 +12,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use process_wrap::std::{CommandWrap, ProcessSession};
+use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
 use rustix::io::Errno;
-use signal_hook::consts::SIGXFSZ;
+use signal_hook::consts::{SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 
 use super::ProgramCheck;
@@ -42,6 +42,12 @@ pub(crate) fn contain(command: Command) -> CommandWrap {
     let mut command = CommandWrap::from(command);
     command.wrap(ProcessSession);
     command
+}
+
+/// Asks a program and its process group to stop.
+pub(crate) fn terminate(child: &dyn ChildWrapper) {
+    // Fails when the group is empty.
+    let _sent = child.signal(SIGTERM);
 }
 
 /// Replaces the default action of `SIGXFSZ`, which is to kill: the write that exceeds the limit then

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use process_wrap::std::{CommandWrap, JobObject};
+use process_wrap::std::{ChildWrapper, CommandWrap, JobObject};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{SigId, flag, low_level};
 
@@ -69,6 +69,9 @@ pub(crate) fn contain(command: Command) -> CommandWrap {
     command.wrap(JobObject);
     command
 }
+
+/// Nothing can be asked to stop.
+pub(crate) fn terminate(_child: &dyn ChildWrapper) {}
 
 /// There is no such signal.
 pub(crate) fn ignore_file_size_signal() {}

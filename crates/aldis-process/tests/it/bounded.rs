@@ -4,7 +4,9 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use aldis_process::{BoundedError, Mark, run_bounded, run_bounded_with_input};
+use aldis_process::{
+    BoundedError, Cancellation, Mark, run_bounded, run_bounded_with_input, run_cancellable,
+};
 
 use crate::{PATIENCE, marked, wait_until};
 
@@ -59,6 +61,24 @@ fn a_program_that_does_not_end_is_killed_with_its_group() {
     let BoundedError::TimedOut { stdout, .. } = error else { panic!("{error}") };
     assert_eq!(stdout, b"ready\n");
     wait_until("the end of the group", || marked(&mark).is_empty());
+}
+
+#[test]
+fn a_program_that_nobody_waits_for_any_more_can_clean_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command =
+        shell("trap 'rm lock; exit 1' TERM; touch lock; while :; do sleep 0.05; done");
+    command.current_dir(folder.path());
+    let (cancellation, lock) = (Cancellation::default(), folder.path().join("lock"));
+    let other = cancellation.clone();
+    let running = std::thread::spawn(move || run_cancellable(command, PATIENCE, LIMIT, &other));
+    wait_until("it works", || lock.exists());
+    cancellation.cancel();
+    let ended = running.join().unwrap();
+    assert!(matches!(ended, Err(BoundedError::Cancelled { .. })), "{ended:?}");
+    assert!(!lock.exists());
+    let again = run_cancellable(shell("true"), PATIENCE, LIMIT, &cancellation);
+    assert!(matches!(again, Err(BoundedError::Cancelled { .. })), "{again:?}");
 }
 
 #[test]

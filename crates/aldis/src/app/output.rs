@@ -55,34 +55,38 @@ impl<'r> OutputReader<'r> {
         Self { state, run: run.clone(), task, text_by: rules, logs: BTreeMap::new() }
     }
 
-    /// Reads what was written since the last call. Returns whether there was anything: there may be
-    /// more then.
+    /// Returns what was written since the last call, at most a piece of each agent's: nothing means
+    /// that there is no more for now.
     ///
     /// # Errors
     ///
     /// Fails if a log cannot be read.
-    pub(crate) fn read(&mut self, sink: &mut dyn FnMut(&LoggedAgent, Written)) -> io::Result<bool> {
+    pub(crate) fn read(&mut self) -> io::Result<Vec<(LoggedAgent, Written)>> {
         for agent in LoggedAgent::all_of(&self.state, &self.run) {
             if self.task.is_none() || self.task == agent.task {
                 let text_by = self.text_by;
                 self.logs.entry(agent).or_insert_with(|| LogReader::new(text_by));
             }
         }
-        let mut any = false;
+        let mut all = Vec::new();
         for (agent, log) in &mut self.logs {
             let files: Vec<PathBuf> = agent.files(&self.state, &self.run).collect();
-            any |= log.read(&files, &mut |written| sink(agent, written))?;
+            all.extend(log.read(&files)?.into_iter().map(|written| (agent.clone(), written)));
         }
-        Ok(any)
+        Ok(all)
     }
 
-    /// Gives out what was held back: nothing more is written.
-    pub(crate) fn finish(self, sink: &mut dyn FnMut(&LoggedAgent, Written)) {
+    /// Returns what was held back: nothing more is written.
+    pub(crate) fn finish(self) -> Vec<(LoggedAgent, Written)> {
+        let mut all = Vec::new();
         for (agent, LogReader { words, .. }) in self.logs {
-            if let Some(words) = words {
-                words.finish(&mut |written| sink(&agent, written));
+            if let Some(Words { listener, mut redactor }) = words {
+                listener.finish(NEVER, &mut |report| {
+                    all.extend(said(&mut redactor, report).map(|text| (agent.clone(), text)));
+                });
             }
         }
+        all
     }
 }
 
@@ -90,6 +94,12 @@ impl<'r> OutputReader<'r> {
 struct LogReader<'r> {
     file: Option<File>,
     words: Option<Words<'r>>,
+}
+
+/// Takes the words of an agent out of what its host writes.
+struct Words<'r> {
+    listener: Listener<'r>,
+    redactor: Redactor,
 }
 
 impl<'r> LogReader<'r> {
@@ -101,29 +111,32 @@ impl<'r> LogReader<'r> {
         Self { file: None, words }
     }
 
-    /// Reads a piece, of the next file where one is at its end. `files` are newest first.
-    fn read(&mut self, files: &[PathBuf], sink: &mut dyn FnMut(Written)) -> io::Result<bool> {
-        // Looked for first: what is written until then is still read from the file at hand.
-        let next = self.next(files)?;
+    /// Reads until there is something to tell, or no more. `files` are newest first.
+    fn read(&mut self, files: &[PathBuf]) -> io::Result<Vec<Written>> {
+        let mut told = Vec::new();
         let mut piece = vec![0; PIECE];
-        let length = self.file.as_mut().map_or(Ok(0), |file| file.read(&mut piece))?;
-        if length == 0
-            && let Some(next) = next
-        {
-            self.file = match File::open(next) {
-                // Rotated just now: the next call finds it.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                opened => Some(opened?),
-            };
-            return Ok(true);
+        while told.is_empty() {
+            // Looked for first: what is written until then is still read from the file at hand.
+            let next = self.next(files)?;
+            let length = self.file.as_mut().map_or(Ok(0), |file| file.read(&mut piece))?;
+            match (&mut self.words, next) {
+                (_, None) if length == 0 => break,
+                (_, Some(next)) if length == 0 => {
+                    self.file = match File::open(next) {
+                        // It gave way just now, and is found under its new name.
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                        opened => Some(opened?),
+                    };
+                }
+                (None, _) => told.push(Written::Raw(piece[..length].to_vec())),
+                (Some(Words { listener, redactor }), _) => {
+                    listener.push(&piece[..length], NEVER, &mut |report| {
+                        told.extend(said(redactor, report));
+                    });
+                }
+            }
         }
-        piece.truncate(length);
-        match &mut self.words {
-            _ if length == 0 => {}
-            Some(words) => words.push(&piece, sink),
-            None => sink(Written::Raw(piece)),
-        }
-        Ok(length > 0)
+        Ok(told)
     }
 
     /// Returns the file that comes after the one at hand, or the oldest.
@@ -139,37 +152,19 @@ impl<'r> LogReader<'r> {
     }
 }
 
-/// Takes the words of agents out of what their hosts write.
-struct Words<'r> {
-    listener: Listener<'r>,
-    redactor: Redactor,
-}
-
-impl Words<'_> {
-    fn push(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Written)) {
-        let Self { listener, redactor } = self;
-        listener.push(bytes, NEVER, &mut |report| said(redactor, report, sink));
-    }
-
-    fn finish(self, sink: &mut dyn FnMut(Written)) {
-        let Self { listener, mut redactor } = self;
-        listener.finish(NEVER, &mut |report| said(&mut redactor, report, sink));
-    }
-}
-
 /// The time matters only to what hosts report about themselves.
 const NEVER: Timestamp = Timestamp::from_millis(0);
 
-/// Gives out what an agent said. Prompts, tools and what a host says about itself are only in its own
+/// Returns what an agent said. Prompts, tools and what a host says about itself are only in its own
 /// lines.
-fn said(redactor: &mut Redactor, report: Report, sink: &mut dyn FnMut(Written)) {
-    let Report::Text { origin, text, .. } = report else { return };
+fn said(redactor: &mut Redactor, report: Report) -> Option<Written> {
+    let Report::Text { origin, text, .. } = report else { return None };
     if text.is_empty() || !matches!(origin.role, Role::Assistant | Role::Subagent) {
-        return;
+        return None;
     }
     let own = origin.role == Role::Assistant && !origin.sidechain;
     let text = text.lines().map(|line| format!("{}\n", redactor.line(line))).collect();
-    sink(Written::Text { text, own });
+    Some(Written::Text { text, own })
 }
 
 #[cfg(test)]
@@ -189,11 +184,16 @@ mod tests {
         let mut reader = OutputReader::new(state.path(), &run, None, None);
         let mut more = || {
             let mut all = Vec::new();
-            let mut sink = |_: &LoggedAgent, written| match written {
-                Written::Raw(bytes) => all.extend(bytes),
-                Written::Text { text, .. } => panic!("{text}"),
-            };
-            while reader.read(&mut sink).unwrap() {}
+            loop {
+                let told = reader.read().unwrap();
+                if told.is_empty() {
+                    break;
+                }
+                all.extend(told.into_iter().flat_map(|(_, written)| match written {
+                    Written::Raw(bytes) => bytes,
+                    Written::Text { text, .. } => panic!("{text}"),
+                }));
+            }
             String::from_utf8(all).unwrap()
         };
         assert_eq!(more(), "one\ntwo\n");

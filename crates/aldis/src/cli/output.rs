@@ -62,79 +62,63 @@ pub(super) fn run(io: &mut Io, args: &OutputArgs) -> Result<Outcome, CommandErro
     let rules = Rules::new([]);
     let rules = (!args.raw).then_some(&rules);
     let mut reader = OutputReader::new(&state, &run, args.task.as_deref(), rules);
-    let mut page = Page { io, run: &run, last: None, result: Ok(()) };
+    let mut last = None;
     loop {
         // Asked first: what an agent writes until its run ends is read after that.
         let is_over = !args.follow || !goes_on(&store, &run)?;
-        while reader
-            .read(&mut |agent, written| page.show(agent, written))
-            .map_err(|error| CommandError::new(format!("the output of run {run}: {error}")))?
-        {
-            std::mem::replace(&mut page.result, Ok(()))?;
+        let failed = |error| CommandError::new(format!("the output of run {run}: {error}"));
+        let mut written = reader.read().map_err(failed)?;
+        while !written.is_empty() {
+            show(io, &mut last, written)?;
+            written = reader.read().map_err(failed)?;
         }
-        page.io.stdout.flush()?;
+        io.stdout.flush()?;
         if is_over {
             break;
         }
         thread::sleep(LOOK_EVERY);
     }
-    reader.finish(&mut |agent, written| page.show(agent, written));
-    page.end(args.task.as_deref())
+    show(io, &mut last, reader.finish())?;
+    if last.is_none() {
+        let of_task = args.task.as_ref().map(|task| format!(" about task {}", display::line(task)));
+        writeln!(io.stderr, "no output of run {run}{} is kept", of_task.unwrap_or_default())?;
+        return Ok(Outcome::No);
+    }
+    Ok(Outcome::Yes)
 }
 
 fn goes_on(store: &dyn Store, run: &RunId) -> Result<bool, CommandError> {
     Ok(store.run(run)?.is_some_and(|run| run.record.active))
 }
 
-/// Where output is shown.
-struct Page<'a> {
-    io: &'a mut Io,
-    run: &'a RunId,
-    /// Whose was shown last.
-    last: Option<LoggedAgent>,
-    result: std::io::Result<()>,
-}
-
-impl Page<'_> {
-    fn show(&mut self, agent: &LoggedAgent, written: Written) {
-        if self.result.is_ok() {
-            self.result = self.try_to_show(agent, written);
+/// Shows what agents wrote, each with its name where there are several. `last` is whose was shown last.
+fn show(
+    io: &mut Io,
+    last: &mut Option<LoggedAgent>,
+    all: Vec<(LoggedAgent, Written)>,
+) -> std::io::Result<()> {
+    let paint = Paint { on: io.color_stdout };
+    let out = &mut io.stdout;
+    for (agent, written) in all {
+        if let (LoggedAgent { agent: Some(number), role, task }, Written::Text { .. }) =
+            (&agent, &written)
+            && last.as_ref() != Some(&agent)
+        {
+            let task = task.as_ref().map(|task| format!("{}: ", display::line(task)));
+            let title = format!("== {}{role} (agent {number})", task.unwrap_or_default());
+            writeln!(out, "{}", paint.strong(title))?;
         }
-    }
-
-    fn try_to_show(&mut self, agent: &LoggedAgent, written: Written) -> std::io::Result<()> {
-        let paint = Paint { on: self.io.color_stdout };
-        let out = &mut self.io.stdout;
-        if self.last.as_ref() != Some(agent) {
-            if let (LoggedAgent { agent: Some(number), role, task }, Written::Text { .. }) =
-                (agent, &written)
-            {
-                let task = task.as_ref().map(|task| format!("{}: ", display::line(task)));
-                let title = format!("{}{role} (agent {number})", task.unwrap_or_default());
-                writeln!(out, "{}", paint.strong(format!("== {title}")))?;
-            }
-            self.last = Some(agent.clone());
-        }
+        *last = Some(agent);
         match written {
-            Written::Text { text, own: true } => write!(out, "{}", display::lines(&text)),
+            Written::Text { text, own: true } => write!(out, "{}", display::lines(&text))?,
             Written::Text { text, own: false } => text
                 .lines()
-                .try_for_each(|line| writeln!(out, "{}", paint.dim(display::line(line)))),
+                .try_for_each(|line| writeln!(out, "{}", paint.dim(display::line(line))))?,
             Written::Raw(bytes) if std::io::stdout().is_terminal() => {
-                write!(out, "{}", display::lines(&String::from_utf8_lossy(&bytes)))
+                write!(out, "{}", display::lines(&String::from_utf8_lossy(&bytes)))?;
             }
-            Written::Raw(bytes) => out.write_all(&bytes),
+            Written::Raw(bytes) => out.write_all(&bytes)?,
         }
     }
-
-    fn end(self, task: Option<&str>) -> Result<Outcome, CommandError> {
-        self.result?;
-        if self.last.is_some() {
-            return Ok(Outcome::Yes);
-        }
-        let of_task = task.map(|task| format!(" about task {}", display::line(task)));
-        let of_task = of_task.unwrap_or_default();
-        writeln!(self.io.stderr, "no output of run {}{of_task} is kept", self.run)?;
-        Ok(Outcome::No)
-    }
+    Ok(())
 }
