@@ -202,6 +202,13 @@ impl Scene {
         }
     }
 
+    /// Says that this place has no such run.
+    fn none(&self, io: &mut Io, what: &str) -> Result<Outcome, CommandError> {
+        let place = display::line(&self.place.root().to_string_lossy());
+        writeln!(io.stderr, "no {what} in `{place}`")?;
+        Ok(Outcome::No)
+    }
+
     /// Lets a run take an event.
     fn step(&self, run: &mut PhasesRun, event: Event) -> Result<(), CommandError> {
         self.engine.step(self.now, run, event, None)?;
@@ -403,12 +410,7 @@ fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
         writeln!(io.stderr, "note: {}", display::line(&note))?;
     }
     let Some(run) = scene.run()? else {
-        writeln!(
-            io.stderr,
-            "no run in `{}`",
-            display::line(&scene.place.root().to_string_lossy())
-        )?;
-        return Ok(Outcome::No);
+        return scene.none(io, "run");
     };
     if args.json {
         show_form(io, &scene, &run, false)?;
@@ -422,12 +424,7 @@ fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
     let turn = scene.turn()?;
     let Some(mut run) = scene.run()? else {
-        writeln!(
-            io.stderr,
-            "no run to resume in `{}`",
-            display::line(&scene.place.root().to_string_lossy())
-        )?;
-        return Ok(Outcome::No);
+        return scene.none(io, "run to resume");
     };
     if let Err(refused) = run.state().can_resume() {
         writeln!(io.stderr, "run {}: {refused}; start another: aldis auto start", run.id())?;
@@ -453,12 +450,7 @@ fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
     let turn = scene.turn()?;
     let Some(mut run) = scene.live()? else {
-        writeln!(
-            io.stderr,
-            "no active run in `{}`",
-            display::line(&scene.place.root().to_string_lossy())
-        )?;
-        return Ok(Outcome::No);
+        return scene.none(io, "active run");
     };
     scene.step(&mut run, Event::Cancel { by: "`aldis auto stop`".to_owned() })?;
     drop(turn);
