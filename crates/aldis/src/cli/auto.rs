@@ -200,9 +200,10 @@ impl Scene {
         }
     }
 
-    /// Says that there is nothing to act on.
+    /// Says that this place has no such run.
     fn none(&self, io: &mut Io, what: &str) -> Result<Outcome, CommandError> {
-        writeln!(io.stderr, "{what} in `{}`", display::line(&self.project()))?;
+        let place = display::line(&self.place.root().to_string_lossy());
+        writeln!(io.stderr, "no {what} in `{place}`")?;
         Ok(Outcome::No)
     }
 
@@ -403,7 +404,7 @@ fn status(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
         writeln!(io.stderr, "note: {}", display::line(&note))?;
     }
     let Some(run) = scene.run()? else {
-        return scene.none(io, "no run");
+        return scene.none(io, "run");
     };
     if args.json {
         show_form(io, &scene, &run, false)?;
@@ -417,7 +418,7 @@ fn resume(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
     let turn = scene.turn()?;
     let Some(mut run) = scene.run()? else {
-        return scene.none(io, "no run to resume");
+        return scene.none(io, "run to resume");
     };
     if let Err(refused) = run.state().can_resume() {
         writeln!(io.stderr, "run {}: {refused}; start another: aldis auto start", run.id())?;
@@ -440,7 +441,7 @@ fn stop(io: &mut Io, args: &PlainArgs) -> Result<Outcome, CommandError> {
     let scene = Scene::open(io)?;
     let turn = scene.turn()?;
     let Some(mut run) = scene.live()? else {
-        return scene.none(io, "no active run");
+        return scene.none(io, "active run");
     };
     scene.step(&mut run, Event::Cancel { by: "`aldis auto stop`".to_owned() })?;
     drop(turn);

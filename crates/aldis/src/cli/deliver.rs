@@ -350,19 +350,17 @@ fn over(run: &Handle<State>, ending: Ending) -> CommandError {
 fn still_reached(delivery: &Handle<State>, limit: Limit) -> CommandError {
     let run = delivery.state().run();
     let (used, option) = match limit {
-        Limit::Tokens => {
-            (format!("has used {} tokens", run.spent.tokens), "--max-tokens N".to_owned())
-        }
+        Limit::Tokens => (format!("{} tokens used", run.spent.tokens), "--max-tokens N".to_owned()),
         Limit::Cost => {
             let spent = Dollars(run.spent.micro_dollars);
-            (format!("has cost {spent} dollars"), "--max-cost DOLLARS".to_owned())
+            (format!("{spent} dollars spent"), "--max-cost DOLLARS".to_owned())
         }
         Limit::Time => (
-            format!("had agents at work for {} s", run.worked_millis / 1_000),
+            format!("agents worked for {} s", run.worked_millis / 1_000),
             "--total-timeout TIME".to_owned(),
         ),
     };
-    let what = format!("delivery {} {used}: its limit", delivery.id());
+    let what = format!("delivery {} has reached its limit: {used}", delivery.id());
     let help = format!("raise the limit: aldis deliver --continue {} {option}", delivery.id());
     CommandError::new(what).with_help(help)
 }

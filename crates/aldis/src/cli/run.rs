@@ -230,7 +230,7 @@ fn still_reached(run: &Handle<State>, limit: Ending) -> CommandError {
         _ => ("has used its budget".to_owned(), "--max-cost DOLLARS or --max-tokens N"),
     };
     CommandError::new(format!("run {} {used}", run.id()))
-        .with_help(format!("raise the limit: aldis run --continue {option}"))
+        .with_help(format!("raise the limit: aldis run --continue {} {option}", run.id()))
 }
 
 fn plan(

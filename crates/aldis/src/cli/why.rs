@@ -58,6 +58,7 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
     let engine = notify::open_engine(io.state_dir.as_deref())?;
     let (store, now) = (engine.store(), clock::now()?);
     let (run, task) = meant(store, args)?;
+    let several = run.is_none();
     let limit = if task.is_some() { usize::MAX } else { LOOK_BACK };
     let filter = DecisionFilter { run, limit, ..DecisionFilter::default() };
     let mut forms: Vec<DecisionForm> =
@@ -76,16 +77,17 @@ pub(super) fn run(io: &mut Io, args: &WhyArgs) -> Result<Outcome, CommandError> 
         writeln!(io.stderr, "nothing was decided yet")?;
         return Ok(Outcome::No);
     }
-    // A history is about one run: how that is now stands with the last decision only.
-    let run = forms.last().and_then(|form| RunId::new(&*form.run).ok()).filter(|_| task.is_none());
-    let run = run.map(|id| engine.snapshot(&id)).transpose()?.flatten();
-    let view = run.map(|run| RunView::new(&run, now));
     for (left, form) in (0..forms.len()).rev().zip(&forms) {
         if args.json {
             json::write_line(&mut io.stdout, form)?;
-        } else {
-            show::decision(io, now, form, view.as_ref().filter(|_| left == 0))?;
+            continue;
         }
+        // How a run is now stands once below its history.
+        let named = task.is_none() && (several || left == 0);
+        let run = RunId::new(&*form.run).ok().filter(|_| named);
+        let run = run.map(|id| engine.snapshot(&id)).transpose()?.flatten();
+        let view = run.map(|run| RunView::new(&run, now));
+        show::decision(io, now, form, view.as_ref())?;
     }
     Ok(Outcome::Yes)
 }

@@ -163,7 +163,8 @@ impl Model {
         match key {
             KeyCode::Esc => return None,
             KeyCode::Enter if !text.trim().is_empty() => {
-                let command = HumanCommand::Answer { id: asks.id, text: text.trim().to_owned() };
+                let command =
+                    HumanCommand::Answer { id: asks.question.id, text: text.trim().to_owned() };
                 return Some(Order::Command { run: asks.run, command });
             }
             KeyCode::Char(letter) if text.chars().count() < ANSWER_MAX => text.push(letter),
@@ -269,7 +270,8 @@ impl Model {
             Pane::Waiting => {
                 let questions = self.scene.questions();
                 let at = moved(self.question_at(), key, questions.len());
-                self.question = questions.get(at).map(|asks| (asks.run.clone(), asks.id.clone()));
+                self.question =
+                    questions.get(at).map(|asks| (asks.run.clone(), asks.question.id.clone()));
             }
             Pane::Journal => {
                 let at = moved(self.decision_at(), key, self.scene.journal.len());
@@ -290,7 +292,7 @@ impl Model {
     pub(super) fn question_at(&self) -> usize {
         let Some((run, id)) = &self.question else { return 0 };
         let questions = self.scene.questions();
-        questions.iter().position(|asks| asks.run == *run && asks.id == *id).unwrap_or(0)
+        questions.iter().position(|asks| asks.run == *run && asks.question.id == *id).unwrap_or(0)
     }
 
     /// The place of the chosen decision.

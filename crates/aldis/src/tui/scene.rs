@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
-use aldis_engine::Snapshot;
+use aldis_engine::{Question, Snapshot};
 use aldis_signal::time::Timestamp;
 use aldis_store::{
     Cursor, Decision, DecisionFilter, RunFilter, RunId, RunSummary, Store, StoreError,
@@ -37,9 +37,7 @@ pub(crate) struct Scene {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Asks {
     pub(crate) run: RunId,
-    pub(crate) id: String,
-    pub(crate) text: String,
-    pub(crate) at: Timestamp,
+    pub(crate) question: Question,
 }
 
 impl Scene {
@@ -47,12 +45,8 @@ impl Scene {
     pub(crate) fn questions(&self) -> Vec<Asks> {
         let live = self.runs.iter().filter(|run| run.run.record.active);
         let asks = live.flat_map(|run| {
-            run.questions().into_iter().map(|question| Asks {
-                run: run.id().clone(),
-                id: question.id,
-                text: question.text,
-                at: question.asked_at,
-            })
+            let questions = run.questions().into_iter();
+            questions.map(|question| Asks { run: run.id().clone(), question })
         });
         asks.collect()
     }

@@ -100,8 +100,8 @@ pub(super) fn question(palette: Palette, now: Timestamp, asks: &Asks) -> Line<'s
         palette.warn("? "),
         palette.strong(asks.run.as_str()),
         palette.plain("  "),
-        palette.plain(asks.text.trim()),
-        palette.dim(format!("  {}", ago(now, asks.at))),
+        palette.plain(asks.question.text.trim()),
+        palette.dim(format!("  {}", ago(now, asks.question.asked_at))),
     ])
 }
 
@@ -149,7 +149,7 @@ pub(super) fn over(model: &Model, over: &Over, width: u16) -> Vec<Line<'static>>
             None => vec![Line::from(palette.dim("this run is no longer listed"))],
         },
         Over::Answer { asks, text } => {
-            let mut lines = wrapped(&asks.text, width, |text| palette.plain(text));
+            let mut lines = wrapped(&asks.question.text, width, |text| palette.plain(text));
             lines.push(Line::default());
             let typed = wrapped(&format!("> {text}█"), width, |text| palette.strong(text));
             lines.extend(typed);

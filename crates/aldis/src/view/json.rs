@@ -31,23 +31,14 @@ impl Formatter for Escaping {
             if c.is_ascii_graphic() || showing(c) != Showing::Symbol {
                 continue;
             }
-            write_part(writer, fragment, start, at)?;
+            writer.write_all(fragment.get(start..at).unwrap_or_default().as_bytes())?;
             for unit in c.encode_utf16(&mut [0; 2]) {
                 write!(writer, "\\u{unit:04x}")?;
             }
             start = at + c.len_utf8();
         }
-        write_part(writer, fragment, start, fragment.len())
+        writer.write_all(fragment.get(start..).unwrap_or_default().as_bytes())
     }
-}
-
-fn write_part<W: ?Sized + Write>(
-    writer: &mut W,
-    text: &str,
-    start: usize,
-    end: usize,
-) -> io::Result<()> {
-    writer.write_all(text.get(start..end).unwrap_or_default().as_bytes())
 }
 
 #[cfg(test)]

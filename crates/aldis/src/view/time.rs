@@ -9,9 +9,12 @@ use std::time::Duration;
 use aldis_signal::time::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-/// The zone of this machine, read once: it does not change while a command runs.
+/// The zone of this machine, read once: it does not change while a command runs. Tests are in universal
+/// time wherever they run.
 static LOCAL: LazyLock<TimeZone> = LazyLock::new(|| {
-    let zone = zone_name().and_then(|name| TimeZoneDatabase::bundled().get(&name).ok());
+    let zone = zone_name()
+        .filter(|_| !cfg!(test))
+        .and_then(|name| TimeZoneDatabase::bundled().get(&name).ok());
     zone.unwrap_or(TimeZone::UTC)
 });
 
@@ -86,8 +89,7 @@ mod tests {
     #[test]
     fn moments_are_to_the_second() {
         for at in ["2026-03-02T10:00:00Z", "2026-03-02T10:00:00.45Z", "2026-03-02T10:00:00.999Z"] {
-            let shown = local(at.parse().unwrap());
-            assert!(shown.starts_with("2026-03-0") && shown.ends_with(":00"), "{shown}");
+            assert_eq!(local(at.parse().unwrap()), "2026-03-02 10:00:00");
         }
     }
 

@@ -193,7 +193,7 @@ fn the_view_follows_the_size_of_the_terminal() {
     watched.resize(10, 40);
     watched.wait_until("one pane only", |text| text.contains("Runs") && !text.contains("Journal"));
     watched.press("\t");
-    watched.wait_until("the next one", |text| text.contains("Waits") && !text.contains("Runs"));
+    watched.wait_until("the next one", |text| text.contains("Needs you") && !text.contains("Runs"));
     watched.resize(30, 120);
     watched.wait_for(&["Runs", "Needs you", "Journal", "x abort"]);
     watched.press("q");

@@ -99,7 +99,7 @@ fn input<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error>
     match Input::from_name(&name) {
         Some(_) => Ok(name),
         None => Err(de::Error::custom(format!(
-            "there is no input format `{name}`; auto, text, or the name of a host"
+            "unknown input format `{name}`; use auto, text or the name of a host"
         ))),
     }
 }

@@ -162,7 +162,7 @@ fn mistakes_name_the_line_and_the_remedy() {
         (
             "aldis.toml",
             "[run]\ninput = \"nope\"\n",
-            "`aldis.toml` line 2: `run.input`: there is no input format `nope`; auto, text, or the name of a host",
+            "`aldis.toml` line 2: `run.input`: unknown input format `nope`; use auto, text or the name of a host",
         ),
         (
             "aldis.toml",

@@ -89,7 +89,7 @@ fn questions_of_runs_that_ended_wait_for_nobody() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let mut open = supervised(&store, "first", "First", &asking("keep?"));
     let mut reader = SceneReader::new(&*store, None);
-    assert_eq!(reader.look(at(60)).unwrap().unwrap().questions()[0].text, "keep?");
+    assert_eq!(reader.look(at(60)).unwrap().unwrap().questions()[0].question.text, "keep?");
     open.advance(&engine(&store), at(61), Event::Abort { by: "a human".to_owned() }).unwrap();
     assert!(reader.look(at(61)).unwrap().unwrap().questions().is_empty());
 }

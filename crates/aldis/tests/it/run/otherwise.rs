@@ -134,7 +134,7 @@ fn every_surface_names_the_last_refused_claim() {
     let id = form["run"].as_str().unwrap();
     let shown = |args: &[&str]| stage.0.run(args).stdout;
     for (surface, text) in [
-        ("live view", done.stdout.clone()),
+        ("live view", done.stdout),
         ("status", shown(&["status"])),
         ("status RUN", shown(&["status", id])),
         ("why", shown(&["why"])),

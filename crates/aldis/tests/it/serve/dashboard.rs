@@ -154,7 +154,7 @@ fn a_run_is_seen_from_start_to_end() {
     let last = "{ say = '<chorus>COMPLETE</chorus>' }";
     stage.run("Add CSV export", &[&format!("{first}, {then}, {last}")]);
     browser.wait_for(&["Add CSV export", "working", "30 %", "1 of ", "last activity", "s ago"]);
-    assert_eq!(browser.evaluate("document.querySelector('#now progress').value"), json!(30));
+    browser.wait_until("document.querySelector('#now progress')?.value === 30");
     // Nothing moves: the page says so by itself.
     browser.wait_until("document.querySelector('#now .warn')?.textContent === 'warn'");
     browser.picture("run-stalled.png");
