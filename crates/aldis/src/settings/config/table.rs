@@ -18,7 +18,7 @@ macro_rules! as_it_is {
             }
 
             fn value(&self) -> Self {
-                self.clone()
+                Clone::clone(self)
             }
         }
     )*};
