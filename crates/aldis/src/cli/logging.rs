@@ -9,16 +9,20 @@ use std::panic;
 
 use aldis_signal::redact::redact;
 use clap::{ArgAction, Args};
-use tracing_subscriber::EnvFilter;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::error::CommandError;
 use crate::view::live::above_bottom;
 
-/// What is logged, in the syntax of `EnvFilter`; overrules `-v`.
+/// What is logged: a level, or levels by module. Overrules `-v`.
 const FILTER_VARIABLE: &str = "ALDIS_LOG";
 /// What our crates log without `-v`, with it, and with more of it.
-const LEVELS: [&str; 4] = ["warn", "info", "debug", "trace"];
+const LEVELS: [LevelFilter; 4] =
+    [LevelFilter::WARN, LevelFilter::INFO, LevelFilter::DEBUG, LevelFilter::TRACE];
 
 /// How much is logged.
 #[derive(Clone, Copy, Debug, Args)]
@@ -52,36 +56,33 @@ impl Logging {
         if manner == Manner::FullScreen && is_terminal {
             return Ok(());
         }
-        let subscriber =
-            tracing_subscriber::fmt().with_env_filter(self.filter(manner)?).with_writer(Stderr);
+        let filter = self.filter(manner)?;
+        let all = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_writer(Stderr);
         if manner == Manner::Service {
             panic::set_hook(Box::new(|panic| tracing::error!(%panic, "internal error")));
         }
         // A second command in the same process, as in tests, logs like the first.
         let _started = if manner == Manner::Service && !is_terminal {
-            subscriber.json().flatten_event(true).try_init()
+            all.json().flatten_event(true).finish().with(filter).try_init()
         } else if self.verbosity == 0 && manner == Manner::Lines {
-            subscriber.with_ansi(color).without_time().with_target(false).compact().try_init()
+            let plain = all.with_ansi(color).without_time().with_target(false).compact();
+            plain.finish().with(filter).try_init()
         } else {
-            subscriber.with_ansi(color).compact().try_init()
+            all.with_ansi(color).compact().finish().with(filter).try_init()
         };
         Ok(())
     }
 
-    fn filter(self, manner: Manner) -> Result<EnvFilter, CommandError> {
-        let wrong = |error: &dyn std::fmt::Display| {
-            CommandError::new(format!("{FILTER_VARIABLE}: {error}"))
-                .with_help("a level, or levels by module: info,aldis_store=debug")
-        };
-        match env::var(FILTER_VARIABLE) {
-            Ok(text) if !text.is_empty() => EnvFilter::try_new(text).map_err(|it| wrong(&it)),
-            Err(error @ env::VarError::NotUnicode(_)) => Err(wrong(&error)),
-            _ => {
-                let usual = usize::from(manner == Manner::Service);
-                let level = LEVELS[(usual + usize::from(self.verbosity)).min(LEVELS.len() - 1)];
-                EnvFilter::try_new(level).map_err(|error| wrong(&error))
-            }
+    fn filter(self, manner: Manner) -> Result<Targets, CommandError> {
+        if let Some(text) = env::var_os(FILTER_VARIABLE).filter(|text| !text.is_empty()) {
+            return text.to_string_lossy().parse().map_err(|error| {
+                CommandError::new(format!("{FILTER_VARIABLE}: {error}"))
+                    .with_help("a level, or levels by module: info,aldis_store=debug")
+            });
         }
+        let usual = usize::from(manner == Manner::Service);
+        let level = (usual + usize::from(self.verbosity)).min(LEVELS.len() - 1);
+        Ok(Targets::new().with_default(LEVELS[level]))
     }
 }
 

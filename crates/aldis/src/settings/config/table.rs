@@ -9,25 +9,22 @@ pub(super) trait Setting<T> {
     fn value(&self) -> T;
 }
 
-impl Setting<Self> for bool {
-    fn of(value: Self) -> Self {
-        value
-    }
+/// What is written as the machine has it.
+macro_rules! as_it_is {
+    ($($type:ty),*) => {$(
+        impl Setting<Self> for $type {
+            fn of(value: Self) -> Self {
+                value
+            }
 
-    fn value(&self) -> Self {
-        *self
-    }
+            fn value(&self) -> Self {
+                Clone::clone(self)
+            }
+        }
+    )*};
 }
 
-impl Setting<Self> for Vec<String> {
-    fn of(value: Self) -> Self {
-        value
-    }
-
-    fn value(&self) -> Self {
-        self.clone()
-    }
-}
+as_it_is!(bool, Vec<String>);
 
 impl<const LEAST: u64, const MOST: u64> Setting<u32> for Count<LEAST, MOST> {
     fn of(value: u32) -> Self {
