@@ -9,6 +9,7 @@
 //! ends.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -242,7 +243,12 @@ impl Shared {
 
     /// Works a lane, and says when it is worth looking at again.
     fn work(&self, kind: &str, lane: &str) {
-        let rests = self.deliver(kind, lane).unwrap_or_else(|_| Some(self.now().after(REST)));
+        // A lane whose thread panicked would be busy for ever.
+        let delivered = catch_unwind(AssertUnwindSafe(|| self.deliver(kind, lane)));
+        let rests = match delivered {
+            Ok(Ok(rests)) => rests,
+            Ok(Err(_)) | Err(_) => Some(self.now().after(REST)),
+        };
         let mut lanes = self.lanes();
         match rests {
             Some(until) => drop(lanes.insert(lane.to_owned(), Lane::Rests(until))),
