@@ -106,16 +106,16 @@ impl Client {
                 Some(Some(goes_on)) => !goes_on,
                 None => true,
             };
-            let more = reader.read(&mut |agent, written| {
-                if wanted(agent) {
-                    quiet = Duration::ZERO;
-                    self.tell(agent, &written);
+            match reader.read() {
+                Ok(written) if !written.is_empty() => {
+                    for (agent, written) in written.iter().filter(|(agent, _)| wanted(agent)) {
+                        quiet = Duration::ZERO;
+                        self.tell(agent, written);
+                    }
+                    continue;
                 }
-            });
-            match more {
-                Ok(true) => continue,
-                Ok(false) if !is_over => {}
-                Ok(false) => break,
+                Ok(_) if !is_over => {}
+                Ok(_) => break,
                 Err(error) => return self.send(format!("event: problem\ndata: {error}\n\n")),
             }
             std::thread::sleep(LOOK_EVERY);
@@ -125,11 +125,9 @@ impl Client {
                 self.send(":\n\n".to_owned());
             }
         }
-        reader.finish(&mut |agent, written| {
-            if wanted(agent) {
-                self.tell(agent, &written);
-            }
-        });
+        for (agent, written) in reader.finish().iter().filter(|(agent, _)| wanted(agent)) {
+            self.tell(agent, written);
+        }
         self.send("event: end\ndata: {}\n\n".to_owned());
     }
 
