@@ -69,7 +69,7 @@ pub(super) fn run(io: &mut Io, args: &StepArgs) -> Result<Outcome, CommandError>
     match args.machine {
         StepMachine::Delivery => filter(io, |at, outcome, state: &mut delivery::State| {
             let changed = state.take_changed();
-            DeliveryStepForm::new(at, outcome, &changed, state)
+            Ok(DeliveryStepForm::new(at, outcome, &changed, state))
         }),
         StepMachine::Phases => filter(io, |at, outcome, state: &mut phases::State| {
             StepForm::new(at, outcome, state, PhasesStepState::new)
@@ -87,10 +87,11 @@ pub(super) fn run(io: &mut Io, args: &StepArgs) -> Result<Outcome, CommandError>
 /// Begins with the first line and takes each of the others as an event. `form` shows what one led to.
 fn filter<M: JsonEdge, F: Serialize>(
     io: &mut Io,
-    form: impl Fn(Timestamp, &aldis_machine::Outcome<M::Effect>, &mut M) -> F,
+    form: impl Fn(Timestamp, &aldis_machine::Outcome<M::Effect>, &mut M) -> serde_json::Result<F>,
 ) -> Result<Outcome, CommandError> {
     let dialects = Catalog::builtin();
     let mut run: Option<M> = None;
+    let failed = |error: serde_json::Error| error.to_string();
     each_line(io, |line| {
         let (at, mut members) = members(line)?;
         let Some(state) = &mut run else {
@@ -98,11 +99,11 @@ fn filter<M: JsonEdge, F: Serialize>(
             let start = M::start_from_json(members, &dialects)?;
             let begun = M::start(at, start).map_err(|error| error.to_string())?;
             let state = run.insert(begun.state);
-            return Ok(form(at, &begun.outcome, state));
+            return form(at, &begun.outcome, state).map_err(failed);
         };
         let event = state.event_from_json(members, &dialects)?;
         let outcome = state.on_event(at, &event);
-        Ok(form(at, &outcome, state))
+        form(at, &outcome, state).map_err(failed)
     })
 }
 

@@ -72,22 +72,24 @@ pub struct RunStepState {
 
 impl<S> StepForm<S> {
     /// Returns what an event led to, and what is shown of the state after it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an effect cannot be written as JSON.
     pub(crate) fn new<M: Machine<Effect: Serialize>>(
         at: Timestamp,
         outcome: &Outcome<M::Effect>,
         machine: &M,
         state: impl FnOnce(&M) -> S,
-    ) -> Self {
-        let value = |effect: &M::Effect| serde_json::to_value(effect).unwrap_or_default();
-        let decision = outcome.decision();
-        Self {
+    ) -> serde_json::Result<Self> {
+        Ok(Self {
             v: VERSION,
             at,
-            effects: outcome.effects.iter().map(value).collect(),
-            decision: decision.map(|decision| serde_json::to_value(decision).unwrap_or_default()),
+            effects: outcome.effects.iter().map(serde_json::to_value).collect::<Result<_, _>>()?,
+            decision: outcome.decision().map(serde_json::to_value).transpose()?,
             wake: machine.next_wake(),
             state: state(machine),
-        }
+        })
     }
 }
 
