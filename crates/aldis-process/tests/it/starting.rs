@@ -199,7 +199,11 @@ fn what_cannot_be_started_says_why_and_what_to_do() {
         ("no-such-agent", "there is no program `no-such-agent`", "PATH"),
         ("./no-such-agent", "there is no program `./no-such-agent`", "path"),
         ("./plain", "`./plain` is not executable", "chmod +x ./plain"),
-        ("./no-interpreter", "`./no-interpreter` needs an interpreter", "first line"),
+        (
+            "./no-interpreter",
+            "the interpreter that `./no-interpreter` names is missing",
+            "first line",
+        ),
     ];
     let launch = |program: &str| {
         let reaper = Some(REAPER.into());
@@ -221,7 +225,7 @@ fn what_cannot_be_started_says_why_and_what_to_do() {
     natively(|way| {
         // Elsewhere execvp(3) gives it to a shell.
         let error = Agent::start(&way(launch("./no-head"))).unwrap_err();
-        let message = "`./no-head` is no program that this system can run";
+        let message = "`./no-head` is not an executable for this system";
         assert_eq!(error.to_string(), message);
         assert!(error.help().unwrap().contains("#!/bin/sh"));
         let without = Launch { reaper: Some("/bin/true".into()), ..launch("sh") };

@@ -206,7 +206,7 @@ impl Fate {
         self.tally.steps += 1;
         for effect in &step.effects {
             if effect.body.starts_with(r#"{"effect":"notice""#) {
-                self.notices.entry(effect.key.replace('/', "-")).or_insert(false);
+                self.notices.entry(effect.key.clone()).or_insert(false);
             }
         }
     }

@@ -214,7 +214,8 @@ pub(crate) fn run_form(snapshot: &Snapshot, now: Timestamp) -> Value {
         State::Turns(state) => serde_json::to_value(turns::ChannelForm::shown(state, &view)),
         _ => serde_json::to_value(run::RunForm::new(snapshot, &view)),
     };
-    let failed = |error: &serde_json::Error| tracing::warn!(run = %view.id, %error, "cannot be shown");
+    let failed =
+        |error: &serde_json::Error| tracing::warn!(run = %view.id, %error, "cannot be shown");
     form.inspect_err(failed).ok().filter(Value::is_object).unwrap_or_else(|| {
         json!({ "v": VERSION, "kind": "run", "run": view.id.as_str(), "summary": view.summary() })
     })

@@ -176,9 +176,10 @@ fn a_dead_sink_is_seen_and_its_queue_stays_short() {
     while !server.get("/metrics").text.contains("aldis_deliveries_dropped_total 200") {
         thread::sleep(Duration::from_millis(50));
     }
-    while !server.get("/readyz").text.contains("a sink takes nothing") {
+    while !server.get("/v1/health").text.contains("wait for another attempt") {
         thread::sleep(Duration::from_millis(50));
     }
+    assert!(server.get("/readyz").text.contains("a sink takes nothing"));
     assert_eq!(server.get("/readyz").status, 200, "everything else works");
     assert_eq!(pending(&server), "aldis_effects_pending 1000");
     let health = server.get("/v1/health").text;
