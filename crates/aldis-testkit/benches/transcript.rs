@@ -91,10 +91,11 @@ fn pipeline(path: &Path, near_misses: bool) -> io::Result<usize> {
         reader = reader.signals_only();
     }
     let mut file = File::open(path)?;
+    let mut buffer = vec![0; BUFFER];
     loop {
-        match file.read(reader.room())? {
+        match file.read(&mut buffer)? {
             0 => break,
-            count => reader.filled(count, &mut on_message),
+            count => reader.push(&buffer[..count], &mut on_message),
         }
     }
     reader.finish(&mut on_message);

@@ -12,8 +12,8 @@ mod opening;
 use self::cut::{guess, has_words_behind, of_cut, of_list};
 use self::opening::{Ask, decide};
 use super::Format;
-use super::json::{Members, parse_shape};
 use super::lines::trim;
+use super::members::Members;
 
 /// Returns the format of an input, given its first bytes (64 KiB are plenty).
 ///
@@ -43,17 +43,12 @@ pub(super) fn so_far(head: &[u8], silent: bool) -> (Option<Format>, usize) {
 
 /// Returns the format that a trimmed line shows, else how much noise it is.
 pub(super) fn judge(line: &[u8]) -> Result<Format, usize> {
-    match parse_shape::<Members<'_>>(line) {
+    match Members::of_bytes(line) {
         Ok(members) => of_line(&members).ok_or(1),
         // Prose before JSON is more likely an answer that shows some.
         Err(_) if has_words_behind(line) => Err(5),
         Err(_) => of_list(line).or_else(|| of_cut(line)).ok_or(5),
     }
-}
-
-/// Returns the format of one document that is laid out over lines.
-pub(super) fn of_document(bytes: &[u8]) -> Option<Format> {
-    of_line(&parse_shape::<Members<'_>>(trim(bytes)).ok()?)
 }
 
 /// Returns the format of one value, whose end may be missing.
@@ -182,7 +177,3 @@ const CLAUDE_KINDS: [&str; 11] = [
     "tool_use_summary",
     "user",
 ];
-
-/// How much may come before a line that decides about facts. Less than before one that decides about
-/// words: who reads facts line by line cannot see whether JSON follows.
-pub(super) const NOISE_MAX: usize = 40;

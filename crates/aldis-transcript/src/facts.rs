@@ -14,34 +14,22 @@
 //! [`Format::CodexRollout`], [`Format::CursorTranscript`], [`Format::Droid`],
 //! [`Format::GeminiSession`]) give no facts.
 
-mod acp;
-mod claude;
-mod cline;
-mod codex;
-mod copilot;
-mod cursor;
-mod droid;
-mod gemini;
-mod goose;
-mod opencode;
 mod out;
 mod resets;
 mod text;
-mod trouble;
+pub(crate) mod trouble;
 
 use std::fmt;
-
-use serde_json::Value;
 
 use out::{Memory, Out};
 pub use resets::{Zone, resets_at};
 use text::Tail;
 
-use super::claude_stream::ordinary::Ordinary;
-use super::detect::{NOISE_MAX, judge, of_document};
-use super::json::mended;
+use super::detect::so_far;
+use super::hosts::decoder;
+use super::item::{Decode, Entry, decode_line};
 use super::lines::{Lines, trim};
-use super::{Format, Input};
+use super::{Format, Input, detect};
 use aldis_signal::time::Timestamp;
 
 /// One thing that a host said about itself. Exhaustive: a supervisor has a use for each.
@@ -129,35 +117,14 @@ pub struct Facts {
 enum Stage {
     /// No line with anything in it has come.
     Start,
-    /// No line has told yet: what came so far, and how much of it is noise.
-    Head {
-        kept: Vec<u8>,
-        noise: usize,
-    },
+    /// No line has told yet: what came so far.
+    Head(Vec<u8>),
     /// One document that is spread over lines, until its end.
     Document(Vec<u8>),
-    Json(Box<dyn Source>),
+    Json(Box<dyn Decode>),
     Text(Tail),
     /// Nothing more will be understood.
     Deaf,
-}
-
-/// The facts of one format.
-trait Source: fmt::Debug {
-    /// Takes one line, or one element of a list.
-    fn line(&mut self, line: &Value, out: &mut Out<'_>);
-
-    /// Takes a line that tells by its beginning all there is to tell, and returns whether it was
-    /// one. Most of what hosts write is the output of tools, and parsing that would be most of the
-    /// work. Only the order in which a host writes its members is known here; any other is parsed.
-    fn glance(&mut self, _line: &[u8], _out: &mut Out<'_>) -> bool {
-        false
-    }
-
-    /// Takes a line that was read before, and returns whether that was enough.
-    fn ordinary(&mut self, _line: &Ordinary<'_>, _out: &mut Out<'_>) -> bool {
-        false
-    }
 }
 
 impl Facts {
@@ -187,22 +154,10 @@ impl Facts {
         self.lines = lines;
     }
 
-    /// Reads a whole line, which may have been read before.
-    pub(super) fn take(
-        &mut self,
-        line: Option<&[u8]>,
-        ordinary: Option<&Ordinary<'_>>,
-        now: Timestamp,
-        sink: &mut dyn FnMut(Fact),
-    ) {
-        let line = line.filter(|line| line.len() <= LINE_MAX);
-        if let (Some(_), Some(read), Stage::Json(source)) = (line, ordinary, &mut self.stage) {
-            let mut out = Out { now, zone: &self.zone, memory: &mut self.memory, sink };
-            if source.ordinary(read, &mut out) {
-                return;
-            }
-        }
-        self.line(line, now, sink);
+    /// Takes in what a line says that was read elsewhere.
+    pub(super) fn entry(&mut self, entry: &Entry<'_>, now: Timestamp, sink: &mut dyn FnMut(Fact)) {
+        self.stage = Stage::Deaf;
+        self.out(now, sink).entry(entry);
     }
 
     /// Ends the output: the last line counts even without its newline.
@@ -211,7 +166,11 @@ impl Facts {
         lines.finish(|_, line| self.line(line, now, sink));
         match std::mem::replace(&mut self.stage, Stage::Deaf) {
             Stage::Document(bytes) => self.document(&bytes, now, sink),
-            Stage::Head { kept, .. } => self.begin_text(&kept, now, sink),
+            Stage::Head(kept) => {
+                let found = Input::Auto.resolve(&kept);
+                self.stage = Stage::Head(kept);
+                self.decide(found, now, sink);
+            }
             stage => self.stage = stage,
         }
         let stage = std::mem::replace(&mut self.stage, Stage::Deaf);
@@ -238,16 +197,14 @@ impl Facts {
         }
         match &mut self.stage {
             Stage::Start => self.first(trimmed, now, sink),
-            Stage::Head { kept, noise } => {
+            Stage::Head(kept) => {
                 keep(kept, line);
-                match judge(trimmed) {
-                    Ok(format) => self.decide(format, now, sink),
-                    Err(more) => {
-                        *noise += more;
-                        if *noise > NOISE_MAX || kept.len() > LINE_MAX {
-                            self.decide(Format::Text, now, sink);
-                        }
-                    }
+                let found = match kept.len() > LINE_MAX {
+                    true => Some(Format::Text),
+                    false => so_far(kept, false).0,
+                };
+                if let Some(found) = found {
+                    self.decide(found, now, sink);
                 }
             }
             Stage::Document(kept) => {
@@ -274,12 +231,10 @@ impl Facts {
             self.json(line, now, sink);
             return;
         }
-        match judge(line) {
-            Ok(format) => {
-                self.stage = Stage::Head { kept, noise: 0 };
-                self.decide(format, now, sink);
-            }
-            Err(noise) => self.stage = Stage::Head { kept, noise },
+        let found = so_far(&kept, false).0;
+        self.stage = Stage::Head(kept);
+        if let Some(found) = found {
+            self.decide(found, now, sink);
         }
     }
 
@@ -293,7 +248,7 @@ impl Facts {
             Input::Host(_) => Format::Text,
         };
         let stage = std::mem::replace(&mut self.stage, stage_of(format));
-        let (Stage::Head { kept, .. } | Stage::Document(kept)) = stage else { return };
+        let (Stage::Head(kept) | Stage::Document(kept)) = stage else { return };
         if format == Format::Text {
             self.begin_text(&kept, now, sink);
             return;
@@ -311,7 +266,7 @@ impl Facts {
     }
 
     fn document(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Fact)) {
-        let found = of_document(bytes).unwrap_or(Format::Text);
+        let found = detect(bytes);
         self.decide(found, now, sink);
         match &self.stage {
             Stage::Json(_) => self.json(trim(bytes), now, sink),
@@ -320,22 +275,10 @@ impl Facts {
     }
 
     fn json(&mut self, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Fact)) {
-        let Stage::Json(source) = &mut self.stage else { return };
+        let Stage::Json(decoder) = &mut self.stage else { return };
         let mut out = Out { now, zone: &self.zone, memory: &mut self.memory, sink };
-        // A line that was cut off tells nothing.
-        if bytes.ends_with(b"}") && source.glance(bytes, &mut out) {
-            return;
-        }
-        // Broken text inside a sound line is no reason to lose the line.
-        let text = String::from_utf8_lossy(bytes);
-        let read = |text: &str| serde_json::from_str::<Value>(text).ok();
-        let Some(value) = read(&text).or_else(|| read(&mended(&text)?)) else { return };
-        match &value {
-            Value::Array(elements) => {
-                elements.iter().for_each(|element| source.line(element, &mut out));
-            }
-            line => source.line(line, &mut out),
-        }
+        let mut each = |entry: Entry<'_>, _: &[u8]| out.entry(&entry);
+        let _malformed = decode_line(&mut **decoder, bytes, true, &mut each);
     }
 }
 
@@ -346,24 +289,11 @@ impl fmt::Debug for Facts {
 }
 
 fn stage_of(format: Format) -> Stage {
-    Stage::Json(match format {
-        Format::Acp => Box::new(acp::Acp::default()),
-        Format::ClaudeStream => Box::new(claude::Claude::default()),
-        Format::Cline => Box::new(cline::Cline::default()),
-        Format::CodexExec => Box::new(codex::Codex),
-        Format::Copilot => Box::new(copilot::Copilot),
-        Format::CursorStream => Box::new(cursor::Cursor),
-        Format::DroidStream => Box::new(droid::Droid),
-        Format::GeminiStream => Box::new(gemini::Gemini),
-        Format::Goose => Box::new(goose::Goose),
-        Format::OpenCode => Box::new(opencode::OpenCode::default()),
-        Format::Text => return Stage::Text(Tail::default()),
-        Format::ClaudeCode
-        | Format::CodexRollout
-        | Format::CursorTranscript
-        | Format::Droid
-        | Format::GeminiSession => return Stage::Deaf,
-    })
+    match decoder(format) {
+        None => Stage::Text(Tail::default()),
+        Some(decoder) if format.is_live() => Stage::Json(decoder),
+        Some(_) => Stage::Deaf,
+    }
 }
 
 fn keep(kept: &mut Vec<u8>, line: &[u8]) {

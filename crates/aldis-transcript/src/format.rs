@@ -85,6 +85,18 @@ impl Format {
         }
     }
 
+    /// Returns whether a host writes this while it runs, for whoever reads its output.
+    pub(crate) fn is_live(self) -> bool {
+        !matches!(
+            self,
+            Self::ClaudeCode
+                | Self::CodexRollout
+                | Self::CursorTranscript
+                | Self::Droid
+                | Self::GeminiSession
+        )
+    }
+
     /// Returns the format of this name. The name of a host stands for the form of its files; use
     /// [`Input::from_name`] where its streams may come too.
     pub fn from_name(name: &str) -> Option<Self> {

@@ -7,41 +7,30 @@
 //! A [`Reader`] takes bytes in any chunks and never fails: a line that makes no sense is skipped and
 //! counted. Lines in which a quick look finds nothing of interest are not parsed.
 
-mod acp;
-mod blocks;
-mod branches;
-mod chain;
-mod claude_code;
-mod claude_stream;
-mod cline;
-mod codex;
-mod copilot;
-mod cursor;
+mod content;
 mod detect;
-mod droid;
 pub mod facts;
 mod format;
-mod gemini;
-mod glance;
-mod goose;
+mod history;
+mod hosts;
+mod item;
 mod json;
 mod lines;
-mod opencode;
+mod members;
+mod messages;
 mod out;
-mod waiting;
-mod walk;
+mod summary;
 
-use std::borrow::Cow;
 use std::fmt;
 
-use claude_stream::ordinary::Ordinary;
 pub use detect::detect;
 use facts::{Fact, Facts};
 pub use format::{Format, HOSTS, Input};
-pub use glance::{Glance, Mark, glance};
+use item::{Decode, Entry, decode_line};
 use lines::{Lines, trim};
-use out::{Host, Line, Out};
-use serde_json::value::RawValue;
+use messages::{Messages, Source};
+use out::Out;
+pub use summary::{Glance, Mark, glance};
 
 use aldis_signal::message::{Message, Origin};
 use aldis_signal::time::Timestamp;
@@ -63,56 +52,53 @@ pub enum Told {
 /// Messages of one entry share its index.
 pub struct Reader<'f> {
     may_matter: &'f dyn Fn(&[u8]) -> bool,
-    host: Box<dyn Host>,
+    format: Format,
+    /// None for plain text.
+    decoder: Option<Box<dyn Decode>>,
+    messages: Messages,
     lines: Lines,
     /// A document that is spread over lines, until its end.
     document: Option<Vec<u8>>,
     /// All of a plain text.
-    text: Option<Vec<u8>>,
+    text: Vec<u8>,
     started: bool,
     utterances: u64,
     skipped: u64,
     following: bool,
     signals_only: bool,
-    /// Whether lines are read at once for messages and facts.
-    is_shared: bool,
+    /// The agent whose own conversation is read.
+    agent: Option<String>,
 }
 
 impl<'f> Reader<'f> {
     /// Starts a reader. `may_matter` is asked about raw JSON and may say yes too often, never no
     /// wrongly.
     pub fn new(format: Format, may_matter: &'f dyn Fn(&[u8]) -> bool) -> Self {
-        let host: Box<dyn Host> = match format {
-            Format::Acp => Box::new(acp::Acp::default()),
-            Format::ClaudeCode => Box::new(claude_code::ClaudeCode::new()),
-            Format::ClaudeStream => Box::new(claude_stream::ClaudeStream::default()),
-            Format::Cline => Box::new(cline::Cline::default()),
-            Format::CodexExec => Box::new(codex::Exec),
-            Format::CodexRollout => Box::new(codex::Rollout::default()),
-            Format::Copilot => Box::new(copilot::Copilot::default()),
-            Format::CursorStream => Box::new(cursor::Stream::default()),
-            Format::CursorTranscript => Box::new(cursor::Transcript::default()),
-            Format::Droid => Box::new(droid::Transcript::default()),
-            Format::DroidStream => Box::new(droid::Stream::default()),
-            Format::GeminiSession => Box::new(gemini::Session::default()),
-            Format::GeminiStream => Box::new(gemini::Stream::default()),
-            Format::Goose => Box::new(goose::Goose::default()),
-            Format::OpenCode => Box::new(opencode::OpenCode::default()),
-            Format::Text => Box::new(Plain),
-        };
+        let decoder = hosts::decoder(format);
+        let holds_back = decoder.as_ref().is_some_and(|decoder| decoder.holds_back());
         Self {
             may_matter,
-            host,
+            format,
+            decoder,
+            messages: Messages::new(holds_back),
             lines: Lines::default(),
             document: None,
-            text: (format == Format::Text).then(Vec::new),
+            text: Vec::new(),
             started: false,
             utterances: 0,
             skipped: 0,
             following: false,
             signals_only: false,
-            is_shared: format == Format::ClaudeStream,
+            agent: None,
         }
+    }
+
+    /// Reads the conversation of this sub-agent instead of the main one: a sub-agent's own file, or
+    /// what it says in the file of the agent that called it.
+    #[must_use]
+    pub fn of_agent(mut self, agent: &str) -> Self {
+        self.agent = Some(agent.into());
+        self
     }
 
     /// Says that words of others than agents are not wanted. Some are given out all the same, where
@@ -135,23 +121,23 @@ impl<'f> Reader<'f> {
     /// before it is live, and entries of any session but this one are not.
     #[must_use]
     pub fn late(mut self, session: Option<&str>) -> Self {
-        self.host.begin_late(session);
+        self.messages.begin_late(session);
         self
     }
 
     /// Reads the next chunk, giving `sink` the messages that are complete.
     pub fn push(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Message)) {
-        if let Some(text) = &mut self.text {
-            text.extend_from_slice(chunk);
+        if self.decoder.is_none() {
+            self.text.extend_from_slice(chunk);
             return;
         }
         let mut lines = std::mem::take(&mut self.lines);
-        lines.push(chunk, |number, line| self.line(number, line, None, sink));
+        lines.push(chunk, |number, line| self.line(number, line, None, &mut only(sink)));
         self.lines = lines;
     }
 
-    /// Reads the next chunk of live output for messages and facts, each line once. `facts` must be
-    /// given nothing otherwise; `now` is when the chunk came.
+    /// Reads the next chunk of live output for messages and facts, each line once. `now` is when the
+    /// chunk came.
     pub fn push_with(
         &mut self,
         chunk: &[u8],
@@ -159,108 +145,70 @@ impl<'f> Reader<'f> {
         now: Timestamp,
         sink: &mut dyn FnMut(Told),
     ) {
-        if let Some(text) = &mut self.text {
-            text.extend_from_slice(chunk);
+        if self.decoder.is_none() {
+            self.text.extend_from_slice(chunk);
             return facts.push(chunk, now, &mut |fact| sink(Told::Fact(fact)));
         }
         let mut lines = std::mem::take(&mut self.lines);
-        lines.push(chunk, |number, line| self.line_with(number, line, (facts, now), sink));
-        self.lines = lines;
-    }
-
-    /// Returns room to read the next bytes of the input into. Whoever says with
-    /// [`filled`](Self::filled) how many came spares the copies that [`push`](Self::push) makes of
-    /// lines that cross its chunks.
-    pub fn room(&mut self) -> &mut [u8] {
-        self.lines.room(ROOM)
-    }
-
-    /// As [`push`](Self::push) for bytes that were read to the start of the [`room`](Self::room).
-    ///
-    /// # Panics
-    ///
-    /// If more bytes are said to have come than there was room for.
-    pub fn filled(&mut self, count: usize, sink: &mut dyn FnMut(Message)) {
-        if let Some(text) = &mut self.text {
-            text.extend_from_slice(&self.lines.room(ROOM)[..count]);
-            return;
-        }
-        let mut lines = std::mem::take(&mut self.lines);
-        lines.filled(count, |number, line| self.line(number, line, None, sink));
+        lines.push(chunk, |number, line| {
+            self.line(number, line, Some((&mut *facts, now)), sink);
+        });
         self.lines = lines;
     }
 
     /// Ends the input: the last line counts even without its newline.
     pub fn finish(mut self, sink: &mut dyn FnMut(Message)) {
-        self.end(sink);
+        self.end(None, &mut only(sink));
     }
 
     /// Ends the input of [`push_with`](Self::push_with).
     pub fn finish_with(mut self, mut facts: Facts, now: Timestamp, sink: &mut dyn FnMut(Told)) {
-        let mut lines = std::mem::take(&mut self.lines);
-        lines.finish(|number, line| self.line_with(number, line, (&mut facts, now), sink));
-        self.end(&mut |message| sink(Told::Message(message)));
+        self.end(Some((&mut facts, now)), sink);
         facts.finish(now, &mut |fact| sink(Told::Fact(fact)));
     }
 
     /// As [`finish`](Self::finish), and returns how many lines were skipped in the end.
     pub fn finish_counting(mut self, sink: &mut dyn FnMut(Message)) -> u64 {
-        self.end(sink);
+        self.end(None, &mut only(sink));
         self.skipped
     }
 
-    /// Returns how many lines did not parse so far. Lines of a [`Format::ClaudeCode`] file that do
-    /// not matter and look like others before them are not parsed, so they count as sound.
+    /// Returns how many lines did not parse so far.
     pub fn skipped_lines(&self) -> u64 {
         self.skipped
     }
 
-    fn end(&mut self, sink: &mut dyn FnMut(Message)) {
-        if let Some(text) = self.text.take() {
-            let text = String::from_utf8_lossy(&text).into_owned();
-            sink(Message {
-                index: 0,
-                entry: None,
-                origin: Origin::assistant(),
-                id: None,
-                at: None,
-                text,
-            });
-            return;
+    fn end(&mut self, mut facts: Option<(&mut Facts, Timestamp)>, sink: &mut dyn FnMut(Told)) {
+        if self.decoder.is_none() {
+            let text = String::from_utf8_lossy(&std::mem::take(&mut self.text)).into_owned();
+            let (index, entry, id, at) = (0, None, None, None);
+            let message = Message { index, entry, origin: Origin::assistant(), id, at, text };
+            return sink(Told::Message(message));
         }
         let mut lines = std::mem::take(&mut self.lines);
-        lines.finish(|number, line| self.line(number, line, None, sink));
+        lines.finish(|number, line| {
+            let facts = facts.as_mut().map(|(facts, now)| (&mut **facts, *now));
+            self.line(number, line, facts, sink);
+        });
         if let Some(document) = self.document.take() {
-            self.value(1, trim(&document), sink);
+            self.value(1, trim(&document), facts, sink);
         }
         let mut out = Out {
-            sink,
+            sink: &mut |message| sink(Told::Message(message)),
             may_matter: self.may_matter,
             utterances: &mut self.utterances,
             following: self.following,
             signals_only: self.signals_only,
         };
-        self.host.finish(&mut out);
-    }
-
-    fn line_with(
-        &mut self,
-        number: u64,
-        line: Option<&[u8]>,
-        (facts, now): (&mut Facts, Timestamp),
-        sink: &mut dyn FnMut(Told),
-    ) {
-        let ordinary = line.filter(|_| self.is_shared).and_then(|line| Ordinary::read(trim(line)));
-        facts.take(line, ordinary.as_ref(), now, &mut |fact| sink(Told::Fact(fact)));
-        self.line(number, line, ordinary.as_ref(), &mut |message| sink(Told::Message(message)));
+        self.messages.finish(&mut out);
     }
 
     fn line(
         &mut self,
         number: u64,
         line: Option<&[u8]>,
-        ordinary: Option<&Ordinary<'_>>,
-        sink: &mut dyn FnMut(Message),
+        facts: Option<(&mut Facts, Timestamp)>,
+        sink: &mut dyn FnMut(Told),
     ) {
         let Some(line) = line else {
             self.skipped += 1;
@@ -284,72 +232,61 @@ impl<'f> Reader<'f> {
             return;
         }
         self.started = true;
-        match ordinary {
-            Some(_) => self.object(Line { ordinary, ..Line::new(number, trimmed) }, sink),
-            None => self.value(number, trimmed, sink),
-        }
+        self.value(number, trimmed, facts, sink);
     }
 
-    fn value(&mut self, number: u64, bytes: &[u8], sink: &mut dyn FnMut(Message)) {
-        if bytes.starts_with(b"[")
-            && let Ok(elements) = serde_json::from_slice::<Vec<&RawValue>>(bytes)
-        {
-            for element in elements {
-                self.object(Line::new(number, element.get().as_bytes()), sink);
+    fn value(
+        &mut self,
+        number: u64,
+        bytes: &[u8],
+        mut facts: Option<(&mut Facts, Timestamp)>,
+        sink: &mut dyn FnMut(Told),
+    ) {
+        let Some(decoder) = &mut self.decoder else { return };
+        let matters = (self.may_matter)(bytes);
+        let is_wanted = matters || facts.is_some();
+        let (messages, agent) = (&mut self.messages, self.agent.as_deref());
+        let mut each = |mut entry: Entry<'_>, bytes: &[u8]| {
+            if let (Some((facts, now)), true) = (&mut facts, self.format.is_live()) {
+                facts.entry(&entry, *now, &mut |fact| sink(Told::Fact(fact)));
             }
-            return;
-        }
-        self.object(Line::new(number, bytes), sink);
-    }
-
-    fn object(&mut self, line: Line<'_>, sink: &mut dyn FnMut(Message)) {
-        let mut out = Out {
-            sink,
-            may_matter: self.may_matter,
-            utterances: &mut self.utterances,
-            following: self.following,
-            signals_only: self.signals_only,
+            if let Some(agent) = agent {
+                entry.turn_to(agent);
+            }
+            let mut out = Out {
+                sink: &mut |message| sink(Told::Message(message)),
+                may_matter: self.may_matter,
+                utterances: &mut self.utterances,
+                following: self.following,
+                signals_only: self.signals_only,
+            };
+            messages.take(Source { number, bytes, matters }, entry, &mut out);
         };
-        if self.host.line(line, &mut out).is_ok() {
-            return;
+        if decode_line(&mut **decoder, bytes, is_wanted, &mut each).is_err() {
+            self.skipped += 1;
         }
-        // Broken text inside a sound line is no reason to lose the line.
-        let text = String::from_utf8_lossy(line.bytes);
-        let mended = json::mended(&text).map(Cow::Owned);
-        if let Some(mended) = mended.or_else(|| matches!(text, Cow::Owned(_)).then_some(text)) {
-            let line = Line::new(line.number, mended.as_bytes());
-            if self.host.line(line, &mut out).is_ok() {
-                return;
-            }
+    }
+}
+
+/// Leaves out everything but messages.
+fn only(sink: &mut dyn FnMut(Message)) -> impl FnMut(Told) {
+    move |told| {
+        if let Told::Message(message) = told {
+            sink(message);
         }
-        self.skipped += 1;
     }
 }
 
 impl fmt::Debug for Reader<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader")
-            .field("host", &self.host)
+            .field("decoder", &self.decoder)
             .field("utterances", &self.utterances)
             .field("skipped", &self.skipped)
             .finish_non_exhaustive()
     }
 }
 
-/// Plain text has no lines to take apart: the reader keeps it whole.
-#[derive(Debug)]
-struct Plain;
-
-impl Host for Plain {
-    fn line(&mut self, _: Line<'_>, _: &mut Out<'_>) -> Result<(), json::Malformed> {
-        Ok(())
-    }
-
-    fn finish(&mut self, _: &mut Out<'_>) {}
-}
-
-/// How much is read at a time: it is still in the second-level cache when it is looked at.
-const ROOM: usize = 256 * 1024;
 /// A session that is one document, as Gemini once wrote, is small; a bound all the same.
 const DOCUMENT_MAX: usize = 256 << 20;
 

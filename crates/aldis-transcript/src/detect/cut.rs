@@ -9,12 +9,12 @@ use serde::de::IgnoredAny;
 
 use super::of_line;
 use crate::Format;
-use crate::json::{Members, parse_shape};
+use crate::members::Members;
 
 /// Returns the format of a list of a host's lines, as `--output-format json` prints with `--verbose`.
 /// The first element that tells decides; the end of the list may be missing.
 pub(super) fn of_list(bytes: &[u8]) -> Option<Format> {
-    elements(bytes).find_map(|element| match parse_shape::<Members<'_>>(element) {
+    elements(bytes).find_map(|element| match Members::of_bytes(element) {
         Ok(members) => of_line(&members),
         Err(_) => of_cut(element),
     })

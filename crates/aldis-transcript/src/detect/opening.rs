@@ -6,8 +6,8 @@
 
 use super::{guess, judge};
 use crate::Format;
-use crate::json::{Members, parse_shape};
 use crate::lines::trim;
+use crate::members::Members;
 
 /// Returns whether a value begins with a bracket alone on its line, as documents for people do.
 pub(super) fn is_laid_out(whole: &[u8]) -> bool {
@@ -129,7 +129,7 @@ impl Line<'_> {
     /// then its complaints, and a claim taken from those would end a run, while one that is missed
     /// in an answer that begins like a transcript is only asked for again.
     fn is_anonymous(&self) -> bool {
-        let members = parse_shape::<Members<'_>>(self.text).ok();
+        let members = Members::of_bytes(self.text).ok();
         members.is_some_and(|members| !NAMING.iter().any(|name| members.has(name)))
     }
 }

@@ -161,52 +161,6 @@ fn long_lines_are_skipped() {
     assert!(what.chars().count() <= 300 && what.ends_with("wörter"));
 }
 
-/// What is told by the beginning of a line is what parsing it tells.
-#[test]
-fn a_glance_tells_the_same() {
-    let user = r#"{"type":"user","message":{"role":"user","content":"x"},"session_id":"s"}"#;
-    let command = r#"{"type":"item.completed","item":{"id":"item_1","type":"command_execution","aggregated_output":"x"}}"#;
-    let said =
-        r#"{"type":"item.completed","item":{"id":"item_2","type":"agent_message","text":"x"}}"#;
-    let error = r#"{"type":"error","message":"rate limit"}"#;
-    let messages = [
-        r#""id":"m1","content":[{"type":"text","text":"\"}\\"},{"type":"tool_use","id":"t","name":"Bash","input":{}}],"usage":{"input_tokens":4,"output_tokens":12,"cache_creation":{"x":[1]},"outputTokens":1}"#,
-        r#""id":"m1","content":[{"type":"mcp_tool_use"},{"type":"server_tool_use","name":"web"}],"usage":null"#,
-        r#""id":"m1","content":[],"usage":{"input_tokens":4.9,"output_tokens":-1,"inputTokens":"7"}"#,
-        r#""id":"m1","content":[],"usage":{"input_tokens":null,"output_tokens":3}"#,
-        r#""id":"m1","content":"x","usage":{"input_tokens":4}"#,
-        r#""content":[{"text":"no type"}],"usage":{"input_tokens":4}"#,
-        r#""id":"m1","model":"<synthetic>","content":[{"type":"text","text":"Credit balance is too low"}]"#,
-        r#""id":"m1","id":"m2","content":[],"usage":{"input_tokens":4}"#,
-        r#""id":"m1","content":[{"type":"text","text":"\ud800"}],"usage":{"input_tokens":4"#,
-    ];
-    let tails = [
-        r#""session_id":"s""#,
-        r#""session_id":"s2","parent_tool_use_id":null,"error":null"#,
-        r#""parent_tool_use_id":"t9""#,
-        r#""session_id":7,"error":"rate_limit""#,
-    ];
-    let said_by_claude: Vec<String> = messages
-        .iter()
-        .flat_map(|message| tails.map(|tail| (message, tail)))
-        .map(|(message, tail)| format!(r#"{{"type":"assistant","message":{{{message}}},{tail}}}"#))
-        .collect();
-    let trouble = r#"{"type":"assistant","error":"rate_limit","message":{"content":[]}}"#;
-    let claude = said_by_claude.iter().map(|line| (Format::ClaudeStream, trouble, line.as_str()));
-    for (format, before, line) in claude.chain([
-        (Format::ClaudeStream, INIT, user),
-        (Format::CodexExec, error, command),
-        (Format::CodexExec, error, said),
-    ]) {
-        let spaced = line.replace("\":", "\": ");
-        let glanced = read(Input::Format(format), [format!("{before}\n{line}\n").as_bytes()]);
-        let parsed = read(Input::Format(format), [format!("{before}\n{spaced}\n").as_bytes()]);
-        assert_eq!(glanced, parsed, "{line}");
-    }
-    let cut = &command[..command.len() - 5];
-    assert_eq!(read(Input::Format(Format::CodexExec), [cut.as_bytes()]), []);
-}
-
 #[test]
 fn broken_text_is_mended() {
     let line = b"{\"type\":\"error\",\"message\":\"rate limit \xff\"}";

@@ -9,7 +9,7 @@ use regex::RegexSet;
 
 /// Whether waiting helps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// The service will work again by itself.
     Limit,
     /// Somebody must do something.
@@ -17,12 +17,12 @@ pub(super) enum Kind {
 }
 
 /// Judges the text of an error.
-pub(super) fn kind(text: &str) -> Kind {
+pub(crate) fn kind(text: &str) -> Kind {
     if NO_LIMIT.is_match(text) || !LIMIT.is_match(text) { Kind::Error } else { Kind::Limit }
 }
 
 /// Judges an error by its HTTP status or its name in Claude's and OpenAI's lists, else by its text.
-pub(super) fn kind_of(status: Option<u64>, name: Option<&str>, text: &str) -> Kind {
+pub(crate) fn kind_of(status: Option<u64>, name: Option<&str>, text: &str) -> Kind {
     match name {
         Some("rate_limit" | "rate_limit_error" | "overloaded" | "overloaded_error") => Kind::Limit,
         Some("authentication_failed" | "billing_error" | "oauth_org_not_allowed") => Kind::Error,
@@ -33,7 +33,7 @@ pub(super) fn kind_of(status: Option<u64>, name: Option<&str>, text: &str) -> Ki
 }
 
 /// Judges a whole line that may or may not be a host's report: only exact forms are taken.
-pub(super) fn line(text: &str) -> Option<Kind> {
+pub(crate) fn line(text: &str) -> Option<Kind> {
     let text = text.trim();
     // Building the tables takes longer than all else at the end of an agent's output.
     if text.len() > FORM_MAX || !IN_FORMS.iter().any(|word| text.contains(word)) {

@@ -79,9 +79,9 @@ fn gemini_streams_are_joined_across_what_is_not_known() {
     };
     let (a, b) = (delta("a"), delta("b"));
     let format = Format::GeminiStream;
-    check("unknown", format, &[&a, r#"{"type":"zork"}"#, &b], "!host:zork assistant:ab");
+    check("unknown", format, &[&a, r#"{"type":"z","x":"zork"}"#, &b], "!host:zork assistant:ab");
     for kind in ["tool_use", "error"] {
-        let line = format!(r#"{{"type":"{kind}","message":"x"}}"#);
+        let line = format!(r#"{{"type":"{kind}","message":"x","parameters":"x"}}"#);
         let words = render(format, &[&a, &line, &b]);
         assert!(words.starts_with("assistant:a !") && words.ends_with(" assistant:b"), "{words}");
     }
@@ -226,7 +226,7 @@ fn what_was_being_said_at_an_abort_is_dead() {
                     words.push(format!("{mark}{}", message.text));
                 }
             };
-            let mut reader = Reader::new(format, &marked);
+            let mut reader = Reader::new(format, &|_| true);
             if following {
                 reader = reader.following();
             }

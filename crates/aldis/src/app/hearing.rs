@@ -80,15 +80,13 @@ impl Hearing<'_> {
         let mut amount = Amount::default();
         let mut ear: Option<Ear<'_>> = None;
         loop {
-            let room = match &mut ear {
-                Some(Ear::Transcript(reader)) => reader.room(),
-                _ => head.room(),
-            };
+            let room = head.room();
             match source.next(room).map_err(Stopped::Reading)? {
                 Next::Bytes(count) => {
-                    amount.add(room.get(..count).unwrap_or_default(), self.keep_text);
-                    if let Some(Ear::Transcript(reader)) = &mut ear {
-                        self.filled(reader, count, sink)?;
+                    let bytes = room.get(..count).unwrap_or_default();
+                    amount.add(bytes, self.keep_text);
+                    if let Some(transcript @ Ear::Transcript(_)) = &mut ear {
+                        self.push(transcript, bytes, source, sink)?;
                         continue;
                     }
                     head.held += count;
@@ -214,18 +212,6 @@ impl Hearing<'_> {
                 Ok(())
             }
         }
-    }
-
-    /// Reads on in a transcript, of which so many bytes have come into the reader's room.
-    fn filled(
-        &self,
-        reader: &mut Reader<'_>,
-        count: usize,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), Stopped> {
-        let mut result = Ok(());
-        reader.filled(count, &mut |message| self.hear(&mut result, message, sink));
-        result.map_err(Stopped::Showing)
     }
 
     fn finish(

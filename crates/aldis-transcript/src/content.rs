@@ -1,0 +1,113 @@
+//! Content blocks as Claude Code writes them and most other hosts copied them.
+//!
+//! Only text blocks are speech. What was thought, what was handed to a tool and what came back are
+//! items of their own.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::item::{Call, CallResult, Item, tool};
+use super::members::{Members, elements, member_strings, string};
+use super::out::join;
+
+/// What the content of one message holds.
+#[derive(Debug, Default)]
+pub(crate) struct Content<'a> {
+    /// The text blocks, joined by line breaks.
+    pub(crate) text: Cow<'a, str>,
+    /// Everything else, in order.
+    pub(crate) items: Vec<Item<'a>>,
+}
+
+impl Content<'_> {
+    /// Returns the call that this is the result of, if it is one.
+    pub(crate) fn has_result(&self) -> bool {
+        self.items.iter().any(|item| matches!(item, Item::Result(_)))
+    }
+}
+
+/// Reads message content: a string or a list of blocks.
+pub(crate) fn read(content: Option<&RawValue>) -> Content<'_> {
+    let mut all = Content::default();
+    for raw in content.map(elements).unwrap_or_default() {
+        match block(raw) {
+            Block::Text(text) if all.text.is_empty() => all.text = text,
+            Block::Text(text) => join(all.text.to_mut(), &text),
+            Block::Other(item) => all.items.push(item),
+        }
+    }
+    all
+}
+
+/// Reads only the text of message content.
+pub(crate) fn text(content: Option<&RawValue>) -> Cow<'_, str> {
+    read(content).text
+}
+
+enum Block<'a> {
+    Text(Cow<'a, str>),
+    Other(Item<'a>),
+}
+
+fn block(raw: &RawValue) -> Block<'_> {
+    if let Some(text) = string(raw) {
+        return Block::Text(text);
+    }
+    let block = Members::lenient(raw);
+    let kind = block.str("type");
+    let item = match &*kind {
+        // Codex writes the names of its own types, too; Gemini's family has parts without a type.
+        "text" | "output_text" | "input_text" | "Text" => return Block::Text(block.str("text")),
+        "" if block.has("text") && !block.is_true("thought") => {
+            return Block::Text(block.str("text"));
+        }
+        "" if block.has("functionCall") => {
+            Item::Call(call(&block.object("functionCall"), block.get("functionCall")))
+        }
+        "" if block.has("functionResponse") => {
+            let response = block.object("functionResponse");
+            Item::Result(CallResult {
+                id: response.str("id"),
+                name: response.str("name"),
+                content: response.get("response"),
+                ..CallResult::default()
+            })
+        }
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+            Item::Call(call(&block, block.get("input")))
+        }
+        "tool_result" => Item::Result(CallResult {
+            id: block.str("tool_use_id"),
+            content: block.get("content"),
+            is_error: block.is_true("is_error"),
+            ..CallResult::default()
+        }),
+        "thinking" => Item::Thought(raw),
+        "" if block.is_true("thought") => Item::Thought(raw),
+        kind => Item::Record { by: tool(format!("{kind} block")), value: Some(raw) },
+    };
+    Block::Other(item)
+}
+
+fn call<'a>(call: &Members<'a>, input: Option<&'a RawValue>) -> Call<'a> {
+    Call { id: call.str("id"), name: call.str("name"), path: path(input), input }
+}
+
+/// Returns the file or address that the input of a call is about.
+pub(crate) fn path(input: Option<&RawValue>) -> Cow<'_, str> {
+    let input = input.map(Members::lenient).unwrap_or_default();
+    input.any_text(&["file_path", "notebook_path", "path", "url"]).unwrap_or_default()
+}
+
+/// Returns the text of a result: its strings, without those that only say what kind of block it is.
+pub(crate) fn text_of(content: &RawValue) -> String {
+    let mut all = String::new();
+    for raw in elements(content) {
+        match Members::lenient(raw).text("text") {
+            Some(text) => join(&mut all, &text),
+            None => join(&mut all, &member_strings(raw.get().as_bytes(), &|_| true)),
+        }
+    }
+    all
+}

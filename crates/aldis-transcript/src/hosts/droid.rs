@@ -1,0 +1,106 @@
+//! Droid: transcript files and the stream of `droid exec -o stream-json`.
+//!
+//! A file has Claude's blocks in an envelope of its own. The stream's prices are in credits, which
+//! are no money; its last line repeats the final text.
+
+use crate::content;
+use crate::history::{Link, Parent, Standing};
+use crate::item::{
+    CLAUDE_TOKENS, Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, host, system,
+    user,
+};
+use crate::json::Malformed;
+use crate::members::Members;
+use aldis_signal::message::Role;
+
+/// Decoder of a transcript file.
+#[derive(Debug, Default)]
+pub(crate) struct Transcript {
+    cwd: String,
+}
+
+impl Decode for Transcript {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+        let mut entry = Entry::of(line.time("timestamp"), Vec::new());
+        let message = match (&*line.str("type"), line.get("message")) {
+            ("message", Some(raw)) => Members::of(raw)?,
+            (kind, _) => {
+                if let Some(cwd) = line.text("cwd") {
+                    self.cwd = cwd.into_owned();
+                }
+                entry.items.push(Item::record(host(format!("{kind} record"))));
+                return Ok(vec![entry]);
+            }
+        };
+        let role = message.str("role");
+        let content = content::read(message.get("content"));
+        let is_typed = role == "user"
+            && !content.text.is_empty()
+            && !content.has_result()
+            && user(&content.text).role == Role::User;
+        entry.cwd = self.cwd.clone().into();
+        entry.id = line.text("id");
+        entry.link = Some(Link {
+            id: line.text("id"),
+            parent: line.text("parentId").map_or(Parent::Before, Parent::Id),
+            content: line.get("message").map(|raw| raw.get().as_bytes()).unwrap_or_default(),
+            standing: if is_typed { Standing::Typed } else { Standing::Spoken },
+            ..Link::default()
+        });
+        match &*role {
+            "assistant" => entry.items.push(Item::whole(content.text)),
+            _ if content.text.is_empty() => {}
+            "user" => entry.items.push(Item::prompt(content.text)),
+            _ => {
+                entry.items.push(Item::Prompt { by: system("system message"), text: content.text })
+            }
+        }
+        entry.items.extend(content.items);
+        Ok(vec![entry])
+    }
+
+    fn holds_back(&self) -> bool {
+        true
+    }
+}
+
+/// Decoder of a stream.
+#[derive(Debug)]
+pub(crate) struct Stream;
+
+impl Decode for Stream {
+    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+        let mut entry = Entry::of(line.time("timestamp"), Vec::new());
+        entry.id = line.text("id");
+        let (id, items) = (line.str("id"), &mut entry.items);
+        items.extend(line.text("session_id").map(Item::Session));
+        match (&*line.str("type"), &*line.str("role")) {
+            ("message", "assistant") => items.push(Item::whole(line.str("text"))),
+            ("message", _) => items.push(Item::prompt(line.str("text"))),
+            ("reasoning", _) => items.extend(line.get("text").map(Item::Thought)),
+            ("tool_call", _) => {
+                let name = line.any_text(&["toolName", "toolId"]).unwrap_or_default();
+                let input = line.get("parameters");
+                items.push(Item::Call(Call { id, name, path: content::path(input), input }));
+            }
+            ("tool_result", _) => {
+                let (name, content) =
+                    (line.str("toolName"), line.get("value").or(line.get("error")));
+                items.push(Item::Result(CallResult { id, name, content, ..CallResult::default() }));
+            }
+            ("completion", _) => {
+                items.extend([Item::text(Part::Copy, line.str("finalText")), Item::close()]);
+                let cost = Cost::of_tokens(&line.object("usage"), &CLAUDE_TOKENS);
+                items.push(Item::Usage(Usage::Total(cost)));
+                items.push(Item::End { verdict: Verdict::Unknown, what: None });
+            }
+            (kind, _) => {
+                if kind == "error" {
+                    items.push(Item::error(line.text("message").unwrap_or("error".into())));
+                }
+                items.push(Item::record(host(format!("{kind} record"))));
+            }
+        }
+        Ok(vec![entry])
+    }
+}

@@ -1,0 +1,565 @@
+//! Messages: items put together into what was said, each with its origin.
+//!
+//! Hosts write a message as a whole, block by block or in pieces, and some write it again at the
+//! end. This fold is the same for all of them; what differs is in the items.
+
+mod calls;
+mod open;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher as _, DefaultHasher, Hash as _, Hasher as _, RandomState};
+
+use calls::Calls;
+use open::Open;
+use serde_json::value::RawValue;
+
+use super::content::text_of;
+use super::history::{Added, History, Live};
+use super::item::{Call, CallResult, Channels, Entry, Item, Part, Text, tool};
+use super::json::strings;
+use super::members::member_strings;
+use super::out::{Out, Spot, message};
+use aldis_signal::message::{Message, Origin, Role};
+
+/// The messages of one input.
+#[derive(Debug, Default)]
+pub(crate) struct Messages {
+    calls: Calls,
+    /// The message that may go on, by channel.
+    open: BTreeMap<String, Open>,
+    history: History,
+    /// Whether messages wait for the end of the input, where it is not followed.
+    holds_back: bool,
+    held: Vec<Held>,
+    /// The last messages that are complete and hold nothing of interest.
+    quiet: VecDeque<Open>,
+    copies: Copies,
+    versions: Versions,
+    /// Ids of messages that were taken back.
+    removed: HashSet<String>,
+    /// Whether the main agent has spoken.
+    spoke: bool,
+}
+
+/// What waits for the end of the input, where it is known what is live.
+#[derive(Debug)]
+enum Held {
+    Message(Option<u32>, Message),
+    /// A message of the agent: which of its parts are live is known at the end.
+    Parts(Open),
+}
+
+/// What was said in this turn, and what else is said to have been said.
+#[derive(Debug, Default)]
+struct Copies {
+    hasher: RandomState,
+    /// Hashed without the blanks at the end: copies lose them.
+    said: HashSet<u64>,
+    /// Copies of nothing so far, in order.
+    waiting: BTreeMap<u64, Pending>,
+    places: HashMap<u64, u64>,
+    next: u64,
+    /// The turn began before the lines that are read: what is repeated may have been said there.
+    is_blind: bool,
+}
+
+/// A copy of which the original may still come.
+#[derive(Debug)]
+struct Pending {
+    at: Where,
+    by: Origin,
+    id: Option<String>,
+    text: String,
+}
+
+/// Entries that may be written again, by node.
+#[derive(Debug, Default)]
+struct Versions {
+    /// The index that all versions share.
+    indices: HashMap<u32, u64>,
+    /// Hashes of what was given out while the input is followed: it is not given out again.
+    given_out: HashMap<u32, HashSet<u64>>,
+    replaced: HashSet<u32>,
+}
+
+/// Where an entry stands.
+#[derive(Clone, Copy, Debug)]
+struct Where {
+    node: Option<u32>,
+    spot: Spot,
+}
+
+/// A line and what the filter says of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'l> {
+    pub(crate) number: u64,
+    pub(crate) bytes: &'l [u8],
+    pub(crate) matters: bool,
+}
+
+/// What the items of one entry share.
+struct Context<'e> {
+    line: &'e [u8],
+    at: Where,
+    matters: bool,
+    id: Option<&'e str>,
+    channel: &'e str,
+    is_side: bool,
+    agent: Option<&'e str>,
+    cwd: &'e str,
+    /// The entry of which this is a new version.
+    version_of: Option<u32>,
+    /// The index of its message, once it has one.
+    index: Option<u64>,
+}
+
+impl Context<'_> {
+    /// Marks an origin with the sub-agent it is in.
+    fn place(&self, mut origin: Origin) -> Origin {
+        if self.is_side {
+            origin = origin.in_sidechain();
+        }
+        if origin.agent.is_none()
+            && let Some(agent) = self.agent
+        {
+            origin = origin.with_agent(agent);
+        }
+        origin
+    }
+}
+
+impl Messages {
+    pub(crate) fn new(holds_back: bool) -> Self {
+        Self { holds_back, ..Self::default() }
+    }
+
+    /// Says that the lines to come are the end of a file, and of which session they should be.
+    pub(crate) fn begin_late(&mut self, session: Option<&str>) {
+        self.history.begin_late(session);
+        self.copies.is_blind = true;
+    }
+
+    /// Takes in one entry.
+    pub(crate) fn take(&mut self, line: Source<'_>, entry: Entry<'_>, out: &mut Out<'_>) {
+        let added = entry.link.as_ref().map(|link| self.history.add(link));
+        let (node, version_of) = match added {
+            Some(Added::Copy) => return,
+            Some(Added::New(node)) => (Some(node), None),
+            Some(Added::Version { node, of }) => (Some(node), Some(of)),
+            // What lines say that are no entries goes with the entry before them.
+            None => (self.history.latest(), None),
+        };
+        let may_change = entry.link.as_ref().is_some_and(|link| link.is_version);
+        if let Some(node) = node.filter(|_| may_change) {
+            self.versions.add(node, version_of);
+        }
+        let spot = Spot { entry: line.number, at: entry.at };
+        let mut context = Context {
+            line: line.bytes,
+            at: Where { node, spot },
+            matters: line.matters,
+            id: entry.id.as_deref(),
+            channel: &entry.channel,
+            is_side: entry.is_side,
+            agent: entry.agent.as_deref(),
+            cwd: &entry.cwd,
+            version_of,
+            index: None,
+        };
+        for item in entry.items {
+            self.item(&mut context, item, out);
+        }
+        if let (Some(node), Some(index), true) = (node, context.index, may_change) {
+            self.versions.indices.insert(node, index);
+        }
+    }
+
+    fn item(&mut self, context: &mut Context<'_>, item: Item<'_>, out: &mut Out<'_>) {
+        match item {
+            Item::Text(text) => self.text(context, text, out),
+            Item::Prompt { by, text } => {
+                self.copies.is_blind &= by.role != Role::User;
+                self.answered(context, out);
+                if context.matters {
+                    self.emit(context, by, || text.into_owned(), out);
+                }
+            }
+            Item::Call(call) => self.call(context, &call, out),
+            Item::Result(result) => self.result(context, &result, out),
+            Item::Counted => drop(self.index(context, out)),
+            Item::Thought(thought) => {
+                self.index(context, out);
+                self.show(context, tool("thinking"), thought, strings, out);
+            }
+            Item::Record { by, value } => {
+                let filter = out.may_matter;
+                let value = value.map_or(context.line, |value| value.get().as_bytes());
+                if filter(value) {
+                    self.emit(context, by, || member_strings(value, filter), out);
+                }
+            }
+            Item::Start { id } => {
+                self.close(context.channel, out);
+                let by = context.place(Origin::assistant());
+                let open = Open::unfinished(id.map(Cow::into_owned), by);
+                self.open.insert(context.channel.into(), open);
+            }
+            Item::Stop => {
+                if let Some(open) = self.open.get_mut(context.channel) {
+                    open.is_unfinished = false;
+                }
+            }
+            Item::Close(channels) => {
+                self.close_these(context.channel, channels, out);
+                self.confirm_copies(out);
+            }
+            Item::Turn => {
+                self.confirm_copies(out);
+                self.copies.said.clear();
+                self.copies.is_blind = false;
+            }
+            Item::Abort(channels) => self.abort(context.channel, channels),
+            Item::Removed { id } => drop(self.removed.insert(id.into_owned())),
+            Item::Rewind(rewind) => {
+                self.close_these("", Channels::All, out);
+                self.confirm_copies(out);
+                self.history.rewind(&rewind);
+            }
+            Item::Session(_)
+            | Item::Usage(_)
+            | Item::Denied { .. }
+            | Item::Retry { .. }
+            | Item::Trouble(_)
+            | Item::End { .. } => {}
+        }
+    }
+
+    /// Takes words of the agent.
+    fn text(&mut self, context: &mut Context<'_>, text: Text<'_>, out: &mut Out<'_>) {
+        let Text { by, part, text, .. } = text;
+        let by = context.place(by);
+        match part {
+            Part::Whole => {
+                // Pieces that came before it are copies.
+                let before = self.open.remove(context.channel);
+                if let Some(before) = before.filter(|open| open.is_complete) {
+                    self.give(before, out);
+                }
+                let mut open = Open::new(context.id.map(str::to_owned), by);
+                open.index = Some(self.index(context, out));
+                open.add(&text, None, context.at);
+                open.matters = context.matters;
+                self.give(open, out);
+            }
+            Part::Block { place, is_last } => {
+                let open = self.block_of(context, by, out);
+                open.is_unfinished &= !is_last;
+                open.add(&text, place, context.at);
+                open.matters |= context.matters;
+                if is_last && out.following {
+                    self.close(context.channel, out);
+                }
+            }
+            Part::Piece { of } => {
+                let open = self.draft_of(context, by, out);
+                if !open.is_complete {
+                    open.append(&of, &text, context.at);
+                    open.matters |= context.matters;
+                }
+            }
+            Part::Version { of } => {
+                let open = self.draft_of(context, by, out);
+                open.replace(&of, &text, context.at);
+                open.matters |= context.matters;
+            }
+            Part::Copy => self.copies.add(context, by, text.into_owned()),
+            Part::Outcome => {
+                if !self.spoke {
+                    let text =
+                        Text { by, part: Part::Whole, text, is_interim: false, is_excuse: false };
+                    self.text(context, text, out);
+                }
+            }
+        }
+    }
+
+    /// Returns the message that a block belongs to. Pieces that came before it are copies.
+    fn block_of(&mut self, context: &mut Context<'_>, by: Origin, out: &mut Out<'_>) -> &mut Open {
+        let open = self.open.get(context.channel);
+        let goes_on = |open: &Open| {
+            open.is_complete && context.id.is_some() && open.id.as_deref() == context.id
+        };
+        if !open.is_some_and(goes_on) {
+            let mut new = Open::new(context.id.map(str::to_owned), by.clone());
+            match self.open.remove(context.channel) {
+                Some(before) if before.is_complete => self.give(before, out),
+                Some(draft) => new.is_unfinished = draft.is_unfinished,
+                None => {}
+            }
+            new.is_complete = true;
+            new.index = Some(self.index(context, out));
+            self.open.insert(context.channel.into(), new);
+        }
+        let open = self.open.entry(context.channel.into()).or_default();
+        context.index = open.index;
+        open.set_origin(by);
+        open
+    }
+
+    /// Returns the message that a piece belongs to.
+    fn draft_of(&mut self, context: &Context<'_>, by: Origin, out: &mut Out<'_>) -> &mut Open {
+        let is_other = |open: &Open| context.id.is_some() && open.id.as_deref() != context.id;
+        if self.open.get(context.channel).is_some_and(is_other) {
+            self.close(context.channel, out);
+        }
+        let open = self.open.entry(context.channel.into());
+        let open = open.or_insert_with(|| Open::new(context.id.map(str::to_owned), by));
+        open.is_unfinished = true;
+        open
+    }
+
+    fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>, out: &mut Out<'_>) {
+        self.calls.note(&call.id, &call.name, &call.path);
+        let Some(input) = call.input else { return };
+        self.index(context, out);
+        let name = if call.name.is_empty() { "a tool" } else { &call.name };
+        self.show(context, tool(format!("input of {name}")), input, strings, out);
+    }
+
+    fn result(&mut self, context: &mut Context<'_>, result: &CallResult<'_>, out: &mut Out<'_>) {
+        self.answered(context, out);
+        let mut by = self.calls.result(&result.id, &result.name, context.cwd);
+        let is_agents = by.role == Role::Subagent;
+        if is_agents && let Some(agent) = &result.agent {
+            by.agent = Some(agent.to_string());
+        }
+        // An agent that failed has said nothing: this is the host's word.
+        if is_agents && result.is_error {
+            by = tool("a sub-agent's error");
+        }
+        let matters = |raw: &&RawValue| (out.may_matter)(raw.get().as_bytes());
+        if let Some(content) = result.content.filter(matters) {
+            self.emit(context, by, || text_of(content), out);
+        } else if let Some(copy) = result.copy.filter(matters) {
+            // Only what a sub-agent answered is its word; the copy also holds what it was asked.
+            let by = if is_agents { tool("record of a sub-agent") } else { by };
+            self.emit(context, by, || strings(copy), out);
+        }
+    }
+
+    /// Something came back to the agent: where the input is followed, what it said is complete.
+    fn answered(&mut self, context: &mut Context<'_>, out: &mut Out<'_>) {
+        if out.following {
+            self.close(context.channel, out);
+        }
+        self.index(context, out);
+    }
+
+    /// Gives out the text of a value if it matters.
+    fn show(
+        &mut self,
+        context: &mut Context<'_>,
+        by: Origin,
+        value: &RawValue,
+        text: impl Fn(&RawValue) -> String,
+        out: &mut Out<'_>,
+    ) {
+        if (out.may_matter)(value.get().as_bytes()) {
+            self.emit(context, by, || text(value), out);
+        }
+    }
+
+    /// Gives out a text that is no message of the agent's own.
+    fn emit(
+        &mut self,
+        context: &Context<'_>,
+        by: Origin,
+        text: impl FnOnce() -> String,
+        out: &mut Out<'_>,
+    ) {
+        let by = context.place(by);
+        if out.signals_only && !by.may_signal() {
+            return;
+        }
+        let index = context.index.unwrap_or(*out.utterances);
+        let id = context.id.map(str::to_owned);
+        let message = message(index, context.at.spot, id, by, text());
+        self.hold(context.at.node, message, out);
+    }
+
+    /// Returns the index of an entry, which is counted now unless it is already.
+    fn index(&self, context: &mut Context<'_>, out: &mut Out<'_>) -> u64 {
+        let known = context.version_of.and_then(|of| self.versions.indices.get(&of)).copied();
+        *context.index.get_or_insert_with(|| known.unwrap_or_else(|| out.utter()))
+    }
+
+    fn hold(&mut self, node: Option<u32>, mut message: Message, out: &mut Out<'_>) {
+        if self.holds_back && !out.following {
+            self.held.push(Held::Message(node, message));
+        } else if !node.is_some_and(|node| self.versions.is_given_out(node, &message)) {
+            self.mark_removed(&mut message);
+            out.say(message);
+        }
+    }
+
+    fn mark_removed(&self, message: &mut Message) {
+        if message.id.as_ref().is_some_and(|id| self.removed.contains(id)) {
+            message.origin = message.origin.clone().dead("removed");
+        }
+    }
+
+    /// Gives out a message that is complete.
+    fn give(&mut self, mut open: Open, out: &mut Out<'_>) {
+        if open.is_empty() {
+            return;
+        }
+        open.index.get_or_insert_with(|| out.utter());
+        self.spoke |= !open.origin.sidechain;
+        self.copies.take(&open.text());
+        if !self.holds_back || out.following {
+            for (node, message) in open.messages(None) {
+                self.hold(node, message, out);
+            }
+        } else if open.matters {
+            self.held.push(Held::Parts(open));
+        } else if !open.origin.sidechain {
+            if self.quiet.len() >= QUIET_MAX {
+                self.quiet.pop_front();
+            }
+            self.quiet.push_back(open);
+        }
+    }
+
+    fn close(&mut self, channel: &str, out: &mut Out<'_>) {
+        if let Some(open) = self.open.remove(channel) {
+            self.give(open, out);
+        }
+    }
+
+    fn close_these(&mut self, own: &str, channels: Channels<'_>, out: &mut Out<'_>) {
+        match channels {
+            Channels::Own => self.close(own, out),
+            Channels::Named(channel) => self.close(&channel, out),
+            Channels::All => {
+                let mut all: Vec<Open> = std::mem::take(&mut self.open).into_values().collect();
+                all.sort_by_key(|open| (open.index.unwrap_or(u64::MAX), open.entry()));
+                all.into_iter().for_each(|open| self.give(open, out));
+            }
+        }
+    }
+
+    fn abort(&mut self, own: &str, channels: Channels<'_>) {
+        match channels {
+            Channels::Own => self.open.get_mut(own).into_iter().for_each(Open::abort),
+            Channels::Named(name) => self.open.get_mut(&*name).into_iter().for_each(Open::abort),
+            Channels::All => self.open.values_mut().for_each(Open::abort),
+        }
+    }
+
+    /// Takes copies at their word where nothing else said what they say.
+    fn confirm_copies(&mut self, out: &mut Out<'_>) {
+        for pending in std::mem::take(&mut self.copies.waiting).into_values() {
+            let mut open = Open::new(pending.id, pending.by);
+            open.index = Some(out.utter());
+            open.matters = true;
+            open.add(&pending.text, None, pending.at);
+            self.give(open, out);
+        }
+        self.copies.places.clear();
+    }
+
+    /// Gives out what was held back.
+    pub(crate) fn finish(&mut self, out: &mut Out<'_>) {
+        self.close_these("", Channels::All, out);
+        self.confirm_copies(out);
+        let live = std::mem::take(&mut self.history).live();
+        let mut all = Vec::new();
+        for held in std::mem::take(&mut self.held) {
+            match held {
+                Held::Message(node, message) => all.push((node, message)),
+                Held::Parts(open) => all.extend(open.messages(Some(&live))),
+            }
+        }
+        let is_replaced =
+            |node: &Option<u32>| node.is_some_and(|node| self.versions.replaced.contains(&node));
+        all.retain(|(node, _)| !is_replaced(node));
+        self.add_last(&mut all, &live);
+        all.sort_by_key(|(_, message)| (message.index, message.entry));
+        for (node, mut message) in all {
+            if let Some(node) = node {
+                live.mark(node, &mut message);
+            }
+            self.mark_removed(&mut message);
+            out.say(message);
+        }
+    }
+
+    /// Adds the last live message of the agent if it was left out for holding nothing of interest:
+    /// misspelled signals are looked for there.
+    fn add_last(&mut self, all: &mut Vec<(Option<u32>, Message)>, live: &Live) {
+        let counts = |(node, message): &(Option<u32>, Message)| {
+            message.origin.role == Role::Assistant
+                && message.origin.may_signal()
+                && node.is_none_or(|node| live.dead(node).is_none())
+        };
+        let last = all.iter().filter(|found| counts(found)).map(|(_, message)| message.index).max();
+        for open in std::mem::take(&mut self.quiet).into_iter().rev() {
+            if last.is_some_and(|last| open.index.is_some_and(|index| index < last)) {
+                return;
+            }
+            if let Some(found) = open.messages(Some(live)).into_iter().find(counts) {
+                all.push(found);
+                return;
+            }
+        }
+    }
+}
+
+impl Copies {
+    /// Notes that something was said.
+    fn take(&mut self, text: &str) {
+        let key = self.hasher.hash_one(text.trim_end());
+        if let Some(place) = self.places.remove(&key) {
+            self.waiting.remove(&place);
+        }
+        self.said.insert(key);
+    }
+
+    /// Notes what is said to have been said.
+    fn add(&mut self, context: &Context<'_>, by: Origin, text: String) {
+        let key = self.hasher.hash_one(text.trim_end());
+        if text.is_empty()
+            || self.is_blind
+            || self.said.contains(&key)
+            || self.places.contains_key(&key)
+        {
+            return;
+        }
+        let pending = Pending { at: context.at, by, id: context.id.map(str::to_owned), text };
+        self.places.insert(key, self.next);
+        self.waiting.insert(self.next, pending);
+        self.next += 1;
+    }
+}
+
+impl Versions {
+    /// Notes a new version of an entry, or the first one.
+    fn add(&mut self, node: u32, of: Option<u32>) {
+        let before = of.and_then(|of| self.given_out.remove(&of));
+        self.given_out.insert(node, before.unwrap_or_default());
+        self.replaced.extend(of);
+    }
+
+    /// Returns whether a version said this already, and notes that one does.
+    fn is_given_out(&mut self, node: u32, message: &Message) -> bool {
+        let Some(given_out) = self.given_out.get_mut(&node) else { return false };
+        let Origin { role, detail, .. } = &message.origin;
+        let mut hasher = DefaultHasher::new();
+        (role, detail, &message.text).hash(&mut hasher);
+        !given_out.insert(hasher.finish())
+    }
+}
+
+/// The last messages may turn out to be dead, so a few more than one are kept.
+const QUIET_MAX: usize = 8;
