@@ -18,7 +18,7 @@ const FINAL: &str = "The retry port is complete: all 61 tests pass and the docs 
                      SIGNAL: AUTO_COMPLETE";
 
 /// Every stream and transcript among the samples whose agent ends with the marker.
-const SAMPLES: [(&str, Format); 18] = [
+pub(crate) const SAMPLES: [(&str, Format); 18] = [
     ("acp/v1_turn.jsonl", Format::Acp),
     ("acp/v2_draft_turn.jsonl", Format::Acp),
     ("amp/stream.jsonl", Format::ClaudeStream),
@@ -45,7 +45,7 @@ fn testdata(path: &str) -> Vec<u8> {
     std::fs::read(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn sample(path: &str) -> Vec<u8> {
+pub(crate) fn sample(path: &str) -> Vec<u8> {
     testdata(&format!("hosts/samples/{path}"))
 }
 

@@ -1,22 +1,19 @@
-//! Reads when a limit ends, in the words of hosts and services.
+//! Reads when a limit ends, in the forms that hosts print.
 //!
-//! The forms that were met: an epoch after a bar, RFC 3339, a span (`in 2h24m55s`, `retry-after: 30`),
-//! a clock time with or without a day (`5pm`, `Mon 12:00am`, `Sep 6 at 1pm`, `Nov 16th, 2026 5:00 PM`,
-//! `9/23/2026`), each after a word like *resets* or *try again*. A clock time is in the zone named in
-//! parentheses after it, else in the reader's. Zones are looked up in the database that jiff carries
-//! inside: no file is read, the result is the same on every machine, and summer time is right; a
-//! table of offsets would be wrong for half of the year. A form or a zone that is not known gives
-//! nothing, because a wrong time is worse than none.
+//! There are four: an epoch after a bar, RFC 3339, a span (`in 2h24m55s`, `retry-after: 30`), and a
+//! clock time, perhaps with its date (`5pm`, `Nov 17, 5am`, `Nov 16th, 2026 5:00 PM`); the last three
+//! after a word like *resets* or *try again*. A clock time is in the zone named in parentheses after
+//! it, else in the reader's. Zones are looked up in the database that jiff carries inside: no file is
+//! read, the result is the same on every machine, and summer time is right. A form or a zone that is
+//! not known gives nothing, because a wrong time is worse than none.
 
-mod cursor;
-
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use jiff::ToSpan;
-use jiff::civil::{DateTime, Time};
+use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
-
-use cursor::{Cursor, Day};
+use regex::{Captures, Regex};
 
 use aldis_signal::time::Timestamp;
 
@@ -71,23 +68,22 @@ impl Zone {
 /// ```
 pub fn resets_at(text: &str, now: Timestamp, local: &Zone) -> Option<Timestamp> {
     let end = text.char_indices().nth(TEXT_MAX).map_or(text.len(), |(end, _)| end);
-    let text = text[..end].to_ascii_lowercase();
-    let found = epoch(&text).or_else(|| {
-        let mut rest = Cursor(&text);
-        while !rest.0.is_empty() {
-            let Some(word) = rest.word() else {
-                rest.skip();
-                continue;
-            };
-            if ANCHORS.contains(&word)
-                && let Some(at) = moment(rest, word, now, local)
-            {
-                return Some(at);
-            }
-        }
-        None
-    })?;
+    let text = &text[..end];
+    let found = epoch(text)
+        .or_else(|| first(&STAMP, text, |found| stamp(&found[1])))
+        .or_else(|| first(&SPAN, text, |found| Some(now.after(span(&found[1])?))))
+        .or_else(|| first(&HEADER, text, |found| Some(now.after(seconds(found[1].parse().ok()?)?))))
+        .or_else(|| first(&CLOCK, text, |found| clock(found, now, local)))?;
     (found.since(now) < YEAR).then_some(found)
+}
+
+/// Returns what the first match that can be read says.
+fn first<T>(
+    form: &Option<Regex>,
+    text: &str,
+    read: impl Fn(&Captures<'_>) -> Option<T>,
+) -> Option<T> {
+    form.as_ref()?.captures_iter(text).find_map(|found| read(&found))
 }
 
 /// `Claude AI usage limit reached|1747123200`.
@@ -103,103 +99,104 @@ fn epoch(text: &str) -> Option<Timestamp> {
     }
 }
 
-/// Reads what follows a word that announces a time.
-fn moment(mut at: Cursor<'_>, anchor: &str, now: Timestamp, local: &Zone) -> Option<Timestamp> {
-    let mut header = anchor == "after";
-    loop {
-        at.blanks();
-        let start = at;
-        match at.word() {
-            Some("after") => header = true,
-            Some(word) if FILLERS.contains(&word) => {}
-            _ => {
-                at = start;
-                break;
-            }
-        }
-    }
-    if let Some(span) = at.span(header) {
-        return Some(now.after(span));
-    }
-    if let Some(stamp) = at.stamp(local) {
-        return Some(stamp);
-    }
-    let day = at.day(now, local);
-    at.separators();
-    let time = at.time();
-    let zone = at.zone(local)?;
-    let today = zone.civil(now)?;
-    match (day, time) {
-        (None, None) => None,
-        (None, Some(time)) => {
-            let first = zone.at(today.date().to_datetime(time))?;
-            if first > now {
-                return Some(first);
-            }
-            zone.at(today.date().tomorrow().ok()?.to_datetime(time))
-        }
-        (Some(Day::Next(weekday)), time) => {
-            let time = time.unwrap_or(Time::midnight());
-            let date = today.date();
-            let days = i64::from(date.weekday().until(weekday));
-            let first = zone.at(date.checked_add(days.days()).ok()?.to_datetime(time))?;
-            if first > now {
-                return Some(first);
-            }
-            zone.at(date.checked_add((days + 7).days()).ok()?.to_datetime(time))
-        }
-        (Some(Day::Tomorrow), time) => {
-            let time = time.unwrap_or(Time::midnight());
-            zone.at(today.date().tomorrow().ok()?.to_datetime(time))
-        }
-        (Some(Day::Date { date, year }), time) => {
-            let time = time.unwrap_or(Time::midnight());
-            let first = zone.at(date.to_datetime(time))?;
-            // A day without a year is the next one of that name, or is just over.
-            if !year && now.since(first) > DAY {
-                return zone.at(date.checked_add(1.year()).ok()?.to_datetime(time));
-            }
-            Some(first)
-        }
-    }
+fn stamp(text: &str) -> Option<Timestamp> {
+    let at = text.parse::<jiff::Timestamp>().ok()?;
+    Some(Timestamp::from_millis(at.as_millisecond()))
 }
 
-/// Words that announce when something ends.
-const ANCHORS: [&str; 13] = [
-    "reset",
-    "resets",
-    "resetting",
-    "again",
-    "retry",
-    "retrying",
-    "after",
-    "available",
-    "until",
-    "wait",
-    "ends",
-    "refill",
-    "resume",
-];
+/// `3 days 6 hours 57 minutes`, `2h24m55s`, `33.2s`.
+fn span(text: &str) -> Option<Duration> {
+    let parts = PART.as_ref()?.captures_iter(text);
+    let parts = parts.map(|part| Some(part[1].parse::<f64>().ok()? * unit(&part[2])?));
+    // What follows the last unit that is known is something else.
+    let sum = parts.map_while(|part| part).fold(None, |sum, part| Some(sum.unwrap_or(0.0) + part));
+    seconds(sum?)
+}
 
-/// Words between those and the time.
-const FILLERS: [&str; 16] = [
-    "at",
-    "on",
-    "in",
-    "after",
-    "about",
-    "approximately",
-    "around",
-    "by",
-    "will",
-    "be",
-    "please",
-    "again",
-    "the",
-    "is",
-    "your",
-    "today",
-];
+fn seconds(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// Returns how many seconds a unit has.
+fn unit(name: &str) -> Option<f64> {
+    Some(match &*name.to_ascii_lowercase() {
+        "ms" | "millisecond" | "milliseconds" => 0.001,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3_600.0,
+        "d" | "day" | "days" => 86_400.0,
+        _ => return None,
+    })
+}
+
+/// `5pm`, `3:15 PM (Europe/Berlin)`, `17:05`, `Nov 17, 5am`, `Nov 16th, 2026 5:00 PM`.
+fn clock(found: &Captures<'_>, now: Timestamp, local: &Zone) -> Option<Timestamp> {
+    let zone = match (found.name("zone"), found.name("short").map(|short| short.as_str())) {
+        (Some(name), _) => Zone::named(name.as_str())?,
+        (None, Some("UTC" | "GMT" | "Z")) => Zone::utc(),
+        // The other short names mean different things to different people.
+        (None, Some(_)) => return None,
+        (None, None) => local.clone(),
+    };
+    let number = |name: &str| found.name(name).and_then(|number| number.as_str().parse().ok());
+    let (hour, minute): (i8, Option<i8>) = (number("hour")?, number("minute"));
+    let hour = match found.name("half").map(|half| half.as_str()) {
+        Some("p" | "P") if (1..=12).contains(&hour) => hour % 12 + 12,
+        Some(_) if (1..=12).contains(&hour) => hour % 12,
+        // A bare number is no time.
+        None if minute.is_some() => hour,
+        _ => return None,
+    };
+    let time = Time::new(hour, minute.unwrap_or(0), 0, 0).ok()?;
+    let today = zone.civil(now)?.date();
+    let Some(month) = found.name("month") else {
+        let first = zone.at(today.to_datetime(time))?;
+        return if first > now {
+            Some(first)
+        } else {
+            zone.at(today.tomorrow().ok()?.to_datetime(time))
+        };
+    };
+    let month = MONTHS.iter().position(|name| month.as_str().eq_ignore_ascii_case(name))?;
+    let year: Option<i16> = found.name("year").and_then(|year| year.as_str().parse().ok());
+    let month = i8::try_from(month + 1).ok()?;
+    let date = Date::new(year.unwrap_or(today.year()), month, number("day")?).ok()?;
+    let first = zone.at(date.to_datetime(time))?;
+    // A day without a year is the next one of that name, or is just over.
+    if year.is_none() && now.since(first) > DAY {
+        return zone.at(date.checked_add(1.year()).ok()?.to_datetime(time));
+    }
+    Some(first)
+}
+
+static STAMP: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    form(
+        r"\b(?:resets?|again|until|retry)\b\W{0,3}(?:at\W+)?(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d))",
+    )
+});
+static SPAN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    form(
+        r"\b(?:resets?|again|retry|retrying|wait)\s+(?:again\s+)?(?:in|after|for)?\s*(?:about\s+)?((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and\s+)?)+)",
+    )
+});
+static PART: LazyLock<Option<Regex>> = LazyLock::new(|| form(r"(\d+(?:\.\d+)?)\s*([a-z]+)"));
+static HEADER: LazyLock<Option<Regex>> =
+    LazyLock::new(|| form(r"\bretry-after\W{1,3}(\d+(?:\.\d+)?)(?:\W|$)"));
+static CLOCK: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    form(concat!(
+        r"\b(?:resets?|again)\s+(?:at\s+)?",
+        r"(?:(?P<month>[a-z]{3})[a-z]*\.?\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?(?:,\s*(?P<year>\d{4}))?,?\s+(?:at\s+)?)?",
+        r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?(?:\s?(?P<half>[ap])\.?m\b\.?)?",
+        r"(?:\s*\((?P<zone>[a-z][a-z0-9_/+-]*)\)|\s+(?P<short>(?-i:[A-Z]{1,4}))\b)?",
+    ))
+});
+
+fn form(form: &str) -> Option<Regex> {
+    Regex::new(&format!("(?i){form}")).ok()
+}
+
+const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 /// Reports are short.
 const TEXT_MAX: usize = 2_000;

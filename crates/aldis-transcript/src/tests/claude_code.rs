@@ -359,3 +359,44 @@ fn words_without_ids_are_live() {
     reader.finish(&mut |message| live.push(message.origin.live));
     assert_eq!(live, [true, true]);
 }
+
+#[test]
+fn the_parent_chain_decides_where_the_session_changes() {
+    let of = |session: &str| format!(",\"sessionId\":\"{session}\"");
+    let chain = [
+        entry("user", "a", "", "go", &of("1")),
+        entry("assistant", "b", "a", "SIGNAL old", &of("1")),
+        entry("assistant", "c", "b", "SIGNAL new", &of("2")),
+    ];
+    assert_eq!(claims(chain.concat().as_bytes()), ["SIGNAL old", "SIGNAL new"]);
+    let beside = [
+        entry("user", "a", "", "go", &of("1")),
+        entry("assistant", "x", "y", "SIGNAL other", &of("2")),
+        entry("assistant", "b", "a", "SIGNAL own", &of("1")),
+    ];
+    assert_eq!(claims(beside.concat().as_bytes()), ["SIGNAL own"]);
+}
+
+#[test]
+fn a_sub_agents_own_file_is_read_as_its_own() {
+    let bytes = sample("claude_code/subagents/agent-af43b41427eaa9b3f.jsonl");
+    let read = |agent: Option<&str>| {
+        let mut messages = Vec::new();
+        let mut reader = Reader::new(Format::ClaudeCode, &|_| true);
+        if let Some(agent) = agent {
+            reader = reader.of_agent(agent);
+        }
+        reader.push(&bytes, &mut |message| messages.push(message));
+        reader.finish(&mut |message| messages.push(message));
+        messages
+    };
+    assert!(signalling(&read(None)).is_empty());
+    assert!(signalling(&read(Some("somebody"))).is_empty());
+    let own = read(Some("af43b41427eaa9b3f"));
+    let spoken = signalling(&own);
+    assert!(!spoken.is_empty());
+    for message in spoken {
+        assert_eq!(message.origin.role, Role::Assistant);
+        assert_eq!(message.origin.agent.as_deref(), Some("af43b41427eaa9b3f"));
+    }
+}
