@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde_json::value::RawValue;
 
-use super::facts::trouble::{self, Kind};
+use super::events::trouble::{self, Kind};
 use super::history::{Link, Rewind, Standing};
 use super::json::{Malformed, mended};
 use super::members::Members;

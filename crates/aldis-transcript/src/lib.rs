@@ -9,7 +9,7 @@
 
 mod content;
 mod detect;
-pub mod facts;
+pub mod events;
 mod format;
 mod history;
 mod hosts;
@@ -24,22 +24,22 @@ mod summary;
 use std::fmt;
 
 pub use detect::detect;
-use facts::{Fact, Facts};
+use events::{Events, HostEvent, Zone};
 pub use format::{Format, HOSTS, Input};
 use item::{Decode, Entry, decode_line};
 use lines::{Lines, trim};
 use messages::{Messages, Source};
 use out::Out;
-pub use summary::{Glance, Mark, glance};
+pub use summary::{LineSummary, Mark, summarize};
 
 use aldis_signal::message::{Message, Origin};
 use aldis_signal::time::Timestamp;
 
-/// What a line of live output tells. Exhaustive: there is nothing else.
+/// What live output holds. Exhaustive: there is nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// What the host says about itself.
-    Fact(Fact),
+pub enum Output {
+    /// What the host reports about itself.
+    Event(HostEvent),
     /// What somebody says.
     Message(Message),
 }
@@ -56,6 +56,7 @@ pub struct Reader<'f> {
     /// None for plain text.
     decoder: Option<Box<dyn Decode>>,
     messages: Messages,
+    events: Option<Events>,
     lines: Lines,
     /// A document that is spread over lines, until its end.
     document: Option<Vec<u8>>,
@@ -81,6 +82,7 @@ impl<'f> Reader<'f> {
             format,
             decoder,
             messages: Messages::new(holds_back),
+            events: None,
             lines: Lines::default(),
             document: None,
             text: Vec::new(),
@@ -125,51 +127,46 @@ impl<'f> Reader<'f> {
         self
     }
 
-    /// Reads the next chunk, giving `sink` the messages that are complete.
-    pub fn push(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Message)) {
-        if self.decoder.is_none() {
-            self.text.extend_from_slice(chunk);
-            return;
-        }
-        let mut lines = std::mem::take(&mut self.lines);
-        lines.push(chunk, |number, line| self.line(number, line, None, &mut only(sink)));
-        self.lines = lines;
+    /// Asks for host events, too, with [`push_live`](Self::push_live). `local` is the zone of clock
+    /// times that name none: the host's, so usually this machine's.
+    #[must_use]
+    pub fn with_events(mut self, local: Zone) -> Self {
+        self.events = Some(Events::new(local));
+        self
     }
 
-    /// Reads the next chunk of live output for messages and facts, each line once. `now` is when the
-    /// chunk came.
-    pub fn push_with(
-        &mut self,
-        chunk: &[u8],
-        facts: &mut Facts,
-        now: Timestamp,
-        sink: &mut dyn FnMut(Told),
-    ) {
+    /// Reads the next chunk, giving `sink` the messages that are complete.
+    pub fn push(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Message)) {
+        self.push_live(chunk, NO_TIME, &mut messages_to(sink));
+    }
+
+    /// Reads the next chunk of live output, giving `sink` the messages that are complete and the host
+    /// events. `now` is when the chunk came.
+    pub fn push_live(&mut self, chunk: &[u8], now: Timestamp, sink: &mut dyn FnMut(Output)) {
         if self.decoder.is_none() {
-            self.text.extend_from_slice(chunk);
-            return facts.push(chunk, now, &mut |fact| sink(Told::Fact(fact)));
+            if let Some(events) = &mut self.events {
+                events.text(chunk);
+            }
+            return self.text.extend_from_slice(chunk);
         }
         let mut lines = std::mem::take(&mut self.lines);
-        lines.push(chunk, |number, line| {
-            self.line(number, line, Some((&mut *facts, now)), sink);
-        });
+        lines.push(chunk, |number, line| self.line(number, line, now, sink));
         self.lines = lines;
     }
 
     /// Ends the input: the last line counts even without its newline.
     pub fn finish(mut self, sink: &mut dyn FnMut(Message)) {
-        self.end(None, &mut only(sink));
+        self.end(NO_TIME, &mut messages_to(sink));
     }
 
-    /// Ends the input of [`push_with`](Self::push_with).
-    pub fn finish_with(mut self, mut facts: Facts, now: Timestamp, sink: &mut dyn FnMut(Told)) {
-        self.end(Some((&mut facts, now)), sink);
-        facts.finish(now, &mut |fact| sink(Told::Fact(fact)));
+    /// Ends the input of [`push_live`](Self::push_live).
+    pub fn finish_live(mut self, now: Timestamp, sink: &mut dyn FnMut(Output)) {
+        self.end(now, sink);
     }
 
     /// As [`finish`](Self::finish), and returns how many lines were skipped in the end.
     pub fn finish_counting(mut self, sink: &mut dyn FnMut(Message)) -> u64 {
-        self.end(None, &mut only(sink));
+        self.end(NO_TIME, &mut messages_to(sink));
         self.skipped
     }
 
@@ -178,37 +175,37 @@ impl<'f> Reader<'f> {
         self.skipped
     }
 
-    fn end(&mut self, mut facts: Option<(&mut Facts, Timestamp)>, sink: &mut dyn FnMut(Told)) {
+    fn end(&mut self, now: Timestamp, sink: &mut dyn FnMut(Output)) {
         if self.decoder.is_none() {
             let text = String::from_utf8_lossy(&std::mem::take(&mut self.text)).into_owned();
             let (index, entry, id, at) = (0, None, None, None);
             let message = Message { index, entry, origin: Origin::assistant(), id, at, text };
-            return sink(Told::Message(message));
+            sink(Output::Message(message));
         }
         let mut lines = std::mem::take(&mut self.lines);
-        lines.finish(|number, line| {
-            let facts = facts.as_mut().map(|(facts, now)| (&mut **facts, *now));
-            self.line(number, line, facts, sink);
-        });
+        lines.finish(|number, line| self.line(number, line, now, sink));
         if let Some(document) = self.document.take() {
-            self.value(1, trim(&document), facts, sink);
+            self.value(1, trim(&document), now, sink);
         }
         let mut out = Out {
-            sink: &mut |message| sink(Told::Message(message)),
+            sink: &mut |message| sink(Output::Message(message)),
             may_matter: self.may_matter,
             utterances: &mut self.utterances,
             following: self.following,
             signals_only: self.signals_only,
         };
         self.messages.finish(&mut out);
+        if let Some(events) = self.events.take() {
+            events.finish(now, &mut |event| sink(Output::Event(event)));
+        }
     }
 
     fn line(
         &mut self,
         number: u64,
         line: Option<&[u8]>,
-        facts: Option<(&mut Facts, Timestamp)>,
-        sink: &mut dyn FnMut(Told),
+        now: Timestamp,
+        sink: &mut dyn FnMut(Output),
     ) {
         let Some(line) = line else {
             self.skipped += 1;
@@ -232,29 +229,23 @@ impl<'f> Reader<'f> {
             return;
         }
         self.started = true;
-        self.value(number, trimmed, facts, sink);
+        self.value(number, trimmed, now, sink);
     }
 
-    fn value(
-        &mut self,
-        number: u64,
-        bytes: &[u8],
-        mut facts: Option<(&mut Facts, Timestamp)>,
-        sink: &mut dyn FnMut(Told),
-    ) {
+    fn value(&mut self, number: u64, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Output)) {
         let Some(decoder) = &mut self.decoder else { return };
         let matters = (self.may_matter)(bytes);
-        let is_wanted = matters || facts.is_some();
-        let (messages, agent) = (&mut self.messages, self.agent.as_deref());
+        let (messages, agent, is_live) = (&mut self.messages, &self.agent, self.format.is_live());
+        let mut events = self.events.as_mut();
         let mut each = |mut entry: Entry<'_>, bytes: &[u8]| {
-            if let (Some((facts, now)), true) = (&mut facts, self.format.is_live()) {
-                facts.entry(&entry, *now, &mut |fact| sink(Told::Fact(fact)));
+            if let Some(events) = events.as_mut().filter(|_| is_live) {
+                events.entry(&entry, now, &mut |event| sink(Output::Event(event)));
             }
             if let Some(agent) = agent {
                 entry.turn_to(agent);
             }
             let mut out = Out {
-                sink: &mut |message| sink(Told::Message(message)),
+                sink: &mut |message| sink(Output::Message(message)),
                 may_matter: self.may_matter,
                 utterances: &mut self.utterances,
                 following: self.following,
@@ -262,16 +253,19 @@ impl<'f> Reader<'f> {
             };
             messages.take(Source { number, bytes, matters }, entry, &mut out);
         };
-        if decode_line(&mut **decoder, bytes, is_wanted, &mut each).is_err() {
+        if decode_line(&mut **decoder, bytes, matters, &mut each).is_err() {
             self.skipped += 1;
+            if let Some(events) = &mut self.events {
+                events.plain_line(bytes);
+            }
         }
     }
 }
 
 /// Leaves out everything but messages.
-fn only(sink: &mut dyn FnMut(Message)) -> impl FnMut(Told) {
-    move |told| {
-        if let Told::Message(message) = told {
+fn messages_to(sink: &mut dyn FnMut(Message)) -> impl FnMut(Output) {
+    move |output| {
+        if let Output::Message(message) = output {
             sink(message);
         }
     }
@@ -286,6 +280,9 @@ impl fmt::Debug for Reader<'_> {
             .finish_non_exhaustive()
     }
 }
+
+/// For whoever does not ask for events.
+const NO_TIME: Timestamp = Timestamp::from_millis(0);
 
 /// A session that is one document, as Gemini once wrote, is small; a bound all the same.
 const DOCUMENT_MAX: usize = 256 << 20;

@@ -58,12 +58,6 @@ impl Lines {
         }
     }
 
-    /// Hands over the line that is not complete yet; `None` if it is too long to keep.
-    pub(super) fn take_rest(&mut self) -> Option<Vec<u8>> {
-        let too_long = std::mem::take(&mut self.too_long);
-        Some(std::mem::take(&mut self.rest)).filter(|_| !too_long)
-    }
-
     fn keep(&mut self, piece: &[u8]) {
         self.too_long |= self.rest.len() + piece.len() > self.most;
         if self.too_long {

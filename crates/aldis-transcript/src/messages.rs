@@ -4,15 +4,18 @@
 //! end. This fold is the same for all of them; what differs is in the items.
 
 mod calls;
+mod copies;
 mod open;
+mod versions;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::hash::{BuildHasher as _, DefaultHasher, Hash as _, Hasher as _, RandomState};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use calls::Calls;
+use copies::Copies;
 use open::Open;
 use serde_json::value::RawValue;
+use versions::Versions;
 
 use super::content::text_of;
 use super::history::{Added, History, Live};
@@ -48,39 +51,6 @@ enum Held {
     Message(Option<u32>, Message),
     /// A message of the agent: which of its parts are live is known at the end.
     Parts(Open),
-}
-
-/// What was said in this turn, and what else is said to have been said.
-#[derive(Debug, Default)]
-struct Copies {
-    hasher: RandomState,
-    /// Hashed without the blanks at the end: copies lose them.
-    said: HashSet<u64>,
-    /// Copies of nothing so far, in order.
-    waiting: BTreeMap<u64, Pending>,
-    places: HashMap<u64, u64>,
-    next: u64,
-    /// The turn began before the lines that are read: what is repeated may have been said there.
-    is_blind: bool,
-}
-
-/// A copy of which the original may still come.
-#[derive(Debug)]
-struct Pending {
-    at: Where,
-    by: Origin,
-    id: Option<String>,
-    text: String,
-}
-
-/// Entries that may be written again, by node.
-#[derive(Debug, Default)]
-struct Versions {
-    /// The index that all versions share.
-    indices: HashMap<u32, u64>,
-    /// Hashes of what was given out while the input is followed: it is not given out again.
-    given_out: HashMap<u32, HashSet<u64>>,
-    replaced: HashSet<u32>,
 }
 
 /// Where an entry stands.
@@ -216,8 +186,7 @@ impl Messages {
             }
             Item::Turn => {
                 self.confirm_copies(out);
-                self.copies.said.clear();
-                self.copies.is_blind = false;
+                self.copies.begin_turn();
             }
             Item::Abort(channels) => self.abort(context.channel, channels),
             Item::Removed { id } => drop(self.removed.insert(id.into_owned())),
@@ -273,7 +242,7 @@ impl Messages {
                 open.replace(&of, &text, context.at);
                 open.matters |= context.matters;
             }
-            Part::Copy => self.copies.add(context, by, text.into_owned()),
+            Part::Copy => self.copies.note_copy(context, by, text.into_owned()),
             Part::Outcome => {
                 if !self.spoke {
                     let text =
@@ -416,7 +385,7 @@ impl Messages {
         }
         open.index.get_or_insert_with(|| out.utter());
         self.spoke |= !open.origin.sidechain;
-        self.copies.take(&open.text());
+        self.copies.note_said(&open.text());
         if !self.holds_back || out.following {
             for (node, message) in open.messages(None) {
                 self.hold(node, message, out);
@@ -459,14 +428,13 @@ impl Messages {
 
     /// Takes copies at their word where nothing else said what they say.
     fn confirm_copies(&mut self, out: &mut Out<'_>) {
-        for pending in std::mem::take(&mut self.copies.waiting).into_values() {
+        for pending in self.copies.take_unconfirmed() {
             let mut open = Open::new(pending.id, pending.by);
             open.index = Some(out.utter());
             open.matters = true;
             open.add(&pending.text, None, pending.at);
             self.give(open, out);
         }
-        self.copies.places.clear();
     }
 
     /// Gives out what was held back.
@@ -513,51 +481,6 @@ impl Messages {
                 return;
             }
         }
-    }
-}
-
-impl Copies {
-    /// Notes that something was said.
-    fn take(&mut self, text: &str) {
-        let key = self.hasher.hash_one(text.trim_end());
-        if let Some(place) = self.places.remove(&key) {
-            self.waiting.remove(&place);
-        }
-        self.said.insert(key);
-    }
-
-    /// Notes what is said to have been said.
-    fn add(&mut self, context: &Context<'_>, by: Origin, text: String) {
-        let key = self.hasher.hash_one(text.trim_end());
-        if text.is_empty()
-            || self.is_blind
-            || self.said.contains(&key)
-            || self.places.contains_key(&key)
-        {
-            return;
-        }
-        let pending = Pending { at: context.at, by, id: context.id.map(str::to_owned), text };
-        self.places.insert(key, self.next);
-        self.waiting.insert(self.next, pending);
-        self.next += 1;
-    }
-}
-
-impl Versions {
-    /// Notes a new version of an entry, or the first one.
-    fn add(&mut self, node: u32, of: Option<u32>) {
-        let before = of.and_then(|of| self.given_out.remove(&of));
-        self.given_out.insert(node, before.unwrap_or_default());
-        self.replaced.extend(of);
-    }
-
-    /// Returns whether a version said this already, and notes that one does.
-    fn is_given_out(&mut self, node: u32, message: &Message) -> bool {
-        let Some(given_out) = self.given_out.get_mut(&node) else { return false };
-        let Origin { role, detail, .. } = &message.origin;
-        let mut hasher = DefaultHasher::new();
-        (role, detail, &message.text).hash(&mut hasher);
-        !given_out.insert(hasher.finish())
     }
 }
 

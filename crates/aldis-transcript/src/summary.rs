@@ -15,7 +15,7 @@ use aldis_signal::time::Timestamp;
 /// One line, as far as it concerns the main agent of the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Glance {
+pub struct LineSummary {
     /// When the host wrote it.
     pub at: Option<Timestamp>,
     /// What happens in it, in order.
@@ -33,7 +33,7 @@ pub enum Mark {
         name: String,
     },
     /// Something else than a prompt is said to the agent: hook feedback, a notice, a summary.
-    Heard,
+    Notice,
     /// A human says something: a turn begins.
     Prompt,
     /// A call is answered.
@@ -42,14 +42,14 @@ pub enum Mark {
         id: String,
     },
     /// The agent says something.
-    Speech,
+    Text,
 }
 
-/// Looks at one line of a transcript file. Lines of sub-agents and of sessions other than `session`
+/// Summarizes one line of a transcript file. Lines of sub-agents and of sessions other than `session`
 /// have no marks, nor have lines that make no sense or formats that are no files.
-pub fn glance(format: Format, line: &[u8], session: Option<&str>) -> Glance {
+pub fn summarize(format: Format, line: &[u8], session: Option<&str>) -> LineSummary {
     let line = trim(line);
-    let mut summary = Glance::default();
+    let mut summary = LineSummary::default();
     let Some(mut decoder) = decoder(format).filter(|_| is_file(format) && !line.is_empty()) else {
         return summary;
     };
@@ -74,7 +74,7 @@ fn is_file(format: Format) -> bool {
     )
 }
 
-impl Glance {
+impl LineSummary {
     fn add(&mut self, entry: &Entry<'_>, session: Option<&str>) {
         self.at = self.at.or(entry.at);
         let link = entry.link.as_ref();
@@ -85,7 +85,7 @@ impl Glance {
             return;
         }
         for mark in entry.items.iter().filter_map(mark) {
-            let is_text = matches!(mark, Mark::Heard | Mark::Prompt | Mark::Speech);
+            let is_text = matches!(mark, Mark::Notice | Mark::Prompt | Mark::Text);
             if !is_text || self.marks.last() != Some(&mark) {
                 self.marks.push(mark);
             }
@@ -99,10 +99,10 @@ fn mark(item: &Item<'_>) -> Option<Mark> {
         Item::Text(text) if text.is_interim => return None,
         Item::Text(text) if !text.by.may_signal() || text.text.trim().is_empty() => return None,
         Item::Text(text) if text.is_copy() => return None,
-        Item::Text(_) => Mark::Speech,
+        Item::Text(_) => Mark::Text,
         Item::Prompt { text, .. } if text.trim().is_empty() => return None,
         Item::Prompt { by, .. } if by.role == Role::User => Mark::Prompt,
-        Item::Prompt { .. } => Mark::Heard,
+        Item::Prompt { .. } => Mark::Notice,
         Item::Call(call) => Mark::Call { id: call.id.to_string(), name: call.name.to_string() },
         Item::Result(result) => Mark::Result { id: result.id.to_string() },
         _ => return None,

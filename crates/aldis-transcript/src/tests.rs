@@ -10,7 +10,6 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 
-use super::facts::Zone;
 use super::*;
 use aldis_signal::message::Role;
 
@@ -377,7 +376,7 @@ proptest! {
     }
 
     #[test]
-    fn reading_for_messages_and_facts_is_reading_for_each(
+    fn asking_for_events_changes_no_message(
         (mut bytes, format) in any_sample(),
         hits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..30),
         size in 1..5_000_usize,
@@ -387,29 +386,16 @@ proptest! {
             bytes[at] = byte;
         }
         let now = Timestamp::from_millis(1_794_787_200_000);
-        let [mut facts, mut alone] =
-            [(); 2].map(|()| Facts::new(Input::Format(format), Zone::utc()));
-        let (mut told, mut known) = (Vec::new(), Vec::new());
-        let mut reader = Reader::new(format, &marked).following();
-        for chunk in bytes.chunks(size) {
-            reader.push_with(chunk, &mut facts, now, &mut |new| told.push(new));
-            alone.push(chunk, now, &mut |fact| known.push(fact));
-        }
-        reader.finish_with(facts, now, &mut |new| told.push(new));
-        alone.finish(now, &mut |fact| known.push(fact));
-        let (mut found, mut messages) = (Vec::new(), Vec::new());
-        for new in told {
-            match new {
-                Told::Fact(fact) => found.push(fact),
-                Told::Message(message) => messages.push(message),
-            }
-        }
-        prop_assert_eq!(found, known);
-        let mut heard = Vec::new();
-        let mut reader = Reader::new(format, &marked).following();
-        reader.push(&bytes, &mut |message| heard.push(message));
-        reader.finish(&mut |message| heard.push(message));
-        prop_assert_eq!(messages, heard);
+        let mut found = Vec::new();
+        let mut sink = |output| match output {
+            Output::Message(message) => found.push(message),
+            Output::Event(_) => {}
+        };
+        let mut reader = Reader::new(format, &marked).following().with_events(Zone::utc());
+        bytes.chunks(size).for_each(|chunk| reader.push_live(chunk, now, &mut sink));
+        reader.finish_live(now, &mut sink);
+        let messages: Vec<_> = follow(format, &bytes).into_iter().map(|(_, message)| message).collect();
+        prop_assert_eq!(found, messages);
     }
 
     #[test]

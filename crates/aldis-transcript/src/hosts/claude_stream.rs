@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use super::claude_code::SYNTHETIC;
 use crate::content;
-use crate::facts::trouble::{self, Kind, kind_of};
+use crate::events::trouble::{self, Kind, kind_of};
 use crate::item::{
     CLAUDE_TOKENS, Channels, Cost, Decode, Entry, Item, Part, Text, Trouble, Until, Usage, Verdict,
     host, tool, user,

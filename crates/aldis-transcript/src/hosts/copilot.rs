@@ -6,7 +6,7 @@
 //! price.
 
 use crate::content;
-use crate::facts::trouble::kind_of;
+use crate::events::trouble::kind_of;
 use crate::history::{Link, Parent, Rewind, Standing};
 use crate::item::{Call, CallResult, Channels, Decode, Entry, Item, Part, Verdict, host, tool};
 use crate::json::Malformed;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::content;
-use crate::facts::trouble::kind_of;
+use crate::events::trouble::kind_of;
 use crate::history::Link;
 use crate::item::{
     Call, CallResult, Channels, Cost, Decode, Entry, Item, Part, Until, Usage, Verdict, host,

@@ -136,7 +136,7 @@ fn what_still_comes_is_waited_for() {
         (second.clone(), ("-", 0), ("codex-exec", 0)),
         (format!("{second}{second}"), ("codex-exec", 0), ("codex-exec", 0)),
         (format!("{second}Not done.\n"), ("-", 95), ("-", 95)),
-        ("{\"type\":\"message\",\"text\":\"\"}\n".into(), ("-", 0), ("droid-stream", 0)),
+        ("{\"type\":\"message\",\"text\":\"hi\"}\n".into(), ("-", 0), ("droid-stream", 0)),
         ("{\"a\":1}\n".into(), ("-", 8), ("-", 8)),
         ("{".into(), ("-", 0), ("-", 0)),
         ("[x".into(), ("-", 2), ("-", 2)),

@@ -2,8 +2,8 @@
 
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Message, Origin, Rules, Scanner};
-use aldis_transcript::facts::{Fact, Facts, Zone};
-use aldis_transcript::{Format, Input, Reader, Told};
+use aldis_transcript::events::{HostEvent, TextEvents, Zone};
+use aldis_transcript::{Format, Input, Output, Reader};
 
 /// How many bytes decide at most what kind of stream it is.
 const HEAD: usize = 64 * 1024;
@@ -22,7 +22,7 @@ pub(crate) enum Report {
         message: u64,
     },
     /// Something the host reported about itself.
-    Host(Fact),
+    Host(HostEvent),
     /// Something to show.
     Text {
         /// Who said it.
@@ -41,7 +41,9 @@ pub(crate) struct Listener<'r> {
     kind: Kind<'r>,
     /// What it writes, once that is known.
     format: Option<Format>,
-    facts: Facts,
+    zone: Zone,
+    /// What plain text reports.
+    events: TextEvents,
     /// Whether anybody sees what is said.
     shown: bool,
 }
@@ -91,7 +93,8 @@ impl<'r> Listener<'r> {
     /// `zone` is the one of clock times that name none; words are given out only if they are `shown`.
     pub(crate) fn new(rules: &'r Rules, input: Input, zone: Zone, shown: bool) -> Self {
         let kind = Kind::Undecided(Beginning::default());
-        Self { rules, input, kind, format: None, facts: Facts::new(input, zone), shown }
+        let events = TextEvents::new(zone.clone());
+        Self { rules, input, kind, format: None, zone, events, shown }
     }
 
     /// Returns what the agent writes, once that is known.
@@ -110,13 +113,12 @@ impl<'r> Listener<'r> {
                 self.go_on(known, now, sink);
             }
             Kind::Text(text) => {
-                self.facts.push(bytes, now, &mut |fact| sink(Report::Host(fact)));
+                self.events.push(bytes);
                 text.push(bytes, self.shown, sink);
             }
             Kind::Stream(reader) => {
                 let (rules, shown) = (self.rules, self.shown);
-                let read = &mut |told| report(rules, told, shown, sink);
-                reader.push_with(bytes, &mut self.facts, now, read);
+                reader.push_live(bytes, now, &mut |output| report(rules, output, shown, sink));
             }
         }
     }
@@ -129,11 +131,10 @@ impl<'r> Listener<'r> {
         match self.kind {
             Kind::Text(text) => {
                 text.finish(sink);
-                self.facts.finish(now, &mut |fact| sink(Report::Host(fact)));
+                self.events.finish(now).into_iter().for_each(|event| sink(Report::Host(event)));
             }
             Kind::Stream(reader) => {
-                reader
-                    .finish_with(self.facts, now, &mut |told| report(rules, told, is_shown, sink));
+                reader.finish_live(now, &mut |output| report(rules, output, is_shown, sink));
             }
             Kind::Undecided(_) => {}
         }
@@ -166,7 +167,7 @@ impl<'r> Listener<'r> {
         };
         if text > read_as_text {
             let plain = plain.get_or_insert_with(|| Plain::new(self.rules));
-            self.facts.push(&bytes[read_as_text..text], now, &mut |fact| sink(Report::Host(fact)));
+            self.events.push(&bytes[read_as_text..text]);
             plain.push(&bytes[read_as_text..text], self.shown, sink);
         }
         self.format = format;
@@ -178,6 +179,7 @@ impl<'r> Listener<'r> {
                     plain.finish(sink);
                 }
                 let reader = Reader::new(format, &|_| true).following();
+                let reader = reader.with_events(self.zone.clone());
                 self.kind = Kind::Stream(if self.shown { reader } else { reader.signals_only() });
                 return self.push(&bytes[text..], now, sink);
             }
@@ -206,10 +208,10 @@ fn found(finding: Finding, message: u64) -> Report {
     Report::Finding { finding: Box::new(finding), message }
 }
 
-fn report(rules: &Rules, told: Told, shown: bool, sink: &mut dyn FnMut(Report)) {
-    let Message { index, origin, text, .. } = match told {
-        Told::Fact(fact) => return sink(Report::Host(fact)),
-        Told::Message(message) => message,
+fn report(rules: &Rules, output: Output, shown: bool, sink: &mut dyn FnMut(Report)) {
+    let Message { index, origin, text, .. } = match output {
+        Output::Event(event) => return sink(Report::Host(event)),
+        Output::Message(message) => message,
     };
     if origin.may_signal() {
         for finding in aldis_signal::scan(rules, text.as_bytes(), &origin) {

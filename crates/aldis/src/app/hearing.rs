@@ -183,6 +183,9 @@ impl Hearing<'_> {
         if self.selection.matching == Matching::Careful && !self.near_misses {
             reader = reader.signals_only();
         }
+        if let Some(agent) = &self.selection.agent {
+            reader = reader.of_agent(agent);
+        }
         Ear::Transcript(if self.follow { reader.following() } else { reader })
     }
 

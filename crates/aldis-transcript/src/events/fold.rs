@@ -1,69 +1,113 @@
-//! Where facts go, and what must be remembered so that each is told once.
+//! Host events: items folded, with what must be remembered so that each is reported once.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::Fact;
+use super::HostEvent;
 use super::resets::{Zone, resets_at};
+use super::text::Tail;
 use super::trouble::Kind;
 use crate::item::{Cost, Entry, Item, Text, Until, Usage, Verdict};
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
 
-/// The way out of a source.
-pub(super) struct Out<'a> {
-    pub(super) now: Timestamp,
-    pub(super) zone: &'a Zone,
-    pub(super) memory: &'a mut Memory,
-    pub(super) sink: &'a mut dyn FnMut(Fact),
-}
-
-/// What was told so far.
-#[derive(Debug, Default)]
-pub(super) struct Memory {
+/// The host events of one output.
+#[derive(Debug)]
+pub(crate) struct Events {
+    zone: Zone,
+    /// The last line, if it is plain text.
+    tail: Tail,
+    has_ended: bool,
     session: Option<String>,
     calls: Recent<()>,
     parts: Ledger,
     spent: Cost,
-    trouble: Option<Trouble>,
+    error: Option<HostError>,
 }
 
-/// An error that may be the last thing a host says, or not.
+/// An error that may be the last thing a host reports, or not.
 #[derive(Clone, Debug)]
-pub(super) struct Trouble {
-    pub(super) kind: Kind,
-    pub(super) what: String,
-    pub(super) until: Option<Timestamp>,
+struct HostError {
+    kind: Kind,
+    what: String,
+    until: Option<Timestamp>,
 }
 
-impl Out<'_> {
-    /// Takes in what a line says.
-    pub(super) fn entry(&mut self, entry: &Entry<'_>) {
-        for item in &entry.items {
-            self.item(item, entry.is_side);
+/// One step of the fold.
+struct Fold<'a> {
+    known: &'a mut Events,
+    now: Timestamp,
+    sink: &'a mut dyn FnMut(HostEvent),
+}
+
+impl Events {
+    pub(crate) fn new(zone: Zone) -> Self {
+        Self {
+            zone,
+            tail: Tail::default(),
+            has_ended: false,
+            session: None,
+            calls: Recent::default(),
+            parts: Ledger::default(),
+            spent: Cost::default(),
+            error: None,
         }
     }
 
+    /// Takes in what a line says.
+    pub(crate) fn entry(
+        &mut self,
+        entry: &Entry<'_>,
+        now: Timestamp,
+        sink: &mut dyn FnMut(HostEvent),
+    ) {
+        self.tail = Tail::default();
+        let mut fold = Fold { known: self, now, sink };
+        entry.items.iter().for_each(|item| fold.item(item, entry.is_side));
+    }
+
+    /// Takes in a chunk of plain text.
+    pub(crate) fn text(&mut self, chunk: &[u8]) {
+        self.tail.push(chunk);
+    }
+
+    /// Takes in a line that is not in the host's form: plain text among its lines is its own.
+    pub(crate) fn plain_line(&mut self, line: &[u8]) {
+        self.tail.line(Some(line));
+    }
+
+    /// Nothing follows: an error that is left was the end.
+    pub(crate) fn finish(mut self, now: Timestamp, sink: &mut dyn FnMut(HostEvent)) {
+        let report = std::mem::take(&mut self.tail).report().filter(|_| !self.has_ended);
+        let mut fold = Fold { known: &mut self, now, sink };
+        if let Some((kind, text)) = report {
+            fold.error(kind, &text, None);
+        }
+        fold.report_error();
+    }
+}
+
+impl Fold<'_> {
     fn item(&mut self, item: &Item<'_>, is_side: bool) {
         match item {
             Item::Session(id) => self.session(id),
             Item::Text(text) => {
-                if !is_side && is_work(text, self.is_troubled()) {
+                if !is_side && is_work(text, self.has_error()) {
                     self.worked();
                 }
             }
             Item::Call(call) => self.tool(&call.id, &call.name),
             Item::Usage(Usage::Total(total)) => self.spent(*total),
             Item::Usage(Usage::Part(part, cost)) => {
-                self.memory.parts.note(part, *cost);
-                let total = self.memory.parts.total;
+                self.known.parts.note(part, *cost);
+                let total = self.known.parts.total;
                 self.spent(total);
             }
             Item::Denied { tool, what } => self.denied(tool, what),
             Item::Retry { what, until } => self.retrying(what, *until),
             Item::Trouble(trouble) => {
-                if !trouble.is_doubtful || self.is_troubled() {
-                    self.trouble(trouble.kind, &trouble.what, trouble.until);
+                if !trouble.is_doubtful || self.has_error() {
+                    self.error(trouble.kind, &trouble.what, trouble.until);
                 }
             }
             Item::End { verdict, what } => self.ended(*verdict, what.as_deref()),
@@ -77,9 +121,9 @@ impl Out<'_> {
         if id.is_empty() {
             return;
         }
-        if self.memory.session.as_deref() != Some(&*id) {
-            self.memory.session = Some(id.clone());
-            (self.sink)(Fact::Session(id));
+        if self.known.session.as_deref() != Some(&*id) {
+            self.known.session = Some(id.clone());
+            (self.sink)(HostEvent::Session(id));
         }
     }
 
@@ -88,37 +132,40 @@ impl Out<'_> {
         self.worked();
         if !call.is_empty() {
             let call = clip(call, NAME_MAX);
-            if self.memory.calls.get_mut(&call).is_some() {
+            if self.known.calls.get_mut(&call).is_some() {
                 return;
             }
-            self.memory.calls.insert(&call, ());
+            self.known.calls.insert(&call, ());
         }
         let name = if name.is_empty() { "tool" } else { name };
-        (self.sink)(Fact::Tool { name: clip(name, NAME_MAX) });
+        (self.sink)(HostEvent::Tool { name: clip(name, NAME_MAX) });
     }
 
     /// A tool was denied.
     fn denied(&mut self, tool: &str, what: &str) {
         let tool = if tool.is_empty() { "tool" } else { tool };
         let (tool, what) = (clip(tool, NAME_MAX), clip(what, DENIED_MAX));
-        (self.sink)(Fact::Denied { tool, what });
+        (self.sink)(HostEvent::Denied { tool, what });
     }
 
     /// The agent went on: trouble before this was overcome.
     fn worked(&mut self) {
-        self.memory.trouble = None;
+        self.known.error = None;
     }
 
     /// Gives out the total costs if they grew.
     fn spent(&mut self, total: Cost) {
-        let known = self.memory.spent;
+        let known = self.known.spent;
         let most = Cost {
             tokens: known.tokens.max(total.tokens),
             micro_dollars: known.micro_dollars.max(total.micro_dollars),
         };
         if most != known {
-            self.memory.spent = most;
-            (self.sink)(Fact::Spent { tokens: most.tokens, micro_dollars: most.micro_dollars });
+            self.known.spent = most;
+            (self.sink)(HostEvent::Spent {
+                tokens: most.tokens,
+                micro_dollars: most.micro_dollars,
+            });
         }
     }
 
@@ -126,28 +173,28 @@ impl Out<'_> {
     fn retrying(&mut self, what: &str, until: Option<Until>) {
         let until = until
             .and_then(|until| self.moment(until))
-            .or_else(|| resets_at(what, self.now, self.zone));
-        (self.sink)(Fact::Retrying { what: clip(what, WHAT_MAX), until });
+            .or_else(|| resets_at(what, self.now, &self.known.zone));
+        (self.sink)(HostEvent::Retrying { what: clip(what, WHAT_MAX), until });
     }
 
     /// Notes an error whose kind is known. A limit is not forgotten for a vaguer word about it.
-    pub(super) fn trouble(&mut self, kind: Kind, what: &str, until: Option<Until>) {
+    fn error(&mut self, kind: Kind, what: &str, until: Option<Until>) {
         let until = until.and_then(|until| self.moment(until));
-        let mut until = until.or_else(|| resets_at(what, self.now, self.zone));
+        let mut until = until.or_else(|| resets_at(what, self.now, &self.known.zone));
         let mut kind = kind;
         let mut what = clip(what, WHAT_MAX);
-        if let Some(known) = &self.memory.trouble {
+        if let Some(known) = &self.known.error {
             if what.is_empty() || known.kind == Kind::Limit && kind == Kind::Error {
                 (kind, what) = (known.kind, known.what.clone());
             }
             until = if kind == Kind::Limit { known.until.or(until) } else { until };
         }
-        self.memory.trouble = Some(Trouble { kind, what, until });
+        self.known.error = Some(HostError { kind, what, until });
     }
 
     /// Returns whether something went wrong after which the agent did nothing.
-    fn is_troubled(&self) -> bool {
-        self.memory.trouble.is_some()
+    fn has_error(&self) -> bool {
+        self.known.error.is_some()
     }
 
     fn moment(&self, until: Until) -> Option<Timestamp> {
@@ -164,27 +211,26 @@ impl Out<'_> {
     fn ended(&mut self, verdict: Verdict, what: Option<&str>) {
         let ok = match verdict {
             Verdict::Success => true,
-            Verdict::Unknown => !self.is_troubled(),
+            Verdict::Unknown => !self.has_error(),
             Verdict::Failure => false,
         };
         if ok {
             self.worked();
         }
-        let why = self.memory.trouble.as_ref().map(|trouble| trouble.what.clone());
-        self.finish();
+        self.known.has_ended = true;
+        let why = self.known.error.as_ref().map(|error| error.what.clone());
+        self.report_error();
         let what = what.map(|what| clip(what, WHAT_MAX)).filter(|what| !what.is_empty());
-        (self.sink)(Fact::Ended { ok, what: why.or(what) });
+        (self.sink)(HostEvent::Ended { ok, what: why.or(what) });
     }
 
-    /// Nothing follows: the trouble that is left was the end.
-    pub(super) fn finish(&mut self) {
-        match self.memory.trouble.take() {
-            Some(Trouble { kind: Kind::Limit, what, until }) => {
-                (self.sink)(Fact::Limited { what, until });
-            }
-            Some(Trouble { kind: Kind::Error, what, .. }) => (self.sink)(Fact::Failed { what }),
-            None => {}
-        }
+    /// Reports the error that ended the host, if there is one.
+    fn report_error(&mut self) {
+        let Some(HostError { kind, what, until }) = self.known.error.take() else { return };
+        (self.sink)(match kind {
+            Kind::Limit => HostEvent::Limited { what, until },
+            Kind::Error => HostEvent::Failed { what },
+        });
     }
 }
 
@@ -239,8 +285,8 @@ impl<T> Recent<T> {
 }
 
 /// Returns whether words are a sign of work. Some hosts explain an error in the agent's name.
-fn is_work(text: &Text<'_>, is_troubled: bool) -> bool {
-    text.by.role == Role::Assistant && !text.is_copy() && !(text.is_excuse && is_troubled)
+fn is_work(text: &Text<'_>, has_error: bool) -> bool {
+    text.by.role == Role::Assistant && !text.is_copy() && !(text.is_excuse && has_error)
 }
 
 /// Makes one line of a text and cuts it to so many characters.

@@ -1,8 +1,8 @@
-//! The facts of every sample.
+//! The events of every sample.
 
 use super::*;
 
-/// Live outputs among the samples, and what they tell.
+/// Live outputs among the samples, and what they report.
 pub(super) const SAMPLES: [(&str, Format, &[&str]); 15] = [
     (
         "acp/v1_turn.jsonl",

@@ -4,8 +4,7 @@
 //! and only as a whole, by the forms in `trouble`. The same goes for what hosts print to standard
 //! error, which is their own word.
 
-use super::out::Out;
-use super::trouble;
+use super::trouble::{self, Kind};
 
 /// The last line so far.
 #[derive(Debug, Default)]
@@ -34,11 +33,6 @@ impl Tail {
         self.keep(&chunk[end + 1..]);
     }
 
-    /// The line that is not complete yet is no report.
-    pub(super) fn give_up_line(&mut self) {
-        self.too_long = true;
-    }
-
     fn keep(&mut self, piece: &[u8]) {
         self.too_long |= self.rest.len() + piece.len() > LINE_MAX;
         if self.too_long {
@@ -64,13 +58,11 @@ impl Tail {
         }
     }
 
-    /// Judges the end.
-    pub(super) fn finish(mut self, out: &mut Out<'_>) {
+    /// Returns what the end reports, if anything.
+    pub(super) fn report(mut self) -> Option<(Kind, String)> {
         self.push(b"\n");
         let text = plain(&String::from_utf8_lossy(&self.last));
-        if let Some(kind) = trouble::line(&text) {
-            out.trouble(kind, &text, None);
-        }
+        Some((trouble::line(&text)?, text))
     }
 }
 
