@@ -11,7 +11,7 @@ mod table;
 
 use serde::de::IgnoredAny;
 
-use self::opening::{Completeness, decide};
+use self::opening::{Completeness, decide, lines};
 use self::table::{CUT, LINES, Row};
 use super::Format;
 use super::lines::trim;
@@ -43,6 +43,12 @@ pub(super) fn so_far(head: &[u8], silent: bool) -> (Option<Format>, usize) {
         Ok((format, start)) => (Some(format), start),
         Err(text) => (None, text),
     }
+}
+
+/// Returns the format of the first whole line that is in one of these forms.
+pub(super) fn of_host(head: &[u8], forms: &[Format]) -> Option<Format> {
+    let whole = lines(head).filter(|line| line.is_whole && line.is_object);
+    whole.filter_map(|line| line.format()).find(|format| forms.contains(format))
 }
 
 /// Returns the format of one value: an object, or a list of a host's lines as `--output-format json`

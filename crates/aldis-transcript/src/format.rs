@@ -138,11 +138,11 @@ impl Input {
         match self {
             Self::Auto => detect(head),
             Self::Format(format) => format,
-            Self::Host(forms) => {
+            Self::Host(forms) => detect::of_host(head, forms).unwrap_or_else(|| {
                 let found = detect(head);
                 let usual = forms.first().copied().unwrap_or(found);
                 if forms.contains(&found) { found } else { usual }
-            }
+            }),
         }
     }
 
@@ -156,8 +156,12 @@ impl Input {
         match self {
             Self::Auto => detect::so_far(head, silent),
             Self::Format(format) => (Some(format), 0),
-            // What a host writes is never text.
-            Self::Host(_) => (detect::so_far(head, silent).0.map(|_| self.resolve(head)), 0),
+            // What a host writes is never text, and its first line in one of its forms is its own.
+            Self::Host(forms) => {
+                let found = detect::of_host(head, forms);
+                let found = found.or_else(|| detect::so_far(head, silent).0);
+                (found.map(|_| self.resolve(head)), 0)
+            }
         }
     }
 }

@@ -88,6 +88,11 @@ impl<'a> Members<'a> {
         self.member(name).filter(|value| value.get() != "null")
     }
 
+    /// Returns the value of the first of these members that is there and not `null`.
+    pub(crate) fn any(&self, names: &[&str]) -> Option<&'a RawValue> {
+        names.iter().find_map(|name| self.get(name))
+    }
+
     /// Returns the value of a member that is a string.
     pub(crate) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         string(self.member(name)?)
@@ -104,7 +109,7 @@ impl<'a> Members<'a> {
     }
 
     /// Returns the members of a member that is an object.
-    pub(crate) fn object(&self, name: &str) -> Members<'a> {
+    pub(crate) fn object(&self, name: &str) -> Self {
         self.member(name).map(Members::lenient).unwrap_or_default()
     }
 

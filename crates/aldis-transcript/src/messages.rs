@@ -328,7 +328,7 @@ impl Messages {
     /// Gives out the text of a value if it matters.
     fn show(
         &mut self,
-        context: &mut Context<'_>,
+        context: &Context<'_>,
         by: Origin,
         value: &RawValue,
         text: impl Fn(&RawValue) -> String,

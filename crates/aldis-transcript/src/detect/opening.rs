@@ -48,12 +48,12 @@ struct Opening<'a> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Line<'a> {
+pub(super) struct Line<'a> {
     start: usize,
     text: &'a [u8],
     /// Whether its end has come.
-    is_whole: bool,
-    is_object: bool,
+    pub(super) is_whole: bool,
+    pub(super) is_object: bool,
     /// Whether it stands in a code fence that prose has opened.
     is_fenced: bool,
 }
@@ -118,7 +118,7 @@ impl<'a> Opening<'a> {
 }
 
 impl Line<'_> {
-    fn format(&self) -> Option<Format> {
+    pub(super) fn format(&self) -> Option<Format> {
         of_value(self.text, !self.is_whole)
     }
 
@@ -141,7 +141,7 @@ impl Line<'_> {
 }
 
 /// Splits into lines, without blank ones.
-fn lines(head: &[u8]) -> impl Iterator<Item = Line<'_>> {
+pub(super) fn lines(head: &[u8]) -> impl Iterator<Item = Line<'_>> {
     let mut end = 0;
     let lines = head.split_inclusive(|byte| *byte == b'\n').map(move |bytes| {
         let (start, text, is_whole) = (end, trim(bytes), bytes.ends_with(b"\n"));

@@ -91,11 +91,7 @@ impl Fold<'_> {
     fn item(&mut self, item: &Item<'_>, is_side: bool) {
         match item {
             Item::Session(id) => self.session(id),
-            Item::Text(text) => {
-                if !is_side && is_work(text, self.has_error()) {
-                    self.worked();
-                }
-            }
+            Item::Text(text) if !is_side && is_work(text, self.has_error()) => self.worked(),
             Item::Call(call) => self.tool(&call.id, &call.name),
             Item::Usage(Usage::Total(total)) => self.spent(*total),
             Item::Usage(Usage::Part(part, cost)) => {
@@ -105,10 +101,8 @@ impl Fold<'_> {
             }
             Item::Denied { tool, what } => self.denied(tool, what),
             Item::Retry { what, until } => self.retrying(what, *until),
-            Item::Trouble(trouble) => {
-                if !trouble.is_doubtful || self.has_error() {
-                    self.error(trouble.kind, &trouble.what, trouble.until);
-                }
+            Item::Trouble(trouble) if !trouble.is_doubtful || self.has_error() => {
+                self.error(trouble.kind, &trouble.what, trouble.until);
             }
             Item::End { verdict, what } => self.ended(*verdict, what.as_deref()),
             _ => {}

@@ -160,7 +160,7 @@ fn clock(found: &Captures<'_>, now: Timestamp, local: &Zone) -> Option<Timestamp
     let month = MONTHS.iter().position(|name| month.as_str().eq_ignore_ascii_case(name))?;
     let year: Option<i16> = found.name("year").and_then(|year| year.as_str().parse().ok());
     let month = i8::try_from(month + 1).ok()?;
-    let date = Date::new(year.unwrap_or(today.year()), month, number("day")?).ok()?;
+    let date = Date::new(year.unwrap_or_else(|| today.year()), month, number("day")?).ok()?;
     let first = zone.at(date.to_datetime(time))?;
     // A day without a year is the next one of that name, or is just over.
     if year.is_none() && now.since(first) > DAY {

@@ -85,7 +85,7 @@ impl Acp {
             if is_agents {
                 let error = line.object("error");
                 let words = error.object("data").text("details").or_else(|| error.text("message"));
-                let words = words.unwrap_or("error".into());
+                let words = words.unwrap_or(Cow::Borrowed("error"));
                 entry.items.push(Item::error(words.clone()));
                 entry.items.push(Item::End { verdict: Verdict::Failure, what: Some(words) });
             }
@@ -104,12 +104,10 @@ fn update<'a>(entry: &mut Entry<'a>, update: &Members<'a>, raw: &'a serde_json::
         "agent_message" => {
             entry.id = update.text("messageId");
             items.push(Item::text(Part::Version { of }, text()));
-            return;
         }
         "agent_message_chunk" => {
             entry.id = update.text("messageId");
             items.push(Item::text(Part::Piece { of }, text()));
-            return;
         }
         // News about the session comes in the middle of a message.
         "usage_update" => {
@@ -118,10 +116,9 @@ fn update<'a>(entry: &mut Entry<'a>, update: &Members<'a>, raw: &'a serde_json::
                 let cost = Cost::default().with_dollars(cost.number("amount"));
                 items.push(Item::Usage(Usage::Total(cost)));
             }
-            return;
         }
         "user_message" | "user_message_chunk" => {
-            items.extend([Item::close(), Item::prompt(text())])
+            items.extend([Item::close(), Item::prompt(text())]);
         }
         "agent_thought" | "agent_thought_chunk" => {
             items.extend([Item::close(), Item::Thought(update.get("content").unwrap_or(raw))]);

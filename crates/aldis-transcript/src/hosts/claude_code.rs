@@ -40,7 +40,7 @@ impl Decode for ClaudeCode {
             at: line.time("timestamp"),
             id: message.text("id").filter(|_| is_agents).or_else(|| line.text("uuid")),
             channel: match is_side {
-                true => agent.clone().unwrap_or("a sub-agent".into()),
+                true => agent.clone().unwrap_or(Cow::Borrowed("a sub-agent")),
                 false => Cow::default(),
             },
             is_side,
@@ -78,7 +78,7 @@ fn link<'a>(
     message: &Members<'a>,
     (is_typed, is_entry, is_wanted): (bool, bool, bool),
 ) -> Link<'a> {
-    let content = message.get("content").or(message.get("parts")).filter(|_| is_wanted);
+    let content = message.any(&["content", "parts"]).filter(|_| is_wanted);
     // Of entries that say nothing of interest it need only be told apart who says it.
     let who = line.get("type");
     Link {
@@ -103,7 +103,7 @@ fn link<'a>(
 }
 
 fn assistant<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>, message: &Members<'a>) {
-    let content = content::read(message.get("content").or(message.get("parts")));
+    let content = content::read(message.any(&["content", "parts"]));
     let has_error = line.get("error").is_some() || line.get("apiErrorStatus").is_some();
     let by = match () {
         () if line.is_true("isApiErrorMessage") || has_error => host("API error"),
@@ -131,7 +131,7 @@ fn user_line<'a>(
         items.push(Item::Counted);
         return false;
     }
-    let mut content = content::read(message.get("content").or(message.get("parts")));
+    let mut content = content::read(message.any(&["content", "parts"]));
     let by = prompter(line, &content.text);
     let is_typed = by.role == Role::User && copy.is_none() && !content.has_result();
     if copy.is_some() && !content.has_result() {

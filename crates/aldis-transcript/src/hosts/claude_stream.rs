@@ -135,7 +135,7 @@ fn host_error<'a>(line: &Members<'a>, words: &Cow<'a, str>) -> Option<Item<'a>> 
     let name = crate::members::string(error).or_else(|| line.object("error").text("type"));
     let kind = kind_of(None, name.as_deref(), words);
     let words = match words.is_empty() {
-        true => name.unwrap_or("API error".into()),
+        true => name.unwrap_or(Cow::Borrowed("API error")),
         false => words.replace('\n', " ").into(),
     };
     Some(Item::trouble(kind, words, None))
@@ -248,13 +248,13 @@ fn limit<'a>(info: &Members<'a>) -> Option<Item<'a>> {
     }
     let until = info.number("resetsAt");
     let until = until.map(|seconds| Until::At(Timestamp::from_millis((seconds * 1e3) as i64)));
-    let window = info.text("rateLimitType").unwrap_or("usage".into()).replace('_', " ");
+    let window = info.text("rateLimitType").unwrap_or(Cow::Borrowed("usage")).replace('_', " ");
     Some(Item::trouble(Kind::Limit, format!("{window} limit reached"), until))
 }
 
 fn retry<'a>(line: &Members<'a>) -> Item<'a> {
     let until = line.number("retry_delay_ms").map(Until::In);
-    let error = line.text("error").unwrap_or("API error".into());
+    let error = line.text("error").unwrap_or(Cow::Borrowed("API error"));
     let status = line.count("error_status").map(|status| format!(" ({status})"));
     let status = status.unwrap_or_default();
     let attempt = line.count("attempt").unwrap_or(1);

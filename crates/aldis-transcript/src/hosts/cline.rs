@@ -29,7 +29,7 @@ impl Decode for Cline {
             "run_result" => result(items, line),
             "say" | "ask" => older(items, line),
             "run_aborted" => {
-                let reason = line.text("reason").unwrap_or("aborted".into());
+                let reason = line.text("reason").unwrap_or(Cow::Borrowed("aborted"));
                 items.extend([Item::Abort(Channels::All), Item::close()]);
                 items.push(Item::End { verdict: Verdict::Failure, what: Some(reason) });
                 items.push(Item::record(host("run_aborted line")));
@@ -37,7 +37,7 @@ impl Decode for Cline {
             "error" => {
                 let words = line.any_text(&["message", "error", "text"]);
                 let words = words.or_else(|| line.object("error").text("message"));
-                items.push(Item::error(words.unwrap_or("error".into())));
+                items.push(Item::error(words.unwrap_or(Cow::Borrowed("error"))));
                 items.push(Item::record(host("error line")));
             }
             kind => items.push(Item::record(host(format!("{kind} line")))),

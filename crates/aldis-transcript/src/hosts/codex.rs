@@ -71,7 +71,7 @@ fn item<'a>(entry: &mut Entry<'a>, item: &Members<'a>, raw: &'a RawValue) {
             items.push(Item::Result(CallResult { id, content, ..CallResult::default() }));
         }
         (kind, _) if kind.ends_with("_call") => {
-            let input = ["arguments", "input", "action"].iter().find_map(|name| item.get(name));
+            let input = item.any(&["arguments", "input", "action"]);
             let input = input.or(Some(raw));
             items.push(Item::Call(Call { id, name, input, ..Call::default() }));
         }
@@ -87,10 +87,10 @@ fn event<'a>(items: &mut Vec<Item<'a>>, event: &Members<'a>, raw: &'a RawValue) 
     let inner = event.object("item");
     match &*kind {
         "agent_message" => {
-            items.extend(event.get("message").map(|text| copy(strings(text).into())))
+            items.extend(event.get("message").map(|text| copy(strings(text).into())));
         }
         "item_completed" if matches!(&*inner.str("type"), "AgentMessage" | "agent_message") => {
-            items.push(copy(content::text(inner.get("content").or(inner.get("text")))));
+            items.push(copy(content::text(inner.any(&["content", "text"]))));
         }
         "task_complete" | "turn_complete" => {
             items.extend(event.text("last_agent_message").map(copy));
@@ -134,13 +134,13 @@ impl Decode for Exec {
             }
             "turn.failed" => {
                 let words = line.object("error").text("message");
-                let words = words.unwrap_or("the turn failed".into());
+                let words = words.unwrap_or(Cow::Borrowed("the turn failed"));
                 items.push(Item::error(words.clone()));
                 items.push(Item::End { verdict: Verdict::Failure, what: Some(words) });
             }
             // An error can be a notice that the host tries again.
             "error" => {
-                let what = line.text("message").unwrap_or("error".into());
+                let what = line.text("message").unwrap_or(Cow::Borrowed("error"));
                 items.push(if what.starts_with("Reconnecting") {
                     Item::Retry { what, until: None }
                 } else {

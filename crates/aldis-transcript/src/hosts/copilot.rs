@@ -5,6 +5,8 @@
 //! was taken back leaves its events in the file. There are no tokens that could be added up, and no
 //! price.
 
+use std::borrow::Cow;
+
 use crate::content;
 use crate::events::trouble::kind_of;
 use crate::history::{Link, Parent, Rewind, Standing};
@@ -100,7 +102,7 @@ fn event<'a>(items: &mut Vec<Item<'a>>, kind: &str, line: &Members<'a>, data: &M
             items.extend(data.text("sessionId").map(Item::Session));
         }
         "session.error" => {
-            let words = data.text("message").unwrap_or("error".into());
+            let words = data.text("message").unwrap_or(Cow::Borrowed("error"));
             let name = data.text("errorType");
             let kind = kind_of(data.count("statusCode"), name.as_deref(), &words);
             items.push(Item::trouble(kind, words, None));

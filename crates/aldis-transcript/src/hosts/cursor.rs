@@ -4,6 +4,8 @@
 //! and then whole. Pieces count only if the whole never comes. When the host fails there is no
 //! result line, only text on standard error and an exit code.
 
+use std::borrow::Cow;
+
 use crate::content;
 use crate::item::{
     Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, host, system,
@@ -55,7 +57,7 @@ impl Stream {
         // `{"shellToolCall": …}` is a call of the shell.
         let kind = call.iter().next().map(|(kind, _)| kind.to_owned()).unwrap_or_default();
         let kind = kind.strip_suffix("ToolCall").unwrap_or(&kind).to_owned();
-        let name = call.object("function").text("name").unwrap_or(kind.into());
+        let name = call.object("function").text("name").unwrap_or_else(|| kind.into());
         let (id, raw) = (line.str("call_id"), line.get("tool_call"));
         let is_done = line.str("subtype") == "completed";
         let input = raw.filter(|_| !is_done);
@@ -73,7 +75,8 @@ fn result<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>) {
     let cost = Cost::of_tokens(&line.object("usage"), &TOKENS);
     items.push(Item::Usage(Usage::Total(cost)));
     if line.is_true("is_error") {
-        let words = line.any_text(&["result", "error", "subtype"]).unwrap_or("error".into());
+        let words =
+            line.any_text(&["result", "error", "subtype"]).unwrap_or(Cow::Borrowed("error"));
         items.push(Item::error(words.clone()));
         items.push(Item::End { verdict: Verdict::Failure, what: Some(words) });
         items.push(Item::Record { by: host("error result"), value: line.get("result") });

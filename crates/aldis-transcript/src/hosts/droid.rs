@@ -3,6 +3,8 @@
 //! A file has Claude's blocks in an envelope of its own. The stream's prices are in credits, which
 //! are no money; its last line repeats the final text.
 
+use std::borrow::Cow;
+
 use crate::content;
 use crate::history::{Link, Parent, Standing};
 use crate::item::{
@@ -52,7 +54,7 @@ impl Decode for Transcript {
             _ if content.text.is_empty() => {}
             "user" => entry.items.push(Item::prompt(content.text)),
             _ => {
-                entry.items.push(Item::Prompt { by: system("system message"), text: content.text })
+                entry.items.push(Item::Prompt { by: system("system message"), text: content.text });
             }
         }
         entry.items.extend(content.items);
@@ -84,8 +86,7 @@ impl Decode for Stream {
                 items.push(Item::Call(Call { id, name, path: content::path(input), input }));
             }
             ("tool_result", _) => {
-                let (name, content) =
-                    (line.str("toolName"), line.get("value").or(line.get("error")));
+                let (name, content) = (line.str("toolName"), line.any(&["value", "error"]));
                 items.push(Item::Result(CallResult { id, name, content, ..CallResult::default() }));
             }
             ("completion", _) => {
@@ -96,7 +97,7 @@ impl Decode for Stream {
             }
             (kind, _) => {
                 if kind == "error" {
-                    items.push(Item::error(line.text("message").unwrap_or("error".into())));
+                    items.push(Item::error(line.text("message").unwrap_or(Cow::Borrowed("error"))));
                 }
                 items.push(Item::record(host(format!("{kind} record"))));
             }

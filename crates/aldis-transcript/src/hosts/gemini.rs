@@ -3,6 +3,8 @@
 //! A session file is a journal: a message is written again when it changes, and a rewind is one more
 //! line. A stream has no message ids: deltas belong together until something else happens.
 
+use std::borrow::Cow;
+
 use crate::content;
 use crate::history::{Link, Rewind, Standing};
 use crate::item::{Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, host};
@@ -93,7 +95,7 @@ impl Decode for Stream {
                 items.push(Item::Call(Call { id, name, path: content::path(input), input }));
             }
             "tool_result" => {
-                let content = line.get("output").or(line.get("error"));
+                let content = line.any(&["output", "error"]);
                 items.push(Item::Result(CallResult { id, name, content, ..CallResult::default() }));
             }
             kind => {
@@ -101,7 +103,9 @@ impl Decode for Stream {
                     "init" => items.extend(line.text("session_id").map(Item::Session)),
                     // A warning is about the work: a hook that said no, a loop that was seen.
                     "error" if line.str("severity") != "warning" => {
-                        items.push(Item::error(line.text("message").unwrap_or("error".into())));
+                        items.push(Item::error(
+                            line.text("message").unwrap_or(Cow::Borrowed("error")),
+                        ));
                     }
                     "result" => result(items, line),
                     _ => {}
@@ -129,7 +133,7 @@ fn result<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>) {
     let is_bound =
         |words: &str| words.contains("max session turns") || words.contains("FatalTurnLimited");
     items.extend(words.clone().filter(|words| !is_bound(words)).map(Item::error));
-    let what = Some(words.unwrap_or("error".into()));
+    let what = Some(words.unwrap_or(Cow::Borrowed("error")));
     items.push(Item::End { verdict: Verdict::Failure, what });
 }
 

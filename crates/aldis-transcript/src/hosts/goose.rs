@@ -3,6 +3,8 @@
 //! Goose streams a message as pieces that share its id, each a message of its own on the wire. It
 //! names no session and no price.
 
+use std::borrow::Cow;
+
 use crate::item::{Call, CallResult, Cost, Decode, Entry, Item, Part, Text, Usage, Verdict, host};
 use crate::json::Malformed;
 use crate::members::{Members, elements};
@@ -24,7 +26,7 @@ impl Decode for Goose {
             ("error", _) => {
                 self.has_failed = true;
                 let words = line.text("error").or_else(|| line.object("error").text("message"));
-                entry.items.push(Item::error(words.unwrap_or("error".into())));
+                entry.items.push(Item::error(words.unwrap_or(Cow::Borrowed("error"))));
             }
             ("complete", _) => entry.items.extend([
                 Item::close(),

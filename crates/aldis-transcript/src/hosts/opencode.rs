@@ -138,7 +138,7 @@ fn event<'a>(entry: &mut Entry<'a>, kind: &str, props: &Members<'a>, is_main: bo
         }
         ("session.status", "retry") if is_main => {
             let until = status.number("next").map(|next| Timestamp::from_millis(next as i64));
-            let what = status.text("message").unwrap_or("error".into());
+            let what = status.text("message").unwrap_or(Cow::Borrowed("error"));
             items.push(Item::Retry { what, until: until.map(Until::At) });
         }
         ("error" | "session.error", _) if is_main => items.push(failure(props)),
