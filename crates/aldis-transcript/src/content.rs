@@ -5,10 +5,8 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
 use super::item::{Call, CallResult, Item, tool};
-use super::members::{Members, elements, member_strings, string};
+use super::members::{Members, Raw, elements, member_strings, string};
 use super::out::join;
 
 /// What the content of one message holds.
@@ -28,7 +26,7 @@ impl Content<'_> {
 }
 
 /// Reads message content: a string or a list of blocks.
-pub(crate) fn read(content: Option<&RawValue>) -> Content<'_> {
+pub(crate) fn read(content: Option<Raw<'_>>) -> Content<'_> {
     let mut all = Content::default();
     for raw in content.map(elements).unwrap_or_default() {
         match block(raw) {
@@ -41,7 +39,7 @@ pub(crate) fn read(content: Option<&RawValue>) -> Content<'_> {
 }
 
 /// Reads only the text of message content.
-pub(crate) fn text(content: Option<&RawValue>) -> Cow<'_, str> {
+pub(crate) fn text(content: Option<Raw<'_>>) -> Cow<'_, str> {
     read(content).text
 }
 
@@ -50,7 +48,7 @@ enum Block<'a> {
     Other(Item<'a>),
 }
 
-fn block(raw: &RawValue) -> Block<'_> {
+fn block(raw: Raw<'_>) -> Block<'_> {
     if let Some(text) = string(raw) {
         return Block::Text(text);
     }
@@ -90,23 +88,23 @@ fn block(raw: &RawValue) -> Block<'_> {
     Block::Other(item)
 }
 
-fn call<'a>(call: &Members<'a>, input: Option<&'a RawValue>) -> Call<'a> {
+fn call<'a>(call: &Members<'a>, input: Option<Raw<'a>>) -> Call<'a> {
     Call { id: call.str("id"), name: call.str("name"), path: path(input), input }
 }
 
 /// Returns the file or address that the input of a call is about.
-pub(crate) fn path(input: Option<&RawValue>) -> Cow<'_, str> {
+pub(crate) fn path(input: Option<Raw<'_>>) -> Cow<'_, str> {
     let input = input.map(Members::lenient).unwrap_or_default();
     input.any_text(&["file_path", "notebook_path", "path", "url"]).unwrap_or_default()
 }
 
 /// Returns the text of a result: its strings, without those that only say what kind of block it is.
-pub(crate) fn text_of(content: &RawValue) -> String {
+pub(crate) fn text_of(content: Raw<'_>) -> String {
     let mut all = String::new();
     for raw in elements(content) {
         match Members::lenient(raw).text("text") {
             Some(text) => join(&mut all, &text),
-            None => join(&mut all, &member_strings(raw.get().as_bytes(), &|_| true)),
+            None => join(&mut all, &member_strings(raw.bytes(), &|_| true)),
         }
     }
     all

@@ -4,25 +4,24 @@
 //! summaries are folds over their items. What a host writes is therefore understood in one place.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
-
-use serde_json::value::RawValue;
 
 use super::events::trouble::{self, Kind};
 use super::history::{Link, Rewind, Standing};
-use super::json::{Malformed, mended};
-use super::members::Members;
+use super::json::Malformed;
+use super::members::{Members, Raw, list};
 use aldis_signal::message::{Origin, Role};
 use aldis_signal::time::Timestamp;
 
 /// Reads the lines of one format.
 pub(crate) trait Decode: fmt::Debug {
-    /// Decodes one line. Must change nothing before it knows that the line is well formed.
-    /// `is_wanted` is false where nobody asks for anything but the agent's own words.
+    /// Decodes one line. Must change nothing before it knows that the line is well formed. Of what
+    /// is not `wanted`, only the agent's own words need be decoded.
     fn decode<'a>(
         &mut self,
         line: &Members<'a>,
-        is_wanted: bool,
+        wanted: &Wanted<'_>,
     ) -> Result<Vec<Entry<'a>>, Malformed>;
 
     /// Returns whether a later line can take back what earlier ones said: then messages wait for
@@ -33,34 +32,58 @@ pub(crate) trait Decode: fmt::Debug {
 }
 
 /// Decodes a line, which may be a list of lines, and gives each entry with the line it is on.
-/// Broken text inside a sound line is no reason to lose the line: it is mended.
 pub(crate) fn decode_line(
     decoder: &mut dyn Decode,
     line: &[u8],
-    is_wanted: bool,
+    wanted: &Wanted<'_>,
     each: &mut dyn FnMut(Entry<'_>, &[u8]),
 ) -> Result<(), Malformed> {
-    if line.starts_with(b"[")
-        && let Ok(elements) = serde_json::from_slice::<Vec<&RawValue>>(line)
-    {
-        let lines = elements.iter().map(|element| element.get().as_bytes());
-        let results = lines.map(|line| decode_line(decoder, line, is_wanted, each));
+    if line.starts_with(b"[") {
+        let elements = list(line)?.into_iter();
+        let results = elements.map(|line| decode_line(decoder, line.bytes(), wanted, each));
         // One bad element does not make the others bad.
         return results.fold(Ok(()), Result::and);
     }
-    let mut decode = |line: &[u8]| {
-        let entries = decoder.decode(&Members::of_line(line)?, is_wanted)?;
-        entries.into_iter().for_each(|entry| each(entry, line));
-        Ok(())
-    };
-    if decode(line).is_ok() {
-        return Ok(());
+    let entries = decoder.decode(&Members::of_bytes(line)?, wanted)?;
+    entries.into_iter().for_each(|entry| each(entry, line));
+    Ok(())
+}
+
+/// What is asked for beside the agent's own words.
+pub(crate) struct Wanted<'w> {
+    line: &'w [u8],
+    filter: &'w dyn Fn(&[u8]) -> bool,
+    is_only_agents: bool,
+    matters: Cell<Option<bool>>,
+}
+
+impl<'w> Wanted<'w> {
+    /// `filter` says of raw JSON whether it can hold anything of interest.
+    pub(crate) fn new(line: &'w [u8], filter: &'w dyn Fn(&[u8]) -> bool) -> Self {
+        Self { line, filter, is_only_agents: false, matters: Cell::new(None) }
     }
-    let text = String::from_utf8_lossy(line);
-    match (mended(&text), text) {
-        (Some(mended), _) => decode(mended.as_bytes()),
-        (None, Cow::Owned(text)) => decode(text.as_bytes()),
-        (None, Cow::Borrowed(_)) => Err(Malformed),
+
+    /// Leaves out the texts of everybody but agents.
+    pub(crate) fn of_agents(self, is_only_agents: bool) -> Self {
+        Self { is_only_agents, ..self }
+    }
+
+    /// Returns whether the line can hold anything of interest. Asked once.
+    pub(crate) fn matters(&self) -> bool {
+        let matters = self.matters.get().unwrap_or_else(|| (self.filter)(self.line));
+        self.matters.set(Some(matters));
+        matters
+    }
+
+    /// Returns whether texts of others than the agent are asked for, and may be of interest.
+    pub(crate) fn others(&self) -> bool {
+        !self.is_only_agents && self.matters()
+    }
+}
+
+impl fmt::Debug for Wanted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wanted").field("matters", &self.matters).finish_non_exhaustive()
     }
 }
 
@@ -98,10 +121,10 @@ pub(crate) enum Item<'a> {
     /// A part of the conversation that nobody asks for: it is only counted.
     Counted,
     /// Hidden reasoning.
-    Thought(&'a RawValue),
+    Thought(Raw<'a>),
     /// Something beside the conversation, of which the strings are shown: this value, or all of the
     /// line.
-    Record { by: Origin, value: Option<&'a RawValue> },
+    Record { by: Origin, value: Option<Raw<'a>> },
     /// The session's name.
     Session(Cow<'a, str>),
     /// What something cost.
@@ -185,7 +208,7 @@ pub(crate) struct Call<'a> {
     /// The file or address that it is about.
     pub(crate) path: Cow<'a, str>,
     /// What the tool was told, where it is told here.
-    pub(crate) input: Option<&'a RawValue>,
+    pub(crate) input: Option<Raw<'a>>,
 }
 
 /// The answer to a call.
@@ -195,9 +218,9 @@ pub(crate) struct CallResult<'a> {
     pub(crate) id: Cow<'a, str>,
     /// The tool, where the answer names it.
     pub(crate) name: Cow<'a, str>,
-    pub(crate) content: Option<&'a RawValue>,
+    pub(crate) content: Option<Raw<'a>>,
     /// The host's own record of the answer, which may say more.
-    pub(crate) copy: Option<&'a RawValue>,
+    pub(crate) copy: Option<Raw<'a>>,
     pub(crate) is_error: bool,
     /// The host's name for the sub-agent that answers.
     pub(crate) agent: Option<Cow<'a, str>>,

@@ -1,10 +1,11 @@
 //! What every decoder needs of JSON beside members: strings, moments, and lines that are damaged.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 
+use super::members::Raw;
 use aldis_signal::time::Timestamp;
 
 /// A line that is not what its format says; skipped and counted by the reader.
@@ -17,23 +18,13 @@ impl From<serde_json::Error> for Malformed {
     }
 }
 
-/// Returns whether a line has an escape of half a character.
-pub(super) fn has_half_character(line: &[u8]) -> bool {
-    may_be_cut(line) && std::str::from_utf8(line).is_ok_and(|json| mended(json).is_some())
-}
-
-/// Returns whether there is an escape of half a character: maybe that of both halves.
-fn may_be_cut(json: &[u8]) -> bool {
-    let mut escapes = memchr::memmem::find_iter(json, b"\\u");
-    escapes.any(|at| matches!(json.get(at + 2), Some(b'd' | b'D')))
-}
-
 /// Reads a moment: a text like RFC 3339's, or a number of seconds or milliseconds since 1970.
-pub(super) fn time(raw: &RawValue) -> Option<Timestamp> {
-    if let Some(text) = raw.get().strip_prefix('"') {
+pub(super) fn time(raw: Raw<'_>) -> Option<Timestamp> {
+    let text = std::str::from_utf8(raw.bytes()).ok()?;
+    if let Some(text) = text.strip_prefix('"') {
         return text.strip_suffix('"')?.parse().ok();
     }
-    let number = raw.get().parse::<f64>().ok().filter(|number| number.is_finite())?;
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite())?;
     let millis = if number.abs() < SECONDS_MAX { number * 1000.0 } else { number };
     Some(Timestamp::from_millis(millis as i64))
 }
@@ -42,36 +33,43 @@ pub(super) fn time(raw: &RawValue) -> Option<Timestamp> {
 const SECONDS_MAX: f64 = 1e11;
 
 /// Joins all strings inside a value, without the names of members, by line breaks.
-pub(super) fn strings(raw: &RawValue) -> String {
-    let mut all = String::new();
-    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
-    // A value that was read as raw has been checked, so this cannot fail half-way except for
-    // nesting, and then what was found so far is still worth showing.
-    let _nesting = Strings(&mut all).deserialize(&mut deserializer);
-    all
+pub(super) fn strings(raw: Raw<'_>) -> String {
+    let read = |json: &[u8]| {
+        let mut all = String::new();
+        let mut deserializer = serde_json::Deserializer::from_slice(json);
+        let result = Strings(&mut all).deserialize(&mut deserializer);
+        (result.is_ok(), all)
+    };
+    let (is_sound, all) = read(raw.bytes());
+    // What was found before an error is still worth showing.
+    if is_sound { all } else { read(mended(&raw.as_written()).as_bytes()).1 }
 }
 
-/// Replaces escapes of half a character, which hosts leave behind where they cut a text. Returns
-/// `None` if there are none.
-pub(super) fn mended(json: &str) -> Option<String> {
+/// Replaces escapes of half a character, which hosts leave behind where they cut a text.
+pub(super) fn mended(json: &str) -> Cow<'_, str> {
     let mut mended = String::new();
     let (mut kept, mut at) = (0, 0);
-    while let Some(backslash) = memchr::memchr(b'\\', json.get(at..)?.as_bytes()) {
+    while let Some(backslash) = memchr::memchr(b'\\', json.as_bytes().get(at..).unwrap_or_default())
+    {
         let escape = at + backslash;
-        let (length, whole) = match (escaped_unit(json, escape), escaped_unit(json, escape + 6)) {
+        let (length, is_whole) = match (escaped_unit(json, escape), escaped_unit(json, escape + 6))
+        {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (12, true),
             (Some(0xD800..=0xDFFF), _) => (6, false),
             _ => (2, true),
         };
         at = escape + length;
-        if !whole {
-            mended += json.get(kept..escape)?;
+        if !is_whole {
+            mended += &json[kept..escape];
             mended += "\\ufffd";
             kept = at;
         }
     }
-    mended += json.get(kept..)?;
-    (kept > 0).then_some(mended)
+    if kept == 0 {
+        return Cow::Borrowed(json);
+    }
+    mended += &json[kept..];
+    Cow::Owned(mended)
 }
 
 /// Returns the number in `\uXXXX`, if that stands at `at`.
@@ -157,7 +155,7 @@ mod tests {
             (r#""\ud83"#, None),
             (r#""\"#, None),
         ] {
-            assert_eq!(mended(json).as_deref(), expected, "{json}");
+            assert_eq!(mended(json), expected.unwrap_or(json), "{json}");
         }
     }
 }

@@ -26,7 +26,7 @@ use std::fmt;
 pub use detect::detect;
 use events::{Events, HostEvent, Zone};
 pub use format::{Format, HOSTS, Input};
-use item::{Decode, Entry, decode_line};
+use item::{Decode, Entry, Wanted, decode_line};
 use lines::{Lines, trim};
 use messages::{Messages, Source};
 use out::Out;
@@ -234,7 +234,8 @@ impl<'f> Reader<'f> {
 
     fn value(&mut self, number: u64, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Output)) {
         let Some(decoder) = &mut self.decoder else { return };
-        let matters = (self.may_matter)(bytes);
+        let is_only_agents = self.signals_only && !self.messages.has_agents();
+        let wanted = Wanted::new(bytes, self.may_matter).of_agents(is_only_agents);
         let (messages, agent, is_live) = (&mut self.messages, &self.agent, self.format.is_live());
         let mut events = self.events.as_mut();
         let mut each = |mut entry: Entry<'_>, bytes: &[u8]| {
@@ -251,9 +252,9 @@ impl<'f> Reader<'f> {
                 following: self.following,
                 signals_only: self.signals_only,
             };
-            messages.take(Source { number, bytes, matters }, entry, &mut out);
+            messages.take(Source { number, bytes, wanted: &wanted }, entry, &mut out);
         };
-        if decode_line(&mut **decoder, bytes, matters, &mut each).is_err() {
+        if decode_line(&mut **decoder, bytes, &wanted, &mut each).is_err() {
             self.skipped += 1;
             if let Some(events) = &mut self.events {
                 events.plain_line(bytes);

@@ -1,81 +1,100 @@
 //! JSON objects, member by member.
 //!
-//! Hosts' lines are read as what they are: members with names, most of which nobody asks for. What
-//! is asked for is taken by name; big members stay raw until somebody wants them.
+//! Hosts' lines are read as what they are: members with names, most of which nobody asks for. A
+//! cursor finds where each value ends; what is in it is parsed when somebody wants it.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fmt;
 
-use serde::Deserializer as _;
-use serde::de::{MapAccess, Visitor};
-use serde_json::value::RawValue;
+use memchr::memchr2;
 
-use super::json::{Malformed, has_half_character, strings, time};
+use super::json::{Malformed, mended, strings, time};
 use aldis_signal::time::Timestamp;
+
+/// A value as it is written. Where it ends is known; the rest is checked when it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Raw<'a>(&'a [u8]);
+
+impl<'a> Raw<'a> {
+    /// Returns the value as it is written.
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// Returns the value as it is written, as text.
+    pub(crate) fn as_written(self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.0)
+    }
+
+    fn parse<T: std::str::FromStr>(self) -> Option<T> {
+        std::str::from_utf8(self.0).ok()?.parse().ok()
+    }
+}
 
 /// The members of an object, in order. Reading one checks that no member is given twice: hosts
 /// never write that, and which of the two counts would differ from reader to reader.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(crate) struct Members<'a>(Vec<(&'a [u8], Raw<'a>)>);
 
 impl<'a> Members<'a> {
-    /// Reads a line for its texts.
-    pub(crate) fn of_line(line: &'a [u8]) -> Result<Self, Malformed> {
-        if has_half_character(line) {
-            return Err(Malformed);
-        }
-        Self::of_bytes(line)
-    }
-
-    /// Reads a line for its shape alone: half a character in a text does not matter.
-    pub(crate) fn of_bytes(line: &'a [u8]) -> Result<Self, Malformed> {
+    /// Reads an object.
+    pub(crate) fn of_bytes(object: &'a [u8]) -> Result<Self, Malformed> {
         let mut members = Self::default();
-        let mut deserializer = serde_json::Deserializer::from_slice(line);
-        deserializer.deserialize_map(Collect(&mut members.0))?;
-        deserializer.end()?;
+        members.collect(object).ok_or(Malformed)?;
         if members.has_duplicate() { Err(Malformed) } else { Ok(members) }
     }
 
     /// Reads a member that must be an object.
-    pub(crate) fn of(raw: &'a RawValue) -> Result<Self, Malformed> {
-        Self::of_bytes(raw.get().as_bytes())
+    pub(crate) fn of(raw: Raw<'a>) -> Result<Self, Malformed> {
+        Self::of_bytes(raw.0)
     }
 
     /// Reads a member that may be an object; anything else has no members.
-    pub(crate) fn lenient(raw: &'a RawValue) -> Self {
-        // The error of a long string that is no object would quote all of it.
-        if raw.get().starts_with('{') { Self::of(raw).unwrap_or_default() } else { Self::default() }
+    pub(crate) fn lenient(raw: Raw<'a>) -> Self {
+        Self::of(raw).unwrap_or_default()
     }
 
     /// Reads an object of which the end may be missing: the last member may have no value then.
     pub(crate) fn before_cut(bytes: &'a [u8]) -> Self {
         let mut members = Self::default();
-        // Ends with an error where the object is cut.
-        let _cut =
-            serde_json::Deserializer::from_slice(bytes).deserialize_map(Collect(&mut members.0));
+        let _cut = members.collect(bytes);
         members
+    }
+
+    /// Collects members as they come, so that those before an error are known.
+    fn collect(&mut self, object: &'a [u8]) -> Option<()> {
+        let mut cursor = Cursor { json: object, at: 0 };
+        cursor.open(b'{')?;
+        while let Some(name) = cursor.next(b'}', Cursor::string)? {
+            self.0.push((name, Raw(b"null")));
+            cursor.take(b':')?;
+            let value = cursor.value()?;
+            if let Some(member) = self.0.last_mut() {
+                member.1 = value;
+            }
+        }
+        cursor.finish()
     }
 
     fn has_duplicate(&self) -> bool {
         let names = self.0.iter().map(|(name, _)| name);
-        if self.0.len() <= FEW {
-            return names
-                .clone()
-                .enumerate()
-                .any(|(at, name)| names.clone().skip(at + 1).any(|other| other == name));
+        if self.0.len() > FEW {
+            return names.collect::<HashSet<_>>().len() < self.0.len();
         }
-        names.collect::<HashSet<_>>().len() < self.0.len()
+        let mut later = self.0.iter();
+        names
+            .into_iter()
+            .any(|name| later.next().is_some() && later.clone().any(|(other, _)| other == name))
     }
 
     /// Returns all members.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
-        self.0.iter().map(|(name, value)| (&**name, *value))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Cow<'a, str>, Raw<'a>)> {
+        self.0.iter().map(|(name, value)| (String::from_utf8_lossy(name), *value))
     }
 
     /// Returns the value of a member, be it `null`.
-    pub(crate) fn member(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
+    pub(crate) fn member(&self, name: &str) -> Option<Raw<'a>> {
+        self.0.iter().find(|(known, _)| *known == name.as_bytes()).map(|(_, value)| *value)
     }
 
     /// Returns whether there is such a member, be it `null`.
@@ -84,12 +103,12 @@ impl<'a> Members<'a> {
     }
 
     /// Returns the value of a member that is not `null`.
-    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.member(name).filter(|value| value.get() != "null")
+    pub(crate) fn get(&self, name: &str) -> Option<Raw<'a>> {
+        self.member(name).filter(|value| value.0 != b"null")
     }
 
     /// Returns the value of the first of these members that is there and not `null`.
-    pub(crate) fn any(&self, names: &[&str]) -> Option<&'a RawValue> {
+    pub(crate) fn any(&self, names: &[&str]) -> Option<Raw<'a>> {
         names.iter().find_map(|name| self.get(name))
     }
 
@@ -114,23 +133,23 @@ impl<'a> Members<'a> {
     }
 
     /// Returns the elements of a member that is a list, or the one value that it is.
-    pub(crate) fn list(&self, name: &str) -> Vec<&'a RawValue> {
+    pub(crate) fn list(&self, name: &str) -> Vec<Raw<'a>> {
         self.get(name).map(elements).unwrap_or_default()
     }
 
     /// Returns whether a member is `true`.
     pub(crate) fn is_true(&self, name: &str) -> bool {
-        self.member(name).is_some_and(|value| value.get() == "true")
+        self.member(name).is_some_and(|value| value.0 == b"true")
     }
 
     /// Returns a number.
     pub(crate) fn number(&self, name: &str) -> Option<f64> {
-        self.member(name)?.get().parse().ok().filter(|number: &f64| number.is_finite())
+        self.member(name)?.parse().filter(|number: &f64| number.is_finite())
     }
 
     /// Returns a number that counts something.
     pub(crate) fn count(&self, name: &str) -> Option<u64> {
-        let exact = self.member(name)?.get().parse().ok();
+        let exact = self.member(name)?.parse();
         exact.or_else(|| {
             self.number(name).filter(|number| *number >= 0.0).map(|number| number as u64)
         })
@@ -142,54 +161,139 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Collects members as they come, so that those before an error are known.
-struct Collect<'m, 'a>(&'m mut Vec<(Cow<'a, str>, &'a RawValue)>);
+/// A place in JSON.
+struct Cursor<'a> {
+    json: &'a [u8],
+    at: usize,
+}
 
-impl<'de> Visitor<'de> for Collect<'_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+impl<'a> Cursor<'a> {
+    /// Passes over the bracket that opens an object or a list.
+    fn open(&mut self, bracket: u8) -> Option<()> {
+        self.take(bracket)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key::<&RawValue>()? {
-            self.0.push((string(name).unwrap_or_default(), RawValue::NULL));
-            let value = map.next_value()?;
-            if let Some(member) = self.0.last_mut() {
-                member.1 = value;
+    /// Reads the next element of an object or a list, whose first one follows its bracket and the
+    /// others a comma; nothing at its end.
+    fn next<T>(&mut self, bracket: u8, read: impl Fn(&mut Self) -> Option<T>) -> Option<Option<T>> {
+        self.skip_blanks();
+        if self.json.get(self.at) == Some(&bracket) {
+            self.at += 1;
+            return Some(None);
+        }
+        let is_first = matches!(self.json[..self.at].trim_ascii_end().last(), Some(b'{' | b'['));
+        if !is_first {
+            self.take(b',')?;
+        }
+        self.skip_blanks();
+        read(self).map(Some)
+    }
+
+    /// The value must end here.
+    fn finish(mut self) -> Option<()> {
+        self.skip_blanks();
+        (self.at == self.json.len()).then_some(())
+    }
+
+    fn skip_blanks(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.json.get(self.at) {
+            self.at += 1;
+        }
+    }
+
+    fn take(&mut self, byte: u8) -> Option<()> {
+        self.skip_blanks();
+        (self.json.get(self.at) == Some(&byte)).then(|| self.at += 1)
+    }
+
+    /// Passes over a string and returns what is between its quotes.
+    fn string(&mut self) -> Option<&'a [u8]> {
+        self.take(b'"')?;
+        let start = self.at;
+        loop {
+            self.at += memchr2(b'"', b'\\', self.json.get(self.at..)?)?;
+            if self.json[self.at] == b'"' {
+                self.at += 1;
+                return Some(&self.json[start..self.at - 1]);
+            }
+            self.at += 2;
+        }
+    }
+
+    /// Passes over any value.
+    fn value(&mut self) -> Option<Raw<'a>> {
+        self.skip_blanks();
+        let start = self.at;
+        match self.json.get(start)? {
+            b'"' => drop(self.string()?),
+            b'{' | b'[' => self.skip_nested()?,
+            _ => {
+                let is_end = |byte: &u8| b",]} \t\n\r".contains(byte);
+                let rest = &self.json[start..];
+                self.at += rest.iter().position(is_end).unwrap_or(rest.len());
             }
         }
-        Ok(())
+        (self.at > start).then(|| Raw(&self.json[start..self.at]))
+    }
+
+    fn skip_nested(&mut self) -> Option<()> {
+        let mut depth = 0_usize;
+        loop {
+            match self.json.get(self.at)? {
+                b'"' => {
+                    self.string()?;
+                    continue;
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+            self.at += 1;
+            match depth {
+                0 => return Some(()),
+                DEPTH_MAX => return None,
+                _ => {}
+            }
+        }
     }
 }
 
-/// Returns a value that is a string, borrowed unless it has escapes.
-pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    if memchr::memchr(b'\\', inside.as_bytes()).is_none() {
-        return Some(Cow::Borrowed(inside));
+/// Returns a value that is a string, borrowed unless it has escapes. Broken characters are replaced.
+pub(crate) fn string(raw: Raw<'_>) -> Option<Cow<'_, str>> {
+    let inside = raw.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    if memchr::memchr(b'\\', inside).is_none() {
+        return Some(String::from_utf8_lossy(inside));
     }
-    serde_json::from_str(raw.get()).ok().map(Cow::Owned)
+    let whole = serde_json::from_slice(raw.0).ok();
+    whole.or_else(|| serde_json::from_str(&mended(&raw.as_written())).ok()).map(Cow::Owned)
 }
 
 /// Splits content into its elements: those of a list, or the one value there is.
-pub(crate) fn elements(raw: &RawValue) -> Vec<&RawValue> {
-    if raw.get().starts_with('[') {
-        return serde_json::from_str(raw.get()).unwrap_or_default();
-    }
-    vec![raw]
+pub(crate) fn elements(raw: Raw<'_>) -> Vec<Raw<'_>> {
+    if raw.0.starts_with(b"[") { list(raw.0).unwrap_or_default() } else { vec![raw] }
+}
+
+/// Splits a list into its elements.
+pub(crate) fn list(list: &[u8]) -> Result<Vec<Raw<'_>>, Malformed> {
+    let mut elements = Vec::new();
+    let mut cursor = Cursor { json: list, at: 0 };
+    let mut read = || {
+        cursor.open(b'[')?;
+        while let Some(element) = cursor.next(b']', Cursor::value)? {
+            elements.push(element);
+        }
+        Some(())
+    };
+    read().and_then(|()| cursor.finish()).ok_or(Malformed)?;
+    Ok(elements)
 }
 
 /// Joins the strings of those members of an object that matter, without ids and kinds: the rest of
 /// a host's record (working directory, account, timings) is nobody's business.
 pub(crate) fn member_strings(value: &[u8], matters: &dyn Fn(&[u8]) -> bool) -> String {
-    let Ok(members) = Members::of_bytes(value) else {
-        return serde_json::from_slice(value).map(strings).unwrap_or_default();
-    };
-    let texts = members
-        .iter()
-        .filter(|(name, value)| !UNSAID.contains(name) && matters(value.get().as_bytes()));
+    let Ok(members) = Members::of_bytes(value) else { return strings(Raw(value)) };
+    let texts =
+        members.iter().filter(|(name, value)| !UNSAID.contains(&&**name) && matters(value.0));
     let texts = texts.map(|(_, value)| strings(value)).filter(|text| !text.is_empty());
     texts.collect::<Vec<_>>().join("\n")
 }
@@ -199,3 +303,6 @@ const UNSAID: [&str; 7] = ["type", "id", "call_id", "status", "name", "uuid", "p
 
 /// Up to so many members are compared with each other.
 const FEW: usize = 24;
+
+/// Deeper values are malformed.
+const DEPTH_MAX: usize = 128;

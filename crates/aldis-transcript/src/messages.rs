@@ -14,14 +14,13 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use calls::Calls;
 use copies::Copies;
 use open::Open;
-use serde_json::value::RawValue;
 use versions::Versions;
 
 use super::content::text_of;
 use super::history::{Added, History, Live};
-use super::item::{Call, CallResult, Channels, Entry, Item, Part, Text, tool};
+use super::item::{Call, CallResult, Channels, Entry, Item, Part, Text, Wanted, tool};
 use super::json::strings;
-use super::members::member_strings;
+use super::members::{Raw, member_strings};
 use super::out::{Out, Spot, message};
 use aldis_signal::message::{Message, Origin, Role};
 
@@ -65,14 +64,14 @@ struct Where {
 pub(crate) struct Source<'l> {
     pub(crate) number: u64,
     pub(crate) bytes: &'l [u8],
-    pub(crate) matters: bool,
+    pub(crate) wanted: &'l Wanted<'l>,
 }
 
 /// What the items of one entry share.
 struct Context<'e> {
     line: &'e [u8],
     at: Where,
-    matters: bool,
+    wanted: &'e Wanted<'e>,
     id: Option<&'e str>,
     channel: &'e str,
     is_side: bool,
@@ -110,6 +109,11 @@ impl Messages {
         self.copies.is_blind = true;
     }
 
+    /// Returns whether an agent was called, whose result can signal.
+    pub(crate) fn has_agents(&self) -> bool {
+        self.calls.has_agents()
+    }
+
     /// Takes in one entry.
     pub(crate) fn take(&mut self, line: Source<'_>, entry: Entry<'_>, out: &mut Out<'_>) {
         let added = entry.link.as_ref().map(|link| self.history.add(link));
@@ -128,7 +132,7 @@ impl Messages {
         let mut context = Context {
             line: line.bytes,
             at: Where { node, spot },
-            matters: line.matters,
+            wanted: line.wanted,
             id: entry.id.as_deref(),
             channel: &entry.channel,
             is_side: entry.is_side,
@@ -151,7 +155,7 @@ impl Messages {
             Item::Prompt { by, text } => {
                 self.copies.is_blind &= by.role != Role::User;
                 self.answered(context, out);
-                if context.matters {
+                if context.wanted.others() {
                     self.emit(context, by, || text.into_owned(), out);
                 }
             }
@@ -164,7 +168,7 @@ impl Messages {
             }
             Item::Record { by, value } => {
                 let filter = out.may_matter;
-                let value = value.map_or(context.line, |value| value.get().as_bytes());
+                let value = value.map_or(context.line, |value| value.bytes());
                 if filter(value) {
                     self.emit(context, by, || member_strings(value, filter), out);
                 }
@@ -218,14 +222,14 @@ impl Messages {
                 let mut open = Open::new(context.id.map(str::to_owned), by);
                 open.index = Some(self.index(context, out));
                 open.add(&text, None, context.at);
-                open.matters = context.matters;
+                open.matters = context.wanted.matters();
                 self.give(open, out);
             }
             Part::Block { place, is_last } => {
                 let open = self.block_of(context, by, out);
                 open.is_unfinished &= !is_last;
                 open.add(&text, place, context.at);
-                open.matters |= context.matters;
+                open.matters |= context.wanted.matters();
                 if is_last && out.following {
                     self.close(context.channel, out);
                 }
@@ -234,13 +238,13 @@ impl Messages {
                 let open = self.draft_of(context, by, out);
                 if !open.is_complete {
                     open.append(&of, &text, context.at);
-                    open.matters |= context.matters;
+                    open.matters |= context.wanted.matters();
                 }
             }
             Part::Version { of } => {
                 let open = self.draft_of(context, by, out);
                 open.replace(&of, &text, context.at);
-                open.matters |= context.matters;
+                open.matters |= context.wanted.matters();
             }
             Part::Copy => self.copies.note_copy(context, by, text.into_owned()),
             Part::Outcome => {
@@ -307,7 +311,7 @@ impl Messages {
         if is_agents && result.is_error {
             by = tool("a sub-agent's error");
         }
-        let matters = |raw: &&RawValue| (out.may_matter)(raw.get().as_bytes());
+        let matters = |raw: &Raw<'_>| (out.may_matter)(raw.bytes());
         if let Some(content) = result.content.filter(matters) {
             self.emit(context, by, || text_of(content), out);
         } else if let Some(copy) = result.copy.filter(matters) {
@@ -330,11 +334,11 @@ impl Messages {
         &mut self,
         context: &Context<'_>,
         by: Origin,
-        value: &RawValue,
-        text: impl Fn(&RawValue) -> String,
+        value: Raw<'_>,
+        text: impl Fn(Raw<'_>) -> String,
         out: &mut Out<'_>,
     ) {
-        if (out.may_matter)(value.get().as_bytes()) {
+        if (out.may_matter)(value.bytes()) {
             self.emit(context, by, || text(value), out);
         }
     }

@@ -7,7 +7,7 @@
 use super::Format;
 use super::history::Standing;
 use super::hosts::decoder;
-use super::item::{Entry, Item, decode_line};
+use super::item::{Entry, Item, Wanted, decode_line};
 use super::lines::trim;
 use aldis_signal::message::Role;
 use aldis_signal::time::Timestamp;
@@ -54,7 +54,7 @@ pub fn summarize(format: Format, line: &[u8], session: Option<&str>) -> LineSumm
         return summary;
     };
     let mut each = |entry: Entry<'_>, _: &[u8]| summary.add(&entry, session);
-    let _malformed = decode_line(&mut *decoder, line, true, &mut each);
+    let _malformed = decode_line(&mut *decoder, line, &Wanted::new(line, &|_| true), &mut each);
     // Hosts add notices beside results: those are no prompts.
     if summary.marks.iter().any(|mark| matches!(mark, Mark::Result { .. })) {
         summary.marks.retain(|mark| *mark != Mark::Prompt);

@@ -7,7 +7,7 @@
 use super::of_value;
 use crate::Format;
 use crate::hosts::decoder;
-use crate::item::{Entry, Item, decode_line};
+use crate::item::{Entry, Item, Wanted, decode_line};
 use crate::lines::trim;
 
 /// How much is known of an input.
@@ -133,8 +133,9 @@ impl Line<'_> {
                 _ => false,
             });
         };
+        let wanted = Wanted::new(self.text, &|_| true);
         if let Some(mut decoder) = decoder(format) {
-            let _malformed = decode_line(&mut *decoder, self.text, true, &mut each);
+            let _malformed = decode_line(&mut *decoder, self.text, &wanted, &mut each);
         }
         has_words
     }

@@ -10,10 +10,10 @@ use std::collections::HashMap;
 
 use crate::content;
 use crate::item::{
-    Call, CallResult, Channels, Cost, Decode, Entry, Item, Part, Usage, Verdict, host, tool,
+    Call, CallResult, Channels, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host, tool,
 };
 use crate::json::Malformed;
-use crate::members::Members;
+use crate::members::{Members, Raw};
 
 /// Decoder of one connection.
 #[derive(Debug, Default)]
@@ -24,7 +24,11 @@ pub(crate) struct Acp {
 }
 
 impl Decode for Acp {
-    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
         let params = line.object("params");
         let mut entry = Entry { channel: params.str("sessionId"), ..Entry::default() };
         match line.text("method") {
@@ -53,7 +57,7 @@ impl Acp {
         if matches!(method, "initialize" | "authenticate" | "session/new" | "session/prompt") {
             let asked = self.asked.get_or_insert_default();
             if let Some(id) = line.get("id").filter(|_| asked.len() < ASKED_MAX) {
-                asked.insert(id.get().into(), params.str("sessionId").into_owned());
+                asked.insert(id.as_written().into_owned(), params.str("sessionId").into_owned());
             }
         }
         if method == "session/prompt" {
@@ -65,8 +69,8 @@ impl Acp {
     }
 
     fn answer<'a>(&mut self, entry: &mut Entry<'a>, line: &Members<'a>) {
-        let id = line.get("id").map(|id| id.get()).unwrap_or_default();
-        let session = self.asked.as_mut().map(|asked| asked.remove(id));
+        let id = line.get("id").map(Raw::as_written).unwrap_or_default();
+        let session = self.asked.as_mut().map(|asked| asked.remove(&*id));
         // True also where only one side is recorded.
         let is_agents = session.as_ref().is_none_or(Option::is_some);
         let result = line.object("result");
@@ -95,7 +99,7 @@ impl Acp {
     }
 }
 
-fn update<'a>(entry: &mut Entry<'a>, update: &Members<'a>, raw: &'a serde_json::value::RawValue) {
+fn update<'a>(entry: &mut Entry<'a>, update: &Members<'a>, raw: Raw<'a>) {
     let kind = update.str("sessionUpdate");
     let text = || content::text(update.get("content"));
     let of = Cow::Borrowed("");

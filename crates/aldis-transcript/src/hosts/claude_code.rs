@@ -7,7 +7,9 @@ use std::borrow::Cow;
 
 use crate::content;
 use crate::history::{Link, Parent, Standing};
-use crate::item::{CallResult, Decode, Entry, Item, Part, Text, host, is_feedback, system, user};
+use crate::item::{
+    CallResult, Decode, Entry, Item, Part, Text, Wanted, host, is_feedback, system, user,
+};
 use crate::json::Malformed;
 use crate::members::Members;
 use aldis_signal::message::{Origin, Role};
@@ -23,14 +25,17 @@ impl Decode for ClaudeCode {
     fn decode<'a>(
         &mut self,
         line: &Members<'a>,
-        is_wanted: bool,
+        wanted: &Wanted<'_>,
     ) -> Result<Vec<Entry<'a>>, Malformed> {
         let kind = line.str("type");
-        let message = match line.get("message") {
+        let is_agents = kind == "assistant";
+        let is_wanted = if is_agents { wanted.matters() } else { wanted.others() };
+        // Most of a file is the results of tools, and mostly nobody asks for them.
+        let is_result = line.get("toolUseResult").is_some();
+        let message = match line.get("message").filter(|_| is_agents || is_wanted || !is_result) {
             Some(raw) => Members::of(raw)?,
             None => Members::default(),
         };
-        let is_agents = kind == "assistant";
         if is_agents && message.str("role") == "user" {
             return Err(Malformed);
         }
@@ -89,7 +94,7 @@ fn link<'a>(
             (None, _) => Parent::Before,
         },
         session: line.text("sessionId"),
-        content: content.or(who).map(|raw| raw.get().as_bytes()).unwrap_or_default(),
+        content: content.or(who).map(|raw| raw.bytes()).unwrap_or_default(),
         standing: match () {
             () if line.is_true("isSidechain") => Standing::Side,
             () if line.get("teamName").is_some() => Standing::Team,

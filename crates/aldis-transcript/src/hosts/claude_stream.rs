@@ -13,7 +13,7 @@ use crate::content;
 use crate::events::trouble::{self, Kind, kind_of};
 use crate::item::{
     CLAUDE_TOKENS, Channels, Cost, Decode, Entry, Item, Part, Text, Trouble, Until, Usage, Verdict,
-    host, tool, user,
+    Wanted, host, tool, user,
 };
 use crate::json::{Malformed, strings};
 use crate::members::Members;
@@ -28,7 +28,11 @@ pub(crate) struct ClaudeStream {
 }
 
 impl Decode for ClaudeStream {
-    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
         let kind = line.str("type");
         let message = match (&*kind, line.get("message")) {
             ("assistant" | "user", message) => Members::of(message.ok_or(Malformed)?)?,
@@ -195,7 +199,7 @@ fn result<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>) {
     }
     // A result can be a success by its subtype and an error nevertheless.
     let is_error = match line.get("is_error") {
-        Some(flag) => flag.get() == "true",
+        Some(flag) => flag.bytes() == b"true",
         None => subtype.starts_with("error") || subtype == "failure",
     };
     if is_error {

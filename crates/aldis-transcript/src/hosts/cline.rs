@@ -9,10 +9,10 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::item::{
-    Call, Channels, Cost, Decode, Entry, Item, Part, Text, Usage, Verdict, host, tool,
+    Call, Channels, Cost, Decode, Entry, Item, Part, Text, Usage, Verdict, Wanted, host, tool,
 };
 use crate::json::Malformed;
-use crate::members::Members;
+use crate::members::{Members, Raw};
 use aldis_signal::message::{Origin, Role};
 
 /// Decoder of one stream.
@@ -20,7 +20,11 @@ use aldis_signal::message::{Origin, Role};
 pub(crate) struct Cline;
 
 impl Decode for Cline {
-    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
         let mut entry = Entry::of(line.time("ts"), Vec::new());
         let items = &mut entry.items;
         let kind = line.str("type");
@@ -114,7 +118,7 @@ fn result<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>) {
 fn older<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>) {
     let kind = line.any_text(&["say", "ask"]).unwrap_or_default();
     let text = line.str("text");
-    let stamp = line.get("ts").map(|ts| ts.get()).unwrap_or_default();
+    let stamp = line.get("ts").map(Raw::as_written).unwrap_or_default();
     if kind == "api_req_started" {
         let request: Value = serde_json::from_str(&text).unwrap_or_default();
         let count = |name| request.get(name).and_then(Value::as_u64).unwrap_or(0);
@@ -122,12 +126,12 @@ fn older<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>) {
         let tokens = tokens.into_iter().map(count).fold(0, u64::saturating_add);
         let price = request.get("cost").and_then(Value::as_f64);
         let cost = Cost { tokens, micro_dollars: 0 }.with_dollars(price);
-        items.push(Item::Usage(Usage::Part(stamp.into(), cost)));
+        items.push(Item::Usage(Usage::Part(stamp.clone(), cost)));
     }
     if line.is_true("partial") {
         return;
     }
-    let call = |name| Item::Call(Call { id: stamp.into(), name, ..Call::default() });
+    let call = |name| Item::Call(Call { id: stamp.clone(), name, ..Call::default() });
     let record = |by| Item::Record { by, value: line.get("text") };
     match &*kind {
         "text" | "followup" | "plan_mode_respond" => items.push(Item::whole(text)),

@@ -6,15 +6,14 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
 use crate::content;
 use crate::history::{Link, Rewind, Standing};
 use crate::item::{
-    Call, CallResult, Cost, Decode, Entry, Item, Part, Text, Usage, Verdict, host, system, tool,
+    Call, CallResult, Cost, Decode, Entry, Item, Part, Text, Usage, Verdict, Wanted, host, system,
+    tool,
 };
 use crate::json::{Malformed, strings};
-use crate::members::Members;
+use crate::members::{Members, Raw};
 use aldis_signal::message::{Origin, Role};
 
 /// Decoder of a rollout file.
@@ -22,7 +21,11 @@ use aldis_signal::message::{Origin, Role};
 pub(crate) struct Rollout;
 
 impl Decode for Rollout {
-    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
         let mut entry = Entry::of(line.time("timestamp"), Vec::new());
         let Some(raw) = line.get("payload") else { return Ok(Vec::new()) };
         let record = |by| Item::Record { by, value: Some(raw) };
@@ -46,7 +49,7 @@ impl Decode for Rollout {
     }
 }
 
-fn item<'a>(entry: &mut Entry<'a>, item: &Members<'a>, raw: &'a RawValue) {
+fn item<'a>(entry: &mut Entry<'a>, item: &Members<'a>, raw: Raw<'a>) {
     entry.id = item.text("id");
     let (id, name, items) = (item.str("call_id"), item.str("name"), &mut entry.items);
     match (&*item.str("type"), item.text("role").as_deref()) {
@@ -81,7 +84,7 @@ fn item<'a>(entry: &mut Entry<'a>, item: &Members<'a>, raw: &'a RawValue) {
     }
 }
 
-fn event<'a>(items: &mut Vec<Item<'a>>, event: &Members<'a>, raw: &'a RawValue) {
+fn event<'a>(items: &mut Vec<Item<'a>>, event: &Members<'a>, raw: Raw<'a>) {
     let copy = |text: Cow<'a, str>| Item::text(Part::Copy, text);
     let kind = event.str("type");
     let inner = event.object("item");
@@ -112,7 +115,11 @@ fn event<'a>(items: &mut Vec<Item<'a>>, event: &Members<'a>, raw: &'a RawValue) 
 pub(crate) struct Exec;
 
 impl Decode for Exec {
-    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
         let mut entry = Entry::default();
         let kind = line.str("type");
         if let ("item.started" | "item.updated" | "item.completed", Some(raw)) =
@@ -155,7 +162,7 @@ impl Decode for Exec {
 }
 
 /// Reads an item of the stream; `whole` is what it is once it is complete.
-fn work<'a>(items: &mut Vec<Item<'a>>, item: &Members<'a>, whole: Option<&'a RawValue>) {
+fn work<'a>(items: &mut Vec<Item<'a>>, item: &Members<'a>, whole: Option<Raw<'a>>) {
     let (kind, id) = (item.str("type"), item.str("id"));
     let mut name = item.text("tool").unwrap_or_else(|| kind.clone());
     if item.str("status") == "declined" {

@@ -10,7 +10,9 @@ use std::borrow::Cow;
 use crate::content;
 use crate::events::trouble::kind_of;
 use crate::history::{Link, Parent, Rewind, Standing};
-use crate::item::{Call, CallResult, Channels, Decode, Entry, Item, Part, Verdict, host, tool};
+use crate::item::{
+    Call, CallResult, Channels, Decode, Entry, Item, Part, Verdict, Wanted, host, tool,
+};
 use crate::json::Malformed;
 use crate::members::Members;
 
@@ -19,7 +21,11 @@ use crate::members::Members;
 pub(crate) struct Copilot;
 
 impl Decode for Copilot {
-    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
         let kind = line.str("type");
         let data = match line.get("data") {
             Some(raw) if kind.starts_with("assistant.") => Members::of(raw)?,
@@ -52,7 +58,7 @@ fn link<'a>(line: &Members<'a>, kind: &str, is_side: bool) -> Link<'a> {
     Link {
         id: line.text("id"),
         parent: line.text("parentId").map_or(Parent::Before, Parent::Id),
-        content: line.get("data").map(|data| data.get().as_bytes()).unwrap_or_default(),
+        content: line.get("data").map(|data| data.bytes()).unwrap_or_default(),
         standing: match kind {
             "user.message" => Standing::Typed,
             _ if !is_talk || is_side => Standing::Note,

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::content;
 use crate::item::{
-    Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, host, system,
+    Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host, system,
 };
 use crate::json::Malformed;
 use crate::members::Members;
@@ -21,7 +21,11 @@ pub(crate) struct Stream {
 }
 
 impl Decode for Stream {
-    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
         let message = match (&*line.str("type"), line.get("message")) {
             ("assistant" | "user", message) => Members::of(message.ok_or(Malformed)?)?,
             _ => Members::default(),
@@ -103,7 +107,11 @@ const TOKENS: [&str; 8] = [
 pub(crate) struct Transcript;
 
 impl Decode for Transcript {
-    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
         let message = Members::of(line.get("message").ok_or(Malformed)?)?;
         let content = content::read(message.get("content"));
         let mut items = Vec::new();

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use crate::content;
 use crate::history::{Link, Parent, Standing};
 use crate::item::{
-    CLAUDE_TOKENS, Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, host, system,
-    user,
+    CLAUDE_TOKENS, Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host,
+    system, user,
 };
 use crate::json::Malformed;
 use crate::members::Members;
@@ -22,7 +22,11 @@ pub(crate) struct Transcript {
 }
 
 impl Decode for Transcript {
-    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
         let mut entry = Entry::of(line.time("timestamp"), Vec::new());
         let message = match (&*line.str("type"), line.get("message")) {
             ("message", Some(raw)) => Members::of(raw)?,
@@ -45,7 +49,7 @@ impl Decode for Transcript {
         entry.link = Some(Link {
             id: line.text("id"),
             parent: line.text("parentId").map_or(Parent::Before, Parent::Id),
-            content: line.get("message").map(|raw| raw.get().as_bytes()).unwrap_or_default(),
+            content: line.get("message").map(|raw| raw.bytes()).unwrap_or_default(),
             standing: if is_typed { Standing::Typed } else { Standing::Spoken },
             ..Link::default()
         });
@@ -71,7 +75,11 @@ impl Decode for Transcript {
 pub(crate) struct Stream;
 
 impl Decode for Stream {
-    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
         let mut entry = Entry::of(line.time("timestamp"), Vec::new());
         entry.id = line.text("id");
         let (id, items) = (line.str("id"), &mut entry.items);

@@ -7,7 +7,9 @@ use std::borrow::Cow;
 
 use crate::content;
 use crate::history::{Link, Rewind, Standing};
-use crate::item::{Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, host};
+use crate::item::{
+    Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host,
+};
 use crate::json::Malformed;
 use crate::members::Members;
 
@@ -16,7 +18,11 @@ use crate::members::Members;
 pub(crate) struct Session;
 
 impl Decode for Session {
-    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
         // A whole list of messages takes the place of all there were.
         let set = line.object("$set");
         let list = if set.has("messages") { &set } else { line };
@@ -76,7 +82,11 @@ fn record<'a>(record: &Members<'a>) -> Entry<'a> {
 pub(crate) struct Stream;
 
 impl Decode for Stream {
-    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
         let mut entry = Entry::of(line.time("timestamp"), Vec::new());
         let (id, name, items) = (line.str("tool_id"), line.str("tool_name"), &mut entry.items);
         let kind = line.str("type");

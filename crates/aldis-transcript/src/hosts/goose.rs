@@ -5,7 +5,9 @@
 
 use std::borrow::Cow;
 
-use crate::item::{Call, CallResult, Cost, Decode, Entry, Item, Part, Text, Usage, Verdict, host};
+use crate::item::{
+    Call, CallResult, Cost, Decode, Entry, Item, Part, Text, Usage, Verdict, Wanted, host,
+};
 use crate::json::Malformed;
 use crate::members::{Members, elements};
 use crate::out::join;
@@ -19,7 +21,11 @@ pub(crate) struct Goose {
 }
 
 impl Decode for Goose {
-    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
         let mut entry = Entry::default();
         match (&*line.str("type"), line.get("message")) {
             ("message", Some(raw)) => self.message(&mut entry, &Members::of(raw)?),

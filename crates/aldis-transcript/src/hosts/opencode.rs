@@ -11,7 +11,8 @@ use crate::content;
 use crate::events::trouble::kind_of;
 use crate::history::Link;
 use crate::item::{
-    Call, CallResult, Channels, Cost, Decode, Entry, Item, Part, Until, Usage, Verdict, host,
+    Call, CallResult, Channels, Cost, Decode, Entry, Item, Part, Until, Usage, Verdict, Wanted,
+    host,
 };
 use crate::json::Malformed;
 use crate::members::{Members, string};
@@ -27,7 +28,11 @@ pub(crate) struct OpenCode {
 }
 
 impl Decode for OpenCode {
-    fn decode<'a>(&mut self, line: &Members<'a>, _: bool) -> Result<Vec<Entry<'a>>, Malformed> {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
         let on_bus = line.has("properties");
         let props = if on_bus { line.object("properties") } else { line.clone() };
         let part = match props.get("part") {

@@ -37,6 +37,11 @@ impl Calls {
         self.recent.push_back(Known { id: id.into(), name: name.into(), path: path.into() });
     }
 
+    /// Returns whether any call was one of an agent.
+    pub(super) fn has_agents(&self) -> bool {
+        !self.agents.is_empty()
+    }
+
     /// Returns the origin of a call's result; `name` is the tool where the result names it.
     pub(super) fn result(&self, id: &str, name: &str, cwd: &str) -> Origin {
         if self.agents.contains(id) || is_agent(name) {
