@@ -89,7 +89,7 @@ fn block(raw: Raw<'_>) -> Block<'_> {
 }
 
 fn call<'a>(call: &Members<'a>, input: Option<Raw<'a>>) -> Call<'a> {
-    Call { id: call.str("id"), name: call.str("name"), path: path(input), input }
+    Call { id: call.str("id"), name: call.str("name"), about: input, input }
 }
 
 /// Returns the file or address that the input of a call is about.

@@ -24,6 +24,11 @@ pub(crate) trait Decode: fmt::Debug {
         wanted: &Wanted<'_>,
     ) -> Result<Vec<Entry<'a>>, Malformed>;
 
+    /// Returns whether lines repeat what others said, in [`Part::Copy`].
+    fn repeats(&self) -> bool {
+        false
+    }
+
     /// Returns whether a later line can take back what earlier ones said: then messages wait for
     /// the end of the file.
     fn holds_back(&self) -> bool {
@@ -53,19 +58,22 @@ pub(crate) fn decode_line(
 pub(crate) struct Wanted<'w> {
     line: &'w [u8],
     filter: &'w dyn Fn(&[u8]) -> bool,
-    is_only_agents: bool,
+    /// Only what may signal is asked for.
+    signals_only: bool,
+    /// An agent was called: its result may signal.
+    has_agents: bool,
     matters: Cell<Option<bool>>,
 }
 
 impl<'w> Wanted<'w> {
     /// `filter` says of raw JSON whether it can hold anything of interest.
     pub(crate) fn new(line: &'w [u8], filter: &'w dyn Fn(&[u8]) -> bool) -> Self {
-        Self { line, filter, is_only_agents: false, matters: Cell::new(None) }
+        Self { line, filter, signals_only: false, has_agents: false, matters: Cell::new(None) }
     }
 
-    /// Leaves out the texts of everybody but agents.
-    pub(crate) fn of_agents(self, is_only_agents: bool) -> Self {
-        Self { is_only_agents, ..self }
+    /// Leaves out what cannot signal: of results, all if no agent was called.
+    pub(crate) fn signals_only(self, has_agents: bool) -> Self {
+        Self { signals_only: true, has_agents, ..self }
     }
 
     /// Returns whether the line can hold anything of interest. Asked once.
@@ -77,7 +85,12 @@ impl<'w> Wanted<'w> {
 
     /// Returns whether texts of others than the agent are asked for, and may be of interest.
     pub(crate) fn others(&self) -> bool {
-        !self.is_only_agents && self.matters()
+        (!self.signals_only || self.has_agents) && self.matters()
+    }
+
+    /// As [`others`](Self::others), of which the answer for one line never changes.
+    pub(crate) fn all(&self) -> bool {
+        !self.signals_only && self.matters()
     }
 }
 
@@ -205,8 +218,8 @@ pub(crate) enum Part<'a> {
 pub(crate) struct Call<'a> {
     pub(crate) id: Cow<'a, str>,
     pub(crate) name: Cow<'a, str>,
-    /// The file or address that it is about.
-    pub(crate) path: Cow<'a, str>,
+    /// What the tool was told, for the file or address that it is about.
+    pub(crate) about: Option<Raw<'a>>,
     /// What the tool was told, where it is told here.
     pub(crate) input: Option<Raw<'a>>,
 }

@@ -76,12 +76,12 @@ impl<'f> Reader<'f> {
     /// wrongly.
     pub fn new(format: Format, may_matter: &'f dyn Fn(&[u8]) -> bool) -> Self {
         let decoder = hosts::decoder(format);
-        let holds_back = decoder.as_ref().is_some_and(|decoder| decoder.holds_back());
+        let messages = decoder.as_deref().map(Messages::new).unwrap_or_default();
         Self {
             may_matter,
             format,
             decoder,
-            messages: Messages::new(holds_back),
+            messages,
             events: None,
             lines: Lines::default(),
             document: None,
@@ -234,8 +234,10 @@ impl<'f> Reader<'f> {
 
     fn value(&mut self, number: u64, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Output)) {
         let Some(decoder) = &mut self.decoder else { return };
-        let is_only_agents = self.signals_only && !self.messages.has_agents();
-        let wanted = Wanted::new(bytes, self.may_matter).of_agents(is_only_agents);
+        let mut wanted = Wanted::new(bytes, self.may_matter);
+        if self.signals_only {
+            wanted = wanted.signals_only(self.messages.has_agents());
+        }
         let (messages, agent, is_live) = (&mut self.messages, &self.agent, self.format.is_live());
         let mut events = self.events.as_mut();
         let mut each = |mut entry: Entry<'_>, bytes: &[u8]| {

@@ -23,7 +23,7 @@ impl<'a> Raw<'a> {
 
     /// Returns the value as it is written, as text.
     pub(crate) fn as_written(self) -> Cow<'a, str> {
-        String::from_utf8_lossy(self.0)
+        lossy(self.0)
     }
 
     fn parse<T: std::str::FromStr>(self) -> Option<T> {
@@ -65,6 +65,7 @@ impl<'a> Members<'a> {
     fn collect(&mut self, object: &'a [u8]) -> Option<()> {
         let mut cursor = Cursor { json: object, at: 0 };
         cursor.open(b'{')?;
+        self.0.reserve(FEW);
         while let Some(name) = cursor.next(b'}', Cursor::string)? {
             self.0.push((name, Raw(b"null")));
             cursor.take(b':')?;
@@ -262,10 +263,18 @@ impl<'a> Cursor<'a> {
 pub(crate) fn string(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     let inside = raw.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     if memchr::memchr(b'\\', inside).is_none() {
-        return Some(String::from_utf8_lossy(inside));
+        return Some(lossy(inside));
     }
     let whole = serde_json::from_slice(raw.0).ok();
     whole.or_else(|| serde_json::from_str(&mended(&raw.as_written())).ok()).map(Cow::Owned)
+}
+
+/// As [`String::from_utf8_lossy`], which is slower on sound text.
+fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
+    }
 }
 
 /// Splits content into its elements: those of a list, or the one value there is.

@@ -16,9 +16,9 @@ use copies::Copies;
 use open::Open;
 use versions::Versions;
 
-use super::content::text_of;
+use super::content::{path, text_of};
 use super::history::{Added, History, Live};
-use super::item::{Call, CallResult, Channels, Entry, Item, Part, Text, Wanted, tool};
+use super::item::{Call, CallResult, Channels, Decode, Entry, Item, Part, Text, Wanted, tool};
 use super::json::strings;
 use super::members::{Raw, member_strings};
 use super::out::{Out, Spot, message};
@@ -37,6 +37,8 @@ pub(crate) struct Messages {
     /// The last messages that are complete and hold nothing of interest.
     quiet: VecDeque<Open>,
     copies: Copies,
+    /// Whether the format has copies at all.
+    repeats: bool,
     versions: Versions,
     /// Ids of messages that were taken back.
     removed: HashSet<String>,
@@ -99,8 +101,9 @@ impl Context<'_> {
 }
 
 impl Messages {
-    pub(crate) fn new(holds_back: bool) -> Self {
-        Self { holds_back, ..Self::default() }
+    pub(crate) fn new(decoder: &dyn Decode) -> Self {
+        let (holds_back, repeats) = (decoder.holds_back(), decoder.repeats());
+        Self { holds_back, repeats, ..Self::default() }
     }
 
     /// Says that the lines to come are the end of a file, and of which session they should be.
@@ -293,7 +296,9 @@ impl Messages {
     }
 
     fn call(&mut self, context: &mut Context<'_>, call: &Call<'_>, out: &mut Out<'_>) {
-        self.calls.note(&call.id, &call.name, &call.path);
+        // Whoever wants signals alone is not told what results are about.
+        let about = call.about.filter(|_| !out.signals_only);
+        self.calls.note(&call.id, &call.name, &path(about));
         let Some(input) = call.input else { return };
         self.index(context, out);
         let name = if call.name.is_empty() { "a tool" } else { &call.name };
@@ -389,7 +394,9 @@ impl Messages {
         }
         open.index.get_or_insert_with(|| out.utter());
         self.spoke |= !open.origin.sidechain;
-        self.copies.note_said(&open.text());
+        if self.repeats {
+            self.copies.note_said(&open.text());
+        }
         if !self.holds_back || out.following {
             for (node, message) in open.messages(None) {
                 self.hold(node, message, out);

@@ -32,7 +32,8 @@ impl Decode for ClaudeCode {
         let is_wanted = if is_agents { wanted.matters() } else { wanted.others() };
         // Most of a file is the results of tools, and mostly nobody asks for them.
         let is_result = line.get("toolUseResult").is_some();
-        let message = match line.get("message").filter(|_| is_agents || is_wanted || !is_result) {
+        let is_read = is_agents || is_wanted;
+        let message = match line.get("message").filter(|_| is_read || !is_result) {
             Some(raw) => Members::of(raw)?,
             None => Members::default(),
         };
@@ -42,7 +43,7 @@ impl Decode for ClaudeCode {
         let is_side = line.is_true("isSidechain");
         let agent = line.text("agentId").filter(|_| is_side);
         let mut entry = Entry {
-            at: line.time("timestamp"),
+            at: if is_read { line.time("timestamp") } else { None },
             id: message.text("id").filter(|_| is_agents).or_else(|| line.text("uuid")),
             channel: match is_side {
                 true => agent.clone().unwrap_or(Cow::Borrowed("a sub-agent")),
@@ -68,7 +69,9 @@ impl Decode for ClaudeCode {
         }
         if is_entry || line.has("uuid") {
             let is_typed = is_typed && kind == "user";
-            entry.link = Some(link(line, &message, (is_typed, is_entry, is_wanted)));
+            // A line that comes again must look the same, also where results matter by then.
+            let is_told_apart = if is_agents { is_wanted } else { wanted.all() };
+            entry.link = Some(link(line, &message, (is_typed, is_entry, is_told_apart)));
         }
         Ok(vec![entry])
     }
@@ -81,9 +84,9 @@ impl Decode for ClaudeCode {
 fn link<'a>(
     line: &Members<'a>,
     message: &Members<'a>,
-    (is_typed, is_entry, is_wanted): (bool, bool, bool),
+    (is_typed, is_entry, is_told_apart): (bool, bool, bool),
 ) -> Link<'a> {
-    let content = message.any(&["content", "parts"]).filter(|_| is_wanted);
+    let content = message.any(&["content", "parts"]).filter(|_| is_told_apart);
     // Of entries that say nothing of interest it need only be told apart who says it.
     let who = line.get("type");
     Link {

@@ -20,6 +20,10 @@ use aldis_signal::message::{Origin, Role};
 pub(crate) struct Cline;
 
 impl Decode for Cline {
+    fn repeats(&self) -> bool {
+        true
+    }
+
     fn decode<'a>(
         &mut self,
         line: &Members<'a>,

@@ -21,6 +21,10 @@ use aldis_signal::message::{Origin, Role};
 pub(crate) struct Rollout;
 
 impl Decode for Rollout {
+    fn repeats(&self) -> bool {
+        true
+    }
+
     fn decode<'a>(
         &mut self,
         line: &Members<'a>,

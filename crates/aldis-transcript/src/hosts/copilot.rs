@@ -77,7 +77,7 @@ fn event<'a>(items: &mut Vec<Item<'a>>, kind: &str, line: &Members<'a>, data: &M
                 let request = Members::lenient(raw);
                 let (id, name) = (request.str("toolCallId"), request.str("name"));
                 let input = request.get("arguments");
-                items.push(Item::Call(Call { id, name, path: content::path(input), input }));
+                items.push(Item::Call(Call { id, name, about: input, input }));
             }
             return;
         }
@@ -87,8 +87,8 @@ fn event<'a>(items: &mut Vec<Item<'a>>, kind: &str, line: &Members<'a>, data: &M
             return;
         }
         "tool.execution_start" => {
-            let (name, path) = (data.str("toolName"), content::path(data.get("arguments")));
-            items.push(Item::Call(Call { id, name, path, input: None }));
+            let (name, about) = (data.str("toolName"), data.get("arguments"));
+            items.push(Item::Call(Call { id, name, about, input: None }));
             return;
         }
         "tool.execution_complete" => {

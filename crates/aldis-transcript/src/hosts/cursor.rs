@@ -59,7 +59,7 @@ impl Stream {
         self.calls += 1;
         let call = line.object("tool_call");
         // `{"shellToolCall": …}` is a call of the shell.
-        let kind = call.iter().next().map(|(kind, _)| kind.to_owned()).unwrap_or_default();
+        let kind = call.iter().next().map(|(kind, _)| kind.into_owned()).unwrap_or_default();
         let kind = kind.strip_suffix("ToolCall").unwrap_or(&kind).to_owned();
         let name = call.object("function").text("name").unwrap_or_else(|| kind.into());
         let (id, raw) = (line.str("call_id"), line.get("tool_call"));

@@ -75,6 +75,10 @@ impl Decode for Transcript {
 pub(crate) struct Stream;
 
 impl Decode for Stream {
+    fn repeats(&self) -> bool {
+        true
+    }
+
     fn decode<'a>(
         &mut self,
         line: &Members<'a>,
@@ -91,7 +95,7 @@ impl Decode for Stream {
             ("tool_call", _) => {
                 let name = line.any_text(&["toolName", "toolId"]).unwrap_or_default();
                 let input = line.get("parameters");
-                items.push(Item::Call(Call { id, name, path: content::path(input), input }));
+                items.push(Item::Call(Call { id, name, about: input, input }));
             }
             ("tool_result", _) => {
                 let (name, content) = (line.str("toolName"), line.any(&["value", "error"]));

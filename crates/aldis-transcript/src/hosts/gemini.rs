@@ -64,7 +64,7 @@ fn record<'a>(record: &Members<'a>) -> Entry<'a> {
     for raw in record.list("toolCalls") {
         let call = Members::lenient(raw);
         let (id, name, input) = (call.str("id"), call.str("name"), call.get("args"));
-        items.push(Item::Call(Call { id, name, path: content::path(input), input }));
+        items.push(Item::Call(Call { id, name, about: input, input }));
         if let Some(result) = call.get("result") {
             let (id, name, content) = (call.str("id"), call.str("name"), Some(result));
             items.push(Item::Result(CallResult { id, name, content, ..CallResult::default() }));
@@ -102,7 +102,7 @@ impl Decode for Stream {
             "message" => items.push(Item::prompt(line.str("content"))),
             "tool_use" => {
                 let input = line.get("parameters");
-                items.push(Item::Call(Call { id, name, path: content::path(input), input }));
+                items.push(Item::Call(Call { id, name, about: input, input }));
             }
             "tool_result" => {
                 let content = line.any(&["output", "error"]);

@@ -7,7 +7,6 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::content;
 use crate::events::trouble::kind_of;
 use crate::history::Link;
 use crate::item::{
@@ -92,8 +91,7 @@ impl OpenCode {
                 let (name, state) = (part.str("tool"), part.object("state"));
                 let id = part.any_text(&["callID", "id"]).unwrap_or_default();
                 let (input, content) = (state.get("input"), state.get("output"));
-                let call =
-                    Call { id: id.clone(), name: name.clone(), path: content::path(input), input };
+                let call = Call { id: id.clone(), name: name.clone(), about: input, input };
                 items.push(Item::Call(call));
                 if content.is_some() {
                     items.push(Item::Result(CallResult {
