@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use memchr::memchr2;
+use memchr::memchr;
 
 use super::json::{Malformed, mended, strings, time};
 use aldis_signal::time::Timestamp;
@@ -78,14 +78,18 @@ impl<'a> Members<'a> {
     }
 
     fn has_duplicate(&self) -> bool {
-        let names = self.0.iter().map(|(name, _)| name);
         if self.0.len() > FEW {
-            return names.collect::<HashSet<_>>().len() < self.0.len();
+            let names: HashSet<_> = self.0.iter().map(|(name, _)| name).collect();
+            return names.len() < self.0.len();
         }
-        let mut later = self.0.iter();
-        names
-            .into_iter()
-            .any(|name| later.next().is_some() && later.clone().any(|(other, _)| other == name))
+        let mut rest = &*self.0;
+        while let [(name, _), later @ ..] = rest {
+            if later.iter().any(|(other, _)| is_same(other, name)) {
+                return true;
+            }
+            rest = later;
+        }
+        false
     }
 
     /// Returns all members.
@@ -95,7 +99,7 @@ impl<'a> Members<'a> {
 
     /// Returns the value of a member, be it `null`.
     pub(crate) fn member(&self, name: &str) -> Option<Raw<'a>> {
-        self.0.iter().find(|(known, _)| *known == name.as_bytes()).map(|(_, value)| *value)
+        self.0.iter().find(|(known, _)| is_same(known, name.as_bytes())).map(|(_, value)| *value)
     }
 
     /// Returns whether there is such a member, be it `null`.
@@ -162,6 +166,11 @@ impl<'a> Members<'a> {
     }
 }
 
+/// Compares names. Most differ in their length or first letter.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.first() == other.first() && one == other
+}
+
 /// A place in JSON.
 struct Cursor<'a> {
     json: &'a [u8],
@@ -212,12 +221,14 @@ impl<'a> Cursor<'a> {
         self.take(b'"')?;
         let start = self.at;
         loop {
-            self.at += memchr2(b'"', b'\\', self.json.get(self.at..)?)?;
-            if self.json[self.at] == b'"' {
-                self.at += 1;
-                return Some(&self.json[start..self.at - 1]);
+            self.at += memchr(b'"', self.json.get(self.at..)?)?;
+            let inside = &self.json[start..self.at];
+            self.at += 1;
+            // A quote is part of the string if an odd number of backslashes stands before it.
+            let backslashes = inside.iter().rev().take_while(|byte| **byte == b'\\').count();
+            if backslashes % 2 == 0 {
+                return Some(inside);
             }
-            self.at += 2;
         }
     }
 
@@ -262,7 +273,7 @@ impl<'a> Cursor<'a> {
 /// Returns a value that is a string, borrowed unless it has escapes. Broken characters are replaced.
 pub(crate) fn string(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     let inside = raw.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    if memchr::memchr(b'\\', inside).is_none() {
+    if memchr(b'\\', inside).is_none() {
         return Some(lossy(inside));
     }
     let whole = serde_json::from_slice(raw.0).ok();
@@ -315,3 +326,86 @@ const FEW: usize = 24;
 
 /// Deeper values are malformed.
 const DEPTH_MAX: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    //! The cursor beside a parser.
+
+    use proptest::prelude::*;
+    use serde_json::{Map, Value};
+
+    use super::*;
+    use crate::tests::{SAMPLES, sample};
+
+    /// Compares an object with what a parser makes of it.
+    fn check(object: &[u8]) {
+        let Ok(parsed) = serde_json::from_slice::<Map<String, Value>>(object) else { return };
+        let Ok(members) = Members::of_bytes(object) else {
+            let names: Vec<_> = Members::before_cut(object).iter().map(|(name, _)| name).collect();
+            let mut known = HashSet::new();
+            assert!(!names.iter().all(|name| known.insert(name)), "{names:?}");
+            return;
+        };
+        for (name, value) in members.iter() {
+            let name: String = serde_json::from_str(&format!("\"{name}\"")).unwrap();
+            let value: Value = serde_json::from_slice(value.bytes()).unwrap();
+            assert_eq!(parsed.get(&name), Some(&value), "{name}");
+            if let (Value::String(text), Some(raw)) = (&value, members.member(&name)) {
+                assert_eq!(string(raw).as_deref(), Some(&**text));
+            }
+            if let (Value::Array(all), Some(raw)) = (&value, members.member(&name)) {
+                assert_eq!(elements(raw).len(), all.len());
+            }
+        }
+    }
+
+    #[test]
+    fn samples_are_split_as_a_parser_does() {
+        for (path, _) in SAMPLES {
+            sample(path).split(|byte| *byte == b'\n').for_each(check);
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_malformed() {
+        let deep = |depth: usize| format!(r#"{{"a":{}{}}}"#, "[".repeat(depth), "]".repeat(depth));
+        for (text, is_sound) in [
+            ("{}", true),
+            (r#" { "a" : 1 , "b" : [ ] } "#, true),
+            (r#"{"a":"\\\"","b":"\\"}"#, true),
+            (r#"{"a":1,"a":2}"#, false),
+            (r#"{"a":1}{"#, false),
+            (r#"{"a":1,}"#, false),
+            (r#"{"a":1 "b":2}"#, false),
+            (r#"{"a"}"#, false),
+            (r#"{"a":}"#, false),
+            (r#"{"a":"\"}"#, false),
+            ("[]", false),
+            ("", false),
+            (&deep(100), true),
+            (&deep(1_000_000), false),
+        ] {
+            assert_eq!(Members::of_bytes(text.as_bytes()).is_ok(), is_sound, "{text:.60}");
+        }
+        let many: Vec<_> = (0..2 * FEW).map(|n| format!(r#""{n}":0"#)).collect();
+        let object = format!("{{{}}}", many.join(","));
+        assert!(Members::of_bytes(object.as_bytes()).is_ok());
+        let twice = object.replace(r#""7""#, r#""8""#);
+        assert!(Members::of_bytes(twice.as_bytes()).is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        #[test]
+        fn any_text_is_split_as_a_parser_does(text in r#"\{("[ab]?(\\["\\n])?":|[{}\[\]:,"\\ ]|1|null|"a","b"){0,12}\}?"#) {
+            check(text.as_bytes());
+        }
+
+        #[test]
+        fn any_bytes_are_taken(bytes: Vec<u8>) {
+            check(&bytes);
+            let _list = list(&bytes);
+        }
+    }
+}
