@@ -86,7 +86,7 @@ fn pipeline(path: &Path, near_misses: bool) -> io::Result<usize> {
             signals(rules, text, origin, Token::Off).len()
         };
     };
-    let mut reader = Reader::new(Format::ClaudeCode, &may_matter);
+    let mut reader = Reader::new(Format::ClaudeCode).with_filter(&may_matter);
     if !near_misses {
         reader = reader.signals_only();
     }

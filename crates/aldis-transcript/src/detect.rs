@@ -23,6 +23,13 @@ use super::members::Members;
 /// that holds anybody's words stands among others of its kind, or alone. After lines that are no
 /// JSON, a line decides only where most of what follows is JSON too. Anything else is text: an
 /// answer of an agent may well show JSON.
+///
+/// ```
+/// use aldis_transcript::{Format, detect};
+///
+/// assert_eq!(detect(b"{\"type\":\"thread.started\",\"thread_id\":\"t1\"}\n"), Format::CodexExec);
+/// assert_eq!(detect(b"All tests pass.\n"), Format::Text);
+/// ```
 pub fn detect(head: &[u8]) -> Format {
     let whole = trim(head);
     let first = whole.split(|byte| *byte == b'\n').next().unwrap_or_default();

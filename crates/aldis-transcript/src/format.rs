@@ -134,6 +134,14 @@ impl Input {
     }
 
     /// Chooses the format, given the first bytes of the input.
+    ///
+    /// ```
+    /// use aldis_transcript::{Format, Input};
+    ///
+    /// let codex = Input::from_name("codex");
+    /// let head = b"{\"type\":\"thread.started\",\"thread_id\":\"t1\"}\n";
+    /// assert_eq!(codex.map(|input| input.resolve(head)), Some(Format::CodexExec));
+    /// ```
     pub fn resolve(self, head: &[u8]) -> Format {
         match self {
             Self::Auto => detect(head),

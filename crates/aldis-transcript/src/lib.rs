@@ -1,11 +1,13 @@
 //! Transcripts: hosts' files and streams as messages.
 //!
 //! Every host writes down what its agent said in a form of its own, mixed with what tools, users
-//! and the host itself said. The readers here give each text its [`Origin`], so that
-//! the scanner can tell a claim by the agent from the same words in a file it read.
+//! and the host itself said. A [`Reader`] gives each text its [`Origin`], so that the scanner can tell
+//! a claim by the agent from the same words in a file it read. It takes bytes in any chunks and never
+//! fails: a line that makes no sense is skipped and counted.
 //!
-//! A [`Reader`] takes bytes in any chunks and never fails: a line that makes no sense is skipped and
-//! counted. Lines in which a quick look finds nothing of interest are not parsed.
+//! Each host has one decoder that turns a line into items. Messages, [host events](events) and
+//! [line summaries](summarize) are folds over items, so what a host writes is understood in one
+//! place.
 
 mod content;
 mod detect;
@@ -47,9 +49,27 @@ pub enum Output {
 /// Incremental reader of one transcript or stream. Feed it with [`push`](Self::push), end it with
 /// [`finish`](Self::finish).
 ///
-/// Texts that no agent said are given out only where the filter says that they matter; so are
-/// messages of a [`Format::ClaudeCode`] file, except the last one of the live conversation.
-/// Messages of one entry share its index.
+/// Messages of one entry share its index. In formats in which a later line can take back earlier
+/// ones, messages come at the end, when it is known which are live; of those that the filter finds
+/// nothing in, only the agent's last one comes.
+///
+/// ```
+/// use aldis_transcript::{Format, Reader};
+///
+/// let stream = br#"{"type":"thread.started","thread_id":"t1"}
+/// {"type":"item.completed","item":{"id":"i1","type":"command_execution","aggregated_output":"DONE"}}
+/// {"type":"item.completed","item":{"id":"i2","type":"agent_message","text":"All tests pass."}}"#;
+/// let mut agent = Vec::new();
+/// let mut sink = |message: aldis_signal::Message| {
+///     if message.origin.may_signal() {
+///         agent.push(message.text);
+///     }
+/// };
+/// let mut reader = Reader::new(Format::CodexExec);
+/// reader.push(stream, &mut sink);
+/// reader.finish(&mut sink);
+/// assert_eq!(agent, ["All tests pass."]);
+/// ```
 pub struct Reader<'f> {
     may_matter: &'f dyn Fn(&[u8]) -> bool,
     format: Format,
@@ -63,7 +83,7 @@ pub struct Reader<'f> {
     /// All of a plain text.
     text: Vec<u8>,
     started: bool,
-    utterances: u64,
+    count: u64,
     skipped: u64,
     following: bool,
     signals_only: bool,
@@ -72,13 +92,12 @@ pub struct Reader<'f> {
 }
 
 impl<'f> Reader<'f> {
-    /// Starts a reader. `may_matter` is asked about raw JSON and may say yes too often, never no
-    /// wrongly.
-    pub fn new(format: Format, may_matter: &'f dyn Fn(&[u8]) -> bool) -> Self {
+    /// Starts a reader that gives out everything.
+    pub fn new(format: Format) -> Self {
         let decoder = hosts::decoder(format);
         let messages = decoder.as_deref().map(Messages::new).unwrap_or_default();
         Self {
-            may_matter,
+            may_matter: &|_| true,
             format,
             decoder,
             messages,
@@ -87,7 +106,7 @@ impl<'f> Reader<'f> {
             document: None,
             text: Vec::new(),
             started: false,
-            utterances: 0,
+            count: 0,
             skipped: 0,
             following: false,
             signals_only: false,
@@ -95,8 +114,29 @@ impl<'f> Reader<'f> {
         }
     }
 
+    /// Leaves out texts that hold nothing of interest and are not the agent's. `may_matter` is asked about raw JSON and may say yes
+    /// too often, never no wrongly.
+    #[must_use]
+    pub fn with_filter(mut self, may_matter: &'f dyn Fn(&[u8]) -> bool) -> Self {
+        self.may_matter = may_matter;
+        self
+    }
+
     /// Reads the conversation of this sub-agent instead of the main one: a sub-agent's own file, or
     /// what it says in the file of the agent that called it.
+    ///
+    /// ```
+    /// use aldis_transcript::{Format, Reader};
+    ///
+    /// let line = br#"{"type":"assistant","isSidechain":true,"agentId":"a1","uuid":"u1",
+    ///     "message":{"role":"assistant","content":"Found it."}}"#;
+    /// let line: Vec<u8> = line.iter().copied().filter(|byte| *byte != b'\n').collect();
+    /// let mut found = Vec::new();
+    /// let mut reader = Reader::new(Format::ClaudeCode).of_agent("a1");
+    /// reader.push(&line, &mut |message| found.push(message));
+    /// reader.finish(&mut |message| found.push(message));
+    /// assert!(found[0].origin.may_signal());
+    /// ```
     #[must_use]
     pub fn of_agent(mut self, agent: &str) -> Self {
         self.agent = Some(agent.into());
@@ -129,6 +169,20 @@ impl<'f> Reader<'f> {
 
     /// Asks for host events, too, with [`push_live`](Self::push_live). `local` is the zone of clock
     /// times that name none: the host's, so usually this machine's.
+    ///
+    /// ```
+    /// use aldis_signal::time::Timestamp;
+    /// use aldis_transcript::events::{HostEvent, Zone};
+    /// use aldis_transcript::{Format, Output, Reader};
+    ///
+    /// let now = Timestamp::from_millis(1_794_787_200_000);
+    /// let mut found = Vec::new();
+    /// let mut reader = Reader::new(Format::CodexExec).following().with_events(Zone::utc());
+    /// let line = b"{\"type\":\"thread.started\",\"thread_id\":\"t1\"}\n";
+    /// reader.push_live(line, now, &mut |output| found.push(output));
+    /// reader.finish_live(now, &mut |output| found.push(output));
+    /// assert!(found.contains(&Output::Event(HostEvent::Session("t1".into()))));
+    /// ```
     #[must_use]
     pub fn with_events(mut self, local: Zone) -> Self {
         self.events = Some(Events::new(local));
@@ -190,7 +244,7 @@ impl<'f> Reader<'f> {
         let mut out = Out {
             sink: &mut |message| sink(Output::Message(message)),
             may_matter: self.may_matter,
-            utterances: &mut self.utterances,
+            count: &mut self.count,
             following: self.following,
             signals_only: self.signals_only,
         };
@@ -250,7 +304,7 @@ impl<'f> Reader<'f> {
             let mut out = Out {
                 sink: &mut |message| sink(Output::Message(message)),
                 may_matter: self.may_matter,
-                utterances: &mut self.utterances,
+                count: &mut self.count,
                 following: self.following,
                 signals_only: self.signals_only,
             };
@@ -278,7 +332,7 @@ impl fmt::Debug for Reader<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader")
             .field("decoder", &self.decoder)
-            .field("utterances", &self.utterances)
+            .field("count", &self.count)
             .field("skipped", &self.skipped)
             .finish_non_exhaustive()
     }

@@ -21,7 +21,7 @@ use super::history::{Added, History, Live};
 use super::item::{Call, CallResult, Channels, Decode, Entry, Item, Part, Text, Wanted, tool};
 use super::json::strings;
 use super::members::{Raw, member_strings};
-use super::out::{Out, Spot, message};
+use super::out::{EntryPos, Out, message};
 use aldis_signal::message::{Message, Origin, Role};
 
 /// The messages of one input.
@@ -43,7 +43,7 @@ pub(crate) struct Messages {
     /// Ids of messages that were taken back.
     removed: HashSet<String>,
     /// Whether the main agent has spoken.
-    spoke: bool,
+    has_agent_text: bool,
 }
 
 /// What waits for the end of the input, where it is known what is live.
@@ -58,7 +58,7 @@ enum Held {
 #[derive(Clone, Copy, Debug)]
 struct Where {
     node: Option<u32>,
-    spot: Spot,
+    pos: EntryPos,
 }
 
 /// A line and what the filter says of it.
@@ -131,10 +131,10 @@ impl Messages {
         if let Some(node) = node.filter(|_| may_change) {
             self.versions.add(node, version_of);
         }
-        let spot = Spot { entry: line.number, at: entry.at };
+        let pos = EntryPos { entry: line.number, at: entry.at };
         let mut context = Context {
             line: line.bytes,
-            at: Where { node, spot },
+            at: Where { node, pos },
             wanted: line.wanted,
             id: entry.id.as_deref(),
             channel: &entry.channel,
@@ -251,7 +251,7 @@ impl Messages {
             }
             Part::Copy => self.copies.note_copy(context, by, text.into_owned()),
             Part::Outcome => {
-                if !self.spoke {
+                if !self.has_agent_text {
                     let text =
                         Text { by, part: Part::Whole, text, is_interim: false, is_excuse: false };
                     self.text(context, text, out);
@@ -360,16 +360,16 @@ impl Messages {
         if out.signals_only && !by.may_signal() {
             return;
         }
-        let index = context.index.unwrap_or(*out.utterances);
+        let index = context.index.unwrap_or(*out.count);
         let id = context.id.map(str::to_owned);
-        let message = message(index, context.at.spot, id, by, text());
+        let message = message(index, context.at.pos, id, by, text());
         self.hold(context.at.node, message, out);
     }
 
     /// Returns the index of an entry, which is counted now unless it is already.
     fn index(&self, context: &mut Context<'_>, out: &mut Out<'_>) -> u64 {
         let known = context.version_of.and_then(|of| self.versions.indices.get(&of)).copied();
-        *context.index.get_or_insert_with(|| known.unwrap_or_else(|| out.utter()))
+        *context.index.get_or_insert_with(|| known.unwrap_or_else(|| out.next_index()))
     }
 
     fn hold(&mut self, node: Option<u32>, mut message: Message, out: &mut Out<'_>) {
@@ -377,7 +377,7 @@ impl Messages {
             self.held.push(Held::Message(node, message));
         } else if !node.is_some_and(|node| self.versions.is_given_out(node, &message)) {
             self.mark_removed(&mut message);
-            out.say(message);
+            out.emit(message);
         }
     }
 
@@ -392,8 +392,8 @@ impl Messages {
         if open.is_empty() {
             return;
         }
-        open.index.get_or_insert_with(|| out.utter());
-        self.spoke |= !open.origin.sidechain;
+        open.index.get_or_insert_with(|| out.next_index());
+        self.has_agent_text |= !open.origin.sidechain;
         if self.repeats {
             self.copies.note_said(&open.text());
         }
@@ -441,7 +441,7 @@ impl Messages {
     fn confirm_copies(&mut self, out: &mut Out<'_>) {
         for pending in self.copies.take_unconfirmed() {
             let mut open = Open::new(pending.id, pending.by);
-            open.index = Some(out.utter());
+            open.index = Some(out.next_index());
             open.matters = true;
             open.add(&pending.text, None, pending.at);
             self.give(open, out);
@@ -470,7 +470,7 @@ impl Messages {
                 live.mark(node, &mut message);
             }
             self.mark_removed(&mut message);
-            out.say(message);
+            out.emit(message);
         }
     }
 

@@ -3,9 +3,9 @@
 use aldis_signal::message::{Message, Origin};
 use aldis_signal::time::Timestamp;
 
-/// Where and when a message was said.
+/// Where in a file a message stands, and when it was written.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spot {
+pub(super) struct EntryPos {
     /// The number of its line.
     pub(super) entry: u64,
     pub(super) at: Option<Timestamp>,
@@ -15,8 +15,8 @@ pub(super) struct Spot {
 pub(super) struct Out<'a> {
     pub(super) sink: &'a mut dyn FnMut(Message),
     pub(super) may_matter: &'a dyn Fn(&[u8]) -> bool,
-    /// How many utterances were seen so far, given out or not.
-    pub(super) utterances: &'a mut u64,
+    /// How many messages were seen so far, given out or not.
+    pub(super) count: &'a mut u64,
     /// Whether messages are wanted as they come, before the end is known.
     pub(super) following: bool,
     /// Whether only what agents say is wanted.
@@ -24,15 +24,15 @@ pub(super) struct Out<'a> {
 }
 
 impl Out<'_> {
-    /// Counts an utterance and returns its index.
-    pub(super) fn utter(&mut self) -> u64 {
-        let index = *self.utterances;
-        *self.utterances += 1;
+    /// Counts a message and returns its index.
+    pub(super) fn next_index(&mut self) -> u64 {
+        let index = *self.count;
+        *self.count += 1;
         index
     }
 
     /// Gives out a message unless it is empty.
-    pub(super) fn say(&mut self, message: Message) {
+    pub(super) fn emit(&mut self, message: Message) {
         if !message.text.is_empty() {
             (self.sink)(message);
         }
@@ -42,12 +42,12 @@ impl Out<'_> {
 /// Puts a message together.
 pub(super) fn message(
     index: u64,
-    spot: Spot,
+    pos: EntryPos,
     id: Option<String>,
     origin: Origin,
     text: String,
 ) -> Message {
-    Message { index, entry: Some(spot.entry), origin, id, at: spot.at, text }
+    Message { index, entry: Some(pos.entry), origin, id, at: pos.at, text }
 }
 
 /// Appends a text block to those before it.

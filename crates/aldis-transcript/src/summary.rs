@@ -47,6 +47,13 @@ pub enum Mark {
 
 /// Summarizes one line of a transcript file. Lines of sub-agents and of sessions other than `session`
 /// have no marks, nor have lines that make no sense or formats that are no files.
+///
+/// ```
+/// use aldis_transcript::{Format, Mark, summarize};
+///
+/// let line = br#"{"role":"user","message":{"content":[{"type":"text","text":"Go on."}]}}"#;
+/// assert_eq!(summarize(Format::CursorTranscript, line, None).marks, [Mark::Prompt]);
+/// ```
 pub fn summarize(format: Format, line: &[u8], session: Option<&str>) -> LineSummary {
     let line = trim(line);
     let mut summary = LineSummary::default();

@@ -60,7 +60,7 @@ fn read_chunks<'a>(
     may_matter: &dyn Fn(&[u8]) -> bool,
 ) -> (Vec<Message>, u64) {
     let mut messages = Vec::new();
-    let mut reader = Reader::new(format, may_matter);
+    let mut reader = Reader::new(format).with_filter(may_matter);
     for chunk in chunks {
         reader.push(chunk, &mut |message| messages.push(message));
     }
@@ -74,7 +74,7 @@ fn read(bytes: &[u8]) -> Vec<Message> {
 
 fn follow(format: Format, bytes: &[u8]) -> Vec<(usize, Message)> {
     let mut messages = Vec::new();
-    let mut reader = Reader::new(format, &marked).following();
+    let mut reader = Reader::new(format).with_filter(&marked).following();
     for (line, bytes) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         reader.push(bytes, &mut |message| messages.push((line + 1, message)));
     }
@@ -353,7 +353,7 @@ proptest! {
         }
         let bytes = lines.concat();
         let mut heard = Vec::new();
-        let mut reader = Reader::new(format, &marked).signals_only();
+        let mut reader = Reader::new(format).with_filter(&marked).signals_only();
         reader.push(&bytes, &mut |message| heard.push(message));
         reader.finish(&mut |message| heard.push(message));
         let (all, _) = read_chunks(format, [&*bytes], &marked);
@@ -391,7 +391,7 @@ proptest! {
             Output::Message(message) => found.push(message),
             Output::Event(_) => {}
         };
-        let mut reader = Reader::new(format, &marked).following().with_events(Zone::utc());
+        let mut reader = Reader::new(format).with_filter(&marked).following().with_events(Zone::utc());
         bytes.chunks(size).for_each(|chunk| reader.push_live(chunk, now, &mut sink));
         reader.finish_live(now, &mut sink);
         let messages: Vec<_> = follow(format, &bytes).into_iter().map(|(_, message)| message).collect();

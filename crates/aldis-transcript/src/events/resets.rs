@@ -59,7 +59,7 @@ impl Zone {
 ///
 /// ```
 /// use aldis_signal::time::Timestamp;
-/// use aldis_transcript::facts::{Zone, resets_at};
+/// use aldis_transcript::events::{Zone, resets_at};
 ///
 /// let now: Timestamp = "2026-11-15T15:30:00Z".parse()?;
 /// let text = "You've hit your limit · resets 5pm (Europe/Berlin)";

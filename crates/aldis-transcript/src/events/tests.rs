@@ -29,7 +29,7 @@ fn read<'a>(input: Input, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Hos
     };
     let chunks: Vec<&[u8]> = chunks.into_iter().collect();
     let format = input.resolve(&chunks.concat());
-    let mut reader = Reader::new(format, &|_| true).following().with_events(Zone::utc());
+    let mut reader = Reader::new(format).following().with_events(Zone::utc());
     chunks.into_iter().for_each(|chunk| reader.push_live(chunk, now, &mut sink));
     reader.finish_live(now, &mut sink);
     found

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Where;
 use crate::history::Live;
-use crate::out::{Spot, join, message};
+use crate::out::{EntryPos, join, message};
 use aldis_signal::message::{Message, Origin, Role};
 
 /// A message of an agent.
@@ -83,8 +83,8 @@ impl Open {
             self.parts.push(Words { text: String::new(), place: None, at });
         }
         let part = &mut self.parts[place];
-        let spot = Spot { entry: at.spot.entry, at: at.spot.at.or(part.at.spot.at) };
-        part.at = Where { node: at.node, spot };
+        let pos = EntryPos { entry: at.pos.entry, at: at.pos.at.or(part.at.pos.at) };
+        part.at = Where { node: at.node, pos };
         part
     }
 
@@ -108,7 +108,7 @@ impl Open {
 
     /// Returns the last line on which it went on.
     pub(super) fn entry(&self) -> u64 {
-        self.parts.iter().map(|part| part.at.spot.entry).max().unwrap_or(0)
+        self.parts.iter().map(|part| part.at.pos.entry).max().unwrap_or(0)
     }
 
     /// Returns all of its text.
@@ -137,12 +137,12 @@ impl Open {
 
     fn put_together(&self, index: u64, parts: Vec<Words>) -> Option<(Option<u32>, Message)> {
         let mut parts = parts.into_iter().filter(|part| !part.text.is_empty());
-        let Words { mut text, at: Where { node, mut spot }, .. } = parts.next()?;
+        let Words { mut text, at: Where { node, mut pos }, .. } = parts.next()?;
         for part in parts {
             join(&mut text, &part.text);
-            spot.entry = spot.entry.max(part.at.spot.entry);
-            spot.at = spot.at.max(part.at.spot.at);
+            pos.entry = pos.entry.max(part.at.pos.entry);
+            pos.at = pos.at.max(part.at.pos.at);
         }
-        Some((node, message(index, spot, self.id.clone(), self.origin.clone(), text)))
+        Some((node, message(index, pos, self.id.clone(), self.origin.clone(), text)))
     }
 }

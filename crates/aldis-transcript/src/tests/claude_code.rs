@@ -303,7 +303,7 @@ fn an_agent_called_in_a_known_layout_is_heard() {
     for (tool, want) in [("Task", &["SIGNAL x"][..]), ("Bash", &[])] {
         let file = [call(1, "Bash"), call(2, "Bash"), call(3, tool), result.clone()].join("\n");
         let mut heard = Vec::new();
-        let mut reader = Reader::new(Format::ClaudeCode, &marked).signals_only();
+        let mut reader = Reader::new(Format::ClaudeCode).with_filter(&marked).signals_only();
         reader.push(file.as_bytes(), &mut |message| heard.push(message));
         reader.finish(&mut |message| heard.push(message));
         let words: Vec<_> = signalling(&heard).iter().map(|message| message.text.clone()).collect();
@@ -353,7 +353,7 @@ fn words_without_ids_are_live() {
         )
     };
     let text = line("m1", "Looking.") + &line("m2", "<chorus>COMPLETE</chorus>");
-    let mut reader = Reader::new(Format::ClaudeCode, &|_| true);
+    let mut reader = Reader::new(Format::ClaudeCode);
     let mut live = Vec::new();
     reader.push(text.as_bytes(), &mut |message| live.push(message.origin.live));
     reader.finish(&mut |message| live.push(message.origin.live));
@@ -382,7 +382,7 @@ fn a_sub_agents_own_file_is_read_as_its_own() {
     let bytes = sample("claude_code/subagents/agent-af43b41427eaa9b3f.jsonl");
     let read = |agent: Option<&str>| {
         let mut messages = Vec::new();
-        let mut reader = Reader::new(Format::ClaudeCode, &|_| true);
+        let mut reader = Reader::new(Format::ClaudeCode);
         if let Some(agent) = agent {
             reader = reader.of_agent(agent);
         }

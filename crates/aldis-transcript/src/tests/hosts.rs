@@ -226,7 +226,7 @@ fn what_was_being_said_at_an_abort_is_dead() {
                     words.push(format!("{mark}{}", message.text));
                 }
             };
-            let mut reader = Reader::new(format, &|_| true);
+            let mut reader = Reader::new(format);
             if following {
                 reader = reader.following();
             }

@@ -4,7 +4,7 @@ use super::*;
 
 fn read_late(format: Format, text: &[u8], session: Option<&str>) -> Vec<Message> {
     let mut messages = Vec::new();
-    let mut reader = Reader::new(format, &marked).late(session);
+    let mut reader = Reader::new(format).with_filter(&marked).late(session);
     reader.push(text, &mut |message| messages.push(message));
     reader.finish(&mut |message| messages.push(message));
     messages

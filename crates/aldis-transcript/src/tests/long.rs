@@ -10,7 +10,7 @@ fn count(format: Format, following: bool, lines: impl FnOnce(&mut String)) -> us
     let mut text = String::new();
     lines(&mut text);
     let mut count = 0;
-    let mut reader = Reader::new(format, &marked);
+    let mut reader = Reader::new(format).with_filter(&marked);
     if following {
         reader = reader.following();
     }

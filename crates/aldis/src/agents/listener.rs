@@ -178,7 +178,7 @@ impl<'r> Listener<'r> {
                 if let Some(plain) = plain {
                     plain.finish(sink);
                 }
-                let reader = Reader::new(format, &|_| true).following();
+                let reader = Reader::new(format).following();
                 let reader = reader.with_events(self.zone.clone());
                 self.kind = Kind::Stream(if self.shown { reader } else { reader.signals_only() });
                 return self.push(&bytes[text..], now, sink);

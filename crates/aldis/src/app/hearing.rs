@@ -179,7 +179,7 @@ impl Hearing<'_> {
         if format == Format::Text {
             return if whole { Ear::Whole(Vec::new()) } else { Ear::Text(Box::default()) };
         }
-        let mut reader = Reader::new(format, may_matter);
+        let mut reader = Reader::new(format).with_filter(may_matter);
         if self.selection.matching == Matching::Careful && !self.near_misses {
             reader = reader.signals_only();
         }

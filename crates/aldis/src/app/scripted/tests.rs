@@ -27,7 +27,7 @@ fn host_events(voice: &Voice, text: &str) -> Vec<HostEvent> {
         Output::Event(event) => found.push(event),
         Output::Message(_) => {}
     };
-    let reader = Reader::new(detect(text.as_bytes()), &|_| true).following();
+    let reader = Reader::new(detect(text.as_bytes())).following();
     let mut reader = reader.with_events(Zone::utc());
     reader.push_live(text.as_bytes(), clock::wall(), &mut sink);
     reader.finish_live(clock::wall(), &mut sink);
@@ -37,7 +37,7 @@ fn host_events(voice: &Voice, text: &str) -> Vec<HostEvent> {
 
 fn messages(voice: &Voice, text: &str) -> Vec<Message> {
     let mut heard = Vec::new();
-    let mut reader = Reader::new(format(voice), &|_| true);
+    let mut reader = Reader::new(format(voice));
     reader.push(text.as_bytes(), &mut |message| heard.push(message));
     reader.finish(&mut |message| heard.push(message));
     heard

@@ -377,7 +377,8 @@ impl<'a, 's> Part<'a, 's> {
         self.summaries.iter().rev().for_each(|line| facts.add(line));
         let mut messages = Vec::new();
         let mut sink = |message| messages.push(message);
-        let mut reader = Reader::new(format, self.options.may_matter).late(self.options.session);
+        let mut reader =
+            Reader::new(format).with_filter(self.options.may_matter).late(self.options.session);
         reader.push(self.window.bytes.get(self.begin..end).unwrap_or_default(), &mut sink);
         reader.finish(&mut sink);
         let position = self.window.position(self.window.start + end as u64)?;
