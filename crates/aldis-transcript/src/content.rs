@@ -5,24 +5,55 @@
 
 use std::borrow::Cow;
 
-use super::item::{Call, CallResult, Item, tool};
+use super::item::{Call, CallResult, Item, tool, user};
 use super::members::{Members, Raw, elements, member_strings, string};
 use super::out::join;
+use aldis_signal::message::Origin;
 
 /// What the content of one message holds.
 #[derive(Debug, Default)]
 pub(crate) struct Content<'a> {
-    /// The text blocks, joined by line breaks.
-    pub(crate) text: Cow<'a, str>,
+    /// The text blocks.
+    texts: Vec<Cow<'a, str>>,
     /// Everything else, in order.
     pub(crate) items: Vec<Item<'a>>,
 }
 
-impl Content<'_> {
-    /// Returns the call that this is the result of, if it is one.
+impl<'a> Content<'a> {
+    /// Returns whether a call is answered here.
     pub(crate) fn has_result(&self) -> bool {
         self.items.iter().any(|item| matches!(item, Item::Result(_)))
     }
+
+    /// Takes the text blocks, joined by line breaks.
+    pub(crate) fn take_text(&mut self) -> Cow<'a, str> {
+        std::mem::take(&mut self.texts).into_iter().reduce(joined).unwrap_or_default()
+    }
+
+    /// Takes the text blocks as prompts. Hosts write blocks of their own beside a user's, so each is
+    /// judged by itself.
+    pub(crate) fn take_prompts(&mut self, by: impl Fn(&str) -> Origin) -> Vec<Item<'a>> {
+        let mut prompts: Vec<(Origin, Cow<'a, str>)> = Vec::new();
+        for text in std::mem::take(&mut self.texts).into_iter().filter(|text| !text.is_empty()) {
+            let by = by(&text);
+            match prompts.last_mut() {
+                Some((last, before)) if *last == by => {
+                    *before = joined(std::mem::take(before), text);
+                }
+                _ => prompts.push((by, text)),
+            }
+        }
+        prompts.into_iter().map(|(by, text)| Item::Prompt { by, text }).collect()
+    }
+}
+
+/// Joins two text blocks.
+fn joined<'a>(mut before: Cow<'a, str>, text: Cow<'a, str>) -> Cow<'a, str> {
+    if before.is_empty() {
+        return text;
+    }
+    join(before.to_mut(), &text);
+    before
 }
 
 /// Reads message content: a string or a list of blocks.
@@ -30,8 +61,7 @@ pub(crate) fn read(content: Option<Raw<'_>>) -> Content<'_> {
     let mut all = Content::default();
     for raw in content.map(elements).unwrap_or_default() {
         match block(raw) {
-            Block::Text(text) if all.text.is_empty() => all.text = text,
-            Block::Text(text) => join(all.text.to_mut(), &text),
+            Block::Text(text) => all.texts.push(text),
             Block::Other(item) => all.items.push(item),
         }
     }
@@ -40,7 +70,12 @@ pub(crate) fn read(content: Option<Raw<'_>>) -> Content<'_> {
 
 /// Reads only the text of message content.
 pub(crate) fn text(content: Option<Raw<'_>>) -> Cow<'_, str> {
-    read(content).text
+    read(content).take_text()
+}
+
+/// Reads message content that a user wrote, or somebody in a user's name.
+pub(crate) fn prompts(content: Option<Raw<'_>>) -> Vec<Item<'_>> {
+    read(content).take_prompts(user)
 }
 
 enum Block<'a> {

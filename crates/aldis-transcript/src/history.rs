@@ -149,6 +149,7 @@ impl History {
         let mut turns = 0;
         let (from, is_forgotten) = match rewind {
             Rewind::All => (0, false),
+            Rewind::Turns(0) => return,
             Rewind::Turns(count) => {
                 turns = *count;
                 (0, true)

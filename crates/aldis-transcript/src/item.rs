@@ -320,6 +320,11 @@ impl<'a> Item<'a> {
         Self::Prompt { by: user(&text), text }
     }
 
+    /// Returns whether this is a prompt that a human typed.
+    pub(crate) fn is_typed(&self) -> bool {
+        matches!(self, Self::Prompt { by, .. } if by.role == Role::User)
+    }
+
     /// An error that is told by its words alone.
     pub(crate) fn error(what: impl Into<Cow<'a, str>>) -> Self {
         let what = what.into();

@@ -241,7 +241,8 @@ impl Messages {
                 let open = self.draft_of(context, by, out);
                 if !open.is_complete {
                     open.append(&of, &text, context.at);
-                    open.matters |= context.wanted.matters();
+                    // What the filter looks for may be split over pieces.
+                    open.matters = true;
                 }
             }
             Part::Version { of } => {

@@ -60,7 +60,14 @@ pub fn summarize(format: Format, line: &[u8], session: Option<&str>) -> LineSumm
     let Some(mut decoder) = decoder(format).filter(|_| is_file(format) && !line.is_empty()) else {
         return summary;
     };
-    let mut each = |entry: Entry<'_>, _: &[u8]| summary.add(&entry, session);
+    let mut is_history = false;
+    let mut each = |entry: Entry<'_>, _: &[u8]| {
+        // What follows a rewind on its line is history that is written again.
+        is_history |= entry.items.iter().any(|item| matches!(item, Item::Rewind(_)));
+        if !is_history {
+            summary.add(&entry, session);
+        }
+    };
     let _malformed = decode_line(&mut *decoder, line, &Wanted::new(line, &|_| true), &mut each);
     // Hosts add notices beside results: those are no prompts.
     if summary.marks.iter().any(|mark| matches!(mark, Mark::Result { .. })) {

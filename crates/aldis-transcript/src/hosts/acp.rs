@@ -61,8 +61,8 @@ impl Acp {
             }
         }
         if method == "session/prompt" {
-            let text = content::text(params.get("prompt"));
-            entry.items.extend([Item::close(), Item::prompt(text)]);
+            entry.items.push(Item::close());
+            entry.items.extend(content::prompts(params.get("prompt")));
         } else {
             entry.items.push(Item::record(tool(format!("input of {method}"))));
         }
@@ -122,7 +122,8 @@ fn update<'a>(entry: &mut Entry<'a>, update: &Members<'a>, raw: Raw<'a>) {
             }
         }
         "user_message" | "user_message_chunk" => {
-            items.extend([Item::close(), Item::prompt(text())]);
+            items.push(Item::close());
+            items.extend(content::prompts(update.get("content")));
         }
         "agent_thought" | "agent_thought_chunk" => {
             items.extend([Item::close(), Item::Thought(update.get("content").unwrap_or(raw))]);

@@ -111,7 +111,7 @@ fn link<'a>(
 }
 
 fn assistant<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>, message: &Members<'a>) {
-    let content = content::read(message.any(&["content", "parts"]));
+    let mut content = content::read(message.any(&["content", "parts"]));
     let has_error = line.get("error").is_some() || line.get("apiErrorStatus").is_some();
     let by = match () {
         () if line.is_true("isApiErrorMessage") || has_error => host("API error"),
@@ -121,7 +121,7 @@ fn assistant<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>, message: &Member
     };
     let place = line.count("apiBlockIndex");
     let part = Part::Block { place, is_last: message.get("stop_reason").is_some() };
-    let text = content.text;
+    let text = content.take_text();
     items.push(Item::Text(Text { by, part, text, is_interim: false, is_excuse: false }));
     items.extend(content.items);
 }
@@ -140,8 +140,11 @@ fn user_line<'a>(
         return false;
     }
     let mut content = content::read(message.any(&["content", "parts"]));
-    let by = prompter(line, &content.text);
-    let is_typed = by.role == Role::User && copy.is_none() && !content.has_result();
+    let prompts = content.take_prompts(|text| prompter(line, text));
+    // A picture is typed, too.
+    let has_typed = prompts.iter().any(Item::is_typed)
+        || prompts.is_empty() && prompter(line, "").role == Role::User;
+    let is_typed = has_typed && copy.is_none() && !content.has_result();
     if copy.is_some() && !content.has_result() {
         content.items.push(Item::Result(CallResult::default()));
     }
@@ -152,10 +155,8 @@ fn user_line<'a>(
         // The host's other records know a sub-agent by the name it has here.
         result.agent = line.object("toolUseResult").text("agentId");
     }
-    items.push(match content.text.is_empty() {
-        true => Item::Counted,
-        false => Item::Prompt { by, text: content.text },
-    });
+    items.push(Item::Counted);
+    items.extend(prompts);
     items.extend(content.items);
     is_typed
 }

@@ -107,7 +107,8 @@ impl ClaudeStream {
 }
 
 fn assistant<'a>(entry: &mut Entry<'a>, line: &Members<'a>, message: &Members<'a>) {
-    let content = content::read(message.get("content"));
+    let mut content = content::read(message.get("content"));
+    let text = content.take_text();
     let is_synthetic = message.str("model") == SYNTHETIC;
     let by = match () {
         () if line.get("error").is_some() => host("API error"),
@@ -118,14 +119,12 @@ fn assistant<'a>(entry: &mut Entry<'a>, line: &Members<'a>, message: &Members<'a
     if by.role == Role::Host {
         // Whether a sub-agent's failure is one is for the main agent to say.
         let is_main = !entry.is_side;
-        entry.items.extend(host_error(line, &content.text).filter(|_| is_main));
+        entry.items.extend(host_error(line, &text).filter(|_| is_main));
     } else if let (Some(id), true) = (message.text("id"), message.has("usage")) {
         let cost = Cost::of_tokens(&message.object("usage"), &CLAUDE_TOKENS);
         entry.items.push(Item::Usage(Usage::Part(id, cost)));
     }
     let part = Part::Block { place: None, is_last: message.get("stop_reason").is_some() };
-    let text = content.text;
-    // An error is over once the agent works, so its words come before its costs and calls.
     let text = Text { by, part, text, is_interim: false, is_excuse: false };
     entry.items.push(Item::Text(text));
     entry.items.extend(content.items);
@@ -146,23 +145,19 @@ fn host_error<'a>(line: &Members<'a>, words: &Cow<'a, str>) -> Option<Item<'a>> 
 }
 
 fn user_line<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>, message: &Members<'a>) {
-    let content = content::read(message.get("content"));
-    items.push(Item::close());
+    let mut content = content::read(message.get("content"));
+    items.extend([Item::close(), Item::Counted]);
     // A sub-agent ends with the result of its call.
     for item in &content.items {
         if let Item::Result(result) = item {
             items.push(Item::Close(Channels::Named(result.id.clone())));
         }
     }
-    if !content.text.is_empty() {
-        let mut by = user(&content.text);
-        if line.is_true("isSynthetic") && by.role == Role::User {
-            by = host("injected");
-        }
-        items.push(Item::Prompt { by, text: content.text });
-    } else if content.items.is_empty() {
-        items.push(Item::Counted);
-    }
+    let is_synthetic = line.is_true("isSynthetic");
+    items.extend(content.take_prompts(|text| match user(text) {
+        by if by.role == Role::User && is_synthetic => host("injected"),
+        by => by,
+    }));
     items.extend(content.items);
     let copy = items.iter_mut().find_map(|item| match item {
         Item::Result(result) => Some(&mut result.copy),

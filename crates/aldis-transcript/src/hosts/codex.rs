@@ -14,7 +14,7 @@ use crate::item::{
 };
 use crate::json::{Malformed, strings};
 use crate::members::{Members, Raw};
-use aldis_signal::message::{Origin, Role};
+use aldis_signal::message::Origin;
 
 /// Decoder of a rollout file.
 #[derive(Debug)]
@@ -40,9 +40,7 @@ impl Decode for Rollout {
             "session_meta" | "turn_context" => entry.items.push(record(system("instructions"))),
             kind => entry.items.push(record(host(format!("{kind} record")))),
         }
-        let is_prompt =
-            |item: &Item<'_>| matches!(item, Item::Prompt { by, .. } if by.role == Role::User);
-        let is_typed = entry.items.iter().any(is_prompt);
+        let is_typed = entry.items.iter().any(Item::is_typed);
         let standing = if is_typed { Standing::Typed } else { Standing::Spoken };
         entry.link = Some(Link { standing, ..Link::default() });
         Ok(vec![entry])
@@ -65,8 +63,8 @@ fn item<'a>(entry: &mut Entry<'a>, item: &Members<'a>, raw: Raw<'a>) {
             is_excuse: false,
         })),
         ("message", Some("user")) => {
-            let prompt = Item::prompt(content::text(item.get("content")));
-            items.extend([Item::close(), prompt]);
+            items.push(Item::close());
+            items.extend(content::prompts(item.get("content")));
         }
         ("message", _) => {
             items

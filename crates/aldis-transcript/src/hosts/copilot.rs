@@ -98,8 +98,8 @@ fn event<'a>(items: &mut Vec<Item<'a>>, kind: &str, line: &Members<'a>, data: &M
             return;
         }
         "user.message" => {
-            let prompt = Item::prompt(content::text(data.get("content")));
-            return items.extend([Item::Close(Channels::All), prompt]);
+            items.push(Item::Close(Channels::All));
+            return items.extend(content::prompts(data.get("content")));
         }
         "session.snapshot_rewind" => {
             items.extend(data.text("upToEventId").map(|id| Item::Rewind(Rewind::Before(id))));

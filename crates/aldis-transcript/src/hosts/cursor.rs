@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::content;
 use crate::item::{
-    Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host, system,
+    Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host, system, user,
 };
 use crate::json::Malformed;
 use crate::members::Members;
@@ -42,8 +42,8 @@ impl Decode for Stream {
                 items.push(Item::text(part, content::text(message.get("content"))));
             }
             "user" => {
-                let prompt = Item::prompt(content::text(message.get("content")));
-                items.extend([Item::close(), prompt]);
+                items.push(Item::close());
+                items.extend(content::prompts(message.get("content")));
             }
             "tool_call" => self.call(items, line),
             "result" => result(items, line),
@@ -113,15 +113,12 @@ impl Decode for Transcript {
         _: &Wanted<'_>,
     ) -> Result<Vec<Entry<'a>>, Malformed> {
         let message = Members::of(line.get("message").ok_or(Malformed)?)?;
-        let content = content::read(message.get("content"));
-        let mut items = Vec::new();
-        if !content.text.is_empty() {
-            items.push(match &*line.str("role") {
-                "assistant" => Item::whole(content.text),
-                "user" => Item::prompt(content.text),
-                role => Item::Prompt { by: system(format!("{role} message")), text: content.text },
-            });
-        }
+        let mut content = content::read(message.get("content"));
+        let mut items = match &*line.str("role") {
+            "assistant" => vec![Item::whole(content.take_text())],
+            "user" => content.take_prompts(user),
+            role => content.take_prompts(|_| system(format!("{role} message"))),
+        };
         items.extend(content.items);
         Ok(vec![Entry::of(None, items)])
     }

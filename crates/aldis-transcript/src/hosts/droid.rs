@@ -13,7 +13,6 @@ use crate::item::{
 };
 use crate::json::Malformed;
 use crate::members::Members;
-use aldis_signal::message::Role;
 
 /// Decoder of a transcript file.
 #[derive(Debug, Default)]
@@ -39,11 +38,13 @@ impl Decode for Transcript {
             }
         };
         let role = message.str("role");
-        let content = content::read(message.get("content"));
-        let is_typed = role == "user"
-            && !content.text.is_empty()
-            && !content.has_result()
-            && user(&content.text).role == Role::User;
+        let mut content = content::read(message.get("content"));
+        let items = match &*role {
+            "assistant" => vec![Item::whole(content.take_text())],
+            "user" => content.take_prompts(user),
+            _ => content.take_prompts(|_| system("system message")),
+        };
+        let is_typed = !content.has_result() && items.iter().any(Item::is_typed);
         entry.cwd = self.cwd.clone().into();
         entry.id = line.text("id");
         entry.link = Some(Link {
@@ -53,14 +54,7 @@ impl Decode for Transcript {
             standing: if is_typed { Standing::Typed } else { Standing::Spoken },
             ..Link::default()
         });
-        match &*role {
-            "assistant" => entry.items.push(Item::whole(content.text)),
-            _ if content.text.is_empty() => {}
-            "user" => entry.items.push(Item::prompt(content.text)),
-            _ => {
-                entry.items.push(Item::Prompt { by: system("system message"), text: content.text });
-            }
-        }
+        entry.items.extend(items);
         entry.items.extend(content.items);
         Ok(vec![entry])
     }

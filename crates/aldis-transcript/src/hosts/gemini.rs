@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::content;
 use crate::history::{Link, Rewind, Standing};
 use crate::item::{
-    Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host,
+    Call, CallResult, Cost, Decode, Entry, Item, Part, Usage, Verdict, Wanted, host, user,
 };
 use crate::json::Malformed;
 use crate::members::Members;
@@ -51,10 +51,10 @@ fn record<'a>(record: &Members<'a>) -> Entry<'a> {
         return entry;
     }
     let (id, items) = (record.text("id"), &mut entry.items);
-    let content = content::read(record.get("content"));
+    let mut content = content::read(record.get("content"));
     match &*kind {
-        "gemini" | "model" | "assistant" => items.push(Item::whole(content.text)),
-        "user" => items.push(Item::prompt(content.text)),
+        "gemini" | "model" | "assistant" => items.push(Item::whole(content.take_text())),
+        "user" => items.extend(content.take_prompts(user)),
         kind => {
             let by = host(format!("{kind} line"));
             items.push(Item::Record { by, value: record.get("content") });

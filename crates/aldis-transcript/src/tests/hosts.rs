@@ -378,6 +378,9 @@ fn what_a_host_takes_back_is_dead() {
     let format = Format::CodexRollout;
     let lines = [&*go, &a, &on, &b, &once];
     check("one turn", format, &lines, "!user:go assistant:a !user:on !assistant:b");
+    let none = back(0);
+    let lines = [&*go, &a, &none];
+    check("no turn", format, &lines, "!user:go assistant:a");
     let lines = [&*go, &a, &on, &b, &twice, &go, &b];
     let want = "!user:go !assistant:a !user:on !assistant:b !user:go assistant:b";
     check("two turns", format, &lines, want);

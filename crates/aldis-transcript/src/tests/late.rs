@@ -115,6 +115,12 @@ fn single_lines_are_understood() {
     for (line, marks) in [
         (claude(&user("\"go\"")), vec![Prompt]),
         (claude(&user(r#"[{"type":"text","text":"go"},{"type":"image"}]"#)), vec![Prompt]),
+        (
+            claude(&user(
+                r#"[{"type":"text","text":"<system-reminder>x</system-reminder>"},{"type":"text","text":"go"}]"#,
+            )),
+            vec![Notice, Prompt],
+        ),
         (claude(&user("\"Stop hook feedback:\\nno\"")), vec![Notice]),
         (claude(&user("\"[Request interrupted by user]\"")), vec![Notice]),
         (claude(&format!(r#""isMeta":true,{}"#, user("\"go\""))), vec![Notice]),
@@ -152,6 +158,8 @@ fn single_lines_are_understood() {
         let found = summarize(Format::ClaudeCode, line.as_bytes(), Some("S1"));
         assert_eq!(found.marks, marks, "{line}");
     }
+    let reset = br#"{"$set":{"messages":[{"id":"1","type":"user","content":"go"}]}}"#;
+    assert_eq!(summarize(Format::GeminiSession, reset, None).marks, []);
     let broken = [claude(&user("\"go\"")).as_bytes(), b"\xff"].concat();
     assert_eq!(summarize(Format::ClaudeCode, &broken, None).marks, []);
     let bent = claude(&user("\"go?\"")).into_bytes();
