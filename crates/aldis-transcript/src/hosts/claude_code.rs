@@ -33,9 +33,10 @@ impl Decode for ClaudeCode {
         // Most of a file is the results of tools, and mostly nobody asks for them.
         let is_result = line.get("toolUseResult").is_some();
         let is_read = is_agents || is_wanted;
-        let message = match line.get("message").filter(|_| is_read || !is_result) {
-            Some(raw) => Members::of(raw)?,
-            None => Members::default(),
+        let message = match line.get("message") {
+            Some(raw) if is_agents => Members::of(raw)?,
+            Some(raw) if is_read || !is_result => Members::lenient(raw),
+            _ => Members::default(),
         };
         if is_agents && message.str("role") == "user" {
             return Err(Malformed);
