@@ -16,9 +16,6 @@ pub(crate) struct Link<'a> {
     pub(crate) id: Option<Cow<'a, str>>,
     pub(crate) parent: Parent<'a>,
     pub(crate) session: Option<Cow<'a, str>>,
-    /// Tells entries with the same id apart: the host writes an entry again with another version or
-    /// session in it, and that is the same entry.
-    pub(crate) content: &'a [u8],
     pub(crate) standing: Standing,
     /// An entry with the same id is an older version of this one.
     pub(crate) is_version: bool,
@@ -99,7 +96,7 @@ struct Node {
     id: Option<u64>,
     parent: Option<u32>,
     session: Option<u64>,
-    content: u64,
+    words: u64,
     standing: Standing,
     is_rewound: bool,
 }
@@ -111,12 +108,13 @@ impl History {
         self.session = session.map(|session| self.hash(session));
     }
 
-    /// Adds an entry.
-    pub(crate) fn add(&mut self, link: &Link<'_>) -> Added {
+    /// Adds an entry. The agent's words in it tell it apart from others with its id: the host writes an
+    /// entry again with another version or session in it, and that is the same entry.
+    pub(crate) fn add(&mut self, link: &Link<'_>, words: &str) -> Added {
         let Ok(number) = u32::try_from(self.nodes.len()) else { return Added::Copy };
         let id = link.id.as_ref().map(|id| self.hash(id));
         let session = link.session.as_ref().map(|session| self.hash(session));
-        let content = self.hasher.hash_one(link.content);
+        let words = self.hash(words);
         let earlier = id.and_then(|id| self.by_id.get(&id)).copied();
         let mut added = Added::New(number);
         if let Some(earlier) = earlier {
@@ -125,7 +123,7 @@ impl History {
             let is_same = self.session.is_none() || node.session == session;
             if link.is_version {
                 added = Added::Version { node: number, of: earlier };
-            } else if node.content == content && is_same {
+            } else if node.words == words && is_same {
                 // A session that goes on in another one's file writes down what it took over.
                 node.session = session;
                 return Added::Copy;
@@ -133,7 +131,7 @@ impl History {
         }
         let standing = link.standing;
         let parent = self.parent(link, number, session);
-        self.nodes.push(Node { id, parent, session, content, standing, is_rewound: false });
+        self.nodes.push(Node { id, parent, session, words, standing, is_rewound: false });
         if standing != Standing::Side {
             self.last.insert(session.unwrap_or_default(), number);
             self.standing.push(number);

@@ -87,11 +87,6 @@ impl<'w> Wanted<'w> {
     pub(crate) fn others(&self) -> bool {
         (!self.signals_only || self.has_agents) && self.matters()
     }
-
-    /// As [`others`](Self::others), of which the answer for one line never changes.
-    pub(crate) fn all(&self) -> bool {
-        !self.signals_only && self.matters()
-    }
 }
 
 impl fmt::Debug for Wanted<'_> {

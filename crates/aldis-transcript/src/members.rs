@@ -239,13 +239,19 @@ impl<'a> Cursor<'a> {
         match self.json.get(start)? {
             b'"' => drop(self.string()?),
             b'{' | b'[' => self.skip_nested()?,
-            _ => {
-                let is_end = |byte: &u8| b",]} \t\n\r".contains(byte);
-                let rest = &self.json[start..];
-                self.at += rest.iter().position(is_end).unwrap_or(rest.len());
-            }
+            _ => self.skip_scalar()?,
         }
         (self.at > start).then(|| Raw(&self.json[start..self.at]))
+    }
+
+    fn skip_scalar(&mut self) -> Option<()> {
+        let rest = &self.json[self.at..];
+        let end = rest.iter().position(|byte| b",]} \t\n\r".contains(byte)).unwrap_or(rest.len());
+        let is_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+        let scalar = &rest[..end];
+        let is_word = matches!(scalar, b"true" | b"false" | b"null");
+        self.at += end;
+        (is_word || scalar.iter().all(is_number)).then_some(())
     }
 
     fn skip_nested(&mut self) -> Option<()> {
@@ -380,6 +386,7 @@ mod tests {
             (r#"{"a"}"#, false),
             (r#"{"a":}"#, false),
             (r#"{"a":"\"}"#, false),
+            (r#"{"a":b","c":1}"#, false),
             ("[]", false),
             ("", false),
             (&deep(100), true),

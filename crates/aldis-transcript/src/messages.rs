@@ -119,7 +119,12 @@ impl Messages {
 
     /// Takes in one entry.
     pub(crate) fn take(&mut self, line: Source<'_>, entry: Entry<'_>, out: &mut Out<'_>) {
-        let added = entry.link.as_ref().map(|link| self.history.add(link));
+        let words = entry.items.iter().find_map(|item| match item {
+            Item::Text(text) => Some(&*text.text),
+            _ => None,
+        });
+        let words = words.unwrap_or_default();
+        let added = entry.link.as_ref().map(|link| self.history.add(link, words));
         let (node, version_of) = match added {
             Some(Added::Copy) => return,
             Some(Added::New(node)) => (Some(node), None),

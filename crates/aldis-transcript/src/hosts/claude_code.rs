@@ -70,9 +70,7 @@ impl Decode for ClaudeCode {
         }
         if is_entry || line.has("uuid") {
             let is_typed = is_typed && kind == "user";
-            // A line that comes again must look the same, also where results matter by then.
-            let is_told_apart = if is_agents { is_wanted } else { wanted.all() };
-            entry.link = Some(link(line, &message, (is_typed, is_entry, is_told_apart)));
+            entry.link = Some(link(line, is_typed, is_entry));
         }
         Ok(vec![entry])
     }
@@ -82,14 +80,7 @@ impl Decode for ClaudeCode {
     }
 }
 
-fn link<'a>(
-    line: &Members<'a>,
-    message: &Members<'a>,
-    (is_typed, is_entry, is_told_apart): (bool, bool, bool),
-) -> Link<'a> {
-    let content = message.any(&["content", "parts"]).filter(|_| is_told_apart);
-    // Of entries that say nothing of interest it need only be told apart who says it.
-    let who = line.get("type");
+fn link<'a>(line: &Members<'a>, is_typed: bool, is_entry: bool) -> Link<'a> {
     Link {
         id: line.text("uuid"),
         parent: match (line.text("parentUuid"), line.has("parentUuid")) {
@@ -98,7 +89,6 @@ fn link<'a>(
             (None, _) => Parent::Before,
         },
         session: line.text("sessionId"),
-        content: content.or(who).map(|raw| raw.bytes()).unwrap_or_default(),
         standing: match () {
             () if line.is_true("isSidechain") => Standing::Side,
             () if line.get("teamName").is_some() => Standing::Team,

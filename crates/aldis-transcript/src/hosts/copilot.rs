@@ -58,7 +58,6 @@ fn link<'a>(line: &Members<'a>, kind: &str, is_side: bool) -> Link<'a> {
     Link {
         id: line.text("id"),
         parent: line.text("parentId").map_or(Parent::Before, Parent::Id),
-        content: line.get("data").map(|data| data.bytes()).unwrap_or_default(),
         standing: match kind {
             "user.message" => Standing::Typed,
             _ if !is_talk || is_side => Standing::Note,

@@ -50,7 +50,6 @@ impl Decode for Transcript {
         entry.link = Some(Link {
             id: line.text("id"),
             parent: line.text("parentId").map_or(Parent::Before, Parent::Id),
-            content: line.get("message").map(|raw| raw.bytes()).unwrap_or_default(),
             standing: if is_typed { Standing::Typed } else { Standing::Spoken },
             ..Link::default()
         });
