@@ -361,6 +361,37 @@ proptest! {
     }
 
     #[test]
+    fn what_the_filter_leaves_out_holds_no_claim(
+        (bytes, format) in any_sample(),
+        copies in prop::collection::vec(any::<(prop::sample::Index, prop::sample::Index)>(), 0..4),
+        hits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+        is_only in any::<bool>(),
+    ) {
+        let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        for (from, to) in copies {
+            lines.insert(to.index(lines.len()), lines[from.index(lines.len())]);
+        }
+        let mut bytes = lines.concat();
+        for (at, byte) in hits {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let read = |reader: Reader<'_>| {
+            let mut reader = if is_only { reader.signals_only() } else { reader };
+            let mut claims = Vec::new();
+            let mut sink = |message: Message| {
+                if message.origin.may_signal() && marked(message.text.as_bytes()) {
+                    claims.push((message.entry, message.text));
+                }
+            };
+            reader.push(&bytes, &mut sink);
+            reader.finish(&mut sink);
+            claims
+        };
+        prop_assert_eq!(read(Reader::new(format).with_filter(&marked)), read(Reader::new(format)));
+    }
+
+    #[test]
     fn damaged_input_never_panics(
         (mut bytes, format) in any_sample(),
         hits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..30),
