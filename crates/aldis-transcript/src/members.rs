@@ -65,7 +65,7 @@ impl<'a> Members<'a> {
     fn collect(&mut self, object: &'a [u8]) -> Option<()> {
         let mut cursor = Cursor { json: object, at: 0 };
         cursor.open(b'{')?;
-        self.0.reserve(FEW);
+        self.0.reserve(16);
         while let Some(name) = cursor.next(b'}', Cursor::string)? {
             self.0.push((name, Raw(b"null")));
             cursor.take(b':')?;

@@ -9,7 +9,7 @@ mod open;
 mod versions;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use calls::Calls;
 use copies::Copies;
@@ -29,7 +29,7 @@ use aldis_signal::message::{Message, Origin, Role};
 pub(crate) struct Messages {
     calls: Calls,
     /// The message that may go on, by channel.
-    open: BTreeMap<String, Open>,
+    open: HashMap<String, Open>,
     history: History,
     /// Whether messages wait for the end of the input, where it is not followed.
     holds_back: bool,
@@ -169,7 +169,7 @@ impl Messages {
             }
             Item::Call(call) => self.call(context, &call, out),
             Item::Result(result) => self.result(context, &result, out),
-            Item::Counted => drop(self.index(context, out)),
+            Item::Counted => self.answered(context, out),
             Item::Thought(thought) => {
                 self.index(context, out);
                 self.show(context, tool("thinking"), thought, strings, out);

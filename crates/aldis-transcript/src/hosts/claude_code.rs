@@ -33,35 +33,36 @@ impl Decode for ClaudeCode {
         // Most of a file is the results of tools, and mostly nobody asks for them.
         let is_result = line.get("toolUseResult").is_some();
         let is_read = is_agents || is_wanted;
+        let is_entry = ENTRIES.contains(&&*kind) && (line.has("uuid") || line.has("message"));
+        let is_side = line.is_true("isSidechain");
+        let agent = line.text("agentId").filter(|_| is_side);
+        let channel = match is_side {
+            true => agent.clone().unwrap_or(Cow::Borrowed("a sub-agent")),
+            false => Cow::default(),
+        };
+        let mut entry = Entry { channel, is_side, agent, ..Entry::default() };
+        if is_entry && is_result && !is_read {
+            entry.link = Some(link(line, false, true));
+            entry.items.push(Item::Counted);
+            return Ok(vec![entry]);
+        }
         let message = match line.get("message") {
             Some(raw) if is_agents => Members::of(raw)?,
-            Some(raw) if is_read || !is_result => Members::lenient(raw),
-            _ => Members::default(),
+            Some(raw) => Members::lenient(raw),
+            None => Members::default(),
         };
         if is_agents && message.str("role") == "user" {
             return Err(Malformed);
         }
-        let is_side = line.is_true("isSidechain");
-        let agent = line.text("agentId").filter(|_| is_side);
-        let mut entry = Entry {
-            at: if is_read { line.time("timestamp") } else { None },
-            id: message.text("id").filter(|_| is_agents).or_else(|| line.text("uuid")),
-            channel: match is_side {
-                true => agent.clone().unwrap_or(Cow::Borrowed("a sub-agent")),
-                false => Cow::default(),
-            },
-            is_side,
-            agent,
-            cwd: line.str("cwd"),
-            ..Entry::default()
-        };
-        let is_entry = ENTRIES.contains(&&*kind) && (line.has("uuid") || line.has("message"));
+        entry.at = line.time("timestamp").filter(|_| is_read);
+        entry.id = message.text("id").filter(|_| is_agents).or_else(|| line.text("uuid"));
+        entry.cwd = line.str("cwd");
         let mut is_typed = false;
         match &*kind {
             _ if !is_entry => entry.items.extend(is_wanted.then(|| Item::record(recorder(line)))),
             "assistant" => assistant(&mut entry.items, line, &message),
             "user" | "tool_result" => {
-                is_typed = user_line(&mut entry.items, line, &message, is_wanted);
+                is_typed = user_line(&mut entry.items, line, &message);
             }
             _ => {
                 entry.items.push(Item::Counted);
@@ -119,17 +120,8 @@ fn assistant<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>, message: &Member
 
 /// Reads a user's line: prompts, tool results, and what the host says in the user's name. Returns
 /// whether a human typed it into the conversation.
-fn user_line<'a>(
-    items: &mut Vec<Item<'a>>,
-    line: &Members<'a>,
-    message: &Members<'a>,
-    is_wanted: bool,
-) -> bool {
+fn user_line<'a>(items: &mut Vec<Item<'a>>, line: &Members<'a>, message: &Members<'a>) -> bool {
     let copy = line.get("toolUseResult");
-    if !is_wanted && copy.is_some() {
-        items.push(Item::Counted);
-        return false;
-    }
     let mut content = content::read(message.any(&["content", "parts"]));
     let prompts = content.take_prompts(|text| prompter(line, text));
     // A picture is typed, too.
