@@ -4,6 +4,7 @@
 //! end. This fold is the same for all of them; what differs is in the items.
 
 mod calls;
+mod context;
 mod copies;
 mod open;
 mod versions;
@@ -12,13 +13,15 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use calls::Calls;
+pub(crate) use context::Source;
+use context::{Context, Where};
 use copies::Copies;
 use open::Open;
 use versions::Versions;
 
 use super::content::{path, text_of};
 use super::history::{Added, History, Live};
-use super::item::{Call, CallResult, Channels, Decode, Entry, Item, Part, Text, Wanted, tool};
+use super::item::{Call, CallResult, Channels, Decode, Entry, Item, Part, Text, tool};
 use super::json::strings;
 use super::members::{Raw, member_strings};
 use super::out::{EntryPos, Out, message};
@@ -52,52 +55,6 @@ enum Held {
     Message(Option<u32>, Message),
     /// A message of the agent: which of its parts are live is known at the end.
     Parts(Open),
-}
-
-/// Where an entry stands.
-#[derive(Clone, Copy, Debug)]
-struct Where {
-    node: Option<u32>,
-    pos: EntryPos,
-}
-
-/// A line and what the filter says of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'l> {
-    pub(crate) number: u64,
-    pub(crate) bytes: &'l [u8],
-    pub(crate) wanted: &'l Wanted<'l>,
-}
-
-/// What the items of one entry share.
-struct Context<'e> {
-    line: &'e [u8],
-    at: Where,
-    wanted: &'e Wanted<'e>,
-    id: Option<&'e str>,
-    channel: &'e str,
-    is_side: bool,
-    agent: Option<&'e str>,
-    cwd: &'e str,
-    /// The entry of which this is a new version.
-    version_of: Option<u32>,
-    /// The index of its message, once it has one.
-    index: Option<u64>,
-}
-
-impl Context<'_> {
-    /// Marks an origin with the sub-agent it is in.
-    fn place(&self, mut origin: Origin) -> Origin {
-        if self.is_side {
-            origin = origin.in_sidechain();
-        }
-        if origin.agent.is_none()
-            && let Some(agent) = self.agent
-        {
-            origin = origin.with_agent(agent);
-        }
-        origin
-    }
 }
 
 impl Messages {

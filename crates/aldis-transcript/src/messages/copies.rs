@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 
-use super::{Context, Where};
+use super::context::{Context, Where};
 use aldis_signal::message::Origin;
 
 /// What was said in this turn, and what else is said to have been said.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Where;
+use super::context::Where;
 use crate::history::Live;
 use crate::out::{EntryPos, join, message};
 use aldis_signal::message::{Message, Origin, Role};
