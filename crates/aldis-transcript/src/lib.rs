@@ -75,8 +75,8 @@ pub struct Reader<'f> {
     format: Format,
     /// None for plain text.
     decoder: Option<Box<dyn Decode>>,
-    messages: Messages,
-    events: Option<Events>,
+    messages: Box<Messages>,
+    events: Option<Box<Events>>,
     lines: Lines,
     /// A document that is spread over lines, until its end.
     document: Option<Vec<u8>>,
@@ -100,7 +100,7 @@ impl<'f> Reader<'f> {
             may_matter: &|_| true,
             format,
             decoder,
-            messages,
+            messages: Box::new(messages),
             events: None,
             lines: Lines::default(),
             document: None,
@@ -185,7 +185,7 @@ impl<'f> Reader<'f> {
     /// ```
     #[must_use]
     pub fn with_events(mut self, local: Zone) -> Self {
-        self.events = Some(Events::new(local));
+        self.events = Some(Box::new(Events::new(local)));
         self
     }
 
