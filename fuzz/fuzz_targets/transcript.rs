@@ -13,15 +13,15 @@ fuzz_target!(|input: Input| {
     let format = format.unwrap_or_else(|| detect(text));
     let quick = |raw: &[u8]| Rules::builtin().may_match_json(raw);
     let reader = || match input.choice & 32 {
-        0 => Reader::new(format, &quick),
-        _ => Reader::new(format, &quick).signals_only(),
+        0 => Reader::new(format).with_filter(&quick),
+        _ => Reader::new(format).with_filter(&quick).signals_only(),
     };
 
     let whole = read(reader(), [text].into_iter());
     let cut = read(reader(), input.chunks());
     assert_eq!(cut, whole, "{format}: chunks (left) change the messages");
 
-    let all = read(Reader::new(format, &|_| true), [text].into_iter());
+    let all = read(Reader::new(format), [text].into_iter());
     if whole.0 != all.0 {
         let (heard, said) = (signals(&whole.0), signals(&all.0));
         assert_eq!(heard, said, "{format}: the quick look (left) hid a signal");

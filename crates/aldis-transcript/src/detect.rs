@@ -1,32 +1,43 @@
 //! Tells formats apart by their first lines.
 //!
-//! The hosts' forms share member names, so the order of the tests below matters: the most telling
-//! ones come first. A line that could be of several hosts decides nothing and the next is asked.
+//! The hosts' forms share member names, so a line is told by a table of what it must and must not
+//! have, the most telling rows first. A line that fits no row decides nothing and the next is asked.
 //!
 //! Both mistakes cost. A transcript that is taken for text makes prompts and tool results the agent's
-//! own words; an answer that shows a host's line and is taken for a transcript is not heard at all.
+//! own words; an answer that shows a host's line and is taken for a transcript is not read at all.
 
-mod cut;
 mod opening;
+mod table;
 
-use self::cut::{guess, has_words_behind, of_cut, of_list};
-use self::opening::{Ask, decide};
+use serde::de::IgnoredAny;
+
+use self::opening::{Completeness, decide, lines};
+use self::table::{CUT, LINES, Row};
 use super::Format;
-use super::json::{Members, parse_shape};
 use super::lines::trim;
+use super::members::Members;
 
 /// Returns the format of an input, given its first bytes (64 KiB are plenty).
 ///
-/// The first line that is a JSON object of a known form decides. After lines that are none, it does
-/// so only where most of what follows is JSON too. Anything else is text: an answer of an agent may
-/// well show JSON.
+/// The first line that is a JSON object of a known form decides, unless it is only shown: a line
+/// that holds anybody's words stands among others of its kind, or alone. After lines that are no
+/// JSON, a line decides only where most of what follows is JSON too. Anything else is text: an
+/// answer of an agent may well show JSON.
+///
+/// ```
+/// use aldis_transcript::{Format, detect};
+///
+/// assert_eq!(detect(b"{\"type\":\"thread.started\",\"thread_id\":\"t1\"}\n"), Format::CodexExec);
+/// assert_eq!(detect(b"All tests pass.\n"), Format::Text);
+/// ```
 pub fn detect(head: &[u8]) -> Format {
     let whole = trim(head);
-    let of_lines = || decide(head, Ask::AllThereIs).ok().map(|found| found.0);
-    let found = if opening::is_laid_out(whole) {
-        of_value(whole).or_else(of_lines)
-    } else {
-        of_lines().or_else(|| of_value(whole))
+    let first = whole.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let of_lines = || decide(head, Completeness::All).ok().map(|found| found.0);
+    // A bracket alone on its line begins a document that is laid out for people.
+    let found = match trim(first) {
+        b"{" | b"[" => of_value(whole, true).or_else(of_lines),
+        _ => of_lines().or_else(|| of_value(whole, true)),
     };
     found.unwrap_or(Format::Text)
 }
@@ -34,155 +45,66 @@ pub fn detect(head: &[u8]) -> Format {
 /// Returns the format of an input that still comes, once its first bytes tell, and how many of them
 /// are text whatever follows. A `silent` input is not waited for where a line has told enough.
 pub(super) fn so_far(head: &[u8], silent: bool) -> (Option<Format>, usize) {
-    let ask = if silent { Ask::WholeLines } else { Ask::MoreComes };
-    match decide(head, ask) {
+    let known = if silent { Completeness::WholeLines } else { Completeness::MoreComes };
+    match decide(head, known) {
         Ok((format, start)) => (Some(format), start),
         Err(text) => (None, text),
     }
 }
 
-/// Returns the format that a trimmed line shows, else how much noise it is.
-pub(super) fn judge(line: &[u8]) -> Result<Format, usize> {
-    match parse_shape::<Members<'_>>(line) {
-        Ok(members) => of_line(&members).ok_or(1),
-        // Prose before JSON is more likely an answer that shows some.
-        Err(_) if has_words_behind(line) => Err(5),
-        Err(_) => of_list(line).or_else(|| of_cut(line)).ok_or(5),
-    }
+/// Returns the format of the first whole line that is in one of these forms.
+pub(super) fn of_host(head: &[u8], forms: &[Format]) -> Option<Format> {
+    let whole = lines(head).filter(|line| line.is_whole && line.is_object);
+    whole.filter_map(|line| line.format()).find(|format| forms.contains(format))
 }
 
-/// Returns the format of one document that is laid out over lines.
-pub(super) fn of_document(bytes: &[u8]) -> Option<Format> {
-    of_line(&parse_shape::<Members<'_>>(trim(bytes)).ok()?)
+/// Returns the format of one value: an object, or a list of a host's lines as `--output-format json`
+/// prints with `--verbose`. If its end may be missing, the members before the cut tell: a prompt may
+/// be longer than what is looked at, and were it taken for text, it would be the agent's words.
+fn of_value(bytes: &[u8], may_be_cut: bool) -> Option<Format> {
+    if bytes.starts_with(b"[") {
+        return elements(bytes).find_map(|element| of_value(element, may_be_cut));
+    }
+    if let Ok(members) = Members::of_bytes(bytes) {
+        return find(LINES, &members, true);
+    }
+    if !may_be_cut || !is_cut(bytes) {
+        return None;
+    }
+    let members = Members::before_cut(bytes);
+    // What a line lacks may come behind the cut.
+    find(LINES, &members, false).or_else(|| find(CUT, &members, true))
 }
 
-/// Returns the format of one value, whose end may be missing.
-fn of_value(bytes: &[u8]) -> Option<Format> {
-    judge(bytes).ok().or_else(|| guess(bytes))
+fn find(rows: &[Row], members: &Members<'_>, is_whole: bool) -> Option<Format> {
+    let kind = members.text("type");
+    let mut rows = rows.iter().filter(|row| is_whole || row.without.is_empty());
+    rows.find(|row| row.fits(kind.as_deref(), members)).map(|row| row.format)
 }
 
-fn of_line(members: &Members<'_>) -> Option<Format> {
-    if members.has("jsonrpc") {
-        return Some(Format::Acp);
-    }
-    let Some(kind) = members.text("type") else { return of_untyped(members) };
-    let has = |name| members.has(name);
-    match &*kind {
-        "session_meta" | "turn_context" | "response_item" | "event_msg" | "compacted"
-            if has("payload") =>
-        {
-            Some(Format::CodexRollout)
-        }
-        "run_start" | "agent_event" | "run_result" | "run_aborted" | "team_event" => {
-            Some(Format::Cline)
-        }
-        "say" | "ask" if has("say") || has("ask") => Some(Format::Cline),
-        _ if kind.contains('.') => of_event(&kind, members),
-        _ if has("sessionID") => Some(Format::OpenCode),
-        "session_start" if has("id") => Some(Format::Droid),
-        "message" => of_message(members),
-        "notification" if has("extension_id") => Some(Format::Goose),
-        "complete" if has("total_tokens") => Some(Format::Goose),
-        "init" if has("session_id") => Some(Format::GeminiStream),
-        "tool_use" if has("tool_name") => Some(Format::GeminiStream),
-        "tool_result" if has("tool_id") => Some(Format::GeminiStream),
-        "user" | "gemini" | "info" | "error" | "warning" if has("id") && has("content") => {
-            Some(Format::GeminiSession)
-        }
-        "reasoning" | "tool_call" | "tool_result" | "completion" | "error"
-            if has("session_id") && !has("subtype") =>
-        {
-            Some(Format::DroidStream)
-        }
-        "result" if has("exitCode") => Some(Format::Copilot),
-        "result" if has("stats") => Some(Format::GeminiStream),
-        _ => of_claude_like(&kind, members),
-    }
+/// Splits a list of objects. The last one may be cut.
+fn elements(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes.strip_prefix(b"[").unwrap_or_default();
+    std::iter::from_fn(move || {
+        rest = rest.trim_ascii_start();
+        rest = rest.strip_prefix(b",").unwrap_or(rest).trim_ascii_start();
+        let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<IgnoredAny>();
+        let end = match values.next() {
+            Some(Ok(_)) => values.byte_offset().min(rest.len()),
+            // One that is broken or cut is all there is.
+            _ => rest.len(),
+        };
+        let element;
+        (element, rest) = rest.split_at(end);
+        element.starts_with(b"{").then_some(element)
+    })
 }
 
-/// Lines without a type, or with none before they are cut: Gemini's session file and Cursor's transcript.
-fn of_untyped(members: &Members<'_>) -> Option<Format> {
-    let has = |name| members.has(name);
-    if has("$set")
-        || has("$rewindTo")
-        || has("sessionId") && (has("projectHash") || has("messages"))
-    {
-        return Some(Format::GeminiSession);
-    }
-    // The type of a long line may come last.
-    if has("parentUuid") {
-        return Some(Format::ClaudeCode);
-    }
-    (has("role") && has("message")).then_some(Format::CursorTranscript)
+/// Returns whether the end of a value is missing, and nothing else is wrong with it.
+fn is_cut(bytes: &[u8]) -> bool {
+    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
+    matches!(values.next(), Some(Err(error)) if error.is_eof())
 }
 
-/// Types with a dot in them.
-fn of_event(kind: &str, members: &Members<'_>) -> Option<Format> {
-    let first = kind.split('.').next().unwrap_or_default();
-    if members.has("properties") {
-        return Some(Format::OpenCode);
-    }
-    if members.has("data") {
-        return Some(Format::Copilot);
-    }
-    ["thread", "turn", "item"].contains(&first).then_some(Format::CodexExec)
-}
-
-/// The three hosts that call their lines `message`, and Gemini.
-fn of_message(members: &Members<'_>) -> Option<Format> {
-    let has = |name| members.has(name);
-    match () {
-        () if has("message") && has("id") => Some(Format::Droid),
-        () if has("message") => Some(Format::Goose),
-        () if has("text") => Some(Format::DroidStream),
-        () if has("content") => Some(Format::GeminiStream),
-        () => None,
-    }
-}
-
-fn of_claude_like(kind: &str, members: &Members<'_>) -> Option<Format> {
-    let has = |name| members.has(name);
-    if has("parentUuid") || has("sessionId") || has("isSidechain") || has("leafUuid") {
-        return Some(Format::ClaudeCode);
-    }
-    match kind {
-        "file-history-snapshot" | "summary" => Some(Format::ClaudeCode),
-        "stream_event" => Some(Format::ClaudeStream),
-        "system" if has("reasoning_effort") => Some(Format::DroidStream),
-        "system" if has("tools") && !has("mcp_servers") && !has("uuid") => {
-            Some(Format::DroidStream)
-        }
-        "system" if has("apiKeySource") && !has("tools") && !has("uuid") => {
-            Some(Format::CursorStream)
-        }
-        "user" | "assistant" if has("parent_tool_use_id") => Some(Format::ClaudeStream),
-        "user" | "assistant" if has("message") && has("session_id") && !has("uuid") => {
-            Some(Format::CursorStream)
-        }
-        "user" | "assistant" if has("message") && !has("session_id") => Some(Format::ClaudeCode),
-        "thinking" | "tool_call" if has("subtype") => Some(Format::CursorStream),
-        "result" if has("request_id") => Some(Format::CursorStream),
-        // Other hosts' lines name their session like this too.
-        _ if CLAUDE_KINDS.contains(&kind) => has("session_id").then_some(Format::ClaudeStream),
-        _ => None,
-    }
-}
-
-/// The types of lines in Claude's stream that are told by their session alone.
-const CLAUDE_KINDS: [&str; 11] = [
-    "active_goal",
-    "assistant",
-    "control_request",
-    "control_response",
-    "keep_alive",
-    "rate_limit_event",
-    "result",
-    "system",
-    "tool_progress",
-    "tool_use_summary",
-    "user",
-];
-
-/// How much may come before a line that decides about facts. Less than before one that decides about
-/// words: who reads facts line by line cannot see whether JSON follows.
-pub(super) const NOISE_MAX: usize = 40;
+#[cfg(test)]
+mod tests;

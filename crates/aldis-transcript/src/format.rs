@@ -85,6 +85,18 @@ impl Format {
         }
     }
 
+    /// Returns whether a host writes this while it runs, for whoever reads its output.
+    pub(crate) fn is_live(self) -> bool {
+        !matches!(
+            self,
+            Self::ClaudeCode
+                | Self::CodexRollout
+                | Self::CursorTranscript
+                | Self::Droid
+                | Self::GeminiSession
+        )
+    }
+
     /// Returns the format of this name. The name of a host stands for the form of its files; use
     /// [`Input::from_name`] where its streams may come too.
     pub fn from_name(name: &str) -> Option<Self> {
@@ -122,15 +134,23 @@ impl Input {
     }
 
     /// Chooses the format, given the first bytes of the input.
+    ///
+    /// ```
+    /// use aldis_transcript::{Format, Input};
+    ///
+    /// let codex = Input::from_name("codex");
+    /// let head = b"{\"type\":\"thread.started\",\"thread_id\":\"t1\"}\n";
+    /// assert_eq!(codex.map(|input| input.resolve(head)), Some(Format::CodexExec));
+    /// ```
     pub fn resolve(self, head: &[u8]) -> Format {
         match self {
             Self::Auto => detect(head),
             Self::Format(format) => format,
-            Self::Host(forms) => {
+            Self::Host(forms) => detect::of_host(head, forms).unwrap_or_else(|| {
                 let found = detect(head);
                 let usual = forms.first().copied().unwrap_or(found);
                 if forms.contains(&found) { found } else { usual }
-            }
+            }),
         }
     }
 
@@ -144,8 +164,12 @@ impl Input {
         match self {
             Self::Auto => detect::so_far(head, silent),
             Self::Format(format) => (Some(format), 0),
-            // What a host writes is never text.
-            Self::Host(_) => (detect::so_far(head, silent).0.map(|_| self.resolve(head)), 0),
+            // What a host writes is never text, and its first line in one of its forms is its own.
+            Self::Host(forms) => {
+                let found = detect::of_host(head, forms);
+                let found = found.or_else(|| detect::so_far(head, silent).0);
+                (found.map(|_| self.resolve(head)), 0)
+            }
         }
     }
 }

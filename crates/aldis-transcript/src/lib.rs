@@ -1,56 +1,47 @@
 //! Transcripts: hosts' files and streams as messages.
 //!
 //! Every host writes down what its agent said in a form of its own, mixed with what tools, users
-//! and the host itself said. The readers here give each text its [`Origin`], so that
-//! the scanner can tell a claim by the agent from the same words in a file it read.
+//! and the host itself said. A [`Reader`] gives each text its [`Origin`], so that the scanner can tell
+//! a claim by the agent from the same words in a file it read. It takes bytes in any chunks and never
+//! fails: a line that makes no sense is skipped and counted.
 //!
-//! A [`Reader`] takes bytes in any chunks and never fails: a line that makes no sense is skipped and
-//! counted. Lines in which a quick look finds nothing of interest are not parsed.
+//! Each host has one decoder that turns a line into items. Messages, [host events](events) and
+//! [line summaries](summarize) are folds over items, so what a host writes is understood in one
+//! place.
 
-mod acp;
-mod blocks;
-mod branches;
-mod chain;
-mod claude_code;
-mod claude_stream;
-mod cline;
-mod codex;
-mod copilot;
-mod cursor;
+mod content;
 mod detect;
-mod droid;
-pub mod facts;
+pub mod events;
 mod format;
-mod gemini;
-mod glance;
-mod goose;
+mod history;
+mod hosts;
+mod item;
 mod json;
 mod lines;
-mod opencode;
+mod members;
+mod messages;
 mod out;
-mod waiting;
-mod walk;
+mod summary;
 
-use std::borrow::Cow;
 use std::fmt;
 
-use claude_stream::ordinary::Ordinary;
 pub use detect::detect;
-use facts::{Fact, Facts};
+use events::{Events, HostEvent, Zone};
 pub use format::{Format, HOSTS, Input};
-pub use glance::{Glance, Mark, glance};
+use item::{Decode, Entry, Wanted, decode_line};
 use lines::{Lines, trim};
-use out::{Host, Line, Out};
-use serde_json::value::RawValue;
+use messages::{Messages, Source};
+use out::Out;
+pub use summary::{LineSummary, Mark, summarize};
 
 use aldis_signal::message::{Message, Origin};
 use aldis_signal::time::Timestamp;
 
-/// What a line of live output tells. Exhaustive: there is nothing else.
+/// What live output holds. Exhaustive: there is nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// What the host says about itself.
-    Fact(Fact),
+pub enum Output {
+    /// What the host reports about itself.
+    Event(HostEvent),
     /// What somebody says.
     Message(Message),
 }
@@ -58,61 +49,98 @@ pub enum Told {
 /// Incremental reader of one transcript or stream. Feed it with [`push`](Self::push), end it with
 /// [`finish`](Self::finish).
 ///
-/// Texts that no agent said are given out only where the filter says that they matter; so are
-/// messages of a [`Format::ClaudeCode`] file, except the last one of the live conversation.
-/// Messages of one entry share its index.
+/// Messages of one entry share its index. In formats in which a later line can take back earlier
+/// ones, messages come at the end, when it is known which are live; of those that the filter finds
+/// nothing in, only the agent's last one comes.
+///
+/// ```
+/// use aldis_transcript::{Format, Reader};
+///
+/// let stream = br#"{"type":"thread.started","thread_id":"t1"}
+/// {"type":"item.completed","item":{"id":"i1","type":"command_execution","aggregated_output":"DONE"}}
+/// {"type":"item.completed","item":{"id":"i2","type":"agent_message","text":"All tests pass."}}"#;
+/// let mut agent = Vec::new();
+/// let mut sink = |message: aldis_signal::Message| {
+///     if message.origin.may_signal() {
+///         agent.push(message.text);
+///     }
+/// };
+/// let mut reader = Reader::new(Format::CodexExec);
+/// reader.push(stream, &mut sink);
+/// reader.finish(&mut sink);
+/// assert_eq!(agent, ["All tests pass."]);
+/// ```
 pub struct Reader<'f> {
     may_matter: &'f dyn Fn(&[u8]) -> bool,
-    host: Box<dyn Host>,
+    format: Format,
+    /// None for plain text.
+    decoder: Option<Box<dyn Decode>>,
+    messages: Box<Messages>,
+    events: Option<Box<Events>>,
     lines: Lines,
     /// A document that is spread over lines, until its end.
     document: Option<Vec<u8>>,
     /// All of a plain text.
-    text: Option<Vec<u8>>,
+    text: Vec<u8>,
     started: bool,
-    utterances: u64,
+    count: u64,
     skipped: u64,
     following: bool,
     signals_only: bool,
-    /// Whether lines are read at once for messages and facts.
-    is_shared: bool,
+    /// The agent whose own conversation is read.
+    agent: Option<String>,
 }
 
 impl<'f> Reader<'f> {
-    /// Starts a reader. `may_matter` is asked about raw JSON and may say yes too often, never no
-    /// wrongly.
-    pub fn new(format: Format, may_matter: &'f dyn Fn(&[u8]) -> bool) -> Self {
-        let host: Box<dyn Host> = match format {
-            Format::Acp => Box::new(acp::Acp::default()),
-            Format::ClaudeCode => Box::new(claude_code::ClaudeCode::new()),
-            Format::ClaudeStream => Box::new(claude_stream::ClaudeStream::default()),
-            Format::Cline => Box::new(cline::Cline::default()),
-            Format::CodexExec => Box::new(codex::Exec),
-            Format::CodexRollout => Box::new(codex::Rollout::default()),
-            Format::Copilot => Box::new(copilot::Copilot::default()),
-            Format::CursorStream => Box::new(cursor::Stream::default()),
-            Format::CursorTranscript => Box::new(cursor::Transcript::default()),
-            Format::Droid => Box::new(droid::Transcript::default()),
-            Format::DroidStream => Box::new(droid::Stream::default()),
-            Format::GeminiSession => Box::new(gemini::Session::default()),
-            Format::GeminiStream => Box::new(gemini::Stream::default()),
-            Format::Goose => Box::new(goose::Goose::default()),
-            Format::OpenCode => Box::new(opencode::OpenCode::default()),
-            Format::Text => Box::new(Plain),
-        };
+    /// Starts a reader that gives out everything.
+    pub fn new(format: Format) -> Self {
+        let decoder = hosts::decoder(format);
+        let messages = decoder.as_deref().map(Messages::new).unwrap_or_default();
         Self {
-            may_matter,
-            host,
+            may_matter: &|_| true,
+            format,
+            decoder,
+            messages: Box::new(messages),
+            events: None,
             lines: Lines::default(),
             document: None,
-            text: (format == Format::Text).then(Vec::new),
+            text: Vec::new(),
             started: false,
-            utterances: 0,
+            count: 0,
             skipped: 0,
             following: false,
             signals_only: false,
-            is_shared: format == Format::ClaudeStream,
+            agent: None,
         }
+    }
+
+    /// Leaves out texts that hold nothing of interest and are not the agent's. `may_matter` is asked about raw JSON and may say yes
+    /// too often, never no wrongly.
+    #[must_use]
+    pub fn with_filter(mut self, may_matter: &'f dyn Fn(&[u8]) -> bool) -> Self {
+        self.may_matter = may_matter;
+        self
+    }
+
+    /// Reads the conversation of this sub-agent instead of the main one: a sub-agent's own file, or
+    /// what it says in the file of the agent that called it.
+    ///
+    /// ```
+    /// use aldis_transcript::{Format, Reader};
+    ///
+    /// let line = br#"{"type":"assistant","isSidechain":true,"agentId":"a1","uuid":"u1",
+    ///     "message":{"role":"assistant","content":"Found it."}}"#;
+    /// let line: Vec<u8> = line.iter().copied().filter(|byte| *byte != b'\n').collect();
+    /// let mut found = Vec::new();
+    /// let mut reader = Reader::new(Format::ClaudeCode).of_agent("a1");
+    /// reader.push(&line, &mut |message| found.push(message));
+    /// reader.finish(&mut |message| found.push(message));
+    /// assert!(found[0].origin.may_signal());
+    /// ```
+    #[must_use]
+    pub fn of_agent(mut self, agent: &str) -> Self {
+        self.agent = Some(agent.into());
+        self
     }
 
     /// Says that words of others than agents are not wanted. Some are given out all the same, where
@@ -135,132 +163,103 @@ impl<'f> Reader<'f> {
     /// before it is live, and entries of any session but this one are not.
     #[must_use]
     pub fn late(mut self, session: Option<&str>) -> Self {
-        self.host.begin_late(session);
+        self.messages.begin_late(session);
+        self
+    }
+
+    /// Asks for host events, too, with [`push_live`](Self::push_live). `local` is the zone of clock
+    /// times that name none: the host's, so usually this machine's.
+    ///
+    /// ```
+    /// use aldis_signal::time::Timestamp;
+    /// use aldis_transcript::events::{HostEvent, Zone};
+    /// use aldis_transcript::{Format, Output, Reader};
+    ///
+    /// let now = Timestamp::from_millis(1_794_787_200_000);
+    /// let mut found = Vec::new();
+    /// let mut reader = Reader::new(Format::CodexExec).following().with_events(Zone::utc());
+    /// let line = b"{\"type\":\"thread.started\",\"thread_id\":\"t1\"}\n";
+    /// reader.push_live(line, now, &mut |output| found.push(output));
+    /// reader.finish_live(now, &mut |output| found.push(output));
+    /// assert!(found.contains(&Output::Event(HostEvent::Session("t1".into()))));
+    /// ```
+    #[must_use]
+    pub fn with_events(mut self, local: Zone) -> Self {
+        self.events = Some(Box::new(Events::new(local)));
         self
     }
 
     /// Reads the next chunk, giving `sink` the messages that are complete.
     pub fn push(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Message)) {
-        if let Some(text) = &mut self.text {
-            text.extend_from_slice(chunk);
-            return;
-        }
-        let mut lines = std::mem::take(&mut self.lines);
-        lines.push(chunk, |number, line| self.line(number, line, None, sink));
-        self.lines = lines;
+        self.push_live(chunk, NO_TIME, &mut messages_to(sink));
     }
 
-    /// Reads the next chunk of live output for messages and facts, each line once. `facts` must be
-    /// given nothing otherwise; `now` is when the chunk came.
-    pub fn push_with(
-        &mut self,
-        chunk: &[u8],
-        facts: &mut Facts,
-        now: Timestamp,
-        sink: &mut dyn FnMut(Told),
-    ) {
-        if let Some(text) = &mut self.text {
-            text.extend_from_slice(chunk);
-            return facts.push(chunk, now, &mut |fact| sink(Told::Fact(fact)));
+    /// Reads the next chunk of live output, giving `sink` the messages that are complete and the host
+    /// events. `now` is when the chunk came.
+    pub fn push_live(&mut self, chunk: &[u8], now: Timestamp, sink: &mut dyn FnMut(Output)) {
+        if self.decoder.is_none() {
+            if let Some(events) = &mut self.events {
+                events.text(chunk);
+            }
+            return self.text.extend_from_slice(chunk);
         }
         let mut lines = std::mem::take(&mut self.lines);
-        lines.push(chunk, |number, line| self.line_with(number, line, (facts, now), sink));
-        self.lines = lines;
-    }
-
-    /// Returns room to read the next bytes of the input into. Whoever says with
-    /// [`filled`](Self::filled) how many came spares the copies that [`push`](Self::push) makes of
-    /// lines that cross its chunks.
-    pub fn room(&mut self) -> &mut [u8] {
-        self.lines.room(ROOM)
-    }
-
-    /// As [`push`](Self::push) for bytes that were read to the start of the [`room`](Self::room).
-    ///
-    /// # Panics
-    ///
-    /// If more bytes are said to have come than there was room for.
-    pub fn filled(&mut self, count: usize, sink: &mut dyn FnMut(Message)) {
-        if let Some(text) = &mut self.text {
-            text.extend_from_slice(&self.lines.room(ROOM)[..count]);
-            return;
-        }
-        let mut lines = std::mem::take(&mut self.lines);
-        lines.filled(count, |number, line| self.line(number, line, None, sink));
+        lines.push(chunk, |number, line| self.line(number, line, now, sink));
         self.lines = lines;
     }
 
     /// Ends the input: the last line counts even without its newline.
     pub fn finish(mut self, sink: &mut dyn FnMut(Message)) {
-        self.end(sink);
+        self.end(NO_TIME, &mut messages_to(sink));
     }
 
-    /// Ends the input of [`push_with`](Self::push_with).
-    pub fn finish_with(mut self, mut facts: Facts, now: Timestamp, sink: &mut dyn FnMut(Told)) {
-        let mut lines = std::mem::take(&mut self.lines);
-        lines.finish(|number, line| self.line_with(number, line, (&mut facts, now), sink));
-        self.end(&mut |message| sink(Told::Message(message)));
-        facts.finish(now, &mut |fact| sink(Told::Fact(fact)));
+    /// Ends the input of [`push_live`](Self::push_live).
+    pub fn finish_live(mut self, now: Timestamp, sink: &mut dyn FnMut(Output)) {
+        self.end(now, sink);
     }
 
     /// As [`finish`](Self::finish), and returns how many lines were skipped in the end.
     pub fn finish_counting(mut self, sink: &mut dyn FnMut(Message)) -> u64 {
-        self.end(sink);
+        self.end(NO_TIME, &mut messages_to(sink));
         self.skipped
     }
 
-    /// Returns how many lines did not parse so far. Lines of a [`Format::ClaudeCode`] file that do
-    /// not matter and look like others before them are not parsed, so they count as sound.
+    /// Returns how many lines did not parse so far.
     pub fn skipped_lines(&self) -> u64 {
         self.skipped
     }
 
-    fn end(&mut self, sink: &mut dyn FnMut(Message)) {
-        if let Some(text) = self.text.take() {
-            let text = String::from_utf8_lossy(&text).into_owned();
-            sink(Message {
-                index: 0,
-                entry: None,
-                origin: Origin::assistant(),
-                id: None,
-                at: None,
-                text,
-            });
-            return;
+    fn end(&mut self, now: Timestamp, sink: &mut dyn FnMut(Output)) {
+        if self.decoder.is_none() {
+            let text = String::from_utf8_lossy(&std::mem::take(&mut self.text)).into_owned();
+            let (index, entry, id, at) = (0, None, None, None);
+            let message = Message { index, entry, origin: Origin::assistant(), id, at, text };
+            sink(Output::Message(message));
         }
         let mut lines = std::mem::take(&mut self.lines);
-        lines.finish(|number, line| self.line(number, line, None, sink));
+        lines.finish(|number, line| self.line(number, line, now, sink));
         if let Some(document) = self.document.take() {
-            self.value(1, trim(&document), sink);
+            self.value(1, trim(&document), now, sink);
         }
         let mut out = Out {
-            sink,
+            sink: &mut |message| sink(Output::Message(message)),
             may_matter: self.may_matter,
-            utterances: &mut self.utterances,
+            count: &mut self.count,
             following: self.following,
             signals_only: self.signals_only,
         };
-        self.host.finish(&mut out);
-    }
-
-    fn line_with(
-        &mut self,
-        number: u64,
-        line: Option<&[u8]>,
-        (facts, now): (&mut Facts, Timestamp),
-        sink: &mut dyn FnMut(Told),
-    ) {
-        let ordinary = line.filter(|_| self.is_shared).and_then(|line| Ordinary::read(trim(line)));
-        facts.take(line, ordinary.as_ref(), now, &mut |fact| sink(Told::Fact(fact)));
-        self.line(number, line, ordinary.as_ref(), &mut |message| sink(Told::Message(message)));
+        self.messages.finish(&mut out);
+        if let Some(events) = self.events.take() {
+            events.finish(now, &mut |event| sink(Output::Event(event)));
+        }
     }
 
     fn line(
         &mut self,
         number: u64,
         line: Option<&[u8]>,
-        ordinary: Option<&Ordinary<'_>>,
-        sink: &mut dyn FnMut(Message),
+        now: Timestamp,
+        sink: &mut dyn FnMut(Output),
     ) {
         let Some(line) = line else {
             self.skipped += 1;
@@ -284,72 +283,64 @@ impl<'f> Reader<'f> {
             return;
         }
         self.started = true;
-        match ordinary {
-            Some(_) => self.object(Line { ordinary, ..Line::new(number, trimmed) }, sink),
-            None => self.value(number, trimmed, sink),
-        }
+        self.value(number, trimmed, now, sink);
     }
 
-    fn value(&mut self, number: u64, bytes: &[u8], sink: &mut dyn FnMut(Message)) {
-        if bytes.starts_with(b"[")
-            && let Ok(elements) = serde_json::from_slice::<Vec<&RawValue>>(bytes)
-        {
-            for element in elements {
-                self.object(Line::new(number, element.get().as_bytes()), sink);
+    fn value(&mut self, number: u64, bytes: &[u8], now: Timestamp, sink: &mut dyn FnMut(Output)) {
+        let Some(decoder) = &mut self.decoder else { return };
+        let mut wanted = Wanted::new(bytes, self.may_matter);
+        if self.signals_only {
+            wanted = wanted.signals_only(self.messages.has_agents());
+        }
+        let (messages, agent, is_live) = (&mut self.messages, &self.agent, self.format.is_live());
+        let mut events = self.events.as_mut();
+        let mut each = |mut entry: Entry<'_>, bytes: &[u8]| {
+            if let Some(events) = events.as_mut().filter(|_| is_live) {
+                events.entry(&entry, now, &mut |event| sink(Output::Event(event)));
             }
-            return;
-        }
-        self.object(Line::new(number, bytes), sink);
-    }
-
-    fn object(&mut self, line: Line<'_>, sink: &mut dyn FnMut(Message)) {
-        let mut out = Out {
-            sink,
-            may_matter: self.may_matter,
-            utterances: &mut self.utterances,
-            following: self.following,
-            signals_only: self.signals_only,
+            if let Some(agent) = agent {
+                entry.turn_to(agent);
+            }
+            let mut out = Out {
+                sink: &mut |message| sink(Output::Message(message)),
+                may_matter: self.may_matter,
+                count: &mut self.count,
+                following: self.following,
+                signals_only: self.signals_only,
+            };
+            messages.take(Source { number, bytes, wanted: &wanted }, entry, &mut out);
         };
-        if self.host.line(line, &mut out).is_ok() {
-            return;
-        }
-        // Broken text inside a sound line is no reason to lose the line.
-        let text = String::from_utf8_lossy(line.bytes);
-        let mended = json::mended(&text).map(Cow::Owned);
-        if let Some(mended) = mended.or_else(|| matches!(text, Cow::Owned(_)).then_some(text)) {
-            let line = Line::new(line.number, mended.as_bytes());
-            if self.host.line(line, &mut out).is_ok() {
-                return;
+        if decode_line(&mut **decoder, bytes, &wanted, &mut each).is_err() {
+            self.skipped += 1;
+            if let Some(events) = &mut self.events {
+                events.plain_line(bytes);
             }
         }
-        self.skipped += 1;
+    }
+}
+
+/// Leaves out everything but messages.
+fn messages_to(sink: &mut dyn FnMut(Message)) -> impl FnMut(Output) {
+    move |output| {
+        if let Output::Message(message) = output {
+            sink(message);
+        }
     }
 }
 
 impl fmt::Debug for Reader<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader")
-            .field("host", &self.host)
-            .field("utterances", &self.utterances)
+            .field("decoder", &self.decoder)
+            .field("count", &self.count)
             .field("skipped", &self.skipped)
             .finish_non_exhaustive()
     }
 }
 
-/// Plain text has no lines to take apart: the reader keeps it whole.
-#[derive(Debug)]
-struct Plain;
+/// For whoever does not ask for events.
+const NO_TIME: Timestamp = Timestamp::from_millis(0);
 
-impl Host for Plain {
-    fn line(&mut self, _: Line<'_>, _: &mut Out<'_>) -> Result<(), json::Malformed> {
-        Ok(())
-    }
-
-    fn finish(&mut self, _: &mut Out<'_>) {}
-}
-
-/// How much is read at a time: it is still in the second-level cache when it is looked at.
-const ROOM: usize = 256 * 1024;
 /// A session that is one document, as Gemini once wrote, is small; a bound all the same.
 const DOCUMENT_MAX: usize = 256 << 20;
 

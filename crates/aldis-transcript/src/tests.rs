@@ -10,7 +10,6 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 
-use super::facts::Zone;
 use super::*;
 use aldis_signal::message::Role;
 
@@ -18,7 +17,7 @@ const FINAL: &str = "The retry port is complete: all 61 tests pass and the docs 
                      SIGNAL: AUTO_COMPLETE";
 
 /// Every stream and transcript among the samples whose agent ends with the marker.
-const SAMPLES: [(&str, Format); 18] = [
+pub(crate) const SAMPLES: [(&str, Format); 18] = [
     ("acp/v1_turn.jsonl", Format::Acp),
     ("acp/v2_draft_turn.jsonl", Format::Acp),
     ("amp/stream.jsonl", Format::ClaudeStream),
@@ -45,7 +44,7 @@ fn testdata(path: &str) -> Vec<u8> {
     std::fs::read(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn sample(path: &str) -> Vec<u8> {
+pub(crate) fn sample(path: &str) -> Vec<u8> {
     testdata(&format!("hosts/samples/{path}"))
 }
 
@@ -61,7 +60,7 @@ fn read_chunks<'a>(
     may_matter: &dyn Fn(&[u8]) -> bool,
 ) -> (Vec<Message>, u64) {
     let mut messages = Vec::new();
-    let mut reader = Reader::new(format, may_matter);
+    let mut reader = Reader::new(format).with_filter(may_matter);
     for chunk in chunks {
         reader.push(chunk, &mut |message| messages.push(message));
     }
@@ -75,7 +74,7 @@ fn read(bytes: &[u8]) -> Vec<Message> {
 
 fn follow(format: Format, bytes: &[u8]) -> Vec<(usize, Message)> {
     let mut messages = Vec::new();
-    let mut reader = Reader::new(format, &marked).following();
+    let mut reader = Reader::new(format).with_filter(&marked).following();
     for (line, bytes) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         reader.push(bytes, &mut |message| messages.push((line + 1, message)));
     }
@@ -318,24 +317,6 @@ fn any_sample() -> impl Strategy<Value = (Vec<u8>, Format)> {
     prop::sample::select(all)
 }
 
-/// Lays the lines of agents out in another way.
-fn spaced(bytes: &[u8]) -> Vec<u8> {
-    let layouts: [(&[u8], &[u8]); 2] = [
-        (br#"{"type":"assistant","#, br#"{"type": "assistant","#),
-        (br#""role":"assistant""#, br#""role": "assistant""#),
-    ];
-    layouts.into_iter().fold(bytes.to_vec(), |bytes, (from, to)| {
-        let starts: Vec<usize> = memchr::memmem::find_iter(&bytes, from).collect();
-        let mut spaced = Vec::new();
-        let mut end = 0;
-        for start in starts {
-            spaced.extend([&bytes[end..start], to].concat());
-            end = start + from.len();
-        }
-        [spaced, bytes[end..].to_vec()].concat()
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
@@ -372,11 +353,42 @@ proptest! {
         }
         let bytes = lines.concat();
         let mut heard = Vec::new();
-        let mut reader = Reader::new(format, &marked).signals_only();
+        let mut reader = Reader::new(format).with_filter(&marked).signals_only();
         reader.push(&bytes, &mut |message| heard.push(message));
         reader.finish(&mut |message| heard.push(message));
         let (all, _) = read_chunks(format, [&*bytes], &marked);
         prop_assert_eq!(signalling(&heard), signalling(&all));
+    }
+
+    #[test]
+    fn what_the_filter_leaves_out_holds_no_claim(
+        (bytes, format) in any_sample(),
+        copies in prop::collection::vec(any::<(prop::sample::Index, prop::sample::Index)>(), 0..4),
+        hits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+        is_only in any::<bool>(),
+    ) {
+        let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        for (from, to) in copies {
+            lines.insert(to.index(lines.len()), lines[from.index(lines.len())]);
+        }
+        let mut bytes = lines.concat();
+        for (at, byte) in hits {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let read = |reader: Reader<'_>| {
+            let mut reader = if is_only { reader.signals_only() } else { reader };
+            let mut claims = Vec::new();
+            let mut sink = |message: Message| {
+                if message.origin.may_signal() && marked(message.text.as_bytes()) {
+                    claims.push((message.entry, message.text));
+                }
+            };
+            reader.push(&bytes, &mut sink);
+            reader.finish(&mut sink);
+            claims
+        };
+        prop_assert_eq!(read(Reader::new(format).with_filter(&marked)), read(Reader::new(format)));
     }
 
     #[test]
@@ -395,25 +407,7 @@ proptest! {
     }
 
     #[test]
-    fn reading_at_once_is_reading_with_care(
-        (mut bytes, format) in any_sample(),
-        hits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..30),
-    ) {
-        for (at, byte) in hits {
-            let at = at.index(bytes.len());
-            bytes[at] = byte;
-        }
-        // Only lines that are laid out as the host does are read at once.
-        let careful = spaced(&bytes);
-        for may_matter in [&marked as &dyn Fn(&[u8]) -> bool, &|_| true] {
-            let quick = read_chunks(format, [&*bytes], may_matter);
-            prop_assert_eq!(quick, read_chunks(format, [&*careful], may_matter));
-        }
-        prop_assert_eq!(follow(format, &bytes), follow(format, &careful));
-    }
-
-    #[test]
-    fn reading_for_messages_and_facts_is_reading_for_each(
+    fn asking_for_events_changes_no_message(
         (mut bytes, format) in any_sample(),
         hits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..30),
         size in 1..5_000_usize,
@@ -423,29 +417,16 @@ proptest! {
             bytes[at] = byte;
         }
         let now = Timestamp::from_millis(1_794_787_200_000);
-        let [mut facts, mut alone] =
-            [(); 2].map(|()| Facts::new(Input::Format(format), Zone::utc()));
-        let (mut told, mut known) = (Vec::new(), Vec::new());
-        let mut reader = Reader::new(format, &marked).following();
-        for chunk in bytes.chunks(size) {
-            reader.push_with(chunk, &mut facts, now, &mut |new| told.push(new));
-            alone.push(chunk, now, &mut |fact| known.push(fact));
-        }
-        reader.finish_with(facts, now, &mut |new| told.push(new));
-        alone.finish(now, &mut |fact| known.push(fact));
-        let (mut found, mut messages) = (Vec::new(), Vec::new());
-        for new in told {
-            match new {
-                Told::Fact(fact) => found.push(fact),
-                Told::Message(message) => messages.push(message),
-            }
-        }
-        prop_assert_eq!(found, known);
-        let mut heard = Vec::new();
-        let mut reader = Reader::new(format, &marked).following();
-        reader.push(&bytes, &mut |message| heard.push(message));
-        reader.finish(&mut |message| heard.push(message));
-        prop_assert_eq!(messages, heard);
+        let mut found = Vec::new();
+        let mut sink = |output| match output {
+            Output::Message(message) => found.push(message),
+            Output::Event(_) => {}
+        };
+        let mut reader = Reader::new(format).with_filter(&marked).following().with_events(Zone::utc());
+        bytes.chunks(size).for_each(|chunk| reader.push_live(chunk, now, &mut sink));
+        reader.finish_live(now, &mut sink);
+        let messages: Vec<_> = follow(format, &bytes).into_iter().map(|(_, message)| message).collect();
+        prop_assert_eq!(found, messages);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Every voice says what it should, as the real readers hear it.
 
 use aldis_signal::{Message, Role};
-use aldis_transcript::facts::{Fact, Facts, Zone};
-use aldis_transcript::{Format, Reader};
+use aldis_transcript::events::{HostEvent, Zone};
+use aldis_transcript::{Format, Output, Reader, detect};
 
 use super::play::now;
 use super::voice::Voice;
@@ -21,19 +21,23 @@ fn format(voice: &Voice) -> Format {
     Format::from_name(voice.name()).unwrap()
 }
 
-fn facts(voice: &Voice, text: &str) -> Vec<Fact> {
+fn host_events(voice: &Voice, text: &str) -> Vec<HostEvent> {
     let mut found = Vec::new();
-    let input = aldis_transcript::Input::Auto;
-    let mut facts = Facts::new(input, Zone::utc());
-    facts.push(text.as_bytes(), now(), &mut |fact| found.push(fact));
-    facts.finish(now(), &mut |fact| found.push(fact));
+    let mut sink = |output| match output {
+        Output::Event(event) => found.push(event),
+        Output::Message(_) => {}
+    };
+    let reader = Reader::new(detect(text.as_bytes())).following();
+    let mut reader = reader.with_events(Zone::utc());
+    reader.push_live(text.as_bytes(), now(), &mut sink);
+    reader.finish_live(now(), &mut sink);
     assert!(!found.is_empty() || format(voice) == Format::Text, "{}: {text}", voice.name());
     found
 }
 
 fn messages(voice: &Voice, text: &str) -> Vec<Message> {
     let mut heard = Vec::new();
-    let mut reader = Reader::new(format(voice), &|_| true);
+    let mut reader = Reader::new(format(voice));
     reader.push(text.as_bytes(), &mut |message| heard.push(message));
     reader.finish(&mut |message| heard.push(message));
     heard
@@ -59,11 +63,11 @@ fn every_voice_says_works_spends_and_ends() {
         }
         // What a tool printed is not the agent's word.
         assert!(!said.contains("quoted"), "{}: {said}", voice.name());
-        let facts = facts(&voice, &text);
-        assert!(facts.contains(&Fact::Tool { name: "execute".into() }), "{facts:?}");
-        assert!(facts.contains(&Fact::Ended { ok: true, what: None }), "{facts:?}");
-        let spent = facts.iter().rev().find_map(|fact| match fact {
-            Fact::Spent { tokens, .. } => Some(*tokens),
+        let events = host_events(&voice, &text);
+        assert!(events.contains(&HostEvent::Tool { name: "execute".into() }), "{events:?}");
+        assert!(events.contains(&HostEvent::Ended { ok: true, what: None }), "{events:?}");
+        let spent = events.iter().rev().find_map(|event| match event {
+            HostEvent::Spent { tokens, .. } => Some(*tokens),
             _ => None,
         });
         // Copilot counts requests, not tokens.
@@ -71,8 +75,10 @@ fn every_voice_says_works_spends_and_ends() {
         assert_eq!(spent, tokens, "{}", voice.name());
         let priced = [Format::Acp, Format::ClaudeStream, Format::Cline, Format::OpenCode];
         if priced.contains(&format(&voice)) {
-            let price = |fact: &Fact| matches!(fact, Fact::Spent { micro_dollars: 500_000, .. });
-            assert!(facts.iter().any(price), "{}: {facts:?}", voice.name());
+            let price = |event: &HostEvent| {
+                matches!(event, HostEvent::Spent { micro_dollars: 500_000, .. })
+            };
+            assert!(events.iter().any(price), "{}: {events:?}", voice.name());
         }
     }
 }
@@ -83,8 +89,8 @@ fn every_voice_is_refused_and_fails() {
         let began = now();
         let (text, code) = played(voice.name(), "{ limit = { seconds = 90 } }, { say = 'no' }");
         assert_eq!(code, 1, "a limit ends the round");
-        let limited = facts(&voice, &text).into_iter().find_map(|fact| match fact {
-            Fact::Limited { until, .. } => Some(until),
+        let limited = host_events(&voice, &text).into_iter().find_map(|event| match event {
+            HostEvent::Limited { until, .. } => Some(until),
             _ => None,
         });
         let until = limited.flatten().unwrap_or_else(|| panic!("{}: {text}", voice.name()));
@@ -93,9 +99,8 @@ fn every_voice_is_refused_and_fails() {
 
         let (text, code) = played(voice.name(), "{ fail = 'Unauthorized' }");
         assert_eq!(code, 1);
-        let failed =
-            |fact: &Fact| matches!(fact, Fact::Failed { what } if what.contains("Unauthorized"));
-        assert!(facts(&voice, &text).iter().any(failed), "{}: {text}", voice.name());
+        let failed = |event: &HostEvent| matches!(event, HostEvent::Failed { what } if what.contains("Unauthorized"));
+        assert!(host_events(&voice, &text).iter().any(failed), "{}: {text}", voice.name());
     }
 }
 
@@ -105,9 +110,9 @@ fn hosts_that_try_again_say_so() {
         Voice::all().filter(|voice| ["claude-stream", "codex-exec"].contains(&voice.name()))
     {
         let (text, _) = played(voice.name(), "{ retry = 'overloaded' }, { say = 'on it' }");
-        let facts = facts(&voice, &text);
-        let retrying = |fact: &Fact| matches!(fact, Fact::Retrying { what, .. } if what.contains("overloaded"));
-        assert!(facts.iter().any(retrying), "{facts:?}");
+        let events = host_events(&voice, &text);
+        let retrying = |event: &HostEvent| matches!(event, HostEvent::Retrying { what, .. } if what.contains("overloaded"));
+        assert!(events.iter().any(retrying), "{events:?}");
     }
 }
 

@@ -201,21 +201,6 @@ fn claude_entries_that_come_again_or_are_not_known() {
     }
 }
 
-#[test]
-fn prints_tell_words_apart() {
-    for length in [0, 1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 500] {
-        let words: Vec<u8> = (0..length).map(|n: u32| (n * 7) as u8).collect();
-        let own = chain::print(&words);
-        assert_eq!(own, chain::print(&words.clone()));
-        assert_ne!(own, chain::print(&[&words[..], b"\0"].concat()), "{length} and one more");
-        for at in 0..words.len() {
-            let mut other = words.clone();
-            other[at] ^= 1;
-            assert_ne!(own, chain::print(&other), "{at} of {length}");
-        }
-    }
-}
-
 /// One line of a message that is written block by block.
 fn block(uuid: &str, parent: &str, content: &str, more: &str) -> String {
     format!(
@@ -318,7 +303,7 @@ fn an_agent_called_in_a_known_layout_is_heard() {
     for (tool, want) in [("Task", &["SIGNAL x"][..]), ("Bash", &[])] {
         let file = [call(1, "Bash"), call(2, "Bash"), call(3, tool), result.clone()].join("\n");
         let mut heard = Vec::new();
-        let mut reader = Reader::new(Format::ClaudeCode, &marked).signals_only();
+        let mut reader = Reader::new(Format::ClaudeCode).with_filter(&marked).signals_only();
         reader.push(file.as_bytes(), &mut |message| heard.push(message));
         reader.finish(&mut |message| heard.push(message));
         let words: Vec<_> = signalling(&heard).iter().map(|message| message.text.clone()).collect();
@@ -368,9 +353,50 @@ fn words_without_ids_are_live() {
         )
     };
     let text = line("m1", "Looking.") + &line("m2", "<chorus>COMPLETE</chorus>");
-    let mut reader = Reader::new(Format::ClaudeCode, &|_| true);
+    let mut reader = Reader::new(Format::ClaudeCode);
     let mut live = Vec::new();
     reader.push(text.as_bytes(), &mut |message| live.push(message.origin.live));
     reader.finish(&mut |message| live.push(message.origin.live));
     assert_eq!(live, [true, true]);
+}
+
+#[test]
+fn the_parent_chain_decides_where_the_session_changes() {
+    let of = |session: &str| format!(",\"sessionId\":\"{session}\"");
+    let chain = [
+        entry("user", "a", "", "go", &of("1")),
+        entry("assistant", "b", "a", "SIGNAL old", &of("1")),
+        entry("assistant", "c", "b", "SIGNAL new", &of("2")),
+    ];
+    assert_eq!(claims(chain.concat().as_bytes()), ["SIGNAL old", "SIGNAL new"]);
+    let beside = [
+        entry("user", "a", "", "go", &of("1")),
+        entry("assistant", "x", "y", "SIGNAL other", &of("2")),
+        entry("assistant", "b", "a", "SIGNAL own", &of("1")),
+    ];
+    assert_eq!(claims(beside.concat().as_bytes()), ["SIGNAL own"]);
+}
+
+#[test]
+fn a_sub_agents_own_file_is_read_as_its_own() {
+    let bytes = sample("claude_code/subagents/agent-af43b41427eaa9b3f.jsonl");
+    let read = |agent: Option<&str>| {
+        let mut messages = Vec::new();
+        let mut reader = Reader::new(Format::ClaudeCode);
+        if let Some(agent) = agent {
+            reader = reader.of_agent(agent);
+        }
+        reader.push(&bytes, &mut |message| messages.push(message));
+        reader.finish(&mut |message| messages.push(message));
+        messages
+    };
+    assert!(signalling(&read(None)).is_empty());
+    assert!(signalling(&read(Some("somebody"))).is_empty());
+    let own = read(Some("af43b41427eaa9b3f"));
+    let spoken = signalling(&own);
+    assert!(!spoken.is_empty());
+    for message in spoken {
+        assert_eq!(message.origin.role, Role::Assistant);
+        assert_eq!(message.origin.agent.as_deref(), Some("af43b41427eaa9b3f"));
+    }
 }

@@ -105,6 +105,13 @@ fn text_that_shows_a_hosts_line_is_text() {
         (format!("{bare}\nwarning\n{bare}\n"), "droid-stream"),
         (format!("{STARTED}\nerror: no network\n"), "codex-exec"),
         (format!("warning: x\n{STARTED}\n"), "codex-exec"),
+        // Words are shown where other words stand beside them.
+        (format!("{SAID}\n"), "codex-exec"),
+        (format!("{SAID}\nis the line I found. Not done.\n"), "text"),
+        (format!("{SAID}\n{SAID}\nare the lines I found. Not done.\n"), "text"),
+        (format!("$ cat session.jsonl\n{SAID}\n"), "text"),
+        (format!("$ cat session.jsonl\n{SAID}\nNot done.\n"), "text"),
+        (format!("{SAID}\nwarning: slow\n{SAID}\n"), "codex-exec"),
     ] {
         assert_eq!(detect(text.as_bytes()).name(), format, "{text}");
     }
@@ -126,7 +133,10 @@ fn what_still_comes_is_waited_for() {
         (format!("{noise}{first}Done"), ("-", 55), ("-", 55)),
         (format!("{noise}```\n{first}{second}"), ("-", 140), ("-", 140)),
         (first.clone(), ("codex-exec", 0), ("codex-exec", 0)),
-        ("{\"type\":\"message\",\"text\":\"\"}\n".into(), ("-", 0), ("droid-stream", 0)),
+        (second.clone(), ("-", 0), ("codex-exec", 0)),
+        (format!("{second}{second}"), ("codex-exec", 0), ("codex-exec", 0)),
+        (format!("{second}Not done.\n"), ("-", 95), ("-", 95)),
+        ("{\"type\":\"message\",\"text\":\"hi\"}\n".into(), ("-", 0), ("droid-stream", 0)),
         ("{\"a\":1}\n".into(), ("-", 8), ("-", 8)),
         ("{".into(), ("-", 0), ("-", 0)),
         ("[x".into(), ("-", 2), ("-", 2)),

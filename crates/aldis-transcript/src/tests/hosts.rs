@@ -79,9 +79,9 @@ fn gemini_streams_are_joined_across_what_is_not_known() {
     };
     let (a, b) = (delta("a"), delta("b"));
     let format = Format::GeminiStream;
-    check("unknown", format, &[&a, r#"{"type":"zork"}"#, &b], "!host:zork assistant:ab");
+    check("unknown", format, &[&a, r#"{"type":"z","x":"zork"}"#, &b], "!host:zork assistant:ab");
     for kind in ["tool_use", "error"] {
-        let line = format!(r#"{{"type":"{kind}","message":"x"}}"#);
+        let line = format!(r#"{{"type":"{kind}","message":"x","parameters":"x"}}"#);
         let words = render(format, &[&a, &line, &b]);
         assert!(words.starts_with("assistant:a !") && words.ends_with(" assistant:b"), "{words}");
     }
@@ -226,7 +226,7 @@ fn what_was_being_said_at_an_abort_is_dead() {
                     words.push(format!("{mark}{}", message.text));
                 }
             };
-            let mut reader = Reader::new(format, &marked);
+            let mut reader = Reader::new(format);
             if following {
                 reader = reader.following();
             }
@@ -357,4 +357,67 @@ fn codex_events_count_where_no_item_came() {
     let plain = r#"{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"agent_message","text":"a"}}}"#;
     check("completed item with its text", format, &[started, plain], "assistant:a");
     check("said again", format, &[item, done, started, item, done], "assistant:a assistant:a");
+}
+
+#[test]
+fn what_a_host_takes_back_is_dead() {
+    let rollout = |role: &str, text: &str| {
+        format!(
+            r#"{{"type":"response_item","payload":{{"type":"message","role":"{role}","content":[{{"type":"output_text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let back = |turns: u32| {
+        format!(
+            r#"{{"type":"event_msg","payload":{{"type":"thread_rolled_back","num_turns":{turns}}}}}"#
+        )
+    };
+    let (go, a) = (rollout("user", "go"), rollout("assistant", "a"));
+    let (on, b) = (rollout("user", "on"), rollout("assistant", "b"));
+    let hook = rollout("user", "<hook_prompt>no</hook_prompt>");
+    let (once, twice) = (back(1), back(2));
+    let format = Format::CodexRollout;
+    let lines = [&*go, &a, &on, &b, &once];
+    check("one turn", format, &lines, "!user:go assistant:a !user:on !assistant:b");
+    let none = back(0);
+    let lines = [&*go, &a, &none];
+    check("no turn", format, &lines, "!user:go assistant:a");
+    let lines = [&*go, &a, &on, &b, &twice, &go, &b];
+    let want = "!user:go !assistant:a !user:on !assistant:b !user:go assistant:b";
+    check("two turns", format, &lines, want);
+    let lines = [&*go, &a, &hook, &b, &once, &on, &b];
+    let want = "!user:go !assistant:a !host:<hook_prompt>no</hook_prompt> !assistant:b !user:on assistant:b";
+    check("feedback is no turn", format, &lines, want);
+
+    let event = |id: &str, parent: &str, kind: &str, data: &str| {
+        format!(r#"{{"id":"{id}","parentId":"{parent}","type":"{kind}","data":{data}}}"#)
+    };
+    let go = event("1", "0", "user.message", r#"{"content":"go"}"#);
+    let a = event("2", "1", "assistant.message", r#"{"messageId":"m2","content":"a"}"#);
+    let on = event("3", "2", "user.message", r#"{"content":"on"}"#);
+    let b = event("4", "3", "assistant.message", r#"{"messageId":"m4","content":"b"}"#);
+    let rewind = r#"{"ephemeral":true,"type":"session.snapshot_rewind","data":{"upToEventId":"3","eventsRemoved":2}}"#;
+    let format = Format::Copilot;
+    let want = "!user:go assistant:a !user:on !assistant:b !host:3";
+    check("rewound", format, &[&go, &a, &on, &b, rewind], want);
+
+    let part = |message: &str, text: &str| {
+        format!(
+            r#"{{"type":"message.part.updated","properties":{{"part":{{"id":"{message}1","sessionID":"s","messageID":"{message}","type":"text","text":"{text}"}}}}}}"#
+        )
+    };
+    let info = |message: &str| {
+        format!(
+            r#"{{"type":"message.updated","properties":{{"info":{{"id":"{message}","sessionID":"s","role":"assistant"}}}}}}"#
+        )
+    };
+    let (one, two, a, b) = (info("m"), info("n"), part("m", "a"), part("n", "b"));
+    let removed = r#"{"type":"message.removed","properties":{"sessionID":"s","messageID":"m"}}"#;
+    let format = Format::OpenCode;
+    let words = render(format, &[&one, &a, &two, &b, removed]);
+    assert!(words.starts_with("!assistant:a assistant:b"), "{words}");
+    let words = render(format, &[&one, &a, removed]);
+    assert!(words.starts_with("!assistant:a"), "{words}");
+    let gone = r#"{"type":"message.part.removed","properties":{"sessionID":"s","messageID":"m","partID":"m1"}}"#;
+    let words = render(format, &[&one, &a, gone, &two, &b]);
+    assert!(!words.contains("assistant:a") && words.contains("assistant:b"), "{words}");
 }

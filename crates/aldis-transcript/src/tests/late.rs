@@ -4,7 +4,7 @@ use super::*;
 
 fn read_late(format: Format, text: &[u8], session: Option<&str>) -> Vec<Message> {
     let mut messages = Vec::new();
-    let mut reader = Reader::new(format, &marked).late(session);
+    let mut reader = Reader::new(format).with_filter(&marked).late(session);
     reader.push(text, &mut |message| messages.push(message));
     reader.finish(&mut |message| messages.push(message));
     messages
@@ -100,7 +100,7 @@ fn times_are_read_where_there_are_any() {
 
 #[test]
 fn single_lines_are_understood() {
-    use Mark::{Heard, Prompt, Speech};
+    use Mark::{Notice, Prompt};
     let call = |id: &str, name: &str| Mark::Call { id: id.into(), name: name.into() };
     let result = |id: &str| Mark::Result { id: id.into() };
     let claude = |rest: &str| format!(r#"{{"sessionId":"S1","uuid":"u",{rest}}}"#);
@@ -115,18 +115,24 @@ fn single_lines_are_understood() {
     for (line, marks) in [
         (claude(&user("\"go\"")), vec![Prompt]),
         (claude(&user(r#"[{"type":"text","text":"go"},{"type":"image"}]"#)), vec![Prompt]),
-        (claude(&user("\"Stop hook feedback:\\nno\"")), vec![Heard]),
-        (claude(&user("\"[Request interrupted by user]\"")), vec![Heard]),
-        (claude(&format!(r#""isMeta":true,{}"#, user("\"go\""))), vec![Heard]),
-        (claude(&format!(r#""isCompactSummary":true,{}"#, user("\"go\""))), vec![Heard]),
-        (claude(&format!(r#""origin":{{"kind":"peer"}},{}"#, user("\"go\""))), vec![Heard]),
+        (
+            claude(&user(
+                r#"[{"type":"text","text":"<system-reminder>x</system-reminder>"},{"type":"text","text":"go"}]"#,
+            )),
+            vec![Notice, Prompt],
+        ),
+        (claude(&user("\"Stop hook feedback:\\nno\"")), vec![Notice]),
+        (claude(&user("\"[Request interrupted by user]\"")), vec![Notice]),
+        (claude(&format!(r#""isMeta":true,{}"#, user("\"go\""))), vec![Notice]),
+        (claude(&format!(r#""isCompactSummary":true,{}"#, user("\"go\""))), vec![Notice]),
+        (claude(&format!(r#""origin":{{"kind":"peer"}},{}"#, user("\"go\""))), vec![Notice]),
         (claude(&format!(r#""origin":{{"kind":"human"}},{}"#, user("\"go\""))), vec![Prompt]),
         (claude(&format!(r#""isSidechain":true,{}"#, user("\"go\""))), vec![]),
         (claude(&user("\"go\"")).replace("S1", "S2"), vec![]),
         (claude(&user("\" \"")), vec![]),
         (claude(&user(result_block)), vec![result("t")]),
         (claude(&format!(r#""toolUseResult":"x",{}"#, user("\"go\""))), vec![result("")]),
-        (claude(&agent(call_block)), vec![Speech, call("t", "Bash")]),
+        (claude(&agent(call_block)), vec![Mark::Text, call("t", "Bash")]),
         (claude(&agent(r#"[{"type":"thinking","thinking":"hm"}]"#)), vec![]),
         (claude(&format!(r#""isApiErrorMessage":true,{}"#, agent("\"x\""))), vec![]),
         (claude(&format!(r#""error":"overloaded",{}"#, agent("\"x\""))), vec![]),
@@ -140,7 +146,7 @@ fn single_lines_are_understood() {
             claude(
                 r#""type":"assistant","message":{"role":"model","parts":[{"text":"hm","thought":true},{"text":"ok"},{"functionCall":{"id":"t","name":"shell"}}]}"#,
             ),
-            vec![Speech, call("t", "shell")],
+            vec![Mark::Text, call("t", "shell")],
         ),
         (
             claude(
@@ -149,14 +155,16 @@ fn single_lines_are_understood() {
             vec![result("t")],
         ),
     ] {
-        let found = glance(Format::ClaudeCode, line.as_bytes(), Some("S1"));
+        let found = summarize(Format::ClaudeCode, line.as_bytes(), Some("S1"));
         assert_eq!(found.marks, marks, "{line}");
     }
+    let reset = br#"{"$set":{"messages":[{"id":"1","type":"user","content":"go"}]}}"#;
+    assert_eq!(summarize(Format::GeminiSession, reset, None).marks, []);
     let broken = [claude(&user("\"go\"")).as_bytes(), b"\xff"].concat();
-    assert_eq!(glance(Format::ClaudeCode, &broken, None).marks, []);
+    assert_eq!(summarize(Format::ClaudeCode, &broken, None).marks, []);
     let bent = claude(&user("\"go?\"")).into_bytes();
     let bent: Vec<u8> = bent.iter().map(|byte| if *byte == b'?' { 0xff } else { *byte }).collect();
-    assert_eq!(glance(Format::ClaudeCode, &bent, None).marks, [Prompt]);
+    assert_eq!(summarize(Format::ClaudeCode, &bent, None).marks, [Prompt]);
 }
 
 #[test]
@@ -169,13 +177,13 @@ fn each_sample_has_its_turns_calls_and_answers() {
     ] {
         let text = sample(name);
         let lines = text.split(|byte| *byte == b'\n');
-        let marks: Vec<Mark> = lines.flat_map(|line| glance(format, line, None).marks).collect();
+        let marks: Vec<Mark> = lines.flat_map(|line| summarize(format, line, None).marks).collect();
         let count =
             |wanted: &dyn Fn(&Mark) -> bool| marks.iter().filter(|mark| wanted(mark)).count();
         assert_eq!(count(&|mark| *mark == Mark::Prompt), prompts, "{name}");
         assert_eq!(count(&|mark| matches!(mark, Mark::Call { .. })), 1, "{name}");
         assert_eq!(count(&|mark| matches!(mark, Mark::Result { .. })), 1, "{name}");
-        assert_eq!(marks.last(), Some(&Mark::Speech), "{name}");
+        assert_eq!(marks.last(), Some(&Mark::Text), "{name}");
     }
 }
 
@@ -183,7 +191,7 @@ proptest! {
     #[test]
     fn any_line_can_be_looked_at(line: Vec<u8>) {
         for format in Format::ALL {
-            let _seen = glance(format, &line, Some("S1"));
+            let _seen = summarize(format, &line, Some("S1"));
         }
     }
 }

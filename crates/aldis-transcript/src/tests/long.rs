@@ -10,7 +10,7 @@ fn count(format: Format, following: bool, lines: impl FnOnce(&mut String)) -> us
     let mut text = String::new();
     lines(&mut text);
     let mut count = 0;
-    let mut reader = Reader::new(format, &marked);
+    let mut reader = Reader::new(format).with_filter(&marked);
     if following {
         reader = reader.following();
     }
@@ -49,13 +49,13 @@ fn codex_with_many_events() {
         let said = count(Format::CodexRollout, false, |text| {
             write(text, MANY, |n| {
                 format!(
-                    r#"{{"type":"event_msg","payload":{{"type":"agent_message","message":"step {n}"}}}}"#
+                    r#"{{"type":"event_msg","payload":{{"type":"agent_message","message":"SIGNAL {n}"}}}}"#
                 )
             });
             if answered {
                 write(text, MANY, |n| {
                     format!(
-                        r#"{{"type":"response_item","payload":{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"step {n}"}}]}}}}"#
+                        r#"{{"type":"response_item","payload":{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"SIGNAL {n}"}}]}}}}"#
                     )
                 });
             }
@@ -70,7 +70,7 @@ fn copilot_with_many_deltas() {
     let said = count(Format::Copilot, false, |text| {
         write(text, MANY, |n| {
             format!(
-                r#"{{"type":"assistant.message_delta","ephemeral":true,"data":{{"messageId":"m{n:07}","deltaContent":"x"}}}}"#
+                r#"{{"type":"assistant.message_delta","ephemeral":true,"data":{{"messageId":"m{n:07}","deltaContent":"SIGNAL"}}}}"#
             )
         });
     });
@@ -93,7 +93,7 @@ fn opencode_with_many_parts() {
 #[test]
 fn gemini_with_many_resets_and_rewinds() {
     let prompt = |n| format!(r#"{{"id":"u{n}","type":"user","content":"x"}}"#);
-    let answer = |n| format!(r#"{{"id":"a{n}","type":"gemini","content":"x"}}"#);
+    let answer = |n| format!(r#"{{"id":"a{n}","type":"gemini","content":"SIGNAL"}}"#);
     let reset = |_| r#"{"$set":{"messages":[]}}"#.to_owned();
     let rewind = |n| format!("{}\n{{\"$rewindTo\":\"a{n}\"}}", answer(n));
     let said = count(Format::GeminiSession, false, |text| {

@@ -8,15 +8,13 @@
 
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Message, Origin, Place, Rules, Scanner, Token, scan};
-use aldis_transcript::facts::{Fact, Facts};
-use aldis_transcript::{Format, Input, Reader, Told};
+use aldis_transcript::events::{HostEvent, TextEvents, Zone};
+use aldis_transcript::{Format, Input, Output, Reader};
 
 /// How many bytes decide at most what kind of stream it is.
 const HEAD: usize = 64 * 1024;
 /// How long a line may become before it is shown in parts.
 const LINE_MAX: usize = 64 * 1024;
-/// How much is read at once.
-const ROOM: usize = 256 * 1024;
 
 /// What was read. Exhaustive: whoever listens judges each.
 #[derive(Debug)]
@@ -24,7 +22,7 @@ pub(crate) enum Report {
     /// Signals and near misses.
     Found(Found),
     /// Something the host reported about itself.
-    Host(Fact),
+    Host(HostEvent),
     /// Something to show.
     Text {
         /// Who said it.
@@ -60,6 +58,8 @@ pub(crate) struct Listening<'r> {
     pub(crate) rules: &'r Rules,
     pub(crate) token: Token,
     pub(crate) input: Input,
+    /// The sub-agent whose conversation is read, and not the main one.
+    pub(crate) agent: Option<&'r str>,
     /// Whether near misses are reported.
     pub(crate) near_misses: bool,
     /// Whether messages of others than agents are looked at.
@@ -83,6 +83,7 @@ impl<'r> Listening<'r> {
             rules,
             token: Token::Off,
             input,
+            agent: None,
             near_misses: true,
             foreign: false,
             live: true,
@@ -94,7 +95,10 @@ impl<'r> Listening<'r> {
     }
 
     fn reader(&self, format: Format) -> Reader<'r> {
-        let mut reader = Reader::new(format, self.may_matter);
+        let mut reader = Reader::new(format).with_filter(self.may_matter);
+        if let Some(agent) = self.agent {
+            reader = reader.of_agent(agent);
+        }
         if !self.foreign && !self.words {
             reader = reader.signals_only();
         }
@@ -147,15 +151,18 @@ pub(crate) struct Listener<'r> {
     transcript: Option<Reader<'r>>,
     /// What it is, once that is known.
     format: Option<Format>,
-    facts: Option<Facts>,
-    room: Vec<u8>,
+    /// The time zone of what a host reports about itself, where somebody wants to know that, and what
+    /// plain text reports.
+    events: Option<(Zone, TextEvents)>,
 }
 
 impl<'r> Listener<'r> {
-    /// `facts` are what a host reports about itself, where somebody wants to know.
-    pub(crate) fn new(how: Listening<'r>, facts: Option<Facts>) -> Self {
+    /// `zone` is the one of clock times that name none, where somebody wants to know what a host reports
+    /// about itself.
+    pub(crate) fn new(how: Listening<'r>, zone: Option<&Zone>) -> Self {
         let (beginning, text) = (Some((Vec::new(), 0)), PlainText::default());
-        Self { how, beginning, text, transcript: None, format: None, facts, room: Vec::new() }
+        let events = zone.map(|zone| (zone.clone(), TextEvents::new(zone.clone())));
+        Self { how, beginning, text, transcript: None, format: None, events }
     }
 
     /// Returns what the agent writes, once that is known.
@@ -175,29 +182,6 @@ impl<'r> Listener<'r> {
             (Some(self.how.input.resolve(head)), *read_as_text)
         };
         self.go_on(known, now, sink);
-    }
-
-    /// Returns room to read the next bytes into, for [`filled`](Self::filled).
-    pub(crate) fn room(&mut self) -> &mut [u8] {
-        match &mut self.transcript {
-            Some(reader) => reader.room(),
-            None => {
-                self.room.resize(ROOM, 0);
-                &mut self.room
-            }
-        }
-    }
-
-    /// As [`push`](Self::push) for bytes that were read to the start of the [`room`](Self::room),
-    /// where nobody asks for facts.
-    pub(crate) fn filled(&mut self, count: usize, sink: &mut Sink<'_>) {
-        if let Some(reader) = &mut self.transcript {
-            let how = &self.how;
-            return reader.filled(count, &mut |message| how.message(message, sink));
-        }
-        let room = std::mem::take(&mut self.room);
-        self.push(room.get(..count).unwrap_or_default(), NO_TIME, sink);
-        self.room = room;
     }
 
     /// Takes a silence as the end of a message of plain text.
@@ -224,21 +208,21 @@ impl<'r> Listener<'r> {
             let known = (Some(self.how.input.resolve(head)), *read_as_text);
             self.go_on(known, now, sink);
         }
-        let Self { how, mut text, transcript, facts, .. } = self;
+        let Self { how, mut text, transcript, events, .. } = self;
         text.end(&how, sink);
-        match (transcript, facts) {
-            (Some(reader), Some(facts)) => {
-                reader.finish_with(facts, now, &mut |told| take(&how, told, sink));
+        match (transcript, events) {
+            (Some(reader), Some(_)) => {
+                reader.finish_live(now, &mut |output| take(&how, output, sink));
                 0
             }
             (Some(reader), None) => {
                 reader.finish_counting(&mut |message| how.message(message, sink))
             }
-            (None, Some(facts)) => {
-                facts.finish(now, &mut |fact| sink(Report::Host(fact)));
+            (None, events) => {
+                let events = events.map(|(_, events)| events.finish(now));
+                events.into_iter().flatten().for_each(|event| sink(Report::Host(event)));
                 0
             }
-            (None, None) => 0,
         }
     }
 
@@ -257,7 +241,7 @@ impl<'r> Listener<'r> {
             _ => text.max(read_as_text),
         };
         if text > read_as_text {
-            self.read_text(&head[read_as_text..text], now, sink);
+            self.read_text(&head[read_as_text..text], sink);
         }
         self.format = format;
         match format {
@@ -267,6 +251,9 @@ impl<'r> Listener<'r> {
                 let (before, behind) = head.split_at(text);
                 self.text.end(&self.how, sink);
                 let mut reader = self.how.reader(format);
+                if let Some((zone, _)) = &self.events {
+                    reader = reader.with_events(zone.clone());
+                }
                 // What was read as text stays text; only its lines are counted by the reader.
                 reader.push(&vec![b'\n'; newlines(before)], &mut drop);
                 self.transcript = Some(reader);
@@ -278,27 +265,24 @@ impl<'r> Listener<'r> {
     /// Reads on, once it is known what it is.
     fn read(&mut self, bytes: &[u8], now: Timestamp, sink: &mut Sink<'_>) {
         let how = &self.how;
-        match (&mut self.transcript, &mut self.facts) {
-            (None, _) => self.read_text(bytes, now, sink),
-            (Some(reader), None) => reader.push(bytes, &mut |message| how.message(message, sink)),
-            (Some(reader), Some(facts)) => {
-                reader.push_with(bytes, facts, now, &mut |told| take(how, told, sink));
-            }
+        match &mut self.transcript {
+            None => self.read_text(bytes, sink),
+            Some(reader) => reader.push_live(bytes, now, &mut |output| take(how, output, sink)),
         }
     }
 
-    fn read_text(&mut self, bytes: &[u8], now: Timestamp, sink: &mut Sink<'_>) {
-        if let Some(facts) = &mut self.facts {
-            facts.push(bytes, now, &mut |fact| sink(Report::Host(fact)));
+    fn read_text(&mut self, bytes: &[u8], sink: &mut Sink<'_>) {
+        if let Some((_, events)) = &mut self.events {
+            events.push(bytes);
         }
         self.text.push(&self.how, bytes, sink);
     }
 }
 
-fn take(how: &Listening<'_>, told: Told, sink: &mut Sink<'_>) {
-    match told {
-        Told::Fact(fact) => sink(Report::Host(fact)),
-        Told::Message(message) => how.message(message, sink),
+fn take(how: &Listening<'_>, output: Output, sink: &mut Sink<'_>) {
+    match output {
+        Output::Event(event) => sink(Report::Host(event)),
+        Output::Message(message) => how.message(message, sink),
     }
 }
 
@@ -444,14 +428,12 @@ fn shown(bytes: &[u8]) -> Report {
     Report::Text { origin: Origin::assistant(), text, whole: false }
 }
 
-/// Only facts ask when something came.
-const NO_TIME: Timestamp = Timestamp::from_millis(0);
+/// Only what hosts report about themselves depends on when something came.
+pub(crate) const NO_TIME: Timestamp = Timestamp::from_millis(0);
 
 #[cfg(test)]
 mod tests {
     //! Streams with something before them, and text that only looks like one.
-
-    use aldis_transcript::facts::Zone;
 
     use super::*;
 
@@ -474,7 +456,7 @@ mod tests {
     /// shown.
     fn heard(text: &str, chunk: usize) -> (Vec<String>, Vec<String>, String) {
         let how = Listening::live(Rules::builtin(), Input::Auto, true);
-        let mut listener = Listener::new(how, Some(Facts::new(Input::Auto, Zone::utc())));
+        let mut listener = Listener::new(how, Some(&Zone::utc()));
         let (mut signals, mut words, now) = (Vec::new(), String::new(), Timestamp::from_millis(0));
         let mut sink = |said| match said {
             Report::Found(found) => signals.extend(raw(&found)),

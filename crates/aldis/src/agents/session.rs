@@ -3,7 +3,7 @@
 use aldis_machine::run::Exit;
 use aldis_signal::Rules;
 use aldis_signal::time::Timestamp;
-use aldis_transcript::facts::{Facts, Zone};
+use aldis_transcript::events::{TextEvents, Zone};
 use aldis_transcript::{Format, Input};
 
 use super::listener::{Listener, Listening, Report};
@@ -13,7 +13,7 @@ use super::output_log::OutputLog;
 pub(crate) struct Session<'r> {
     listener: Listener<'r>,
     /// What its host reports on standard error.
-    errors: Facts,
+    errors: TextEvents,
     log: OutputLog,
 }
 
@@ -26,9 +26,8 @@ impl<'r> Session<'r> {
         shown: bool,
         log: OutputLog,
     ) -> Self {
-        let facts = Facts::new(input, zone.clone());
-        let listener = Listener::new(Listening::live(rules, input, shown), Some(facts));
-        let errors = Facts::new(Input::Format(Format::Text), zone.clone());
+        let listener = Listener::new(Listening::live(rules, input, shown), Some(zone));
+        let errors = TextEvents::new(zone.clone());
         Self { listener, errors, log }
     }
 
@@ -45,9 +44,9 @@ impl<'r> Session<'r> {
 
     /// Reads what it wrote to standard error. Nothing there is a signal; its host says there, at the
     /// very end, why it gave up.
-    pub(crate) fn stderr(&mut self, bytes: &[u8], now: Timestamp) {
+    pub(crate) fn stderr(&mut self, bytes: &[u8]) {
         self.log.write(bytes);
-        self.errors.push(bytes, now, &mut drop);
+        self.errors.push(bytes);
     }
 
     /// Writes what the log holds back: nothing came for a while.
@@ -61,7 +60,7 @@ impl<'r> Session<'r> {
         let _skipped = listener.finish(now, sink);
         // A host that ended well has overcome what it complained of.
         if !exit.is_clean() {
-            errors.finish(now, &mut |event| sink(Report::Host(event)));
+            errors.finish(now).into_iter().for_each(|event| sink(Report::Host(event)));
         }
         log.flush();
     }

@@ -2,7 +2,7 @@
 
 use aldis_signal::{Finding, Origin};
 
-use crate::agents::listener::{Found, Listener, Listening, Report, newlines};
+use crate::agents::listener::{Found, Listener, Listening, NO_TIME, Report, newlines};
 use crate::app::reference;
 use crate::app::selection::{Matching, Selection};
 use crate::app::source::{Next, Source};
@@ -11,6 +11,8 @@ use crate::settings::clock;
 
 /// The longest text that is kept whole; transcripts are kept message by message.
 const TEXT_BYTES_MAX: usize = 64 << 20;
+/// How much is read at once.
+const ROOM: usize = 256 * 1024;
 /// How many bytes tell a compressed file.
 const MAGIC_MAX: usize = 4;
 
@@ -58,7 +60,7 @@ impl ScanOptions<'_> {
         source: &mut Source,
         sink: &mut dyn FnMut(Found) -> Result<(), CommandError>,
     ) -> Result<Amount, Stopped> {
-        let Selection { rules, token, input, matching, .. } = self.selection;
+        let Selection { rules, token, input, agent, matching, .. } = self.selection;
         let is_reference = *matching == Matching::Reference;
         let reference = |text: &[u8], origin: &Origin| {
             let text = String::from_utf8_lossy(text);
@@ -69,6 +71,7 @@ impl ScanOptions<'_> {
             rules,
             token: token.clone(),
             input: *input,
+            agent: agent.as_deref(),
             near_misses: self.near_misses,
             foreign: self.near_misses || is_reference,
             live: self.follow,
@@ -79,10 +82,9 @@ impl ScanOptions<'_> {
         };
         let mut amount = Amount::default();
         let mut listener = Listener::new(how.clone(), None);
-        let mut beginning = Vec::new();
+        let (mut beginning, mut room) = (Vec::new(), vec![0; ROOM]);
         loop {
-            let room = listener.room();
-            let next = source.next(room).map_err(Stopped::Reading)?;
+            let next = source.next(&mut room).map_err(Stopped::Reading)?;
             let mut shown = Ok(());
             let mut report = |report: Report| match report {
                 Report::Found(found) if shown.is_ok() => shown = sink(found),
@@ -96,7 +98,7 @@ impl ScanOptions<'_> {
                         beginning.extend(bytes.iter().take(MAGIC_MAX - beginning.len()));
                         source.check(&beginning).map_err(Stopped::Reading)?;
                     }
-                    listener.filled(count, &mut report);
+                    listener.push(bytes, NO_TIME, &mut report);
                     if listener.kept() > TEXT_BYTES_MAX {
                         return Err(Stopped::Reading(too_long(source)));
                     }

@@ -31,6 +31,12 @@ pub(crate) struct SelectionArgs {
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = parse_input)]
     pub(crate) input: Input,
 
+    /// Read the conversation of this sub-agent instead of the main one
+    ///
+    /// For a sub-agent's own file, or for what it says in the file of the agent that called it.
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+
     /// How strictly to match
     #[arg(long, value_enum, default_value_t = Matching::Careful, value_name = "HOW")]
     pub(crate) matching: Matching,
@@ -61,6 +67,8 @@ pub(crate) struct Selection {
     pub(crate) files: Vec<PathBuf>,
     pub(crate) rules: Rules,
     pub(crate) input: Input,
+    /// The sub-agent whose conversation is read.
+    pub(crate) agent: Option<String>,
     pub(crate) matching: Matching,
     pub(crate) token: Token,
 }
@@ -94,7 +102,8 @@ impl Selection {
             )
             .with_help("they have no place for a token; leave it out or add another dialect"));
         }
-        Ok(Self { files, rules, input: args.input, matching: args.matching, token })
+        let SelectionArgs { input, agent, matching, .. } = args;
+        Ok(Self { files, rules, input, agent, matching, token })
     }
 }
 
@@ -115,7 +124,8 @@ impl Selection {
         }
         let input = parse_input(input.unwrap_or("auto")).map_err(CommandError::new)?;
         let (files, rules) = (vec![PathBuf::from("-")], Rules::new(chosen));
-        Ok(Self { files, rules, input, matching: Matching::Careful, token: Token::Off })
+        let (agent, matching, token) = (None, Matching::Careful, Token::Off);
+        Ok(Self { files, rules, input, agent, matching, token })
     }
 }
 

@@ -16,7 +16,7 @@ use aldis_signal::Rules;
 use aldis_signal::redact::redact;
 use aldis_signal::time::Timestamp;
 use aldis_store::PartChange;
-use aldis_transcript::facts::Zone;
+use aldis_transcript::events::Zone;
 
 use self::agent::{AgentAtWork, Ended, Last};
 use self::start::{HostSession, PROCESS, process_key, session_key};

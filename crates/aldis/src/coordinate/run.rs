@@ -15,7 +15,7 @@ use aldis_machine::{HumanCommand, Outcome};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Rules};
 use aldis_store::RunId;
-use aldis_transcript::facts::{Fact, Zone};
+use aldis_transcript::events::{HostEvent, Zone};
 
 use self::job::{Job, Work, keep_end, text_of};
 use super::conduct::{Awaited, Conduct, Performed};
@@ -205,8 +205,8 @@ impl<'p> RunConduct<'p> {
                         }
                     }
                 }
-                Report::Host(fact) => {
-                    if let Some(event) = self.host_event(core.now(), fact) {
+                Report::Host(event) => {
+                    if let Some(event) = self.host_event(core.now(), event) {
                         self.advance(core, event)?;
                     }
                 }
@@ -229,20 +229,22 @@ impl<'p> RunConduct<'p> {
     }
 
     /// Shows what the host reported about itself, and returns what it means to the machine.
-    fn host_event(&mut self, now: Timestamp, fact: Fact) -> Option<Event> {
-        Some(match fact {
-            Fact::Tool { .. } => Event::Activity,
-            Fact::Spent { tokens, micro_dollars } => Event::Spent(Usage { tokens, micro_dollars }),
-            Fact::Retrying { what, .. } => {
+    fn host_event(&mut self, now: Timestamp, event: HostEvent) -> Option<Event> {
+        Some(match event {
+            HostEvent::Tool { .. } => Event::Activity,
+            HostEvent::Spent { tokens, micro_dollars } => {
+                Event::Spent(Usage { tokens, micro_dollars })
+            }
+            HostEvent::Retrying { what, .. } => {
                 self.live.host(now, &format!("the host is retrying: {what}"));
                 Event::Retrying { what }
             }
-            Fact::Limited { what, until } => Event::Limited { what, until },
-            Fact::Failed { what } => {
+            HostEvent::Limited { what, until } => Event::Limited { what, until },
+            HostEvent::Failed { what } => {
                 self.live.problem(now, &what);
                 Event::HostFailed { what }
             }
-            Fact::Denied { tool, what } => {
+            HostEvent::Denied { tool, what } => {
                 let denied = display::excerpt(&format!("{tool} {what}"), DENIED_MAX);
                 self.live.problem(now, &format!("the host denied {}", denied.trim()));
                 let format = match self.job.as_ref().map(|job| &job.work) {
@@ -252,7 +254,7 @@ impl<'p> RunConduct<'p> {
                 let cure = format.and_then(|format| (hosts::headless(format)?.permit)(&tool));
                 Event::PermissionDenied { tool, what, cure: cure.unwrap_or_default() }
             }
-            Fact::Session(_) | Fact::Ended { .. } => return None,
+            HostEvent::Session(_) | HostEvent::Ended { .. } => return None,
         })
     }
 }
@@ -303,7 +305,7 @@ impl Conduct for RunConduct<'_> {
             match stream {
                 Stream::Stdout => session.stdout(bytes, now, &mut |report| reports.push(report)),
                 Stream::Stderr => {
-                    session.stderr(bytes, now);
+                    session.stderr(bytes);
                     self.live.aside(bytes);
                 }
             }

@@ -14,7 +14,7 @@ use aldis_engine::{Engine, Handle};
 use aldis_machine::{delivery, run};
 use aldis_signal::{Dialect, Rules};
 use aldis_transcript::Input;
-use aldis_transcript::facts::Zone;
+use aldis_transcript::events::Zone;
 
 pub use super::delivery::Delivered;
 use super::delivery::{DeliveryPlan, deliver_in};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub(crate) use aldis_process::since_boot;
 use aldis_signal::time::Timestamp;
-use aldis_transcript::facts::Zone;
+use aldis_transcript::events::Zone;
 
 use crate::error::CommandError;
 use crate::view::time::zone_name;

@@ -251,7 +251,9 @@ fn a_lone_line_after_notices_is_told_when_nothing_follows() {
     let (told, next) = mpsc::channel();
     let last = CODEX.lines().last().unwrap();
     let pieces = vec![format!("npm warn old\n{last}\n")];
-    let args = ["scan", "--follow", "--json", "--near-misses", "--dialect", "chorus"];
+    // Without a host's name, a line that holds words and has no company is only shown.
+    let args =
+        ["scan", "--follow", "--json", "--near-misses", "--dialect", "chorus", "--input", "codex"];
     let (mut child, writing) = scan_pieces(&sandbox, &args, pieces, next);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();

@@ -6,7 +6,7 @@ use aldis_machine::delivery::{AgentReply, Dispatch};
 use aldis_machine::run::{Exit, Usage};
 use aldis_signal::time::Timestamp;
 use aldis_signal::{Finding, Rules, Token};
-use aldis_transcript::facts::Fact;
+use aldis_transcript::events::HostEvent;
 
 use crate::agents::listener::Report;
 use crate::agents::session::Session;
@@ -120,7 +120,7 @@ impl<'r> AgentAtWork<'r> {
                 let reported = &mut self.reported;
                 self.session.stdout(bytes, now, &mut |report| reported.take(report));
             }
-            Stream::Stderr => self.session.stderr(bytes, now),
+            Stream::Stderr => self.session.stderr(bytes),
         }
     }
 
@@ -185,16 +185,16 @@ impl Reported {
                 let mut signals = found.findings.iter().filter_map(Finding::signal);
                 self.checkpoint |= signals.any(|signal| &*signal.name == CHECKPOINT);
             }
-            Report::Host(Fact::Spent { tokens, micro_dollars }) => {
+            Report::Host(HostEvent::Spent { tokens, micro_dollars }) => {
                 self.spent = Usage { tokens, micro_dollars };
             }
-            Report::Host(Fact::Limited { what, until }) => self.limited = Some((what, until)),
-            Report::Host(Fact::Failed { what }) => self.host_failed = Some(what),
-            Report::Host(Fact::Session(session)) => self.session = Some(session),
-            Report::Host(Fact::Tool { .. }) => (self.worked, self.waiting) = (true, false),
-            Report::Host(Fact::Retrying { .. }) => self.waiting = true,
-            Report::Host(Fact::Ended { .. }) => self.over = true,
-            Report::Host(Fact::Denied { .. }) | Report::Text { .. } => {}
+            Report::Host(HostEvent::Limited { what, until }) => self.limited = Some((what, until)),
+            Report::Host(HostEvent::Failed { what }) => self.host_failed = Some(what),
+            Report::Host(HostEvent::Session(session)) => self.session = Some(session),
+            Report::Host(HostEvent::Tool { .. }) => (self.worked, self.waiting) = (true, false),
+            Report::Host(HostEvent::Retrying { .. }) => self.waiting = true,
+            Report::Host(HostEvent::Ended { .. }) => self.over = true,
+            Report::Host(HostEvent::Denied { .. }) | Report::Text { .. } => {}
         }
     }
 

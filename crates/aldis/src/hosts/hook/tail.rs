@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use aldis_signal::Message;
 use aldis_signal::time::Timestamp;
-use aldis_transcript::{Format, Glance, Input, Mark, Reader, glance};
+use aldis_transcript::{Format, Input, LineSummary, Mark, Reader, summarize};
 
 use self::facts::Facts;
 use self::source::{TailSource, TailWindow};
@@ -221,7 +221,7 @@ pub(crate) fn first_time(path: &Path, host: Host, roots: &[PathBuf]) -> Option<T
     let mut head = vec![0; usize::try_from(length).unwrap_or(HEAD_MAX).min(HEAD_MAX)];
     file.read_exact_at(&mut head, 0).ok()?;
     let format = format_of(host, &head);
-    head.split(|byte| *byte == b'\n').find_map(|line| glance(format, line, None).at)
+    head.split(|byte| *byte == b'\n').find_map(|line| summarize(format, line, None).at)
 }
 
 fn format_of(host: Host, bytes: &[u8]) -> Format {
@@ -262,7 +262,7 @@ struct TailPart<'a, 's> {
     /// Where the last whole line ends, counted from the end of the window, which stays where it is.
     end: Option<usize>,
     /// What is known of the lines, last one first.
-    glances: Vec<Glance>,
+    summaries: Vec<LineSummary>,
     truncated: bool,
 }
 
@@ -275,7 +275,7 @@ impl<'a, 's> TailPart<'a, 's> {
             options,
             begin: 0,
             end: None,
-            glances: Vec::new(),
+            summaries: Vec::new(),
             truncated: false,
         }
     }
@@ -286,7 +286,7 @@ impl<'a, 's> TailPart<'a, 's> {
         self.truncated = earliest > offset;
         self.window.extend_back_to(earliest.max(offset))?;
         let complete = !self.truncated;
-        self.glance_back(self.window.bytes.len(), complete, |_| false);
+        self.summarize_back(self.window.bytes.len(), complete, |_| false);
         Ok(())
     }
 
@@ -300,8 +300,8 @@ impl<'a, 's> TailPart<'a, 's> {
             let start = self.window.start.saturating_sub(piece).max(earliest);
             unseen += usize::try_from(self.window.start - start).unwrap_or(usize::MAX);
             self.window.extend_back_to(start)?;
-            let begins = |line: &Glance| line.marks.contains(&Mark::Prompt);
-            let (found, seen) = self.glance_back(unseen, start == 0, begins);
+            let begins = |line: &LineSummary| line.marks.contains(&Mark::Prompt);
+            let (found, seen) = self.summarize_back(unseen, start == 0, begins);
             unseen = seen;
             if found || start == 0 {
                 return Ok(());
@@ -316,11 +316,11 @@ impl<'a, 's> TailPart<'a, 's> {
 
     /// Looks at the lines before `to`, last one first, until one is `wanted`; returns whether one
     /// was, and where the line begins that was looked at last.
-    fn glance_back(
+    fn summarize_back(
         &mut self,
         to: usize,
         from_start: bool,
-        wanted: impl Fn(&Glance) -> bool,
+        wanted: impl Fn(&LineSummary) -> bool,
     ) -> (bool, usize) {
         let mut to = to;
         if self.end.is_none() {
@@ -339,9 +339,9 @@ impl<'a, 's> TailPart<'a, 's> {
                 None => break,
             };
             let line = self.window.bytes.get(begin..to).unwrap_or_default();
-            let seen = glance(format, line, self.options.session);
+            let seen = summarize(format, line, self.options.session);
             let found = wanted(&seen);
-            self.glances.push(seen);
+            self.summaries.push(seen);
             to = begin;
             if found {
                 self.begin = to;
@@ -374,10 +374,11 @@ impl<'a, 's> TailPart<'a, 's> {
         let len = self.window.bytes.len();
         let end = len - self.end.unwrap_or(len);
         let mut facts = Facts::default();
-        self.glances.iter().rev().for_each(|line| facts.add(line));
+        self.summaries.iter().rev().for_each(|line| facts.add(line));
         let mut messages = Vec::new();
         let mut sink = |message| messages.push(message);
-        let mut reader = Reader::new(format, self.options.may_matter).late(self.options.session);
+        let mut reader =
+            Reader::new(format).with_filter(self.options.may_matter).late(self.options.session);
         reader.push(self.window.bytes.get(self.begin..end).unwrap_or_default(), &mut sink);
         reader.finish(&mut sink);
         let position = self.window.position(self.window.start + end as u64)?;

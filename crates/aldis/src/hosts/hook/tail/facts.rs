@@ -1,7 +1,7 @@
 //! What the last lines of a transcript say beside their text.
 
 use aldis_signal::time::Timestamp;
-use aldis_transcript::{Glance, Mark};
+use aldis_transcript::{LineSummary, Mark};
 
 /// Folded over lines in order.
 #[derive(Debug, Default)]
@@ -18,16 +18,16 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Takes in one line.
-    pub(super) fn add(&mut self, line: &Glance) {
+    pub(super) fn add(&mut self, line: &LineSummary) {
         for mark in &line.marks {
-            self.answered = *mark == Mark::Speech;
+            self.answered = *mark == Mark::Text;
             match mark {
-                Mark::Speech => {}
+                Mark::Text => {}
                 Mark::Prompt => {
                     self.turn_began = line.at;
                     self.asking = None;
                 }
-                Mark::Heard => self.asking = None,
+                Mark::Notice => self.asking = None,
                 Mark::Call { id, name } => {
                     self.tools_ran = true;
                     if asks_user(name) {

@@ -1,0 +1,151 @@
+//! The events of every sample.
+
+use super::*;
+
+/// Live outputs among the samples, and what they report.
+pub(super) const SAMPLES: [(&str, Format, &[&str]); 15] = [
+    (
+        "acp/v1_turn.jsonl",
+        Format::Acp,
+        &["session sess_1", "tool execute", "spent 0 $45000", "ended true"],
+    ),
+    ("acp/v2_draft_turn.jsonl", Format::Acp, &["session sess_1", "ended true"]),
+    ("amp/stream.jsonl", Format::ClaudeStream, &["session T-1", "tool Bash", "ended true"]),
+    (
+        "claude_code/stream.jsonl",
+        Format::ClaudeStream,
+        &[
+            "session 7b1d6c52-0f7e-4c7b-9a35-3f3f0c9d8a11",
+            "spent 18913 $0",
+            "tool Bash",
+            "spent 37826 $0",
+            "spent 56739 $0",
+            "tool Agent",
+            "spent 75652 $0",
+            "spent 94565 $0",
+            "spent 947551 $842100",
+            "ended true",
+        ],
+    ),
+    (
+        "claude_code/stream_max_turns.jsonl",
+        Format::ClaudeStream,
+        &[
+            "session 7b1d6c52-0f7e-4c7b-9a35-3f3f0c9d8a11",
+            "retrying: overloaded (529), attempt 1 of 10 until 2026-11-15T15:30:01.2Z",
+            "spent 39 $20000",
+            "ended false: Reached maximum number of turns (3)",
+        ],
+    ),
+    ("cline/run_stream.jsonl", Format::Cline, &["spent 960 $0", "ended true"]),
+    (
+        "codex/exec_stream.jsonl",
+        Format::CodexExec,
+        &[
+            "session 0199f2a4-6c1e-7d33-9b0e-3f1f6b2f7a55",
+            "tool command_execution",
+            "tool file_change",
+            "tool aldis/status",
+            "spent 187451 $0",
+            "ended true",
+        ],
+    ),
+    (
+        "codex/exec_stream_failed.jsonl",
+        Format::CodexExec,
+        &[
+            "session 0199f2a4-6c1e-7d33-9b0e-3f1f6b2f7a55",
+            "limited: exceeded retry limit, last status: 429 Too Many Requests",
+            "ended false: exceeded retry limit, last status: 429 Too Many Requests",
+        ],
+    ),
+    (
+        "copilot/stream.jsonl",
+        Format::Copilot,
+        &["tool bash", "session 06b41838-31ab-4dc4-8481-96d85281bfa7", "ended true"],
+    ),
+    (
+        "cursor/stream.jsonl",
+        Format::CursorStream,
+        &["session c6b62c6f-7ead-4fd6-9922-e952131177ff", "tool shell", "ended true"],
+    ),
+    (
+        "droid/exec_result.json",
+        Format::ClaudeStream,
+        &["session 8af22e0a-d222-42c6-8c7e-7a059e391b0b", "spent 112564 $0", "ended true"],
+    ),
+    (
+        "droid/stream.jsonl",
+        Format::DroidStream,
+        &[
+            "session 8af22e0a-d222-42c6-8c7e-7a059e391b0b",
+            "tool Execute",
+            "spent 112564 $0",
+            "ended true",
+        ],
+    ),
+    (
+        "gemini/stream.jsonl",
+        Format::GeminiStream,
+        &[
+            "session 4f0b7a2e-7d7c-4b6e-9f11-0d9f7d6c5b4a",
+            "tool run_shell_command",
+            "spent 41210 $0",
+            "ended true",
+        ],
+    ),
+    ("goose/stream.jsonl", Format::Goose, &["spent 4120 $0", "ended true"]),
+    (
+        "opencode/run_stream.jsonl",
+        Format::OpenCode,
+        &[
+            "session ses_5f1c2a7b9ffeAbCdEfGhIjKlMn",
+            "tool bash",
+            "spent 940 $10000",
+            "spent 3000 $30000",
+            "ended true",
+        ],
+    ),
+];
+
+#[test]
+fn samples() {
+    for (path, format, want) in SAMPLES {
+        let bytes = sample(path);
+        for input in [Input::Format(format), Input::Auto] {
+            assert_eq!(render(&read(input, [&*bytes])), want.join("\n"), "{path} as {input:?}");
+        }
+    }
+    // The bus of OpenCode, one event per file.
+    for (path, want) in [
+        ("opencode/event_session_idle.json", "session ses_5f1c2a7b9ffeAbCdEfGhIjKlMn\nended true"),
+        (
+            "opencode/event_session_status.json",
+            "session ses_5f1c2a7b9ffeAbCdEfGhIjKlMn\nended true",
+        ),
+        (
+            "opencode/event_session_error.json",
+            "session ses_5f1c2a7b9ffeAbCdEfGhIjKlMn\nfailed: aborted",
+        ),
+    ] {
+        assert_eq!(render(&read(Input::Auto, [&*sample(path)])), want, "{path}");
+    }
+    for path in ["claude_code/transcript.jsonl", "codex/rollout.jsonl", "gemini/session.jsonl"] {
+        assert_eq!(read(Input::Auto, [&*sample(path)]), [], "{path}: a file is no live output");
+    }
+}
+
+#[test]
+fn hosts_are_told_by_their_streams() {
+    let lines = sample("codex/exec_stream.jsonl");
+    let host = |name| Input::from_name(name).unwrap();
+    assert_eq!(read(host("codex"), [&*lines]), read(Input::Auto, [&*lines]));
+    // Another host's lines are what the agent printed.
+    assert_eq!(read(host("gemini"), [&*lines]), []);
+    let noise = [b"\xef\xbb\xbfwarning: x\n\n".as_slice(), &lines].concat();
+    assert_eq!(read(Input::Auto, [&*noise]), read(Input::Auto, [&*lines]));
+    let list =
+        [b"[", &*lines.trim_ascii().split(|b| *b == b'\n').collect::<Vec<_>>().join(&b','), b"]"]
+            .concat();
+    assert_eq!(read(Input::Auto, [&*list]), read(Input::Auto, [&*lines]));
+}

@@ -1,0 +1,38 @@
+//! The decoders, one per host: what a line of each format says.
+
+mod acp;
+mod claude_code;
+mod claude_stream;
+mod cline;
+mod codex;
+mod copilot;
+mod cursor;
+mod droid;
+mod gemini;
+mod goose;
+mod opencode;
+
+use super::Format;
+use super::item::Decode;
+
+/// Returns the decoder of a format; plain text has none.
+pub(crate) fn decoder(format: Format) -> Option<Box<dyn Decode>> {
+    Some(match format {
+        Format::Acp => Box::new(acp::Acp::default()),
+        Format::ClaudeCode => Box::new(claude_code::ClaudeCode),
+        Format::ClaudeStream => Box::new(claude_stream::ClaudeStream::default()),
+        Format::Cline => Box::new(cline::Cline),
+        Format::CodexExec => Box::new(codex::Exec),
+        Format::CodexRollout => Box::new(codex::Rollout),
+        Format::Copilot => Box::new(copilot::Copilot),
+        Format::CursorStream => Box::new(cursor::Stream::default()),
+        Format::CursorTranscript => Box::new(cursor::Transcript),
+        Format::Droid => Box::new(droid::Transcript::default()),
+        Format::DroidStream => Box::new(droid::Stream),
+        Format::GeminiSession => Box::new(gemini::Session),
+        Format::GeminiStream => Box::new(gemini::Stream),
+        Format::Goose => Box::new(goose::Goose::default()),
+        Format::OpenCode => Box::new(opencode::OpenCode::default()),
+        Format::Text => return None,
+    })
+}

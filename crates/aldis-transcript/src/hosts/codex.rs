@@ -1,0 +1,200 @@
+//! Codex: rollout files and the stream of `codex exec --json`.
+//!
+//! A rollout repeats each answer up to three times: as an item of the conversation, as an event, and
+//! in the event that ends the turn. The item is taken; an event only if no item of the turn says
+//! the same. The stream names no price.
+
+use std::borrow::Cow;
+
+use crate::content;
+use crate::history::{Link, Rewind, Standing};
+use crate::item::{
+    Call, CallResult, Cost, Decode, Entry, Item, Part, Text, Usage, Verdict, Wanted, host, system,
+    tool,
+};
+use crate::json::{Malformed, strings};
+use crate::members::{Members, Raw};
+use aldis_signal::message::Origin;
+
+/// Decoder of a rollout file.
+#[derive(Debug)]
+pub(crate) struct Rollout;
+
+impl Decode for Rollout {
+    fn repeats(&self) -> bool {
+        true
+    }
+
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
+        let mut entry = Entry::of(line.time("timestamp"), Vec::new());
+        let Some(raw) = line.get("payload") else { return Ok(Vec::new()) };
+        let record = |by| Item::Record { by, value: Some(raw) };
+        match &*line.str("type") {
+            "response_item" => item(&mut entry, &Members::of(raw)?, raw),
+            "event_msg" => event(&mut entry.items, &Members::of(raw)?, raw),
+            "compacted" => entry.items.push(record(system("compaction summary"))),
+            "session_meta" | "turn_context" => entry.items.push(record(system("instructions"))),
+            kind => entry.items.push(record(host(format!("{kind} record")))),
+        }
+        let is_typed = entry.items.iter().any(Item::is_typed);
+        let standing = if is_typed { Standing::Typed } else { Standing::Spoken };
+        entry.link = Some(Link { standing, ..Link::default() });
+        Ok(vec![entry])
+    }
+
+    fn holds_back(&self) -> bool {
+        true
+    }
+}
+
+fn item<'a>(entry: &mut Entry<'a>, item: &Members<'a>, raw: Raw<'a>) {
+    entry.id = item.text("id");
+    let (id, name, items) = (item.str("call_id"), item.str("name"), &mut entry.items);
+    match (&*item.str("type"), item.text("role").as_deref()) {
+        ("message", Some("assistant")) => items.push(Item::Text(Text {
+            by: Origin::assistant(),
+            part: Part::Whole,
+            text: content::text(item.get("content")),
+            is_interim: item.str("phase") == "commentary",
+            is_excuse: false,
+        })),
+        ("message", Some("user")) => {
+            items.push(Item::close());
+            items.extend(content::prompts(item.get("content")));
+        }
+        ("message", _) => {
+            items
+                .push(Item::Record { by: system("developer message"), value: item.get("content") });
+        }
+        ("reasoning", _) => items.push(Item::Thought(raw)),
+        (kind, _) if kind.ends_with("_output") => {
+            let content = item.get("output").or(Some(raw));
+            items.push(Item::Result(CallResult { id, content, ..CallResult::default() }));
+        }
+        (kind, _) if kind.ends_with("_call") => {
+            let input = item.any(&["arguments", "input", "action"]);
+            let input = input.or(Some(raw));
+            items.push(Item::Call(Call { id, name, input, ..Call::default() }));
+        }
+        (kind, _) => {
+            items.push(Item::Record { by: tool(format!("{kind} item")), value: Some(raw) });
+        }
+    }
+}
+
+fn event<'a>(items: &mut Vec<Item<'a>>, event: &Members<'a>, raw: Raw<'a>) {
+    let copy = |text: Cow<'a, str>| Item::text(Part::Copy, text);
+    let kind = event.str("type");
+    let inner = event.object("item");
+    match &*kind {
+        "agent_message" => {
+            items.extend(event.get("message").map(|text| copy(strings(text).into())));
+        }
+        "item_completed" if matches!(&*inner.str("type"), "AgentMessage" | "agent_message") => {
+            items.push(copy(content::text(inner.any(&["content", "text"]))));
+        }
+        "task_complete" | "turn_complete" => {
+            items.extend(event.text("last_agent_message").map(copy));
+            items.push(Item::close());
+        }
+        "task_started" | "turn_started" | "turn_aborted" => items.push(Item::Turn),
+        "thread_rolled_back" => {
+            let turns = event.count("num_turns").unwrap_or(1);
+            items.push(Item::Rewind(Rewind::Turns(turns)));
+        }
+        // The prompt is in the conversation already.
+        "user_message" => {}
+        kind => items.push(Item::Record { by: host(format!("{kind} record")), value: Some(raw) }),
+    }
+}
+
+/// Decoder of `codex exec --json`.
+#[derive(Debug)]
+pub(crate) struct Exec;
+
+impl Decode for Exec {
+    fn decode<'a>(
+        &mut self,
+        line: &Members<'a>,
+        _: &Wanted<'_>,
+    ) -> Result<Vec<Entry<'a>>, Malformed> {
+        let mut entry = Entry::default();
+        let kind = line.str("type");
+        if let ("item.started" | "item.updated" | "item.completed", Some(raw)) =
+            (&*kind, line.get("item"))
+        {
+            let item = Members::of(raw)?;
+            entry.id = item.text("id");
+            work(&mut entry.items, &item, (kind == "item.completed").then_some(raw));
+            return Ok(vec![entry]);
+        }
+        let items = &mut entry.items;
+        match &*kind {
+            "thread.started" => items.extend(line.text("thread_id").map(Item::Session)),
+            "turn.completed" => {
+                let tokens = ["input_tokens", "output_tokens"];
+                let cost = Cost::of_tokens(&line.object("usage"), &tokens);
+                items.push(Item::Usage(Usage::Total(cost)));
+                items.push(Item::End { verdict: Verdict::Success, what: None });
+            }
+            "turn.failed" => {
+                let words = line.object("error").text("message");
+                let words = words.unwrap_or(Cow::Borrowed("the turn failed"));
+                items.push(Item::error(words.clone()));
+                items.push(Item::End { verdict: Verdict::Failure, what: Some(words) });
+            }
+            // An error can be a notice that the host tries again.
+            "error" => {
+                let what = line.text("message").unwrap_or(Cow::Borrowed("error"));
+                items.push(if what.starts_with("Reconnecting") {
+                    Item::Retry { what, until: None }
+                } else {
+                    Item::error(what)
+                });
+            }
+            _ => {}
+        }
+        items.push(Item::record(host(format!("{kind} record"))));
+        Ok(vec![entry])
+    }
+}
+
+/// Reads an item of the stream; `whole` is what it is once it is complete.
+fn work<'a>(items: &mut Vec<Item<'a>>, item: &Members<'a>, whole: Option<Raw<'a>>) {
+    let (kind, id) = (item.str("type"), item.str("id"));
+    let mut name = item.text("tool").unwrap_or_else(|| kind.clone());
+    if item.str("status") == "declined" {
+        items.push(Item::Denied { tool: name, what: item.str("command") });
+        return;
+    }
+    match &*kind {
+        "agent_message" => {
+            if whole.is_some() {
+                items.push(Item::whole(item.str("text")));
+            }
+            return;
+        }
+        "reasoning" => return items.extend(whole.map(Item::Thought)),
+        "error" => {
+            return items.extend(whole.map(|_| Item::Record { by: host("error"), value: whole }));
+        }
+        "command_execution" | "file_change" | "web_search" | "mcp_tool_call"
+        | "collab_tool_call" => {
+            if let Some(server) = item.text("server") {
+                name = format!("{server}/{name}").into();
+            }
+            let (id, name) = (id.clone(), name.clone());
+            items.push(Item::Call(Call { id, name, ..Call::default() }));
+        }
+        // A list of plans is no work.
+        _ => {}
+    }
+    if whole.is_some() {
+        let content = whole;
+        items.push(Item::Result(CallResult { id, name, content, ..CallResult::default() }));
+    }
+}
