@@ -12,11 +12,11 @@ use aldis_signal::message::{Origin, Role};
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     agents: HashSet<String>,
-    recent: VecDeque<Known>,
+    recent: VecDeque<RecentCall>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct RecentCall {
     id: String,
     name: String,
     path: String,
@@ -34,7 +34,7 @@ impl Calls {
         if self.recent.len() >= RECENT_MAX {
             self.recent.pop_front();
         }
-        self.recent.push_back(Known { id: id.into(), name: name.into(), path: path.into() });
+        self.recent.push_back(RecentCall { id: id.into(), name: name.into(), path: path.into() });
     }
 
     /// Returns whether any call was one of an agent.

@@ -25,7 +25,7 @@ use serde::de::value::{Error as ValueError, StrDeserializer};
 
 use super::processes::PROGRAM_WAIT;
 use super::retry;
-use super::routes::Parcel;
+use super::routes::QueuedNotice;
 use super::sink::{Delivery, Sink};
 use crate::failures::{self, Failure};
 use crate::settings::clock::SteadyClock;
@@ -305,25 +305,25 @@ impl Shared {
         sink: &mut Option<Sink>,
     ) -> Result<Option<Timestamp>, StoreError> {
         let effect = &claim.effect;
-        let Some(mut parcel) = Parcel::read(effect) else {
+        let Some(mut queued) = QueuedNotice::read(effect) else {
             self.give_up(claim, "?", "cannot be understood")?;
             return Ok(None);
         };
         // The same for every attempt: receivers drop what they have seen.
-        parcel.notice.id = effect.key.replace('/', "-");
+        queued.notice.id = effect.key.replace('/', "-");
         let delivery = match (&self.role, sink) {
-            (Role::Server(sinks), _) if effect.kind == SINK => match sinks.get(&parcel.sink) {
-                Some(sink) => sink.send(&parcel.notice),
+            (Role::Server(sinks), _) if effect.kind == SINK => match sinks.get(&queued.sink) {
+                Some(sink) => sink.send(&queued.notice),
                 None => Delivery::Impossible("there is no such sink any more".to_owned()),
             },
-            (_, Some(sink)) => sink.send(&parcel.notice),
-            (_, sink) => match self.sink_of(&effect.run, &parcel.sink)? {
-                Ok(found) => sink.insert(found).send(&parcel.notice),
+            (_, Some(sink)) => sink.send(&queued.notice),
+            (_, sink) => match self.sink_of(&effect.run, &queued.sink)? {
+                Ok(found) => sink.insert(found).send(&queued.notice),
                 Err(why) => Delivery::later(why),
             },
         };
         let now = self.now();
-        let is_old = now.since(parcel.notice.timestamp) >= retry::AGE_MAX;
+        let is_old = now.since(queued.notice.timestamp) >= retry::AGE_MAX;
         match delivery {
             Delivery::Done => {
                 self.store.done(claim)?;
@@ -336,7 +336,7 @@ impl Shared {
                 return Ok(Some(next));
             }
             Delivery::Later { why, .. } | Delivery::Impossible(why) => {
-                self.give_up(claim, &parcel.sink, &why)?;
+                self.give_up(claim, &queued.sink, &why)?;
             }
         }
         Ok(None)

@@ -31,12 +31,12 @@ const TEXT_MAX: usize = 4_000;
 
 /// A notice on its way to a sink, as the outbox keeps it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Parcel {
+pub(super) struct QueuedNotice {
     pub(super) sink: String,
     pub(super) notice: Notice,
 }
 
-impl Parcel {
+impl QueuedNotice {
     /// Reads what the outbox keeps. 0.1.0 kept the effect of a channel alone.
     pub(super) fn read(stored: &Effect) -> Option<Self> {
         let mut body: Value = serde_json::from_str(&stored.body).ok()?;
@@ -119,7 +119,7 @@ impl Route for Routes {
         match run.driver {
             Driver::Server => {
                 let wanted = self.sinks().iter().filter(|sink| sink.wants(run, effect));
-                outbound.extend(wanted.flat_map(|sink| sink.parcels(run, effect)));
+                outbound.extend(wanted.flat_map(|sink| sink.notices(run, effect)));
             }
             Driver::Hook | Driver::Process | Driver::Worker => {
                 outbound.extend(to_people(run, effect));
@@ -143,12 +143,12 @@ impl SinkRoute {
         }
     }
 
-    fn parcels(&self, run: &RoutedRun<'_>, effect: &Value) -> Vec<OutboundEffect> {
+    fn notices(&self, run: &RoutedRun<'_>, effect: &Value) -> Vec<OutboundEffect> {
         let pieces = match self.kind {
             SinkKind::Discord => discord::pieces(effect),
             SinkKind::Webhook => vec![effect.clone()],
         };
-        let parcel = |effect: Value| {
+        let queued = |effect: Value| {
             let text = effect.get("text").and_then(Value::as_str).unwrap_or_default();
             let kind = told(run.machine, &effect).map(|(kind, _)| kind.as_str());
             let kind = kind.unwrap_or_else(|| kind_of(&effect)).to_owned();
@@ -156,7 +156,7 @@ impl SinkRoute {
             // One after the other: a receiver that is down is asked by one of them, not by all.
             outbound(SINK, format!("sink/{}", self.name), &self.name, notice)
         };
-        pieces.into_iter().map(parcel).collect()
+        pieces.into_iter().map(queued).collect()
     }
 }
 
@@ -179,12 +179,12 @@ fn to_people(run: &RoutedRun<'_>, effect: &Value) -> Vec<OutboundEffect> {
     let all = [SinkName::Desktop, SinkName::Command, SinkName::Webhook];
     let wanted = all.into_iter().filter(is_on);
     let wanted = wanted.filter(|sink| settings.events.of(kind).includes(*sink));
-    let parcel = |sink: SinkName| {
+    let queued = |sink: SinkName| {
         let notice = notice(run, kind.as_str().to_owned(), text.clone(), None);
         // Each run has its own settings, so each has its own lanes.
         outbound(NOTICE, format!("{}/{sink}", run.id), &sink.to_string(), notice)
     };
-    wanted.map(parcel).collect()
+    wanted.map(queued).collect()
 }
 
 /// Returns what a notice says to people who are elsewhere, if it is for them.
@@ -234,6 +234,6 @@ fn notice(run: &RoutedRun<'_>, kind: String, text: String, effect: Option<Value>
 }
 
 fn outbound(kind: &'static str, lane: String, sink: &str, notice: Notice) -> OutboundEffect {
-    let body = json!(Parcel { sink: sink.to_owned(), notice });
+    let body = json!(QueuedNotice { sink: sink.to_owned(), notice });
     OutboundEffect { kind, lane, requires: Vec::new(), body }
 }
