@@ -13,7 +13,10 @@
 //! * [`prompt`]: what to tell an agent so that it speaks a dialect.
 //! * [`mod@redact`]: secrets taken out of text that is kept, shown or sent.
 
+#![forbid(unsafe_code)]
+
 pub mod dialect;
+mod find;
 pub mod message;
 pub mod parser;
 pub mod prompt;

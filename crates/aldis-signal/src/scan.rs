@@ -30,11 +30,9 @@ mod legacy;
 mod lines;
 mod misses;
 mod position;
-pub(crate) mod prefilter;
 mod quoting;
 mod retraction;
 mod rules;
-mod search;
 mod settled;
 mod tags;
 mod terminals;
@@ -42,7 +40,6 @@ pub(crate) mod text;
 mod tokens;
 mod trailers;
 mod unfinished;
-pub(crate) mod vectors;
 mod verdict;
 pub(crate) mod window;
 
@@ -51,7 +48,7 @@ use std::fmt;
 pub use self::rules::Rules;
 pub use self::text::is_zero_width;
 
-use self::ansi::Stripper;
+use self::ansi::{Removals, Stripper};
 use self::engine::Engine;
 use self::window::Window;
 use crate::message::Origin;
@@ -199,13 +196,12 @@ pub fn signals(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec
 
 fn scan_whole(mut engine: Engine<'_>, text: &[u8]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // Mostly there is nothing to take out and the text can be scanned where it is.
-    if !text.starts_with(b"\xEF\xBB\xBF") && engine.scan_plain(text) {
+    // Without anything to take out, the text can be scanned where it is.
+    if !text.starts_with(b"\xEF\xBB\xBF") && memchr::memchr(0x1B, text).is_none() {
+        engine.finish(&Window::new(text, 0, true), &Removals::default());
         findings = engine.out;
     } else {
-        let mut again = Engine::new(engine.rules, engine.origin);
-        (again.token, again.near_misses) = (engine.token, engine.near_misses);
-        let mut scanner = Scanner::with(again);
+        let mut scanner = Scanner::with(engine);
         scanner.push(text, &mut |finding| findings.push(finding));
         scanner.finish(&mut |finding| findings.push(finding));
     }

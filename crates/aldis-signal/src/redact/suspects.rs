@@ -7,8 +7,7 @@
 use std::sync::LazyLock;
 
 use super::{PRIVATE_KEY, is_invisible};
-use crate::scan::prefilter::{Kinds, Literal, Prefilter};
-use crate::scan::vectors::{BLOCK, plain_blocks};
+use crate::find::{HitKinds, Literal, LiteralSet};
 
 /// Walks over the places of a text that a secret may be near.
 pub(super) struct Suspects<'t> {
@@ -39,15 +38,14 @@ impl<'t> Suspects<'t> {
 }
 
 fn mark_from(text: &[u8], from: usize) -> Option<usize> {
-    let mut found = None;
-    MARKS.sweep(text, from, text.len(), |hit| {
+    let mut from = from;
+    loop {
+        let hit = MARKS.find(text, from, text.len())?;
         if may_be_secret(text, hit.start) {
-            found = Some(hit.start);
-            return text.len();
+            return Some(hit.start);
         }
-        hit.start + 1
-    });
-    found
+        from = hit.start + 1;
+    }
 }
 
 /// Whether what stands at a mark may have a shape: most marks stand in ordinary words and addresses.
@@ -82,18 +80,8 @@ fn is_letter(byte: u8) -> bool {
 }
 
 /// Returns where the next character is that nobody sees.
-pub(super) fn invisible_from(text: &[u8], mut from: usize) -> Option<usize> {
-    // Most text is plain, and that is seen of many bytes at once.
-    while from < text.len() {
-        let start = from + plain_blocks(text[from..].as_chunks().0) * BLOCK;
-        let end = text.len().min(start + BLOCK);
-        let unseen = |at: &usize| may_be_unseen(text[*at]) && is_unseen_at(text, *at);
-        if let Some(at) = (start..end).find(unseen) {
-            return Some(at);
-        }
-        from = end;
-    }
-    None
+pub(super) fn invisible_from(text: &[u8], from: usize) -> Option<usize> {
+    (from..text.len()).find(|at| may_be_unseen(text[*at]) && is_unseen_at(text, *at))
 }
 
 /// Whether an invisible character may start with a byte.
@@ -109,11 +97,11 @@ fn is_unseen_at(text: &[u8], at: usize) -> bool {
 }
 
 /// What the shapes begin with, or hold.
-static MARKS: LazyLock<Prefilter> = LazyLock::new(|| {
+static MARKS: LazyLock<LiteralSet> = LazyLock::new(|| {
     let words = WORDS.iter().map(|word| &word.text[word.mark..]).chain([ADDRESS]);
     let names = NAMES.iter().flat_map(|(name, mark)| cases(&name[*mark..*mark + NAME_MARK]));
     let words = words.map(str::to_owned);
-    Prefilter::new(words.chain(names).map(|mark| Literal::new(&mark, Kinds::LINE)).collect())
+    LiteralSet::new(words.chain(names).map(|mark| Literal::new(&mark, HitKinds::LINE)).collect())
 });
 
 /// What a secret holds.

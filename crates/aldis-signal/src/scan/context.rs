@@ -53,20 +53,6 @@ impl<'a> FenceLine<'a> {
         (length >= 3).then(|| Self { marker, length, info: trim_blanks(&text[length..]) })
     }
 
-    /// Reads a line of three fence characters, followed by one short word or nothing. Most fence lines
-    /// are such.
-    pub(crate) fn plain(window: &Window<'a>, start: u64) -> Option<(Line<'a>, Self)> {
-        let text = window.from(start);
-        let (marks, behind) =
-            text.split_first_chunk().filter(|(m, _)| [b"```", b"~~~"].contains(m))?;
-        let behind = &behind[..behind.len().min(SHORT)];
-        let word =
-            behind.iter().position(|byte| !byte.is_ascii_graphic() || b"`~".contains(byte))?;
-        let (line, behind) = text.split_at(marks.len() + word);
-        let read = Self { marker: marks[0], length: marks.len(), info: &line[marks.len()..] };
-        behind.starts_with(b"\n").then(|| (Line::plain(start, line), read))
-    }
-
     /// Returns whether this line ends `fence`.
     pub(crate) fn closes(&self, fence: &Fence) -> bool {
         self.marker == fence.marker && self.length >= fence.length && self.info.is_empty()

@@ -11,23 +11,18 @@ use super::claims::{Body, Pending};
 use super::closers::Closer;
 use super::context::{Context, FenceLine, find_comment_end, is_list_mark};
 use super::misses::Misses;
-use super::prefilter::Kinds;
 use super::retraction::Harmless;
-use super::rules::Rules;
-use super::search::{Ahead, run_end};
+use super::rules::{Rules, retractions};
 use super::tags::{LOOK_OUT, TagState};
 use super::terminals::Terminal;
 use super::text::SIGNAL_MAX;
-use super::vectors::Counted;
 use super::verdict::{LEAD_IN_MAX, Silence};
 use super::window::{Line, LineAt, Window};
 use super::{Token, fuzzy};
+use crate::find::{Hit, HitKinds, LiteralSet};
 use crate::message::Origin;
 use crate::signal::{Finding, Signal, Span};
 
-/// How much is searched at a time: long enough for memory to be read at full speed, and still in a cache
-/// that is near when its places are looked at.
-const STRIDE: u64 = 128 * 1024;
 /// No delimiter that is looked for is longer.
 pub(super) const OVERLAP: u64 = 64;
 /// What is kept before the current line for lead-ins.
@@ -61,12 +56,10 @@ pub(crate) struct Engine<'r> {
     /// Whether the first line has been looked at.
     started: bool,
     /// What the current place may still be, once more text has come, and where to go on then.
-    waiting: Option<(Kinds, u64)>,
+    waiting: Option<(HitKinds, u64)>,
     /// How far the text went when it was looked at last, and what was needed of it then.
     looked_to: u64,
     kept_from: u64,
-    /// The places that come next.
-    pub(super) ahead: Ahead,
     /// Everything before has been searched.
     pub(crate) at: u64,
     /// Start of the line of `lined`, which is `at` wherever something is looked at.
@@ -76,8 +69,6 @@ pub(crate) struct Engine<'r> {
     pub(super) lines: u64,
     /// How far lines have been counted.
     pub(super) counted: u64,
-    /// How many there were where the search was when it found the current place.
-    pub(super) nearby: Counted<u64>,
     /// Lines that start before have been read.
     pub(crate) read_to: u64,
     /// Start of the last line that shows anything before `shown_to`.
@@ -134,13 +125,11 @@ impl<'r> Engine<'r> {
             waiting: None,
             looked_to: 0,
             kept_from: 0,
-            ahead: Ahead::default(),
             at: 0,
             line_start: 0,
             lined: 0,
             lines: 1,
             counted: 0,
-            nearby: Counted::default(),
             read_to: 0,
             shown: 0,
             shown_to: 0,
@@ -221,8 +210,7 @@ impl<'r> Engine<'r> {
         }
         // A literal that only begins in the window will be found when the rest has come.
         let overlap = if window.last { 0 } else { OVERLAP.max(self.rules.literal_max() as u64) };
-        let at_hand = window.end().saturating_sub(overlap);
-        let limit = at_hand.min(window.aligned(self.at + STRIDE));
+        let limit = window.end().saturating_sub(overlap);
         if self.at >= limit {
             return false;
         }
@@ -238,12 +226,11 @@ impl<'r> Engine<'r> {
             }
             end = end.min(event.unwrap_or(self.at + LOOK_OUT));
         }
-        let flow = match self.next_found(window, end, limit) {
-            Some(found) => {
-                self.nearby = found.counted().unwrap_or(self.nearby);
-                self.advance(window, found.place());
+        let flow = match self.next_hit(window, end) {
+            Some((hit, base)) => {
+                self.advance(window, base + hit.place as u64);
                 self.find_line(window);
-                self.on_hit(window, removals, found.kinds, found.end())
+                self.on_hit(window, removals, hit.kinds, base + hit.end as u64)
             }
             None => Flow::On(end),
         };
@@ -303,23 +290,27 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// Scans a whole message, unless it holds an escape sequence. Returns whether it did.
-    pub(crate) fn scan_plain(&mut self, text: &[u8]) -> bool {
-        let window = Window::new(text, 0, true);
-        let removals = Removals::default();
-        if self.on_start(&window, &removals) == Flow::Wait {
-            return true;
-        }
-        while self.step(&window, &removals) {
-            if self.ahead.seen.escape {
-                return false;
+    /// Returns the next place before `end` that is worth a look, and what its offsets count from. A
+    /// literal may begin with the line end directly before the current place.
+    fn next_hit(&self, window: &Window<'_>, end: u64) -> Option<(Hit, u64)> {
+        let base = window.base();
+        let line_end = self.at > base && window.byte(self.at - 1) == Some(b'\n');
+        let from = (self.at - base) as usize - usize::from(line_end);
+        let find = |set: &LiteralSet, end: u64| {
+            let mut from = from;
+            loop {
+                let hit = set.find(window.bytes(), from, end.saturating_sub(base) as usize)?;
+                if base + hit.place as u64 >= self.at {
+                    return Some(hit);
+                }
+                from = hit.start + 1;
             }
-        }
-        if memchr::memchr(0x1B, window.from(self.ahead.searched)).is_some() {
-            return false;
-        }
-        self.finish(&window, &removals);
-        true
+        };
+        let hit = find(&self.rules.places, end);
+        let to = hit.map_or(end, |hit| base + hit.start as u64).min(self.watched + 1);
+        let listens = self.unsettled > 0 && self.context.fence.is_none();
+        let taken_back = listens.then(|| find(retractions(), to)).flatten();
+        taken_back.or(hit).map(|hit| (hit, base))
     }
 
     /// Ends the message. The window is the last one.
@@ -367,7 +358,13 @@ impl<'r> Engine<'r> {
     ///
     /// What is done for each kind is a function of its own even when compiled: most hits turn out to
     /// be nothing, and room for all that could be found would be made at each.
-    fn on_hit(&mut self, window: &Window<'_>, removals: &Removals, kinds: Kinds, end: u64) -> Flow {
+    fn on_hit(
+        &mut self,
+        window: &Window<'_>,
+        removals: &Removals,
+        kinds: HitKinds,
+        end: u64,
+    ) -> Flow {
         let (mut left, mut next) = (kinds, end);
         while let Some((kind, then)) = left.split_first() {
             match self.look_at(window, removals, kind, left) {
@@ -387,25 +384,25 @@ impl<'r> Engine<'r> {
         &mut self,
         window: &Window<'_>,
         removals: &Removals,
-        kind: Kinds,
-        left: Kinds,
+        kind: HitKinds,
+        left: HitKinds,
     ) -> Flow {
         let at = self.at;
         match kind {
-            Kinds::COMMENT => {
+            HitKinds::COMMENT => {
                 let shown = self.context.fence.is_none() && !self.context.comment;
                 if shown && !self.context.inline.is_code_at(window, at) {
                     self.context.comment = true;
                 }
                 Flow::On(at)
             }
-            Kinds::FENCE => self.on_fence(window, removals, at),
-            Kinds::LINE_OR_BLOCK if self.line_start >= self.read_to => {
-                self.on_line(window, removals, left.has(Kinds::LINE))
+            HitKinds::FENCE => self.on_fence(window, removals, at),
+            HitKinds::LINE_OR_BLOCK if self.line_start >= self.read_to => {
+                self.on_line(window, removals, left.has(HitKinds::LINE))
             }
-            Kinds::TRAILER => self.on_trailer(window, removals, at),
-            Kinds::TAG => self.on_tag(window, removals, at),
-            Kinds::RETRACTION => self.on_retraction(window, at),
+            HitKinds::TRAILER => self.on_trailer(window, removals, at),
+            HitKinds::TAG => self.on_tag(window, removals, at),
+            HitKinds::ELEMENT => self.on_retraction(window, at),
             _ => Flow::On(at),
         }
     }
@@ -482,7 +479,13 @@ impl<'r> Engine<'r> {
         let keep = keep.max(window.base());
         self.context.inline.walk(window, keep);
         self.count_lines(window, keep);
-        self.ahead.see_to(window, keep);
         keep
     }
+}
+
+/// Returns where the run of equal bytes ends that the byte before `at` belongs to.
+fn run_end(window: &Window<'_>, at: u64) -> u64 {
+    let marker = window.byte(at - 1);
+    let run = window.from(at).iter().take_while(|byte| Some(**byte) == marker);
+    at + run.count() as u64
 }

@@ -14,8 +14,6 @@ pub(crate) struct Families {
     pub(super) lines: Vec<LineWords>,
     /// Lines that open a block, and whose.
     pub(super) openers: Vec<(Box<[u8]>, usize)>,
-    /// Lines that open a block, or a prompt for another agent.
-    pub(super) block_lines: Vec<BlockLine>,
     /// Those with lines around a prompt for another agent.
     pub(super) delegating: Vec<usize>,
     /// Those whose signals are fences, with the first byte of their info string.
@@ -48,7 +46,6 @@ impl Families {
         for (index, dialect) in dialects.iter().enumerate() {
             families.add(index, dialect);
         }
-        families.block_lines = block_lines(dialects, &families);
         families
     }
 
@@ -90,54 +87,4 @@ fn shortest_line(dialect: &Dialect) -> Option<usize> {
         }
         Syntax::Tag(_) | Syntax::Trailer(_) => None,
     }
-}
-
-/// A line that opens something.
-#[derive(Debug)]
-pub(super) struct BlockLine {
-    line: Box<[u8]>,
-    /// What the line behind it starts with if it opens something, in upper case, where that is known.
-    then: Option<Vec<u8>>,
-}
-
-impl BlockLine {
-    /// Returns whether the first line of a text may be this one and open something. Most are not and
-    /// do not: people draw lines with delimiters, and diffs begin with them.
-    pub(super) fn may_start(&self, text: &[u8]) -> bool {
-        // Most differ in the middle.
-        let middle = self.line.len() / 2;
-        if text.get(middle).is_some_and(|byte| self.line.get(middle) != Some(byte)) {
-            return false;
-        }
-        let Some(rest) = text.strip_prefix(&*self.line) else {
-            return self.line.starts_with(text);
-        };
-        if let [b'\n', next, ..] = rest {
-            let known = self.then.as_ref();
-            return known.is_none_or(|then| then.contains(&next.to_ascii_uppercase()));
-        }
-        // What cannot be seen may follow.
-        let shown = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
-        shown.is_none_or(|byte| *byte == b'\n' || !byte.is_ascii())
-    }
-}
-
-fn block_lines(dialects: &[Arc<Dialect>], families: &Families) -> Vec<BlockLine> {
-    let first_of_key = |index: usize| match &dialects[index].syntax {
-        Syntax::Block(block) => block.key.bytes().next().map(|byte| byte.to_ascii_uppercase()),
-        _ => None,
-    };
-    let opener = |line: &[u8]| {
-        let same = families.openers.iter().filter(|(opener, _)| **opener == *line);
-        let then = same.map(|(_, index)| first_of_key(*index)).collect();
-        BlockLine { line: line.into(), then }
-    };
-    let openers = families.openers.iter().map(|(line, _)| opener(line));
-    let markers = families.delegating.iter().filter_map(|index| match &dialects[*index].syntax {
-        Syntax::Line(line) => line.delegation.as_ref(),
-        _ => None,
-    });
-    let markers =
-        markers.map(|lines| BlockLine { line: lines.start.as_bytes().into(), then: None });
-    openers.chain(markers).collect()
 }

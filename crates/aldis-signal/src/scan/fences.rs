@@ -85,32 +85,6 @@ impl Engine<'_> {
         self.submit(candidate, None);
     }
 
-    /// Passes the fence line that starts at `at`, unless it means more than the start or end of some
-    /// code. What is said here is what would be found by looking at the place with care.
-    #[inline(never)]
-    pub(super) fn passes_fence(&mut self, window: &Window<'_>, at: u64) -> bool {
-        let starts_line = at == 0 || window.byte(at - 1) == Some(b'\n');
-        let awaited = self.context.comment || self.open_tags > 0 || !self.terminals.is_empty();
-        if !starts_line || awaited || at >= self.due {
-            return false;
-        }
-        let (line, read) = match FenceLine::plain(window, at) {
-            Some(plain) => plain,
-            None => {
-                let LineAt::Line(line) = window.line(at) else { return false };
-                let Some(read) = FenceLine::read(line) else { return false };
-                (line, read)
-            }
-        };
-        if self.context.fence.is_none() && signal_fence(self.rules, read).is_some() {
-            return false;
-        }
-        self.context.on_fence_line(line, read);
-        (self.line_start, self.lined) = (at, at);
-        self.at = at + read.length as u64;
-        true
-    }
-
     /// A fence whose info string makes its content a signal. Returns `None` for other fences.
     pub(crate) fn on_signal_fence(
         &mut self,

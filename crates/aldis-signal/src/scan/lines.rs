@@ -137,15 +137,6 @@ impl Engine<'_> {
         self.is_in_vain(filled && only_fenced && self.open_tags == 0)
     }
 
-    /// Returns whether the line that starts at `start` is seen at a glance to open nothing.
-    pub(super) fn opens_nothing(&self, window: &Window<'_>, start: u64) -> bool {
-        if self.mask == Mask::Prompt {
-            return false;
-        }
-        let text = window.from(start);
-        !self.rules.families.block_lines.iter().any(|line| line.may_start(text))
-    }
-
     #[inline(never)]
     fn on_block(&mut self, window: &Window<'_>, removals: &Removals, line: Line<'_>, found: Found) {
         let Found { dialect: index, result, next, legacy } = found;

@@ -2,7 +2,6 @@
 
 use super::engine::Engine;
 use super::text::SIGNAL_MAX;
-use super::vectors::{Counted, newlines};
 use super::window::Window;
 
 impl Engine<'_> {
@@ -16,7 +15,7 @@ impl Engine<'_> {
         // Most places that are worth a look start their line.
         if window.byte(to - 1) == Some(b'\n') {
             self.line_start = to;
-        } else if let Some(last) = last_newline(window.slice(from, to)) {
+        } else if let Some(last) = memchr::memrchr(b'\n', window.slice(from, to)) {
             self.line_start = from + last as u64 + 1;
         }
     }
@@ -33,23 +32,11 @@ impl Engine<'_> {
         self.lines - newlines(later)
     }
 
-    /// Counts from wherever the number is known, on or back: the last place, where the search was when
-    /// it found this one, or where it is now.
     pub(super) fn count_lines(&mut self, window: &Window<'_>, to: u64) {
-        if to <= self.counted {
-            return;
+        if to > self.counted {
+            self.lines += newlines(window.slice(self.counted, to));
+            self.counted = to;
         }
-        let last = Counted { to: self.counted, newlines: self.lines - 1 };
-        let search = Counted { to: self.ahead.searched, newlines: self.ahead.seen.newlines };
-        let known = [last, search, self.nearby];
-        let Some(Counted { to: from, newlines: before }) =
-            known.into_iter().min_by_key(|known| known.to.abs_diff(to))
-        else {
-            return;
-        };
-        let between = newlines(window.slice(from.min(to), from.max(to)));
-        self.lines = 1 + if from <= to { before + between } else { before - between };
-        self.counted = to;
     }
 
     /// Returns the start of the last line that shows anything, if it may be a signal: that is looked at
@@ -71,10 +58,6 @@ impl Engine<'_> {
     }
 }
 
-/// Returns where the last line end of a text is. Most steps are short.
-fn last_newline(text: &[u8]) -> Option<usize> {
-    if text.len() <= 16 {
-        return text.iter().rposition(|byte| *byte == b'\n');
-    }
-    memchr::memrchr(b'\n', text)
+fn newlines(text: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', text).count() as u64
 }

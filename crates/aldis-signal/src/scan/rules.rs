@@ -4,21 +4,21 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::families::Families;
-use super::prefilter::{Kinds, Literal, Prefilter, covering_words};
 use super::retraction::RETRACTION_LITERALS;
 use crate::dialect::syntax::line::Begins;
 use crate::dialect::{Dialect, Syntax, builtins};
+use crate::find::{HitKinds, Literal, LiteralSet, covering_words};
 
 /// A set of dialects, compiled for scanning. Building one costs some tens of microseconds: build it
 /// once and share it.
 pub struct Rules {
     dialects: Vec<Arc<Dialect>>,
     /// What to look for.
-    pub(crate) places: Prefilter,
+    pub(crate) places: LiteralSet,
     /// What signals are found by.
     literals: Vec<Literal>,
     /// What to look for in a line of JSON that holds text.
-    json: OnceLock<Prefilter>,
+    json: OnceLock<LiteralSet>,
     /// The first bytes of lines that are only found behind a line end.
     line_starts: Vec<[u8; 3]>,
     pub(crate) families: Families,
@@ -50,7 +50,7 @@ impl Rules {
             families: Families::new(&dialects),
             begins: dialects.iter().map(|dialect| Begins::new(dialect)).collect(),
             dialects,
-            places: Prefilter::new(own.iter().cloned().chain(context_literals()).collect()),
+            places: LiteralSet::new(own.iter().cloned().chain(context_literals()).collect()),
             literals: own,
             json: OnceLock::new(),
             line_starts,
@@ -87,13 +87,13 @@ impl Rules {
 }
 
 /// Returns what to look for while a claim can be taken back.
-pub(crate) fn retractions() -> &'static Prefilter {
-    static WORDS: LazyLock<Prefilter> = LazyLock::new(|| {
+pub(crate) fn retractions() -> &'static LiteralSet {
+    static WORDS: LazyLock<LiteralSet> = LazyLock::new(|| {
         let literal = |word: &&str| match word.strip_prefix('\n') {
-            Some(word) => Literal::after(b'\n', word, Kinds::RETRACTION),
-            None => Literal::new(word, Kinds::RETRACTION),
+            Some(word) => Literal::after(b'\n', word, HitKinds::ELEMENT),
+            None => Literal::new(word, HitKinds::ELEMENT),
         };
-        Prefilter::new(RETRACTION_LITERALS.iter().map(literal).collect())
+        LiteralSet::new(RETRACTION_LITERALS.iter().map(literal).collect())
     });
     &WORDS
 }
@@ -109,23 +109,23 @@ const RETRACTION_MAX: usize = {
     max
 };
 
-fn json_filter(literals: &[Literal]) -> Prefilter {
+fn json_filter(literals: &[Literal]) -> LiteralSet {
     // A printable character written as an escape must not hide a signal.
-    let escapes = (2..8).map(|high| Literal::new(&format!("\\u00{high}"), Kinds::LINE));
-    Prefilter::new(literals.iter().flat_map(escaped).chain(escapes).collect())
+    let escapes = (2..8).map(|high| Literal::new(&format!("\\u00{high}"), HitKinds::LINE));
+    LiteralSet::new(literals.iter().flat_map(escaped).chain(escapes).collect())
 }
 
 /// Returns what opens fences and comments.
 fn context_literals() -> [Literal; 3] {
-    let fence = |run| Literal::new(run, Kinds::FENCE);
-    [fence("```"), fence("~~~"), Literal::new("<!--", Kinds::COMMENT)]
+    let fence = |run| Literal::new(run, HitKinds::FENCE);
+    [fence("```"), fence("~~~"), Literal::new("<!--", HitKinds::COMMENT)]
 }
 
 /// Returns words of which every line that may hold a signal holds at least one.
 fn words_of(dialects: &[Arc<Dialect>]) -> Vec<Literal> {
     let keys: Vec<String> = dialects.iter().flat_map(|dialect| line_keys(dialect)).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-    covering_words(&keys).into_iter().map(|word| Literal::new(word, Kinds::LINE)).collect()
+    covering_words(&keys).into_iter().map(|word| Literal::new(word, HitKinds::LINE)).collect()
 }
 
 /// Returns the texts that a line of each signal holds, wherever in the line.
@@ -153,12 +153,12 @@ fn line_keys(dialect: &Dialect) -> Vec<String> {
 /// Returns literals that signals start with.
 fn starts_of(dialect: &Dialect) -> Vec<Literal> {
     match &dialect.syntax {
-        Syntax::Block(block) => vec![Literal::after(b'\n', &block.delimiter, Kinds::BLOCK)],
+        Syntax::Block(block) => vec![Literal::after(b'\n', &block.delimiter, HitKinds::BLOCK)],
         Syntax::Line(line) => {
             let markers = line.delegation.iter().flat_map(|lines| [&lines.start, &lines.end]);
-            markers.map(|marker| Literal::after(b'\n', marker, Kinds::BLOCK)).collect()
+            markers.map(|marker| Literal::after(b'\n', marker, HitKinds::BLOCK)).collect()
         }
-        Syntax::Tag(tag) => vec![Literal::new(&tag.open, Kinds::TAG)],
+        Syntax::Tag(tag) => vec![Literal::new(&tag.open, HitKinds::TAG)],
         Syntax::Trailer(trailer) => {
             let words = trailer.alternative_signals.iter().chain([&trailer.keyword]);
             let cased = |word: &String| {
@@ -170,10 +170,10 @@ fn starts_of(dialect: &Dialect) -> Vec<Literal> {
                 }
                 cases
             };
-            words.flat_map(cased).map(|word| Literal::new(&word, Kinds::TRAILER)).collect()
+            words.flat_map(cased).map(|word| Literal::new(&word, HitKinds::TRAILER)).collect()
         }
         Syntax::Fence(fence) => {
-            fence.bare.iter().map(|bare| Literal::new(bare, Kinds::LINE)).collect()
+            fence.bare.iter().map(|bare| Literal::new(bare, HitKinds::LINE)).collect()
         }
         Syntax::Status(_) => Vec::new(),
     }
@@ -189,7 +189,7 @@ fn capitalised(text: &str) -> String {
 /// behind it, because tools print many lines that only begin with one; blocks whose delimiter has
 /// blanks behind it are found by their key.
 fn escaped(literal: &Literal) -> Vec<Literal> {
-    let ends: &[&str] = if literal.kinds == Kinds::BLOCK { &["\n", "\r"] } else { &[""] };
+    let ends: &[&str] = if literal.kinds == HitKinds::BLOCK { &["\n", "\r"] } else { &[""] };
     let text = String::from_utf8_lossy(&literal.text);
     let quoted = ends.iter().map(|end| {
         let quoted = serde_json::Value::String(format!("{text}{end}")).to_string();

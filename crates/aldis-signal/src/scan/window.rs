@@ -1,7 +1,6 @@
 //! The part of a message that is at hand, addressed by offsets from the message's start.
 
 use super::text::{SIGNAL_MAX, trim_line_end};
-use super::vectors::STEP;
 
 /// A run of bytes of a message.
 #[derive(Clone, Copy, Debug)]
@@ -79,12 +78,6 @@ impl<'a> Window<'a> {
 
     pub(crate) fn end(&self) -> u64 {
         self.base + self.bytes.len() as u64
-    }
-
-    /// Returns the last place up to `to` where memory is read fastest: a search that begins there goes on in
-    /// whole steps.
-    pub(crate) fn aligned(&self, to: u64) -> u64 {
-        to - (self.bytes.as_ptr().addr() as u64 + (to - self.base)) % STEP as u64
     }
 
     /// Returns the bytes of a range, as far as they are at hand.

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use super::line::{Delegation, Syntax};
 use crate::scan::escape::hides_text;
 use crate::scan::text::{lossy, snake_case, trim_line_end};
-use crate::scan::vectors::find_key_line;
 use crate::signal::{Fields, Warning};
 
 /// What a body holds.
@@ -26,17 +25,8 @@ impl Syntax {
     /// Reads a body.
     pub(crate) fn read_body(&self, body: &[u8]) -> Body {
         let mut reader = Reader { delegation: self.delegation.as_ref(), ..Reader::default() };
-        let prompt =
-            self.delegation.as_ref().and_then(|delegation| delegation.start.bytes().next());
-        let marks = [b'`', b'~', prompt.unwrap_or(b'`')];
-        let mut rest = Some(body);
-        while let Some(text) = rest {
-            let end = memchr::memchr(b'\n', text).unwrap_or(text.len());
-            reader.line(trim_line_end(&text[..end]));
-            let behind = &text[end..];
-            // Most lines of a long body are neither a key nor part of a field.
-            let next = if reader.takes_all() { Some(1) } else { find_key_line(behind, marks) };
-            rest = next.and_then(|next| behind.get(next..));
+        for line in body.split(|byte| *byte == b'\n') {
+            reader.line(trim_line_end(line));
         }
         reader.end_field();
         let mut out = reader.body;
@@ -75,11 +65,6 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Returns whether every line counts now.
-    fn takes_all(&self) -> bool {
-        self.open.is_some() || self.prompt.is_some()
-    }
-
     fn line(&mut self, line: &'a [u8]) {
         self.body.hidden |= hides_text(line);
         if let Some(delegation) = self.delegation {
