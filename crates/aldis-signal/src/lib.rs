@@ -23,7 +23,9 @@ pub mod prompt;
 pub mod redact;
 pub mod scan;
 pub mod signal;
+mod structure;
 pub mod time;
+mod words;
 
 pub use dialect::{Dialect, DialectError};
 pub use message::{Message, Origin, Role};

@@ -22,10 +22,10 @@ use std::sync::Arc;
 use crate::dialect::syntax::trailer;
 use crate::dialect::{Dialect, Syntax};
 use crate::message::Origin;
-use crate::scan::context::is_quoting_line;
 use crate::scan::text::is_zero_width;
 use crate::scan::{Rules, Token, signals};
 use crate::signal::{Meaning, Signal};
+use crate::structure::line::{is_quote, is_table_line};
 
 /// Answers questions about whole messages in one dialect.
 #[derive(Debug)]
@@ -171,7 +171,7 @@ fn without_keywords<'t>(text: &'t str, trailer: &trailer::Syntax) -> &'t str {
         let start = left.rfind('\n').map_or(0, |end| end + 1);
         let (above, line) = left.split_at(start);
         let mut kept = line;
-        if !is_quoting_line(line.as_bytes()) {
+        if !is_quote(line.as_bytes()) && !is_table_line(line.as_bytes()) {
             while let Some(rest) = without_keyword(kept, trailer) {
                 kept = without_unseen(rest);
             }

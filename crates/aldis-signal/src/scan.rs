@@ -14,10 +14,8 @@
 //! * It cannot fail: what is malformed becomes a near miss with its reason.
 
 mod ansi;
-mod around;
 mod claims;
 mod closers;
-pub(crate) mod context;
 pub(crate) mod draft;
 mod engine;
 pub(crate) mod escape;
@@ -25,22 +23,22 @@ mod families;
 mod fences;
 pub(crate) mod fuzzy;
 pub(crate) mod hints;
+mod judge;
 mod keys;
+mod lead_in;
 mod legacy;
 mod lines;
 mod misses;
 mod position;
-mod quoting;
-mod retraction;
 mod rules;
 mod settled;
+mod standing;
 mod tags;
+mod taken_back;
 mod terminals;
 pub(crate) mod text;
 mod tokens;
 mod trailers;
-mod unfinished;
-mod verdict;
 pub(crate) mod window;
 
 use std::fmt;

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use super::ansi::Removals;
 use super::draft::{Defect, Draft, Range};
-use super::engine::{Engine, Mask};
+use super::engine::Engine;
 use super::escape::{hides_text, is_swallowed_after};
 use super::tags::TagState;
+use super::taken_back::{REACH, SLACK, TakenBack};
 use super::text::{SIGNAL_MAX, is_id, is_placeholder};
-use super::verdict::{LEAD_IN_MAX, RETRACTION_REACH};
 use super::window::Window;
 use crate::dialect::Syntax;
 use crate::signal::{Fields, Finding, NearMiss, Place, Reason, Signal, Span};
+use crate::structure::LINE_REACH;
+use crate::structure::Mask;
 
 /// How many findings near the end are remembered: more do not fit into what is looked at there.
 const REPORTED_MAX: usize = 2048;
@@ -25,8 +27,8 @@ pub(crate) struct Candidate {
     pub(crate) raw: String,
     pub(crate) quoted: bool,
     pub(crate) hidden: bool,
-    /// Whether it is a claim that the text around only talks about.
-    pub(crate) mentioned: bool,
+    /// Why the text around it makes it no claim of its own.
+    pub(crate) doubt: Option<Reason>,
     /// Whether it is an old form, which counts only if no new form does.
     pub(crate) legacy: bool,
 }
@@ -42,11 +44,19 @@ pub(crate) struct Pending {
     pub(super) claim: bool,
     /// Whether its body is still open.
     open: bool,
-    pub(super) retracted: bool,
+    /// What takes it back, once all that could has been read.
+    taken_back: Option<TakenBack>,
+    /// Where its body ends, in scanned offsets.
+    body_end: u64,
     legacy: bool,
 }
 
 impl Pending {
+    /// Returns whether what follows may take it back and has not been read.
+    fn is_unjudged(&self) -> bool {
+        self.claim && self.taken_back.is_none()
+    }
+
     pub(super) fn place(&self) -> Place {
         self.signal.place
     }
@@ -94,7 +104,7 @@ impl Engine<'_> {
             quoted,
             hidden: !quoted && self.is_hidden(window, removals, draft.range),
             result: Ok(draft),
-            mentioned: false,
+            doubt: None,
             legacy: false,
         }
     }
@@ -120,8 +130,8 @@ impl Engine<'_> {
         removals: &Removals,
         (start, end): Range,
     ) -> bool {
-        let from = self.line_start.max(start.saturating_sub(LEAD_IN_MAX)).min(start);
-        let after = window.slice(end, end + LEAD_IN_MAX);
+        let from = self.line_start.max(start.saturating_sub(LINE_REACH)).min(start);
+        let after = window.slice(end, end + LINE_REACH);
         let to = end + memchr::memchr(b'\n', after).unwrap_or(after.len()) as u64;
         hides_text(window.slice(from, to))
             || is_swallowed_after(window.slice(from, start))
@@ -130,16 +140,16 @@ impl Engine<'_> {
 
     /// Judges a candidate and reports it, or keeps it until it is certain.
     pub(crate) fn submit(&mut self, candidate: Candidate, body: Option<u64>) {
-        let verdict = self.verdict(&candidate);
+        let refusal = self.refusal(&candidate);
         let Candidate { dialect, result, place, raw, legacy, .. } = candidate;
-        let draft = match (verdict, result) {
+        let draft = match (refusal, result) {
             (None, Ok(draft)) => draft,
             (Some(reason), Ok(draft)) => {
                 let about = matches!(reason, Reason::WrongToken).then(String::new);
                 return self.miss(dialect, reason, draft.name, about, place, raw);
             }
             (_, Err(defect)) => {
-                let reason = verdict.unwrap_or(defect.reason);
+                let reason = refusal.unwrap_or(defect.reason);
                 return self.miss(dialect, reason, defect.name, defect.about, place, raw);
             }
         };
@@ -158,13 +168,10 @@ impl Engine<'_> {
         let claim = signal.meaning.is_claim() && definition.verdict_words;
         self.note(place.span);
         let open = body.is_some();
-        let pending = Pending { signal, dialect, end, claim, open, retracted: false, legacy };
+        let pending =
+            Pending { signal, dialect, end, claim, open, taken_back: None, body_end: end, legacy };
         if !claim && !open {
             return self.settle(pending);
-        }
-        if claim {
-            self.unsettled += 1;
-            self.watched = self.watched.max(end + RETRACTION_REACH);
         }
         self.pending.push_back(pending);
         if let Some(start) = body {
@@ -174,31 +181,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Returns why a candidate does not count, beside its own defects.
-    pub(crate) fn verdict(&self, candidate: &Candidate) -> Option<Reason> {
-        if !self.origin.may_signal() {
-            return Some(Reason::UntrustedOrigin);
-        }
-        if candidate.quoted {
-            return Some(Reason::Quoted);
-        }
-        let draft = candidate.result.as_ref().ok()?;
-        if candidate.hidden {
-            return Some(Reason::Hidden);
-        }
-        let dialect = &self.rules.dialects()[candidate.dialect];
-        let has_body = matches!(&dialect.syntax, Syntax::Line(line) if line.body);
-        if !has_body && !self.token_fits(draft.token.as_deref()) {
-            return Some(Reason::WrongToken);
-        }
-        candidate.mentioned.then_some(Reason::Mentioned)
-    }
-
-    /// Returns whether the words around something can make it a mention.
-    pub(crate) fn is_claim(&self, dialect: usize, result: &Result<Draft, Defect>) -> bool {
-        result.as_ref().is_ok_and(|draft| self.makes_claim(dialect, draft))
-    }
-
+    /// Returns whether something claims that work is over or passed on.
     pub(super) fn makes_claim(&self, dialect: usize, draft: &Draft) -> bool {
         let dialect = &self.rules.dialects()[dialect];
         dialect.verdict_words && draft.meaning(dialect).0.is_claim()
@@ -317,6 +300,7 @@ impl Engine<'_> {
         let fits = self.token_fits(read.token.as_deref());
         let Some(pending) = self.pending.get_mut(index) else { return };
         pending.open = false;
+        pending.body_end = end;
         self.due = 0;
         pending.signal.via = via;
         pending.signal.body_end = Some(removals.original_end(end));
@@ -345,7 +329,7 @@ impl Engine<'_> {
                 self.miss(pending.dialect, reason, name, about, place, raw);
             }
             if masks {
-                self.mask = Mask::All;
+                self.structure.mask(Mask::All);
             }
         } else if self.pending.get(index).is_some_and(|pending| !pending.claim)
             && let Some(pending) = self.remove_pending(index)
@@ -379,9 +363,6 @@ impl Engine<'_> {
     /// Takes a pending signal out of the queue. The numbers of those before it stay.
     fn remove_pending(&mut self, index: usize) -> Option<Pending> {
         let removed = self.pending.remove(index);
-        if removed.as_ref().is_some_and(|removed| removed.claim && !removed.retracted) {
-            self.unsettled -= 1;
-        }
         if index == 0 && removed.is_some() {
             self.pending_first += 1;
         } else if let (Some(_), Some(body)) = (&removed, &mut self.body)
@@ -403,20 +384,19 @@ impl Engine<'_> {
             let text = window.slice(body.start, body.start + body.limit);
             body.read = Some(syntax.read_body(text));
         }
-        if let Some(front) = self.pending.front_mut().filter(|front| front.open && front.claim)
-            && front.end + RETRACTION_REACH < self.at
-            && !front.retracted
-        {
-            // Only its body is still awaited.
-            front.claim = false;
-            self.unsettled -= 1;
+        let at = self.at;
+        for pending in self.pending.iter_mut().filter(|pending| pending.is_unjudged()) {
+            if pending.end + REACH + SLACK < at {
+                pending.taken_back = Some(self.retractions.of(window, pending.end));
+            }
         }
         loop {
             // At most one body is open at a time; what came after it need not wait for it.
             let index = usize::from(self.pending.front().is_some_and(|front| front.open));
-            let certain = self.pending.get(index).is_some_and(|next| {
-                !next.open && (next.retracted || next.end + RETRACTION_REACH < self.at)
-            });
+            let certain = self
+                .pending
+                .get(index)
+                .is_some_and(|next| !next.open && (!next.claim || next.taken_back.is_some()));
             match certain.then(|| self.remove_pending(index)).flatten() {
                 Some(pending) => self.settle(pending),
                 None => break,
@@ -437,18 +417,25 @@ impl Engine<'_> {
         let body = self.body.as_ref().filter(|body| body.read.is_none());
         let body = body.map(|body| body.start + body.limit);
         // One whose body is open waits for that, unless it can still be taken back.
-        let pending = self.pending.iter().take(2).filter_map(|pending| match pending.retracted {
-            true => (!pending.open).then_some(0),
-            false => (pending.claim || !pending.open).then_some(pending.end + RETRACTION_REACH),
+        let pending = self.pending.iter().filter_map(|pending| match pending.is_unjudged() {
+            true => Some(pending.end + REACH + SLACK + 1),
+            false => (!pending.open).then_some(0),
         });
         let tags = self.tags.iter().filter_map(TagState::oldest).map(|start| start + SIGNAL_MAX);
         let tags = tags.take(if self.open_tags > 0 { self.tags.len() } else { 0 });
         body.into_iter().chain(pending).chain(tags).min().unwrap_or(u64::MAX)
     }
 
+    /// Returns where the text starts that is still needed to judge claims.
+    pub(super) fn unjudged_from(&self) -> Option<u64> {
+        let unjudged = self.pending.iter().filter(|pending| pending.is_unjudged());
+        unjudged.map(|pending| pending.end).min()
+    }
+
     fn settle(&mut self, pending: Pending) {
-        let Pending { signal, dialect, retracted, legacy, .. } = pending;
-        if retracted {
+        let taken_back = pending.taken_back.is_some_and(|by| by.is_certain(pending.body_end));
+        let Pending { signal, dialect, legacy, .. } = pending;
+        if taken_back {
             let Signal { name, place, raw, .. } = *signal;
             self.miss(dialect, Reason::Retracted, name, None, place, raw);
         } else if legacy {
@@ -458,8 +445,11 @@ impl Engine<'_> {
         }
     }
 
-    pub(crate) fn end_pending(&mut self) {
-        while let Some(pending) = self.remove_pending(0) {
+    pub(crate) fn end_pending(&mut self, window: &Window<'_>) {
+        while let Some(mut pending) = self.remove_pending(0) {
+            if pending.is_unjudged() {
+                pending.taken_back = Some(self.retractions.of(window, pending.end));
+            }
             self.settle(pending);
         }
     }

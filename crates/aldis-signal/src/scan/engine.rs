@@ -9,24 +9,25 @@ use std::collections::VecDeque;
 use super::ansi::Removals;
 use super::claims::{Body, Pending};
 use super::closers::Closer;
-use super::context::{Context, FenceLine, find_comment_end, is_list_mark};
+use super::lead_in::LEAD_IN_MAX;
 use super::misses::Misses;
-use super::retraction::Harmless;
-use super::rules::{Rules, retractions};
+use super::rules::Rules;
 use super::tags::{LOOK_OUT, TagState};
+use super::taken_back::Retractions;
 use super::terminals::Terminal;
 use super::text::SIGNAL_MAX;
-use super::verdict::{LEAD_IN_MAX, Silence};
 use super::window::{Line, LineAt, Window};
 use super::{Token, fuzzy};
-use crate::find::{Hit, HitKinds, LiteralSet};
+use crate::find::{Hit, HitKinds};
 use crate::message::Origin;
 use crate::signal::{Finding, Signal, Span};
+use crate::structure::line::{FenceLine, is_list_mark};
+use crate::structure::{Structure, paragraph};
 
 /// No delimiter that is looked for is longer.
 pub(super) const OVERLAP: u64 = 64;
 /// What is kept before the current line for lead-ins.
-const LOOK_BACK: u64 = 2 * LEAD_IN_MAX + 512;
+const LOOK_BACK: u64 = LEAD_IN_MAX + 512;
 
 /// Whether the engine could decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,20 +38,12 @@ pub(crate) enum Flow {
     Wait,
 }
 
-/// Text that is payload and not speech.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mask {
-    None,
-    /// A prompt for another agent, up to its closing marker.
-    Prompt,
-    /// Everything to the end: a prompt that was never closed properly.
-    All,
-}
-
 pub(crate) struct Engine<'r> {
     pub(crate) rules: &'r Rules,
     pub(crate) origin: Origin,
     pub(crate) token: Token,
+    /// Whether nothing may follow a signal, and no colon lead into it.
+    pub(crate) strict: bool,
     /// Whether what only looks like a signal is reported.
     pub(crate) near_misses: bool,
     /// Whether the first line has been looked at.
@@ -74,8 +67,7 @@ pub(crate) struct Engine<'r> {
     /// Start of the last line that shows anything before `shown_to`.
     pub(super) shown: u64,
     pub(super) shown_to: u64,
-    pub(crate) context: Context,
-    pub(crate) mask: Mask,
+    pub(crate) structure: Structure,
     pub(crate) tags: Vec<TagState>,
     /// How many of them are not idle.
     pub(crate) open_tags: usize,
@@ -84,20 +76,12 @@ pub(crate) struct Engine<'r> {
     pub(crate) closers: Vec<Closer>,
     /// No open tag is closed before this place.
     pub(super) unclosed_to: u64,
-    /// How far the end of an open comment has been looked for, and whether it is there.
-    comment_searched: u64,
-    comment_found: bool,
-    /// Where the last tag of any dialect ended.
-    pub(crate) last_tag_end: u64,
     pub(crate) body: Option<Body>,
     pub(crate) terminals: Vec<Terminal>,
     pub(crate) pending: VecDeque<Pending>,
     pub(crate) pending_first: u64,
-    /// How many pending claims have not been taken back, and how far the last can be.
-    pub(crate) unsettled: usize,
-    pub(crate) watched: u64,
-    /// What was judged last and takes nothing back.
-    pub(crate) harmless: Harmless,
+    /// What takes claims back.
+    pub(super) retractions: Retractions,
     /// Old forms, which count only if no new form does; and the dialects that said a new one.
     pub(crate) legacy: Vec<(usize, Box<Signal>)>,
     pub(crate) modern: Vec<usize>,
@@ -108,18 +92,16 @@ pub(crate) struct Engine<'r> {
     /// Nothing expires before this place.
     pub(crate) due: u64,
     pub(crate) misses: Misses,
-    pub(crate) silence: Silence,
     pub(crate) out: Vec<Finding>,
 }
 
 impl<'r> Engine<'r> {
     pub(crate) fn new(rules: &'r Rules, origin: Origin) -> Self {
-        let mut context = Context::default();
-        context.inline.restart(0);
         Self {
             rules,
             origin,
             token: Token::Off,
+            strict: false,
             near_misses: true,
             started: false,
             waiting: None,
@@ -133,30 +115,23 @@ impl<'r> Engine<'r> {
             read_to: 0,
             shown: 0,
             shown_to: 0,
-            context,
-            mask: Mask::None,
+            structure: Structure::default(),
             tags: rules.dialects().iter().map(|_| TagState::Idle).collect(),
             open_tags: 0,
             tags_read: (0, 0),
             closers: vec![Closer::default(); rules.dialects().len()],
             unclosed_to: 0,
-            comment_searched: 0,
-            comment_found: false,
-            last_tag_end: 0,
             body: None,
             terminals: Vec::new(),
             pending: VecDeque::new(),
             pending_first: 0,
-            unsettled: 0,
-            watched: 0,
-            harmless: Harmless::default(),
+            retractions: Retractions::default(),
             legacy: Vec::new(),
             modern: Vec::new(),
             legacy_text: 0,
             reported: VecDeque::new(),
             due: 0,
             misses: Misses::default(),
-            silence: Silence::default(),
             out: Vec::new(),
         }
     }
@@ -215,9 +190,13 @@ impl<'r> Engine<'r> {
             return false;
         }
         let mut end = limit;
-        if self.open_tags > 0 || self.context.comment {
+        if self.open_tags > 0 || self.structure.in_comment() {
             let close = self.next_close(window);
-            let event = close.map(|(at, _)| at).into_iter().chain(self.comment_end(window)).min();
+            let event = close
+                .map(|(at, _)| at)
+                .into_iter()
+                .chain(self.structure.comment_end(window, self.at))
+                .min();
             if event.is_some_and(|event| event <= self.at) {
                 // Something else was read over it.
                 self.find_line(window);
@@ -254,39 +233,13 @@ impl<'r> Engine<'r> {
         removals: &Removals,
         close: Option<(u64, usize)>,
     ) -> Flow {
-        if self.context.comment && self.comment_searched <= self.at {
-            self.context.comment = false;
-            // Back-quotes in the comment open nothing behind it.
-            self.context.inline.restart(self.comment_searched);
+        if self.structure.comment_end(window, self.at).is_some_and(|end| end <= self.at) {
+            self.structure.end_comment();
             return Flow::On(self.at);
         }
         match close {
             Some((at, index)) => self.on_closing(window, removals, at, index),
             None => Flow::On(self.at + 1),
-        }
-    }
-
-    /// Returns where the open comment ends, if that is at hand.
-    fn comment_end(&mut self, window: &Window<'_>) -> Option<u64> {
-        if !self.context.comment {
-            return None;
-        }
-        if self.comment_searched >= self.at && self.comment_found {
-            return Some(self.comment_searched);
-        }
-        let from = self.comment_searched.max(self.at);
-        let text = window.from(from);
-        self.comment_found = false;
-        match find_comment_end(text) {
-            Some(at) => {
-                self.comment_found = true;
-                self.comment_searched = from + at as u64;
-                Some(self.comment_searched)
-            }
-            None => {
-                self.comment_searched = (from + text.len() as u64).saturating_sub(2).max(from);
-                None
-            }
         }
     }
 
@@ -296,21 +249,14 @@ impl<'r> Engine<'r> {
         let base = window.base();
         let line_end = self.at > base && window.byte(self.at - 1) == Some(b'\n');
         let from = (self.at - base) as usize - usize::from(line_end);
-        let find = |set: &LiteralSet, end: u64| {
-            let mut from = from;
-            loop {
-                let hit = set.find(window.bytes(), from, end.saturating_sub(base) as usize)?;
-                if base + hit.place as u64 >= self.at {
-                    return Some(hit);
-                }
-                from = hit.start + 1;
+        let mut from = from;
+        loop {
+            let hit = self.rules.places.find(window.bytes(), from, (end - base) as usize)?;
+            if base + hit.place as u64 >= self.at {
+                return Some((hit, base));
             }
-        };
-        let hit = find(&self.rules.places, end);
-        let to = hit.map_or(end, |hit| base + hit.start as u64).min(self.watched + 1);
-        let listens = self.unsettled > 0 && self.context.fence.is_none();
-        let taken_back = listens.then(|| find(retractions(), to)).flatten();
-        taken_back.or(hit).map(|hit| (hit, base))
+            from = hit.start + 1;
+        }
     }
 
     /// Ends the message. The window is the last one.
@@ -321,7 +267,7 @@ impl<'r> Engine<'r> {
         self.close_body(window, removals, window.end());
         self.end_tags(window);
         self.end_terminals(window);
-        self.end_pending();
+        self.end_pending(window);
         self.end_legacy();
         if self.near_misses && self.origin.may_signal() {
             fuzzy::look_at_tail(self, window, removals);
@@ -388,11 +334,18 @@ impl<'r> Engine<'r> {
         left: HitKinds,
     ) -> Flow {
         let at = self.at;
+        if kind != HitKinds::FENCE && self.structure.needs_more(window, self.line_start, at) {
+            return Flow::Wait;
+        }
         match kind {
             HitKinds::COMMENT => {
-                let shown = self.context.fence.is_none() && !self.context.comment;
-                if shown && !self.context.inline.is_code_at(window, at) {
-                    self.context.comment = true;
+                self.structure.on_comment(window, self.line_start, at);
+                Flow::On(at)
+            }
+            HitKinds::ELEMENT => {
+                let is_tag = left.has(HitKinds::TAG);
+                if !is_tag {
+                    self.structure.on_element(window, self.line_start, at);
                 }
                 Flow::On(at)
             }
@@ -402,7 +355,6 @@ impl<'r> Engine<'r> {
             }
             HitKinds::TRAILER => self.on_trailer(window, removals, at),
             HitKinds::TAG => self.on_tag(window, removals, at),
-            HitKinds::ELEMENT => self.on_retraction(window, at),
             _ => Flow::On(at),
         }
     }
@@ -413,16 +365,16 @@ impl<'r> Engine<'r> {
         let after_run = || Flow::On(run_end(window, at + 1));
         // In a fence only what may close it matters.
         let marker = window.byte(at);
-        if self.context.fence.is_some_and(|fence| Some(fence.marker) != marker) {
+        if self.structure.fence.is_some_and(|fence| Some(fence.marker) != marker) {
             return after_run();
         }
         let before = if at == self.line_start { &[] } else { window.slice(self.line_start, at) };
-        let item = !before.is_empty() && self.context.fence.is_none() && is_list_mark(before);
+        let item = !before.is_empty() && self.structure.fence.is_none() && is_list_mark(before);
         let starts_line = at == self.line_start
             || at - self.line_start <= SIGNAL_MAX
                 && before.len() as u64 == at - self.line_start
                 && (item || before.iter().all(|byte| super::text::is_blank(*byte)));
-        if self.context.comment || !starts_line {
+        if self.structure.in_comment() || !starts_line {
             return after_run();
         }
         let mut line = match window.line(self.line_start) {
@@ -434,18 +386,23 @@ impl<'r> Engine<'r> {
             line = line.behind(before.len());
         }
         let Some(read) = FenceLine::read(line) else { return after_run() };
-        if self.context.fence.is_none()
+        if self.structure.fence.is_none()
             && let Some(flow) = self.on_signal_fence(window, removals, line, read)
         {
             return flow;
         }
-        let was_open = self.context.fence;
-        self.context.on_fence_line(line, read);
-        if let (Some(fence), None) = (was_open, self.context.fence) {
+        let was_open = self.structure.fence;
+        self.structure.on_fence_line(line, read);
+        if let (Some(fence), None) = (was_open, self.structure.fence) {
             self.on_fence_closed(fence, line);
         }
         // The line may matter for other reasons; its run of fence characters does not.
         Flow::On(at + read.length as u64)
+    }
+
+    /// Returns whether the text at `start`, up to `end` if it is known, is quoted.
+    pub(crate) fn is_quoted(&mut self, window: &Window<'_>, start: u64, end: Option<u64>) -> bool {
+        self.structure.is_quoted(window, self.line_start.min(start), start, end)
     }
 
     /// Returns the line of the current place, if it can be read.
@@ -465,11 +422,13 @@ impl<'r> Engine<'r> {
         self.find_line(window);
         let line = self.line_start.max(self.at.saturating_sub(SIGNAL_MAX));
         let mut keep = line.saturating_sub(LOOK_BACK);
+        keep = keep.min(paragraph::floor(line));
         keep = keep.min(self.at.saturating_sub(fuzzy::TAIL_MAX));
         keep = keep.min(self.last_shown(window).unwrap_or(keep));
         for tag in &self.tags {
-            keep = keep.min(tag.start().map_or(keep, |start| start.saturating_sub(LOOK_BACK)));
+            keep = keep.min(tag.oldest().map_or(keep, |start| start.saturating_sub(LOOK_BACK)));
         }
+        keep = keep.min(self.unjudged_from().unwrap_or(keep));
         if let Some(body) = &self.body {
             keep = keep.min(body.needs().unwrap_or(keep));
         }
@@ -477,7 +436,6 @@ impl<'r> Engine<'r> {
             keep = keep.min(terminal.checked);
         }
         let keep = keep.max(window.base());
-        self.context.inline.walk(window, keep);
         self.count_lines(window, keep);
         keep
     }

@@ -2,15 +2,17 @@
 
 use super::ansi::Removals;
 use super::claims::Candidate;
-use super::context::{Fence, FenceLine};
 use super::draft::Defect;
-use super::engine::{Engine, Flow, Mask};
+use super::engine::{Engine, Flow};
+use super::judge::Position;
 use super::rules::Rules;
 use super::text::{SIGNAL_MAX, is_blank, trim_line_end};
 use super::window::{Line, LineAt, Window};
 use crate::dialect::Syntax;
 use crate::dialect::syntax::fence;
 use crate::signal::{Reason, Warning};
+use crate::structure::line::FenceLine;
+use crate::structure::{Fence, Mask};
 
 impl Engine<'_> {
     /// A fence ended at `line`: a block that filled it counts if it also ends the message.
@@ -66,7 +68,7 @@ impl Engine<'_> {
         } else {
             return;
         };
-        if self.context.fence.is_some_and(|fence| fence.reported) {
+        if self.structure.fence.is_some_and(|fence| fence.reported) {
             return;
         }
         let quoted = self.is_quoted(window, line.start, None);
@@ -79,7 +81,7 @@ impl Engine<'_> {
             return;
         }
         let mut candidate = self.candidate(window, removals, index, draft, quoted);
-        candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
+        candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
         candidate.legacy = legacy;
         self.note_modern(&candidate);
         self.submit(candidate, None);
@@ -105,8 +107,8 @@ impl Engine<'_> {
             FenceEnd::Failed(reason) => {
                 let defect = Defect::new(reason, &*syntax.default_name, (start, line.seen_end()));
                 self.report_line(window, removals, index, defect);
-                self.context.on_fence_line(line, FenceLine { info: b"signal", ..read });
-                if let Some(fence) = &mut self.context.fence {
+                self.structure.on_fence_line(line, FenceLine { info: b"signal", ..read });
+                if let Some(fence) = &mut self.structure.fence {
                     fence.reported = true;
                 }
                 self.read_to = line.next;
@@ -117,18 +119,18 @@ impl Engine<'_> {
         let shown = trim_line_end(window.slice(start, closing));
         let shown_end = start + shown.trim_ascii_end().len() as u64;
         let text = window.slice(content, end);
-        let quoted = self.mask != Mask::None || self.context.comment;
+        let quoted = self.structure.mask != Mask::None || self.structure.in_comment();
         match fence::read(syntax, dialect, text, (start, shown_end)) {
             Ok(mut draft) => {
                 draft.warnings.extend(warning);
                 let mut candidate = self.candidate(window, removals, index, draft, quoted);
-                candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
+                candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
                 self.note_modern(&candidate);
                 self.submit(candidate, None);
             }
             Err(defect) => self.report(window, removals, index, defect, quoted),
         }
-        self.context.inline.restart(next);
+        self.structure.restart_inline(next);
         self.read_to = next;
         Some(Flow::On(next))
     }
@@ -137,7 +139,7 @@ impl Engine<'_> {
     fn note_modern(&mut self, candidate: &Candidate) {
         let dialect = candidate.dialect;
         if !candidate.legacy
-            && self.verdict(candidate).is_none()
+            && self.refusal(candidate).is_none()
             && candidate.result.is_ok()
             && !self.modern.contains(&dialect)
         {

@@ -26,13 +26,17 @@ pub(crate) fn hint(dialect: &Dialect, reason: Reason, name: &str, about: Option<
         Reason::Hidden => format!(
             "it holds look-alike letters or controls that hide text; write {form} in plain ASCII"
         ),
+        Reason::InSentence => {
+            format!("it is part of a sentence; when it is true, write {form} on a line of its own")
+        }
+        Reason::Introduced => format!(
+            "the words before it make it an example, a plan or a denial; when it is true, write \
+             {form} without them"
+        ),
         Reason::Indented => format!("remove the blanks in front; write {form}"),
         Reason::InvalidJson => "the text is not one valid JSON object; check quotes, commas and \
                                 duplicate members"
             .to_owned(),
-        Reason::Mentioned => format!(
-            "the text around only talks about it; when it is so, write {form} without announcing it"
-        ),
         Reason::MissingField => {
             format!("{} is missing; add it", named(about, "a field"))
         }

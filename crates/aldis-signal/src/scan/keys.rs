@@ -5,9 +5,9 @@ use super::draft::{Defect, Draft};
 use super::engine::Engine;
 use super::escape::without_sequences;
 use super::fuzzy::{known, meant};
+use super::judge::Position;
 use super::terminals::Terminal;
 use super::text::{is_blank, is_deceptive_text, is_placeholder, lossy};
-use super::verdict::Surroundings;
 use super::window::{Line, Window};
 use crate::dialect::syntax::block;
 use crate::signal::{Reason, Warning};
@@ -101,11 +101,10 @@ impl Engine<'_> {
         if self.is_in_vain(quoted) {
             return;
         }
-        let candidate = self.candidate(window, removals, index, draft, quoted);
-        let around = self.around(window, &candidate, start, (start, &[]));
+        let mut candidate = self.candidate(window, removals, index, draft, quoted);
+        candidate.doubt = self.doubt(window, &candidate, Position::of_line(start));
         let terminal = Terminal {
             dialect: index,
-            around: around.map(Surroundings::into_owned),
             candidate,
             otherwise: Reason::NotAtEnd,
             checked: end,

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use super::ansi::Removals;
-use super::around::lead_in;
-use super::context::{is_quoting_line, is_quoting_prefix};
 use super::draft::{Defect, Draft};
-use super::engine::{Engine, Flow, Mask};
+use super::engine::{Engine, Flow};
 use super::escape::without_sequences;
 use super::families::LineWords;
 use super::fuzzy::known;
+use super::judge::Position;
 use super::keys::find_keys;
 use super::terminals::Terminal;
-use super::text::{SIGNAL_MAX, is_blank, lossy};
-use super::verdict::{LEAD_IN_MAX, Surroundings};
+use super::text::{SIGNAL_MAX, is_blank};
 use super::window::{Line, Window};
 use crate::dialect::syntax::line::Delegation;
 use crate::dialect::syntax::{block, line, status};
 use crate::dialect::{Dialect, Syntax};
-use crate::signal::{Meaning, Reason};
+use crate::signal::Reason;
+use crate::structure::LINE_REACH;
+use crate::structure::Mask;
 
 /// A block of lines that was read, with the index of its dialect.
 struct Found {
@@ -48,7 +48,7 @@ impl Engine<'_> {
             }
             Err(wait) => return wait,
         };
-        if self.mask == Mask::Prompt {
+        if self.structure.mask == Mask::Prompt {
             self.read_to = line.next;
             self.on_masked_line(line);
             return Flow::On(self.at);
@@ -61,7 +61,7 @@ impl Engine<'_> {
         }
         if whole {
             self.read_to = line.next;
-            if self.is_in_vain(self.is_enclosed()) {
+            if self.is_in_vain(self.structure.is_enclosed()) {
                 return Flow::On(self.at);
             }
             let long = |words: &&LineWords| line.seen.len() >= words.shortest;
@@ -78,7 +78,7 @@ impl Engine<'_> {
     #[inline(never)]
     fn on_long_line(&mut self, window: &Window<'_>, removals: &Removals) {
         let (rules, start) = (self.rules, self.line_start);
-        if self.at - start > SIGNAL_MAX || self.mask == Mask::Prompt {
+        if self.at - start > SIGNAL_MAX || self.structure.mask == Mask::Prompt {
             return;
         }
         let line = Line::plain(start, window.slice(start, start + SIGNAL_MAX));
@@ -132,8 +132,8 @@ impl Engine<'_> {
     /// Returns whether nothing comes of a block that is opened here: in a fence that no block fills, where
     /// only signals are wanted and none is half said.
     fn opens_in_vain(&self) -> bool {
-        let filled = self.context.fence.is_some_and(|fence| !fence.bare);
-        let only_fenced = self.mask == Mask::None && !self.context.comment;
+        let filled = self.structure.fence.is_some_and(|fence| !fence.bare);
+        let only_fenced = self.structure.mask == Mask::None && !self.structure.in_comment();
         self.is_in_vain(filled && only_fenced && self.open_tags == 0)
     }
 
@@ -155,13 +155,13 @@ impl Engine<'_> {
         if legacy && self.passes_legacy(window, removals, index, &draft) {
             return;
         }
-        let inside = self.context.fence.filter(|fence| {
+        let inside = self.structure.fence.filter(|fence| {
             terminal
                 && fence.bare
-                && line.start - fence.content <= LEAD_IN_MAX
+                && line.start - fence.content <= LINE_REACH
                 && window.slice(fence.content, line.start).iter().all(u8::is_ascii_whitespace)
-                && !self.context.comment
-                && self.mask == Mask::None
+                && !self.structure.in_comment()
+                && self.structure.mask == Mask::None
         });
         let quoted = inside.is_none() && self.is_quoted(window, line.start, None);
         if self.is_in_vain(quoted) {
@@ -170,10 +170,9 @@ impl Engine<'_> {
         let mut candidate = self.candidate(window, removals, index, draft, quoted);
         candidate.legacy = legacy;
         if let Some(fence) = inside {
-            let around = self.around(window, &candidate, fence.start, (fence.start, &[]));
+            candidate.doubt = self.doubt(window, &candidate, Position::of_line(fence.start));
             self.await_end(Terminal {
                 dialect: index,
-                around: around.map(Surroundings::into_owned),
                 candidate,
                 otherwise: Reason::Quoted,
                 checked: next,
@@ -182,7 +181,7 @@ impl Engine<'_> {
             });
             return;
         }
-        candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
+        candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
         self.submit(candidate, None);
     }
 
@@ -234,11 +233,11 @@ impl Engine<'_> {
                     return;
                 }
                 let mut candidate = self.candidate(window, removals, index, draft, quoted);
-                candidate.mentioned = self.is_mentioned(window, &candidate, line.start);
-                if self.verdict(&candidate).is_none() {
+                candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
+                if self.refusal(&candidate).is_none() {
                     self.close_body(window, removals, line.start);
                     // The signal before may have been a request that swallows the rest.
-                    candidate.quoted = self.mask != Mask::None;
+                    candidate.quoted = self.structure.mask != Mask::None;
                 }
                 self.submit(candidate, syntax.body.then_some(line.next));
             }
@@ -268,18 +267,14 @@ impl Engine<'_> {
     fn on_marker(&mut self, window: &Window<'_>, line: Line<'_>) {
         let opens = |delegation: &Delegation| line.seen == delegation.start.as_bytes();
         if self.delegates(opens) && !self.is_quoted(window, line.start, None) {
-            self.mask = Mask::Prompt;
+            self.structure.mask(Mask::Prompt);
         }
     }
 
     /// Inside a prompt for another agent only its end matters.
     fn on_masked_line(&mut self, line: Line<'_>) {
         if self.delegates(|delegation| line.seen == delegation.end.as_bytes()) {
-            self.mask = Mask::None;
-            // What the prompt has left open ends with it.
-            self.context.fence = None;
-            self.context.comment = false;
-            self.context.inline.restart(line.next);
+            self.structure.unmask(line.next);
         }
     }
 
@@ -318,19 +313,8 @@ impl Engine<'_> {
         }
         let start = line.start + at as u64;
         let prefix = &line.text[..at];
-        let quoted = is_quoting_prefix(prefix)
-            || is_quoting_line(line.text)
-            || self.is_quoted(window, start, None);
-        let mut reason = misplaced(prefix);
-        // The words around matter only where nothing else decides.
-        let claim = self.rules.dialects()[index].signal(name).map(|def| def.meaning);
-        if !quoted && reason == Reason::NotWholeLine && claim.is_some_and(Meaning::is_claim) {
-            let mut around = lead_in(window, self.line_start, start).shown(window);
-            around.rest = (" ".to_owned() + &after_name(&line.text[at..])).into();
-            if around.mention() {
-                reason = Reason::Mentioned;
-            }
-        }
+        let quoted = self.is_quoted(window, start, None);
+        let reason = misplaced(prefix);
         let defect = Defect::new(reason, name.clone(), (start, line.start + end as u64));
         self.report(window, removals, index, defect, quoted);
     }
@@ -408,11 +392,4 @@ fn misplaced(prefix: &[u8]) -> Reason {
     } else {
         Reason::NotWholeLine
     }
-}
-
-/// Returns what follows `KEY: NAME` or `NAME:` on its line.
-fn after_name(text: &[u8]) -> String {
-    let text = lossy(text);
-    let words = text.split_once(": ").map_or("", |(_, words)| words);
-    words.split_once(' ').map_or_else(String::new, |(_, rest)| rest.to_owned())
 }

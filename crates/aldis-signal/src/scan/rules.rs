@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::families::Families;
-use super::retraction::RETRACTION_LITERALS;
 use crate::dialect::syntax::line::Begins;
 use crate::dialect::{Dialect, Syntax, builtins};
 use crate::find::{HitKinds, Literal, LiteralSet, covering_words};
+use crate::structure::elements;
 
 /// A set of dialects, compiled for scanning. Building one costs some tens of microseconds: build it
 /// once and share it.
@@ -50,7 +50,7 @@ impl Rules {
             families: Families::new(&dialects),
             begins: dialects.iter().map(|dialect| Begins::new(dialect)).collect(),
             dialects,
-            places: LiteralSet::new(own.iter().cloned().chain(context_literals()).collect()),
+            places: LiteralSet::new(own.iter().cloned().chain(structure_literals()).collect()),
             literals: own,
             json: OnceLock::new(),
             line_starts,
@@ -70,7 +70,7 @@ impl Rules {
 
     /// Returns the length of the longest literal that is looked for.
     pub(crate) fn literal_max(&self) -> usize {
-        self.places.length_max().max(RETRACTION_MAX)
+        self.places.length_max()
     }
 
     /// Returns whether the first line of a message may be one that is otherwise only found behind a
@@ -86,39 +86,19 @@ impl Rules {
     }
 }
 
-/// Returns what to look for while a claim can be taken back.
-pub(crate) fn retractions() -> &'static LiteralSet {
-    static WORDS: LazyLock<LiteralSet> = LazyLock::new(|| {
-        let literal = |word: &&str| match word.strip_prefix('\n') {
-            Some(word) => Literal::after(b'\n', word, HitKinds::ELEMENT),
-            None => Literal::new(word, HitKinds::ELEMENT),
-        };
-        LiteralSet::new(RETRACTION_LITERALS.iter().map(literal).collect())
-    });
-    &WORDS
-}
-
-/// The length of the longest word that takes something back.
-const RETRACTION_MAX: usize = {
-    let (mut max, mut index) = (0, 0);
-    while index < RETRACTION_LITERALS.len() {
-        let length = RETRACTION_LITERALS[index].len();
-        max = if length > max { length } else { max };
-        index += 1;
-    }
-    max
-};
-
 fn json_filter(literals: &[Literal]) -> LiteralSet {
     // A printable character written as an escape must not hide a signal.
     let escapes = (2..8).map(|high| Literal::new(&format!("\\u00{high}"), HitKinds::LINE));
     LiteralSet::new(literals.iter().flat_map(escaped).chain(escapes).collect())
 }
 
-/// Returns what opens fences and comments.
-fn context_literals() -> [Literal; 3] {
+/// Returns what opens fences, comments and elements that show text.
+fn structure_literals() -> impl Iterator<Item = Literal> {
     let fence = |run| Literal::new(run, HitKinds::FENCE);
+    let element = |name: &&str| Literal::new(&format!("<{name}"), HitKinds::ELEMENT);
     [fence("```"), fence("~~~"), Literal::new("<!--", HitKinds::COMMENT)]
+        .into_iter()
+        .chain(elements::names().iter().map(element))
 }
 
 /// Returns words of which every line that may hold a signal holds at least one.

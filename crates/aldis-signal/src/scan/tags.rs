@@ -5,20 +5,20 @@
 use std::sync::Arc;
 
 use super::ansi::Removals;
-use super::around::lead_in;
 use super::claims::Candidate;
 use super::closers::{Said, Words, rest_of_line, words_until};
-use super::context::is_in_quotation_marks;
 use super::draft::{Defect, Draft, Range};
 use super::engine::{Engine, Flow, OVERLAP};
 use super::escape::{hides_text, is_swallowed_after};
 use super::families::TagWords;
-use super::text::{SIGNAL_MAX, lossy};
-use super::verdict::{LEAD_IN_MAX, is_mid_sentence};
+use super::judge::Position;
+use super::text::SIGNAL_MAX;
 use super::window::Window;
 use crate::dialect::syntax::tag::Syntax as Tag;
 use crate::dialect::{Dialect, Payload, Syntax};
 use crate::signal::{Place, Reason};
+use crate::structure::LINE_REACH;
+use crate::structure::line::is_enclosed;
 
 /// How far ahead closing tags are looked for at a time: less than a signal is long, so that what has been
 /// seen of it is enough for many steps.
@@ -41,14 +41,6 @@ pub(crate) enum TagState {
 }
 
 impl TagState {
-    /// Returns the offset from which text is still needed.
-    pub(crate) fn start(&self) -> Option<u64> {
-        match self {
-            Self::Open { opening, .. } => Some(opening.start),
-            Self::Held { .. } | Self::Idle => None,
-        }
-    }
-
     /// Returns the start of the first tag that is open.
     pub(crate) fn oldest(&self) -> Option<u64> {
         match self {
@@ -69,8 +61,6 @@ pub(crate) struct Opening {
     place: Place,
     /// Where its line starts.
     line_start: u64,
-    /// Where the tag before it ended.
-    last_tag_end: u64,
     /// Its text, if that is not simply the tag.
     raw: Option<String>,
     /// What it says, once that is known.
@@ -155,6 +145,9 @@ impl Engine<'_> {
     ) -> Flow {
         let rules = self.rules;
         let Syntax::Tag(tag) = &rules.dialects()[index].syntax else { return Flow::On(at + 1) };
+        if self.structure.needs_more(window, self.line_start.min(at), at) {
+            return Flow::Wait;
+        }
         self.on_close(window, removals, index, tag, (at, at + tag.close.len() as u64))
     }
 
@@ -222,22 +215,22 @@ impl Engine<'_> {
         let mut place = opening.place;
         place.span.end = removals.original_end(end);
         let lines = window.slice(opening.near(), end + rest.len() as u64);
-        let before = window.slice(opening.start.saturating_sub(LEAD_IN_MAX), opening.start);
+        let before = window.slice(opening.start.saturating_sub(LINE_REACH), opening.start);
         let before = &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..];
         let mut candidate = Candidate {
             dialect: index,
             result,
             place,
             raw,
-            quoted: is_in_quotation_marks(before, rest),
+            quoted: is_enclosed(before, rest),
             hidden: hides_text(lines)
                 || is_swallowed_after(before)
                 || removals.conceals(opening.start),
-            mentioned: false,
+            doubt: None,
             legacy: false,
         };
-        candidate.mentioned = self.is_tag_mentioned(window, &candidate, &opening, (end, rest));
-        self.last_tag_end = end;
+        let position = Position { line: opening.line_start, start: opening.start, rest };
+        candidate.doubt = self.doubt(window, &candidate, position);
         match around {
             Some((outer, mut inner)) => {
                 inner.push(candidate);
@@ -295,9 +288,8 @@ impl Engine<'_> {
             Ok(_) if self.is_in_vain(quoted) => {}
             Ok(draft) => {
                 let mut candidate = self.candidate(window, removals, index, draft, quoted);
-                let opening = self.opening(window, removals, tag, (start, end));
-                let rest = (whole.1, rest);
-                candidate.mentioned = self.is_tag_mentioned(window, &candidate, &opening, rest);
+                let position = Position { line: self.line_start, start, rest };
+                candidate.doubt = self.doubt(window, &candidate, position);
                 self.submit(candidate, None);
             }
             Err(defect) => self.report(window, removals, index, defect, quoted),
@@ -308,7 +300,6 @@ impl Engine<'_> {
             let defect = Defect::new(Reason::Nested, name, range);
             self.report(window, removals, index, defect, quoted);
         }
-        self.last_tag_end = whole.1;
         Flow::On(whole.1)
     }
 
@@ -347,33 +338,8 @@ impl Engine<'_> {
         // Colours inside make it longer.
         let plain = place.span.end - place.span.start == tag.open.len() as u64;
         let raw = (!plain).then(|| removals.restore(start, window.slice(start, end)));
-        let (line_start, last_tag_end) = (self.line_start, self.last_tag_end);
-        Opening { start, content: end, place, line_start, last_tag_end, raw, name: None }
-    }
-
-    /// Returns whether the text around only talks about a tag that has `rest` behind it.
-    fn is_tag_mentioned(
-        &mut self,
-        window: &Window<'_>,
-        candidate: &Candidate,
-        opening: &Opening,
-        (rest_start, rest): (u64, &[u8]),
-    ) -> bool {
-        if candidate.quoted || !self.is_claim(candidate.dialect, &candidate.result) {
-            return false;
-        }
-        let start = opening.start;
-        let from = opening.last_tag_end.max(opening.near()).min(start);
-        if is_mid_sentence(&lossy(window.slice(from, start))) {
-            return true;
-        }
-        let before = lead_in(window, opening.line_start, start);
-        if self.silence.covers(window, before.from, rest_start + rest.len() as u64) {
-            return false;
-        }
-        let mut around = before.shown(window);
-        around.rest = lossy(rest);
-        around.mention()
+        let line_start = self.line_start;
+        Opening { start, content: end, place, line_start, raw, name: None }
     }
 
     /// Returns the known name that follows an opening tag.
@@ -462,7 +428,7 @@ impl Engine<'_> {
 impl Opening {
     /// Returns where what stands before it on its line starts, as far as that matters.
     fn near(&self) -> u64 {
-        self.line_start.max(self.start.saturating_sub(LEAD_IN_MAX)).min(self.start)
+        self.line_start.max(self.start.saturating_sub(LINE_REACH)).min(self.start)
     }
 }
 

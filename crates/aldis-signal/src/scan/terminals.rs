@@ -4,7 +4,6 @@ use super::claims::Candidate;
 use super::draft::Defect;
 use super::engine::Engine;
 use super::text::is_zero_width;
-use super::verdict::Surroundings;
 use super::window::Window;
 use crate::signal::Reason;
 
@@ -13,8 +12,6 @@ use crate::signal::Reason;
 pub(crate) struct Terminal {
     pub(crate) dialect: usize,
     pub(crate) candidate: Candidate,
-    /// What stands around it, if it is a claim. It is judged at the end: few get there.
-    pub(crate) around: Option<Surroundings<'static>>,
     /// Why it does not count if something follows.
     pub(crate) otherwise: Reason,
     /// Nothing can be seen between its end and here.
@@ -71,9 +68,7 @@ impl Engine<'_> {
                 self.refuse(terminal);
                 continue;
             }
-            let Terminal { mut candidate, around, .. } = terminal;
-            candidate.mentioned = around.as_ref().is_some_and(Surroundings::mention);
-            self.submit(candidate, None);
+            self.submit(terminal.candidate, None);
         }
     }
 }

@@ -5,13 +5,14 @@ use super::closers::rest_of_line;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow};
 use super::escape::ends_with_sequence;
+use super::judge::Position;
 use super::rules::Rules;
 use super::terminals::{Terminal, first_visible};
-use super::verdict::{LEAD_IN_MAX, Surroundings};
 use super::window::Window;
 use crate::dialect::Syntax;
 use crate::dialect::syntax::trailer;
 use crate::signal::Reason;
+use crate::structure::LINE_REACH;
 
 impl Engine<'_> {
     /// A keyword that may end the message.
@@ -49,11 +50,11 @@ impl Engine<'_> {
         }
         let draft = Draft::new(name(), (at, end));
         let mut candidate = self.candidate(window, removals, index, draft, quoted);
-        let around = self.around(window, &candidate, at, (end, rest));
+        let position = Position { line: self.line_start, start: at, rest };
+        candidate.doubt = self.doubt(window, &candidate, position);
         if trailer.require_at_end {
             self.await_end(Terminal {
                 dialect: index,
-                around: around.map(Surroundings::into_owned),
                 candidate,
                 otherwise: otherwise(rest),
                 checked: end,
@@ -61,7 +62,6 @@ impl Engine<'_> {
                 repeats: true,
             });
         } else {
-            candidate.mentioned = around.is_some_and(|around| around.mention());
             self.submit(candidate, None);
         }
         Flow::On(end)
@@ -91,7 +91,7 @@ impl Keyword {
 /// Returns whether the same keyword follows, with nothing to be seen in between: it will take the
 /// place of this one.
 fn is_repeated(rules: &Rules, window: &Window<'_>, end: u64, keyword: Keyword) -> bool {
-    let (seen, gap) = first_visible(window.from(end), LEAD_IN_MAX as usize, false);
+    let (seen, gap) = first_visible(window.from(end), LINE_REACH as usize, false);
     let at = end + gap as u64;
     let next = window.from(at);
     let Some(after) = next.get(keyword.length..).filter(|_| seen) else { return false };

@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::dialect::{Dialect, Presence, SignalDef, SubjectForm};
-use crate::scan::context::is_quoting_prefix;
 use crate::scan::draft::{Defect, Draft};
 use crate::scan::text::{
     is_blank, is_deceptive_text, is_id, is_inner_path, is_placeholder, lossy, trim_blanks,
 };
 use crate::scan::window::Line;
 use crate::signal::{Reason, Warning};
+use crate::structure::line::is_listing_prefix;
 
 /// How a line dialect is written.
 #[derive(Clone, Debug, Deserialize)]
@@ -269,7 +269,7 @@ fn starts_name(text: &[u8], at: usize) -> bool {
     text[at].is_ascii_alphanumeric()
         && (at == 0
             || !continues_name(text[at - 1])
-            || text[at - 1] == b'-' && is_quoting_prefix(&text[..at]))
+            || text[at - 1] == b'-' && is_listing_prefix(&text[..at]))
 }
 
 /// Returns whether a name that is followed by `byte` is part of a longer one.

@@ -4,7 +4,6 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::dialect::{self, Dialect};
-use crate::scan::context::FenceLine;
 use crate::scan::draft::{Defect, Draft};
 use crate::scan::text::{
     SIGNAL_MAX, is_deceptive_text, is_placeholder, is_placeholder_text, leading_percent, lossy,
@@ -12,6 +11,7 @@ use crate::scan::text::{
 };
 use crate::scan::window::{Line, LineAt, Window};
 use crate::signal::{Fields, Reason, Warning};
+use crate::structure::line::FenceLine;
 
 /// How a status dialect is written.
 #[derive(Clone, Debug, Deserialize)]

@@ -60,14 +60,14 @@ fn near_misses_at_the_end_are_told_once() {
 }
 
 #[test]
-fn a_long_sentence_is_not_judged_for_each_of_its_words() {
-    let sentence = "ci fail0 ".repeat(440);
-    let text = format!("<chorus>COMPLETE</chorus>\n\n{sentence}\n\n").repeat(500);
+fn words_behind_many_claims_are_read_once() {
+    let sentence = "wait for ci ".repeat(330);
+    let text = format!("<chorus>COMPLETE</chorus>\n\n{sentence}\n\n").repeat(200);
     let found = findings(&rules_for("chorus"), text.as_bytes(), usize::MAX);
-    assert_eq!(signals(&found).len(), 500);
-    let taken_back = text.replacen("ci fail0 \n", "ci fails.\n", 1);
+    assert_eq!(signals(&found).len(), 200);
+    let taken_back = text.replacen("wait for ci \n", "it runs. Wait, ci fails.\n", 1);
     let found = findings(&rules_for("chorus"), taken_back.as_bytes(), usize::MAX);
-    assert_eq!(signals(&found).len(), 499);
+    assert_eq!(signals(&found).len(), 199);
 }
 
 #[test]

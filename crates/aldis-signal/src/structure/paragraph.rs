@@ -1,0 +1,159 @@
+//! What the lines above tell about a line: quotations and tables that go on, code by indentation, and
+//! where the inline text begins that a line belongs to.
+//!
+//! All of it ends with a blank line, so it is read back to that, and at most [`REACH`] bytes. What
+//! was read is remembered for the next question, so that many questions about one paragraph stay
+//! linear.
+
+use super::line::{
+    FenceLine, begins_block, indent, is_blank_line, is_delimiter_row, is_quote, is_table_line,
+    item_content, quoted_content,
+};
+use crate::scan::text::trim_blanks_start;
+use crate::scan::window::{Line, LineAt, Window};
+
+/// How far back a paragraph is followed, or up to twice as far: paragraphs that are longer are cut
+/// at multiples of this, wherever in them something is asked.
+pub(crate) const REACH: u64 = 4 * 1024;
+
+/// Returns the offset before which a paragraph is not followed from a line.
+pub(crate) fn floor(line: u64) -> u64 {
+    (line / REACH).saturating_sub(1) * REACH
+}
+
+/// The lines of a paragraph that have been read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Paragraph {
+    /// Where it starts.
+    start: u64,
+    /// Lines that start before this have been read.
+    read_to: u64,
+    lines: Lines,
+}
+
+/// What the lines so far tell about the next.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lines {
+    /// Whether a quotation goes on, although the next line has no mark of one.
+    quotes: bool,
+    /// Whether the lines are rows of a table with a delimiter row.
+    table: bool,
+    /// Whether the line before holds a bar.
+    bar: bool,
+    /// Where the inline text starts that the next line goes on with.
+    pub(crate) inline: u64,
+}
+
+impl Lines {
+    /// Takes the next line, which starts at `start`; the one behind it starts at `next`.
+    pub(crate) fn take(&mut self, line: &[u8], start: u64, next: u64) {
+        if is_blank_line(line) || FenceLine::of(line).is_some() {
+            *self = Self { inline: next, ..Self::default() };
+            return;
+        }
+        self.quotes = self.quotes_line(line);
+        if let Some(content) = quoted_content(line) {
+            // Only a paragraph goes on lazily.
+            self.quotes =
+                !is_blank_line(content) && !begins_paragraphless(content) && indent(content) < 5;
+        }
+        let bar = memchr::memchr(b'|', line).is_some();
+        self.table = bar && (self.table || self.bar && is_delimiter_row(line));
+        self.bar = bar;
+        if begins_block(line) {
+            self.inline = start;
+        }
+    }
+
+    /// Returns whether a line is part of a quotation, with a mark of its own or without.
+    pub(crate) fn quotes_line(&self, line: &[u8]) -> bool {
+        is_quote(line) || self.quotes && !begins_block(line)
+    }
+
+    /// Returns whether a line is a row of a table; `below` is the line behind it.
+    pub(crate) fn is_row(&self, line: &[u8], below: Option<&[u8]>) -> bool {
+        let bar = memchr::memchr(b'|', line).is_some();
+        let heads = || below.is_some_and(is_delimiter_row) || self.bar && is_delimiter_row(line);
+        is_table_line(line) || bar && (self.table || heads())
+    }
+
+    /// Returns where the inline text starts that a line which starts at `start` belongs to.
+    pub(crate) fn inline_start(&self, line: &[u8], start: u64) -> u64 {
+        if begins_block(line) { start } else { self.inline.min(start) }
+    }
+}
+
+/// Returns whether the content of a quotation is something other than a paragraph or a list.
+fn begins_paragraphless(content: &[u8]) -> bool {
+    let shown = trim_blanks_start(content);
+    begins_block(shown) && item_content(shown).is_none()
+}
+
+impl Paragraph {
+    /// Returns what the lines above tell about the line that starts at `line`.
+    pub(crate) fn before(&mut self, window: &Window<'_>, line: u64) -> Lines {
+        let floor = floor(line);
+        if self.read_to > line || self.read_to < floor || self.start < floor {
+            let start = paragraph_start(window, floor, line);
+            *self =
+                Self { start, read_to: start, lines: Lines { inline: start, ..Lines::default() } };
+        }
+        while self.read_to < line {
+            let LineAt::Line(Line { start, seen, next, .. }) = window.line(self.read_to) else {
+                break;
+            };
+            self.lines.take(seen, start, next);
+            if seen.is_empty() {
+                self.start = next;
+            }
+            self.read_to = next;
+        }
+        self.lines
+    }
+}
+
+/// Returns where the paragraph of a line starts, or the first line that starts behind `floor`.
+fn paragraph_start(window: &Window<'_>, floor: u64, line: u64) -> u64 {
+    let floor = floor.max(window.base());
+    let mut end = line;
+    while end > floor {
+        let above = window.slice(floor, end - 1);
+        let Some(at) = memchr::memrchr(b'\n', above) else { break };
+        if is_blank_line(&above[at + 1..]) {
+            return end;
+        }
+        end = floor + at as u64 + 1;
+    }
+    // The line that `floor` lies in is not known from its start.
+    let whole = floor == 0 || window.byte(floor - 1) == Some(b'\n');
+    if whole && end > floor && !is_blank_line(window.slice(floor, end.saturating_sub(1))) {
+        floor
+    } else {
+        end
+    }
+}
+
+/// Returns whether a line that is indented by four or more is code: not the continuation of a
+/// paragraph or of a list item.
+pub(crate) fn is_indented_code(window: &Window<'_>, line: Line<'_>) -> bool {
+    let own = indent(line.text);
+    if own < 4 || line.seen.is_empty() {
+        return false;
+    }
+    let floor = floor(line.start).max(window.base());
+    let above = window.slice(floor, line.start);
+    let mut lines = above.strip_suffix(b"\n").unwrap_or(above).rsplit(|byte| *byte == b'\n');
+    let mut gap = false;
+    for text in lines.by_ref().filter(|_| !above.is_empty()) {
+        if is_blank_line(text) {
+            gap = true;
+        } else if let Some(content) = item_content(text).filter(|_| indent(text) < own) {
+            return gap && own >= content + 4;
+        } else if indent(text) == 0 {
+            return gap;
+        } else if indent(text) < 4 && !gap {
+            return false;
+        }
+    }
+    true
+}
