@@ -114,6 +114,9 @@ pub struct SignalDef {
     /// What is said with it.
     #[serde(default)]
     pub payload: Payload,
+    /// A member that its words must have if they are a JSON object.
+    #[serde(default)]
+    pub object_needs: Option<String>,
     /// Who may say it; empty for everyone.
     #[serde(default)]
     pub roles: Vec<String>,

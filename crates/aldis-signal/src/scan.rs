@@ -33,6 +33,7 @@ mod position;
 mod rules;
 mod settled;
 mod standing;
+mod strict;
 mod tags;
 mod taken_back;
 mod terminals;
@@ -113,6 +114,14 @@ impl<'r> Scanner<'r> {
     #[must_use]
     pub fn with_token(mut self, token: Token) -> Self {
         self.engine.token = token;
+        self
+    }
+
+    /// Wants that nothing but other signals follows a signal that decides something, and that no colon
+    /// leads into it.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.engine.strict = true;
         self
     }
 

@@ -18,7 +18,7 @@ use memchr::memmem::Finder;
 use self::elements::{InElement, OpenElements, opening};
 use self::inline::{InCode, InlineCode};
 use self::line::{FenceLine, is_enclosed, is_listing_prefix};
-use self::paragraph::{Paragraph, is_indented_code};
+use self::paragraph::{IndentedCode, Paragraph};
 use crate::scan::text::SIGNAL_MAX;
 use crate::scan::window::{Line, LineAt, Window};
 
@@ -60,6 +60,7 @@ pub(crate) struct Structure {
     elements: OpenElements,
     paragraph: Paragraph,
     code: InlineCode,
+    indented: IndentedCode,
     /// Inline text does not start before this.
     inline_floor: u64,
     /// The last line of which nothing more needs to be known, and what that is.
@@ -278,6 +279,6 @@ impl Structure {
         };
         lines.quotes_line(own.seen)
             || lines.is_row(own.seen, below)
-            || is_indented_code(window, own)
+            || self.indented.is_code(window, own)
     }
 }

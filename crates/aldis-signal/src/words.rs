@@ -3,6 +3,7 @@
 //! They are one data file for ten languages. Which language a text is written in is not asked: a
 //! sentence is compared with all of them.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
@@ -46,8 +47,10 @@ impl Kind {
 struct Entries {
     /// Single words, in order.
     words: Vec<&'static str>,
-    /// Several words, or one with a part left open.
-    phrases: Vec<Vec<&'static str>>,
+    /// Several words, by the first of them.
+    phrases: BTreeMap<&'static str, Vec<Vec<&'static str>>>,
+    /// Those that begin with a part of a word.
+    open: Vec<Vec<&'static str>>,
     /// Those that match anywhere.
     parts: Vec<&'static str>,
 }
@@ -80,10 +83,23 @@ impl Entries {
         if entry.chars().any(lacks_blanks) {
             self.parts.push(entry);
         } else if entry.contains([' ', '*']) {
-            self.phrases.push(entry.split(' ').collect());
+            let words: Vec<&str> = entry.split(' ').collect();
+            match words[0].contains('*') {
+                true => self.open.push(words),
+                false => self.phrases.entry(words[0]).or_default().push(words),
+            }
         } else {
             self.words.push(entry);
         }
+    }
+}
+
+impl Entries {
+    /// Returns the length of the longest phrase that words open with.
+    fn opens_phrase(&self, words: &[String]) -> Option<usize> {
+        let known = words.first().and_then(|first| self.phrases.get(first.as_str()));
+        let all = known.into_iter().flatten().chain(&self.open);
+        all.filter(|phrase| starts_with(words, phrase)).map(Vec::len).max()
     }
 }
 
@@ -115,21 +131,16 @@ impl Sentence {
         let entries = &ENTRIES[kind as usize];
         let is_word = |word: &String| entries.words.binary_search(&word.as_str()).is_ok();
         self.words.iter().any(is_word)
-            || entries.phrases.iter().any(|phrase| self.has_phrase(phrase))
+            || (0..self.words.len()).any(|at| entries.opens_phrase(&self.words[at..]).is_some())
             || !self.text.is_ascii() && entries.parts.iter().any(|part| self.text.contains(part))
-    }
-
-    fn has_phrase(&self, phrase: &[&str]) -> bool {
-        self.words.windows(phrase.len()).any(|words| starts_with(words, phrase))
     }
 
     /// Returns whether it opens with a word of a kind.
     pub(crate) fn opens_with(&self, kind: Kind) -> bool {
         let entries = &ENTRIES[kind as usize];
         let first = self.words.first().is_some_and(|word| entries.words.contains(&word.as_str()));
-        let opens = |phrase: &Vec<&str>| starts_with(&self.words, phrase);
         first
-            || entries.phrases.iter().any(opens)
+            || entries.opens_phrase(&self.words).is_some()
             || entries.parts.iter().any(|part| self.text.starts_with(part))
     }
 
@@ -140,9 +151,7 @@ impl Sentence {
         match self.words.as_slice() {
             [word] if entries.words.binary_search(&word.as_str()).is_ok() => true,
             words => {
-                let same =
-                    |phrase: &Vec<&str>| phrase.len() == words.len() && starts_with(words, phrase);
-                entries.phrases.iter().any(same) || entries.parts.contains(&shown)
+                entries.opens_phrase(words) == Some(words.len()) || entries.parts.contains(&shown)
             }
         }
     }
@@ -152,16 +161,20 @@ impl Sentence {
         if !self.has(Kind::Sample) {
             return false;
         }
-        let excuses = &ENTRIES[Kind::Unsampled as usize].phrases;
-        let mut words = self.words.clone();
-        for phrase in excuses {
-            while let Some(at) =
-                words.windows(phrase.len()).position(|words| starts_with(words, phrase))
-            {
-                words.drain(at..at + phrase.len());
+        let excuses = &ENTRIES[Kind::Unsampled as usize];
+        let mut words = Vec::new();
+        let mut at = 0;
+        while let Some(word) = self.words.get(at) {
+            match excuses.opens_phrase(&self.words[at..]) {
+                Some(length) => at += length,
+                None => {
+                    words.push(word.clone());
+                    at += 1;
+                }
             }
         }
-        Self { text: words.join(" "), words }.has(Kind::Sample)
+        let text = if words.len() < self.words.len() { words.join(" ") } else { self.text.clone() };
+        Self { text, words }.has(Kind::Sample)
     }
 
     /// Returns whether there is no word in it.
@@ -185,7 +198,7 @@ fn fits(word: &str, entry: &str) -> bool {
 /// Finds the openers, in any case.
 static OPENERS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let entries = &ENTRIES[Kind::Opener as usize];
-    let phrases = entries.phrases.iter().map(|phrase| phrase.join(" "));
+    let phrases = entries.phrases.values().flatten().map(|phrase| phrase.join(" "));
     let words = entries.words.iter().chain(&entries.parts).map(|word| (*word).to_owned());
     // Only the case of ASCII letters is folded by the search.
     let cased =

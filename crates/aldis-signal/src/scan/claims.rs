@@ -38,7 +38,8 @@ pub(crate) struct Candidate {
 pub(crate) struct Pending {
     signal: Box<Signal>,
     dialect: usize,
-    /// Where its own text ends, in scanned offsets.
+    /// Where its own text starts and ends, in scanned offsets.
+    start: u64,
     pub(super) end: u64,
     /// Whether later text can take it back.
     pub(super) claim: bool,
@@ -162,14 +163,23 @@ impl Engine<'_> {
             return self.miss(dialect, Reason::MissingField, draft.name, about, place, raw);
         }
         self.due = 0;
-        let end = draft.range.1;
+        let (start, end) = draft.range;
         let needs_prompt = !requires.is_empty();
         let signal = self.signal(dialect, draft, place, raw);
         let claim = signal.meaning.is_claim() && definition.verdict_words;
         self.note(place.span);
         let open = body.is_some();
-        let pending =
-            Pending { signal, dialect, end, claim, open, taken_back: None, body_end: end, legacy };
+        let pending = Pending {
+            signal,
+            dialect,
+            start,
+            end,
+            claim,
+            open,
+            taken_back: None,
+            body_end: end,
+            legacy,
+        };
         if !claim && !open {
             return self.settle(pending);
         }
@@ -384,15 +394,11 @@ impl Engine<'_> {
             let text = window.slice(body.start, body.start + body.limit);
             body.read = Some(syntax.read_body(text));
         }
-        let at = self.at;
-        for pending in self.pending.iter_mut().filter(|pending| pending.is_unjudged()) {
-            if pending.end + REACH + SLACK < at {
-                pending.taken_back = Some(self.retractions.of(window, pending.end));
-            }
-        }
+        self.judge_pending(window, 0);
         loop {
             // At most one body is open at a time; what came after it need not wait for it.
             let index = usize::from(self.pending.front().is_some_and(|front| front.open));
+            self.judge_pending(window, index);
             let certain = self
                 .pending
                 .get(index)
@@ -409,6 +415,15 @@ impl Engine<'_> {
         self.due = self.next_due();
     }
 
+    /// Finds out whether a claim was taken back, if all that could do so is at hand.
+    fn judge_pending(&mut self, window: &Window<'_>, index: usize) {
+        let at = self.at;
+        let Some(pending) = self.pending.get_mut(index) else { return };
+        if pending.is_unjudged() && pending.end + REACH + SLACK < at {
+            pending.taken_back = Some(self.retractions.of(window, pending.end));
+        }
+    }
+
     /// Returns the place before which nothing expires.
     fn next_due(&self) -> u64 {
         if !self.terminals.is_empty() {
@@ -417,10 +432,11 @@ impl Engine<'_> {
         let body = self.body.as_ref().filter(|body| body.read.is_none());
         let body = body.map(|body| body.start + body.limit);
         // One whose body is open waits for that, unless it can still be taken back.
-        let pending = self.pending.iter().filter_map(|pending| match pending.is_unjudged() {
-            true => Some(pending.end + REACH + SLACK + 1),
-            false => (!pending.open).then_some(0),
-        });
+        let pending =
+            self.pending.iter().take(2).filter_map(|pending| match pending.is_unjudged() {
+                true => Some(pending.end + REACH + SLACK + 1),
+                false => (!pending.open).then_some(0),
+            });
         let tags = self.tags.iter().filter_map(TagState::oldest).map(|start| start + SIGNAL_MAX);
         let tags = tags.take(if self.open_tags > 0 { self.tags.len() } else { 0 });
         body.into_iter().chain(pending).chain(tags).min().unwrap_or(u64::MAX)
@@ -434,6 +450,7 @@ impl Engine<'_> {
 
     fn settle(&mut self, pending: Pending) {
         let taken_back = pending.taken_back.is_some_and(|by| by.is_certain(pending.body_end));
+        let range = (pending.start, pending.body_end);
         let Pending { signal, dialect, legacy, .. } = pending;
         if taken_back {
             let Signal { name, place, raw, .. } = *signal;
@@ -441,7 +458,7 @@ impl Engine<'_> {
         } else if legacy {
             self.keep_legacy(dialect, signal);
         } else {
-            self.out.push(Finding::Signal(signal));
+            self.accept(dialect, signal, range);
         }
     }
 

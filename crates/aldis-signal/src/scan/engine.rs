@@ -12,6 +12,7 @@ use super::closers::Closer;
 use super::lead_in::LEAD_IN_MAX;
 use super::misses::Misses;
 use super::rules::Rules;
+use super::strict::Tail;
 use super::tags::{LOOK_OUT, TagState};
 use super::taken_back::Retractions;
 use super::terminals::Terminal;
@@ -92,6 +93,7 @@ pub(crate) struct Engine<'r> {
     /// Nothing expires before this place.
     pub(crate) due: u64,
     pub(crate) misses: Misses,
+    pub(super) tail: Tail,
     pub(crate) out: Vec<Finding>,
 }
 
@@ -132,6 +134,7 @@ impl<'r> Engine<'r> {
             reported: VecDeque::new(),
             due: 0,
             misses: Misses::default(),
+            tail: Tail::default(),
             out: Vec::new(),
         }
     }
@@ -145,6 +148,7 @@ impl<'r> Engine<'r> {
             return self.kept_from;
         }
         while self.step(window, removals) {}
+        self.expire_tail();
         self.looked_to = window.end();
         self.kept_from = if window.last { window.base() } else { self.keep_from(window) };
         self.kept_from
@@ -268,6 +272,7 @@ impl<'r> Engine<'r> {
         self.end_tags(window);
         self.end_terminals(window);
         self.end_pending(window);
+        self.end_tail(window);
         self.end_legacy();
         if self.near_misses && self.origin.may_signal() {
             fuzzy::look_at_tail(self, window, removals);
@@ -429,6 +434,7 @@ impl<'r> Engine<'r> {
             keep = keep.min(tag.oldest().map_or(keep, |start| start.saturating_sub(LOOK_BACK)));
         }
         keep = keep.min(self.unjudged_from().unwrap_or(keep));
+        keep = keep.min(self.tail_from().unwrap_or(keep));
         if let Some(body) = &self.body {
             keep = keep.min(body.needs().unwrap_or(keep));
         }

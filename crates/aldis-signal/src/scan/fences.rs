@@ -4,9 +4,10 @@ use super::ansi::Removals;
 use super::claims::Candidate;
 use super::draft::Defect;
 use super::engine::{Engine, Flow};
+use super::escape::without_sequences;
 use super::judge::Position;
 use super::rules::Rules;
-use super::text::{SIGNAL_MAX, is_blank, trim_line_end};
+use super::text::{SIGNAL_MAX, is_blank, is_zero_width, lossy, trim_line_end};
 use super::window::{Line, LineAt, Window};
 use crate::dialect::Syntax;
 use crate::dialect::syntax::fence;
@@ -45,6 +46,11 @@ impl Engine<'_> {
     ) {
         let starts = |bare: &String| line.seen.starts_with(bare.as_bytes());
         let bare = line.seen.ends_with(b"}") && fence.bare.as_ref().is_some_and(starts);
+        if !bare && self.near_misses && is_hidden_json(fence, line) {
+            let defect =
+                Defect::new(Reason::Hidden, &*fence.default_name, (line.start, line.seen_end()));
+            return self.report_line(window, removals, index, defect);
+        }
         if bare || fence.legacy.as_ref().is_some_and(|legacy| legacy.may_start(line.seen)) {
             self.on_bare_line(window, removals, index, fence, (line, bare));
         }
@@ -146,6 +152,16 @@ impl Engine<'_> {
             self.modern.push(dialect);
         }
     }
+}
+
+/// Returns whether a line is a bare object of JSON but for what cannot be seen of it.
+fn is_hidden_json(fence: &fence::Syntax, line: Line<'_>) -> bool {
+    let plain = line.seen.is_ascii() && !line.seen.contains(&0x1B);
+    let Some(bare) = fence.bare.as_ref().filter(|_| !plain) else { return false };
+    let shown = without_sequences(line.seen);
+    let shown = lossy(&shown);
+    let shown = shown.trim_matches(|c: char| c.is_whitespace() || is_zero_width(c));
+    shown.starts_with(bare.as_str()) && shown.ends_with('}')
 }
 
 /// Returns the dialect whose signals are the content of such a fence, and what stands behind its info

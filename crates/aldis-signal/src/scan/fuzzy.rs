@@ -56,8 +56,8 @@ pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removal
 fn possible(rules: &Rules, text: &[u8]) -> impl Iterator<Item = usize> {
     let is_possible = move |dialect: &Dialect| match &dialect.syntax {
         Syntax::Tag(tag) => wrong_case(tag, text).is_some(),
-        Syntax::Block(_) | Syntax::Line(_) | Syntax::Trailer(_) => true,
-        Syntax::Fence(_) | Syntax::Status(_) => false,
+        Syntax::Block(_) | Syntax::Line(_) | Syntax::Status(_) | Syntax::Trailer(_) => true,
+        Syntax::Fence(fence) => fence.legacy.is_some(),
     };
     let dialects = rules.dialects().iter().enumerate();
     dialects.filter(move |(_, dialect)| is_possible(dialect)).map(|(index, _)| index)
@@ -118,9 +118,25 @@ fn misspelled(dialect: &Dialect, text: &str) -> Option<(Arc<str>, Reason)> {
             return heads.find_map(|head| named(dialect, head?, |_| true));
         }
         Syntax::Tag(tag) => return wrong_case_tag(dialect, tag, text),
-        Syntax::Fence(_) | Syntax::Status(_) => return None,
+        Syntax::Status(status) => {
+            let name = dialect.signals.first()?.name.clone();
+            return is_dressed_up(text, &status.open).then_some((name, Reason::Misspelled));
+        }
+        Syntax::Fence(fence) => {
+            let status = &fence.legacy.as_ref()?.status;
+            let name = status.signal.as_str().into();
+            return is_dressed_up(text, &status.heading).then_some((name, Reason::Decorated));
+        }
     };
     named(dialect, head, |_| true)
+}
+
+/// Returns whether a line is the opening line of a block with other marks around its word.
+fn is_dressed_up(text: &str, opening: &str) -> bool {
+    let is_mark = |c: char| !c.is_alphanumeric() && c != '_';
+    text != opening
+        && text.len() > opening.trim_matches(is_mark).len()
+        && text.trim_matches(is_mark).eq_ignore_ascii_case(opening.trim_matches(is_mark))
 }
 
 /// Returns which of the wanted names a head was meant to be.

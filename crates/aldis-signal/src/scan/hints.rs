@@ -51,9 +51,11 @@ pub(crate) fn hint(dialect: &Dialect, reason: Reason, name: &str, about: Option<
             "{} was not filled in; replace it with the real value",
             named(about, "a placeholder")
         ),
-        Reason::Quoted => format!("it is quoted; when it is so, write {form} as plain text"),
+        Reason::Quoted => format!(
+            "it is quoted: in a fence, code, quotation or listing; when it is true, write {form} as plain text outside of it"
+        ),
         Reason::Retracted => {
-            format!("the text after it takes it back; when it is so, write {form} once more")
+            format!("the text after it takes it back; when it is true, write {form} once more")
         }
         Reason::StatusNotComplete => format!(
             "{} contradicts the completion; use it only when the work is complete",

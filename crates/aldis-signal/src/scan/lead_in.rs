@@ -3,7 +3,7 @@
 
 use super::standing::{last_sentence, without_list_mark};
 use super::window::Window;
-use crate::structure::line::{is_blank_line, is_heading, is_list_item};
+use crate::structure::line::{is_blank_line, is_heading, is_list_item, is_quote, is_table_line};
 use crate::words::{Kind, Sentence};
 
 /// How far back a lead-in reaches.
@@ -31,8 +31,11 @@ impl LeadIn {
         let mut lines = above.strip_suffix(b"\n").unwrap_or(above).rsplit(|byte| *byte == b'\n');
         let directly = lines.clone().next().unwrap_or_default();
         let Some(last) = lines.find(|line| !is_blank_line(line)) else { return Self::default() };
-        // What cannot be read introduces nothing.
+        // What cannot be read introduces nothing, nor does what somebody else said.
         let Ok(last_line) = std::str::from_utf8(last) else { return Self::default() };
+        if is_quote(last) || is_table_line(last) {
+            return Self::default();
+        }
         let lead = Self::of(last_line);
         let adjacent = !is_blank_line(directly);
         let goes_on = adjacent && !is_list_item(last) && !is_heading(last);

@@ -12,6 +12,13 @@ impl Engine<'_> {
         let tags = self.tags.iter().filter_map(TagState::oldest);
         let legacy = self.legacy.iter().filter(|(dialect, _)| !self.modern.contains(dialect));
         let legacy = legacy.map(|(_, signal)| signal.place.span.start);
-        pending.chain(terminals).chain(tags).chain(legacy).min().unwrap_or(u64::MAX)
+        let held = self.held_from();
+        held.into_iter()
+            .chain(pending)
+            .chain(terminals)
+            .chain(tags)
+            .chain(legacy)
+            .min()
+            .unwrap_or(u64::MAX)
     }
 }

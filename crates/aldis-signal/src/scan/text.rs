@@ -78,7 +78,11 @@ pub(crate) fn is_deceptive_text(text: &[u8]) -> bool {
 /// `<reason>`, `{{reason}}`, `[0-100]`, `[...]`. A list of numbers or an object of JSON is none.
 pub(crate) fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
-    if !text.starts_with(['[', '{', '<']) {
+    // A date that is only its own pattern.
+    if text.starts_with("YYYY-MM-DD") || text.starts_with("yyyy-mm-dd") {
+        return true;
+    }
+    if !text.starts_with(['[', '{', '<']) || is_markup(text) {
         return false;
     }
     let inner = [('[', ']'), ('{', '}'), ('<', '>')].into_iter().find_map(|pair| {
@@ -89,6 +93,11 @@ pub(crate) fn is_placeholder(text: &str) -> bool {
         !inner.contains(['[', ']', '{', '}', '<', '>', '"'])
             && (inner.chars().any(char::is_alphabetic) || is_range(inner) || is_ellipsis(inner))
     })
+}
+
+/// Returns whether a text in angle brackets is an element with attributes, or one that closes itself.
+fn is_markup(text: &str) -> bool {
+    text.starts_with('<') && text.contains(['=', '/'])
 }
 
 fn between(text: &str, (open, close): (char, char)) -> Option<&str> {
@@ -109,7 +118,7 @@ fn is_ellipsis(text: &str) -> bool {
 /// Returns the same of bytes. Hardly any begin like a template.
 pub(crate) fn is_placeholder_text(text: &[u8]) -> bool {
     let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
-    let may_be = first.is_some_and(|byte| b"[{<".contains(byte) || !byte.is_ascii_graphic());
+    let may_be = first.is_some_and(|byte| b"[{<Yy".contains(byte) || !byte.is_ascii_graphic());
     may_be && is_placeholder(&lossy(text))
 }
 

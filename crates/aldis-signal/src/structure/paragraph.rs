@@ -133,18 +133,39 @@ fn paragraph_start(window: &Window<'_>, floor: u64, line: u64) -> u64 {
     }
 }
 
-/// Returns whether a line that is indented by four or more is code: not the continuation of a
-/// paragraph or of a list item.
-pub(crate) fn is_indented_code(window: &Window<'_>, line: Line<'_>) -> bool {
-    let own = indent(line.text);
-    if own < 4 || line.seen.is_empty() {
-        return false;
+/// The last line that was indented by four or more, and whether it is code.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IndentedCode {
+    indent: usize,
+    next: u64,
+    code: bool,
+}
+
+impl IndentedCode {
+    /// Returns whether a line is code by its indentation: not the continuation of a paragraph or of a
+    /// list item.
+    pub(crate) fn is_code(&mut self, window: &Window<'_>, line: Line<'_>) -> bool {
+        let indent = indent(line.text);
+        if indent < 4 || line.seen.is_empty() {
+            return false;
+        }
+        // What follows directly goes on as it was.
+        let goes_on = self.next == line.start && self.next > 0;
+        let code = match goes_on && (!self.code || indent >= self.indent) {
+            true => self.code,
+            false => is_indented_code(window, line, indent),
+        };
+        *self = Self { indent, next: line.next, code };
+        code
     }
+}
+
+fn is_indented_code(window: &Window<'_>, line: Line<'_>, own: usize) -> bool {
     let floor = floor(line.start).max(window.base());
     let above = window.slice(floor, line.start);
-    let mut lines = above.strip_suffix(b"\n").unwrap_or(above).rsplit(|byte| *byte == b'\n');
+    let lines = above.strip_suffix(b"\n").unwrap_or(above).rsplit(|byte| *byte == b'\n');
     let mut gap = false;
-    for text in lines.by_ref().filter(|_| !above.is_empty()) {
+    for text in lines.filter(|_| !above.is_empty()) {
         if is_blank_line(text) {
             gap = true;
         } else if let Some(content) = item_content(text).filter(|_| indent(text) < own) {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::dialect::{Dialect, Presence, SignalDef, SubjectForm};
-use crate::scan::draft::{Defect, Draft};
+use crate::scan::draft::{Defect, Draft, is_sample};
 use crate::scan::text::{
     is_blank, is_deceptive_text, is_id, is_inner_path, is_placeholder, lossy, trim_blanks,
 };
@@ -144,6 +144,9 @@ impl Syntax {
         let Some(def) = found else { return Head::Other };
         let range = (line.start, line.start + text.len() as u64);
         match self.subject(def, &text[def.name.len()..]) {
+            Ok((Some(sample), _)) if is_sample(dialect, &lossy(sample)) => {
+                Head::Defect(Defect::new(Reason::Placeholder, def.name.clone(), range))
+            }
             Ok((subject, warning)) => {
                 let mut draft = Draft::new(def.name.clone(), range);
                 draft.subject = subject.map(|subject| lossy(subject).into_owned());

@@ -1,17 +1,20 @@
 //! Keyed lines between an opening and a closing line of their own.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::dialect::{self, Dialect};
 use crate::scan::draft::{Defect, Draft};
 use crate::scan::text::{
     SIGNAL_MAX, is_deceptive_text, is_placeholder, is_placeholder_text, leading_percent, lossy,
-    snake_case, trim_blanks, trim_line_end,
+    snake_case, trim_blanks, trim_blanks_start, trim_line_end,
 };
 use crate::scan::window::{Line, LineAt, Window};
 use crate::signal::{Fields, Reason, Warning};
-use crate::structure::line::FenceLine;
+use crate::structure::line::{FenceLine, item_content};
 
 /// How a status dialect is written.
 #[derive(Clone, Debug, Deserialize)]
@@ -23,6 +26,9 @@ pub struct Syntax {
     pub open: String,
     /// The line after.
     pub close: String,
+    /// Keys that take only listed values, in any case.
+    #[serde(default)]
+    pub values: BTreeMap<String, Vec<String>>,
 }
 
 /// A status block under a heading, between rules drawn with one repeated character.
@@ -85,7 +91,10 @@ impl Syntax {
                 let Lines { fields, token, .. } = lines;
                 let mut draft = Draft { fields, token, ..Draft::new(name, range) };
                 dialect.signals.iter().for_each(|def| draft.check_expected(def));
-                Ok(draft)
+                match self.check_values(&mut draft) {
+                    Ok(()) => Ok(draft),
+                    Err(key) => Err(Defect::new(Reason::BadValue, draft.name, range).about(key)),
+                }
             }
             Some((reason, about)) => {
                 let mut defect = Defect::new(reason, name, range);
@@ -96,6 +105,30 @@ impl Syntax {
             }
         };
         Status::Found { result, next }
+    }
+}
+
+impl Syntax {
+    /// Holds values against their lists. One that is only dressed up is taken, with a warning.
+    ///
+    /// # Errors
+    ///
+    /// Returns the key whose value is none of those listed.
+    fn check_values(&self, draft: &mut Draft) -> Result<(), String> {
+        for (key, allowed) in &self.values {
+            let Some(Value::String(written)) = draft.fields.get_mut(&snake_case(key)) else {
+                continue;
+            };
+            let plain = written.trim_matches(|c: char| "*_`\"'.! ".contains(c));
+            let Some(value) = allowed.iter().find(|value| value.eq_ignore_ascii_case(plain)) else {
+                return Err(key.clone());
+            };
+            if !value.eq_ignore_ascii_case(written) {
+                draft.warnings.push(Warning::Coerced);
+                written.clone_from(value);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -119,7 +152,8 @@ impl<'w> Lines<'w> {
     /// Takes one line. Lines that are not `KEY: value` are tolerated.
     fn take(&mut self, text: &'w [u8]) -> Result<(), (Reason, Option<String>)> {
         let Some(colon) = text.iter().position(|byte| *byte == b':') else { return Ok(()) };
-        let said = KeyValue { key: &text[..colon], value: &text[colon + 1..] };
+        let key = undecorated(&text[..colon]);
+        let said = KeyValue { key, value: &text[colon + 1..] };
         let refuse = |reason| Err((reason, Some(lossy(said.key).into_owned())));
         if is_deceptive_text(said.key) || is_foreign_word(said.key) {
             return refuse(Reason::Hidden);
@@ -154,6 +188,16 @@ impl<'w> Lines<'w> {
         }
         self.fields.insert(member, value.into()).is_none()
     }
+}
+
+/// Returns a key without a list mark and emphasis.
+fn undecorated(key: &[u8]) -> &[u8] {
+    let plain = trim_blanks_start(key);
+    let plain = item_content(plain).map_or(plain, |words| &plain[words..]);
+    let end = plain.iter().rposition(|byte| !b"*_`".contains(byte)).map_or(0, |at| at + 1);
+    let plain = &plain[..end];
+    let start = plain.iter().position(|byte| !b"*_`".contains(byte)).unwrap_or(0);
+    if start > 0 || plain.len() < key.len() { &plain[start..] } else { key }
 }
 
 /// Returns whether a key is one word with letters that may look like those of a known key. Lines with

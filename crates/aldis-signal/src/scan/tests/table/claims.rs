@@ -362,6 +362,34 @@ const OTHER_LANGUAGES: &[Row<'_>] = &[
 ];
 
 #[test]
+fn strict_wants_a_signal_to_be_the_last_thing_said() {
+    for (text, want) in [
+        ("All green.\n\n<chorus>COMPLETE</chorus>\n", "COMPLETE"),
+        ("<chorus>COMPLETE</chorus> 🎉\n\n---\n", "COMPLETE"),
+        ("<chorus>COMPLETE</chorus>\n\nAll green.", "!not_at_end COMPLETE"),
+        ("Done:\n<chorus>COMPLETE</chorus>", "!introduced COMPLETE"),
+        ("<chorus>COMPLETE</chorus>\n<chorus>PROGRESS: 100</chorus>", "COMPLETE, PROGRESS=100@100"),
+        (
+            "<chorus>COMPLETE</chorus>\n<chorus>PROGRESS: 9</chorus> So.",
+            "!not_at_end COMPLETE, PROGRESS=9@9",
+        ),
+        ("<chorus>PROGRESS: 9</chorus>\n\nMore to do.", "PROGRESS=9@9"),
+    ] {
+        for chunk in [1, 7, usize::MAX] {
+            let rules = rules_for("chorus");
+            let mut scanner = Scanner::new(&rules, Origin::assistant()).strict();
+            let mut found = Vec::new();
+            for piece in text.as_bytes().chunks(chunk) {
+                scanner.push(piece, &mut |finding| found.push(finding));
+            }
+            scanner.finish(&mut |finding| found.push(finding));
+            found.sort_by_key(|finding| finding.place().span);
+            assert!(matches(&found, want), "{text:?}: {}", show(&found));
+        }
+    }
+}
+
+#[test]
 fn words_can_be_switched_off() {
     for (dialect, text, name) in [
         ("chorus", "I will print:\n<chorus>COMPLETE</chorus>\n\nWait, it fails.", "COMPLETE"),
