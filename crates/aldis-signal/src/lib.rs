@@ -25,6 +25,7 @@ pub mod scan;
 pub mod signal;
 mod structure;
 pub mod time;
+pub mod visible;
 mod words;
 
 pub use dialect::{Dialect, DialectError};

@@ -13,12 +13,10 @@
 //! * Time is linear in the input and memory is bounded, for every input.
 //! * It cannot fail: what is malformed becomes a near miss with its reason.
 
-mod ansi;
 mod claims;
 mod closers;
 pub(crate) mod draft;
 mod engine;
-pub(crate) mod escape;
 mod families;
 mod fences;
 pub(crate) mod fuzzy;
@@ -45,13 +43,13 @@ pub(crate) mod window;
 use std::fmt;
 
 pub use self::rules::Rules;
-pub use self::text::is_zero_width;
+pub use crate::visible::is_zero_width;
 
-use self::ansi::{Removals, Stripper};
 use self::engine::Engine;
 use self::window::Window;
 use crate::message::Origin;
 use crate::signal::{Finding, Signal};
+use crate::visible::offsets::{OffsetMap, Stripper};
 
 /// What is known about the run token: a short code that was told to the agent only in its prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -159,19 +157,18 @@ impl<'r> Scanner<'r> {
     }
 
     fn run(&mut self, last: bool) {
-        let window = Window::new(&self.text, self.base, last);
-        let removals = self.stripper.removals();
+        let window = Window::new(&self.text, self.base, last, self.stripper.offsets());
         if last {
-            return self.engine.finish(&window, removals);
+            return self.engine.finish(&window);
         }
-        let keep = self.engine.run(&window, removals);
+        let keep = self.engine.run(&window);
         self.needed = keep;
         let unneeded = usize::try_from(keep - self.base).unwrap_or(0).min(self.text.len());
         // Moving the rest to the front costs time: do it when it pays.
         if unneeded > self.text.len() / 2 {
             self.text.drain(..unneeded);
             self.base = keep;
-            removals.forget_before(keep);
+            self.stripper.forget_before(keep);
         }
     }
 }
@@ -205,7 +202,7 @@ fn scan_whole(mut engine: Engine<'_>, text: &[u8]) -> Vec<Finding> {
     let mut findings = Vec::new();
     // Without anything to take out, the text can be scanned where it is.
     if !text.starts_with(b"\xEF\xBB\xBF") && memchr::memchr(0x1B, text).is_none() {
-        engine.finish(&Window::new(text, 0, true), &Removals::default());
+        engine.finish(&Window::new(text, 0, true, &OffsetMap::default()));
         findings = engine.out;
     } else {
         let mut scanner = Scanner::with(engine);

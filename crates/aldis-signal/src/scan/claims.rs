@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use super::ansi::Removals;
 use super::draft::{Defect, Draft, Range};
 use super::engine::Engine;
-use super::escape::{hides_text, is_swallowed_after};
 use super::tags::TagState;
 use super::taken_back::{REACH, SLACK, TakenBack};
 use super::text::{SIGNAL_MAX, is_id, is_placeholder};
@@ -14,6 +12,7 @@ use crate::dialect::Syntax;
 use crate::signal::{Fields, Finding, NearMiss, Place, Reason, Signal, Span};
 use crate::structure::LINE_REACH;
 use crate::structure::Mask;
+use crate::visible::sequence::{hides_text, is_swallowed_after};
 
 /// How many findings near the end are remembered: more do not fit into what is looked at there.
 const REPORTED_MAX: usize = 2048;
@@ -92,7 +91,6 @@ impl Engine<'_> {
     pub(crate) fn candidate(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         dialect: usize,
         draft: Draft,
         quoted: bool,
@@ -100,43 +98,32 @@ impl Engine<'_> {
         let (start, end) = draft.range;
         Candidate {
             dialect,
-            place: self.place(window, removals, start, end),
-            raw: removals.restore(start, window.slice(start, end)),
+            place: self.place(window, start, end),
+            raw: window.offsets.restore(start, window.slice(start, end)),
             quoted,
-            hidden: !quoted && self.is_hidden(window, removals, draft.range),
+            hidden: !quoted && self.is_hidden(window, draft.range),
             result: Ok(draft),
             doubt: None,
             legacy: false,
         }
     }
 
-    pub(crate) fn place(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        start: u64,
-        end: u64,
-    ) -> Place {
-        let span = removals.span(start, end);
-        let line_start = removals.original_end(self.line_start.min(start));
+    pub(crate) fn place(&mut self, window: &Window<'_>, start: u64, end: u64) -> Place {
+        let span = window.offsets.span(start, end);
+        let line_start = window.offsets.original_end(self.line_start.min(start));
         let column = span.start - line_start + 1;
         Place { span, line: self.line_number(window, self.line_start), column }
     }
 
     /// Returns whether a terminal would not show a range, or hides anything of the lines that it touches
     /// and of what is at hand of the next.
-    pub(super) fn is_hidden(
-        &self,
-        window: &Window<'_>,
-        removals: &Removals,
-        (start, end): Range,
-    ) -> bool {
+    pub(super) fn is_hidden(&self, window: &Window<'_>, (start, end): Range) -> bool {
         let from = self.line_start.max(start.saturating_sub(LINE_REACH)).min(start);
         let after = window.slice(end, end + LINE_REACH);
         let to = end + memchr::memchr(b'\n', after).unwrap_or(after.len()) as u64;
         hides_text(window.slice(from, to))
             || is_swallowed_after(window.slice(from, start))
-            || removals.conceals(start)
+            || window.offsets.conceals(start)
     }
 
     /// Judges a candidate and reports it, or keeps it until it is certain.
@@ -262,7 +249,6 @@ impl Engine<'_> {
     pub(crate) fn report(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         dialect: usize,
         defect: Defect,
         quoted: bool,
@@ -277,10 +263,10 @@ impl Engine<'_> {
         let reason = self.reason_here(reason);
         let (start, end) = defect.range;
         if self.misses.counts(dialect, reason) {
-            return self.note(removals.span(start, end));
+            return self.note(window.offsets.span(start, end));
         }
-        let place = self.place(window, removals, start, end);
-        let raw = removals.restore(start, window.slice(start, end));
+        let place = self.place(window, start, end);
+        let raw = window.offsets.restore(start, window.slice(start, end));
         self.miss(dialect, reason, defect.name, defect.about, place, raw);
     }
 
@@ -297,7 +283,7 @@ impl Engine<'_> {
     }
 
     /// Ends the body of the last line signal at `end`.
-    pub(crate) fn close_body(&mut self, window: &Window<'_>, removals: &Removals, end: u64) {
+    pub(crate) fn close_body(&mut self, window: &Window<'_>, end: u64) {
         let Some(body) = self.body.take() else { return };
         let Syntax::Line(syntax) = &self.rules.dialects()[body.dialect].syntax else { return };
         let shown = window.slice(body.start, end.min(body.start + body.limit));
@@ -313,7 +299,7 @@ impl Engine<'_> {
         pending.body_end = end;
         self.due = 0;
         pending.signal.via = via;
-        pending.signal.body_end = Some(removals.original_end(end));
+        pending.signal.body_end = Some(window.offsets.original_end(end));
         pending.signal.warnings.extend(read.warnings);
         pending.signal.fields = read.fields;
         if let Some(field) = self.rules.dialects()[body.dialect]

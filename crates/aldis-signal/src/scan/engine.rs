@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 
-use super::ansi::Removals;
 use super::claims::{Body, Pending};
 use super::closers::Closer;
 use super::lead_in::LEAD_IN_MAX;
@@ -140,14 +139,14 @@ impl<'r> Engine<'r> {
     }
 
     /// Scans what can be decided; returns the offset before which nothing is needed any more.
-    pub(crate) fn run(&mut self, window: &Window<'_>, removals: &Removals) -> u64 {
-        if !self.started && self.on_start(window, removals) == Flow::Wait {
+    pub(crate) fn run(&mut self, window: &Window<'_>) -> u64 {
+        if !self.started && self.on_start(window) == Flow::Wait {
             return window.base();
         }
         if self.waiting.is_some() && !self.may_go_on(window) {
             return self.kept_from;
         }
-        while self.step(window, removals) {}
+        while self.step(window) {}
         self.expire_tail();
         self.looked_to = window.end();
         self.kept_from = if window.last { window.base() } else { self.keep_from(window) };
@@ -164,13 +163,13 @@ impl<'r> Engine<'r> {
     }
 
     /// Literals that need a line end before them do not find the first line.
-    fn on_start(&mut self, window: &Window<'_>, removals: &Removals) -> Flow {
+    fn on_start(&mut self, window: &Window<'_>) -> Flow {
         let text = window.bytes();
         if text.len() < 3 && !window.last {
             return Flow::Wait;
         }
         let flow = match self.rules.may_start_line(text) {
-            true => self.on_line(window, removals, true),
+            true => self.on_line(window, true),
             false => Flow::On(0),
         };
         if let Flow::On(next) = flow {
@@ -181,10 +180,10 @@ impl<'r> Engine<'r> {
     }
 
     /// Goes to the next place that is worth a look; returns whether there may be another.
-    fn step(&mut self, window: &Window<'_>, removals: &Removals) -> bool {
+    fn step(&mut self, window: &Window<'_>) -> bool {
         if let Some((kinds, end)) = self.waiting {
             self.waiting = None;
-            let flow = self.on_hit(window, removals, kinds, end);
+            let flow = self.on_hit(window, kinds, end);
             return self.go(window, flow);
         }
         // A literal that only begins in the window will be found when the rest has come.
@@ -204,7 +203,7 @@ impl<'r> Engine<'r> {
             if event.is_some_and(|event| event <= self.at) {
                 // Something else was read over it.
                 self.find_line(window);
-                let flow = self.on_event(window, removals, close);
+                let flow = self.on_event(window, close);
                 return self.go(window, flow);
             }
             end = end.min(event.unwrap_or(self.at + LOOK_OUT));
@@ -213,7 +212,7 @@ impl<'r> Engine<'r> {
             Some((hit, base)) => {
                 self.advance(window, base + hit.place as u64);
                 self.find_line(window);
-                self.on_hit(window, removals, hit.kinds, base + hit.end as u64)
+                self.on_hit(window, hit.kinds, base + hit.end as u64)
             }
             None => Flow::On(end),
         };
@@ -231,18 +230,13 @@ impl<'r> Engine<'r> {
     }
 
     /// Something that was waited for has come: a closing tag, the end of a comment.
-    fn on_event(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        close: Option<(u64, usize)>,
-    ) -> Flow {
+    fn on_event(&mut self, window: &Window<'_>, close: Option<(u64, usize)>) -> Flow {
         if self.structure.comment_end(window, self.at).is_some_and(|end| end <= self.at) {
             self.structure.end_comment();
             return Flow::On(self.at);
         }
         match close {
-            Some((at, index)) => self.on_closing(window, removals, at, index),
+            Some((at, index)) => self.on_closing(window, at, index),
             None => Flow::On(self.at + 1),
         }
     }
@@ -264,25 +258,25 @@ impl<'r> Engine<'r> {
     }
 
     /// Ends the message. The window is the last one.
-    pub(crate) fn finish(&mut self, window: &Window<'_>, removals: &Removals) {
-        self.run(window, removals);
+    pub(crate) fn finish(&mut self, window: &Window<'_>) {
+        self.run(window);
         self.find_line(window);
-        self.on_last_line(window, removals);
-        self.close_body(window, removals, window.end());
+        self.on_last_line(window);
+        self.close_body(window, window.end());
         self.end_tags(window);
         self.end_terminals(window);
         self.end_pending(window);
         self.end_tail(window);
         self.end_legacy();
         if self.near_misses && self.origin.may_signal() {
-            fuzzy::look_at_tail(self, window, removals);
+            fuzzy::look_at_tail(self, window);
         }
         let standing = self.misses.end();
         self.out.extend(standing.into_iter().map(Finding::NearMiss));
     }
 
     /// The last line that shows anything may be a signal in any case, which no literal finds.
-    fn on_last_line(&mut self, window: &Window<'_>, removals: &Removals) {
+    fn on_last_line(&mut self, window: &Window<'_>) {
         let text = window.bytes().trim_ascii_end();
         let start = memchr::memrchr(b'\n', text).map_or(0, |at| at + 1);
         let start = window.base() + start as u64;
@@ -291,7 +285,7 @@ impl<'r> Engine<'r> {
         }
         let end = (self.at, self.line_start, self.lined);
         (self.at, self.line_start, self.lined) = (start, start, start);
-        self.on_line(window, removals, true);
+        self.on_line(window, true);
         (self.at, self.line_start, self.lined) = end;
     }
 
@@ -309,16 +303,10 @@ impl<'r> Engine<'r> {
     ///
     /// What is done for each kind is a function of its own even when compiled: most hits turn out to
     /// be nothing, and room for all that could be found would be made at each.
-    fn on_hit(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        kinds: HitKinds,
-        end: u64,
-    ) -> Flow {
+    fn on_hit(&mut self, window: &Window<'_>, kinds: HitKinds, end: u64) -> Flow {
         let (mut left, mut next) = (kinds, end);
         while let Some((kind, then)) = left.split_first() {
-            match self.look_at(window, removals, kind, left) {
+            match self.look_at(window, kind, left) {
                 Flow::On(after) => next = next.max(after),
                 Flow::Wait => {
                     self.waiting = Some((left, next));
@@ -331,13 +319,7 @@ impl<'r> Engine<'r> {
     }
 
     /// Looks at the current place. Nothing has changed if it must wait.
-    fn look_at(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        kind: HitKinds,
-        left: HitKinds,
-    ) -> Flow {
+    fn look_at(&mut self, window: &Window<'_>, kind: HitKinds, left: HitKinds) -> Flow {
         let at = self.at;
         if kind != HitKinds::FENCE && self.structure.needs_more(window, self.line_start, at) {
             return Flow::Wait;
@@ -354,19 +336,19 @@ impl<'r> Engine<'r> {
                 }
                 Flow::On(at)
             }
-            HitKinds::FENCE => self.on_fence(window, removals, at),
+            HitKinds::FENCE => self.on_fence(window, at),
             HitKinds::LINE_OR_BLOCK if self.line_start >= self.read_to => {
-                self.on_line(window, removals, left.has(HitKinds::LINE))
+                self.on_line(window, left.has(HitKinds::LINE))
             }
-            HitKinds::TRAILER => self.on_trailer(window, removals, at),
-            HitKinds::TAG => self.on_tag(window, removals, at),
+            HitKinds::TRAILER => self.on_trailer(window, at),
+            HitKinds::TAG => self.on_tag(window, at),
             _ => Flow::On(at),
         }
     }
 
     /// A run of fence characters: a fence line if nothing stands before it.
     #[inline(never)]
-    fn on_fence(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
+    fn on_fence(&mut self, window: &Window<'_>, at: u64) -> Flow {
         let after_run = || Flow::On(run_end(window, at + 1));
         // In a fence only what may close it matters.
         let marker = window.byte(at);
@@ -392,7 +374,7 @@ impl<'r> Engine<'r> {
         }
         let Some(read) = FenceLine::read(line) else { return after_run() };
         if self.structure.fence.is_none()
-            && let Some(flow) = self.on_signal_fence(window, removals, line, read)
+            && let Some(flow) = self.on_signal_fence(window, line, read)
         {
             return flow;
         }

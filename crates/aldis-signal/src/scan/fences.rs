@@ -1,19 +1,19 @@
 //! Fences whose content is a signal, and fences around one.
 
-use super::ansi::Removals;
 use super::claims::Candidate;
 use super::draft::Defect;
 use super::engine::{Engine, Flow};
-use super::escape::without_sequences;
 use super::judge::Position;
 use super::rules::Rules;
-use super::text::{SIGNAL_MAX, is_blank, is_zero_width, lossy, trim_line_end};
+use super::text::{SIGNAL_MAX, is_blank, lossy};
 use super::window::{Line, LineAt, Window};
 use crate::dialect::Syntax;
 use crate::dialect::syntax::fence;
 use crate::signal::{Reason, Warning};
 use crate::structure::line::FenceLine;
 use crate::structure::{Fence, Mask};
+use crate::visible::sequence::without_sequences;
+use crate::visible::{is_zero_width, trim_line_end};
 
 impl Engine<'_> {
     /// A fence ended at `line`: a block that filled it counts if it also ends the message.
@@ -39,7 +39,6 @@ impl Engine<'_> {
     pub(crate) fn on_bare_json(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         index: usize,
         fence: &fence::Syntax,
         line: Line<'_>,
@@ -49,10 +48,10 @@ impl Engine<'_> {
         if !bare && self.near_misses && is_hidden_json(fence, line) {
             let defect =
                 Defect::new(Reason::Hidden, &*fence.default_name, (line.start, line.seen_end()));
-            return self.report_line(window, removals, index, defect);
+            return self.report_line(window, index, defect);
         }
         if bare || fence.legacy.as_ref().is_some_and(|legacy| legacy.may_start(line.seen)) {
-            self.on_bare_line(window, removals, index, fence, (line, bare));
+            self.on_bare_line(window, index, fence, (line, bare));
         }
     }
 
@@ -60,7 +59,6 @@ impl Engine<'_> {
     fn on_bare_line(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         index: usize,
         fence: &fence::Syntax,
         (line, bare): (Line<'_>, bool),
@@ -81,12 +79,12 @@ impl Engine<'_> {
         let draft = match result {
             Ok(draft) => draft,
             Err(_) if quoted => return,
-            Err(defect) => return self.report(window, removals, index, defect, false),
+            Err(defect) => return self.report(window, index, defect, false),
         };
-        if legacy && self.passes_legacy(window, removals, index, &draft) {
+        if legacy && self.passes_legacy(window, index, &draft) {
             return;
         }
-        let mut candidate = self.candidate(window, removals, index, draft, quoted);
+        let mut candidate = self.candidate(window, index, draft, quoted);
         candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
         candidate.legacy = legacy;
         self.note_modern(&candidate);
@@ -97,7 +95,6 @@ impl Engine<'_> {
     pub(crate) fn on_signal_fence(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         line: Line<'_>,
         read: FenceLine<'_>,
     ) -> Option<Flow> {
@@ -112,7 +109,7 @@ impl Engine<'_> {
             FenceEnd::Reopened { at } => (at, at, at, Some(Warning::MissingClosingDelimiter)),
             FenceEnd::Failed(reason) => {
                 let defect = Defect::new(reason, &*syntax.default_name, (start, line.seen_end()));
-                self.report_line(window, removals, index, defect);
+                self.report_line(window, index, defect);
                 self.structure.on_fence_line(line, FenceLine { info: b"signal", ..read });
                 if let Some(fence) = &mut self.structure.fence {
                     fence.reported = true;
@@ -129,12 +126,12 @@ impl Engine<'_> {
         match fence::read(syntax, dialect, text, (start, shown_end)) {
             Ok(mut draft) => {
                 draft.warnings.extend(warning);
-                let mut candidate = self.candidate(window, removals, index, draft, quoted);
+                let mut candidate = self.candidate(window, index, draft, quoted);
                 candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
                 self.note_modern(&candidate);
                 self.submit(candidate, None);
             }
-            Err(defect) => self.report(window, removals, index, defect, quoted),
+            Err(defect) => self.report(window, index, defect, quoted),
         }
         self.structure.restart_inline(next);
         self.read_to = next;

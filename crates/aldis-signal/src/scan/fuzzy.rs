@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use super::ansi::Removals;
 use super::engine::Engine;
 use super::rules::Rules;
-use super::text::{is_deceptive_text, trim_line_end};
+use super::text::is_deceptive_text;
 use super::window::Window;
 use crate::dialect::syntax::tag;
 use crate::dialect::{Dialect, Presence, SignalDef, Syntax};
 use crate::signal::{Place, Reason, Span};
+use crate::visible::trim_line_end;
 
 /// How much of the end is looked at.
 pub(crate) const TAIL_MAX: u64 = 4 * 1024;
@@ -24,7 +24,7 @@ const NAME_MAX: usize = 64;
 const LINE_MAX: usize = 200;
 
 /// Reports lines of the tail that spell a name wrongly and were not reported otherwise.
-pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removals: &Removals) {
+pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>) {
     let start = window.end().saturating_sub(TAIL_MAX).max(window.base());
     let tail = window.slice(start, window.end());
     let dialects: Vec<usize> = possible(engine.rules, tail).collect();
@@ -43,10 +43,10 @@ pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>, removal
             continue;
         }
         let end = from + shown.len() as u64;
-        let span = removals.span(from, end);
+        let span = window.offsets.span(from, end);
         let overlaps = |other: &Span| span.start < other.end && other.start < span.end;
         if !reported.iter().any(overlaps) {
-            look_at_line(engine, &dialects, window, removals, (from, shown));
+            look_at_line(engine, &dialects, window, (from, shown));
         }
     }
 }
@@ -67,16 +67,15 @@ fn look_at_line(
     engine: &mut Engine<'_>,
     dialects: &[usize],
     window: &Window<'_>,
-    removals: &Removals,
     (start, shown): (u64, &[u8]),
 ) {
     let rules = engine.rules;
     let Ok(text) = std::str::from_utf8(shown) else { return };
     for &index in dialects {
         let Some((name, reason)) = misspelled(&rules.dialects()[index], text) else { continue };
-        let raw = removals.restore(start, shown);
-        let span = removals.span(start, start + shown.len() as u64);
-        let column = span.start - removals.original_end(start) + 1;
+        let raw = window.offsets.restore(start, shown);
+        let span = window.offsets.span(start, start + shown.len() as u64);
+        let column = span.start - window.offsets.original_end(start) + 1;
         let place = Place { span, line: engine.line_number(window, start), column };
         return engine.miss(index, reason, name, None, place, raw);
     }

@@ -3,13 +3,13 @@
 
 use super::claims::Candidate;
 use super::engine::Engine;
-use super::escape::without_sequences;
 use super::lead_in::{LEAD_IN_MAX, LeadIn};
 use super::standing::stands;
 use super::text::lossy;
 use super::window::Window;
 use crate::dialect::{Standing, Syntax};
 use crate::signal::Reason;
+use crate::visible::sequence::without_sequences;
 use crate::words::{Kind, Sentence};
 
 /// Where a candidate stands, for the questions about its line.

@@ -1,9 +1,7 @@
 //! Lines that are `KEY: NAME` without the block around them.
 
-use super::ansi::Removals;
 use super::draft::{Defect, Draft};
 use super::engine::Engine;
-use super::escape::without_sequences;
 use super::fuzzy::{known, meant};
 use super::judge::Position;
 use super::terminals::Terminal;
@@ -11,6 +9,7 @@ use super::text::{is_blank, is_deceptive_text, is_placeholder, lossy};
 use super::window::{Line, Window};
 use crate::dialect::syntax::block;
 use crate::signal::{Reason, Warning};
+use crate::visible::sequence::without_sequences;
 
 impl Engine<'_> {
     /// `KEY: NAME` outside a block: the last line of the message, or a near miss.
@@ -18,7 +17,6 @@ impl Engine<'_> {
     pub(super) fn on_key_line(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         index: usize,
         block: &block::Syntax,
         line: Line<'_>,
@@ -31,7 +29,7 @@ impl Engine<'_> {
         }
         let mut keys = find_keys(&block.key, text);
         let Some(first) = keys.next() else {
-            return self.on_hidden_key(window, removals, index, block, line);
+            return self.on_hidden_key(window, index, block, line);
         };
         let said = std::iter::once(first)
             .chain(keys)
@@ -42,13 +40,13 @@ impl Engine<'_> {
             (Some(value), Some(def)) if value.len() == name.len() => {
                 let mut draft = Draft::new(def.name.clone(), range);
                 draft.warnings.push(Warning::MissingDelimiters);
-                self.bare_terminal(window, removals, index, block, draft);
+                self.bare_terminal(window, index, block, draft);
             }
             (Some(value), None) if !value.is_empty() => {
                 let text = lossy(value);
                 if let Some((name, reason)) = meant(dialect, &text) {
                     let defect = Defect::new(reason, name, range);
-                    return self.report_line(window, removals, index, defect);
+                    return self.report_line(window, index, defect);
                 }
                 let reason = match () {
                     () if is_deceptive_text(value) || !value.is_ascii() => Reason::Hidden,
@@ -58,10 +56,10 @@ impl Engine<'_> {
                 };
                 let shown = if name.is_empty() { value } else { name };
                 let defect = Defect::new(reason, lossy(shown), range);
-                self.report_line(window, removals, index, defect);
+                self.report_line(window, index, defect);
             }
             (_, Some(def)) => {
-                self.out_of_place(window, removals, index, &def.name, line, (at, end));
+                self.out_of_place(window, index, &def.name, line, (at, end));
             }
             (_, None) => {}
         }
@@ -71,7 +69,6 @@ impl Engine<'_> {
     fn on_hidden_key(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         index: usize,
         block: &block::Syntax,
         line: Line<'_>,
@@ -84,14 +81,13 @@ impl Engine<'_> {
         if let Some(def) = name {
             let range = (line.start, line.seen_end());
             let defect = Defect::new(Reason::Hidden, def.name.clone(), range);
-            self.report_line(window, removals, index, defect);
+            self.report_line(window, index, defect);
         }
     }
 
     fn bare_terminal(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         index: usize,
         block: &block::Syntax,
         draft: Draft,
@@ -101,7 +97,7 @@ impl Engine<'_> {
         if self.is_in_vain(quoted) {
             return;
         }
-        let mut candidate = self.candidate(window, removals, index, draft, quoted);
+        let mut candidate = self.candidate(window, index, draft, quoted);
         candidate.doubt = self.doubt(window, &candidate, Position::of_line(start));
         let terminal = Terminal {
             dialect: index,

@@ -1,6 +1,5 @@
 //! Signals of old forms, which count only where a message has none of the new form.
 
-use super::ansi::Removals;
 use super::draft::Draft;
 use super::engine::Engine;
 use super::window::Window;
@@ -30,7 +29,6 @@ impl Engine<'_> {
     pub(crate) fn passes_legacy(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         dialect: usize,
         draft: &Draft,
     ) -> bool {
@@ -40,9 +38,9 @@ impl Engine<'_> {
             && self.origin.may_signal()
             && self.token_fits(draft.token.as_deref())
             && !self.is_quoted(window, start, None)
-            && !self.is_hidden(window, removals, (start, end));
+            && !self.is_hidden(window, (start, end));
         if surplus {
-            self.note(removals.span(start, end));
+            self.note(window.offsets.span(start, end));
         }
         surplus
     }

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use super::ansi::Removals;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow};
-use super::escape::without_sequences;
 use super::families::LineWords;
 use super::fuzzy::known;
 use super::judge::Position;
@@ -19,6 +17,7 @@ use crate::dialect::{Dialect, Syntax};
 use crate::signal::Reason;
 use crate::structure::LINE_REACH;
 use crate::structure::Mask;
+use crate::visible::sequence::without_sequences;
 
 /// A block of lines that was read, with the index of its dialect.
 struct Found {
@@ -31,18 +30,13 @@ struct Found {
 impl Engine<'_> {
     /// Reads the current line for every dialect whose signals own their line: as the opening of a
     /// block, and if `whole`, as a signal by itself.
-    pub(crate) fn on_line(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        whole: bool,
-    ) -> Flow {
+    pub(crate) fn on_line(&mut self, window: &Window<'_>, whole: bool) -> Flow {
         let line = match self.current_line(window) {
             Ok(Some(line)) => line,
             Ok(None) => {
                 self.read_to = self.line_start + 1;
                 if whole {
-                    self.on_long_line(window, removals);
+                    self.on_long_line(window);
                 }
                 return Flow::On(self.at);
             }
@@ -55,7 +49,7 @@ impl Engine<'_> {
         }
         let rules = self.rules;
         if rules.families.openers.iter().any(|(opener, _)| **opener == *line.seen)
-            && let Some(flow) = self.on_opener(window, removals, line)
+            && let Some(flow) = self.on_opener(window, line)
         {
             return flow;
         }
@@ -66,7 +60,7 @@ impl Engine<'_> {
             }
             let long = |words: &&LineWords| line.seen.len() >= words.shortest;
             for LineWords { dialect, .. } in rules.families.lines.iter().filter(long) {
-                self.read_line(window, removals, *dialect, &rules.dialects()[*dialect], line);
+                self.read_line(window, *dialect, &rules.dialects()[*dialect], line);
             }
         } else {
             self.on_marker(window, line);
@@ -76,7 +70,7 @@ impl Engine<'_> {
 
     /// A line longer than any signal, which may have begun as one.
     #[inline(never)]
-    fn on_long_line(&mut self, window: &Window<'_>, removals: &Removals) {
+    fn on_long_line(&mut self, window: &Window<'_>) {
         let (rules, start) = (self.rules, self.line_start);
         if self.at - start > SIGNAL_MAX || self.structure.mask == Mask::Prompt {
             return;
@@ -86,19 +80,14 @@ impl Engine<'_> {
             if let Some((name, end)) = begun(&rules.dialects()[*index], &rules.begins[*index], line)
             {
                 let defect = Defect::new(Reason::TooLong, name, (start, start + end as u64));
-                self.report_line(window, removals, *index, defect);
+                self.report_line(window, *index, defect);
             }
         }
     }
 
     /// A line that may open blocks. Returns `None` if it does not.
     #[inline(never)]
-    fn on_opener(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        line: Line<'_>,
-    ) -> Option<Flow> {
+    fn on_opener(&mut self, window: &Window<'_>, line: Line<'_>) -> Option<Flow> {
         let rules = self.rules;
         let in_vain = self.opens_in_vain();
         let opened = || {
@@ -119,7 +108,7 @@ impl Engine<'_> {
                 Ok(Some(found)) => {
                     self.read_to = self.read_to.max(line.next);
                     next = next.max(Some(found.next.max(self.at)));
-                    self.on_block(window, removals, line, found);
+                    self.on_block(window, line, found);
                 }
                 // Only the first can, before anything is changed.
                 Err(wait) => return Some(wait),
@@ -138,7 +127,7 @@ impl Engine<'_> {
     }
 
     #[inline(never)]
-    fn on_block(&mut self, window: &Window<'_>, removals: &Removals, line: Line<'_>, found: Found) {
+    fn on_block(&mut self, window: &Window<'_>, line: Line<'_>, found: Found) {
         let Found { dialect: index, result, next, legacy } = found;
         let rules = self.rules;
         let terminal = match &rules.dialects()[index].syntax {
@@ -149,10 +138,10 @@ impl Engine<'_> {
             Ok(draft) => draft,
             Err(defect) => {
                 let quoted = self.is_quoted(window, line.start, None);
-                return self.report(window, removals, index, defect, quoted);
+                return self.report(window, index, defect, quoted);
             }
         };
-        if legacy && self.passes_legacy(window, removals, index, &draft) {
+        if legacy && self.passes_legacy(window, index, &draft) {
             return;
         }
         let inside = self.structure.fence.filter(|fence| {
@@ -167,7 +156,7 @@ impl Engine<'_> {
         if self.is_in_vain(quoted) {
             return;
         }
-        let mut candidate = self.candidate(window, removals, index, draft, quoted);
+        let mut candidate = self.candidate(window, index, draft, quoted);
         candidate.legacy = legacy;
         if let Some(fence) = inside {
             candidate.doubt = self.doubt(window, &candidate, Position::of_line(fence.start));
@@ -185,18 +174,11 @@ impl Engine<'_> {
         self.submit(candidate, None);
     }
 
-    fn read_line(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        index: usize,
-        dialect: &Dialect,
-        line: Line<'_>,
-    ) {
+    fn read_line(&mut self, window: &Window<'_>, index: usize, dialect: &Dialect, line: Line<'_>) {
         match &dialect.syntax {
-            Syntax::Block(block) => self.on_key_line(window, removals, index, block, line),
-            Syntax::Line(syntax) => self.on_head(window, removals, index, syntax, line),
-            Syntax::Fence(fence) => self.on_bare_json(window, removals, index, fence, line),
+            Syntax::Block(block) => self.on_key_line(window, index, block, line),
+            Syntax::Line(syntax) => self.on_head(window, index, syntax, line),
+            Syntax::Fence(fence) => self.on_bare_json(window, index, fence, line),
             Syntax::Status(status) if self.near_misses => {
                 let text = line.seen;
                 let opening = status.open.as_bytes();
@@ -206,7 +188,7 @@ impl Engine<'_> {
                     let name = dialect.signals.first().map(|def| def.name.clone());
                     let name = name.unwrap_or_default();
                     let range = (at, at + opening.len());
-                    self.out_of_place(window, removals, index, &name, line, range);
+                    self.out_of_place(window, index, &name, line, range);
                 }
             }
             Syntax::Status(_) | Syntax::Tag(_) | Syntax::Trailer(_) => {}
@@ -218,7 +200,6 @@ impl Engine<'_> {
     fn on_head(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         index: usize,
         syntax: &line::Syntax,
         line: Line<'_>,
@@ -232,16 +213,16 @@ impl Engine<'_> {
                 if self.is_in_vain(quoted) {
                     return;
                 }
-                let mut candidate = self.candidate(window, removals, index, draft, quoted);
+                let mut candidate = self.candidate(window, index, draft, quoted);
                 candidate.doubt = self.doubt(window, &candidate, Position::of_line(line.start));
                 if self.refusal(&candidate).is_none() {
-                    self.close_body(window, removals, line.start);
+                    self.close_body(window, line.start);
                     // The signal before may have been a request that swallows the rest.
                     candidate.quoted = self.structure.mask != Mask::None;
                 }
                 self.submit(candidate, syntax.body.then_some(line.next));
             }
-            line::Head::Defect(defect) => self.report_line(window, removals, index, defect),
+            line::Head::Defect(defect) => self.report_line(window, index, defect),
             line::Head::Other if !self.near_misses => {}
             line::Head::Other if line.text.contains(&0x1B) => {
                 let seen = without_sequences(line.text);
@@ -250,13 +231,13 @@ impl Engine<'_> {
                 {
                     let range = (line.start, line.seen_end());
                     let defect = Defect::new(Reason::Hidden, draft.name, range);
-                    self.report_line(window, removals, index, defect);
+                    self.report_line(window, index, defect);
                 }
             }
             line::Head::Other => {
                 if let Some((def, at)) = syntax.mention(dialect, begins, line.seen) {
                     let range = (at, at + def.name.len());
-                    self.out_of_place(window, removals, index, &def.name, line, range);
+                    self.out_of_place(window, index, &def.name, line, range);
                 }
             }
         }
@@ -287,22 +268,15 @@ impl Engine<'_> {
     }
 
     /// Reports a malformed signal on the current line.
-    pub(crate) fn report_line(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        index: usize,
-        defect: Defect,
-    ) {
+    pub(crate) fn report_line(&mut self, window: &Window<'_>, index: usize, defect: Defect) {
         let quoted = self.near_misses && self.is_quoted(window, defect.range.0, None);
-        self.report(window, removals, index, defect, quoted);
+        self.report(window, index, defect, quoted);
     }
 
     /// Reports a name that stands at `at` in its line where it should start it.
     pub(super) fn out_of_place(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         index: usize,
         name: &Arc<str>,
         line: Line<'_>,
@@ -316,7 +290,7 @@ impl Engine<'_> {
         let quoted = self.is_quoted(window, start, None);
         let reason = misplaced(prefix);
         let defect = Defect::new(reason, name.clone(), (start, line.start + end as u64));
-        self.report(window, removals, index, defect, quoted);
+        self.report(window, index, defect, quoted);
     }
 }
 

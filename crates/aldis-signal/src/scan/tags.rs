@@ -4,12 +4,10 @@
 
 use std::sync::Arc;
 
-use super::ansi::Removals;
 use super::claims::Candidate;
 use super::closers::{Said, Words, rest_of_line, words_until};
 use super::draft::{Defect, Draft, Range};
 use super::engine::{Engine, Flow, OVERLAP};
-use super::escape::{hides_text, is_swallowed_after};
 use super::families::TagWords;
 use super::judge::Position;
 use super::text::SIGNAL_MAX;
@@ -19,6 +17,7 @@ use crate::dialect::{Dialect, Payload, Syntax};
 use crate::signal::{Place, Reason};
 use crate::structure::LINE_REACH;
 use crate::structure::line::is_enclosed;
+use crate::visible::sequence::{hides_text, is_swallowed_after};
 
 /// How far ahead closing tags are looked for at a time: less than a signal is long, so that what has been
 /// seen of it is enough for many steps.
@@ -70,7 +69,7 @@ pub(crate) struct Opening {
 impl Engine<'_> {
     /// An opening tag.
     #[inline(never)]
-    pub(crate) fn on_tag(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
+    pub(crate) fn on_tag(&mut self, window: &Window<'_>, at: u64) -> Flow {
         let rules = self.rules;
         let (read, mut next) = std::mem::take(&mut self.tags_read);
         next = next.max(at + 1);
@@ -84,8 +83,8 @@ impl Engine<'_> {
             let Syntax::Tag(tag) = &rules.dialects()[words.dialect].syntax else { continue };
             let token = (at, at + tag.open.len() as u64);
             let flow = match tag.end {
-                Some(_) => self.on_named(window, removals, words, tag, token),
-                None => self.on_open(window, removals, words, tag, token),
+                Some(_) => self.on_named(window, words, tag, token),
+                None => self.on_open(window, words, tag, token),
             };
             match flow {
                 Flow::On(after) => next = next.max(after),
@@ -136,25 +135,18 @@ impl Engine<'_> {
 
     /// A closing tag at `at`.
     #[inline(never)]
-    pub(crate) fn on_closing(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        at: u64,
-        index: usize,
-    ) -> Flow {
+    pub(crate) fn on_closing(&mut self, window: &Window<'_>, at: u64, index: usize) -> Flow {
         let rules = self.rules;
         let Syntax::Tag(tag) = &rules.dialects()[index].syntax else { return Flow::On(at + 1) };
         if self.structure.needs_more(window, self.line_start.min(at), at) {
             return Flow::Wait;
         }
-        self.on_close(window, removals, index, tag, (at, at + tag.close.len() as u64))
+        self.on_close(window, index, tag, (at, at + tag.close.len() as u64))
     }
 
     fn on_open(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         words: &TagWords,
         tag: &Tag,
         (start, end): (u64, u64),
@@ -165,10 +157,10 @@ impl Engine<'_> {
             return if is_open {
                 Flow::On(end)
             } else {
-                self.on_quoted(window, removals, words, tag, (start, end))
+                self.on_quoted(window, words, tag, (start, end))
             };
         }
-        let opening = self.opening(window, removals, tag, (start, end));
+        let opening = self.opening(window, tag, (start, end));
         if let TagState::Open { opening: left, around } = &mut self.tags[index] {
             let mut left = std::mem::replace(left, opening);
             let around = around.take();
@@ -191,7 +183,6 @@ impl Engine<'_> {
     fn on_close(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         index: usize,
         tag: &Tag,
         (start, end): (u64, u64),
@@ -211,9 +202,9 @@ impl Engine<'_> {
         let result = tag.read(dialect, content, (opening.start, end), self.has_token());
         let state = self.take_tag(index);
         let TagState::Open { opening, around } = state else { return Flow::On(end) };
-        let raw = removals.restore(opening.start, window.slice(opening.start, end));
+        let raw = window.offsets.restore(opening.start, window.slice(opening.start, end));
         let mut place = opening.place;
-        place.span.end = removals.original_end(end);
+        place.span.end = window.offsets.original_end(end);
         let lines = window.slice(opening.near(), end + rest.len() as u64);
         let before = window.slice(opening.start.saturating_sub(LINE_REACH), opening.start);
         let before = &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..];
@@ -225,7 +216,7 @@ impl Engine<'_> {
             quoted: is_enclosed(before, rest),
             hidden: hides_text(lines)
                 || is_swallowed_after(before)
-                || removals.conceals(opening.start),
+                || window.offsets.conceals(opening.start),
             doubt: None,
             legacy: false,
         };
@@ -245,7 +236,6 @@ impl Engine<'_> {
     fn on_named(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         words: &TagWords,
         tag: &Tag,
         (start, end): (u64, u64),
@@ -256,7 +246,7 @@ impl Engine<'_> {
         let Some(length) = words.close.find(rest) else {
             if let Some(name) = self.name_after(window, index, (end, u64::MAX)) {
                 let defect = Defect::new(Reason::Unclosed, name, (start, end));
-                self.report_line(window, removals, index, defect);
+                self.report_line(window, index, defect);
             }
             return Flow::On(end);
         };
@@ -287,18 +277,18 @@ impl Engine<'_> {
         match result {
             Ok(_) if self.is_in_vain(quoted) => {}
             Ok(draft) => {
-                let mut candidate = self.candidate(window, removals, index, draft, quoted);
+                let mut candidate = self.candidate(window, index, draft, quoted);
                 let position = Position { line: self.line_start, start, rest };
                 candidate.doubt = self.doubt(window, &candidate, position);
                 self.submit(candidate, None);
             }
-            Err(defect) => self.report(window, removals, index, defect, quoted),
+            Err(defect) => self.report(window, index, defect, quoted),
         }
         for (name, range) in nested {
             let before = window.slice(self.line_start, range.0);
             self.line_start += memchr::memrchr(b'\n', before).map_or(0, |at| at as u64 + 1);
             let defect = Defect::new(Reason::Nested, name, range);
-            self.report(window, removals, index, defect, quoted);
+            self.report(window, index, defect, quoted);
         }
         Flow::On(whole.1)
     }
@@ -307,7 +297,6 @@ impl Engine<'_> {
     fn on_quoted(
         &mut self,
         window: &Window<'_>,
-        removals: &Removals,
         words: &TagWords,
         tag: &Tag,
         (start, end): (u64, u64),
@@ -323,21 +312,15 @@ impl Engine<'_> {
         let read = tag.read(dialect, &rest[..length], (start, after), self.has_token());
         let quoted = |draft: Draft| Defect::new(Reason::Quoted, draft.name, draft.range);
         let defect = read.map_or_else(|defect| defect, quoted);
-        self.report(window, removals, index, defect, true);
+        self.report(window, index, defect, true);
         Flow::On(after)
     }
 
-    fn opening(
-        &mut self,
-        window: &Window<'_>,
-        removals: &Removals,
-        tag: &Tag,
-        (start, end): (u64, u64),
-    ) -> Opening {
-        let place = self.place(window, removals, start, end);
+    fn opening(&mut self, window: &Window<'_>, tag: &Tag, (start, end): (u64, u64)) -> Opening {
+        let place = self.place(window, start, end);
         // Colours inside make it longer.
         let plain = place.span.end - place.span.start == tag.open.len() as u64;
-        let raw = (!plain).then(|| removals.restore(start, window.slice(start, end)));
+        let raw = (!plain).then(|| window.offsets.restore(start, window.slice(start, end)));
         let line_start = self.line_start;
         Opening { start, content: end, place, line_start, raw, name: None }
     }

@@ -3,9 +3,9 @@
 use super::claims::Candidate;
 use super::draft::Defect;
 use super::engine::Engine;
-use super::text::is_zero_width;
 use super::window::Window;
 use crate::signal::Reason;
+use crate::visible::is_zero_width;
 
 /// Something that counts only if nothing that can be seen follows.
 #[derive(Debug)]

@@ -1,10 +1,8 @@
 //! Keywords that end the message.
 
-use super::ansi::Removals;
 use super::closers::rest_of_line;
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow};
-use super::escape::ends_with_sequence;
 use super::judge::Position;
 use super::rules::Rules;
 use super::terminals::{Terminal, first_visible};
@@ -13,11 +11,12 @@ use crate::dialect::Syntax;
 use crate::dialect::syntax::trailer;
 use crate::signal::Reason;
 use crate::structure::LINE_REACH;
+use crate::visible::sequence::ends_with_sequence;
 
 impl Engine<'_> {
     /// A keyword that may end the message.
     #[inline(never)]
-    pub(crate) fn on_trailer(&mut self, window: &Window<'_>, removals: &Removals, at: u64) -> Flow {
+    pub(crate) fn on_trailer(&mut self, window: &Window<'_>, at: u64) -> Flow {
         let rules = self.rules;
         let Some(keyword) = Keyword::at(rules, window.from(at)) else { return Flow::On(at + 1) };
         let Keyword { dialect: index, length, exact } = keyword;
@@ -33,7 +32,7 @@ impl Engine<'_> {
         };
         if let Some(reason) = wrong {
             let defect = Defect::new(reason, name(), (at, end));
-            self.report_line(window, removals, index, defect);
+            self.report_line(window, index, defect);
             return Flow::On(end);
         }
         let Syntax::Trailer(trailer) = &dialect.syntax else { return Flow::On(end) };
@@ -49,7 +48,7 @@ impl Engine<'_> {
             return Flow::On(end);
         }
         let draft = Draft::new(name(), (at, end));
-        let mut candidate = self.candidate(window, removals, index, draft, quoted);
+        let mut candidate = self.candidate(window, index, draft, quoted);
         let position = Position { line: self.line_start, start: at, rest };
         candidate.doubt = self.doubt(window, &candidate, position);
         if trailer.require_at_end {

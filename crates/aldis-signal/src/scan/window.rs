@@ -1,6 +1,8 @@
 //! The part of a message that is at hand, addressed by offsets from the message's start.
 
-use super::text::{SIGNAL_MAX, trim_line_end};
+use super::text::SIGNAL_MAX;
+use crate::visible::offsets::OffsetMap;
+use crate::visible::trim_line_end;
 
 /// A run of bytes of a message.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +11,8 @@ pub(crate) struct Window<'a> {
     base: u64,
     /// Whether the message ends where the window ends.
     pub(crate) last: bool,
+    /// Where its bytes were in the message as received.
+    pub(crate) offsets: &'a OffsetMap,
 }
 
 /// One line, without its LF.
@@ -64,8 +68,8 @@ pub(crate) enum LineAt<'a> {
 }
 
 impl<'a> Window<'a> {
-    pub(crate) fn new(bytes: &'a [u8], base: u64, last: bool) -> Self {
-        Self { bytes, base, last }
+    pub(crate) fn new(bytes: &'a [u8], base: u64, last: bool, offsets: &'a OffsetMap) -> Self {
+        Self { bytes, base, last, offsets }
     }
 
     pub(crate) fn bytes(&self) -> &'a [u8] {

@@ -3,7 +3,7 @@
 use super::elements::{Element, find_close, opened_by};
 use super::line::{FenceLine, indent, is_blank_line};
 use super::paragraph::Lines;
-use crate::scan::text::trim_line_end;
+use crate::visible::trim_line_end;
 
 /// One line of a text.
 #[derive(Clone, Copy, Debug)]

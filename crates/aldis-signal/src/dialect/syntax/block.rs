@@ -9,11 +9,10 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::scan::draft::{Defect, Draft};
 use crate::scan::fuzzy::meant;
-use crate::scan::text::{
-    SIGNAL_MAX, is_deceptive_text, is_placeholder, lossy, trim_blanks, trim_line_end,
-};
+use crate::scan::text::{SIGNAL_MAX, is_deceptive_text, is_placeholder, lossy, trim_blanks};
 use crate::scan::window::{Line, LineAt, Window};
 use crate::signal::{Reason, Warning};
+use crate::visible::trim_line_end;
 
 /// How a block dialect is written.
 #[derive(Clone, Debug, Deserialize)]

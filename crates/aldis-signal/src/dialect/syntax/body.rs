@@ -6,10 +6,10 @@ use serde_json::map::Entry;
 use serde_json::{Map, Value, json};
 
 use super::line::{Delegation, Syntax};
-use crate::scan::escape::hides_text;
 use crate::scan::text::{lossy, snake_case};
 use crate::signal::{Fields, Warning};
 use crate::structure::outline::{Outline, OutlineLine};
+use crate::visible::sequence::hides_text;
 
 /// What a body holds.
 #[derive(Debug, Default)]

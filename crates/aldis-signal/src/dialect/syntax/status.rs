@@ -10,11 +10,12 @@ use crate::dialect::{self, Dialect};
 use crate::scan::draft::{Defect, Draft};
 use crate::scan::text::{
     SIGNAL_MAX, is_deceptive_text, is_placeholder, is_placeholder_text, leading_percent, lossy,
-    snake_case, trim_blanks, trim_blanks_start, trim_line_end,
+    snake_case, trim_blanks, trim_blanks_start,
 };
 use crate::scan::window::{Line, LineAt, Window};
 use crate::signal::{Fields, Reason, Warning};
 use crate::structure::line::{FenceLine, item_content};
+use crate::visible::trim_line_end;
 
 /// How a status dialect is written.
 #[derive(Clone, Debug, Deserialize)]

@@ -29,7 +29,7 @@ fn colours_without_text_are_not_remembered_for_ever() {
     for _ in 0..256 {
         scanner.push(&colours, &mut |finding| out.push(finding));
     }
-    assert!(scanner.stripper.removals().held() <= 4 << 20);
+    assert!(scanner.stripper.offsets().held() <= 4 << 20);
     scanner.push(b"\nREADY_FOR_REVIEW: t-1\n", &mut |finding| out.push(finding));
     scanner.finish(&mut |finding| out.push(finding));
     assert_eq!(signals(&out).len(), 1);
