@@ -13,7 +13,7 @@
 //! * Time is linear in the input and memory is bounded, for every input.
 //! * It cannot fail: what is malformed becomes a near miss with its reason.
 
-mod claims;
+mod candidate;
 mod closers;
 pub(crate) mod draft;
 mod engine;
@@ -24,20 +24,19 @@ pub(crate) mod hints;
 mod judge;
 mod keys;
 mod lead_in;
-mod legacy;
 mod lines;
 mod misses;
 mod position;
+mod report;
 mod rules;
-mod settled;
 mod standing;
-mod strict;
 mod tags;
 mod taken_back;
 mod terminals;
 pub(crate) mod text;
 mod tokens;
 mod trailers;
+mod undecided;
 pub(crate) mod window;
 
 use std::fmt;
@@ -45,7 +44,7 @@ use std::fmt;
 pub use self::rules::Rules;
 pub use crate::visible::is_zero_width;
 
-use self::engine::Engine;
+use self::engine::{Engine, Options};
 use self::window::Window;
 use crate::message::Origin;
 use crate::signal::{Finding, Signal};
@@ -101,7 +100,7 @@ impl fmt::Debug for Scanner<'_> {
 impl<'r> Scanner<'r> {
     /// Starts a message.
     pub fn new(rules: &'r Rules, origin: Origin) -> Self {
-        Self::with(Engine::new(rules, origin))
+        Self::with(Engine::new(rules, origin, Options::default()))
     }
 
     fn with(engine: Engine<'r>) -> Self {
@@ -111,7 +110,7 @@ impl<'r> Scanner<'r> {
     /// Says which run token is expected.
     #[must_use]
     pub fn with_token(mut self, token: Token) -> Self {
-        self.engine.token = token;
+        self.engine.options.token = token;
         self
     }
 
@@ -119,7 +118,7 @@ impl<'r> Scanner<'r> {
     /// leads into it.
     #[must_use]
     pub fn strict(mut self) -> Self {
-        self.engine.strict = true;
+        self.engine.options.strict = true;
         self
     }
 
@@ -132,7 +131,7 @@ impl<'r> Scanner<'r> {
             let text = &mut self.text;
             self.stripper.push(piece, &mut |passed| text.extend_from_slice(passed));
             self.run(false);
-            self.engine.out.drain(..).for_each(&mut *sink);
+            self.engine.report.out.drain(..).for_each(&mut *sink);
         }
     }
 
@@ -141,14 +140,14 @@ impl<'r> Scanner<'r> {
         let text = &mut self.text;
         self.stripper.finish(&mut |passed| text.extend_from_slice(passed));
         self.run(true);
-        self.engine.out.drain(..).for_each(sink);
+        self.engine.report.out.drain(..).for_each(sink);
     }
 
     /// Returns the offset before which nothing starts that is still to be told, so that what was told
     /// can be put in text order and passed on up to here. Only a near miss that stands for others
     /// comes later: at the end of the message, when their number is known.
     pub fn settled(&self) -> u64 {
-        self.needed.min(self.engine.waits_from())
+        self.needed.min(self.engine.decided_until())
     }
 
     /// Returns how many bytes of the message are kept in memory.
@@ -180,17 +179,16 @@ pub fn scan(rules: &Rules, text: &[u8], origin: &Origin) -> Vec<Finding> {
 
 /// Scans a whole message, expecting a run token. Findings come in text order.
 pub fn scan_with(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec<Finding> {
-    let mut engine = Engine::new(rules, origin.clone());
-    engine.token = token;
-    scan_whole(engine, text)
+    let options = Options { token, ..Options::default() };
+    scan_whole(Engine::new(rules, origin.clone(), options), text)
 }
 
 /// Scans a whole message, expecting a run token, for its signals alone. They come in text order.
 ///
 /// Cheaper than [`scan_with`]: misspelled names are not looked for.
 pub fn signals(rules: &Rules, text: &[u8], origin: &Origin, token: Token) -> Vec<Signal> {
-    let mut engine = Engine::new(rules, origin.clone());
-    (engine.token, engine.near_misses) = (token, false);
+    let options = Options { token, near_misses: false, ..Options::default() };
+    let engine = Engine::new(rules, origin.clone(), options);
     let signal = |finding| match finding {
         Finding::Signal(signal) => Some(*signal),
         Finding::NearMiss(_) => None,
@@ -203,7 +201,7 @@ fn scan_whole(mut engine: Engine<'_>, text: &[u8]) -> Vec<Finding> {
     // Without anything to take out, the text can be scanned where it is.
     if !text.starts_with(b"\xEF\xBB\xBF") && memchr::memchr(0x1B, text).is_none() {
         engine.finish(&Window::new(text, 0, true, &OffsetMap::default()));
-        findings = engine.out;
+        findings = engine.report.out;
     } else {
         let mut scanner = Scanner::with(engine);
         scanner.push(text, &mut |finding| findings.push(finding));

@@ -4,30 +4,25 @@
 //! It decides something only when it has all the bytes the decision can depend on; otherwise it
 //! waits. That is why the result is the same for every way of cutting the message into chunks.
 
-use std::collections::VecDeque;
-
-use super::claims::{Body, Pending};
-use super::closers::Closer;
 use super::lead_in::LEAD_IN_MAX;
-use super::misses::Misses;
+use super::position::LineCursor;
+use super::report::Report;
 use super::rules::Rules;
-use super::strict::Tail;
-use super::tags::{LOOK_OUT, TagState};
-use super::taken_back::Retractions;
-use super::terminals::Terminal;
+use super::tags::{LOOK_OUT, Tags};
 use super::text::SIGNAL_MAX;
+use super::undecided::Queue;
 use super::window::{Line, LineAt, Window};
 use super::{Token, fuzzy};
 use crate::find::{Hit, HitKinds};
 use crate::message::Origin;
-use crate::signal::{Finding, Signal, Span};
+use crate::signal::Finding;
 use crate::structure::line::{FenceLine, is_list_mark};
 use crate::structure::{Structure, paragraph};
 
 /// No delimiter that is looked for is longer.
 pub(super) const OVERLAP: u64 = 64;
 /// What is kept before the current line for lead-ins.
-const LOOK_BACK: u64 = LEAD_IN_MAX + 512;
+pub(super) const LOOK_BACK: u64 = LEAD_IN_MAX + 512;
 
 /// Whether the engine could decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,103 +33,65 @@ pub(crate) enum Flow {
     Wait,
 }
 
-pub(crate) struct Engine<'r> {
-    pub(crate) rules: &'r Rules,
-    pub(crate) origin: Origin,
+/// What a caller may choose.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
     pub(crate) token: Token,
     /// Whether nothing may follow a signal, and no colon lead into it.
     pub(crate) strict: bool,
     /// Whether what only looks like a signal is reported.
     pub(crate) near_misses: bool,
-    /// Whether the first line has been looked at.
-    started: bool,
-    /// What the current place may still be, once more text has come, and where to go on then.
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { token: Token::Off, strict: false, near_misses: true }
+    }
+}
+
+/// A place that more text is needed for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Resume {
+    /// What the current place may still be, and where to go on then.
     waiting: Option<(HitKinds, u64)>,
     /// How far the text went when it was looked at last, and what was needed of it then.
     looked_to: u64,
     kept_from: u64,
+}
+
+pub(crate) struct Engine<'r> {
+    pub(crate) rules: &'r Rules,
+    pub(crate) origin: Origin,
+    pub(crate) options: Options,
+    /// Whether the first line has been looked at.
+    started: bool,
+    resume: Resume,
     /// Everything before has been searched.
     pub(crate) at: u64,
-    /// Start of the line of `lined`, which is `at` wherever something is looked at.
-    pub(crate) line_start: u64,
-    pub(super) lined: u64,
-    /// Number of the line of `counted`, from 1.
-    pub(super) lines: u64,
-    /// How far lines have been counted.
-    pub(super) counted: u64,
     /// Lines that start before have been read.
     pub(crate) read_to: u64,
-    /// Start of the last line that shows anything before `shown_to`.
-    pub(super) shown: u64,
-    pub(super) shown_to: u64,
+    pub(crate) lines: LineCursor,
     pub(crate) structure: Structure,
-    pub(crate) tags: Vec<TagState>,
-    /// How many of them are not idle.
-    pub(crate) open_tags: usize,
-    /// How many tag dialects have read the current place while another waits, and where they ended.
-    pub(crate) tags_read: (usize, u64),
-    pub(crate) closers: Vec<Closer>,
-    /// No open tag is closed before this place.
-    pub(super) unclosed_to: u64,
-    pub(crate) body: Option<Body>,
-    pub(crate) terminals: Vec<Terminal>,
-    pub(crate) pending: VecDeque<Pending>,
-    pub(crate) pending_first: u64,
-    /// What takes claims back.
-    pub(super) retractions: Retractions,
-    /// Old forms, which count only if no new form does; and the dialects that said a new one.
-    pub(crate) legacy: Vec<(usize, Box<Signal>)>,
-    pub(crate) modern: Vec<usize>,
-    /// How much text the old forms have.
-    pub(crate) legacy_text: usize,
-    /// What was reported last, so that it is not reported again as misspelled.
-    pub(crate) reported: VecDeque<Span>,
-    /// Nothing expires before this place.
-    pub(crate) due: u64,
-    pub(crate) misses: Misses,
-    pub(super) tail: Tail,
-    pub(crate) out: Vec<Finding>,
+    pub(super) tags: Tags,
+    pub(super) queue: Queue,
+    pub(super) report: Report,
 }
 
 impl<'r> Engine<'r> {
-    pub(crate) fn new(rules: &'r Rules, origin: Origin) -> Self {
+    pub(crate) fn new(rules: &'r Rules, origin: Origin, options: Options) -> Self {
         Self {
             rules,
             origin,
-            token: Token::Off,
-            strict: false,
-            near_misses: true,
+            options,
             started: false,
-            waiting: None,
-            looked_to: 0,
-            kept_from: 0,
+            resume: Resume::default(),
             at: 0,
-            line_start: 0,
-            lined: 0,
-            lines: 1,
-            counted: 0,
             read_to: 0,
-            shown: 0,
-            shown_to: 0,
+            lines: LineCursor::default(),
             structure: Structure::default(),
-            tags: rules.dialects().iter().map(|_| TagState::Idle).collect(),
-            open_tags: 0,
-            tags_read: (0, 0),
-            closers: vec![Closer::default(); rules.dialects().len()],
-            unclosed_to: 0,
-            body: None,
-            terminals: Vec::new(),
-            pending: VecDeque::new(),
-            pending_first: 0,
-            retractions: Retractions::default(),
-            legacy: Vec::new(),
-            modern: Vec::new(),
-            legacy_text: 0,
-            reported: VecDeque::new(),
-            due: 0,
-            misses: Misses::default(),
-            tail: Tail::default(),
-            out: Vec::new(),
+            tags: Tags::new(rules.dialects().len()),
+            queue: Queue::default(),
+            report: Report::default(),
         }
     }
 
@@ -143,23 +100,22 @@ impl<'r> Engine<'r> {
         if !self.started && self.on_start(window) == Flow::Wait {
             return window.base();
         }
-        if self.waiting.is_some() && !self.may_go_on(window) {
-            return self.kept_from;
+        if self.resume.waiting.is_some() && !self.may_go_on(window) {
+            return self.resume.kept_from;
         }
         while self.step(window) {}
-        self.expire_tail();
-        self.looked_to = window.end();
-        self.kept_from = if window.last { window.base() } else { self.keep_from(window) };
-        self.kept_from
+        self.resume.looked_to = window.end();
+        self.resume.kept_from = if window.last { window.base() } else { self.keep_from(window) };
+        self.resume.kept_from
     }
 
     /// Returns whether enough has come to look at the current place again. What it waits for mostly ends
     /// with a line, and reading all of it again for every few bytes would take long.
     fn may_go_on(&self, window: &Window<'_>) -> bool {
-        let new = window.from(self.looked_to);
+        let new = window.from(self.resume.looked_to);
         window.last
             || memchr::memchr(b'\n', new).is_some()
-            || 8 * new.len() as u64 >= self.looked_to - self.at
+            || 8 * new.len() as u64 >= self.resume.looked_to - self.at
     }
 
     /// Literals that need a line end before them do not find the first line.
@@ -181,8 +137,8 @@ impl<'r> Engine<'r> {
 
     /// Goes to the next place that is worth a look; returns whether there may be another.
     fn step(&mut self, window: &Window<'_>) -> bool {
-        if let Some((kinds, end)) = self.waiting {
-            self.waiting = None;
+        if let Some((kinds, end)) = self.resume.waiting {
+            self.resume.waiting = None;
             let flow = self.on_hit(window, kinds, end);
             return self.go(window, flow);
         }
@@ -193,7 +149,7 @@ impl<'r> Engine<'r> {
             return false;
         }
         let mut end = limit;
-        if self.open_tags > 0 || self.structure.in_comment() {
+        if self.tags.open > 0 || self.structure.in_comment() {
             let close = self.next_close(window);
             let event = close
                 .map(|(at, _)| at)
@@ -202,7 +158,7 @@ impl<'r> Engine<'r> {
                 .min();
             if event.is_some_and(|event| event <= self.at) {
                 // Something else was read over it.
-                self.find_line(window);
+                self.lines.find(window, self.at);
                 let flow = self.on_event(window, close);
                 return self.go(window, flow);
             }
@@ -211,7 +167,7 @@ impl<'r> Engine<'r> {
         let flow = match self.next_hit(window, end) {
             Some((hit, base)) => {
                 self.advance(window, base + hit.place as u64);
-                self.find_line(window);
+                self.lines.find(window, self.at);
                 self.on_hit(window, hit.kinds, base + hit.end as u64)
             }
             None => Flow::On(end),
@@ -260,19 +216,17 @@ impl<'r> Engine<'r> {
     /// Ends the message. The window is the last one.
     pub(crate) fn finish(&mut self, window: &Window<'_>) {
         self.run(window);
-        self.find_line(window);
+        self.lines.find(window, self.at);
         self.on_last_line(window);
         self.close_body(window, window.end());
         self.end_tags(window);
         self.end_terminals(window);
-        self.end_pending(window);
-        self.end_tail(window);
-        self.end_legacy();
-        if self.near_misses && self.origin.may_signal() {
+        self.end_undecided(window);
+        if self.options.near_misses && self.origin.may_signal() {
             fuzzy::look_at_tail(self, window);
         }
-        let standing = self.misses.end();
-        self.out.extend(standing.into_iter().map(Finding::NearMiss));
+        let standing = self.report.misses.end();
+        self.report.out.extend(standing.into_iter().map(Finding::NearMiss));
     }
 
     /// The last line that shows anything may be a signal in any case, which no literal finds.
@@ -283,17 +237,17 @@ impl<'r> Engine<'r> {
         if start < self.read_to || text.is_empty() || window.end() - start > SIGNAL_MAX {
             return;
         }
-        let end = (self.at, self.line_start, self.lined);
-        (self.at, self.line_start, self.lined) = (start, start, start);
+        let end = (self.at, self.lines);
+        (self.at, self.lines) = (start, self.lines.at(start));
         self.on_line(window, true);
-        (self.at, self.line_start, self.lined) = end;
+        (self.at, self.lines) = end;
     }
 
     /// Moves to `to`; gives up what has waited too long.
     #[inline]
     fn advance(&mut self, window: &Window<'_>, to: u64) {
         self.at = self.at.max(to);
-        if self.at >= self.due {
+        if self.at >= self.queue.due {
             self.expire(window);
         }
     }
@@ -309,7 +263,7 @@ impl<'r> Engine<'r> {
             match self.look_at(window, kind, left) {
                 Flow::On(after) => next = next.max(after),
                 Flow::Wait => {
-                    self.waiting = Some((left, next));
+                    self.resume.waiting = Some((left, next));
                     return Flow::Wait;
                 }
             }
@@ -321,23 +275,23 @@ impl<'r> Engine<'r> {
     /// Looks at the current place. Nothing has changed if it must wait.
     fn look_at(&mut self, window: &Window<'_>, kind: HitKinds, left: HitKinds) -> Flow {
         let at = self.at;
-        if kind != HitKinds::FENCE && self.structure.needs_more(window, self.line_start, at) {
+        if kind != HitKinds::FENCE && self.structure.needs_more(window, self.lines.start, at) {
             return Flow::Wait;
         }
         match kind {
             HitKinds::COMMENT => {
-                self.structure.on_comment(window, self.line_start, at);
+                self.structure.on_comment(window, self.lines.start, at);
                 Flow::On(at)
             }
             HitKinds::ELEMENT => {
                 let is_tag = left.has(HitKinds::TAG);
                 if !is_tag {
-                    self.structure.on_element(window, self.line_start, at);
+                    self.structure.on_element(window, self.lines.start, at);
                 }
                 Flow::On(at)
             }
             HitKinds::FENCE => self.on_fence(window, at),
-            HitKinds::LINE_OR_BLOCK if self.line_start >= self.read_to => {
+            HitKinds::LINE_OR_BLOCK if self.lines.start >= self.read_to => {
                 self.on_line(window, left.has(HitKinds::LINE))
             }
             HitKinds::TRAILER => self.on_trailer(window, at),
@@ -355,16 +309,16 @@ impl<'r> Engine<'r> {
         if self.structure.fence.is_some_and(|fence| Some(fence.marker) != marker) {
             return after_run();
         }
-        let before = if at == self.line_start { &[] } else { window.slice(self.line_start, at) };
+        let before = if at == self.lines.start { &[] } else { window.slice(self.lines.start, at) };
         let item = !before.is_empty() && self.structure.fence.is_none() && is_list_mark(before);
-        let starts_line = at == self.line_start
-            || at - self.line_start <= SIGNAL_MAX
-                && before.len() as u64 == at - self.line_start
+        let starts_line = at == self.lines.start
+            || at - self.lines.start <= SIGNAL_MAX
+                && before.len() as u64 == at - self.lines.start
                 && (item || before.iter().all(|byte| super::text::is_blank(*byte)));
         if self.structure.in_comment() || !starts_line {
             return after_run();
         }
-        let mut line = match window.line(self.line_start) {
+        let mut line = match window.line(self.lines.start) {
             LineAt::Line(line) => line,
             LineAt::Wait => return Flow::Wait,
             LineAt::Nothing | LineAt::TooLong => return after_run(),
@@ -389,15 +343,15 @@ impl<'r> Engine<'r> {
 
     /// Returns whether the text at `start`, up to `end` if it is known, is quoted.
     pub(crate) fn is_quoted(&mut self, window: &Window<'_>, start: u64, end: Option<u64>) -> bool {
-        self.structure.is_quoted(window, self.line_start.min(start), start, end)
+        self.structure.is_quoted(window, self.lines.start.min(start), start, end)
     }
 
     /// Returns the line of the current place, if it can be read.
     pub(crate) fn current_line<'w>(&self, window: &Window<'w>) -> Result<Option<Line<'w>>, Flow> {
-        if self.at - self.line_start > SIGNAL_MAX {
+        if self.at - self.lines.start > SIGNAL_MAX {
             return Ok(None);
         }
-        match window.line(self.line_start) {
+        match window.line(self.lines.start) {
             LineAt::Line(line) => Ok(Some(line)),
             LineAt::Wait => Err(Flow::Wait),
             LineAt::Nothing | LineAt::TooLong => Ok(None),
@@ -406,25 +360,15 @@ impl<'r> Engine<'r> {
 
     /// Returns the offset before which nothing is needed any more, having taken note of the rest.
     fn keep_from(&mut self, window: &Window<'_>) -> u64 {
-        self.find_line(window);
-        let line = self.line_start.max(self.at.saturating_sub(SIGNAL_MAX));
+        self.lines.find(window, self.at);
+        let line = self.lines.start.max(self.at.saturating_sub(SIGNAL_MAX));
         let mut keep = line.saturating_sub(LOOK_BACK);
         keep = keep.min(paragraph::floor(line));
         keep = keep.min(self.at.saturating_sub(fuzzy::TAIL_MAX));
-        keep = keep.min(self.last_shown(window).unwrap_or(keep));
-        for tag in &self.tags {
-            keep = keep.min(tag.oldest().map_or(keep, |start| start.saturating_sub(LOOK_BACK)));
-        }
-        keep = keep.min(self.unjudged_from().unwrap_or(keep));
-        keep = keep.min(self.tail_from().unwrap_or(keep));
-        if let Some(body) = &self.body {
-            keep = keep.min(body.needs().unwrap_or(keep));
-        }
-        for terminal in &self.terminals {
-            keep = keep.min(terminal.checked);
-        }
+        keep = keep.min(self.lines.last_shown(window, self.at).unwrap_or(keep));
+        keep = keep.min(self.needed_from().unwrap_or(keep));
         let keep = keep.max(window.base());
-        self.count_lines(window, keep);
+        self.lines.count_to(window, keep);
         keep
     }
 }

@@ -1,6 +1,5 @@
 //! Fences whose content is a signal, and fences around one.
 
-use super::claims::Candidate;
 use super::draft::Defect;
 use super::engine::{Engine, Flow};
 use super::judge::Position;
@@ -19,14 +18,14 @@ impl Engine<'_> {
     /// A fence ended at `line`: a block that filled it counts if it also ends the message.
     pub(crate) fn on_fence_closed(&mut self, fence: Fence, line: Line<'_>) {
         let mut index = 0;
-        while index < self.terminals.len() {
-            let terminal = &mut self.terminals[index];
+        while index < self.queue.terminals.len() {
+            let terminal = &mut self.queue.terminals[index];
             if terminal.fenced && terminal.checked >= fence.content {
                 if terminal.checked >= line.start {
                     terminal.fenced = false;
                     terminal.checked = line.next;
                 } else {
-                    let terminal = self.terminals.remove(index);
+                    let terminal = self.queue.terminals.remove(index);
                     self.refuse(terminal);
                     continue;
                 }
@@ -45,7 +44,7 @@ impl Engine<'_> {
     ) {
         let starts = |bare: &String| line.seen.starts_with(bare.as_bytes());
         let bare = line.seen.ends_with(b"}") && fence.bare.as_ref().is_some_and(starts);
-        if !bare && self.near_misses && is_hidden_json(fence, line) {
+        if !bare && self.options.near_misses && is_hidden_json(fence, line) {
             let defect =
                 Defect::new(Reason::Hidden, &*fence.default_name, (line.start, line.seen_end()));
             return self.report_line(window, index, defect);
@@ -136,18 +135,6 @@ impl Engine<'_> {
         self.structure.restart_inline(next);
         self.read_to = next;
         Some(Flow::On(next))
-    }
-
-    /// Remembers that a dialect's current form was used, so that its old forms do not count.
-    fn note_modern(&mut self, candidate: &Candidate) {
-        let dialect = candidate.dialect;
-        if !candidate.legacy
-            && self.refusal(candidate).is_none()
-            && candidate.result.is_ok()
-            && !self.modern.contains(&dialect)
-        {
-            self.modern.push(dialect);
-        }
     }
 }
 

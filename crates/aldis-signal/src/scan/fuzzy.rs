@@ -32,7 +32,7 @@ pub(crate) fn look_at_tail(engine: &mut Engine<'_>, window: &Window<'_>) {
         return;
     }
     // What is found here is reported, too.
-    let reported = std::mem::take(&mut engine.reported);
+    let reported = std::mem::take(&mut engine.report.spans);
     let mut at = 0;
     for line_end in memchr::memchr_iter(b'\n', tail).chain([tail.len()]) {
         let from = start + at as u64;
@@ -76,7 +76,7 @@ fn look_at_line(
         let raw = window.offsets.restore(start, shown);
         let span = window.offsets.span(start, start + shown.len() as u64);
         let column = span.start - window.offsets.original_end(start) + 1;
-        let place = Place { span, line: engine.line_number(window, start), column };
+        let place = Place { span, line: engine.lines.number(window, start), column };
         return engine.miss(index, reason, name, None, place, raw);
     }
 }

@@ -1,7 +1,7 @@
 //! Why something that was read does not count: who said it, where, hidden or not, with which token,
 //! whether it stands on its own, and whether the words before it doubt it. In this order.
 
-use super::claims::Candidate;
+use super::candidate::Candidate;
 use super::engine::Engine;
 use super::lead_in::{LEAD_IN_MAX, LeadIn};
 use super::standing::stands;
@@ -75,11 +75,11 @@ impl Engine<'_> {
                 return Some(Reason::InSentence);
             }
         }
-        if !dialect.verdict_words && !self.strict {
+        if !dialect.verdict_words && !self.options.strict {
             return None;
         }
         let mut lead_in = LeadIn::find(window, line, &before);
-        if self.strict && lead_in.ends_in_colon() {
+        if self.options.strict && lead_in.ends_in_colon() {
             return Some(Reason::Introduced);
         }
         if dialect.standing == Standing::End {

@@ -24,7 +24,7 @@ impl Engine<'_> {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
         let text = line.seen;
-        if !self.near_misses && block.value(text).is_none() {
+        if !self.options.near_misses && block.value(text).is_none() {
             return;
         }
         let mut keys = find_keys(&block.key, text);

@@ -34,7 +34,7 @@ impl Engine<'_> {
         let line = match self.current_line(window) {
             Ok(Some(line)) => line,
             Ok(None) => {
-                self.read_to = self.line_start + 1;
+                self.read_to = self.lines.start + 1;
                 if whole {
                     self.on_long_line(window);
                 }
@@ -71,7 +71,7 @@ impl Engine<'_> {
     /// A line longer than any signal, which may have begun as one.
     #[inline(never)]
     fn on_long_line(&mut self, window: &Window<'_>) {
-        let (rules, start) = (self.rules, self.line_start);
+        let (rules, start) = (self.rules, self.lines.start);
         if self.at - start > SIGNAL_MAX || self.structure.mask == Mask::Prompt {
             return;
         }
@@ -123,7 +123,7 @@ impl Engine<'_> {
     fn opens_in_vain(&self) -> bool {
         let filled = self.structure.fence.is_some_and(|fence| !fence.bare);
         let only_fenced = self.structure.mask == Mask::None && !self.structure.in_comment();
-        self.is_in_vain(filled && only_fenced && self.open_tags == 0)
+        self.is_in_vain(filled && only_fenced && self.tags.open == 0)
     }
 
     #[inline(never)]
@@ -179,7 +179,7 @@ impl Engine<'_> {
             Syntax::Block(block) => self.on_key_line(window, index, block, line),
             Syntax::Line(syntax) => self.on_head(window, index, syntax, line),
             Syntax::Fence(fence) => self.on_bare_json(window, index, fence, line),
-            Syntax::Status(status) if self.near_misses => {
+            Syntax::Status(status) if self.options.near_misses => {
                 let text = line.seen;
                 let opening = status.open.as_bytes();
                 let starts = &text[..(text.len() + 1).saturating_sub(opening.len())];
@@ -223,7 +223,7 @@ impl Engine<'_> {
                 self.submit(candidate, syntax.body.then_some(line.next));
             }
             line::Head::Defect(defect) => self.report_line(window, index, defect),
-            line::Head::Other if !self.near_misses => {}
+            line::Head::Other if !self.options.near_misses => {}
             line::Head::Other if line.text.contains(&0x1B) => {
                 let seen = without_sequences(line.text);
                 if let line::Head::Signal(draft) =
@@ -269,7 +269,7 @@ impl Engine<'_> {
 
     /// Reports a malformed signal on the current line.
     pub(crate) fn report_line(&mut self, window: &Window<'_>, index: usize, defect: Defect) {
-        let quoted = self.near_misses && self.is_quoted(window, defect.range.0, None);
+        let quoted = self.options.near_misses && self.is_quoted(window, defect.range.0, None);
         self.report(window, index, defect, quoted);
     }
 
@@ -282,7 +282,7 @@ impl Engine<'_> {
         line: Line<'_>,
         (at, end): (usize, usize),
     ) {
-        if !self.near_misses {
+        if !self.options.near_misses {
             return;
         }
         let start = line.start + at as u64;

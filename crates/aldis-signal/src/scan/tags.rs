@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use super::claims::Candidate;
-use super::closers::{Said, Words, rest_of_line, words_until};
+use super::candidate::Candidate;
+use super::closers::{Closer, Said, Words, rest_of_line, words_until};
 use super::draft::{Defect, Draft, Range};
 use super::engine::{Engine, Flow, OVERLAP};
 use super::families::TagWords;
@@ -52,6 +52,36 @@ impl TagState {
     }
 }
 
+/// The open tags of all dialects, and the search for what closes them.
+#[derive(Debug)]
+pub(super) struct Tags {
+    states: Vec<TagState>,
+    /// How many of them are not idle.
+    pub(super) open: usize,
+    /// How many dialects have read the current place while another waits, and where they ended.
+    read: (usize, u64),
+    closers: Vec<Closer>,
+    /// No open tag is closed before this place.
+    unclosed_to: u64,
+}
+
+impl Tags {
+    pub(super) fn new(dialects: usize) -> Self {
+        Self {
+            states: (0..dialects).map(|_| TagState::Idle).collect(),
+            open: 0,
+            read: (0, 0),
+            closers: vec![Closer::default(); dialects],
+            unclosed_to: 0,
+        }
+    }
+
+    /// Returns where the first open tag of each dialect starts.
+    pub(super) fn oldest(&self) -> impl Iterator<Item = u64> {
+        self.states.iter().filter_map(TagState::oldest)
+    }
+}
+
 /// An opening tag.
 #[derive(Debug)]
 pub(crate) struct Opening {
@@ -71,7 +101,7 @@ impl Engine<'_> {
     #[inline(never)]
     pub(crate) fn on_tag(&mut self, window: &Window<'_>, at: u64) -> Flow {
         let rules = self.rules;
-        let (read, mut next) = std::mem::take(&mut self.tags_read);
+        let (read, mut next) = std::mem::take(&mut self.tags.read);
         next = next.max(at + 1);
         let text = window.from(at);
         for (position, words) in rules.families.tags.iter().enumerate().skip(read) {
@@ -89,7 +119,7 @@ impl Engine<'_> {
             match flow {
                 Flow::On(after) => next = next.max(after),
                 Flow::Wait => {
-                    self.tags_read = (position, next);
+                    self.tags.read = (position, next);
                     return Flow::Wait;
                 }
             }
@@ -98,36 +128,36 @@ impl Engine<'_> {
     }
 
     fn take_tag(&mut self, index: usize) -> TagState {
-        let state = std::mem::replace(&mut self.tags[index], TagState::Idle);
-        self.open_tags -= usize::from(!matches!(state, TagState::Idle));
+        let state = std::mem::replace(&mut self.tags.states[index], TagState::Idle);
+        self.tags.open -= usize::from(!matches!(state, TagState::Idle));
         state
     }
 
     fn set_tag(&mut self, index: usize, state: TagState) {
-        self.open_tags += 1;
-        self.due = self.due.min(state.oldest().unwrap_or(0) + SIGNAL_MAX);
-        self.tags[index] = state;
+        self.tags.open += 1;
+        self.queue.due = self.queue.due.min(state.oldest().unwrap_or(0) + SIGNAL_MAX);
+        self.tags.states[index] = state;
     }
 
     /// Returns the next closing tag of a dialect in which one is awaited.
     pub(crate) fn next_close(&mut self, window: &Window<'_>) -> Option<(u64, usize)> {
         // All that start in the next step must end before.
         let to = (self.at + LOOK_OUT + OVERLAP).min(window.end());
-        if self.open_tags == 0 || self.unclosed_to >= to {
+        if self.tags.open == 0 || self.tags.unclosed_to >= to {
             return None;
         }
-        self.unclosed_to = u64::MAX;
+        self.tags.unclosed_to = u64::MAX;
         let mut first: Option<(u64, usize)> = None;
         for words in &self.rules.families.tags {
             let index = words.dialect;
-            let (from, start) = match &self.tags[index] {
+            let (from, start) = match &self.tags.states[index] {
                 TagState::Idle => continue,
                 TagState::Open { opening, .. } => (opening.content, opening.start),
                 TagState::Held { outer, .. } => (self.at, outer.start),
             };
-            let closer = &mut self.closers[index];
+            let closer = &mut self.tags.closers[index];
             let found = closer.find(window, &words.close, (from, to), start);
-            self.unclosed_to = self.unclosed_to.min(closer.searched);
+            self.tags.unclosed_to = self.tags.unclosed_to.min(closer.searched);
             first = first.into_iter().chain(found.map(|at| (at, index))).min();
         }
         first
@@ -138,7 +168,7 @@ impl Engine<'_> {
     pub(crate) fn on_closing(&mut self, window: &Window<'_>, at: u64, index: usize) -> Flow {
         let rules = self.rules;
         let Syntax::Tag(tag) = &rules.dialects()[index].syntax else { return Flow::On(at + 1) };
-        if self.structure.needs_more(window, self.line_start.min(at), at) {
+        if self.structure.needs_more(window, self.lines.start.min(at), at) {
             return Flow::Wait;
         }
         self.on_close(window, index, tag, (at, at + tag.close.len() as u64))
@@ -153,7 +183,7 @@ impl Engine<'_> {
     ) -> Flow {
         let index = words.dialect;
         if self.is_quoted(window, start, None) {
-            let is_open = matches!(self.tags[index], TagState::Open { .. });
+            let is_open = matches!(self.tags.states[index], TagState::Open { .. });
             return if is_open {
                 Flow::On(end)
             } else {
@@ -161,12 +191,12 @@ impl Engine<'_> {
             };
         }
         let opening = self.opening(window, tag, (start, end));
-        if let TagState::Open { opening: left, around } = &mut self.tags[index] {
+        if let TagState::Open { opening: left, around } = &mut self.tags.states[index] {
             let mut left = std::mem::replace(left, opening);
             let around = around.take();
             self.release(index, around);
             left.name = self.name_after(window, index, (left.content, start));
-            if let TagState::Open { around, .. } = &mut self.tags[index] {
+            if let TagState::Open { around, .. } = &mut self.tags.states[index] {
                 *around = Some((left, Vec::new()));
             }
             return Flow::On(end);
@@ -175,7 +205,7 @@ impl Engine<'_> {
             TagState::Held { inner, outer } => Some((outer, inner)),
             TagState::Idle | TagState::Open { .. } => None,
         };
-        self.unclosed_to = 0;
+        self.tags.unclosed_to = 0;
         self.set_tag(index, TagState::Open { opening, around });
         Flow::On(end)
     }
@@ -187,8 +217,8 @@ impl Engine<'_> {
         tag: &Tag,
         (start, end): (u64, u64),
     ) -> Flow {
-        let TagState::Open { opening, .. } = &self.tags[index] else {
-            if let TagState::Held { .. } = &self.tags[index]
+        let TagState::Open { opening, .. } = &self.tags.states[index] else {
+            if let TagState::Held { .. } = &self.tags.states[index]
                 && !self.is_quoted(window, start, None)
                 && let TagState::Held { inner, outer } = self.take_tag(index)
             {
@@ -278,15 +308,15 @@ impl Engine<'_> {
             Ok(_) if self.is_in_vain(quoted) => {}
             Ok(draft) => {
                 let mut candidate = self.candidate(window, index, draft, quoted);
-                let position = Position { line: self.line_start, start, rest };
+                let position = Position { line: self.lines.start, start, rest };
                 candidate.doubt = self.doubt(window, &candidate, position);
                 self.submit(candidate, None);
             }
             Err(defect) => self.report(window, index, defect, quoted),
         }
         for (name, range) in nested {
-            let before = window.slice(self.line_start, range.0);
-            self.line_start += memchr::memrchr(b'\n', before).map_or(0, |at| at as u64 + 1);
+            let before = window.slice(self.lines.start, range.0);
+            self.lines.start += memchr::memrchr(b'\n', before).map_or(0, |at| at as u64 + 1);
             let defect = Defect::new(Reason::Nested, name, range);
             self.report(window, index, defect, quoted);
         }
@@ -321,7 +351,7 @@ impl Engine<'_> {
         // Colours inside make it longer.
         let plain = place.span.end - place.span.start == tag.open.len() as u64;
         let raw = (!plain).then(|| window.offsets.restore(start, window.slice(start, end)));
-        let line_start = self.line_start;
+        let line_start = self.lines.start;
         Opening { start, content: end, place, line_start, raw, name: None }
     }
 
@@ -335,8 +365,8 @@ impl Engine<'_> {
 
     fn unclosed(&mut self, index: usize, opening: Opening, reason: Reason) {
         let reason = self.reason_here(reason);
-        if self.misses.counts(index, reason) {
-            return self.note(opening.place.span);
+        if self.report.misses.counts(index, reason) {
+            return self.report.note(opening.place.span);
         }
         let dialect = &self.rules.dialects()[index];
         let name = opening.name.unwrap_or_else(|| tag_name(dialect));
@@ -369,9 +399,9 @@ impl Engine<'_> {
 
     /// Gives up tags that have grown longer than any signal.
     pub(crate) fn expire_tags(&mut self, window: &Window<'_>) {
-        for index in 0..self.tags.len() {
+        for index in 0..if self.tags.open > 0 { self.tags.states.len() } else { 0 } {
             let expired = |start: u64| self.at - start > SIGNAL_MAX;
-            match &self.tags[index] {
+            match &self.tags.states[index] {
                 TagState::Open { opening, .. } if expired(opening.start) => {
                     self.end_tag(window, index, Reason::TooLong);
                 }
@@ -390,7 +420,7 @@ impl Engine<'_> {
     }
 
     pub(crate) fn end_tags(&mut self, window: &Window<'_>) {
-        for index in 0..self.tags.len() {
+        for index in 0..self.tags.states.len() {
             self.end_tag(window, index, Reason::Unclosed);
         }
     }

@@ -38,7 +38,7 @@ impl Engine<'_> {
         let Syntax::Trailer(trailer) = &dialect.syntax else { return Flow::On(end) };
         if trailer.require_at_end {
             // What is still here has nothing but white space behind it.
-            self.terminals.retain(|terminal| terminal.dialect != index || !terminal.repeats);
+            self.queue.terminals.retain(|terminal| terminal.dialect != index || !terminal.repeats);
             if is_repeated(rules, window, end, keyword) {
                 return Flow::On(end);
             }
@@ -49,7 +49,7 @@ impl Engine<'_> {
         }
         let draft = Draft::new(name(), (at, end));
         let mut candidate = self.candidate(window, index, draft, quoted);
-        let position = Position { line: self.line_start, start: at, rest };
+        let position = Position { line: self.lines.start, start: at, rest };
         candidate.doubt = self.doubt(window, &candidate, position);
         if trailer.require_at_end {
             self.await_end(Terminal {

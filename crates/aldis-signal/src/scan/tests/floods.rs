@@ -47,7 +47,7 @@ fn an_end_in_an_old_form_is_heard_behind_any_number_of_others() {
     let block = format!("====\nNAVIGATOR_STATUS\n====\nPhase: {}\n====\n", "x".repeat(60_000));
     let mut scanner = Scanner::new(&rules, Origin::assistant());
     (0..500).for_each(|_| scanner.push(block.as_bytes(), &mut |_| {}));
-    assert!(scanner.engine.legacy_text <= 8 << 20);
+    assert!(scanner.engine.queue.legacy_text <= 8 << 20);
 }
 
 #[test]

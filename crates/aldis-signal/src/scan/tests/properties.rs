@@ -150,7 +150,7 @@ proptest! {
 fn bounded(text: &[u8], chunk: usize, told_max: u32) -> Vec<Finding> {
     let mut out = Vec::new();
     let mut scanner = Scanner::new(Rules::builtin(), Origin::assistant());
-    scanner.engine.misses.told_max = told_max;
+    scanner.engine.report.misses.told_max = told_max;
     for piece in text.chunks(chunk.max(1)) {
         scanner.push(piece, &mut |finding| out.push(finding));
     }
