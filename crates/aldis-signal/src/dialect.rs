@@ -251,10 +251,7 @@ impl Dialect {
 
     /// Returns the definition of a signal by its canonical name.
     pub fn signal(&self, name: &str) -> Option<&SignalDef> {
-        // Mostly the name is the definition's own, and need not be read.
-        let same = |signal: &&SignalDef| std::ptr::eq(&*signal.name, name);
-        let own = self.signals.iter().find(same);
-        own.or_else(|| self.signals.iter().find(|signal| &*signal.name == name))
+        self.signals.iter().find(|signal| &*signal.name == name)
     }
 
     /// Returns a copy whose promise text, keyword or similar free word is `word`.

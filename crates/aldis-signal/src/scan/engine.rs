@@ -244,7 +244,6 @@ impl<'r> Engine<'r> {
     }
 
     /// Moves to `to`; gives up what has waited too long.
-    #[inline]
     fn advance(&mut self, window: &Window<'_>, to: u64) {
         self.at = self.at.max(to);
         if self.at >= self.queue.due {
@@ -254,9 +253,6 @@ impl<'r> Engine<'r> {
 
     /// Looks at the current place as each of the things it may be. What is done is not done again
     /// when the rest must wait for more text.
-    ///
-    /// What is done for each kind is a function of its own even when compiled: most hits turn out to
-    /// be nothing, and room for all that could be found would be made at each.
     fn on_hit(&mut self, window: &Window<'_>, kinds: HitKinds, end: u64) -> Flow {
         let (mut left, mut next) = (kinds, end);
         while let Some((kind, then)) = left.split_first() {
@@ -301,7 +297,6 @@ impl<'r> Engine<'r> {
     }
 
     /// A run of fence characters: a fence line if nothing stands before it.
-    #[inline(never)]
     fn on_fence(&mut self, window: &Window<'_>, at: u64) -> Flow {
         let after_run = || Flow::On(run_end(window, at + 1));
         // In a fence only what may close it matters.

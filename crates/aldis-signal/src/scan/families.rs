@@ -1,5 +1,4 @@
-//! The dialects of a set by what their signals are looked for with, and what tells at a glance that a
-//! place is none of theirs.
+//! The dialects of a set by what their signals are looked for with.
 
 use std::sync::Arc;
 
@@ -11,24 +10,15 @@ use crate::dialect::{Dialect, Syntax};
 #[derive(Debug, Default)]
 pub(crate) struct Families {
     /// Those whose signals own their lines.
-    pub(super) lines: Vec<LineWords>,
+    pub(super) lines: Vec<usize>,
     /// Lines that open a block, and whose.
     pub(super) openers: Vec<(Box<[u8]>, usize)>,
     /// Those with lines around a prompt for another agent.
     pub(super) delegating: Vec<usize>,
-    /// Those whose signals are fences, with the first byte of their info string.
-    pub(super) fences: Vec<(Option<u8>, usize)>,
+    /// Those whose signals are fences.
+    pub(super) fences: Vec<usize>,
     pub(super) tags: Vec<TagWords>,
     pub(crate) trailers: Vec<usize>,
-}
-
-/// What is known of the lines of a dialect.
-#[derive(Debug)]
-pub(super) struct LineWords {
-    /// Index of the dialect.
-    pub(super) dialect: usize,
-    /// No line that is shorter can be a signal, or look like one.
-    pub(super) shortest: usize,
 }
 
 /// The words of a tag dialect, ready to be looked for: preparing that takes longer than most searches.
@@ -56,7 +46,7 @@ impl Families {
             Syntax::Status(status) => opener(&status.open),
             Syntax::Fence(fence) => {
                 fence.legacy.iter().for_each(|legacy| opener(&legacy.status.heading));
-                self.fences.push((fence.info.bytes().next(), index));
+                self.fences.push(index);
             }
             Syntax::Line(line) => self.delegating.extend(line.delegation.iter().map(|_| index)),
             Syntax::Tag(tag) => {
@@ -66,25 +56,8 @@ impl Families {
             }
             Syntax::Trailer(_) => self.trailers.push(index),
         }
-        let shortest = shortest_line(dialect);
-        self.lines.extend(shortest.map(|shortest| LineWords { dialect: index, shortest }));
-    }
-}
-
-/// Returns the length of the shortest line that matters to a dialect whose signals own their lines.
-fn shortest_line(dialect: &Dialect) -> Option<usize> {
-    match &dialect.syntax {
-        // The key, its colon, and something behind it.
-        Syntax::Block(block) => Some(block.key.len() + 2),
-        Syntax::Line(_) => dialect.signals.iter().map(|def| def.name.len()).min(),
-        Syntax::Status(status) => Some(status.open.len()),
-        Syntax::Fence(fence) => {
-            let legacy = fence.legacy.iter().flat_map(|legacy| {
-                let banners = legacy.banners.iter().map(|banner| &banner.text);
-                banners.chain([&legacy.transition.key, &legacy.flag.key])
-            });
-            fence.bare.iter().chain(legacy).map(String::len).min()
+        if !matches!(dialect.syntax, Syntax::Tag(_) | Syntax::Trailer(_)) {
+            self.lines.push(index);
         }
-        Syntax::Tag(_) | Syntax::Trailer(_) => None,
     }
 }

@@ -54,7 +54,6 @@ impl Engine<'_> {
         }
     }
 
-    #[inline(never)]
     fn on_bare_line(
         &mut self,
         window: &Window<'_>,
@@ -157,11 +156,7 @@ fn signal_fence<'r, 'l>(
     if read.info.is_empty() || read.marker != b'`' || read.length != 3 {
         return None;
     }
-    rules.families.fences.iter().find_map(|(first, index)| {
-        // Most differ in the first byte.
-        if read.info.first() != first.as_ref() {
-            return None;
-        }
+    rules.families.fences.iter().find_map(|index| {
         let Syntax::Fence(syntax) = &rules.dialects()[*index].syntax else { return None };
         let json = read.info.strip_prefix(syntax.info.as_bytes())?;
         let own = json.first().is_none_or(|byte| is_blank(*byte) || *byte == b'{');

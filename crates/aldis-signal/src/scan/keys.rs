@@ -13,7 +13,6 @@ use crate::visible::sequence::without_sequences;
 
 impl Engine<'_> {
     /// `KEY: NAME` outside a block: the last line of the message, or a near miss.
-    #[inline(never)]
     pub(super) fn on_key_line(
         &mut self,
         window: &Window<'_>,

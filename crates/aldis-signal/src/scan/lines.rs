@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::draft::{Defect, Draft};
 use super::engine::{Engine, Flow};
-use super::families::LineWords;
 use super::fuzzy::known;
 use super::judge::Position;
 use super::keys::find_keys;
@@ -58,9 +57,8 @@ impl Engine<'_> {
             if self.is_in_vain(self.structure.is_enclosed()) {
                 return Flow::On(self.at);
             }
-            let long = |words: &&LineWords| line.seen.len() >= words.shortest;
-            for LineWords { dialect, .. } in rules.families.lines.iter().filter(long) {
-                self.read_line(window, *dialect, &rules.dialects()[*dialect], line);
+            for index in &rules.families.lines {
+                self.read_line(window, *index, &rules.dialects()[*index], line);
             }
         } else {
             self.on_marker(window, line);
@@ -69,16 +67,14 @@ impl Engine<'_> {
     }
 
     /// A line longer than any signal, which may have begun as one.
-    #[inline(never)]
     fn on_long_line(&mut self, window: &Window<'_>) {
         let (rules, start) = (self.rules, self.lines.start);
         if self.at - start > SIGNAL_MAX || self.structure.mask == Mask::Prompt {
             return;
         }
         let line = Line::plain(start, window.slice(start, start + SIGNAL_MAX));
-        for LineWords { dialect: index, .. } in &rules.families.lines {
-            if let Some((name, end)) = begun(&rules.dialects()[*index], &rules.begins[*index], line)
-            {
+        for index in &rules.families.lines {
+            if let Some((name, end)) = begun(&rules.dialects()[*index], line) {
                 let defect = Defect::new(Reason::TooLong, name, (start, start + end as u64));
                 self.report_line(window, *index, defect);
             }
@@ -86,7 +82,6 @@ impl Engine<'_> {
     }
 
     /// A line that may open blocks. Returns `None` if it does not.
-    #[inline(never)]
     fn on_opener(&mut self, window: &Window<'_>, line: Line<'_>) -> Option<Flow> {
         let rules = self.rules;
         let in_vain = self.opens_in_vain();
@@ -126,7 +121,6 @@ impl Engine<'_> {
         self.is_in_vain(filled && only_fenced && self.tags.open == 0)
     }
 
-    #[inline(never)]
     fn on_block(&mut self, window: &Window<'_>, line: Line<'_>, found: Found) {
         let Found { dialect: index, result, next, legacy } = found;
         let rules = self.rules;
@@ -196,7 +190,6 @@ impl Engine<'_> {
     }
 
     /// A line that may start with the name of a line signal.
-    #[inline(never)]
     fn on_head(
         &mut self,
         window: &Window<'_>,
@@ -206,8 +199,7 @@ impl Engine<'_> {
     ) {
         let rules = self.rules;
         let dialect = &rules.dialects()[index];
-        let begins = &rules.begins[index];
-        match syntax.read(dialect, begins, line) {
+        match syntax.read(dialect, line) {
             line::Head::Signal(draft) => {
                 let quoted = self.is_quoted(window, line.start, None);
                 if self.is_in_vain(quoted) {
@@ -226,16 +218,14 @@ impl Engine<'_> {
             line::Head::Other if !self.options.near_misses => {}
             line::Head::Other if line.text.contains(&0x1B) => {
                 let seen = without_sequences(line.text);
-                if let line::Head::Signal(draft) =
-                    syntax.read(dialect, begins, line.with_text(&seen))
-                {
+                if let line::Head::Signal(draft) = syntax.read(dialect, line.with_text(&seen)) {
                     let range = (line.start, line.seen_end());
                     let defect = Defect::new(Reason::Hidden, draft.name, range);
                     self.report_line(window, index, defect);
                 }
             }
             line::Head::Other => {
-                if let Some((def, at)) = syntax.mention(dialect, begins, line.seen) {
+                if let Some((def, at)) = syntax.mention(dialect, line.seen) {
                     let range = (at, at + def.name.len());
                     self.out_of_place(window, index, &def.name, line, range);
                 }
@@ -330,10 +320,10 @@ fn read_block(
 }
 
 /// Returns the signal with which a line begins, and where its name ends there.
-fn begun(dialect: &Dialect, begins: &line::Begins, line: Line<'_>) -> Option<(Arc<str>, usize)> {
+fn begun(dialect: &Dialect, line: Line<'_>) -> Option<(Arc<str>, usize)> {
     match &dialect.syntax {
         Syntax::Line(syntax) => {
-            let name = match syntax.read(dialect, begins, line) {
+            let name = match syntax.read(dialect, line) {
                 line::Head::Signal(draft) => draft.name,
                 line::Head::Defect(defect) => defect.name,
                 line::Head::Other => return None,

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::families::Families;
-use crate::dialect::syntax::line::Begins;
 use crate::dialect::{Dialect, Syntax, builtins};
 use crate::find::{HitKinds, Literal, LiteralSet, covering_words};
 use crate::structure::elements;
@@ -22,8 +21,6 @@ pub struct Rules {
     /// The first bytes of lines that are only found behind a line end.
     line_starts: Vec<[u8; 3]>,
     pub(crate) families: Families,
-    /// What names start with, by dialect.
-    pub(crate) begins: Vec<Begins>,
 }
 
 impl fmt::Debug for Rules {
@@ -48,7 +45,6 @@ impl Rules {
         let line_starts = line_starts.collect();
         Self {
             families: Families::new(&dialects),
-            begins: dialects.iter().map(|dialect| Begins::new(dialect)).collect(),
             dialects,
             places: LiteralSet::new(own.iter().cloned().chain(structure_literals()).collect()),
             literals: own,

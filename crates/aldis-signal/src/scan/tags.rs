@@ -98,7 +98,6 @@ pub(crate) struct Opening {
 
 impl Engine<'_> {
     /// An opening tag.
-    #[inline(never)]
     pub(crate) fn on_tag(&mut self, window: &Window<'_>, at: u64) -> Flow {
         let rules = self.rules;
         let (read, mut next) = std::mem::take(&mut self.tags.read);
@@ -164,7 +163,6 @@ impl Engine<'_> {
     }
 
     /// A closing tag at `at`.
-    #[inline(never)]
     pub(crate) fn on_closing(&mut self, window: &Window<'_>, at: u64, index: usize) -> Flow {
         let rules = self.rules;
         let Syntax::Tag(tag) = &rules.dialects()[index].syntax else { return Flow::On(at + 1) };
@@ -358,8 +356,8 @@ impl Engine<'_> {
     /// Returns the known name that follows an opening tag.
     fn name_after(&self, window: &Window<'_>, index: usize, (from, to): Range) -> Option<Arc<str>> {
         let text = window.slice(from, to.min(from + 64));
-        let mut known = self.rules.begins[index].of(&self.rules.dialects()[index], *text.first()?);
         let length = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        let mut known = self.rules.dialects()[index].signals.iter();
         known.find(|def| def.name.as_bytes() == &text[..length]).map(|def| def.name.clone())
     }
 
@@ -399,7 +397,10 @@ impl Engine<'_> {
 
     /// Gives up tags that have grown longer than any signal.
     pub(crate) fn expire_tags(&mut self, window: &Window<'_>) {
-        for index in 0..if self.tags.open > 0 { self.tags.states.len() } else { 0 } {
+        if self.tags.open == 0 {
+            return;
+        }
+        for index in 0..self.tags.states.len() {
             let expired = |start: u64| self.at - start > SIGNAL_MAX;
             match &self.tags.states[index] {
                 TagState::Open { opening, .. } if expired(opening.start) => {

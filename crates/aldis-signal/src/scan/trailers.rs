@@ -15,7 +15,6 @@ use crate::visible::sequence::ends_with_sequence;
 
 impl Engine<'_> {
     /// A keyword that may end the message.
-    #[inline(never)]
     pub(crate) fn on_trailer(&mut self, window: &Window<'_>, at: u64) -> Flow {
         let rules = self.rules;
         let Some(keyword) = Keyword::at(rules, window.from(at)) else { return Flow::On(at + 1) };

@@ -88,8 +88,7 @@ impl Syntax {
         let name = dialect.signals.first().map(|def| def.name.clone()).unwrap_or_default();
         let result = match reason {
             None => {
-                lines.fill();
-                let Lines { fields, token, .. } = lines;
+                let Lines { fields, token } = lines;
                 let mut draft = Draft { fields, token, ..Draft::new(name, range) };
                 dialect.signals.iter().for_each(|def| draft.check_expected(def));
                 match self.check_values(&mut draft) {
@@ -133,11 +132,9 @@ impl Syntax {
     }
 }
 
-/// The fields between the delimiters. The first one is made when another follows or the block is
-/// whole: many blocks are not.
+/// The fields between the delimiters.
 #[derive(Default)]
-struct Lines<'w> {
-    first: Option<KeyValue<'w>>,
+struct Lines {
     fields: Fields,
     token: Option<String>,
 }
@@ -149,9 +146,9 @@ struct KeyValue<'w> {
     value: &'w [u8],
 }
 
-impl<'w> Lines<'w> {
+impl Lines {
     /// Takes one line. Lines that are not `KEY: value` are tolerated.
-    fn take(&mut self, text: &'w [u8]) -> Result<(), (Reason, Option<String>)> {
+    fn take(&mut self, text: &[u8]) -> Result<(), (Reason, Option<String>)> {
         let Some(colon) = text.iter().position(|byte| *byte == b':') else { return Ok(()) };
         let key = undecorated(&text[..colon]);
         let said = KeyValue { key, value: &text[colon + 1..] };
@@ -162,20 +159,9 @@ impl<'w> Lines<'w> {
         if is_placeholder_text(said.value) {
             return refuse(Reason::Placeholder);
         }
-        if self.first.is_none() && self.fields.is_empty() {
-            self.first = Some(said);
-            return Ok(());
-        }
-        self.fill();
         match self.insert(said) {
             true => Ok(()),
             false => refuse(Reason::DuplicateField),
-        }
-    }
-
-    fn fill(&mut self) {
-        if let Some(said) = self.first.take() {
-            self.insert(said);
         }
     }
 
